@@ -26,8 +26,8 @@ const (
 	S3Auth       AuthMethod = "s3"
 )
 
-// Auth says how clients authenticate. It holds the names of files and
-// environment variables and no secrets, so that it can be part of a plan.
+// Auth says how clients authenticate. It holds the names of files and environment variables and no secrets, so that
+// it can be part of a plan.
 type Auth struct {
 	Method           AuthMethod `json:"method,omitempty"            yaml:"method,omitempty"            jsonschema:"enum=none,enum=unix,enum=krb5,enum=x509,enum=token,enum=basic,enum=s3"`
 	User             string     `json:"user,omitempty"              yaml:"user,omitempty"`
@@ -46,8 +46,7 @@ type Auth struct {
 	Insecure         bool       `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
 }
 
-// Credentials are the contents of the files and variables that an Auth names.
-// They never leave the process.
+// Credentials are the contents of the files and variables that an Auth names. They never leave the process.
 type Credentials struct {
 	Method   AuthMethod // as in Auth; "" is none
 	User     string
@@ -86,8 +85,8 @@ func (a Auth) Read() (Credentials, error) {
 	return c, nil
 }
 
-// InClear returns an error if a token or password for the target would be sent
-// to another machine over plain HTTP, unless auth.insecure allows that.
+// InClear returns an error if a token or password for the target would be sent to another machine over plain HTTP,
+// unless auth.insecure allows that.
 func (t *Target) InClear() error {
 	host := t.URL.Hostname()
 	ip, err := netip.ParseAddr(host)

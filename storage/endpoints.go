@@ -6,18 +6,16 @@ import (
 	"slices"
 )
 
-// An Endpoint is one of several equivalent addresses of a service, such as the
-// servers that a DNS name stands for.
+// An Endpoint is one of several equivalent addresses of a service, such as the servers that a DNS name stands for.
 type Endpoint struct {
 	Name    string // host:port
 	Service Service
 }
 
-// MultiEndpoint returns a service that spreads its clients over endpoints, of
-// which there is at least one. Client number n (see ClientOf) uses endpoint n
-// modulo their number; clients without a number use the first. Operations that
-// name no data server are attributed to the endpoint. The service is a Reporter
-// if the services of all endpoints are. Close closes all of them.
+// MultiEndpoint returns a service that spreads its clients over endpoints, of which there is at least one. Client
+// number n (see ClientOf) uses endpoint n modulo their number; clients without a number use the first. Operations
+// that name no data server are attributed to the endpoint. The service is a Reporter if the services of all
+// endpoints are. Close closes all of them.
 func MultiEndpoint(endpoints []Endpoint) Service {
 	m := &multiEndpoint{endpoints}
 	if slices.ContainsFunc(endpoints, func(e Endpoint) bool { _, reports := e.Service.(Reporter); return !reports }) {
@@ -26,8 +24,8 @@ func MultiEndpoint(endpoints []Endpoint) Service {
 	return &multiReporter{m}
 }
 
-// ClientOf returns a client of s for the virtual client with the given number,
-// which is not negative. It does not touch the network.
+// ClientOf returns a client of s for the virtual client with the given number, which is not negative. It does not
+// touch the network.
 func ClientOf(s Service, number int) Client {
 	if m, ok := s.(interface{ clientOf(number int) Client }); ok {
 		return m.clientOf(number)
@@ -84,8 +82,7 @@ func (p *endpointProgress) ServedBy(host string) {
 // A multiReporter has endpoints that are all Reporters.
 type multiReporter struct{ *multiEndpoint }
 
-// Servers implements Reporter. It returns the servers of all endpoints, and an
-// error only if none of them answers.
+// Servers implements Reporter. It returns the servers of all endpoints, and an error only if none of them answers.
 func (m *multiReporter) Servers(ctx context.Context) ([]string, error) {
 	var all []string
 	var errs error

@@ -72,8 +72,7 @@ func classNames() [Classes]string {
 	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch", "other", "canceled"}
 }
 
-// Failure reports whether an operation of the class failed. One that the end of
-// the run has canceled did not.
+// Failure reports whether an operation of the class failed. One that the end of the run has canceled did not.
 func (c Class) Failure() bool { return c != None && c != Canceled }
 
 // String returns the text of the class in results.
@@ -139,9 +138,8 @@ func classify(err error) Class {
 	return Other
 }
 
-// CheckSize returns an error that wraps ErrSize if the size of a file differs
-// from the expected one (Op.Size), and ErrShort too if it is smaller. Both are in
-// bytes; a negative one is unknown and matches any.
+// CheckSize returns an error that wraps ErrSize if the size of a file differs from the expected one (Op.Size), and
+// ErrShort too if it is smaller. Both are in bytes; a negative one is unknown and matches any.
 func CheckSize(expected, size int64) error {
 	switch {
 	case expected < 0 || size < 0 || size == expected:
@@ -152,8 +150,8 @@ func CheckSize(expected, size int64) error {
 	return fmt.Errorf("%w: the file has %d bytes, not the %d expected", ErrSize, size, expected)
 }
 
-// A RedirectError is returned if the target itself redirects to another server,
-// which should be the target instead. It wraps ErrRedirected.
+// A RedirectError is returned if the target itself redirects to another server, which should be the target instead.
+// It wraps ErrRedirected.
 type RedirectError struct{ To string } // URL without query
 
 // Error returns the message with the URL that the target redirects to.

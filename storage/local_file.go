@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// A LocalFile receives the payload of a read: the file on this machine that
-// Op.Dest names. Its errors wrap ErrScratch and the system's error, and name
-// the file. A nil LocalFile discards what is written. It is for one goroutine.
+// A LocalFile receives the payload of a read: the file on this machine that Op.Dest names. Its errors wrap
+// ErrScratch and the system's error, and name the file. A nil LocalFile discards what is written. It is for one
+// goroutine.
 type LocalFile struct{ file *os.File }
 
-// OpenDest creates or truncates the file that o.Dest names, accessible to its
-// owner only. It returns nil if o.Dest is empty. The caller closes the file.
+// OpenDest creates or truncates the file that o.Dest names, accessible to its owner only. It returns nil if o.Dest
+// is empty. The caller closes the file.
 func (o *Op) OpenDest() (*LocalFile, error) {
 	switch {
 	case o.Dest == "":
@@ -45,8 +45,7 @@ func (f *LocalFile) WriteAt(p []byte, offset int64) (int, error) {
 	return n, scratch(err)
 }
 
-// Close closes the file after a read that ended with err. It returns err, or,
-// if that is nil, the error of closing.
+// Close closes the file after a read that ended with err. It returns err, or, if that is nil, the error of closing.
 func (f *LocalFile) Close(err error) error {
 	if f == nil {
 		return err

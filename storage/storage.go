@@ -1,9 +1,8 @@
-// Package storage defines what a client can ask of a data service. An Op is a
-// request, a Client carries it out, and a Driver provides the clients of one
-// protocol.
+// Package storage defines what a client can ask of a data service. An Op is a request, a Client carries it out, and
+// a Driver provides the clients of one protocol.
 //
-// The package knows neither protocols nor load. Drivers are in the packages
-// below it; package workload creates Ops and package engine runs them.
+// The package knows neither protocols nor load. Drivers are in the packages below it; package workload creates Ops
+// and package engine runs them.
 package storage
 
 import (
@@ -17,9 +16,8 @@ import (
 	"time"
 )
 
-// An Op is one operation of one client. It is plain data, so that it can be
-// planned, reproduced from a seed, sent to another machine and passed to an
-// external program.
+// An Op is one operation of one client. It is plain data, so that it can be planned, reproduced from a seed, sent
+// to another machine and passed to an external program.
 type Op struct {
 	Kind    Kind
 	Path    string        // below the target's URL, unescaped, without a leading slash
@@ -46,8 +44,8 @@ func (o *Op) Deadline() time.Time {
 	return time.Now().Add(o.Timeout)
 }
 
-// CheckPath returns an error that wraps fs.ErrInvalid if path has an element .
-// or .., with which it could leave the target.
+// CheckPath returns an error that wraps fs.ErrInvalid if path has an element . or .., with which it could leave the
+// target.
 func CheckPath(path string) error {
 	if !strings.Contains(path, ".") {
 		return nil
@@ -103,31 +101,28 @@ type Usage struct {
 	ExitCode     int
 }
 
-// A Client is one virtual client's session with one service. It connects for
-// its first operation, and again after its connection broke. It must be used by
-// one goroutine at a time.
+// A Client is one virtual client's session with one service. It connects for its first operation, and again after
+// its connection broke. It must be used by one goroutine at a time.
 type Client interface {
-	// Do runs op to its end and reports to p as it proceeds. It returns soon
-	// after ctx ends or op.Timeout has passed, whichever comes first.
-	// Its error is an *OpError around a sentinel of this package or of the
-	// standard library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported).
-	// The Result's Wire and Discarded are also set if there is an error.
+	// Do runs op to its end and reports to p as it proceeds. It returns soon after ctx ends or op.Timeout has
+	// passed, whichever comes first. Its error is an *OpError around a sentinel of this package or of the standard
+	// library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported). The Result's Wire and Discarded are also
+	// set if there is an error.
 	Do(ctx context.Context, op *Op, p Progress) (Result, error)
 	// Close ends the session. The client may be used again: it reconnects.
 	Close() error
 }
 
-// Progress receives what only the driver knows while an operation runs. Its
-// methods are called by the goroutine that called Do, or by others that Do waits
-// for, but never by two at once.
+// Progress receives what only the driver knows while an operation runs. Its methods are called by the goroutine
+// that called Do, or by others that Do waits for, but never by two at once.
 type Progress interface {
 	Reached(Phase)        // once for each phase that the operation passes
 	Moved(n int)          // n more payload bytes crossed the wire
 	ServedBy(host string) // host:port of the data server, once redirects are followed; "" means the target itself
 }
 
-// A Service is a target that its driver has opened, with what all its clients
-// share: resolved names, TLS settings, credentials. It is safe for concurrent use.
+// A Service is a target that its driver has opened, with what all its clients share: resolved names, TLS settings,
+// credentials. It is safe for concurrent use.
 type Service interface {
 	// Client returns a new client. It does not touch the network.
 	Client() Client
@@ -144,19 +139,17 @@ type Target struct {
 	Reach   Reach    // nil: servers are reached at their own addresses
 }
 
-// A Reach returns the address to which a client connects to reach a server. The
-// server keeps its name for everything else (TLS, Kerberos, the protocol
-// itself). It is called for each connection, including those to servers that the
-// target redirects to, and by many goroutines at once.
+// A Reach returns the address to which a client connects to reach a server. The server keeps its name for
+// everything else (TLS, Kerberos, the protocol itself). It is called for each connection, including those to
+// servers that the target redirects to, and by many goroutines at once.
 type Reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 
 // A Reporter is a Service whose protocol has servers report on themselves.
 type Reporter interface {
-	// Servers returns host:port of the target and, if it is a redirector, of
-	// all data servers that it knows. The target comes first.
+	// Servers returns host:port of the target and, if it is a redirector, of all data servers that it knows. The
+	// target comes first.
 	Servers(ctx context.Context) ([]string, error)
-	// Report returns the report of one of them in the protocol's own format
-	// (XRootD: the XML of kXR_query stats).
+	// Report returns the report of one of them in the protocol's own format (XRootD: the XML of kXR_query stats).
 	Report(ctx context.Context, server string) ([]byte, error)
 }
 
@@ -178,9 +171,8 @@ type Driver struct {
 	Name    DriverName
 	Schemes []string
 	Kinds   []Kind // what its clients can do; checked when the plan is made
-	// OpenFiles returns how many open files (connections, pipes, local files) a
-	// client with inFlight concurrent requests needs at most. It is nil if the
-	// service is part of this process and clients open nothing.
+	// OpenFiles returns how many open files (connections, pipes, local files) a client with inFlight concurrent
+	// requests needs at most. It is nil if the service is part of this process and clients open nothing.
 	OpenFiles func(inFlight int) int
 	Ports     bool // each session needs a TCP port of this machine
 	External  bool // clients are external programs
@@ -188,8 +180,7 @@ type Driver struct {
 	Open func(ctx context.Context, t Target) (Service, error)
 }
 
-// ClientFiles returns how many open files a client with inFlight concurrent
-// requests needs at most.
+// ClientFiles returns how many open files a client with inFlight concurrent requests needs at most.
 func (d *Driver) ClientFiles(inFlight int) int {
 	if d.OpenFiles == nil {
 		return 0
@@ -197,8 +188,7 @@ func (d *Driver) ClientFiles(inFlight int) int {
 	return d.OpenFiles(inFlight)
 }
 
-// DriverNamed returns the driver of the given name. It returns the zero Driver
-// if there is none.
+// DriverNamed returns the driver of the given name. It returns the zero Driver if there is none.
 func DriverNamed(drivers []Driver, name DriverName) Driver {
 	for i := range drivers {
 		if drivers[i].Name == name {
@@ -269,13 +259,12 @@ const (
 	Phases                     // how many phases there are
 )
 
-// A PhaseTracker has the bit 1<<Phase set for each phase that an operation has
-// reported. Its zero value belongs to an operation that has just begun.
+// A PhaseTracker has the bit 1<<Phase set for each phase that an operation has reported. Its zero value belongs to
+// an operation that has just begun.
 type PhaseTracker uint16
 
-// Reached reports phase p to progress unless it was reported before. Once the
-// file is open, earlier phases are not reported any more: they belong to later
-// requests of the same operation.
+// Reached reports phase p to progress unless it was reported before. Once the file is open, earlier phases are not
+// reported any more: they belong to later requests of the same operation.
 func (t *PhaseTracker) Reached(progress Progress, p Phase) {
 	const opened = 1<<Opened | 1<<FirstByte
 	late := p < Opened && *t&opened != 0

@@ -1,6 +1,5 @@
-// Package adler computes Adler-32 checksums (RFC 1950, section 8.2) at memory
-// speed on processors with AVX2, and at the speed of hash/adler32 elsewhere. It
-// also combines the checksums of two adjacent parts.
+// Package adler computes Adler-32 checksums (RFC 1950, section 8.2) at memory speed on processors with AVX2, and at
+// the speed of hash/adler32 elsewhere. It also combines the checksums of two adjacent parts.
 package adler
 
 import (
@@ -18,16 +17,15 @@ const (
 	mod  = 65521 // the largest prime below 65536
 )
 
-// Update returns the checksum of what has the checksum sum, followed by p.
-// The checksum of nothing is 1. It allocates nothing.
+// Update returns the checksum of what has the checksum sum, followed by p. The checksum of nothing is 1. It
+// allocates nothing.
 func Update(sum uint32, p []byte) uint32 { return update(sum, p) }
 
-// Combine returns the checksum of two parts, one behind the other, from their
-// checksums and the number of bytes of the second.
+// Combine returns the checksum of two parts, one behind the other, from their checksums and the number of bytes of
+// the second.
 //
-// With a part's low half s1 = 1 + sum of its bytes and its high half s2 =
-// sum of all s1 on the way, the second part begins with the first's s1
-// instead of 1, which adds (s1-1) to each of its n steps.
+// With a part's low half s1 = 1 + sum of its bytes and its high half s2 = sum of all s1 on the way, the second part
+// begins with the first's s1 instead of 1, which adds (s1-1) to each of its n steps.
 func Combine(first, second uint32, n int64) uint32 {
 	a, b := uint64(first&0xffff), uint64(first>>16)
 	c, d := uint64(second&0xffff), uint64(second>>16)
@@ -46,8 +44,7 @@ func Text(sum uint32) string {
 	return string(b[:])
 }
 
-// Parse reads a checksum as other programs write it: in upper case, without
-// zeros in front, or behind a 0x.
+// Parse reads a checksum as other programs write it: in upper case, without zeros in front, or behind a 0x.
 func Parse(text string) (uint32, error) {
 	digits := strings.ToLower(strings.TrimSpace(text))
 	digits = strings.TrimPrefix(digits, "0x")
@@ -58,12 +55,12 @@ func Parse(text string) (uint32, error) {
 	return uint32(sum), nil
 }
 
-// A Digest computes the checksum of what is written to it. Its zero value is
-// not ready: New makes one. It is for one goroutine.
+// A Digest computes the checksum of what is written to it. Its zero value is not ready: New makes one. It is for
+// one goroutine.
 type Digest struct{ sum uint32 }
 
-// New returns a Digest of nothing. It is a hash.Hash32, and its state can be
-// marshaled and read back, by this package and by hash/adler32.
+// New returns a Digest of nothing. It is a hash.Hash32, and its state can be marshaled and read back, by this
+// package and by hash/adler32.
 func New() *Digest { return &Digest{sum: 1} }
 
 var _ hash.Hash32 = (*Digest)(nil)
@@ -109,12 +106,11 @@ func (d *Digest) UnmarshalBinary(p []byte) error {
 	return nil
 }
 
-// most is how many bytes the high half can take before 32 bits overflow
-// (NMAX in zlib): 255*n*(n+1)/2 + (n+1)*(mod-1) < 2^32.
+// most is how many bytes the high half can take before 32 bits overflow (NMAX in zlib): 255*n*(n+1)/2 +
+// (n+1)*(mod-1) < 2^32.
 const most = 5552
 
-// portable is Update for processors without AVX2, and for what is left of a
-// long piece or too short for one.
+// portable is Update for processors without AVX2, and for what is left of a long piece or too short for one.
 func portable(sum uint32, p []byte) uint32 {
 	a, b := sum&0xffff, sum>>16
 	for len(p) > 0 {

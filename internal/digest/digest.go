@@ -1,5 +1,5 @@
-// Package digest reads and writes the checksums in HTTP headers: Digest of RFC 3230,
-// and Repr-Digest and Content-Digest of RFC 9530.
+// Package digest reads and writes the checksums in HTTP headers: Digest of RFC 3230, and Repr-Digest and
+// Content-Digest of RFC 9530.
 package digest
 
 import (
@@ -49,9 +49,8 @@ func (a Algorithm) InHeader(h http.Header) (sum string) {
 	return sum
 }
 
-// Find returns the checksum that the values of a Digest and a Repr-Digest header state,
-// in hexadecimal digits. Without a valid one it returns "" and the value that could not
-// be read, if there is any.
+// Find returns the checksum that the values of a Digest and a Repr-Digest header state, in hexadecimal digits.
+// Without a valid one it returns "" and the value that could not be read, if there is any.
 func (a Algorithm) Find(digest, repr string) (sum, invalid string) {
 	for member := range strings.SplitSeq(repr, ",") {
 		name, value, _ := strings.Cut(member, "=")
@@ -78,9 +77,9 @@ func (a Algorithm) Find(digest, repr string) (sum, invalid string) {
 	return "", invalid
 }
 
-// Hex returns a header's value as hexadecimal digits of full length. Services write
-// base64 (md5, crc32c, sha256), base64 between colons (RFC 9530), or hexadecimal digits
-// (adler32), often without leading zeros. The length tells these apart.
+// Hex returns a header's value as hexadecimal digits of full length. Services write base64 (md5, crc32c, sha256),
+// base64 between colons (RFC 9530), or hexadecimal digits (adler32), often without leading zeros. The length tells
+// these apart.
 func (a Algorithm) Hex(value string) (sum string, ok bool) {
 	value, _, _ = strings.Cut(value, ";")
 	value = strings.Trim(strings.TrimSpace(value), `"`)

@@ -1,10 +1,9 @@
-// Package redact removes secrets from URLs and from texts before they leave the process:
-// for files, terminals, pages, exports and logs.
+// Package redact removes secrets from URLs and from texts before they leave the process: for files, terminals,
+// pages, exports and logs.
 //
-// The rule is the same everywhere. Of a URL, scheme, host, port and path are shown, and so
-// are the values of a few harmless query parameters; each other value, a password, a user
-// name that looks like a token, and the fragment become Mark. A URL without secrets stays as
-// it is, byte by byte.
+// The rule is the same everywhere. Of a URL, scheme, host, port and path are shown, and so are the values of a few
+// harmless query parameters; each other value, a password, a user name that looks like a token, and the fragment
+// become Mark. A URL without secrets stays as it is, byte by byte.
 package redact
 
 import (
@@ -20,9 +19,8 @@ const Mark = "REDACTED"
 // Has tells whether a secret was removed from text.
 func Has(text string) bool { return strings.Contains(text, Mark) }
 
-// harmless are the query parameters whose values may be shown, in lower case: those of
-// InfluxDB's and S3's addresses that name things, those of XRootD that steer a request, and
-// a few that all kinds of services have.
+// harmless are the query parameters whose values may be shown, in lower case: those of InfluxDB's and S3's
+// addresses that name things, those of XRootD that steer a request, and a few that all kinds of services have.
 func harmless(name string) bool {
 	switch name {
 	case "sslmode", "application_name", "connect_timeout", "search_path", // PostgreSQL
@@ -35,8 +33,7 @@ func harmless(name string) bool {
 	return false
 }
 
-// open are the schemes whose URLs reach no server that asks for a secret: what follows
-// their ? is settings.
+// open are the schemes whose URLs reach no server that asks for a secret: what follows their ? is settings.
 func open(scheme string) bool { return strings.EqualFold(scheme, "simulated") }
 
 // ordinary is a value that a harmless parameter may have.
@@ -46,8 +43,7 @@ func ordinary(value string) bool {
 	})
 }
 
-// token tells whether a word looks like a token rather than a name: long, with letters and
-// digits.
+// token tells whether a word looks like a token rather than a name: long, with letters and digits.
 func token(word string) bool {
 	return len(word) >= 20 || len(word) >= 12 && strings.ContainsAny(word, "0123456789") && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.ContainsAny(word, ".-@")
 }
@@ -169,8 +165,8 @@ func (f *finder) escaped(path string) string {
 // named are words after which a secret follows.
 const named = `access[_-]?token|api[_-]?key|authz|client[_-]?secret|credential|jwt|passphrase|passwd|password|private[_-]?key|secret|session[_-]?token|sig(?:nature)?|token|x-amz-(?:credential|security-token|signature)`
 
-// A text may hold URLs, paths with a query (its ? may be escaped), lines of headers and
-// pairs of a name and a secret.
+// A text may hold URLs, paths with a query (its ? may be escaped), lines of headers and pairs of a name and a
+// secret.
 var (
 	addresses = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+|\?[^\s"'<>\x60?=]*=[^\s"'<>\x60]*|(?i:%3F)[^\s"'<>\x60/]*(?i:=|%3D)[^\s"'<>\x60]*`)
 	headers   = regexp.MustCompile(`(?i)\b(authorization:\s*(?:basic|bearer|negotiate|digest)?|bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)

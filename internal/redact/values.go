@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// Bounds of what Values keeps: shorter words would make texts illegible, and each one
-// costs a search of each text.
+// Bounds of what Values keeps: shorter words would make texts illegible, and each one costs a search of each text.
 const (
 	shortest = 6
 	most     = 1000
 )
 
-// Values are secrets that are known by what they are: of the URLs that a run was given.
-// A text from elsewhere, such as the answer of a server, may repeat one without what shows
-// it by its form. The nil *Values knows none. It may be used by many goroutines at once.
+// Values are secrets that are known by what they are: of the URLs that a run was given. A text from elsewhere, such
+// as the answer of a server, may repeat one without what shows it by its form. The nil *Values knows none. It may
+// be used by many goroutines at once.
 type Values struct {
 	mu  sync.RWMutex
 	all []string // longest first
@@ -50,8 +49,7 @@ func (v *Values) add(s string) {
 	}
 }
 
-// Text returns a text without the secrets that it shows by their form, and without those
-// that are known.
+// Text returns a text without the secrets that it shows by their form, and without those that are known.
 func (v *Values) Text(text string) string {
 	text = Text(text)
 	if v == nil {

@@ -38,13 +38,11 @@ func (c *Conn) discard() error {
 	}
 }
 
-// discardSome drops what is there: with MSG_TRUNC, TCP counts bytes and
-// copies none. It returns true when there is nothing to wait for: all is
-// gone, the other side has closed, or the connection broke.
+// discardSome drops what is there: with MSG_TRUNC, TCP counts bytes and copies none. It returns true when there is
+// nothing to wait for: all is gone, the other side has closed, or the connection broke.
 //
-// Before it waits it asks not to be woken for less than a gulp, but never for
-// more than is still to come: the tail of the body would wake nobody. The
-// first byte is waited for alone, because its time is measured. A tick drains
+// Before it waits it asks not to be woken for less than a gulp, but never for more than is still to come: the tail
+// of the body would wake nobody. The first byte is waited for alone, because its time is measured. A tick drains
 // what has gathered behind the mark when the other side is slow.
 func (s *socket) discardSome(fd uintptr) bool {
 	c := s.conn
@@ -121,8 +119,8 @@ func (c *Conn) sendBulk() error {
 	return nil
 }
 
-// bulkSome sends what the kernel takes now. From memory that is in a core's
-// cache this costs less than sendfile, which handles each page by itself.
+// bulkSome sends what the kernel takes now. From memory that is in a core's cache this costs less than sendfile,
+// which handles each page by itself.
 func (s *socket) bulkSome(fd uintptr) bool {
 	c := s.conn
 	for c.long.left > 0 {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A Conn is one connection. It is used by one goroutine at a time; only the
-// end of the context given to Begin reaches into it from outside.
+// A Conn is one connection. It is used by one goroutine at a time; only the end of the context given to Begin
+// reaches into it from outside.
 //
-// It is a net.Conn, so that package crypto/tls can stand on it. SetDeadline
-// and its kin are those of the current operation.
+// It is a net.Conn, so that package crypto/tls can stand on it. SetDeadline and its kin are those of the current
+// operation.
 type Conn struct {
 	sock    socket
 	clock   *clock
@@ -33,10 +33,9 @@ type Conn struct {
 	prev, next  *Conn  // in group; guarded by watch.mu
 }
 
-// Begin starts an operation: until the next Begin, calls fail with the
-// context's error once ctx has ended, and with os.ErrDeadlineExceeded after
-// deadline (zero means none). It is cheap as long as the contexts of one
-// connection share one Done channel, and allocates only when that changes.
+// Begin starts an operation: until the next Begin, calls fail with the context's error once ctx has ended, and with
+// os.ErrDeadlineExceeded after deadline (zero means none). It is cheap as long as the contexts of one connection
+// share one Done channel, and allocates only when that changes.
 func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -48,9 +47,8 @@ func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	return c.stopped()
 }
 
-// limit sets the end of the operation. A timer of the poller that is due
-// earlier is left alone: when it fires, again moves it. So most operations
-// touch no timer at all.
+// limit sets the end of the operation. A timer of the poller that is due earlier is left alone: when it fires,
+// again moves it. So most operations touch no timer at all.
 func (c *Conn) limit(until int64) {
 	c.until = until
 	if until != 0 && (c.armed == 0 || c.armed > until) {
@@ -71,8 +69,8 @@ func (c *Conn) stopped() error {
 	return c.watch.cause(c)
 }
 
-// again decides what a wake-up by the poller's timer means: the end of the
-// operation, or only a timer that was due too early.
+// again decides what a wake-up by the poller's timer means: the end of the operation, or only a timer that was due
+// too early.
 func (c *Conn) again(err error) error {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -95,15 +93,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return c.read(p, nil)
 }
 
-// A Lender lends the buffer that ReadLate reads into. Lend may be followed by
-// Return, when there was nothing to be read after all.
+// A Lender lends the buffer that ReadLate reads into. Lend may be followed by Return, when there was nothing to be
+// read after all.
 type Lender interface {
 	Lend() []byte
 	Return()
 }
 
-// ReadLate is Read for thousands of connections that wait: it asks for a
-// buffer only when it looks for bytes, and gives it back before it waits.
+// ReadLate is Read for thousands of connections that wait: it asks for a buffer only when it looks for bytes, and
+// gives it back before it waits.
 func (c *Conn) ReadLate(l Lender) (int, error) { return c.read(nil, l) }
 
 // read reads into p, or into what l lends when there is something.
@@ -123,8 +121,8 @@ func (c *Conn) read(p []byte, l Lender) (int, error) {
 	}
 }
 
-// Wait waits until there is something to be read, or the connection has
-// ended. So a reader needs a buffer only when it has something to put in.
+// Wait waits until there is something to be read, or the connection has ended. So a reader needs a buffer only when
+// it has something to put in.
 func (c *Conn) Wait() error {
 	for {
 		err := c.sock.wait()
@@ -140,8 +138,8 @@ func (c *Conn) Wait() error {
 // Write sends all of p.
 func (c *Conn) Write(p []byte) (int, error) { return c.write(p, false) }
 
-// WriteMore sends all of p and promises the system that more follows at
-// once, so that a head and its body share their packets.
+// WriteMore sends all of p and promises the system that more follows at once, so that a head and its body share
+// their packets.
 func (c *Conn) WriteMore(p []byte) (int, error) { return c.write(p, true) }
 
 func (c *Conn) write(p []byte, more bool) (int, error) {
@@ -159,9 +157,8 @@ func (c *Conn) write(p []byte, more bool) (int, error) {
 	return done, nil
 }
 
-// Quiet tells whether the connection is open and has nothing to be read: a
-// kept connection that is not quiet was closed by the other side, or is out
-// of step, and must not carry another request.
+// Quiet tells whether the connection is open and has nothing to be read: a kept connection that is not quiet was
+// closed by the other side, or is out of step, and must not carry another request.
 func (c *Conn) Quiet() bool { return c.sock.quiet() }
 
 // In returns how many bytes have come in since the connection was made.
@@ -197,20 +194,18 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
 // SetWriteDeadline is SetDeadline: reading and writing end together.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
 
-// ErrAnswered says that the other side has sent something before it took
-// all that was to be sent to it.
+// ErrAnswered says that the other side has sent something before it took all that was to be sent to it.
 var ErrAnswered = errors.New("answered before everything was sent")
 
 const (
-	// gulp is how many bytes the kernel gathers at most before it wakes a
-	// client that discards: 4 MiB cost half the CPU of 1 MiB. gathered is how
-	// many it may hold back for all clients together, since that is memory.
+	// gulp is how many bytes the kernel gathers at most before it wakes a client that discards: 4 MiB cost half the
+	// CPU of 1 MiB. gathered is how many it may hold back for all clients together, since that is memory.
 	gulp     = 4 << 20
 	gathered = 256 << 20
 	// small is a body that is not worth two settings of the socket.
 	small = 128 << 10
-	// tick is how late bytes may be reported that gather in the kernel, and
-	// how long a sender does not look whether the other side has answered.
+	// tick is how late bytes may be reported that gather in the kernel, and how long a sender does not look whether
+	// the other side has answered.
 	tick = 250 * time.Millisecond
 	// slice is how many bytes are sent between two reports.
 	slice = 256 << 10
@@ -223,9 +218,8 @@ type bulk struct {
 	bytes []byte // to be sent; the last left of them still are
 }
 
-// Discard takes the next n bytes from the connection without bringing them
-// into memory, where the system can do that. It reports them as they come
-// and returns how many came; fewer than n only with an error
+// Discard takes the next n bytes from the connection without bringing them into memory, where the system can do
+// that. It reports them as they come and returns how many came; fewer than n only with an error
 // (io.ErrUnexpectedEOF when the other side has closed).
 func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	c.long = bulk{left: n, moved: moved}
@@ -237,9 +231,8 @@ func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	return done, err
 }
 
-// Send sends all of p, as Write does, and reports the bytes as they go. It
-// returns how many went; fewer than all only with an error. When the other side
-// has answered before it took everything, Send stops with ErrAnswered.
+// Send sends all of p, as Write does, and reports the bytes as they go. It returns how many went; fewer than all
+// only with an error. When the other side has answered before it took everything, Send stops with ErrAnswered.
 func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
 	c.long = bulk{left: int64(len(p)), moved: moved, bytes: p}
 	err := c.sendBulk()
@@ -248,8 +241,7 @@ func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
 	return done, err
 }
 
-// share returns how many bytes one of the clients that discard may leave to
-// gather.
+// share returns how many bytes one of the clients that discard may leave to gather.
 func (w *watch) share() int64 {
 	return min(gulp, max(small, gathered/max(w.discarding.Load(), 1)))
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// attemptTimeout is how long one address may take when nothing else limits
-// the connection's making; connectFloor is the least that an address gets.
+// attemptTimeout is how long one address may take when nothing else limits the connection's making; connectFloor is
+// the least that an address gets.
 const (
 	attemptTimeout = 30 * time.Second
 	connectFloor   = 2 * time.Second
@@ -26,8 +26,8 @@ type Dialer struct {
 	reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 }
 
-// NewDialer returns a dialer. The caller closes it after its connections. reach
-// says where to connect for a port of a host; nil: at the host's addresses.
+// NewDialer returns a dialer. The caller closes it after its connections. reach says where to connect for a port of
+// a host; nil: at the host's addresses.
 func NewDialer(reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)) *Dialer {
 	c := newClock()
 	return &Dialer{reach: reach, clock: c, watch: newWatch(), hosts: newHosts(c), opens: make(chan struct{}, runtime.GOMAXPROCS(0))}
@@ -39,10 +39,9 @@ func (d *Dialer) Close() error {
 	return nil
 }
 
-// Dial connects to a port of host, a name or a literal address, and begins
-// the connection's first operation (see Conn.Begin). A name is looked up
-// once and remembered for a minute; clients take its addresses in turn and
-// go on to the next when one refuses or does not answer.
+// Dial connects to a port of host, a name or a literal address, and begins the connection's first operation (see
+// Conn.Begin). A name is looked up once and remembered for a minute; clients take its addresses in turn and go on
+// to the next when one refuses or does not answer.
 func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline time.Time) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -76,8 +75,8 @@ func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline ti
 	return nil, err
 }
 
-// addresses is kept apart so that its context, which is needed only when a
-// lookup has to be waited for, costs nothing otherwise.
+// addresses is kept apart so that its context, which is needed only when a lookup has to be waited for, costs
+// nothing otherwise.
 func (d *Dialer) addresses(ctx context.Context, host string, deadline time.Time) ([]netip.Addr, int, error) {
 	if n := d.hosts.find(host); deadline.IsZero() || isClosed(n.ready) {
 		return d.hosts.of(ctx, host)
@@ -96,8 +95,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// connect tries one address. left is how many addresses are still to be
-// tried, this one included: they share the time that is left.
+// connect tries one address. left is how many addresses are still to be tried, this one included: they share the
+// time that is left.
 func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, left int) (*Conn, error) {
 	c := &Conn{clock: d.clock, watch: d.watch, peer: to}
 	if err := d.open(c, to); errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -122,9 +121,8 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 	}
 }
 
-// open begins a connection. Where few ports are free the kernel searches for
-// one for so long that a thousand clients at once would keep a thousand threads
-// busy, and nobody else would get a core: they take turns.
+// open begins a connection. Where few ports are free the kernel searches for one for so long that a thousand
+// clients at once would keep a thousand threads busy, and nobody else would get a core: they take turns.
 func (d *Dialer) open(c *Conn, to netip.AddrPort) error {
 	d.opens <- struct{}{}
 	err := c.sock.open(to)

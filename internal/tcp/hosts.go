@@ -19,8 +19,7 @@ const (
 	lookupTimeout     = 10 * time.Second
 )
 
-// hosts remembers the addresses of names. However many clients ask, a name
-// is looked up by one goroutine at a time.
+// hosts remembers the addresses of names. However many clients ask, a name is looked up by one goroutine at a time.
 type hosts struct {
 	clock  *clock
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -94,8 +93,7 @@ func (h *hosts) find(host string) *name {
 		close(n.ready)
 		return n
 	}
-	// A goroutine of its own, because a resolver needs a deep stack that a
-	// client would keep for life.
+	// A goroutine of its own, because a resolver needs a deep stack that a client would keep for life.
 	h.wg.Go(func() { h.ask(host, n) })
 	return n
 }
@@ -128,9 +126,9 @@ func known(host string) []netip.Addr {
 	return nil
 }
 
-// lookup finds the addresses of a name. A weir without a C library knows /etc/hosts
-// and DNS; a name that neither has may be known to what else the machine is set up to ask (its own
-// name, names of a local network), which getent does.
+// lookup finds the addresses of a name. A weir without a C library knows /etc/hosts and DNS; a name that neither
+// has may be known to what else the machine is set up to ask (its own name, names of a local network), which getent
+// does.
 func lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
 	missing := (*net.DNSError)(nil)
@@ -143,8 +141,8 @@ func lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	return nil, err
 }
 
-// getent asks the program of that name, if there is one. It has a line for each
-// address and kind of socket: "192.0.2.7      STREAM node7.example.org".
+// getent asks the program of that name, if there is one. It has a line for each address and kind of socket:
+// "192.0.2.7      STREAM node7.example.org".
 func getent(ctx context.Context, host string) (all []netip.Addr) {
 	said, _ := exec.CommandContext(ctx, "getent", "ahosts", host).Output()
 	for line := range strings.Lines(string(said)) {

@@ -32,8 +32,8 @@ func (d *Dialer) Listen(on netip.Addr) (*Listener, error) {
 // Port returns the port that connections are made to.
 func (l *Listener) Port() uint16 { return l.socket.port() }
 
-// Accept waits for the next connection and begins its first operation, as
-// Dialer.Dial does. It is called by one goroutine at a time.
+// Accept waits for the next connection and begins its first operation, as Dialer.Dial does. It is called by one
+// goroutine at a time.
 func (l *Listener) Accept(ctx context.Context, deadline time.Time) (*Conn, error) {
 	l.socket.setDeadline(deadline)
 	stop := context.AfterFunc(ctx, l.wake)
@@ -56,8 +56,8 @@ func (l *Listener) Accept(ctx context.Context, deadline time.Time) (*Conn, error
 	return c, c.Begin(ctx, deadline)
 }
 
-// Wake ends the waiting of Accept, now or when it begins, with ErrWoken, until
-// Rest. It may be called by any goroutine.
+// Wake ends the waiting of Accept, now or when it begins, with ErrWoken, until Rest. It may be called by any
+// goroutine.
 func (l *Listener) Wake() {
 	l.woken.Store(true)
 	l.wake()

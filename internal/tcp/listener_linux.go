@@ -105,8 +105,8 @@ func (c *Conn) Local() netip.AddrPort {
 	return at
 }
 
-// Break ends the connection both ways: whoever waits on it is woken, and it only
-// can be closed then. It may be called by any goroutine before Close.
+// Break ends the connection both ways: whoever waits on it is woken, and it only can be closed then. It may be
+// called by any goroutine before Close.
 func (c *Conn) Break() {
 	_ = c.sock.raw.Control(func(fd uintptr) { // one that is closed needs no more
 		_ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) // one that is broken needs no more

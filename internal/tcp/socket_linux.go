@@ -10,9 +10,8 @@ import (
 	"unsafe"
 )
 
-// A socket is a non-blocking socket that the runtime's poller watches. Its
-// calls go through two closures that are made once; arguments and results
-// pass through its fields, so that no call allocates.
+// A socket is a non-blocking socket that the runtime's poller watches. Its calls go through two closures that are
+// made once; arguments and results pass through its fields, so that no call allocates.
 type socket struct {
 	file    *os.File
 	raw     syscall.RawConn
@@ -97,8 +96,7 @@ func startConnect(fd int, to netip.AddrPort) error {
 	return syscall.Connect(fd, &syscall.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16(), ZoneId: zone})
 }
 
-// connected tells, without waiting, whether the connection is up: on
-// loopback it is before connect(2) returns.
+// connected tells, without waiting, whether the connection is up: on loopback it is before connect(2) returns.
 func (s *socket) connected() bool { return s.up }
 
 // connect waits until the connection is up or refused.
@@ -245,8 +243,7 @@ func (s *socket) readable(fd uintptr) bool {
 	return errno != syscall.EAGAIN
 }
 
-// receive is recvfrom(2) without waiting. It never blocks, so the scheduler
-// need not be told (RawSyscall).
+// receive is recvfrom(2) without waiting. It never blocks, so the scheduler need not be told (RawSyscall).
 func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno) {
 	for {
 		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(p), uintptr(n), uintptr(flags|syscall.MSG_DONTWAIT), 0, 0)

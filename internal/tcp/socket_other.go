@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// A socket on a system for which nothing better has been written: a
-// connection of package net.
+// A socket on a system for which nothing better has been written: a connection of package net.
 type socket struct {
 	mu       sync.Mutex // guards deadline and conn against an interruption while connecting
 	conn     net.Conn
@@ -57,8 +56,7 @@ func (s *socket) wait() error { return nil }
 
 func (s *socket) send(p []byte, _ bool) (int, error) { return s.conn.Write(p) }
 
-// quiet has no way to look without waiting; what it misses, the next
-// exchange finds out.
+// quiet has no way to look without waiting; what it misses, the next exchange finds out.
 func (s *socket) quiet() bool { return true }
 
 func (s *socket) setDeadline(t time.Time) {
@@ -144,6 +142,6 @@ func (c *Conn) Local() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// Break ends the connection both ways: whoever waits on it is woken, and it only
-// can be closed then. It may be called by any goroutine before Close.
+// Break ends the connection both ways: whoever waits on it is woken, and it only can be closed then. It may be
+// called by any goroutine before Close.
 func (c *Conn) Break() { _ = c.sock.conn.Close() }

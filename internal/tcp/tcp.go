@@ -1,14 +1,12 @@
-// Package tcp provides TCP connections for thousands of virtual clients: with
-// little memory each, payload that the kernel discards instead of copying it, and
-// bulk sending without allocations.
+// Package tcp provides TCP connections for thousands of virtual clients: with little memory each, payload that the
+// kernel discards instead of copying it, and bulk sending without allocations.
 //
-// A Dialer makes connections and owns what they share: addresses of hosts, and
-// the contexts that interrupt operations. A Conn belongs to one goroutine at a
-// time. Begin starts an operation with its context and deadline; later calls of
-// the operation allocate nothing.
+// A Dialer makes connections and owns what they share: addresses of hosts, and the contexts that interrupt
+// operations. A Conn belongs to one goroutine at a time. Begin starts an operation with its context and deadline;
+// later calls of the operation allocate nothing.
 //
-// On Linux a connection is a non-blocking socket in the runtime's poller. Other
-// systems get the same behavior from package net, at its cost.
+// On Linux a connection is a non-blocking socket in the runtime's poller. Other systems get the same behavior from
+// package net, at its cost.
 package tcp
 
 import (
@@ -18,8 +16,8 @@ import (
 	"time"
 )
 
-// A clock turns points in time into nanoseconds since the dialer was made,
-// which cost less to keep and to compare. They start at 1; 0 is never.
+// A clock turns points in time into nanoseconds since the dialer was made, which cost less to keep and to compare.
+// They start at 1; 0 is never.
 type clock struct{ base time.Time }
 
 func newClock() *clock { return &clock{base: time.Now().Add(-1)} }
@@ -40,9 +38,8 @@ func (c *clock) time(at int64) time.Time {
 	return c.base.Add(time.Duration(at))
 }
 
-// A watch interrupts connections when the contexts of their operations end.
-// Connections under the same context form a group with a single callback:
-// that is one registration for a run's context, not one for each operation.
+// A watch interrupts connections when the contexts of their operations end. Connections under the same context form
+// a group with a single callback: that is one registration for a run's context, not one for each operation.
 type watch struct {
 	discarding atomic.Int64 // connections that discard just now
 	mu         sync.Mutex
@@ -58,8 +55,8 @@ type group struct {
 
 func newWatch() *watch { return &watch{groups: map[<-chan struct{}]*group{}} }
 
-// joined tells whether c already belongs to ctx's group. It compares
-// channels because contexts of any type may not be comparable.
+// joined tells whether c already belongs to ctx's group. It compares channels because contexts of any type may not
+// be comparable.
 func (w *watch) joined(ctx context.Context, c *Conn) bool {
 	done := ctx.Done()
 	if c.group == nil {

@@ -1,5 +1,5 @@
-// Package trust decides which TLS servers and clients are the right ones: by pins, which
-// are SHA-256 fingerprints of certificates, and by files of certificate authorities.
+// Package trust decides which TLS servers and clients are the right ones: by pins, which are SHA-256 fingerprints
+// of certificates, and by files of certificate authorities.
 package trust
 
 import (
@@ -24,8 +24,8 @@ func Fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Pin has a TLS client accept the server with that fingerprint and no other, whatever
-// its name is and whoever signed its certificate. Handshakes with others fail with ErrPin.
+// Pin has a TLS client accept the server with that fingerprint and no other, whatever its name is and whoever
+// signed its certificate. Handshakes with others fail with ErrPin.
 func Pin(conf *tls.Config, pin string) {
 	pin = strings.ToLower(pin)
 	conf.InsecureSkipVerify = true // the pin is checked instead of names and authorities
@@ -43,8 +43,8 @@ func IsPin(text string) bool {
 	return err == nil && len(b) == sha256.Size
 }
 
-// ReadPins reads pins written as HOST:PORT=SHA256, or HOST=SHA256 for port 443. The
-// result is keyed by HOST:PORT in lower case.
+// ReadPins reads pins written as HOST:PORT=SHA256, or HOST=SHA256 for port 443. The result is keyed by HOST:PORT in
+// lower case.
 func ReadPins(list []string) (map[string]string, error) {
 	pins := map[string]string{}
 	for _, text := range list {
@@ -66,8 +66,8 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return read(file, x509.NewCertPool())
 }
 
-// WithSystem returns the system's authorities and those in a PEM file. Without a file it
-// returns nil, which crypto/tls takes for the system's.
+// WithSystem returns the system's authorities and those in a PEM file. Without a file it returns nil, which
+// crypto/tls takes for the system's.
 func WithSystem(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

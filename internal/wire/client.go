@@ -54,7 +54,8 @@ func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.
 	}}
 }
 
-// Pinned returns a configuration that accepts the server whose certificate has the pin, whatever its name and issuer.
+// Pinned returns a configuration that accepts the server whose certificate has the pin, whatever its name and
+// issuer.
 func Pinned(pin string) *tls.Config {
 	conf := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "weir"}
 	trust.Pin(conf, pin)
@@ -64,8 +65,8 @@ func Pinned(pin string) *tls.Config {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Ask sends in to path as JSON and decodes the response into out. If in is nil it sends a GET request. The error is an
-// *Error if the server answered with one.
+// Ask sends in to path as JSON and decodes the response into out. If in is nil it sends a GET request. The error is
+// an *Error if the server answered with one.
 func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	var body []byte
 	if in != nil {
@@ -129,8 +130,8 @@ func (c *Client) send(ctx context.Context, with *http.Client, method, url string
 	return nil, &Error{Status: res.StatusCode, Text: f.Error, After: pause.After(res.Header.Get("Retry-After"), time.Now(), time.Hour)}
 }
 
-// Insist repeats Ask while the server cannot be reached or is overloaded (status 429, or 500 and above), up to limit.
-// It gives up at once if a server has the wrong certificate.
+// Insist repeats Ask while the server cannot be reached or is overloaded (status 429, or 500 and above), up to
+// limit. It gives up at once if a server has the wrong certificate.
 func (c *Client) Insist(ctx context.Context, path string, in, out any, limit time.Duration) error {
 	begin := time.Now()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {

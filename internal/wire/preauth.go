@@ -14,9 +14,9 @@ import (
 // mostWaiting is the number of connections that may wait at a preAuthLimiter.
 const mostWaiting = 4096
 
-// A preAuthLimiter is a listener that limits the connections that have not presented a token, and those of one address
-// (IPv6: of one /64 network) to half of that. The others wait, and addresses take turns: a client that opens ten
-// thousand connections does not exclude others.
+// A preAuthLimiter is a listener that limits the connections that have not presented a token, and those of one
+// address (IPv6: of one /64 network) to half of that. The others wait, and addresses take turns: a client that
+// opens ten thousand connections does not exclude others.
 type preAuthLimiter struct {
 	net.Listener
 	places int

@@ -49,8 +49,8 @@ type Server struct {
 // A Config says how a server authenticates itself and its clients.
 type Config struct {
 	TLS *tls.Config // nil: plain HTTP, for addresses of this machine only
-	// Check authenticates a request. It returns the context of the request, or an *Error (any other error is answered
-	// with 401).
+	// Check authenticates a request. It returns the context of the request, or an *Error (any other error is
+	// answered with 401).
 	Check   func(*http.Request) (context.Context, error)
 	Refused func(from string) // is called for each request that was answered with 401; may be nil
 }
@@ -174,14 +174,14 @@ func (s *Server) Mount(pattern string, h http.Handler) { s.mux.Handle(pattern, h
 // Public adds a handler for all requests. Connections without a token are closed after ten seconds.
 func (s *Server) Public(pattern string, h http.Handler) { s.public.Handle(pattern, h) }
 
-// Handle adds f as the handler of POST requests at path, with JSON bodies of at most most bytes. f may run many times
-// at once; ctx ends when the client disconnects. An error that is not an *Error is answered with status 500.
+// Handle adds f as the handler of POST requests at path, with JSON bodies of at most most bytes. f may run many
+// times at once; ctx ends when the client disconnects. An error that is not an *Error is answered with status 500.
 func Handle[In, Out any](s *Server, path string, most int64, f func(ctx context.Context, in *In) (*Out, error)) {
 	handle(s, "POST "+path, most, false, func(r *http.Request, in *In) (*Out, error) { return f(r.Context(), in) })
 }
 
-// Answer is Handle for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown fields and trailing data are
-// refused; in is empty for GET requests.
+// Answer is Handle for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown fields and trailing data
+// are refused; in is empty for GET requests.
 func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.Request, in *In) (Out, error)) {
 	handle(s, pattern, most, true, f)
 }

@@ -1,9 +1,9 @@
 // Package wire is JSON over HTTPS between the parts of a program, over networks that are not trusted.
 //
-// The server has a self-signed certificate, and clients know its fingerprint, so no authority is needed and no one can
-// impersonate the server. Both know a token. Requests are small, may be answered late (long polls) and can be repeated
-// until they are answered; the caller must know that repeating is harmless. A peer without the token can neither
-// exhaust the server's memory nor block it.
+// The server has a self-signed certificate, and clients know its fingerprint, so no authority is needed and no one
+// can impersonate the server. Both know a token. Requests are small, may be answered late (long polls) and can be
+// repeated until they are answered; the caller must know that repeating is harmless. A peer without the token can
+// neither exhaust the server's memory nor block it.
 package wire
 
 import (

@@ -137,8 +137,8 @@ func xrdfsList(stdout []byte, at, _ string) (entries, error) {
 	})
 }
 
-// globusList parses the output of globus-url-copy -list: the URL, then
-// indented names, folders with a slash, some of them behind the URL.
+// globusList parses the output of globus-url-copy -list: the URL, then indented names, folders with a slash, some
+// of them behind the URL.
 func globusList(stdout []byte, _, url string) (entries, error) {
 	list := entries{}
 	first := true
@@ -163,8 +163,8 @@ func globusList(stdout []byte, _, url string) (entries, error) {
 	return list, nil
 }
 
-// byWords returns the sentinel error for a program's message in the words of
-// the C library, HTTP, FTP, XRootD or Globus, nil if there is none.
+// byWords returns the sentinel error for a program's message in the words of the C library, HTTP, FTP, XRootD or
+// Globus, nil if there is none.
 func byWords(text string) error {
 	text = strings.ToLower(text)
 	for _, w := range []struct {
@@ -254,8 +254,8 @@ func curlFailure(status int, text string) error {
 	return nil
 }
 
-// gfalFailure returns the sentinel error for a failure of gfal2. Its exit status
-// is an errno; the message says more if an HTTP status is behind it.
+// gfalFailure returns the sentinel error for a failure of gfal2. Its exit status is an errno; the message says more
+// if an HTTP status is behind it.
 func gfalFailure(status int, text string) error {
 	if err := byHTTP(number(gfalStatus, text)); err != nil {
 		return err
@@ -272,8 +272,7 @@ func gfalFailure(status int, text string) error {
 	return nil
 }
 
-// xrdFailure returns the sentinel error for an error code of the XRootD
-// protocol, which clients print in brackets.
+// xrdFailure returns the sentinel error for an error code of the XRootD protocol, which clients print in brackets.
 func xrdFailure(_ int, text string) error {
 	switch number(xrdCode, text) {
 	case 3010, 3030: // not authorized, authentication failed

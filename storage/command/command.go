@@ -1,8 +1,7 @@
-// Package command is the driver that runs an external program as a client: a
-// copy tool, or the user's own analysis.
+// Package command is the driver that runs an external program as a client: a copy tool, or the user's own analysis.
 //
-// Target.Command is either one word, the name of a preset (see Presets), or a
-// program with its arguments, which may contain placeholders. No shell is used.
+// Target.Command is either one word, the name of a preset (see Presets), or a program with its arguments, which may
+// contain placeholders. No shell is used.
 //
 //	{url}      URL of the file, escaped; unescaped only in XRootD's schemes
 //	{path}     path of the file below the target, unescaped
@@ -12,45 +11,36 @@
 //	{dest}     a file that does not exist yet, for what is read
 //	{source}   a file with the content to be written
 //
-// A literal brace is written {{. A command with {source} writes, any other
-// command reads. One that has only {url}, {path} and {size} can also be run as a
-// job. A path that begins with a dash gets "./" in front, so that it is not taken
-// for an option. Programs run in weir's current folder with its environment,
-// LC_ALL=C and the target's credentials (X509_USER_PROXY, X509_CERT_DIR,
-// BEARER_TOKEN and others). Op.Chunk and Op.Ahead have no effect.
+// A literal brace is written {{. A command with {source} writes, any other command reads. One that has only {url},
+// {path} and {size} can also be run as a job. A path that begins with a dash gets "./" in front, so that it is not
+// taken for an option. Programs run in weir's current folder with its environment, LC_ALL=C and the target's
+// credentials (X509_USER_PROXY, X509_CERT_DIR, BEARER_TOKEN and others). Op.Chunk and Op.Ahead have no effect.
 //
 // # What is measured
 //
-// An operation lasts from before the start of its process until after its end.
-// Bytes are counted every half second, as the file {dest} grows or as the kernel
-// counts what the program reads from {source} or writes, and exactly at the end.
-// The final count of a read is the size of {dest}. If a preset discards payload,
-// it is what the program prints, or else the expected size, of which the program
-// must have written at least as much; if neither is known, the size from a Stat,
-// made once per file, or, if the preset has none, the payload goes to {dest}.
-// For the user's own command {dest} is always a regular file; without {dest}
-// only the expected size can be counted. The first byte is reported when it is
-// first counted, up to half a second late. No other phase is reported.
+// An operation lasts from before the start of its process until after its end. Bytes are counted every half second,
+// as the file {dest} grows or as the kernel counts what the program reads from {source} or writes, and exactly at
+// the end. The final count of a read is the size of {dest}. If a preset discards payload, it is what the program
+// prints, or else the expected size, of which the program must have written at least as much; if neither is known,
+// the size from a Stat, made once per file, or, if the preset has none, the payload goes to {dest}. For the user's
+// own command {dest} is always a regular file; without {dest} only the expected size can be counted. The first byte
+// is reported when it is first counted, up to half a second late. No other phase is reported.
 //
 // # Jobs
 //
-// storage.Run runs the command as an analysis job on the file. No payload is
-// counted, and an exit status other than 0 is a failure of class Other. Each job
-// starts in an empty folder of its own, also its TMPDIR, which is removed
+// storage.Run runs the command as an analysis job on the file. No payload is counted, and an exit status other than
+// 0 is a failure of class Other. Each job starts in an empty folder of its own, also its TMPDIR, which is removed
 // afterwards.
 //
 // # Resource usage
 //
-// CPU time and memory are those of wait4: of the program and of all descendants
-// that it waited for. Processes that a program leaves behind are killed and not
-// counted. Memory is that of the largest process. The kernel's figure is never
-// below the size of weir itself; for smaller programs the result is what was seen
-// while they ran: 5 ms after the start, and each time their age has grown by a
-// sixth or half a second. 0 means unknown.
+// CPU time and memory are those of wait4: of the program and of all descendants that it waited for. Processes that
+// a program leaves behind are killed and not counted. Memory is that of the largest process. The kernel's figure is
+// never below the size of weir itself; for smaller programs the result is what was seen while they ran: 5 ms after
+// the start, and each time their age has grown by a sixth or half a second. 0 means unknown.
 //
-// Content to be written is created once for each seed and size below
-// os.TempDir(), during the first operation that needs it. All files are removed
-// when the service is closed.
+// Content to be written is created once for each seed and size below os.TempDir(), during the first operation that
+// needs it. All files are removed when the service is closed.
 package command
 
 import (
@@ -66,8 +56,8 @@ import (
 	"weir/storage"
 )
 
-// Driver returns the driver. Its Kinds are what some preset can do: a kind
-// that a command cannot do fails with errors.ErrUnsupported.
+// Driver returns the driver. Its Kinds are what some preset can do: a kind that a command cannot do fails with
+// errors.ErrUnsupported.
 func Driver() storage.Driver {
 	return storage.Driver{
 		Name:      storage.Command,
@@ -79,8 +69,7 @@ func Driver() storage.Driver {
 	}
 }
 
-// A service is one command on one target. What changes is under mu or in
-// parts that guard themselves.
+// A service is one command on one target. What changes is under mu or in parts that guard themselves.
 type service struct {
 	place    place
 	tool     tool

@@ -12,10 +12,8 @@ import (
 	"weir/storage"
 )
 
-// credentials sets the environment of programs: that of this process, with
-// messages in English and the credentials where common tools look for them.
-// Secrets are never put on a command line, which every user of the host can
-// read.
+// credentials sets the environment of programs: that of this process, with messages in English and the credentials
+// where common tools look for them. Secrets are never put on a command line, which every user of the host can read.
 func (s *service) credentials(c storage.Credentials) error {
 	env := map[string]string{}
 	for _, pair := range slices.Concat(s.tool.env, os.Environ()) { // the environment wins
@@ -56,8 +54,7 @@ func (s *service) credentials(c storage.Credentials) error {
 	return s.tool.auth(s, c)
 }
 
-// environ returns the environment of a program that runs in dir, or, if that
-// is empty, in the current folder.
+// environ returns the environment of a program that runs in dir, or, if that is empty, in the current folder.
 func (s *service) environ(dir string) []string {
 	if dir == "" {
 		return s.env

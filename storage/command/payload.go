@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// startUp is more than any of the presets writes besides payload, so that
-// what is reported while it runs is never too much.
+// startUp is more than any of the presets writes besides payload, so that what is reported while it runs is never
+// too much.
 const startUp = 1 << 20
 
 // A fetch is a read about to happen.
@@ -119,8 +119,8 @@ func (c *client) fetch(ctx context.Context, op *storage.Op) (fetch, error) {
 	return f, os.RemoveAll(f.dest)
 }
 
-// size finds the size of a file that nobody told, where the program does not
-// say it and what it brings is thrown away.
+// size finds the size of a file that nobody told, where the program does not say it and what it brings is thrown
+// away.
 func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) error {
 	if part.Length >= 0 || c.tool.said != nil || c.tool.stat == nil {
 		return nil
@@ -138,9 +138,8 @@ func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) 
 	return nil
 }
 
-// sink returns where payload disappears. A link of our own stands in for the
-// device wherever a program takes one: some remove a destination before they
-// write it, and as root they can remove the device itself.
+// sink returns where payload disappears. A link of our own stands in for the device wherever a program takes one:
+// some remove a destination before they write it, and as root they can remove the device itself.
 func (c *client) sink() (string, error) {
 	if c.tool.sink != "link" {
 		return c.tool.sink, nil
@@ -155,8 +154,8 @@ func (c *client) sink() (string, error) {
 	return name, os.Symlink(os.DevNull, name)
 }
 
-// look reports what a program has brought so far, as far as that is certain,
-// and returns the bytes that it has written anywhere, -1 if unknown.
+// look reports what a program has brought so far, as far as that is certain, and returns the bytes that it has
+// written anywhere, -1 if unknown.
 func (c *client) look(f fetch, pid int, p *progress) int64 {
 	if f.keep {
 		if info, err := os.Stat(f.dest); err == nil && info.Mode().IsRegular() {
@@ -183,8 +182,7 @@ func (f fetch) bound(n int64) int64 {
 	return n
 }
 
-// brought counts the bytes of a read that has ended. known is false if there
-// is no way to tell.
+// brought counts the bytes of a read that has ended. known is false if there is no way to tell.
 func (c *client) brought(f fetch, r ran, written int64, good bool) (n int64, known bool) {
 	if f.keep {
 		info, err := os.Stat(f.dest)
@@ -249,9 +247,8 @@ func (c *client) write(ctx context.Context, op *storage.Op, p *progress) (storag
 	return res, err
 }
 
-// counters returns the bytes that a process has read and written with read and
-// write calls: of files, pipes and devices, not of sockets. The process runs or
-// has ended and is not reaped. ok is false where there is no /proc.
+// counters returns the bytes that a process has read and written with read and write calls: of files, pipes and
+// devices, not of sockets. The process runs or has ended and is not reaped. ok is false where there is no /proc.
 func counters(pid int) (read, written int64, ok bool) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -45,8 +45,8 @@ type tool struct {
 
 	raw  bool   // URLs of XRootD's schemes are not escaped
 	sink string // where unwanted payload goes: "" a scratch file after all, "link" a link to /dev/null, else that path
-	// The program is one process that reads {source} with read and writes
-	// {dest} with write, so the kernel's counters show what it has done.
+	// The program is one process that reads {source} with read and writes {dest} with write, so the kernel's
+	// counters show what it has done.
 	counted bool
 	env     []string // set where the environment does not say otherwise
 
@@ -64,12 +64,10 @@ const partLine = storage.Kinds + 1
 
 // known returns the presets.
 //
-// What is different from each program's defaults: XRootD's clients give up a
-// connection after one attempt and 10 s instead of trying for minutes, so that
-// a refused connection is seen as one (XRD_CONNECTIONRETRY and
-// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy is told
-// its interpreter, which it otherwise finds by starting two more; curl ignores
-// ~/.curlrc.
+// What is different from each program's defaults: XRootD's clients give up a connection after one attempt and 10 s
+// instead of trying for minutes, so that a refused connection is seen as one (XRD_CONNECTIONRETRY and
+// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy is told its interpreter, which it otherwise
+// finds by starting two more; curl ignores ~/.curlrc.
 func known() map[string]tool {
 	xrd := []string{"XRD_CONNECTIONRETRY=1", "XRD_CONNECTIONWINDOW=10"}
 	gfal := slices.Clone(xrd)
@@ -79,8 +77,8 @@ func known() map[string]tool {
 	return map[string]tool{
 		"gfal-copy": {
 			argv: map[storage.Kind][]string{
-				// It removes a destination that is there before it
-				// writes: as root even /dev/null. So it never gets that.
+				// It removes a destination that is there before it writes: as root even /dev/null. So it never gets
+				// that.
 				storage.Read:     {"gfal-copy", "{url}", "file://{dest}"},
 				storage.Write:    {"gfal-copy", "-f", "-p", "file://{source}", "{url}"},
 				storage.Stat:     {"gfal-stat", "{url}"},

@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is a running program. Its end is heard through a descriptor of
-// the process in Go's poller, so that a thousand programs cost no thousand
-// threads that wait for them.
+// A process is a running program. Its end is heard through a descriptor of the process in Go's poller, so that a
+// thousand programs cost no thousand threads that wait for them.
 type process struct {
 	cmd  *exec.Cmd
 	file *os.File // nil on a kernel without such descriptors
@@ -109,9 +108,8 @@ func (p *process) reap() error {
 	return p.cmd.Wait()
 }
 
-// A peak finds out how much memory a program had at most. The kernel's own
-// figure, ru_maxrss, cannot be less than ours: a process that was just made
-// shares our memory until it executes the program, and what it had then counts
+// A peak finds out how much memory a program had at most. The kernel's own figure, ru_maxrss, cannot be less than
+// ours: a process that was just made shares our memory until it executes the program, and what it had then counts
 // (exec_mmap in Linux' fs/exec.c).
 type peak struct {
 	ours int64 // bytes, at least what we had when the program was started
@@ -133,8 +131,7 @@ func (p *peak) look(pid int) {
 	}
 }
 
-// of returns the most memory of one process, in bytes, 0 if it is not known;
-// kib is what the kernel says.
+// of returns the most memory of one process, in bytes, 0 if it is not known; kib is what the kernel says.
 func (p *peak) of(kib int64) int64 {
 	if said := kib << 10; said > p.ours+p.ours/16+1<<20 { // counters of memory are not exact
 		return said
@@ -142,8 +139,7 @@ func (p *peak) of(kib int64) int64 {
 	return p.seen
 }
 
-// highWater returns the most resident memory that a process has had, in bytes, 0
-// if nobody knows.
+// highWater returns the most resident memory that a process has had, in bytes, 0 if nobody knows.
 func highWater(pid string) int64 {
 	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A process is a running program. Without descriptors of processes each one
-// costs a thread that waits for it.
+// A process is a running program. Without descriptors of processes each one costs a thread that waits for it.
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when cmd was waited for, with err
@@ -20,8 +19,7 @@ type process struct {
 
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// newProcess takes over a program that was just started. The goroutine that
-// waits for it ends with it.
+// newProcess takes over a program that was just started. The goroutine that waits for it ends with it.
 func newProcess(cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd, ended: make(chan struct{}), woken: make(chan struct{}, 1)}
 	go func() {
@@ -67,6 +65,5 @@ func newPeak() *peak { return &peak{} }
 
 func (*peak) look(int) {}
 
-// of returns the largest resident memory of one process, in bytes. kib is the
-// operating system's figure.
+// of returns the largest resident memory of one process, in bytes. kib is the operating system's figure.
 func (*peak) of(kib int64) int64 { return kib << 10 }

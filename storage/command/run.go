@@ -18,8 +18,7 @@ import (
 	"weir/storage"
 )
 
-// How soon a running program is looked at, how often later, and how much of its
-// words is kept.
+// How soon a running program is looked at, how often later, and how much of its words is kept.
 const (
 	lookFirst = 5 * time.Millisecond
 	lookEvery = 500 * time.Millisecond
@@ -37,8 +36,8 @@ type ran struct {
 }
 
 // run runs argv to its end, or until ctx ends, which kills its process group. look is called at intervals while the
-// program runs, and once when it has ended but is not reaped. If everything is true, all of standard output is kept.
-// The error is that of ctx, or says why the program could not be started; ran says how it ended.
+// program runs, and once when it has ended but is not reaped. If everything is true, all of standard output is
+// kept. The error is that of ctx, or says why the program could not be started; ran says how it ended.
 func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (ran, error) {
 	out, words := output{max: keepWords}, output{max: keepWords}
 	if everything {
@@ -73,8 +72,8 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	return r, ended
 }
 
-// An unclassed error is our own trouble, not the service's: its words stay,
-// but "no such file" and "permission denied" must not count as answers.
+// An unclassed error is our own trouble, not the service's: its words stay, but "no such file" and "permission
+// denied" must not count as answers.
 type unclassed struct{ err error }
 
 func (u unclassed) Error() string { return u.err.Error() }
@@ -98,8 +97,8 @@ func (p *process) watch(ctx context.Context, look func(pid int)) error {
 	}
 }
 
-// bury waits for the exit status of a program that has ended or was just killed. It gives up if the program is stuck
-// in the kernel.
+// bury waits for the exit status of a program that has ended or was just killed. It gives up if the program is
+// stuck in the kernel.
 func (p *process) bury() (*os.ProcessState, error) {
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); {
 		if ended, err := p.waitUntil(context.Background(), limit); err != nil || !ended {
@@ -245,8 +244,8 @@ func (o *output) keep(b []byte) {
 	}
 }
 
-// tidy makes the end of a program's words fit for one line of an error:
-// control characters and empty lines away, secrets blackened, bounded.
+// tidy makes the end of a program's words fit for one line of an error: control characters and empty lines away,
+// secrets blackened, bounded.
 func tidy(text []byte, secrets []string) string {
 	const most = 500
 	var lines []string

@@ -14,18 +14,17 @@ import (
 	"weir/storage"
 )
 
-// A service's folder is below the system's folder for temporary files. Nobody but
-// this user can look into it, so all that is in it comes from the service and
-// its programs. The service holds a lock on the folder's manifest, so that a
-// folder whose weir was killed is known by its lock being free.
+// A service's folder is below the system's folder for temporary files. Nobody but this user can look into it, so
+// all that is in it comes from the service and its programs. The service holds a lock on the folder's manifest, so
+// that a folder whose weir was killed is known by its lock being free.
 const (
 	folderPrefix = "weir-command-"
 	manifestName = "manifest"
 	manifestText = "this folder, with all that is in it, is of one run of weir and its programs\n"
 )
 
-// makeFolder makes a service's folder, after it has removed those that killed
-// runs of this user have left. The manifest is to be closed after the folder is gone.
+// makeFolder makes a service's folder, after it has removed those that killed runs of this user have left. The
+// manifest is to be closed after the folder is gone.
 func makeFolder() (dir string, manifest *os.File, err error) {
 	clearLeftovers(os.TempDir())
 	if dir, err = os.MkdirTemp("", folderPrefix); err != nil {
@@ -54,8 +53,8 @@ func clearLeftovers(parent string) {
 	}
 }
 
-// abandoned returns the manifest of a folder that is this user's and no
-// process's any more, locked; nil for all others.
+// abandoned returns the manifest of a folder that is this user's and no process's any more, locked; nil for all
+// others.
 func abandoned(dir string) *os.File {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || !lock.Mine(info) {
@@ -101,8 +100,7 @@ func (c *client) job(ctx context.Context, op *storage.Op) (storage.Result, error
 	return res, err
 }
 
-// folder returns an empty folder for the next job: a new one, unless the last
-// job has left its own as it was.
+// folder returns an empty folder for the next job: a new one, unless the last job has left its own as it was.
 func (c *client) folder() (string, error) {
 	if dir := c.room; dir != "" {
 		return dir, nil
@@ -136,8 +134,8 @@ func untouched(dir string) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// removeAll removes dir also where a program took its own right to do so away,
-// as some do with what they keep for the next time. What stays all the same is told by Close.
+// removeAll removes dir also where a program took its own right to do so away, as some do with what they keep for
+// the next time. What stays all the same is told by Close.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -151,8 +149,8 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// vacate makes sure that op's Dest can be made, and that a program finds no file
-// there: some refuse to write to what there is.
+// vacate makes sure that op's Dest can be made, and that a program finds no file there: some refuse to write to
+// what there is.
 func vacate(op *storage.Op) error {
 	d, err := op.OpenDest()
 	if err == nil {
@@ -171,10 +169,9 @@ func vacate(op *storage.Op) error {
 	return nil
 }
 
-// blame says so if the disk of this machine is why a program that wrote to dest
-// failed, or brought too little: its words tell, those of the C library or of
-// curl, or no more goes to what it wrote. (xrdcp 5.5 and gfal-copy end with
-// status 0 on a full disk, and without a word.)
+// blame says so if the disk of this machine is why a program that wrote to dest failed, or brought too little: its
+// words tell, those of the C library or of curl, or no more goes to what it wrote. (xrdcp 5.5 and gfal-copy end
+// with status 0 on a full disk, and without a word.)
 func blame(err error, dest string) error {
 	if errors.Is(err, storage.ErrShort) {
 		if why := stuck(dest); why != nil {
@@ -198,8 +195,7 @@ func blame(err error, dest string) error {
 	return err
 }
 
-// stuck tells why nothing more goes to the end of a file, nil if something does;
-// the file stays as it was.
+// stuck tells why nothing more goes to the end of a file, nil if something does; the file stays as it was.
 func stuck(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"weir/internal/content"
 )
 
-// sources are the files with content that programs send. One is made when it
-// is first wanted and kept for the next time; those that nobody sends go when
-// all together are larger than most.
+// sources are the files with content that programs send. One is made when it is first wanted and kept for the next
+// time; those that nobody sends go when all together are larger than most.
 type sources struct {
 	base string
 	most int64 // bytes

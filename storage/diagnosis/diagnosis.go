@@ -1,5 +1,4 @@
-// Package diagnosis finds out what a failed first contact with a target means and
-// what a user can do about it.
+// Package diagnosis finds out what a failed first contact with a target means and what a user can do about it.
 package diagnosis
 
 import (
@@ -61,9 +60,8 @@ type Sentinels struct {
 	NoSizes error // sizes of files are not known
 }
 
-// Of returns what err, the first error of a run against target, means; ok is false
-// if that is not known. If reach is true, it may connect to the target's port, twice
-// and for a few seconds each, to find out what that speaks.
+// Of returns what err, the first error of a run against target, means; ok is false if that is not known. If reach
+// is true, it may connect to the target's port, twice and for a few seconds each, to find out what that speaks.
 func Of(ctx context.Context, target *url.URL, err error, s Sentinels, reach bool) (d Diagnosis, ok bool) {
 	d = Diagnosis{target: target}
 	if d.Kind = d.known(err, s); d.Kind != "" {
@@ -149,8 +147,7 @@ func (d *Diagnosis) denied(err error) Kind {
 	return Forbidden
 }
 
-// puzzling tells whether err is one that a server gives to clients that speak
-// another protocol.
+// puzzling tells whether err is one that a server gives to clients that speak another protocol.
 func puzzling(err error) bool {
 	var header tls.RecordHeaderError
 	var status interface{ Status() int }
@@ -171,8 +168,7 @@ func known(err error) Kind {
 	return ""
 }
 
-// Text returns what is wrong in one line where the error itself does not say it, or
-// "".
+// Text returns what is wrong in one line where the error itself does not say it, or "".
 func (d *Diagnosis) Text() string {
 	at := d.target.Host
 	switch d.Kind {

@@ -15,8 +15,7 @@ import (
 // patience is how long one look at a port may take.
 const patience = 3 * time.Second
 
-// secure tells whether connections of a scheme begin with TLS. Those of roots:// agree
-// on it later.
+// secure tells whether connections of a scheme begin with TLS. Those of roots:// agree on it later.
 func secure(scheme string) bool { return scheme == "https" || scheme == "davs" }
 
 // protocol is what a scheme speaks, in the words of Diagnosis.Speaks.
@@ -44,8 +43,7 @@ func portOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// probe finds out what address speaks, and sets Kind if that is not what the target
-// wants.
+// probe finds out what address speaks, and sets Kind if that is not what the target wants.
 func (d *Diagnosis) probe(ctx context.Context, address string) {
 	scheme := strings.ToLower(d.target.Scheme)
 	encrypted, said := speaksTLS(ctx, address)
@@ -65,8 +63,8 @@ func (d *Diagnosis) probe(ctx context.Context, address string) {
 	}
 }
 
-// speaksTLS tells whether a port answers the beginning of TLS with TLS, be it an
-// alert. If it answers with something else, said names the protocol.
+// speaksTLS tells whether a port answers the beginning of TLS with TLS, be it an alert. If it answers with
+// something else, said names the protocol.
 func speaksTLS(ctx context.Context, address string) (encrypted bool, said string) {
 	conn, err := connect(ctx, address)
 	if err != nil {
@@ -87,8 +85,8 @@ func speaksTLS(ctx context.Context, address string) (encrypted bool, said string
 	return false, named(first)
 }
 
-// speaks returns the protocol of a port that does not speak TLS, as it greets a
-// client or answers a request of HTTP, or "".
+// speaks returns the protocol of a port that does not speak TLS, as it greets a client or answers a request of
+// HTTP, or "".
 func speaks(ctx context.Context, address string) string {
 	conn, err := connect(ctx, address)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A client is one virtual client's session. What only a running operation
-// needs lies in a call, which clients share.
+// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
+// share.
 type client struct {
 	s        *service
 	extended bool      // MODE E is on
@@ -81,8 +81,8 @@ func (x *call) run() error {
 	return do(x)
 }
 
-// bufferSize is the room for a command, or for the replies that come at once.
-// The longest line is MLST's with a path of 4096 bytes.
+// bufferSize is the room for a command, or for the replies that come at once. The longest line is MLST's with a
+// path of 4096 bytes.
 const bufferSize = 6 << 10
 
 // A call is one operation while it runs.
@@ -145,8 +145,8 @@ func (x *call) clear() {
 	x.c, x.server, x.pos, x.end = nil, "", 0, 0
 }
 
-// hold makes sure that there is a buffer. Clients that wait for a server have
-// none: thousands may wait, and few are answered at once.
+// hold makes sure that there is a buffer. Clients that wait for a server have none: thousands may wait, and few are
+// answered at once.
 func (x *call) hold() {
 	if x.held == nil {
 		x.held = x.c.s.small.Get().(*[]byte)

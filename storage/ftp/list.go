@@ -12,8 +12,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// list is MLSD, or CWD and LIST: given a path LIST would take some names for
-// options or patterns, and many servers say nothing of a folder that is missing.
+// list is MLSD, or CWD and LIST: given a path LIST would take some names for options or patterns, and many servers
+// say nothing of a folder that is missing.
 func (x *call) list() error {
 	s := x.c.s
 	if !s.noMachineList.Load() {
@@ -130,8 +130,8 @@ func factLine(r *reply) []byte {
 	return r.line(1)
 }
 
-// parseMachineLine reads a line of MLSD or MLST, "Type=file;Size=11; name" (RFC 3659, 7.2). skip is true for the folder
-// itself and the one above it.
+// parseMachineLine reads a line of MLSD or MLST, "Type=file;Size=11; name" (RFC 3659, 7.2). skip is true for the
+// folder itself and the one above it.
 func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 	facts, name, ok := strings.Cut(string(line), " ")
 	if !ok || facts != "" && !strings.Contains(facts, "=") {

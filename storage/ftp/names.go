@@ -126,8 +126,7 @@ func (x *call) remove() error {
 	return err
 }
 
-// move is RNFR and RNTO, which replaces what is there on most servers: so they
-// are asked first.
+// move is RNFR and RNTO, which replaces what is there on most servers: so they are asked first.
 func (x *call) move() error {
 	from, to := path{x.c.s, x.Op.Source}, x.path()
 	if err := errors.Join(storage.CheckPath(from.name), sendable(from.name)); err != nil {

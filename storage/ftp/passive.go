@@ -6,8 +6,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// passive asks for a data connection, the first command of a transfer, and opens
-// it.
+// passive asks for a data connection, the first command of a transfer, and opens it.
 func (x *call) passive() error {
 	if x.c.extended {
 		if err := x.plainMode(); err != nil {
@@ -57,8 +56,7 @@ func (x *call) whereTo() (netip.AddrPort, error) {
 	return to, nil
 }
 
-// parsePassive finds h1,h2,h3,h4,p1,p2 (RFC 959, 4.1.2; RFC 1123, 4.1.2.6: with or
-// without parentheses).
+// parsePassive finds h1,h2,h3,h4,p1,p2 (RFC 959, 4.1.2; RFC 1123, 4.1.2.6: with or without parentheses).
 func parsePassive(text []byte) (netip.AddrPort, bool) {
 	var n [6]byte
 	for i := 0; i < len(text); i++ {
@@ -96,8 +94,7 @@ func sixNumbers(text []byte, n *[6]byte) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// parseExtended finds (|||port|), whose delimiter may be any character but a digit
-// (RFC 2428, 3).
+// parseExtended finds (|||port|), whose delimiter may be any character but a digit (RFC 2428, 3).
 func parseExtended(text []byte) (uint16, bool) {
 	for i := 0; i+5 < len(text); i++ {
 		d := text[i+1]
@@ -115,8 +112,8 @@ func parseExtended(text []byte) (uint16, bool) {
 	return 0, false
 }
 
-// allowed returns where to connect if a server at peer, or on this machine, sends
-// its clients to an address: see the package's comment.
+// allowed returns where to connect if a server at peer, or on this machine, sends its clients to an address: see
+// the package's comment.
 func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bool) {
 	a := to.Addr()
 	if a.IsUnspecified() {

@@ -36,8 +36,7 @@ func (x *call) takeBlocks(limit int64) (int64, error) {
 	return n, x.ended()
 }
 
-// receive waits until all streams have ended the transfer, and for those that are
-// still to be made.
+// receive waits until all streams have ended the transfer, and for those that are still to be made.
 func (b *streams) receive(x *call, limit int64) (int64, error) {
 	b.x, b.limit, b.moved, b.ends, b.of, b.err = x, limit, 0, 0, 0, nil
 	b.listener.Rest()
@@ -209,8 +208,8 @@ func (s *stream) tell(n int) {
 	s.set.x.Discard(n)
 }
 
-// A header stands before each block of extended block mode (GFD.20, 3.2): a byte
-// of flags, the number of bytes that follow, and where in the file they belong.
+// A header stands before each block of extended block mode (GFD.20, 3.2): a byte of flags, the number of bytes that
+// follow, and where in the file they belong.
 type header struct {
 	flags         byte
 	count, offset int64 // with endOfFile, offset is the number of connections that send endOfData

@@ -18,9 +18,8 @@ const (
 	keptText = 6 << 10  // bytes of a reply's text that are kept
 )
 
-// A reply is what the server says to one command, or before a transfer ends
-// (RFC 959, 4.2): one line "226 done", or several, the first "211-", the last
-// "211 " and anything between them.
+// A reply is what the server says to one command, or before a transfer ends (RFC 959, 4.2): one line "226 done", or
+// several, the first "211-", the last "211 " and anything between them.
 type reply struct {
 	code int
 	text []byte // lines without codes, each ended by a line feed; cut after keptText
@@ -132,8 +131,7 @@ func (x *call) refusal() error {
 	return &replyError{r.code, text, meaning(r.code, string(r.text), x.Op.Kind)}
 }
 
-// summary is a reply's text in one line. GridFTP servers say what the system said
-// on a line of its own.
+// summary is a reply's text in one line. GridFTP servers say what the system said on a line of its own.
 func summary(text string) string {
 	var words []string
 	reason, system := "", ""
@@ -160,8 +158,8 @@ func summary(text string) string {
 	return quoted
 }
 
-// meaning is what a refusal means. Codes say little (550 is all that can be wrong
-// with a file), so the words that servers use come first.
+// meaning is what a refusal means. Codes say little (550 is all that can be wrong with a file), so the words that
+// servers use come first.
 func meaning(code int, text string, kind storage.Kind) error {
 	text = strings.ToLower(text)
 	for _, m := range []struct {

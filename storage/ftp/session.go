@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxInterim is how many replies may come before the final one: GridFTP
-	// servers tell every few seconds how far a transfer is.
+	// maxInterim is how many replies may come before the final one: GridFTP servers tell every few seconds how far
+	// a transfer is.
 	maxInterim = 1 << 20
 	// patience is how long a client waits for why a data connection broke.
 	patience = 5 * time.Second
@@ -52,8 +52,7 @@ func (p path) check() error {
 	return nil
 }
 
-// join makes sure that there is a session: the one that was kept, or a new one.
-// It returns whether it was kept.
+// join makes sure that there is a session: the one that was kept, or a new one. It returns whether it was kept.
 func (x *call) join() (kept bool, err error) {
 	c := x.c
 	if c.conn != nil && !c.conn.Quiet() { // closed meanwhile, or it said that it will
@@ -122,9 +121,8 @@ func (x *call) logIn() error {
 	return nil
 }
 
-// first sends the operation's first command (an empty verb: for passive mode) and
-// hears the reply. A kept session that proves to be closed is made anew, once, if
-// the command changes nothing.
+// first sends the operation's first command (an empty verb: for passive mode) and hears the reply. A kept session
+// that proves to be closed is made anew, once, if the command changes nothing.
 func (x *call) first(changes bool, verb string, p path) error {
 	for {
 		kept, err := x.join()
@@ -142,8 +140,8 @@ func (x *call) first(changes bool, verb string, p path) error {
 	}
 }
 
-// ask sends a command about a path, or with none, and hears the final reply, or
-// the first that announces a transfer. Without a reply the session is gone.
+// ask sends a command about a path, or with none, and hears the final reply, or the first that announces a
+// transfer. Without a reply the session is gone.
 func (x *call) ask(verb string, p path) error {
 	if err := p.check(); err != nil {
 		return err
@@ -179,8 +177,7 @@ func (x *call) send(b []byte) error {
 	return err
 }
 
-// hear reads replies until one is final (2yz and above), or announces a transfer
-// (125, 150).
+// hear reads replies until one is final (2yz and above), or announces a transfer (125, 150).
 func (x *call) hear() error {
 	return x.hearUntil(func(code int) bool { return code >= 200 || code == 125 || code == 150 })
 }
@@ -258,8 +255,8 @@ func (x *call) nextLine() ([]byte, error) {
 	}
 }
 
-// whyBroken finds out what the server says of a transfer whose data connection
-// failed with err. It does not wait for long.
+// whyBroken finds out what the server says of a transfer whose data connection failed with err. It does not wait
+// for long.
 //
 //go:noinline
 func (x *call) whyBroken(err error) error {

@@ -15,9 +15,8 @@ import (
 // connecting is how long a server may need to make the first data connection.
 const connecting = 30 * time.Second
 
-// streams are the data connections of a session in extended block mode. The
-// server makes them, to a port of the client's, and keeps them from transfer to
-// transfer.
+// streams are the data connections of a session in extended block mode. The server makes them, to a port of the
+// client's, and keeps them from transfer to transfer.
 type streams struct {
 	want     int // how many were asked for
 	listener *tcp.Listener
@@ -45,8 +44,8 @@ type stream struct {
 	header  [headerSize]byte
 }
 
-// parallel tells whether the operation's transfers shall have several data
-// connections, and prepares the session for that.
+// parallel tells whether the operation's transfers shall have several data connections, and prepares the session
+// for that.
 func (x *call) parallel() (bool, error) {
 	s := x.c.s
 	if x.Op.Ahead < 2 || x.Op.Sum != "" || s.linked || s.noBlocks.Load() {
@@ -107,9 +106,8 @@ func (x *call) spread(n int) (bool, error) {
 	return true, nil
 }
 
-// ways finds out by which address the server's data interface reaches this machine,
-// which need not be that of the control connection: PASV tells which interface it
-// is, and the system which of ours faces it.
+// ways finds out by which address the server's data interface reaches this machine, which need not be that of the
+// control connection: PASV tells which interface it is, and the system which of ours faces it.
 func (x *call) ways() (local, from netip.Addr, err error) {
 	local, from = x.c.conn.Local().Addr().Unmap(), x.c.conn.Peer().Addr().Unmap()
 	if err := x.say(x.passiveVerb(), ""); err != nil {
@@ -128,8 +126,8 @@ func (x *call) ways() (local, from netip.Addr, err error) {
 	return local, to.Addr(), nil
 }
 
-// facing returns the address of this machine from which it reaches another. No
-// packet is sent: a UDP socket only asks for the way.
+// facing returns the address of this machine from which it reaches another. No packet is sent: a UDP socket only
+// asks for the way.
 func facing(to netip.AddrPort) netip.Addr {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {

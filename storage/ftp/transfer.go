@@ -54,8 +54,7 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
-// prepare makes sure that there is a data connection for what is to be read, or
-// that there are several.
+// prepare makes sure that there is a data connection for what is to be read, or that there are several.
 func (x *call) prepare() error {
 	many, err := x.parallel()
 	if err != nil || many {
@@ -113,9 +112,9 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 	return x.takeFirst(r.Length, sum)
 }
 
-// take ends the command that the last reply is the first one to: it moves all that
-// comes, past us if nobody wants to see it, else through sum and to where it is to
-// go, and counts it. More than limit, if that is not negative, are an error.
+// take ends the command that the last reply is the first one to: it moves all that comes, past us if nobody wants
+// to see it, else through sum and to where it is to go, and counts it. More than limit, if that is not negative,
+// are an error.
 func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	if x.c.blocks != nil {
 		return x.takeBlocks(limit)
@@ -139,8 +138,8 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	return n, x.ended()
 }
 
-// tooMuch is the error of a transfer of more than limit bytes: of a whole file the
-// size is another one, of a part the server has sent what was not asked for.
+// tooMuch is the error of a transfer of more than limit bytes: of a whole file the size is another one, of a part
+// the server has sent what was not asked for.
 func (x *call) tooMuch(limit int64) error {
 	if x.Op.Ranges == nil {
 		return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, limit)

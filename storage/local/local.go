@@ -1,13 +1,12 @@
 // Package local is the driver for files on this machine, file:///folder.
 //
-// Paths are below the target's folder and cannot leave it by ".." or links
-// (os.Root). The driver measures the file system as programs see it, through the
-// kernel's page cache: files read or written shortly before come from memory, and
-// a write ends when the kernel has the data. To measure the disk itself, use file
-// sets larger than memory.
+// Paths are below the target's folder and cannot leave it by ".." or links (os.Root). The driver measures the file
+// system as programs see it, through the kernel's page cache: files read or written shortly before come from
+// memory, and a write ends when the kernel has the data. To measure the disk itself, use file sets larger than
+// memory.
 //
-// Contexts and timeouts are checked between chunks. A system call that hangs, for
-// example on an unreachable network file system, cannot be interrupted.
+// Contexts and timeouts are checked between chunks. A system call that hangs, for example on an unreachable network
+// file system, cannot be interrupted.
 package local
 
 import (
@@ -30,8 +29,8 @@ import (
 	"weir/storage"
 )
 
-// Driver returns the driver. Its clients do all kinds but copy, locate and ping; they have no
-// connections, so Result.Wire is 0 and no phase before Opened is reached.
+// Driver returns the driver. Its clients do all kinds but copy, locate and ping; they have no connections, so
+// Result.Wire is 0 and no phase before Opened is reached.
 func Driver() storage.Driver {
 	return storage.Driver{
 		Name:    storage.Local,
@@ -66,8 +65,7 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	return &service{root: root, url: base.String()}, nil
 }
 
-// A service is one folder. Buffers are shared by all clients, so that only
-// those that are busy hold one.
+// A service is one folder. Buffers are shared by all clients, so that only those that are busy hold one.
 type service struct {
 	root    *os.Root
 	url     string // without a slash at the end
@@ -81,8 +79,8 @@ func (s *service) Client() storage.Client { return &client{s} }
 // Close implements storage.Service.
 func (s *service) Close() error { return s.root.Close() }
 
-// DefaultChunk is how many bytes one system call reads or writes unless the
-// operation says otherwise; MaxChunk is the most.
+// DefaultChunk is how many bytes one system call reads or writes unless the operation says otherwise; MaxChunk is
+// the most.
 const (
 	DefaultChunk = 256 << 10
 	MaxChunk     = 16 << 20
@@ -162,8 +160,8 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
 }
 
-// file opens a regular file for reading; anything else is refused, and a pipe
-// that nobody writes to does not hold us up.
+// file opens a regular file for reading; anything else is refused, and a pipe that nobody writes to does not hold
+// us up.
 func (s *service) file(path string) (*os.File, int64, error) {
 	f, err := s.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -16,13 +16,11 @@ import (
 	"weir/storage"
 )
 
-// unfinished begins the names of files that are not whole yet. They are left
-// out of listings.
+// unfinished begins the names of files that are not whole yet. They are left out of listings.
 const unfinished = ".weir-unfinished-"
 
-// write makes the file under another name in the same folder and renames it
-// when it is whole, so that nobody sees half a file. An existing file is
-// replaced.
+// write makes the file under another name in the same folder and renames it when it is whole, so that nobody sees
+// half a file. An existing file is replaced.
 func (s *service) write(ctx context.Context, path string, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	res := storage.Result{Size: -1}
 	if op.Size < 0 || path == "." {
@@ -58,9 +56,8 @@ func alive(pid int) bool {
 	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// create makes an unfinished file in dir. Its name is new as long as no other
-// process has this one's id; should it be there all the same, the next is
-// tried.
+// create makes an unfinished file in dir. Its name is new as long as no other process has this one's id; should it
+// be there all the same, the next is tried.
 func (s *service) create(dir string) (*os.File, string, error) {
 	for {
 		name := filepath.Join(dir, unfinished+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(s.parts.Add(1), 10))
@@ -135,8 +132,7 @@ func (s *service) list(ctx context.Context, path string) (res storage.Result, er
 	}
 }
 
-// describe makes a line of a listing; ok is false for what is not whole yet
-// and for what has gone since.
+// describe makes a line of a listing; ok is false for what is not whole yet and for what has gone since.
 func describe(e fs.DirEntry) (entry storage.Entry, ok bool) {
 	if strings.HasPrefix(e.Name(), unfinished) {
 		return entry, false
@@ -164,9 +160,8 @@ func (s *service) remove(path string) error {
 	return err
 }
 
-// move renames a file or folder, but not to a name that is taken. The look and
-// the renaming are two steps: of programs that race for the same new name the
-// last one wins, as with mv -n.
+// move renames a file or folder, but not to a name that is taken. The look and the renaming are two steps: of
+// programs that race for the same new name the last one wins, as with mv -n.
 func (s *service) move(from, to string) error {
 	if !filepath.IsLocal(from) || filepath.Clean(from) == "." || to == "." {
 		return fmt.Errorf("move of %q to %q: both lie below the target: %w", from, to, fs.ErrPermission)
@@ -177,9 +172,8 @@ func (s *service) move(from, to string) error {
 	return s.root.Rename(from, to)
 }
 
-// sweep removes from a folder that is to go what writers that were killed have
-// left unfinished. It tells whether it removed anything. Unfinished files of
-// processes that are alive stay.
+// sweep removes from a folder that is to go what writers that were killed have left unfinished. It tells whether it
+// removed anything. Unfinished files of processes that are alive stay.
 func (s *service) sweep(path string) (swept bool) {
 	d, err := s.root.Open(path)
 	if err != nil {

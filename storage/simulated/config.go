@@ -31,18 +31,17 @@ type Config struct {
 	Noise     float64       // noise=3%: the capacity's spread from opening to opening
 	Files     int           // files=100x1MiB: how many
 	Size      int64         // and how large
-	// error=0.1% or error.reset=0.1%: the share of operations that fail,
-	// by class; without a class they are busy.
+	// error=0.1% or error.reset=0.1%: the share of operations that fail, by class; without a class they are busy.
 	Errors [storage.Classes]float64
 	fixed  bool // the seed was given
 }
 
-// shares says whether the service is shared by all operations, as the
-// Universal Scalability Law has it, instead of being a number of servers.
+// shares says whether the service is shared by all operations, as the Universal Scalability Law has it, instead of
+// being a number of servers.
 func (c Config) shares() bool { return c.Sigma > 0 || c.Kappa > 0 }
 
-// depends says whether the rate depends on how many operations are there in
-// another way than by the number of servers.
+// depends says whether the rate depends on how many operations are there in another way than by the number of
+// servers.
 func (c Config) depends() bool { return c.shares() || c.Collapse > 0 }
 
 // limits keep a typing mistake from filling the memory.
@@ -51,8 +50,7 @@ const (
 	maxFiles   = 1 << 20
 )
 
-// Parse reads a URL. Its errors say which key is wrong and what would be
-// right.
+// Parse reads a URL. Its errors say which key is wrong and what would be right.
 func Parse(u *url.URL) (Config, error) {
 	c := Config{Servers: 4, Service: 10 * time.Millisecond, Seed: 1, Files: 100, Size: 1 << 20}
 	if u == nil || u.Scheme != "simulated" || u.Host == "" {
@@ -103,8 +101,7 @@ func Parse(u *url.URL) (Config, error) {
 	return c, nil
 }
 
-// percent escapes percent signs that escape nothing, so that error=0.1% needs
-// no %25.
+// percent escapes percent signs that escape nothing, so that error=0.1% needs no %25.
 func percent(query string) string {
 	var b strings.Builder
 	for i := range len(query) {

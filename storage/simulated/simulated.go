@@ -1,6 +1,5 @@
-// Package simulated is a service in memory whose knee is known: a queueing
-// station that theory can compute, for tests, demonstrations and weir's check
-// of itself.
+// Package simulated is a service in memory whose knee is known: a queueing station that theory can compute, for
+// tests, demonstrations and weir's check of itself.
 //
 // A target is a URL such as
 //
@@ -9,38 +8,33 @@
 //
 // # The model
 //
-// An operation waits, first come first served, for one of the servers, which
-// then takes a service time, exponential or constant. Its payload then passes
-// the link that all operations share, if there is a bandwidth: in pieces, each
-// of which queues for the link, so that streams take turns as packets on a
-// cable do. A new session first takes the connect time, in which nobody waits
-// for anybody. An operation that is given up leaves its queue or its server at
+// An operation waits, first come first served, for one of the servers, which then takes a service time, exponential
+// or constant. Its payload then passes the link that all operations share, if there is a bandwidth: in pieces, each
+// of which queues for the link, so that streams take turns as packets on a cable do. A new session first takes the
+// connect time, in which nobody waits for anybody. An operation that is given up leaves its queue or its server at
 // once.
 //
-// With sigma or kappa there are no servers: n operations at once, each of
-// which would take the service time S alone, together end at the rate
+// With sigma or kappa there are no servers: n operations at once, each of which would take the service time S
+// alone, together end at the rate
 //
 //	n/S / (1 + sigma(n-1) + kappa n(n-1))
 //
-// of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
-// which has its maximum at n = sqrt((1-sigma)/kappa). Any of them is the next
-// to end. With collapse=500x20%, only so much of the rate is left while more
-// than so many operations are there. Both need exponential times, and
-// payload without a link moves all at once.
+// of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007), which has its maximum at n =
+// sqrt((1-sigma)/kappa). Any of them is the next to end. With collapse=500x20%, only so much of the rate is left
+// while more than so many operations are there. Both need exponential times, and payload without a link moves all
+// at once.
 //
-// With noise=3% the capacity, of the link too, is multiplied by a factor drawn
-// whenever the service is opened: exp of a normal number with that standard
-// deviation. With a seed in the URL a process draws the same ones as the last.
+// With noise=3% the capacity, of the link too, is multiplied by a factor drawn whenever the service is opened: exp
+// of a normal number with that standard deviation. With a seed in the URL a process draws the same ones as the
+// last.
 //
-// The payload is never there: files are a size and a seed of package content,
-// and checksums are computed from these. All waiting is for timers and
-// channels, so under testing/synctest it takes no wall time. In real time
-// everything is planned ahead: a server begins its next operation when the
-// last one was to end, not when a late timer said so, so that the machine's
-// own lateness does not lower the capacity.
+// The payload is never there: files are a size and a seed of package content, and checksums are computed from
+// these. All waiting is for timers and channels, so under testing/synctest it takes no wall time. In real time
+// everything is planned ahead: a server begins its next operation when the last one was to end, not when a late
+// timer said so, so that the machine's own lateness does not lower the capacity.
 //
-// Services of one Driver with the same URL share files, servers and link, and
-// what is written stays as long as the Driver does. Processes share nothing.
+// Services of one Driver with the same URL share files, servers and link, and what is written stays as long as the
+// Driver does. Processes share nothing.
 package simulated
 
 import (
@@ -118,8 +112,7 @@ func newWorld(c Config, url string) *world {
 	return w
 }
 
-// opened draws the capacity until the next opening. Without a seed it is
-// another one in each process.
+// opened draws the capacity until the next opening. Without a seed it is another one in each process.
 func (w *world) opened() {
 	w.openings++
 	seed := w.Seed
@@ -141,15 +134,14 @@ type service struct {
 	joint *joint // the session that all clients share; nil: each has its own
 }
 
-// A joint is a session of many clients: the first to need it connects, the
-// others wait for that.
+// A joint is a session of many clients: the first to need it connects, the others wait for that.
 type joint struct {
 	turn chan struct{}
 	up   atomic.Bool
 }
 
-// Client implements storage.Service. What a client draws follows from the
-// seed and from how many clients there were before.
+// Client implements storage.Service. What a client draws follows from the seed and from how many clients there were
+// before.
 func (s service) Client() storage.Client {
 	return &client{w: s.w, joint: s.joint, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
 }
@@ -157,8 +149,8 @@ func (s service) Client() storage.Client {
 // Close implements storage.Service. The files stay.
 func (service) Close() error { return nil }
 
-// A client is one session. Its timer and its place in queues are made once,
-// so that an operation allocates nothing by itself.
+// A client is one session. Its timer and its place in queues are made once, so that an operation allocates nothing
+// by itself.
 type client struct {
 	w         *world
 	rand      *rand.Rand
@@ -227,9 +219,8 @@ func (c *client) until(ctx context.Context, t time.Duration) error {
 	}
 }
 
-// pass holds a server of s for the given time, from the arrival or when its
-// turn comes, and returns when it ended by plan. Each of the equal steps of
-// that time is told to tick, if there is one.
+// pass holds a server of s for the given time, from the arrival or when its turn comes, and returns when it ended
+// by plan. Each of the equal steps of that time is told to tick, if there is one.
 func (c *client) pass(ctx context.Context, s *station, arrival, length time.Duration, steps int, tick func(i int)) (time.Duration, error) {
 	c.takePlace()
 	start, err := s.enter(ctx, &c.place, arrival)
@@ -277,8 +268,7 @@ func (c *client) fate() storage.Class {
 	return storage.None
 }
 
-// failure is what an operation of a class fails with, in words that say that
-// it was meant to.
+// failure is what an operation of a class fails with, in words that say that it was meant to.
 func failure(class storage.Class) error {
 	sentinel := map[storage.Class]error{
 		storage.Refused: errRefused, storage.Reset: errReset, storage.Denied: fs.ErrPermission, storage.NotFound: fs.ErrNotExist,

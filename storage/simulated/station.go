@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A station is a number of equal servers with one queue, first come first
-// served. Times are since the world's begin.
+// A station is a number of equal servers with one queue, first come first served. Times are since the world's
+// begin.
 type station struct {
 	mu    sync.Mutex
 	fresh int             // servers that were never used
@@ -29,10 +29,9 @@ type waiter struct {
 	after   *waiter
 }
 
-// enter takes a server for an operation that arrived at the given time, and
-// returns when its service begins or began: that may lie in the past if this
-// goroutine runs late. The server is held until leave. If ctx ends first there
-// is no server.
+// enter takes a server for an operation that arrived at the given time, and returns when its service begins or
+// began: that may lie in the past if this goroutine runs late. The server is held until leave. If ctx ends first
+// there is no server.
 func (s *station) enter(ctx context.Context, w *waiter, arrival time.Duration) (time.Duration, error) {
 	s.mu.Lock()
 	if start, ok := s.idle(arrival); ok {
@@ -72,8 +71,7 @@ func (s *station) idle(arrival time.Duration) (time.Duration, bool) {
 	return max(since, arrival), true
 }
 
-// leave gives the server back that was busy until the given time, to the one
-// who waits longest.
+// leave gives the server back that was busy until the given time, to the one who waits longest.
 func (s *station) leave(until time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,14 +108,13 @@ func (s *station) unlink(w *waiter) {
 	w.before, w.after, w.queued = nil, nil, false
 }
 
-// A contended station serves all operations that are there at once, and how
-// fast it is depends on how many they are. It has no memory: with n operations
-// there, the time to the next end is exponential with mean 1/rate(n), and so it
-// is drawn anew whenever n changes, which is exact. Who is done is drawn, too:
-// any of the front operations that have been there longest, or any of all.
+// A contended station serves all operations that are there at once, and how fast it is depends on how many they
+// are. It has no memory: with n operations there, the time to the next end is exponential with mean 1/rate(n), and
+// so it is drawn anew whenever n changes, which is exact. Who is done is drawn, too: any of the front operations
+// that have been there longest, or any of all.
 //
-// Times are since the world's begin. Ends are planned: when a timer or a
-// client is late, what should have happened before happens first.
+// Times are since the world's begin. Ends are planned: when a timer or a client is late, what should have happened
+// before happens first.
 type contended struct {
 	rate  func(n int) float64 // per second; positive for n > 0
 	front int                 // 0: any operation may be next
@@ -139,8 +136,8 @@ func newContended(c Config, now func() time.Duration, rate func(n int) float64) 
 	return s
 }
 
-// pass lets an operation that arrived at the given time be served, and returns
-// when it ended by plan. If ctx ends first the operation leaves at once.
+// pass lets an operation that arrived at the given time be served, and returns when it ended by plan. If ctx ends
+// first the operation leaves at once.
 func (s *contended) pass(ctx context.Context, w *waiter, arrival time.Duration) (time.Duration, error) {
 	s.mu.Lock()
 	s.settle(arrival)
@@ -224,8 +221,7 @@ func (s *contended) wake() {
 	s.timer.Reset(wait)
 }
 
-// tick ends what is due. A timer that was reset while it went off finds
-// nothing to do.
+// tick ends what is due. A timer that was reset while it went off finds nothing to do.
 func (s *contended) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

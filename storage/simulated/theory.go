@@ -5,22 +5,19 @@ import (
 	"time"
 )
 
-// A Theory computes what a closed load of clients gets from a service without
-// bandwidth limit, errors and noise. What a client does besides, such as
-// connecting for each operation, counts as thinking.
+// A Theory computes what a closed load of clients gets from a service without bandwidth limit, errors and noise.
+// What a client does besides, such as connecting for each operation, counts as thinking.
 type Theory struct {
 	Servers int           // k
 	Service time.Duration // S, mean
 	Think   time.Duration // Z, mean
-	// Sigma and Kappa are contention and coherency, if any is above 0; then
-	// Servers mean nothing.
+	// Sigma and Kappa are contention and coherency, if any is above 0; then Servers mean nothing.
 	Sigma, Kappa float64
 	Collapse     int     // with more operations than that, and 0 never,
 	Left         float64 // so much of the rate is left
 }
 
-// Theory returns what is known of c's service under clients that pause for
-// think between operations.
+// Theory returns what is known of c's service under clients that pause for think between operations.
 func (c Config) Theory(think time.Duration) Theory {
 	return Theory{Servers: c.Servers, Service: c.Service, Think: think, Sigma: c.Sigma, Kappa: c.Kappa, Collapse: c.Collapse, Left: c.Left}
 }
@@ -41,14 +38,11 @@ func (t Theory) at(n int) float64 {
 	return rate
 }
 
-// Rate returns the operations per second that n clients get, exactly, if
-// service times are exponential: the number of clients at the service is a
-// birth-death process, with births at (n-j)/Z and deaths at the service's rate
-// of j. With servers this is the machine repairman's model M/M/k//N. (Gross and
-// Harris, Fundamentals of Queueing Theory, finite-source queues. Think times
-// may have any distribution: Baskett, Chandy, Muntz and Palacios, Journal of
-// the ACM 22, 1975.) A service that takes no time has no rate: it is infinite
-// without thinking.
+// Rate returns the operations per second that n clients get, exactly, if service times are exponential: the number
+// of clients at the service is a birth-death process, with births at (n-j)/Z and deaths at the service's rate of j.
+// With servers this is the machine repairman's model M/M/k//N. (Gross and Harris, Fundamentals of Queueing Theory,
+// finite-source queues. Think times may have any distribution: Baskett, Chandy, Muntz and Palacios, Journal of the
+// ACM 22, 1975.) A service that takes no time has no rate: it is infinite without thinking.
 func (t Theory) Rate(n int) float64 {
 	z := t.Think.Seconds()
 	switch {
@@ -59,8 +53,8 @@ func (t Theory) Rate(n int) float64 {
 	case z == 0:
 		return t.at(n)
 	}
-	// Weights of j clients being at the service are kept as logarithms, relative
-	// to the largest so far, so that none leaves the range of floating point.
+	// Weights of j clients being at the service are kept as logarithms, relative to the largest so far, so that
+	// none leaves the range of floating point.
 	log, top, all, done := 0.0, 0.0, 1.0, 0.0
 	for j := 1; j <= n; j++ {
 		rate := t.at(j)
@@ -76,29 +70,27 @@ func (t Theory) Rate(n int) float64 {
 	return done / all
 }
 
-// Residence returns the mean time that an operation of n clients takes, by
-// Little's law: R = N/X - Z.
+// Residence returns the mean time that an operation of n clients takes, by Little's law: R = N/X - Z.
 func (t Theory) Residence(n int) time.Duration {
 	return time.Duration((float64(n)/t.Rate(n) - t.Think.Seconds()) * float64(time.Second))
 }
 
-// Bounds returns the rates between which that of n clients must lie, for
-// exponential service times and servers: with nobody ever in the way, and with
-// everybody always there first.
+// Bounds returns the rates between which that of n clients must lie, for exponential service times and servers:
+// with nobody ever in the way, and with everybody always there first.
 func (t Theory) Bounds(n int) (low, high float64) {
 	s, z, k := t.Service.Seconds(), t.Think.Seconds(), float64(t.Servers)
 	waiting := s * math.Max(0, float64(n)-k) / k
 	return float64(n) / (z + s + waiting), math.Min(float64(n)/(z+s), k/s)
 }
 
-// Knee returns N*, the number of clients at which the two upper bounds of the
-// rate meet: k(S+Z)/S. From there on clients wait for each other.
+// Knee returns N*, the number of clients at which the two upper bounds of the rate meet: k(S+Z)/S. From there on
+// clients wait for each other.
 func (t Theory) Knee() float64 {
 	return float64(t.Servers) * float64(t.Service+t.Think) / float64(t.Service)
 }
 
-// Best returns the number of clients, from 1 to most, that gets the highest
-// rate, and that rate. Of equals it is the least.
+// Best returns the number of clients, from 1 to most, that gets the highest rate, and that rate. Of equals it is
+// the least.
 func (t Theory) Best(most int) (n int, rate float64) {
 	for i := 1; i <= most; i++ {
 		if x := t.Rate(i); x > rate*(1+1e-12) {
@@ -108,9 +100,8 @@ func (t Theory) Best(most int) (n int, rate float64) {
 	return n, rate
 }
 
-// Saturation returns where the line from zero through the rate of one client
-// reaches the best rate of 1 to most clients: N* for a service of servers
-// whose best rate is all that they can do.
+// Saturation returns where the line from zero through the rate of one client reaches the best rate of 1 to most
+// clients: N* for a service of servers whose best rate is all that they can do.
 func (t Theory) Saturation(most int) float64 {
 	_, rate := t.Best(most)
 	return rate / t.Rate(1)

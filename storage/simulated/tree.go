@@ -36,8 +36,8 @@ func newTree(c Config) *tree {
 	return t
 }
 
-// FileName returns the path of the i-th file that a service begins with. Its
-// content has the seed content.Seed(Config.Seed, path).
+// FileName returns the path of the i-th file that a service begins with. Its content has the seed
+// content.Seed(Config.Seed, path).
 func FileName(i int) string { return fmt.Sprintf("file%06d.dat", i) }
 
 func (t *tree) find(p string) (*node, error) {
@@ -62,9 +62,8 @@ func (t *tree) file(p string) (*node, error) {
 	return n, err
 }
 
-// payload returns how many bytes op moves, and an error if it must fail. A
-// read of more than there is moves what there is; do says then that it was
-// short.
+// payload returns how many bytes op moves, and an error if it must fail. A read of more than there is moves what
+// there is; do says then that it was short.
 func (t *tree) payload(op *storage.Op, res *storage.Result) (int64, error) {
 	switch op.Kind {
 	case storage.Write:

@@ -93,8 +93,8 @@ func (s *suite) testRead(t *testing.T) {
 	})
 }
 
-// onTheWay fails if the bytes of a large file were told all at once: they
-// count when they move, not when the operation ends.
+// onTheWay fails if the bytes of a large file were told all at once: they count when they move, not when the
+// operation ends.
 func (*suite) onTheWay(t *testing.T, out outcome, size int64) {
 	t.Helper()
 	if out.heard.first > size/2 || out.heard.moved != size {
@@ -150,8 +150,8 @@ func (s *suite) sums() []string {
 	return []string{"", s.o.Sum}
 }
 
-// testPastTheEnd asks for bytes that are not there: no others may come for
-// them, and it must not pass for a success.
+// testPastTheEnd asks for bytes that are not there: no others may come for them, and it must not pass for a
+// success.
 func (s *suite) testPastTheEnd(t *testing.T, c storage.Client, p string, size int64, seed uint64) {
 	for name, r := range map[string]storage.Range{
 		"over the end":    {Offset: size - 100, Length: 200},
@@ -226,8 +226,7 @@ func (s *suite) roundTrip(t *testing.T, c storage.Client, name string, size int6
 	}
 }
 
-// testReplace writes a file twice: the second content, or a refusal and the
-// first one, never a mixture.
+// testReplace writes a file twice: the second content, or a refusal and the first one, never a mixture.
 func (s *suite) testReplace(t *testing.T) {
 	s.need(t, storage.Write, storage.Read)
 	s.unless(t, Replacing)
@@ -317,8 +316,7 @@ func (s *suite) testDestIsOwn(t *testing.T, c storage.Client, read storage.Op) {
 	}
 }
 
-// testScratch reads to where it cannot: this machine's fault, by name, and
-// nothing that the next operation minds.
+// testScratch reads to where it cannot: this machine's fault, by name, and nothing that the next operation minds.
 func (s *suite) testScratch(t *testing.T, c storage.Client, read storage.Op, dest string) {
 	t.Helper()
 	for _, read.Sum = range s.sums() {

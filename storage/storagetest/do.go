@@ -105,8 +105,7 @@ func (s *suite) auditError(t *testing.T, op *storage.Op, err error) {
 	}
 }
 
-// file makes a file of package content on the target and removes it after the
-// test.
+// file makes a file of package content on the target and removes it after the test.
 func (s *suite) file(t *testing.T, c storage.Client, name string, seed uint64, size int64) string {
 	t.Helper()
 	p := s.path(t, name)
@@ -125,8 +124,8 @@ func (s *suite) file(t *testing.T, c storage.Client, name string, seed uint64, s
 	return p
 }
 
-// removeAfter removes what the test made. Its own tests check Remove; here it
-// only tidies up, so what is gone already is fine.
+// removeAfter removes what the test made. Its own tests check Remove; here it only tidies up, so what is gone
+// already is fine.
 func (s *suite) removeAfter(t *testing.T, p string) {
 	if !s.offers(storage.Remove) {
 		return
@@ -186,8 +185,8 @@ func (s *suite) checkPayload(t *testing.T, op *storage.Op, out outcome, seed uin
 	}
 }
 
-// A listener hears an operation's progress and remembers what was wrong with
-// it. Only its first lines are safe against the faults that it looks for.
+// A listener hears an operation's progress and remembers what was wrong with it. Only its first lines are safe
+// against the faults that it looks for.
 type listener struct {
 	busy    atomic.Bool // a call is going on
 	over    atomic.Bool // Do has returned

@@ -77,8 +77,7 @@ func (s *suite) testFolders(t *testing.T) {
 	}
 }
 
-// testRemoveFolder checks that only an empty folder goes: a run must never
-// take along what it did not make.
+// testRemoveFolder checks that only an empty folder goes: a run must never take along what it did not make.
 func (s *suite) testRemoveFolder(t *testing.T, c storage.Client, outer, inner string) {
 	t.Helper()
 	if !s.lacks(SafeRemove) {

@@ -89,8 +89,8 @@ func (s *suite) testSession(t *testing.T) {
 	}
 }
 
-// testCancel ends contexts before and within operations. The session must be
-// good afterwards: what was left of the old answer is not the next one's.
+// testCancel ends contexts before and within operations. The session must be good afterwards: what was left of the
+// old answer is not the next one's.
 func (s *suite) testCancel(t *testing.T) {
 	s.need(t, storage.Read)
 	c := s.client(t)
@@ -220,8 +220,8 @@ func (s *suite) failsAs(t *testing.T, host string, timeout time.Duration, classe
 	}
 }
 
-// listen returns the address of a listener that treats its connections as
-// told until the test ends, or where nobody listens.
+// listen returns the address of a listener that treats its connections as told until the test ends, or where nobody
+// listens.
 func listen(t *testing.T, treat func(c net.Conn, end <-chan struct{})) string {
 	t.Helper()
 	var conf net.ListenConfig

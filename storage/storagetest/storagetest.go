@@ -1,10 +1,9 @@
-// Package storagetest is the conformance suite that every driver passes. It
-// tests the promises of package storage against a real service.
+// Package storagetest is the conformance suite that every driver passes. It tests the promises of package storage
+// against a real service.
 //
-// Every operation of the suite is checked: it ends in time, does not change its
-// Op, reports its progress in order, by one goroutine at a time and not after its
-// end, counts its bytes correctly and fails with an *OpError. What a target cannot
-// do is declared in Options, never guessed.
+// Every operation of the suite is checked: it ends in time, does not change its Op, reports its progress in order,
+// by one goroutine at a time and not after its end, counts its bytes correctly and fails with an *OpError. What a
+// target cannot do is declared in Options, never guessed.
 package storagetest
 
 import (
@@ -52,11 +51,10 @@ type Options struct {
 	Shared  bool          // clients can share a session (Target.Shared)
 	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried, too
 	Bound   time.Duration // in which every single operation must end; 0 is 30 s
-	// Put makes a file of package content behind the driver's back; needed
-	// if the driver reads and does not write.
+	// Put makes a file of package content behind the driver's back; needed if the driver reads and does not write.
 	Put func(t *testing.T, path string, seed uint64, size int64)
-	// Summed has the service compute a file's checksum behind the driver's back,
-	// where it has to know it before it is asked; nil is nothing.
+	// Summed has the service compute a file's checksum behind the driver's back, where it has to know it before it
+	// is asked; nil is nothing.
 	Summed func(t *testing.T, path string)
 }
 
@@ -100,8 +98,7 @@ type suite struct {
 
 func (s *suite) offers(k storage.Kind) bool { return slices.Contains(s.driver.Kinds, k) }
 
-// need skips a test of what the target does not have; that is no gap, it was
-// declared.
+// need skips a test of what the target does not have; that is no gap, it was declared.
 func (s *suite) need(t *testing.T, kinds ...storage.Kind) {
 	t.Helper()
 	for _, k := range kinds {
@@ -131,8 +128,7 @@ func (s *suite) path(t *testing.T, name string) string {
 	return path.Join(s.o.Dir, unique+"-"+name)
 }
 
-// service opens the target; it is closed when the test ends, after all that
-// its clients left.
+// service opens the target; it is closed when the test ends, after all that its clients left.
 func (s *suite) service(t *testing.T, target storage.Target) storage.Service {
 	t.Helper()
 	return Open(t, s.driver, target)

@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// testTogether runs many clients of one service at once; with the race
-// detector it shows whether the service is safe for that.
+// testTogether runs many clients of one service at once; with the race detector it shows whether the service is
+// safe for that.
 func (s *suite) testTogether(t *testing.T) {
 	s.need(t, storage.Read)
 	const seed, size = 21, 70_000
@@ -65,8 +65,8 @@ func (s *suite) shared(ctx context.Context, c storage.Client, p string, size int
 	return nil
 }
 
-// free reads a file that has just been written: on a busy machine XRootD lets go
-// of it a moment after it has answered the close, and until then denies it as busy.
+// free reads a file that has just been written: on a busy machine XRootD lets go of it a moment after it has
+// answered the close, and until then denies it as busy.
 func (s *suite) free(ctx context.Context, c storage.Client, op storage.Op) (res storage.Result, heard *listener, err error) {
 	for try := time.Duration(1); ; try++ {
 		heard = &listener{}
@@ -99,8 +99,8 @@ func (s *suite) own(ctx context.Context, c storage.Client, p string, seed uint64
 	return s.shared(ctx, c, p, size, want)
 }
 
-// testLeaks looks for what outlives operations and services: goroutines of the
-// driver, and calls of Progress by those. It runs last.
+// testLeaks looks for what outlives operations and services: goroutines of the driver, and calls of Progress by
+// those. It runs last.
 func (s *suite) testLeaks(t *testing.T) {
 	defer func() {
 		for _, heard := range s.all {
@@ -145,8 +145,8 @@ func ours() []string {
 // jointClients is how many clients share a session at least.
 const jointClients = 50
 
-// testJoint lets many clients share one session: none of them may get what is
-// another's, or suffer from what another does.
+// testJoint lets many clients share one session: none of them may get what is another's, or suffer from what
+// another does.
 func (s *suite) testJoint(t *testing.T) {
 	if !s.o.Shared {
 		t.Skip("declared: clients do not share sessions")
@@ -204,8 +204,8 @@ type reader struct {
 	size   int64
 }
 
-// readAll has all read their files several times at once; meanwhile, if there
-// is one, runs when each has read for the first time.
+// readAll has all read their files several times at once; meanwhile, if there is one, runs when each has read for
+// the first time.
 func (s *suite) readAll(t *testing.T, readers []reader, meanwhile func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*s.o.Bound)

@@ -55,8 +55,7 @@ func (b *bodyState) begin(h *head, bare bool) {
 	}
 }
 
-// readBody reads payload: at most len(p) bytes, io.EOF after the last. A body
-// that is cut off gives ErrShort.
+// readBody reads payload: at most len(p) bytes, io.EOF after the last. A body that is cut off gives ErrShort.
 func (x *call) readBody(l *link, p []byte) (int, error) {
 	b := &x.body
 	for b.framing == byChunks && b.left == 0 && !b.ended {
@@ -105,8 +104,7 @@ func (x *call) raw(l *link, p []byte) (int, error) {
 	return l.read(p)
 }
 
-// nextChunk reads the line of the next chunk, and after the last chunk the
-// trailer.
+// nextChunk reads the line of the next chunk, and after the last chunk the trailer.
 func (x *call) nextChunk(l *link) error {
 	if x.body.inside {
 		line, err := x.chunkLine(l)
@@ -167,8 +165,7 @@ func parseChunkSize(line []byte) (int64, error) {
 	return n, nil
 }
 
-// chunkLine returns the next line, without its end. It is valid until the
-// next read.
+// chunkLine returns the next line, without its end. It is valid until the next read.
 func (x *call) chunkLine(l *link) ([]byte, error) {
 	for searched := x.pos; ; {
 		for i := searched; i < x.end; i++ {
@@ -195,9 +192,8 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 	}
 }
 
-// take moves the whole body: past us, if nobody wants to see it, else through
-// sum and to where it is to go. It counts every byte and returns how many there were; more than limit
-// (if that is not negative) are an error.
+// take moves the whole body: past us, if nobody wants to see it, else through sum and to where it is to go. It
+// counts every byte and returns how many there were; more than limit (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	if sum != nil || x.Dest != nil || l.tls != nil || x.body.framing != byLength {
 		most := int64(math.MaxInt64)
@@ -228,23 +224,21 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	return total, nil
 }
 
-// finish puts the connection into the state that the next request needs, or
-// closes it.
+// finish puts the connection into the state that the next request needs, or closes it.
 func (x *call) finish(l *link) {
 	if l.conn != nil && (!x.body.ended || !x.head.keep || x.pos != x.end) {
 		x.drop(l)
 	}
 }
 
-// skip reads the rest of a body that nobody wants, if it is short, so that
-// the connection can be kept.
+// skip reads the rest of a body that nobody wants, if it is short, so that the connection can be kept.
 func (x *call) skip(l *link) {
 	_ = x.collect(l, nil, maxDrain) // a body cut short shows in finish
 	x.finish(l)
 }
 
-// collect appends up to limit bytes of the body to dst; a nil dst throws them
-// away. It stops without an error at the limit.
+// collect appends up to limit bytes of the body to dst; a nil dst throws them away. It stops without an error at
+// the limit.
 func (x *call) collect(l *link, dst *[]byte, limit int) error {
 	if x.body.framing == byLength && x.body.left > int64(limit) && dst == nil || x.body.framing == byClose && dst == nil {
 		return nil // closing is cheaper

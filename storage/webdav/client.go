@@ -12,8 +12,8 @@ import (
 // maxDataLinks is how many connections to data servers a client keeps.
 const maxDataLinks = 4
 
-// A client is one virtual client's session. What only a running operation
-// needs lies in a call, which clients share.
+// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
+// share.
 type client struct {
 	s    *service
 	home link
@@ -88,8 +88,8 @@ func (x *call) run() error {
 	return do(x)
 }
 
-// Sizes of the buffer for requests, heads of answers and the first payload.
-// A small file, or a page of 8 KiB, comes in with its head, in one system call.
+// Sizes of the buffer for requests, heads of answers and the first payload. A small file, or a page of 8 KiB, comes
+// in with its head, in one system call.
 const (
 	bufferSize = 9 << 10
 	maxHead    = 64 << 10
@@ -144,8 +144,8 @@ func (x *call) clear() {
 	x.head, x.body = head{}, bodyState{}
 }
 
-// hold makes sure that there is a buffer. Clients that wait for a server have
-// none: thousands may wait, and few are answered at once.
+// hold makes sure that there is a buffer. Clients that wait for a server have none: thousands may wait, and few are
+// answered at once.
 func (x *call) hold() {
 	if x.held == nil {
 		x.held = x.c.s.small.Get().(*[]byte)

@@ -15,10 +15,9 @@ import (
 const (
 	maxRedirects = 10
 	maxInterim   = 20 // 1xx answers before the real one
-	// patience is how long a client waits for 100 Continue before it sends the body all
-	// the same, as RFC 9110 (10.1.1) wants it. It does so only where uploads were
-	// redirected: a redirector of XRootD looks for a place for five seconds, unless it is
-	// told otherwise.
+	// patience is how long a client waits for 100 Continue before it sends the body all the same, as RFC 9110
+	// (10.1.1) wants it. It does so only where uploads were redirected: a redirector of XRootD looks for a place
+	// for five seconds, unless it is told otherwise.
 	patience = 30 * time.Second
 )
 
@@ -37,8 +36,8 @@ type request struct {
 	upload bool   // the body is made content of Op.Size bytes
 }
 
-// exchange sends a request, follows redirects and leaves the final answer's
-// head in x.head and its body's state in x.body.
+// exchange sends a request, follows redirects and leaves the final answer's head in x.head and its body's state in
+// x.body.
 func (x *call) exchange(r *request) (*link, error) {
 	at := x.c.s.home
 	x.path = x.path[:0]
@@ -112,13 +111,13 @@ func (x *call) current(r *request) string {
 	return string(x.appendTarget(nil, r))
 }
 
-// roundTrip sends the request to one server and reads the answer's head. A
-// kept connection that proves to be closed is made again, once.
+// roundTrip sends the request to one server and reads the answer's head. A kept connection that proves to be closed
+// is made again, once.
 func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 	l := x.c.link(x, at)
-	// An upload cannot be repeated once its bytes are counted, and no change
-	// should be sent twice: these look first, all others find out. After HEAD everybody
-	// looks: a server that sends a body with it would have that taken for the next answer.
+	// An upload cannot be repeated once its bytes are counted, and no change should be sent twice: these look
+	// first, all others find out. After HEAD everybody looks: a server that sends a body with it would have that
+	// taken for the next answer.
 	if l.conn != nil && (r.method != "GET" && r.method != "HEAD" || l.headed) && !l.conn.Quiet() {
 		x.drop(l)
 	}
@@ -251,8 +250,8 @@ func (x *call) receive(l *link) error {
 	}
 }
 
-// receiveHead reads one head into the buffer and takes it apart. The head
-// ends at x.pos; what has come behind it is buf[pos:end].
+// receiveHead reads one head into the buffer and takes it apart. The head ends at x.pos; what has come behind it is
+// buf[pos:end].
 func (x *call) receiveHead(l *link) error {
 	if x.held == nil {
 		if err := l.wait(); err != nil {

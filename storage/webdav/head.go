@@ -12,8 +12,8 @@ const (
 	maxLines = 200
 )
 
-// A head holds the parts of an answer's status line and header that matter. Its
-// slices point into the buffer that it was parsed from.
+// A head holds the parts of an answer's status line and header that matter. Its slices point into the buffer that
+// it was parsed from.
 type head struct {
 	status   int
 	reason   []byte
@@ -28,9 +28,8 @@ type head struct {
 	asks     [4][]byte // WWW-Authenticate, the first few
 }
 
-// headEnd returns the number of bytes of b that the head occupies, its empty
-// line included, or 0 if the head is incomplete. The first from bytes have been
-// searched before.
+// headEnd returns the number of bytes of b that the head occupies, its empty line included, or 0 if the head is
+// incomplete. The first from bytes have been searched before.
 func headEnd(b []byte, from int) int {
 	from = max(0, from-3)
 	for {
@@ -233,8 +232,7 @@ func parseContentRange(b []byte) (first, last, total int64, ok bool) {
 	return first, last, total, ok
 }
 
-// parseUnsatisfied reads the size of the file from "bytes */1000", which comes
-// with status 416 (RFC 9110, 14.4).
+// parseUnsatisfied reads the size of the file from "bytes */1000", which comes with status 416 (RFC 9110, 14.4).
 func parseUnsatisfied(b []byte) (size int64, ok bool) {
 	rest, found := bytes.CutPrefix(b, []byte("bytes */"))
 	if !found {

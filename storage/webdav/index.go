@@ -17,8 +17,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// listIndex reads the listing that a server makes for browsers: in JSON, as nginx
-// (autoindex_format json) and Caddy write it, or the links of an HTML page.
+// listIndex reads the listing that a server makes for browsers: in JSON, as nginx (autoindex_format json) and Caddy
+// write it, or the links of an HTML page.
 func (x *call) listIndex() error {
 	r := request{method: http.MethodGet, path: x.Op.Path, slash: true, extra: "Accept: application/json, text/html;q=0.9, */*;q=0.1\r\n"}
 	l, err := x.exchange(&r)
@@ -47,9 +47,8 @@ func (x *call) listIndex() error {
 	return err
 }
 
-// elsewhere returns the URL, without query, at which the folder was found after
-// redirects, or "" if that is its own. Names of a listing of another place are no
-// names below the target.
+// elsewhere returns the URL, without query, at which the folder was found after redirects, or "" if that is its
+// own. Names of a listing of another place are no names below the target.
 func (x *call) elsewhere(l *link, r *request) string {
 	at := withoutQuery(x.current(r))
 	if l.origin == x.c.s.home && sameFolder(at, withoutQuery(string(x.appendTarget(nil, r)))) {
@@ -78,8 +77,8 @@ func withoutQuery(text string) string {
 // errNotThere marks a GET of a folder that was answered with 404.
 var errNotThere = errors.New("no such folder")
 
-// noIndex makes an error of an answer to a GET of a folder. Servers that make no
-// listings refuse it with 403 (nginx, Apache, lighttpd) or 404 (Caddy).
+// noIndex makes an error of an answer to a GET of a folder. Servers that make no listings refuse it with 403
+// (nginx, Apache, lighttpd) or 404 (Caddy).
 func (x *call) noIndex(l *link) error {
 	status := x.head.status
 	err := x.refuse(l)
@@ -92,8 +91,8 @@ func (x *call) noIndex(l *link) error {
 	return err
 }
 
-// isFile tells whether the target itself is a file: asked without a slash at its
-// end, it is there and does not become a folder by a redirect.
+// isFile tells whether the target itself is a file: asked without a slash at its end, it is there and does not
+// become a folder by a redirect.
 func (x *call) isFile() bool {
 	r := request{method: http.MethodHead, bare: true}
 	l, err := x.exchange(&r)
@@ -129,9 +128,8 @@ func parseIndex(r io.Reader) ([]storage.Entry, error) {
 	return entries, nil
 }
 
-// An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink
-// are Caddy's, which also ends the names of folders with a slash and gives of a link
-// its own size.
+// An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink are Caddy's, which also ends
+// the names of folders with a slash and gives of a link its own size.
 type indexItem struct {
 	Name      string
 	Type      string
@@ -154,10 +152,9 @@ func (i *indexItem) entry() storage.Entry {
 // maxPage is the largest listing in HTML that is read, in bytes.
 const maxPage = 64 << 20
 
-// parsePage returns the entries of a folder, which are the links of its HTML
-// page. base is the URL of the page. Only links to direct children count: same
-// scheme, host and port, no query, one more path element. A path that ends in a
-// slash is a folder. Sizes on such pages are rounded, so none are returned.
+// parsePage returns the entries of a folder, which are the links of its HTML page. base is the URL of the page.
+// Only links to direct children count: same scheme, host and port, no query, one more path element. A path that
+// ends in a slash is a folder. Sizes on such pages are rounded, so none are returned.
 func parsePage(r io.Reader, base *url.URL) ([]storage.Entry, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxPage+1))
 	if err != nil {
@@ -203,8 +200,8 @@ func nextLink(page *html.Tokenizer) (href string, found bool) {
 	}
 }
 
-// linked returns the entry that a link on the page at base leads to. ok is false
-// if it is not a direct child of the folder.
+// linked returns the entry that a link on the page at base leads to. ok is false if it is not a direct child of the
+// folder.
 func linked(href string, base *url.URL) (e storage.Entry, ok bool) {
 	to, err := base.Parse(strings.TrimSpace(href))
 	if err != nil || to.Scheme != base.Scheme || to.Host != base.Host || to.User != nil || to.RawQuery != "" || to.ForceQuery || to.Fragment != "" {
@@ -221,8 +218,7 @@ func linked(href string, base *url.URL) (e storage.Entry, ok bool) {
 	return storage.Entry{Name: name, Size: -1, Dir: dir}, err == nil && wireclient.CheckEntry(name) == nil
 }
 
-// sameFolder reports whether two escaped paths name the same folder, whichever
-// characters they escape.
+// sameFolder reports whether two escaped paths name the same folder, whichever characters they escape.
 func sameFolder(a, b string) bool {
 	if a == b {
 		return true

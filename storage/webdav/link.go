@@ -175,9 +175,8 @@ func (s *service) originAt(u *url.URL) (*origin, error) {
 
 const hexDigits = "0123456789ABCDEF"
 
-// appendPath appends a path, escaped so that nothing in it can be taken for
-// anything but a part of a path (RFC 3986). Only unreserved characters and
-// slashes stay as they are.
+// appendPath appends a path, escaped so that nothing in it can be taken for anything but a part of a path (RFC
+// 3986). Only unreserved characters and slashes stay as they are.
 func appendPath(dst []byte, path string) []byte {
 	for i := range len(path) {
 		c := path[i]
@@ -190,8 +189,7 @@ func appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendPrintable appends text that is escaped already, and escapes only what
-// would end or break a request line.
+// appendPrintable appends text that is escaped already, and escapes only what would end or break a request line.
 func appendPrintable(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c >= 0x7f {
@@ -203,8 +201,7 @@ func appendPrintable(dst []byte, text string) []byte {
 	return dst
 }
 
-// parseReference reads the Location of a redirect, relative to where it came
-// from.
+// parseReference reads the Location of a redirect, relative to where it came from.
 func parseReference(location string, from *origin, path string) (*url.URL, error) {
 	base, err := url.Parse(from.scheme() + "://" + from.authority + path)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// Limits of a listing. One entry has at most maxEntry bytes, whatever else
-// stands between it and the one before included: a name or a nest of elements
-// that does not end must not fill the memory.
+// Limits of a listing. One entry has at most maxEntry bytes, whatever else stands between it and the one before
+// included: a name or a nest of elements that does not end must not fill the memory.
 const (
 	maxListing = 1 << 29
 	maxEntry   = 1 << 20
@@ -80,8 +79,8 @@ func (x *call) list() error {
 	return err
 }
 
-// indexed tells whether a server that answers PROPFIND with status may still have a
-// listing for browsers. Caddy answers any method with 200.
+// indexed tells whether a server that answers PROPFIND with status may still have a listing for browsers. Caddy
+// answers any method with 200.
 func indexed(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
@@ -154,8 +153,8 @@ func (r *response) entry() (e storage.Entry) {
 	return e
 }
 
-// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped
-// path. The folder itself is not among the entries.
+// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped path. The folder itself is not among the
+// entries.
 func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	folder = strings.Trim(folder, "/")
@@ -193,8 +192,7 @@ func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 	}
 }
 
-// listingError keeps what the connection said and blames the rest on the
-// listing.
+// listingError keeps what the connection said and blames the rest on the listing.
 func listingError(err error) error {
 	var syntax *xml.SyntaxError
 	var broken *json.SyntaxError
@@ -209,10 +207,9 @@ func listingError(err error) error {
 	return fmt.Errorf("listing: %w", err)
 }
 
-// hrefPath returns the unescaped path of an href, without slashes at its ends.
-// XRootD 5.5 writes paths unescaped, as they are: that shows when they have
-// characters that no URL has, or a percent sign that escapes nothing. An href
-// of a listing has no query, so a question mark belongs to the path.
+// hrefPath returns the unescaped path of an href, without slashes at its ends. XRootD 5.5 writes paths unescaped,
+// as they are: that shows when they have characters that no URL has, or a percent sign that escapes nothing. An
+// href of a listing has no query, so a question mark belongs to the path.
 func hrefPath(href string) string {
 	path := strings.TrimSpace(href)
 	if _, rest, ok := strings.Cut(path, "://"); ok && !strings.HasPrefix(path, "/") {

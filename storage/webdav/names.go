@@ -61,8 +61,8 @@ func (x *call) made(l *link) error {
 	return x.refuse(l)
 }
 
-// remove is DELETE. A DELETE of a folder takes everything below it along on
-// most servers, so what is known to be a folder is looked into first.
+// remove is DELETE. A DELETE of a folder takes everything below it along on most servers, so what is known to be a
+// folder is looked into first.
 func (x *call) remove() error {
 	if strings.Trim(x.Op.Path, "/") == "" {
 		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
@@ -115,8 +115,8 @@ func (x *call) delete(slash bool) (*link, error) {
 	return l, nil
 }
 
-// move is MOVE. nginx wants a folder's name with a slash and answers 400 to one
-// without, so that is tried again, once.
+// move is MOVE. nginx wants a folder's name with a slash and answers 400 to one without, so that is tried again,
+// once.
 func (x *call) move() error {
 	from, to := x.Op.Source, strings.TrimSuffix(x.Op.Path, "/")
 	if err := storage.CheckPath(from); err != nil {
@@ -143,8 +143,8 @@ func (x *call) move() error {
 	}
 }
 
-// login asks for the head of the target itself. Whether there is anything to
-// be read does not matter, as long as the service lets us in.
+// login asks for the head of the target itself. Whether there is anything to be read does not matter, as long as
+// the service lets us in.
 func (x *call) login() error {
 	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path})
 	if err != nil {

@@ -71,8 +71,8 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
-// readInChunks reads the whole file by ranges. If it does not know the size it
-// asks first, because some servers take ranges beyond the end for good.
+// readInChunks reads the whole file by ranges. If it does not know the size it asks first, because some servers
+// take ranges beyond the end for good.
 func (x *call) readInChunks(sum hash.Hash) error {
 	if x.Op.Size < 0 {
 		if err := x.stat(); err != nil {
@@ -148,8 +148,8 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	return x.checkSize(l, total)
 }
 
-// checkSize compares the file's size, if the answer tells it, with what was
-// expected. A body that is not wanted closes the connection.
+// checkSize compares the file's size, if the answer tells it, with what was expected. A body that is not wanted
+// closes the connection.
 func (x *call) checkSize(l *link, size int64) error {
 	err := storage.CheckSize(x.Op.Size, size)
 	if err != nil {

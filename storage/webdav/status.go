@@ -15,8 +15,8 @@ import (
 // maxReason is how many bytes of an error's body are read for its first line.
 const maxReason = 4 << 10
 
-// A statusError is an answer that is not what was asked for. It keeps the
-// status line and the first line of the body.
+// A statusError is an answer that is not what was asked for. It keeps the status line and the first line of the
+// body.
 type statusError struct {
 	status int
 	reason string
@@ -25,8 +25,7 @@ type statusError struct {
 	offers []string // of 401: ways to authenticate that the server names, not nil
 }
 
-// Offers returns the ways to authenticate that the server names: of answers other
-// than 401 nil.
+// Offers returns the ways to authenticate that the server names: of answers other than 401 nil.
 func (e *statusError) Offers() []string { return e.offers }
 
 // Status returns the answer's status.
@@ -66,24 +65,23 @@ func meaning(status int) error {
 	return nil
 }
 
-// What XRootD says, with status 404 or 501 and 500, of a request that it did not
-// even try: what its HTTP hands on (XrdXrootdTransit::Run) is refused while the
-// request before on that connection is not done. Up to 5.9.0 (xrootd pull
-// request 2613) a client that goes on at once is told so now and then after an
-// answer that came from another thread, as a file's first checksum does.
+// What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on
+// (XrdXrootdTransit::Run) is refused while the request before on that connection is not done. Up to 5.9.0 (xrootd
+// pull request 2613) a client that goes on at once is told so now and then after an answer that came from another
+// thread, as a file's first checksum does.
 const (
 	notRun    = "Could not run request."
 	notSummed = "Failed to create initial checksum request."
 )
 
-// isNotRun tells whether line, the first of an answer's body, says so. It may
-// be about a read or a close, too, and "Error stating" is what a GET is told.
+// isNotRun tells whether line, the first of an answer's body, says so. It may be about a read or a close, too, and
+// "Error stating" is what a GET is told.
 func isNotRun(line string) bool {
 	return strings.HasPrefix(line, "Could not run ") || line == notSummed || strings.HasPrefix(line, "Error stating/")
 }
 
-// isBareNotRun tells it of an answer to HEAD: the line stays unread, but its
-// length is told. That of a file that is not there is zero.
+// isBareNotRun tells it of an answer to HEAD: the line stays unread, but its length is told. That of a file that is
+// not there is zero.
 func (x *call) isBareNotRun() bool {
 	h := &x.head
 	return x.body.ended && !h.keep && (h.status == http.StatusNotFound && h.length == int64(len(notRun)) ||

@@ -31,29 +31,26 @@ func (x *call) writeFile() error {
 	return x.made(l)
 }
 
-// What a service has done with uploads: the server that is asked first has kept them, or
-// has redirected them.
+// What a service has done with uploads: the server that is asked first has kept them, or has redirected them.
 const (
 	putsUnknown = iota
 	putsKept
 	putsRedirected
 )
 
-// expects tells whether an upload asks before it sends its body: where the
-// last one was redirected, and on the way, the next will be, too.
+// expects tells whether an upload asks before it sends its body: where the last one was redirected, and on the way,
+// the next will be, too.
 func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected }
 
-// mayWithhold tells whether the bytes of an upload count only when it is known that they
-// are kept: as long as another server may keep them. Those of a large file are counted
-// as they go, since it would be a while until then.
+// mayWithhold tells whether the bytes of an upload count only when it is known that they are kept: as long as
+// another server may keep them. Those of a large file are counted as they go, since it would be a while until then.
 func (x *call) mayWithhold() bool {
 	const large = 64 << 20
 	return len(x.path) == 0 && x.c.s.puts.Load() != putsKept && x.Op.Size <= large
 }
 
-// sendUpload sends head and body of an upload and reads the answer's head. A
-// final answer may come before all is sent: then the rest stays here, and the
-// connection is closed after the answer.
+// sendUpload sends head and body of an upload and reads the answer's head. A final answer may come before all is
+// sent: then the rest stays here, and the connection is closed after the answer.
 func (x *call) sendUpload(l *link) error {
 	expects := x.expects()
 	if _, err := l.write(x.buf, x.Op.Size > 0 && !expects); err != nil {
@@ -83,8 +80,8 @@ func (x *call) sendUpload(l *link) error {
 	return nil
 }
 
-// mayContinue waits for 100 Continue; final says that the answer came instead. A
-// redirector that has to look for a place says nothing meanwhile.
+// mayContinue waits for 100 Continue; final says that the answer came instead. A redirector that has to look for a
+// place says nothing meanwhile.
 func (x *call) mayContinue(l *link) (final bool, err error) {
 	soon, hurried := x.Sooner(patience)
 	if hurried {

@@ -1,12 +1,10 @@
-// Package wireclient holds what the drivers of network protocols (ftp, webdav,
-// xrootd) have in common: the state of a running operation, its progress and
-// byte counts, buffers that only busy clients hold, and the reading of names
+// Package wireclient holds what the drivers of network protocols (ftp, webdav, xrootd) have in common: the state of
+// a running operation, its progress and byte counts, buffers that only busy clients hold, and the reading of names
 // and numbers that servers send.
 //
-// A driver's client consists of two parts. The client itself keeps what must
-// survive between operations: connections and open files. Everything else lies
-// in a call, which is taken from a pool for each operation, so that thousands
-// of idle clients cost little memory. A driver's call embeds Call.
+// A driver's client consists of two parts. The client itself keeps what must survive between operations:
+// connections and open files. Everything else lies in a call, which is taken from a pool for each operation, so
+// that thousands of idle clients cost little memory. A driver's call embeds Call.
 package wireclient
 
 import (
@@ -31,8 +29,8 @@ import (
 	"weir/storage"
 )
 
-// A Call is the part of a running operation that depends on no protocol. Init
-// prepares it once, Begin before each operation, Clear ends the operation.
+// A Call is the part of a running operation that depends on no protocol. Init prepares it once, Begin before each
+// operation, Clear ends the operation.
 type Call struct {
 	Ctx      context.Context
 	Op       *storage.Op
@@ -111,7 +109,8 @@ func (c *Call) Fetch(read func(hash.Hash) error) error {
 }
 
 // Through reads payload with from, until it returns io.EOF or most bytes have been read, and passes it through sum
-// (if it is not nil) and to Dest. It counts the bytes and returns how many there were. buffers is a pool of *[]byte.
+// (if it is not nil) and to Dest. It counts the bytes and returns how many there were. buffers is a pool of
+// *[]byte.
 func (c *Call) Through(buffers *sync.Pool, most int64, sum hash.Hash, from func([]byte) (int, error)) (total int64, err error) {
 	held := buffers.Get().(*[]byte)
 	defer buffers.Put(held)
@@ -137,8 +136,8 @@ func (c *Call) Through(buffers *sync.Pool, most int64, sum hash.Hash, from func(
 	return total, nil
 }
 
-// Describe makes an OpError. server is the data server that failed, "" for the
-// target; it is left out if this machine's disk failed.
+// Describe makes an OpError. server is the data server that failed, "" for the target; it is left out if this
+// machine's disk failed.
 func (c *Call) Describe(url, server string, err error) error {
 	if errors.Is(err, storage.ErrScratch) {
 		server = ""
@@ -152,16 +151,15 @@ type Counted interface {
 	Out() int64
 }
 
-// Count adds to Result.Wire the bytes of conn since the last Count, of which
-// counted keeps track.
+// Count adds to Result.Wire the bytes of conn since the last Count, of which counted keeps track.
 func (c *Call) Count(conn Counted, counted *int64) {
 	total := conn.In() + conn.Out()
 	c.Result.Wire += total - *counted
 	*counted = total
 }
 
-// Sooner returns the earlier of the operation's deadline and the time in d
-// from now. hurried is true if it is the latter.
+// Sooner returns the earlier of the operation's deadline and the time in d from now. hurried is true if it is the
+// latter.
 func (c *Call) Sooner(d time.Duration) (t time.Time, hurried bool) {
 	t = time.Now().Add(d)
 	if c.Deadline.IsZero() || t.Before(c.Deadline) {
@@ -170,8 +168,7 @@ func (c *Call) Sooner(d time.Duration) (t time.Time, hurried bool) {
 	return c.Deadline, false
 }
 
-// Methods are the methods of a driver's call of type C that carry out the
-// kinds of operations.
+// Methods are the methods of a driver's call of type C that carry out the kinds of operations.
 type Methods[C any] map[storage.Kind]func(C) error
 
 // Kinds returns the kinds that m has, in ascending order.
@@ -201,7 +198,8 @@ func CheckEntry(name string) error {
 	return nil
 }
 
-// AppendEntry appends e to a listing. It fails if the name is invalid (see CheckEntry) or there are too many entries.
+// AppendEntry appends e to a listing. It fails if the name is invalid (see CheckEntry) or there are too many
+// entries.
 func AppendEntry(entries []storage.Entry, e storage.Entry) ([]storage.Entry, error) {
 	if err := CheckEntry(e.Name); err != nil {
 		return nil, err
@@ -253,8 +251,7 @@ func CheckHost(host string) error {
 	return nil
 }
 
-// HostPort returns the host of u in lower case and its port, or standard if u
-// names none.
+// HostPort returns the host of u in lower case and its port, or standard if u names none.
 func HostPort(u *url.URL, standard uint16) (host string, port uint16, err error) {
 	host = strings.ToLower(u.Hostname())
 	if err := CheckHost(host); err != nil {
@@ -280,8 +277,7 @@ func Decimal[T string | []byte](text T) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// Closed reports whether err is what a connection returns after the other side
-// has closed it.
+// Closed reports whether err is what a connection returns after the other side has closed it.
 func Closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -289,9 +285,8 @@ func Closed(err error) bool {
 // maxShared bounds a Shared: a service that names more servers is at fault.
 const maxShared = 4096
 
-// A Shared keeps one value for each key, such as the description of each data
-// server, so that thousands of clients share its memory. It is safe for
-// concurrent use; its zero value is empty.
+// A Shared keeps one value for each key, such as the description of each data server, so that thousands of clients
+// share its memory. It is safe for concurrent use; its zero value is empty.
 type Shared[K comparable, V any] struct {
 	mu     sync.RWMutex
 	values map[K]V

@@ -13,16 +13,15 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A frame is the head of an answer: of which request, what it is, and how
-// many bytes follow.
+// A frame is the head of an answer: of which request, what it is, and how many bytes follow.
 type frame struct {
 	stream uint16
 	status uint16
 	size   int64
 }
 
-// maxFrame bounds what a server may announce: servers send files in answers
-// of the size that was asked for, which is at most 1 GiB.
+// maxFrame bounds what a server may announce: servers send files in answers of the size that was asked for, which
+// is at most 1 GiB.
 const maxFrame = 1 << 30
 
 func parseFrame(b []byte) (frame, error) {
@@ -40,8 +39,7 @@ func parseFrame(b []byte) (frame, error) {
 	return f, nil
 }
 
-// clip cuts what a server sent to what fits in a message, and takes out what
-// would command a terminal.
+// clip cuts what a server sent to what fits in a message, and takes out what would command a terminal.
 func clip[T string | []byte](text T) string {
 	const most = 300
 	short := strings.TrimRight(string(text[:min(len(text), most)]), "\x00")
@@ -61,8 +59,7 @@ type status struct {
 	offset  int64 // of the data in the file
 }
 
-// parseStatus reads the body of a kXR_status, its information included, and
-// checks its own checksum.
+// parseStatus reads the body of a kXR_status, its information included, and checks its own checksum.
 func parseStatus(f frame, b []byte) (status, error) {
 	if len(b) < statusSize+8 {
 		return status{}, wireclient.ProtocolError("a status of %d bytes", len(b))
@@ -99,8 +96,8 @@ type redirection struct {
 // maxRedirect is how long a redirect may be; it goes into the next request.
 const maxRedirect = 16 << 10
 
-// parseRedirect reads where an answer sends us: a port and a host with what
-// to tell it, or, with a negative port, a URL.
+// parseRedirect reads where an answer sends us: a port and a host with what to tell it, or, with a negative port, a
+// URL.
 func parseRedirect(b []byte) (redirection, error) {
 	if len(b) < 5 || len(b) > maxRedirect {
 		return redirection{}, wireclient.ProtocolError("a redirect of %d bytes", len(b))
@@ -192,8 +189,8 @@ func (x *call) gather(l *link, n int64) error {
 	return nil
 }
 
-// next reads the head of the next answer. Answers that were announced for
-// later (kXR_waitresp) come as kXR_attn, with their own head inside.
+// next reads the head of the next answer. Answers that were announced for later (kXR_waitresp) come as kXR_attn,
+// with their own head inside.
 func (x *call) next(l *link) (frame, error) {
 	for {
 		if err := l.need(headSize); err != nil {
@@ -221,9 +218,8 @@ func (x *call) next(l *link) (frame, error) {
 	}
 }
 
-// attention reads a message that the server sends of its own accord. It
-// returns the answer that it carries, or the message itself, read and
-// forgotten.
+// attention reads a message that the server sends of its own accord. It returns the answer that it carries, or the
+// message itself, read and forgotten.
 func (x *call) attention(l *link, f frame) (frame, error) {
 	const inside = 8 + headSize
 	if f.size < 4 {
@@ -260,8 +256,8 @@ func (x *call) skip(l *link, n int64) error {
 	return err
 }
 
-// noData reads the rest of an answer that has no data. After a wait, which it obeys, it returns nil: the request has
-// to be sent again.
+// noData reads the rest of an answer that has no data. After a wait, which it obeys, it returns nil: the request
+// has to be sent again.
 func (x *call) noData(l *link, h frame, code uint16) error {
 	x.data = x.data[:0]
 	if err := x.gather(l, h.size); err != nil {

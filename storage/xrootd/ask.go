@@ -14,8 +14,8 @@ const (
 	maxReopens   = 3
 )
 
-// ask sends the question x.req to the target, follows redirects, obeys waits
-// and leaves the final answer in x.data. It returns who gave it.
+// ask sends the question x.req to the target, follows redirects, obeys waits and leaves the final answer in x.data.
+// It returns who gave it.
 func (x *call) ask() (*link, error) { return x.askAt(x.c.s.home) }
 
 func (x *call) askAt(at *server) (*link, error) {
@@ -48,8 +48,8 @@ func (x *call) askAt(at *server) (*link, error) {
 	}
 }
 
-// circles says that redirects have no end. Errors are made apart from what
-// clients wait in, whose stacks they would enlarge for life.
+// circles says that redirects have no end. Errors are made apart from what clients wait in, whose stacks they would
+// enlarge for life.
 //
 //go:noinline
 func circles(l *link) error {
@@ -64,9 +64,8 @@ func (x *call) unexpected(l *link, f frame) error {
 	return wireclient.ProtocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
-// another decides where to go after err: back to the redirector, when it was
-// the server that it had named that broke down and the question may be asked
-// again.
+// another decides where to go after err: back to the redirector, when it was the server that it had named that
+// broke down and the question may be asked again.
 func (x *call) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
 	if l == nil || l.server == home || !broken(err) || !x.req.path || x.Result.Reopened >= maxReopens || x.Ctx.Err() != nil {
@@ -100,8 +99,8 @@ func (x *call) redirect(l *link) (*server, error) {
 		x.drop(l)
 		return nil, err
 	}
-	// The protocol names no scheme for hosts: they are like the one that
-	// named them. A URL may lead to TLS, never away from it.
+	// The protocol names no scheme for hosts: they are like the one that named them. A URL may lead to TLS, never
+	// away from it.
 	to := x.c.s.serverAt(r.host, r.port, r.secure || l.server.secure)
 	x.opaque = r.opaque
 	x.reach(storage.Redirected)
@@ -117,8 +116,7 @@ func (x *call) obey() error {
 	return x.pause(int32(binary.BigEndian.Uint32(x.data)), clip(x.data[4:]))
 }
 
-// roundTrip asks one server. A kept session that proves to be closed is made
-// again, once.
+// roundTrip asks one server. A kept session that proves to be closed is made again, once.
 func (x *call) roundTrip(at *server) (*link, frame, error) {
 	l := x.c.link(x, at)
 	for {
@@ -187,8 +185,8 @@ func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
 	return x.send(l, x.out)
 }
 
-// opaqueOf joins what is to be told behind the path: the target's own query,
-// the last redirect's, and which servers were tried.
+// opaqueOf joins what is to be told behind the path: the target's own query, the last redirect's, and which servers
+// were tried.
 func (x *call) opaqueOf() string {
 	if x.opaque == "" && x.tried == "" && x.extra == "" {
 		return x.c.s.opaque

@@ -11,8 +11,8 @@ import (
 	"weir/internal/tcp"
 )
 
-// A branch is one client's part of a trunk: what it reads are the answers to
-// its own requests, what it writes goes out in whole requests.
+// A branch is one client's part of a trunk: what it reads are the answers to its own requests, what it writes goes
+// out in whole requests.
 type branch struct {
 	t        *trunk
 	first    uint16 // stream; the client's are the blockSize-1 after it
@@ -38,8 +38,7 @@ type chunk struct {
 	pos, end int
 }
 
-// maxHeld is how many bytes may lie ready for one client before the others
-// have to wait for it.
+// maxHeld is how many bytes may lie ready for one client before the others have to wait for it.
 const maxHeld = 1 << 20
 
 var _ wire = (*branch)(nil)
@@ -51,8 +50,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// queue takes over n bytes for the client, when there is room for them. Small
-// answers always find it: a client that writes does not read meanwhile.
+// queue takes over n bytes for the client, when there is room for them. Small answers always find it: a client that
+// writes does not read meanwhile.
 func (b *branch) queue(buf *[]byte, n int) {
 	b.mu.Lock()
 	for b.held > maxHeld && !b.closed {
@@ -144,8 +143,7 @@ func (b *branch) wait() error {
 	}
 }
 
-// until returns a channel that tells when the operation's time is over, nil
-// if it has no end.
+// until returns a channel that tells when the operation's time is over, nil if it has no end.
 func (b *branch) until() (over <-chan time.Time, stop func() bool) {
 	if b.deadline.IsZero() {
 		return nil, func() bool { return true }
@@ -158,8 +156,7 @@ func (b *branch) until() (over <-chan time.Time, stop func() bool) {
 	return b.timer.C, b.timer.Stop
 }
 
-// Write sends requests or parts of one. From the head of a request to its end
-// nobody else sends.
+// Write sends requests or parts of one. From the head of a request to its end nobody else sends.
 func (b *branch) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -185,8 +182,8 @@ func (b *branch) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// push sends bytes while no other client does. An operation that is canceled
-// meanwhile gets a little time, so that the others' requests stay in step.
+// push sends bytes while no other client does. An operation that is canceled meanwhile gets a little time, so that
+// the others' requests stay in step.
 func (b *branch) push(p []byte) (int, error) {
 	conn := b.t.conn
 	_ = conn.SetWriteDeadline(b.deadline)                                                         // fails only on a closed connection
@@ -195,8 +192,7 @@ func (b *branch) push(p []byte) (int, error) {
 	return b.t.wire.Write(p)
 }
 
-// grace is how long a request that has begun to be sent may take after its
-// operation was canceled.
+// grace is how long a request that has begun to be sent may take after its operation was canceled.
 const grace = 2 * time.Second
 
 // enter waits until no other client is sending a request.
@@ -242,9 +238,8 @@ func (b *branch) In() int64 { return b.in }
 // Out returns how many bytes this client sent.
 func (b *branch) Out() int64 { return b.out }
 
-// Close gives the branch up. A request that was not sent to its end is filled
-// up with zeros: the others' requests follow it. What is written so belongs to
-// a file whose writing has failed.
+// Close gives the branch up. A request that was not sent to its end is filled up with zeros: the others' requests
+// follow it. What is written so belongs to a file whose writing has failed.
 func (b *branch) Close() error {
 	late := !b.deadline.IsZero() && time.Now().After(b.deadline)
 	b.ctx, b.deadline = context.Background(), time.Now().Add(grace)

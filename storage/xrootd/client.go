@@ -11,15 +11,14 @@ import (
 	"weir/storage/wireclient"
 )
 
-// How many connections to data servers and how many open files a client
-// keeps.
+// How many connections to data servers and how many open files a client keeps.
 const (
 	maxDataLinks = 8
 	maxFiles     = 8
 )
 
-// A client is one virtual client's session. What only a running operation
-// needs lies in a call, which clients share.
+// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
+// share.
 type client struct {
 	s       *service
 	home    link
@@ -197,8 +196,8 @@ func (x *call) drop(l *link) {
 	_ = l.close() // whatever it says, the connection is gone
 }
 
-// reach tells of a phase, once. The session with a data server that a redirect led
-// to is not told: its time would be that of the redirector's answer, too.
+// reach tells of a phase, once. The session with a data server that a redirect led to is not told: its time would
+// be that of the redirector's answer, too.
 func (x *call) reach(p storage.Phase) {
 	if p >= storage.Redirected || x.Phases&(1<<storage.Redirected) == 0 {
 		x.Phases.Reached(x.Progress, p)
@@ -232,8 +231,8 @@ func (x *call) tellMoved(n int) {
 	x.Progress.Moved(n)
 }
 
-// place says what the operation was waiting for: a redirector that does not
-// answer is not a data server that is slow.
+// place says what the operation was waiting for: a redirector that does not answer is not a data server that is
+// slow.
 func (x *call) place() string {
 	if x.doing == 0 {
 		return "connecting to " + x.at.name
@@ -257,8 +256,7 @@ func (x *call) describe(err error) error {
 	return x.Describe(x.c.s.url(x.Op.Path), server, err)
 }
 
-// waitLimit is how long an operation without a timeout waits when it is told
-// to, before it calls the service busy.
+// waitLimit is how long an operation without a timeout waits when it is told to, before it calls the service busy.
 const waitLimit = 10 * time.Minute
 
 // pause obeys a kXR_wait.

@@ -44,8 +44,7 @@ func (x *call) join(l *link) error {
 	return err
 }
 
-// login takes a new connection through handshake, TLS, login and
-// authentication.
+// login takes a new connection through handshake, TLS, login and authentication.
 func (x *call) login(l *link) error {
 	x.reach(storage.Connected)
 	if err := x.hello(l); err != nil {
@@ -95,9 +94,9 @@ func (x *call) hello(l *link) error {
 	if l.flags&flagTLSData == 0 || l.flags&(flagGoToTLS|flagTLSLogin) != 0 || l.server.secure {
 		return nil
 	}
-	// Data has to go over TLS, and here it goes over the connection of the login. It is
-	// asked for now: servers that demand it of data alone (xrootd.tls data) say that they
-	// begin it after the login, and do not (5.5 to 6.2; xrdcp cannot connect to them).
+	// Data has to go over TLS, and here it goes over the connection of the login. It is asked for now: servers that
+	// demand it of data alone (xrootd.tls data) say that they begin it after the login, and do not (5.5 to 6.2;
+	// xrdcp cannot connect to them).
 	x.out = appendProtocol(x.out[:0], true)
 	if _, err := l.wire.Write(x.out); err != nil {
 		return err
@@ -121,8 +120,7 @@ func (x *call) agree(l *link) error {
 	return err
 }
 
-// introduce logs in and returns what the server wants to see as a proof of
-// who we are, "" for nothing.
+// introduce logs in and returns what the server wants to see as a proof of who we are, "" for nothing.
 func (x *call) introduce(l *link) (string, error) {
 	const about = "?xrd.appname=weir"
 	x.hail = request{code: rqLogin, args: append(x.hail.args[:0], about...)}
@@ -148,8 +146,8 @@ func (x *call) introduce(l *link) (string, error) {
 	return strings.TrimRight(string(x.data[sessionSize:]), "\x00 "), nil
 }
 
-// authenticateApart is authenticate in a goroutine of its own: that goes deep,
-// and the client's would keep for life the stack that it needs.
+// authenticateApart is authenticate in a goroutine of its own: that goes deep, and the client's would keep for life
+// the stack that it needs.
 func (x *call) authenticateApart(l *link, offer string) error {
 	done := make(chan error, 1)
 	go func() { done <- x.authenticate(l, offer) }()

@@ -16,9 +16,8 @@ type file struct {
 	size   int64 // when it was opened
 }
 
-// pages tells whether the file is read and written with page checksums: where
-// the server has them, but not over TLS, which guards the data better. So does
-// xrdcp.
+// pages tells whether the file is read and written with page checksums: where the server has them, but not over
+// TLS, which guards the data better. So does xrdcp.
 func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secure }
 
 // open opens the operation's file, wherever redirects lead.
@@ -104,8 +103,7 @@ func (c *client) kept(path string) *file {
 	return nil
 }
 
-// keep leaves f open for later reads, and closes the one that was not read
-// for the longest time.
+// keep leaves f open for later reads, and closes the one that was not read for the longest time.
 func (x *call) keep(f *file) error {
 	c := x.c
 	f.path = x.Op.Path

@@ -17,8 +17,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A wire is what a link stands on: a plain connection, TLS on one, or one that
-// many clients use.
+// A wire is what a link stands on: a plain connection, TLS on one, or one that many clients use.
 type wire interface {
 	Begin(ctx context.Context, deadline time.Time) error
 	ReadLate(l tcp.Lender) (int, error)
@@ -32,9 +31,8 @@ type wire interface {
 	Close() error
 }
 
-// A link is a client's session with one server. Without a wire it is closed.
-// What has come and is not yet read lies in buf[pos:end]; the buffer is
-// borrowed, and only as long as something lies in it.
+// A link is a client's session with one server. Without a wire it is closed. What has come and is not yet read lies
+// in buf[pos:end]; the buffer is borrowed, and only as long as something lies in it.
 type link struct {
 	s        *service
 	server   *server
@@ -83,8 +81,7 @@ func (l *link) close() error {
 	return err
 }
 
-// need waits until n bytes of an answer's head lie in the buffer; n is at
-// most half of bufferSize.
+// need waits until n bytes of an answer's head lie in the buffer; n is at most half of bufferSize.
 func (l *link) need(n int) error {
 	for l.end-l.pos < n {
 		if l.pos > 0 && len(l.buf)-l.pos < n {
@@ -114,8 +111,7 @@ func (l *link) ended(err error) error {
 	return fmt.Errorf("the server closed the connection: %w", io.EOF)
 }
 
-// take returns the next n bytes of a head, after need. They are valid until
-// the next read.
+// take returns the next n bytes of a head, after need. They are valid until the next read.
 func (l *link) take(n int) []byte {
 	b := l.buf[l.pos : l.pos+n]
 	l.pos += n

@@ -47,9 +47,9 @@ func (x *call) list() error {
 	})
 }
 
-// everywhere asks the target or, if that is a redirector, each of its data servers for something about the operation's
-// path, and fails with fs.ErrNotExist if none of them has it. The star makes the redirector name all servers: it knows
-// of a folder only where it ordered to make it, not where it came with a file.
+// everywhere asks the target or, if that is a redirector, each of its data servers for something about the
+// operation's path, and fails with fs.ErrNotExist if none of them has it. The star makes the redirector name all
+// servers: it knows of a folder only where it ordered to make it, not where it came with a file.
 func (x *call) everywhere(options uint16, ask func(at *server, of int) error) error {
 	l, err := x.session(x.c.s.home)
 	if err != nil {
@@ -94,8 +94,7 @@ func (x *call) session(at *server) (*link, error) {
 	return l, x.connect(l)
 }
 
-// locations asks which data servers have a path. Redirectors below the target
-// are asked, too.
+// locations asks which data servers have a path. Redirectors below the target are asked, too.
 func (x *call) locations(path []byte, options uint16) ([]string, error) {
 	var found []string
 	ask := []*server{x.c.s.home}
@@ -133,8 +132,8 @@ func (x *call) locate() error {
 	return err
 }
 
-// mkdir makes a folder, with those above it: a redirector names a data server
-// for it that need not be the one that has them.
+// mkdir makes a folder, with those above it: a redirector names a data server for it that need not be the one that
+// has them.
 func (x *call) mkdir() error {
 	r := x.aim(rqMkdir)
 	r.params[0] = mkdirPath
@@ -143,8 +142,8 @@ func (x *call) mkdir() error {
 	return err
 }
 
-// remove removes a file or an empty folder. The server is asked to remove a
-// file first; when it says that it is a folder, to remove that.
+// remove removes a file or an empty folder. The server is asked to remove a file first; when it says that it is a
+// folder, to remove that.
 func (x *call) remove() error {
 	if x.Op.Folder {
 		return x.removeFolder()

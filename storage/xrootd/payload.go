@@ -39,8 +39,8 @@ func (x *call) partDone(last bool) error {
 	return nil
 }
 
-// bytes moves the next n bytes of payload: past us, if nobody wants to see
-// them, else through the sum and to where they are to go.
+// bytes moves the next n bytes of payload: past us, if nobody wants to see them, else through the sum and to where
+// they are to go.
 func (x *call) bytes(l *link, n int64) error {
 	if x.wanted() || l.opaque {
 		return x.inMemory(l, n, false)
@@ -48,7 +48,8 @@ func (x *call) bytes(l *link, n int64) error {
 	return x.pass(l, n, x.got, x.Discard)
 }
 
-// pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel drops.
+// pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel
+// drops.
 func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
 	if here := min(n, int64(l.end-l.pos)); here > 0 {
 		l.take(int(here))
@@ -63,8 +64,7 @@ func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
 	return cut(err)
 }
 
-// inMemory moves bytes through a buffer: pages that nobody wants to see, or
-// payload, which goes through the sum.
+// inMemory moves bytes through a buffer: pages that nobody wants to see, or payload, which goes through the sum.
 //
 //go:noinline
 func (x *call) inMemory(l *link, n int64, pages bool) error {
@@ -110,9 +110,8 @@ func cut(err error) error {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // the package keeps the table
 
-// pagePayload returns how many bytes of payload are among the first raw bytes
-// of pages, each behind its checksum of four bytes, of which the first has
-// room for first bytes.
+// pagePayload returns how many bytes of payload are among the first raw bytes of pages, each behind its checksum of
+// four bytes, of which the first has room for first bytes.
 func pagePayload(raw, first int64) int64 {
 	if raw <= 4+first {
 		return max(raw-4, 0)
@@ -136,8 +135,7 @@ func pageRaw(payload, first int64) int64 {
 // firstPage returns how many bytes there are from offset to the next page.
 func firstPage(offset int64) int64 { return pageSize - offset%pageSize }
 
-// A pageCount turns the bytes of pages on the wire into bytes of payload while
-// they move.
+// A pageCount turns the bytes of pages on the wire into bytes of payload while they move.
 type pageCount struct {
 	x       *call
 	first   int64 // payload of the first page
@@ -220,8 +218,7 @@ func (x *call) passPages(l *link, n, first int64) error {
 	return x.pass(l, n, func(n int) { p.add(n) }, p.discard)
 }
 
-// verifyPages reads pages, compares each with its checksum and passes their
-// payload on.
+// verifyPages reads pages, compares each with its checksum and passes their payload on.
 func (x *call) verifyPages(l *link, n, first int64) error {
 	held := x.c.s.large.Get().(*[]byte)
 	defer x.c.s.large.Put(held)

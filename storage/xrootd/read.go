@@ -9,8 +9,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// How much is asked for at once where the operation does not say: what xrdcp
-// does (XRD_CPCHUNKSIZE, XRD_CPPARALLELCHUNKS of XRootD 5).
+// How much is asked for at once where the operation does not say: what xrdcp does (XRD_CPCHUNKSIZE,
+// XRD_CPPARALLELCHUNKS of XRootD 5).
 const (
 	defaultChunk = 8 << 20
 	defaultAhead = 4
@@ -28,8 +28,7 @@ type slot struct {
 	holes    bool  // pages have come in another order: what is missing is not all that follows offset
 }
 
-// A window is what is under way of one file. The slots' numbers are the
-// requests' streams.
+// A window is what is under way of one file. The slots' numbers are the requests' streams.
 type window struct {
 	slots []slot
 	busy  int
@@ -77,8 +76,7 @@ func (w *window) holes() bool {
 	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
 
-// answered reads the head of an answer to one of the requests under way, whose
-// slot becomes x.slot.
+// answered reads the head of an answer to one of the requests under way, whose slot becomes x.slot.
 func (x *call) answered(l *link) (frame, error) {
 	h, err := x.next(l)
 	if err != nil {
@@ -186,8 +184,7 @@ func (x *call) checkRanges(f *file) error {
 	return nil
 }
 
-// readSpan reads a file from an offset to another, with as many requests
-// under way as the operation wants.
+// readSpan reads a file from an offset to another, with as many requests under way as the operation wants.
 func (x *call) readSpan(f *file, from, to int64) error {
 	w := &x.window
 	w.open(x.Op)
@@ -232,9 +229,8 @@ func (x *call) readCode(f *file) uint16 {
 	return rqPgread
 }
 
-// resume opens the file again after the server that we read from broke down,
-// and asks again for what is still to come: at another data server, or where
-// the file had stayed open on a connection that was closed meanwhile.
+// resume opens the file again after the server that we read from broke down, and asks again for what is still to
+// come: at another data server, or where the file had stayed open on a connection that was closed meanwhile.
 func (x *call) resume(f *file, err error) error {
 	if refused(err) == 0 {
 		x.drop(f.link)

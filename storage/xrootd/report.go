@@ -9,8 +9,7 @@ import (
 	"weir/storage"
 )
 
-// A reporter asks servers about themselves, each over a session of its own
-// that is no client's.
+// A reporter asks servers about themselves, each over a session of its own that is no client's.
 type reporter struct {
 	mu     sync.Mutex
 	askers map[string]*asker

@@ -12,15 +12,15 @@ import (
 	"weir/internal/tcp"
 )
 
-// Streams of one connection are dealt out in blocks: each client that uses it
-// has one for each request that it may have under way.
+// Streams of one connection are dealt out in blocks: each client that uses it has one for each request that it may
+// have under way.
 const (
 	blockSize = 64
 	maxBlocks = 1<<16/blockSize - 1
 )
 
-// A shared keeps the connections that all clients of a service use: one to
-// each server, and one more for every thousand clients.
+// A shared keeps the connections that all clients of a service use: one to each server, and one more for every
+// thousand clients.
 type shared struct {
 	s      *service
 	mu     sync.Mutex
@@ -44,8 +44,7 @@ func (h *shared) close() {
 	h.wg.Wait()
 }
 
-// attach gives l a branch of a connection to its server, which is made if
-// there is none with room.
+// attach gives l a branch of a connection to its server, which is made if there is none with room.
 func (h *shared) attach(x *call, l *link) error {
 	t, b, fresh := h.room(l.server)
 	if fresh {
@@ -67,8 +66,8 @@ func (h *shared) attach(x *call, l *link) error {
 	return b.Begin(x.Ctx, x.Deadline)
 }
 
-// room returns a branch of a trunk that has room for it; fresh says that the
-// trunk is new, and that the caller has to connect it.
+// room returns a branch of a trunk that has room for it; fresh says that the trunk is new, and that the caller has
+// to connect it.
 func (h *shared) room(to *server) (t *trunk, b *branch, fresh bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,8 +127,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	h.wg.Go(t.read)
 }
 
-// until returns a channel that tells when the operation's time is over, nil
-// if it has no end.
+// until returns a channel that tells when the operation's time is over, nil if it has no end.
 func (x *call) until() <-chan time.Time {
 	if x.Deadline.IsZero() {
 		return nil
@@ -137,8 +135,7 @@ func (x *call) until() <-chan time.Time {
 	return time.After(time.Until(x.Deadline))
 }
 
-// A loose is a connection that one goroutine may read while others write, one
-// at a time.
+// A loose is a connection that one goroutine may read while others write, one at a time.
 type loose struct {
 	net.Conn
 	stop func() bool // of the context given to Begin

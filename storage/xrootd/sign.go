@@ -10,10 +10,9 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// Servers may demand that requests are signed (sec.level): each goes behind a kXR_sigver
-// then, which has the SHA-256 of a number that grows, the request's head and its
-// arguments, encrypted with the key that the login agreed upon. Which requests these are
-// follows from a level, as in XrdSec/XrdSecProtect.cc.
+// Servers may demand that requests are signed (sec.level): each goes behind a kXR_sigver then, which has the
+// SHA-256 of a number that grows, the request's head and its arguments, encrypted with the key that the login
+// agreed upon. Which requests these are follows from a level, as in XrdSec/XrdSecProtect.cc.
 
 // demands are what a server wants signed.
 type demands struct {
@@ -28,9 +27,8 @@ const (
 	always = 2
 )
 
-// readDemands takes what stands behind the letter S in the answer to kXR_protocol:
-// a byte that is not used, version, options, level, and pairs of a request and whether it
-// is signed, counted.
+// readDemands takes what stands behind the letter S in the answer to kXR_protocol: a byte that is not used,
+// version, options, level, and pairs of a request and whether it is signed, counted.
 func readDemands(b []byte) (d demands, err error) {
 	if len(b) < 6 || b[0] != 'S' {
 		return demands{}, nil
@@ -53,8 +51,8 @@ func readDemands(b []byte) (d demands, err error) {
 	return d, nil
 }
 
-// usual says from which level on a request is signed, and, where it is likely, from
-// which on if it changes something.
+// usual says from which level on a request is signed, and, where it is likely, from which on if it changes
+// something.
 func usual(code uint16) (from, ifChanging byte) {
 	switch code {
 	case rqMv, rqRm, rqRmdir:
@@ -99,8 +97,8 @@ type signer struct {
 	last uint64
 }
 
-// newSigner returns what signs after a login, nil if nothing is to be signed: a server
-// lets clients pass that have no key unless it insists.
+// newSigner returns what signs after a login, nil if nothing is to be signed: a server lets clients pass that have
+// no key unless it insists.
 func newSigner(d demands, e security.Exchange) *signer {
 	s := &signer{demands: d}
 	if with, ok := e.(security.Sealer); ok {
@@ -125,8 +123,7 @@ func (s *signer) append(b, requests []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sign appends the signature of a request with its arguments; nil are data that is not
-// signed.
+// sign appends the signature of a request with its arguments; nil are data that is not signed.
 func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	if !s.signed(head) {
 		return b, nil

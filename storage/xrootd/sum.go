@@ -9,8 +9,7 @@ import (
 	"weir/internal/content"
 )
 
-// A sum is the checksum of what an operation reads, in the order of the file,
-// although answers may come in another.
+// A sum is the checksum of what an operation reads, in the order of the file, although answers may come in another.
 type sum struct {
 	alg   string
 	hash  hash.Hash        // nil for crc32c, and if no sum is wanted
@@ -89,10 +88,9 @@ func (s *sum) catchUp() {
 	}
 }
 
-// afterPage returns what a CRC32C becomes when a page of zeros follows, apart
-// from that page's own: a CRC is linear, so CRC(a+b) = shift(CRC(a)) ^ CRC(b)
-// (M. Adler, crc32_combine of zlib). The shift of 32 bits by one page is the
-// sum of that of four bytes.
+// afterPage returns what a CRC32C becomes when a page of zeros follows, apart from that page's own: a CRC is
+// linear, so CRC(a+b) = shift(CRC(a)) ^ CRC(b) (M. Adler, crc32_combine of zlib). The shift of 32 bits by one page
+// is the sum of that of four bytes.
 func afterPage(crc uint32) uint32 {
 	t := pageShift()
 	return t[0][crc&0xff] ^ t[1][crc>>8&0xff] ^ t[2][crc>>16&0xff] ^ t[3][crc>>24]

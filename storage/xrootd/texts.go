@@ -47,8 +47,7 @@ func word(b []byte) (first, rest []byte) {
 // isSpace tells what separates words: a zero ends them all.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == 0 }
 
-// parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and
-// managers, and what they let us do.
+// parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and managers, and what they let us do.
 func parseLocate(b []byte) (servers, managers []string, err error) {
 	for rest := b; ; {
 		var w []byte
@@ -80,8 +79,7 @@ func parseLocate(b []byte) (servers, managers []string, err error) {
 // maxLocations is how many servers may have a file.
 const maxLocations = 1 << 14
 
-// normalAddress turns [::ffff:127.0.0.1]:1094 or [::127.0.0.1]:1094 into
-// 127.0.0.1:1094.
+// normalAddress turns [::ffff:127.0.0.1]:1094 or [::127.0.0.1]:1094 into 127.0.0.1:1094.
 func normalAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -99,8 +97,8 @@ func normalAddress(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// parseList reads the names of a folder, one a line, or with listWithStat two
-// lines each. The first entry is then "." with zeros.
+// parseList reads the names of a folder, one a line, or with listWithStat two lines each. The first entry is then
+// "." with zeros.
 func parseList(b []byte) ([]storage.Entry, error) {
 	b = bytes.TrimRight(b, "\x00\n")
 	if len(b) == 0 {
@@ -147,8 +145,8 @@ const (
 	maxDigits = 128  // digits of a checksum
 )
 
-// checkName refuses names that would lead out of the folder when they are
-// used; . and .. are the folder's own and left out later.
+// checkName refuses names that would lead out of the folder when they are used; . and .. are the folder's own and
+// left out later.
 func checkName(name string, before int) error {
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
 		return wireclient.ProtocolError("an entry named %q in a listing", clip(name))
@@ -221,8 +219,8 @@ func parseError(b []byte) error {
 	return e
 }
 
-// meaning returns an error code's name and the sentinel that says the same.
-// Source: enum XErrorCode of XProtocol.hh.
+// meaning returns an error code's name and the sentinel that says the same. Source: enum XErrorCode of
+// XProtocol.hh.
 func meaning(code int32) (string, error) {
 	table := [...]struct {
 		name string
@@ -247,8 +245,7 @@ func meaning(code int32) (string, error) {
 	return fmt.Sprintf("kXR error %d", code), syscall.EIO
 }
 
-// broken tells whether err is what a connection gives that the other side has
-// closed or that never came about.
+// broken tells whether err is what a connection gives that the other side has closed or that never came about.
 func broken(err error) bool {
 	return refused(err) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH))

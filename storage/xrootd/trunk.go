@@ -14,8 +14,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A trunk is a session with a server that many clients use. One goroutine
-// reads it and hands each answer to the client that asked.
+// A trunk is a session with a server that many clients use. One goroutine reads it and hands each answer to the
+// client that asked.
 type trunk struct {
 	h       *shared
 	server  *server
@@ -56,9 +56,8 @@ func (t *trunk) branch() *branch {
 	return b
 }
 
-// leave notes that a branch was closed. When the server said nothing to anyone
-// until its operation timed out, others get another connection, and this one
-// ends with the last client that still hopes.
+// leave notes that a branch was closed. When the server said nothing to anyone until its operation timed out,
+// others get another connection, and this one ends with the last client that still hopes.
 func (t *trunk) leave(silent bool) {
 	t.mu.Lock()
 	t.open--
@@ -70,8 +69,7 @@ func (t *trunk) leave(silent bool) {
 	}
 }
 
-// prune takes off a branch that is closed and owes nothing. The session ends
-// with its last client.
+// prune takes off a branch that is closed and owes nothing. The session ends with its last client.
 func (t *trunk) prune(b *branch) {
 	t.mu.Lock()
 	if t.branches[b.first] == b {
@@ -185,8 +183,7 @@ func (t *trunk) attention(f frame) (frame, bool, error) {
 	return f, inner.status != stOKSoFar, err
 }
 
-// hand gives the answer whose head is next to read, all of its bytes, to the
-// client that it is for.
+// hand gives the answer whose head is next to read, all of its bytes, to the client that it is for.
 func (t *trunk) hand(f frame, last bool) error {
 	size := headSize + f.size
 	t.mu.Lock()

@@ -8,8 +8,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// readVectors reads the operation's ranges with as few requests as the
-// protocol allows, one after the other.
+// readVectors reads the operation's ranges with as few requests as the protocol allows, one after the other.
 func (x *call) readVectors(f *file) error {
 	x.parts = x.parts[:0]
 	for _, r := range x.Op.Ranges {
@@ -30,8 +29,8 @@ func (x *call) readVectors(f *file) error {
 	return nil
 }
 
-// readVector is one kXR_readv. It starts again from the part that it was in,
-// when the server that it read from breaks down.
+// readVector is one kXR_readv. It starts again from the part that it was in, when the server that it read from
+// breaks down.
 func (x *call) readVector(f *file, parts []slot) error {
 	x.window.clear()
 	for {

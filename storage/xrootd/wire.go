@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/
-// Server Protocol Reference" and XProtocol.hh of XRootD 5.5.3.
+// The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/ Server Protocol Reference" and
+// XProtocol.hh of XRootD 5.5.3.
 const (
 	handshakeSize = 20
 	requestSize   = 24 // every request begins with so many bytes
@@ -106,8 +106,7 @@ const (
 	firstRequest    = 3000
 )
 
-// A request is one question as it goes over the wire: a code, 16 bytes of
-// parameters, and arguments.
+// A request is one question as it goes over the wire: a code, 16 bytes of parameters, and arguments.
 type request struct {
 	code   uint16
 	params [16]byte
@@ -123,8 +122,8 @@ func appendRequest(b []byte, stream, code uint16, params *[16]byte, size int) []
 	return binary.BigEndian.AppendUint32(b, uint32(size))
 }
 
-// appendHello appends the handshake and the question which protocol the
-// server speaks, which belong into one packet.
+// appendHello appends the handshake and the question which protocol the server speaks, which belong into one
+// packet.
 func appendHello(b []byte, tls bool) []byte {
 	var hs [handshakeSize]byte
 	binary.BigEndian.PutUint32(hs[12:], 4)

@@ -14,8 +14,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// writeFile creates a file of made content. A file that is there already is
-// not touched, unless this client's last write left it unfinished.
+// writeFile creates a file of made content. A file that is there already is not touched, unless this client's last
+// write left it unfinished.
 func (x *call) writeFile() error {
 	if x.Op.Size < 0 || x.Op.Chunk < 0 || x.Op.Ahead < 0 {
 		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.Op.Size, x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
@@ -131,8 +131,7 @@ func (x *call) writePages(f *file, offset, n int64) error {
 	return nil
 }
 
-// sendBulk sends a piece of a request, and reads the answers to earlier ones
-// that come meanwhile.
+// sendBulk sends a piece of a request, and reads the answers to earlier ones that come meanwhile.
 func (x *call) sendBulk(f *file, piece []byte, moved func(int)) error {
 	for {
 		n, err := f.link.wire.Send(piece, moved)

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// limits on what a server may say: the reference has at most 31 protocols,
-// and cuts the whole offer at 4 KiB.
+// limits on what a server may say: the reference has at most 31 protocols, and cuts the whole offer at 4 KiB.
 const (
 	maxOffer     = 4096
 	maxProtocols = 32
@@ -20,16 +19,14 @@ type offered struct {
 	name, parameters string
 }
 
-// Pick chooses from a server's offer (the security token that ends its answer
-// to the login, such as "&P=krb5,xrootd/host@REALM&P=unix") the first
-// protocol for which there is a method, and returns the method and what the
-// server says of it (Server.Parameters). secure says that the connection is
-// TLS; methods that need it are passed over without.
+// Pick chooses from a server's offer (the security token that ends its answer to the login, such as
+// "&P=krb5,xrootd/host@REALM&P=unix") the first protocol for which there is a method, and returns the method and
+// what the server says of it (Server.Parameters). secure says that the connection is TLS; methods that need it are
+// passed over without.
 //
-// It does not go on to another protocol when one fails: a load test measures
-// the one that it names. An empty offer returns no method and no error: the
-// server asks for no proof. When nothing fits the error wraps
-// fs.ErrPermission and says what would.
+// It does not go on to another protocol when one fails: a load test measures the one that it names. An empty offer
+// returns no method and no error: the server asks for no proof. When nothing fits the error wraps fs.ErrPermission
+// and says what would.
 func Pick(offer string, secure bool, methods []Method) (Method, string, error) {
 	all := parseOffer(offer)
 	if len(all) == 0 {
@@ -57,8 +54,8 @@ func needsTLS(m Method) bool {
 	return ok && n.NeedsTLS()
 }
 
-// parseOffer takes an offer apart as the reference does: whatever does not
-// begin with &P= is passed over, an entry ends at the next &.
+// parseOffer takes an offer apart as the reference does: whatever does not begin with &P= is passed over, an entry
+// ends at the next &.
 func parseOffer(s string) []offered {
 	s, _, _ = strings.Cut(s, "\x00")
 	if len(s) > maxOffer {

@@ -1,10 +1,9 @@
-// Package security authenticates clients to XRootD servers: with a user name
-// (unix), a Kerberos ticket (krb5), a bearer token (ztn) or, in package gsi, an
-// X.509 proxy certificate.
+// Package security authenticates clients to XRootD servers: with a user name (unix), a Kerberos ticket (krb5), a
+// bearer token (ztn) or, in package gsi, an X.509 proxy certificate.
 //
-// In its answer to the login a server lists the protocols that it accepts, in
-// order of preference, such as "&P=krb5,xrootd/host@REALM&P=unix". The client
-// sends credentials of one of them; some protocols take several rounds.
+// In its answer to the login a server lists the protocols that it accepts, in order of preference, such as
+// "&P=krb5,xrootd/host@REALM&P=unix". The client sends credentials of one of them; some protocols take several
+// rounds.
 package security
 
 import (
@@ -22,14 +21,13 @@ import (
 	"weir/storage/xrootd/security/krb5"
 )
 
-// A Method is one way to prove who we are. One Method serves all clients of a
-// service; it is safe for concurrent use.
+// A Method is one way to prove who we are. One Method serves all clients of a service; it is safe for concurrent
+// use.
 type Method interface {
 	// Name is the protocol's name as servers write it: "unix", "krb5", "ztn", "gsi".
 	Name() string
-	// Begin starts the proof towards one server. It may have to ask a third
-	// party (krb5: the KDC, once for all clients), until ctx ends but never
-	// longer than ten seconds. Errors leave the protocol's name to the caller.
+	// Begin starts the proof towards one server. It may have to ask a third party (krb5: the KDC, once for all
+	// clients), until ctx ends but never longer than ten seconds. Errors leave the protocol's name to the caller.
 	Begin(ctx context.Context, s Server) (Exchange, error)
 }
 
@@ -41,12 +39,10 @@ type Server struct {
 	Secure     bool   // the connection is TLS
 }
 
-// An Exchange is the proof towards one server while it goes on. It belongs
-// to one goroutine.
+// An Exchange is the proof towards one server while it goes on. It belongs to one goroutine.
 type Exchange interface {
-	// Next returns what to send: first for a nil challenge, then for each
-	// answer that asks for more. What it returns begins with the protocol's
-	// name and a zero byte, as kXR_auth carries it.
+	// Next returns what to send: first for a nil challenge, then for each answer that asks for more. What it
+	// returns begins with the protocol's name and a zero byte, as kXR_auth carries it.
 	Next(challenge []byte) ([]byte, error)
 }
 
@@ -56,8 +52,8 @@ type Sealer interface {
 	Seal(data []byte) ([]byte, error)
 }
 
-// Hint returns what might explain that the server refused e's proof, such as
-// "the token expired at 2026-01-02T15:04:05Z", or "" if nothing is known.
+// Hint returns what might explain that the server refused e's proof, such as "the token expired at
+// 2026-01-02T15:04:05Z", or "" if nothing is known.
 func Hint(e Exchange) string {
 	if h, ok := e.(interface{ Hint() string }); ok {
 		return h.Hint()
@@ -65,9 +61,8 @@ func Hint(e Exchange) string {
 	return ""
 }
 
-// New returns the methods that credentials allow, without gsi, which package
-// gsi has. Files are read now, so that mistakes show before a run begins;
-// their errors say what is missing. The network is not touched.
+// New returns the methods that credentials allow, without gsi, which package gsi has. Files are read now, so that
+// mistakes show before a run begins; their errors say what is missing. The network is not touched.
 func New(c storage.Credentials) ([]Method, error) {
 	switch c.Method {
 	case storage.NoAuth, storage.X509Auth:
@@ -139,8 +134,8 @@ func (s *said) Hint() string {
 	return s.hint()
 }
 
-// Unix names the user to the server, which believes it. "" means the user
-// and group that weir runs as; another name goes without a group.
+// Unix names the user to the server, which believes it. "" means the user and group that weir runs as; another name
+// goes without a group.
 func Unix(name string) Method {
 	if name != "" {
 		return unixMethod(name)
@@ -159,8 +154,8 @@ func Unix(name string) Method {
 	return unixMethod(name)
 }
 
-// id asks the program of that name, which knows users and groups that are not in
-// the files of this machine but in a directory of the site; "" if they have no name.
+// id asks the program of that name, which knows users and groups that are not in the files of this machine but in a
+// directory of the site; "" if they have no name.
 func id(what string) string {
 	said, err := exec.Command("id", what).Output()
 	name := strings.TrimSpace(string(said))
@@ -180,8 +175,8 @@ func (u unixMethod) Begin(context.Context, Server) (Exchange, error) {
 	return &said{message: append(message, 0)}, nil
 }
 
-// Kerberos proves with a keytab or a ticket cache, which it reads now. All
-// clients share one ticket for a server, got once and renewed before it ends.
+// Kerberos proves with a keytab or a ticket cache, which it reads now. All clients share one ticket for a server,
+// got once and renewed before it ends.
 func Kerberos(c krb5.Config) (Method, error) {
 	k, err := krb5.Open(c)
 	if err != nil {

@@ -22,9 +22,8 @@ const (
 	look     = time.Second // how often the token's file is looked at
 )
 
-// Token proves with a bearer token (ztn), over TLS only. If it came from a
-// file, the file is looked at once a second while clients log in, and read
-// again when it changed: long runs outlive tokens.
+// Token proves with a bearer token (ztn), over TLS only. If it came from a file, the file is looked at once a
+// second while clients log in, and read again when it changed: long runs outlive tokens.
 func Token(c storage.Credentials) (Method, error) {
 	if c.Token == "" {
 		return nil, errors.New("no token: set auth.token_file or auth.token_variable")
@@ -89,8 +88,8 @@ func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	return &said{message: ztnMessage(token), hint: func() string { return expiry(token, time.Now()) }}, nil
 }
 
-// token returns the token, read again if its file changed. What cannot be
-// used leaves the old one: a file may be half written.
+// token returns the token, read again if its file changed. What cannot be used leaves the old one: a file may be
+// half written.
 func (b *bearer) token(now time.Time) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +110,8 @@ func (b *bearer) token(now time.Time) string {
 	return b.current
 }
 
-// ztnParameters reads "<options and version>:<longest token>:" and returns
-// the latter, which counts the token's final zero.
+// ztnParameters reads "<options and version>:<longest token>:" and returns the latter, which counts the token's
+// final zero.
 func ztnParameters(s string) (int, error) {
 	options, rest, ok := strings.Cut(strings.TrimPrefix(s, "TLS:"), ":")
 	size, _, ended := strings.Cut(rest, ":")
@@ -124,8 +123,8 @@ func ztnParameters(s string) (int, error) {
 	return int(most), nil
 }
 
-// ztnMessage is the token as XrdSecztn sends it: id, version 0, 'T', two
-// spare bytes, length with a final zero, token, zero.
+// ztnMessage is the token as XrdSecztn sends it: id, version 0, 'T', two spare bytes, length with a final zero,
+// token, zero.
 func ztnMessage(token string) []byte {
 	m := make([]byte, 0, 8+2+len(token)+2)
 	m = append(m, 'z', 't', 'n', 0, 0, 'T', 0, 0)
@@ -134,8 +133,8 @@ func ztnMessage(token string) []byte {
 	return append(m, 0)
 }
 
-// expiry tells when a token expired or is not valid yet, if it is a JWT that
-// says so. It judges nothing: servers do.
+// expiry tells when a token expired or is not valid yet, if it is a JWT that says so. It judges nothing: servers
+// do.
 func expiry(token string, now time.Time) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -11,22 +11,19 @@ import (
 	"time"
 )
 
-// Limits of what servers may ask of us. XRootD up to 5.5 makes a prime of 512
-// bits at each start of a server, later ones share one of 3072; what checking
-// costs grows with the third power.
+// Limits of what servers may ask of us. XRootD up to 5.5 makes a prime of 512 bits at each start of a server, later
+// ones share one of 3072; what checking costs grows with the third power.
 const (
 	leastPrime = 512
 	mostPrime  = 4096
 	mostGroups = 4096 // more than a site has servers
 )
 
-// halfLife is how long our half of an agreement is used. The halves of
-// servers differ from login to login, so the secrets do. What is encrypted
-// with them is no secret either: public certificates and a signature.
+// halfLife is how long our half of an agreement is used. The halves of servers differ from login to login, so the
+// secrets do. What is encrypted with them is no secret either: public certificates and a signature.
 const halfLife = 10 * time.Minute
 
-// A group is a prime and a generator as a server states them, and our half of
-// agreements in it.
+// A group is a prime and a generator as a server states them, and our half of agreements in it.
 type group struct {
 	text []byte // PEM as we write it: what we sign is not chosen by the server
 	p, g *big.Int
@@ -47,8 +44,8 @@ type half struct {
 	signed []byte // the same, signed with the key of id
 }
 
-// groups are those that servers have stated. That a prime is one is found out
-// once: it takes longer than all the rest of a login.
+// groups are those that servers have stated. That a prime is one is found out once: it takes longer than all the
+// rest of a login.
 type groups struct {
 	mutex sync.Mutex
 	known map[string]*group
@@ -95,8 +92,8 @@ func parseGroup(text []byte) (*group, error) {
 	return &group{text: pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}), p: stated.P, g: stated.G}, nil
 }
 
-// verify checks that the prime is one, and a safe one, so that there are no
-// small subgroups a bad server could push us into.
+// verify checks that the prime is one, and a safe one, so that there are no small subgroups a bad server could push
+// us into.
 func (g *group) verify() error {
 	one := big.NewInt(1)
 	last := new(big.Int).Sub(g.p, one)
@@ -132,8 +129,8 @@ func (g *group) half(id *identity, now time.Time) (*half, error) {
 	return h, nil
 }
 
-// exponent returns how many bits our exponent has: twice the strength that
-// RFC 7919, section 5.2, gives the prime, and some more.
+// exponent returns how many bits our exponent has: twice the strength that RFC 7919, section 5.2, gives the prime,
+// and some more.
 func (g *group) exponent() int {
 	switch n := g.p.BitLen(); {
 	case n <= 2048:
@@ -144,8 +141,8 @@ func (g *group) exponent() int {
 	return 352
 }
 
-// secret returns what h agrees on with the server's y. Padded, it has the
-// length of the prime; otherwise no leading zeros.
+// secret returns what h agrees on with the server's y. Padded, it has the length of the prime; otherwise no leading
+// zeros.
 func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
 	last := new(big.Int).Sub(g.p, big.NewInt(1))
 	if y.Cmp(big.NewInt(1)) <= 0 || y.Cmp(last) >= 0 {
@@ -158,8 +155,7 @@ func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
 	return s.FillBytes(make([]byte, (g.p.BitLen()+7)/8)), nil
 }
 
-// splitHalf takes a server's half apart: the group in PEM, and the number
-// between its marks.
+// splitHalf takes a server's half apart: the group in PEM, and the number between its marks.
 func splitHalf(data []byte) (text []byte, y *big.Int, err error) {
 	text, rest, begun := bytes.Cut(data, []byte("---BPUB---"))
 	digits, _, ended := bytes.Cut(rest, []byte("---EPUB---"))

@@ -45,8 +45,8 @@ const (
 // maxBuckets is more than any known message has.
 const maxBuckets = 32
 
-// A buffer is a message, or a part of one: the protocol's name, a step and
-// buckets up to an end mark, all numbers big-endian with four bytes.
+// A buffer is a message, or a part of one: the protocol's name, a step and buckets up to an end mark, all numbers
+// big-endian with four bytes.
 type buffer struct {
 	step    uint32
 	buckets []bucket
@@ -145,8 +145,8 @@ func chooseSuite(list string) (suite, error) {
 	return suite{}, fmt.Errorf("the server offers the ciphers %.100q; known are aes-128-cbc, aes-192-cbc, aes-256-cbc and des-ede3-cbc: %w", list, errors.ErrUnsupported)
 }
 
-// chooseDigest returns the first digest of a server's list that is a usual
-// one. Nothing is digested with it during the login, but the server insists.
+// chooseDigest returns the first digest of a server's list that is a usual one. Nothing is digested with it during
+// the login, but the server insists.
 func chooseDigest(list string) (string, error) {
 	for name := range strings.SplitSeq(list, ":") {
 		switch name {
@@ -157,8 +157,8 @@ func chooseDigest(list string) (string, error) {
 	return "", fmt.Errorf("the server offers the digests %.100q; known are sha256, sha384, sha512, sha1 and md5: %w", list, errors.ErrUnsupported)
 }
 
-// seal encrypts data with the secret that was agreed upon. With a vector the
-// result begins with it; otherwise the vector is zero, as old servers want it.
+// seal encrypts data with the secret that was agreed upon. With a vector the result begins with it; otherwise the
+// vector is zero, as old servers want it.
 func (s suite) seal(secret, data []byte, vector bool) ([]byte, error) {
 	if len(secret) < s.key {
 		return nil, malformed("an agreed secret of %d bytes is too short for %s", len(secret), s.name)
@@ -183,8 +183,8 @@ func (s suite) seal(secret, data []byte, vector bool) ([]byte, error) {
 	return out, nil
 }
 
-// signBlocks signs data itself, not its digest, in as many blocks as it
-// takes: what the protocol calls encryption with the private key.
+// signBlocks signs data itself, not its digest, in as many blocks as it takes: what the protocol calls encryption
+// with the private key.
 func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
 	most := key.Size() - 11 // what PKCS #1 leaves of a block
 	var out []byte
@@ -202,9 +202,8 @@ func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
 // maxBlocks is more than a signed agreement about 8192 bits needs.
 const maxBlocks = 32
 
-// recoverBlocks returns what was signed with the key whose public half is
-// given, and an error when anything else signed it. The standard library
-// verifies signatures of known data only, while here the data is in them.
+// recoverBlocks returns what was signed with the key whose public half is given, and an error when anything else
+// signed it. The standard library verifies signatures of known data only, while here the data is in them.
 func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
 	size := key.Size()
 	if len(signed) == 0 || len(signed)%size != 0 || len(signed) > maxBlocks*size {
@@ -227,8 +226,7 @@ func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
 	return out, nil
 }
 
-// unpad removes the padding of PKCS #1 v1.5 signatures: 0, 1, at least eight
-// 255 and 0.
+// unpad removes the padding of PKCS #1 v1.5 signatures: 0, 1, at least eight 255 and 0.
 func unpad(block []byte) ([]byte, bool) {
 	if len(block) < 11 || block[0] != 0 || block[1] != 1 {
 		return nil, false

@@ -28,8 +28,8 @@ func (e *exchange) Seal(data []byte) ([]byte, error) {
 	return e.suite.seal(e.secret, data, e.version >= signsAgreement)
 }
 
-// Next returns the first message for a nil challenge and the second, which is
-// the last, for the server's answer to it.
+// Next returns the first message for a nil challenge and the second, which is the last, for the server's answer to
+// it.
 func (e *exchange) Next(challenge []byte) ([]byte, error) {
 	e.round++
 	switch e.round {
@@ -67,8 +67,7 @@ func (e *exchange) hello() []byte {
 	)
 }
 
-// newTag returns eight random letters: 48 bits that a server has to sign
-// before it knows who asks.
+// newTag returns eight random letters: 48 bits that a server has to sign before it knows who asks.
 func newTag() []byte {
 	var raw [6]byte
 	_, _ = rand.Read(raw[:]) // never fails
@@ -176,8 +175,8 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	return e.proof(a, s, digest, own, secret)
 }
 
-// verifyServer checks who the server is, that it has the certificate's key
-// and that it is there now, and returns its half of the agreement.
+// verifyServer checks who the server is, that it has the certificate's key and that it is there now, and returns
+// its half of the agreement.
 func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	m := e.method
 	cert, key, err := m.trust.verify(a.certificates, m.clock())
@@ -202,9 +201,8 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	return recoverBlocks(key, a.agreement)
 }
 
-// longestTag is more than any server's tag has. What we sign is the tag itself
-// and no digest of it, so a longer one could be the digest of a certificate
-// that gives our identity to others; the shortest of those have 34 bytes.
+// longestTag is more than any server's tag has. What we sign is the tag itself and no digest of it, so a longer one
+// could be the digest of a certificate that gives our identity to others; the shortest of those have 34 bytes.
 const longestTag = 32
 
 // proof returns the second message.

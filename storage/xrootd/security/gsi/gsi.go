@@ -1,18 +1,15 @@
-// Package gsi is the client side of XRootD's GSI authentication, with an X.509
-// proxy certificate. The client verifies the server before it authenticates.
+// Package gsi is the client side of XRootD's GSI authentication, with an X.509 proxy certificate. The client
+// verifies the server before it authenticates.
 //
-// The client sends a random tag. The server answers with its certificate, the tag
-// signed with its key, a tag of its own and its signed public value of a
-// Diffie-Hellman key agreement. The client checks the certificate's authority,
-// dates and host name, the signature and the parameters of the key agreement. It
-// then sends its own signed public value and, encrypted with the agreed key, the
-// server's tag signed with the proxy's key and the certificate chain. None of this
-// protects the data that follows; TLS does.
+// The client sends a random tag. The server answers with its certificate, the tag signed with its key, a tag of its
+// own and its signed public value of a Diffie-Hellman key agreement. The client checks the certificate's authority,
+// dates and host name, the signature and the parameters of the key agreement. It then sends its own signed public
+// value and, encrypted with the agreed key, the server's tag signed with the proxy's key and the certificate chain.
+// None of this protects the data that follows; TLS does.
 //
-// The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6).
-// Servers before 10400 do not sign their public value; they are accepted, as the
-// reference does. Proxies are never delegated: no server receives a key or can
-// sign in the client's name.
+// The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6). Servers before 10400 do not sign
+// their public value; they are accepted, as the reference does. Proxies are never delegated: no server receives a
+// key or can sign in the client's name.
 package gsi
 
 import (
@@ -30,10 +27,9 @@ import (
 // ourVersion is the version of the protocol that this package speaks.
 const ourVersion = 10600
 
-// A Method proves with one proxy who we are. It holds what logins have in
-// common: the proxy and its key, authorities, certificates of servers that
-// were verified, parameters of agreements that were checked. It is safe for
-// concurrent use.
+// A Method proves with one proxy who we are. It holds what logins have in common: the proxy and its key,
+// authorities, certificates of servers that were verified, parameters of agreements that were checked. It is safe
+// for concurrent use.
 type Method struct {
 	source  *source
 	trust   *trust
@@ -44,16 +40,14 @@ type Method struct {
 	clock   func() time.Time
 }
 
-// New reads the proxy and returns its method. The proxy is proxy_file of
-// cred.From; else cert_file and key_file, of which a proxy is made that never
-// leaves memory; else the file that $X509_USER_PROXY names, else
-// /tmp/x509up_uUID. Authorities are ca_file and ca_dir, else $X509_CERT_DIR,
-// else /etc/grid-security/certificates. The files may change while the method
-// is in use: the proxy is looked at once a second, authorities every ten
-// minutes. With cred.From.Insecure servers are not checked.
+// New reads the proxy and returns its method. The proxy is proxy_file of cred.From; else cert_file and key_file, of
+// which a proxy is made that never leaves memory; else the file that $X509_USER_PROXY names, else /tmp/x509up_uUID.
+// Authorities are ca_file and ca_dir, else $X509_CERT_DIR, else /etc/grid-security/certificates. The files may
+// change while the method is in use: the proxy is looked at once a second, authorities every ten minutes. With
+// cred.From.Insecure servers are not checked.
 //
-// $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0
-// forbids asking the DNS for a server's name, as for XRootD's own clients.
+// $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0 forbids asking the DNS for a server's
+// name, as for XRootD's own clients.
 //
 // What makes a login impossible is an error that wraps fs.ErrPermission.
 func New(cred storage.Credentials) (*Method, error) {
@@ -75,9 +69,8 @@ func New(cred storage.Credentials) (*Method, error) {
 // Name returns "gsi".
 func (m *Method) Name() string { return "gsi" }
 
-// Begin starts a login at a server. It fails with an error that wraps
-// fs.ErrPermission when the proxy has expired or none of the authorities that
-// the server names is known. It asks nobody, so that ctx does not matter.
+// Begin starts a login at a server. It fails with an error that wraps fs.ErrPermission when the proxy has expired
+// or none of the authorities that the server names is known. It asks nobody, so that ctx does not matter.
 func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange, error) {
 	offer, err := parseOffer(s.Parameters)
 	if err != nil {
@@ -96,8 +89,7 @@ func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange,
 	return &exchange{method: m, server: s, id: id, offer: offer, version: version}, nil
 }
 
-// An offer is what the server says of itself before the first message:
-// "v:10600,c:ssl,ca:0123abcd.0|89efcdab.0".
+// An offer is what the server says of itself before the first message: "v:10600,c:ssl,ca:0123abcd.0|89efcdab.0".
 type offer struct {
 	version     int
 	module      string   // "ssl"
@@ -105,8 +97,8 @@ type offer struct {
 	authorities []string // hashes of who signed the server's certificate, without ".0"
 }
 
-// signsAgreement is the first version whose agreements are signed, and whose
-// ciphertexts begin with their initialization vector.
+// signsAgreement is the first version whose agreements are signed, and whose ciphertexts begin with their
+// initialization vector.
 const signsAgreement = 10400
 
 func parseOffer(parameters string) (offer, error) {
@@ -150,9 +142,8 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 func (r refusal) Unwrap() error { return fs.ErrPermission }
 
-// refuse returns an error that wraps fs.ErrPermission and nothing else: that
-// a proxy's file does not exist must not look like a missing file at the
-// service.
+// refuse returns an error that wraps fs.ErrPermission and nothing else: that a proxy's file does not exist must not
+// look like a missing file at the service.
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // malformed returns an error that wraps storage.ErrProtocol.

@@ -12,9 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// nameHashes returns the hashes of a distinguished name, as OpenSSL calls
-// files by them: since 1.0.0 (SHA-1 of the canonical name) and before (MD5 of
-// the name as it stands).
+// nameHashes returns the hashes of a distinguished name, as OpenSSL calls files by them: since 1.0.0 (SHA-1 of the
+// canonical name) and before (MD5 of the name as it stands).
 func nameHashes(raw []byte) ([]string, error) {
 	canonical, err := canonicalName(raw)
 	if err != nil {
@@ -26,8 +25,8 @@ func nameHashes(raw []byte) ([]string, error) {
 
 func hashText(sum []byte) string { return fmt.Sprintf("%08x", binary.LittleEndian.Uint32(sum)) }
 
-// canonicalName is OpenSSL's canonical form of a name: the sets of its
-// sequence, with texts as UTF-8 in lower case and single spaces.
+// canonicalName is OpenSSL's canonical form of a name: the sets of its sequence, with texts as UTF-8 in lower case
+// and single spaces.
 func canonicalName(raw []byte) ([]byte, error) {
 	sets, err := elements(raw)
 	if err != nil {
@@ -93,8 +92,7 @@ func elements(raw []byte) ([]asn1.RawValue, error) {
 	return all, nil
 }
 
-// utf8Text returns the text of a value of one of the types whose canonical
-// form is text.
+// utf8Text returns the text of a value of one of the types whose canonical form is text.
 func utf8Text(v asn1.RawValue) (string, bool) {
 	const visible = 26
 	if v.Class != asn1.ClassUniversal {

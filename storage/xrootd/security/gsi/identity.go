@@ -73,8 +73,7 @@ func newIdentity(all []*x509.Certificate, key *rsa.PrivateKey) (*identity, error
 	return id, nil
 }
 
-// order returns the certificates from the key's to the last that is no
-// authority, each signed by the next.
+// order returns the certificates from the key's to the last that is no authority, each signed by the next.
 func order(all []*x509.Certificate, key *rsa.PrivateKey) ([]*x509.Certificate, error) {
 	i := slices.IndexFunc(all, func(c *x509.Certificate) bool { return key.PublicKey.Equal(c.PublicKey) })
 	if i < 0 {
@@ -94,8 +93,8 @@ func order(all []*x509.Certificate, key *rsa.PrivateKey) ([]*x509.Certificate, e
 	return chain, nil
 }
 
-// isProxy tells whether a certificate is a proxy: by RFC 3820, by its draft,
-// which Globus used, or by the common name that came before both.
+// isProxy tells whether a certificate is a proxy: by RFC 3820, by its draft, which Globus used, or by the common
+// name that came before both.
 func isProxy(c *x509.Certificate) bool {
 	for _, e := range c.Extensions {
 		if e.Id.Equal(oidProxyInfo()) || e.Id.Equal(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 222}) {
@@ -147,16 +146,14 @@ func parseKeyBlock(block *pem.Block) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// A proxy that we make lives as long as the reference's, and is replaced
-// before it ends.
+// A proxy that we make lives as long as the reference's, and is replaced before it ends.
 const (
 	proxyLife  = 12 * time.Hour
 	proxySpare = time.Hour
 )
 
-// makeProxy signs a proxy by RFC 3820 with a user's key, as clients of the
-// reference do when there is none: it inherits all rights, nothing can be
-// derived from it, and it exists in memory only.
+// makeProxy signs a proxy by RFC 3820 with a user's key, as clients of the reference do when there is none: it
+// inherits all rights, nothing can be derived from it, and it exists in memory only.
 func makeProxy(user *x509.Certificate, userKey *rsa.PrivateKey, now time.Time) (*x509.Certificate, *rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -213,8 +210,8 @@ func subjectOfProxy(user []byte, name string) ([]byte, error) {
 	return asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: content})
 }
 
-// proxyInfo is the extension that makes a certificate a proxy: no further
-// proxies, and the policy id-ppl-inheritAll.
+// proxyInfo is the extension that makes a certificate a proxy: no further proxies, and the policy
+// id-ppl-inheritAll.
 func proxyInfo() ([]byte, error) {
 	type policy struct{ Language asn1.ObjectIdentifier }
 	return asn1.Marshal(struct {

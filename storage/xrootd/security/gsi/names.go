@@ -12,8 +12,7 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// names decides whether a certificate belongs to the server that was asked
-// for, by the rules of the reference.
+// names decides whether a certificate belongs to the server that was asked for, by the rules of the reference.
 type names struct {
 	allowed []string // patterns of more names; "-" before one forbids it; the last that fits counts
 	dns     bool     // may the address's name in the DNS be the server's?
@@ -23,8 +22,8 @@ type names struct {
 	known   map[string]*resolved
 }
 
-// resolved is the answer for one address, whose mutex is held while it is
-// asked for: clients of other addresses do not wait.
+// resolved is the answer for one address, whose mutex is held while it is asked for: clients of other addresses do
+// not wait.
 type resolved struct {
 	mutex sync.Mutex
 	names []string
@@ -38,9 +37,8 @@ func newNames(allowed string, dns bool) *names {
 	}
 }
 
-// check returns an error unless the certificate has the server's name, its
-// address, a name that was allowed, or, where the DNS may be asked, the name
-// that its address has there: redirectors name data servers by address.
+// check returns an error unless the certificate has the server's name, its address, a name that was allowed, or,
+// where the DNS may be asked, the name that its address has there: redirectors name data servers by address.
 func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) error {
 	host := strings.TrimSuffix(s.Host, ".")
 	address := s.Address
@@ -79,8 +77,7 @@ func fits(cert *x509.Certificate, host string) bool {
 	return slices.ContainsFunc(cert.DNSNames, func(pattern string) bool { return fitsHost(pattern, host) })
 }
 
-// fitsCommonName tells whether the certificate's common name is host, or is
-// allowed besides.
+// fitsCommonName tells whether the certificate's common name is host, or is allowed besides.
 func (n *names) fitsCommonName(cert *x509.Certificate, host string) bool {
 	name := commonName(cert)
 	ok := fitsHost(name, host)
@@ -103,8 +100,8 @@ func commonName(cert *x509.Certificate) string {
 	return cert.Subject.CommonName
 }
 
-// fitsHost compares names without regard to case. The first label of the
-// pattern may have asterisks, which stand for parts of one label.
+// fitsHost compares names without regard to case. The first label of the pattern may have asterisks, which stand
+// for parts of one label.
 func fitsHost(pattern, host string) bool {
 	pattern, host = strings.ToLower(strings.TrimSuffix(pattern, ".")), strings.ToLower(host)
 	if host == "" || pattern == "" {
@@ -139,8 +136,8 @@ func glob(pattern, text string) bool {
 	return strings.HasSuffix(text, parts[last])
 }
 
-// lookup asks the DNS, or the hosts file, for the names of an address. The
-// answer is kept: a run has thousands of logins at the same few addresses.
+// lookup asks the DNS, or the hosts file, for the names of an address. The answer is kept: a run has thousands of
+// logins at the same few addresses.
 func (n *names) lookup(address string, now time.Time) []string {
 	n.mutex.Lock()
 	r := n.known[address]

@@ -47,9 +47,8 @@ func newSource(from storage.Auth) *source {
 	return &source{certFile: file}
 }
 
-// current returns the identity. At most once a second it looks whether the
-// files have changed; an identity that was read serves on while new files are
-// no good, for as long as it lasts.
+// current returns the identity. At most once a second it looks whether the files have changed; an identity that was
+// read serves on while new files are no good, for as long as it lasts.
 func (s *source) current(now time.Time) (*identity, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

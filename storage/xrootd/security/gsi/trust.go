@@ -18,8 +18,8 @@ import (
 	"weir/storage"
 )
 
-// believed is how long files of authorities and what was concluded from them
-// are believed before they are read again.
+// believed is how long files of authorities and what was concluded from them are believed before they are read
+// again.
 const believed = 10 * time.Minute
 
 // mostCertificates bounds how many certificates of servers are remembered.
@@ -62,8 +62,8 @@ func newTrust(from storage.Auth) *trust {
 	}
 }
 
-// expect returns an error if none of the authorities is known by which the
-// server says that its certificate is signed.
+// expect returns an error if none of the authorities is known by which the server says that its certificate is
+// signed.
 func (t *trust) expect(hashes []string, now time.Time) error {
 	if t.insecure || t.file != "" || len(hashes) == 0 {
 		return nil // the certificate itself will tell
@@ -105,8 +105,7 @@ func (t *trust) load(hash string, now time.Time) (*authority, error) {
 	return a, nil
 }
 
-// readNumbered parses the files path+"0", path+"1" and so on, up to the first
-// that is missing.
+// readNumbered parses the files path+"0", path+"1" and so on, up to the first that is missing.
 func readNumbered[T any](path string, parse func([]byte) ([]T, error)) ([]T, error) {
 	var all []T
 	for i := range 10 {
@@ -142,8 +141,8 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// parseRevocations uses what the library calls deprecated: its successor does
-// not know lists of version 1, which OpenSSL makes unless told otherwise.
+// parseRevocations uses what the library calls deprecated: its successor does not know lists of version 1, which
+// OpenSSL makes unless told otherwise.
 func parseRevocations(data []byte) ([]*pkix.CertificateList, error) {
 	list, err := x509.ParseCRL(data) //nolint:staticcheck // see above
 	if err != nil {
@@ -188,8 +187,7 @@ func (t *trust) verify(text []byte, now time.Time) (*x509.Certificate, *rsa.Publ
 	return cert, key, nil
 }
 
-// chain checks that a known authority signed the certificate and has not
-// revoked it, and the dates.
+// chain checks that a known authority signed the certificate and has not revoked it, and the dates.
 func (t *trust) chain(cert *x509.Certificate, now time.Time) error {
 	roots, lists, err := t.signers(cert, now)
 	if err != nil {
@@ -209,8 +207,8 @@ func (t *trust) chain(cert *x509.Certificate, now time.Time) error {
 	return revoked(cert, roots, lists)
 }
 
-// signers returns the authorities that have the name of the certificate's
-// issuer, or all of the file, and their revocations.
+// signers returns the authorities that have the name of the certificate's issuer, or all of the file, and their
+// revocations.
 func (t *trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Certificate, lists []*pkix.CertificateList, err error) {
 	if t.file != "" {
 		data, err := os.ReadFile(t.file)
@@ -246,9 +244,8 @@ func (t *trust) places() string {
 	return strings.Join(t.dirs, ",")
 }
 
-// revoked returns an error if one of the lists that the authorities signed
-// names the certificate. Lists that have expired still count, as they do for
-// the reference; lists that nobody here signed do not.
+// revoked returns an error if one of the lists that the authorities signed names the certificate. Lists that have
+// expired still count, as they do for the reference; lists that nobody here signed do not.
 func revoked(cert *x509.Certificate, roots []*x509.Certificate, lists []*pkix.CertificateList) error {
 	for _, list := range lists {
 		for _, root := range roots {

@@ -19,8 +19,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxHops is how many realms may refer us to each other. The library's
-// requests name the client's realm wrongly from the third on.
+// maxHops is how many realms may refer us to each other. The library's requests name the client's realm wrongly
+// from the third on.
 const maxHops = 3
 
 // logIn gets a ticket for tickets with the keytab (RFC 4120, 3.1).
@@ -75,8 +75,7 @@ func (k *Client) sendLogin(ctx context.Context, req messages.ASReq) ([]byte, err
 	return k.settings.ask(ctx, k.user.realm, b)
 }
 
-// prove adds an encrypted time stamp, in the first of the KDC's encryption
-// types that the keytab has.
+// prove adds an encrypted time stamp, in the first of the KDC's encryption types that the keytab has.
 func (k *Client) prove(req *messages.ASReq, hints []byte) error {
 	var offers []int32
 	err := guard("answer of the KDC", func() error {
@@ -120,8 +119,7 @@ func (k *Client) prove(req *messages.ASReq, hints []byte) error {
 	return err
 }
 
-// grant gets a ticket for a service with a ticket for tickets (RFC 4120,
-// 3.3), across realms if need be.
+// grant gets a ticket for a service with a ticket for tickets (RFC 4120, 3.3), across realms if need be.
 func (k *Client) grant(ctx context.Context, granter *ticket, s principal) (*ticket, error) {
 	realm := granter.client.realm
 	for range maxHops {
@@ -236,8 +234,7 @@ const (
 	errorTag = 0x7e             // what a KRB-ERROR begins with: APPLICATION 30
 )
 
-// ask sends a request to the realm's KDCs, one after the other until one
-// answers. A refusal is a messages.KRBError.
+// ask sends a request to the realm's KDCs, one after the other until one answers. A refusal is a messages.KRBError.
 func (s *settings) ask(ctx context.Context, realm string, request []byte) ([]byte, error) {
 	servers, err := s.servers(ctx, realm)
 	if err != nil {
@@ -269,8 +266,7 @@ func refusal(reply []byte) error {
 	return k
 }
 
-// roundTrip sends one request over TCP: every KDC of today takes it, and
-// answers of any size fit.
+// roundTrip sends one request over TCP: every KDC of today takes it, and answers of any size fit.
 func roundTrip(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, perKDC)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxCache is the most that a ticket cache may hold, in bytes; even those
-// with hundreds of large tickets stay far below.
+// maxCache is the most that a ticket cache may hold, in bytes; even those with hundreds of large tickets stay far
+// below.
 const maxCache = 16 << 20
 
 // A principal is a name in a realm.
@@ -31,9 +31,8 @@ func (p principal) String() string { return p.name.PrincipalNameString() + "@" +
 
 func (p principal) is(o principal) bool { return p.realm == o.realm && p.name.Equal(o.name) }
 
-// cacheFile is the file of a ticket cache: given, or from KRB5CCNAME, or the
-// usual one in /tmp if it is there, or what krb5.conf says. It is the order
-// of XRootD's own client.
+// cacheFile is the file of a ticket cache: given, or from KRB5CCNAME, or the usual one in /tmp if it is there, or
+// what krb5.conf says. It is the order of XRootD's own client.
 func cacheFile(given, standard string) (string, error) {
 	name, whence := given, "auth.ticket_file"
 	if name == "" {
@@ -58,8 +57,7 @@ func cacheFile(given, standard string) (string, error) {
 	return "", fmt.Errorf("%s %s is no file: put the ticket into one (kinit -c FILE:/path) and name it in auth.ticket_file, or use auth.keytab_file", whence, clip(name))
 }
 
-// readCache reads all tickets of a cache file and whose they are. Those
-// whose form is unknown to us are left out.
+// readCache reads all tickets of a cache file and whose they are. Those whose form is unknown to us are left out.
 func readCache(file string) (principal, []*ticket, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -185,8 +183,8 @@ func (r *cursor) credential(version int) *ticket {
 	return t
 }
 
-// guard turns a panic of f into an error: the Kerberos library indexes into
-// what it reads without looking whether it is there.
+// guard turns a panic of f into an error: the Kerberos library indexes into what it reads without looking whether
+// it is there.
 func guard(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -212,8 +210,7 @@ func readKeytab(file string) (*keytab.Keytab, error) {
 	return kt, nil
 }
 
-// parsePrincipal reads name[/instance][@REALM]; realm is taken when none is
-// there.
+// parsePrincipal reads name[/instance][@REALM]; realm is taken when none is there.
 func parsePrincipal(s, realm string) (principal, error) {
 	name, own, has := strings.Cut(s, "@")
 	if has {
@@ -230,8 +227,7 @@ func parsePrincipal(s, realm string) (principal, error) {
 	return p, nil
 }
 
-// holder is the principal of a keytab that user names, or its first, and the
-// encryption types of its keys.
+// holder is the principal of a keytab that user names, or its first, and the encryption types of its keys.
 func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 	first := principal{types.NewPrincipalName(nametype.KRB_NT_PRINCIPAL, strings.Join(kt.Entries[0].Principal.Components, "/")), kt.Entries[0].Principal.Realm}
 	p := first
@@ -259,9 +255,8 @@ func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 	return p, keys, nil
 }
 
-// newestOf is a keytab with the newest keys of p alone, one for each
-// encryption type: KDCs do not always say which version they used, and the
-// library would go by the second in which a key was written.
+// newestOf is a keytab with the newest keys of p alone, one for each encryption type: KDCs do not always say which
+// version they used, and the library would go by the second in which a key was written.
 func newestOf(kt *keytab.Keytab, p principal) *keytab.Keytab {
 	index := map[int32]int{} // by encryption type
 	kept := keytab.New()

@@ -1,10 +1,8 @@
-// Package krb5 creates Kerberos requests (AP-REQ) for many clients of one user,
-// from a keytab or a ticket cache.
+// Package krb5 creates Kerberos requests (AP-REQ) for many clients of one user, from a keytab or a ticket cache.
 //
-// All clients share one ticket per service. One of them obtains it while the
-// others wait, and one renews it before it expires; there is no background work.
-// Each request has an authenticator with a time that no other request of the
-// process has, so that a server's replay cache does not reject it.
+// All clients share one ticket per service. One of them obtains it while the others wait, and one renews it before
+// it expires; there is no background work. Each request has an authenticator with a time that no other request of
+// the process has, so that a server's replay cache does not reject it.
 package krb5
 
 import (
@@ -20,8 +18,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/credentials"
 )
 
-// A Config says whose tickets to use. Empty fields mean what the usual
-// Kerberos programs take.
+// A Config says whose tickets to use. Empty fields mean what the usual Kerberos programs take.
 type Config struct {
 	User       string // principal; "" means the first in the keytab, or the ticket cache's
 	KeytabFile string // "" means that the tickets come from a cache
@@ -29,8 +26,8 @@ type Config struct {
 	Krb5File   string // configuration; "" means KRB5_CONFIG, else /etc/krb5.conf
 }
 
-// A Client makes requests for one user. It is safe for concurrent use, and
-// needs no closing: it holds no connections and no goroutines.
+// A Client makes requests for one user. It is safe for concurrent use, and needs no closing: it holds no
+// connections and no goroutines.
 type Client struct {
 	settings *settings
 	user     principal
@@ -48,8 +45,7 @@ type Client struct {
 	failure failure            // the latest
 }
 
-// Open reads the files that c names, without touching the network. Its
-// errors say what is missing.
+// Open reads the files that c names, without touching the network. Its errors say what is missing.
 func Open(c Config) (*Client, error) {
 	s, err := readSettings(c.Krb5File)
 	if err != nil {
@@ -104,9 +100,8 @@ func (k *Client) useCache(c Config) error {
 // User returns the principal that the requests are of, name@REALM.
 func (k *Client) User() string { return k.user.String() }
 
-// Request returns an AP-REQ for a service, service/host@REALM. It asks a KDC
-// if there is no ticket for it yet, which ends when ctx does and within ten
-// seconds; that KDCs refuse is an error around fs.ErrPermission.
+// Request returns an AP-REQ for a service, service/host@REALM. It asks a KDC if there is no ticket for it yet,
+// which ends when ctx does and within ten seconds; that KDCs refuse is an error around fs.ErrPermission.
 func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
 	t, err := k.ticket(ctx, service)
 	if err != nil {
@@ -129,8 +124,8 @@ func (k *Client) Until(service string) time.Time {
 	return time.Time{}
 }
 
-// now returns the time in whole microseconds, another one at every call. When
-// the machine's clock was set back, it follows.
+// now returns the time in whole microseconds, another one at every call. When the machine's clock was set back, it
+// follows.
 func (k *Client) now() time.Time {
 	for {
 		last, now := k.last.Load(), time.Now().UnixMicro()
@@ -143,8 +138,8 @@ func (k *Client) now() time.Time {
 	}
 }
 
-// parseService reads what a server says of itself. Without a realm it is in
-// the one that the configuration has for the host, or else in the user's.
+// parseService reads what a server says of itself. Without a realm it is in the one that the configuration has for
+// the host, or else in the user's.
 func (k *Client) parseService(s string) (principal, error) {
 	name, _, _ := strings.Cut(s, "@")
 	_, host, _ := strings.Cut(name, "/")

@@ -15,12 +15,11 @@ import (
 // maxInclude bounds include lines that lead to each other.
 const maxInclude = 10
 
-// A profile is what krb5.conf(5) says: values by their path in lower case
-// for section and last key, such as "realms/EXAMPLE.ORG/kdc".
+// A profile is what krb5.conf(5) says: values by their path in lower case for section and last key, such as
+// "realms/EXAMPLE.ORG/kdc".
 type profile map[string][]string
 
-// add appends the values of a configuration text. include reads another file
-// or folder that it names.
+// add appends the values of a configuration text. include reads another file or folder that it names.
 func (p profile) add(text string, include func(directive, name string) error) error {
 	var path []string // section and the blocks that are open
 	scan := bufio.NewScanner(strings.NewReader(text))
@@ -62,9 +61,8 @@ func (p profile) add(text string, include func(directive, name string) error) er
 	return nil
 }
 
-// readProfile reads a krb5.conf and what it includes. Like KRB5_CONFIG, files
-// may name several, separated by colons; those that do not exist are passed
-// over as long as one does.
+// readProfile reads a krb5.conf and what it includes. Like KRB5_CONFIG, files may name several, separated by
+// colons; those that do not exist are passed over as long as one does.
 func readProfile(files string) (profile, error) {
 	p, read := profile{}, 0
 	var missing error
@@ -108,8 +106,7 @@ func (p profile) file(name string, depth int) error {
 	return nil
 }
 
-// folder reads the files that includedir takes: names of letters, digits, -
-// and _, or ending in .conf.
+// folder reads the files that includedir takes: names of letters, digits, - and _, or ending in .conf.
 func (p profile) folder(name string, depth int) error {
 	entries, err := os.ReadDir(name)
 	if errors.Is(err, os.ErrNotExist) {

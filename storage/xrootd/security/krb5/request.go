@@ -26,8 +26,8 @@ const (
 	derContext       = 0xa0 // constructed
 )
 
-// A form is what all requests with one ticket have in common. Reflection over
-// every one of them took two thirds of a request's time.
+// A form is what all requests with one ticket have in common. Reflection over every one of them took two thirds of
+// a request's time.
 type form struct {
 	front []byte // version, type, options and ticket of the request
 	who   []byte // version, realm and name of the authenticator
@@ -116,9 +116,8 @@ func derNumber(n int) []byte {
 	return der(derInteger, b)
 }
 
-// newSeal returns what encrypts authenticators with a session key. For the
-// usual encryption types the two keys that RFC 3961 derives from it are
-// derived once instead of at every request, where they took half the time.
+// newSeal returns what encrypts authenticators with a session key. For the usual encryption types the two keys that
+// RFC 3961 derives from it are derived once instead of at every request, where they took half the time.
 func newSeal(key types.EncryptionKey) (func([]byte) ([]byte, error), error) {
 	e, err := crypto.GetEtype(key.KeyType)
 	if err != nil {

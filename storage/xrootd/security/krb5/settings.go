@@ -91,8 +91,8 @@ func address(v string) string {
 	return net.JoinHostPort(strings.Trim(v, "[]"), "88")
 }
 
-// encryptions are the types that a list in krb5.conf names and that we know,
-// in its order; for an empty list or DEFAULT those of the C library.
+// encryptions are the types that a list in krb5.conf names and that we know, in its order; for an empty list or
+// DEFAULT those of the C library.
 func encryptions(list string) ([]int32, error) {
 	standard := []int32{
 		etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96,

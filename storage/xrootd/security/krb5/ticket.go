@@ -13,8 +13,8 @@ import (
 // maxTickets bounds what servers can make us remember.
 const maxTickets = 10_000
 
-// A ticket proves client to service. It does not change once others see it,
-// except for refresh, which Client.mu guards.
+// A ticket proves client to service. It does not change once others see it, except for refresh, which Client.mu
+// guards.
 type ticket struct {
 	client, service principal
 	ticket          messages.Ticket
@@ -73,8 +73,7 @@ func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
 	return k.renew(ctx, service, began)
 }
 
-// known returns the valid ticket for a service, or nil, and whether it is
-// time to look for a better one.
+// known returns the valid ticket for a service, or nil, and whether it is time to look for a better one.
 func (k *Client) known(service string, now time.Time) (*ticket, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -85,8 +84,8 @@ func (k *Client) known(service string, now time.Time) (*ticket, bool) {
 	return t, now.After(t.refresh)
 }
 
-// renew gets a ticket. One goroutine at a time is here. Those that had to
-// wait since began take what the one before them got.
+// renew gets a ticket. One goroutine at a time is here. Those that had to wait since began take what the one before
+// them got.
 func (k *Client) renew(ctx context.Context, service string, began time.Time) (*ticket, error) {
 	old, due := k.known(service, time.Now())
 	if old != nil && !due {
@@ -122,9 +121,8 @@ func (k *Client) renew(ctx context.Context, service string, began time.Time) (*t
 	return t, nil
 }
 
-// later is when three quarters of what is left have passed, at least a
-// second from now: a ticket that cannot be bettered is not asked for anew at
-// every login of its last minutes.
+// later is when three quarters of what is left have passed, at least a second from now: a ticket that cannot be
+// bettered is not asked for anew at every login of its last minutes.
 func later(now, end time.Time) time.Time {
 	return now.Add(max(end.Sub(now)*3/4, time.Second))
 }
@@ -153,8 +151,7 @@ func (k *Client) obtain(ctx context.Context, service string) (*ticket, error) {
 	return t, k.explain(err, s)
 }
 
-// fromCache reads the cache file anew: whoever runs kinit beside a long run
-// need not tell us.
+// fromCache reads the cache file anew: whoever runs kinit beside a long run need not tell us.
 func (k *Client) fromCache(ctx context.Context, s principal) (*ticket, error) {
 	owner, all, err := readCache(k.cache)
 	if err != nil {
@@ -194,8 +191,7 @@ func denied(format string, args ...any) error {
 	return &refused{fmt.Errorf(format, args...)}
 }
 
-// refused is a reason that is also an fs.ErrPermission; those words would
-// only lengthen it.
+// refused is a reason that is also an fs.ErrPermission; those words would only lengthen it.
 type refused struct{ reason error }
 
 func (r *refused) Error() string        { return r.reason.Error() }
