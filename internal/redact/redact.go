@@ -16,7 +16,7 @@ import (
 // Mark stands where a secret was.
 const Mark = "REDACTED"
 
-// Has tells whether a secret was removed from text.
+// Has reports whether a secret was removed from text.
 func Has(text string) bool { return strings.Contains(text, Mark) }
 
 // harmless are the query parameters whose values may be shown, in lower case: those of InfluxDB's and S3's
@@ -43,7 +43,7 @@ func ordinary(value string) bool {
 	})
 }
 
-// token tells whether a word looks like a token rather than a name: long, with letters and digits.
+// token reports whether a word looks like a token rather than a name: long, with letters and digits.
 func token(word string) bool {
 	return len(word) >= 20 || len(word) >= 12 && strings.ContainsAny(word, "0123456789") && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.ContainsAny(word, ".-@")
 }

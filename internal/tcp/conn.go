@@ -61,7 +61,7 @@ func (c *Conn) arm(at int64) {
 	c.sock.setDeadline(c.clock.time(at))
 }
 
-// stopped tells whether the operation's context has ended.
+// stopped reports whether the operation's context has ended.
 func (c *Conn) stopped() error {
 	if !c.interrupted.Load() {
 		return nil
@@ -157,7 +157,7 @@ func (c *Conn) write(p []byte, more bool) (int, error) {
 	return done, nil
 }
 
-// Quiet tells whether the connection is open and has nothing to be read: a kept connection that is not quiet was
+// Quiet reports whether the connection is open and has nothing to be read: a kept connection that is not quiet was
 // closed by the other side, or is out of step, and must not carry another request.
 func (c *Conn) Quiet() bool { return c.sock.quiet() }
 
@@ -179,7 +179,7 @@ func (c *Conn) Peer() netip.AddrPort { return c.peer }
 // RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(c.peer) }
 
-// LocalAddr returns an empty address: nobody has asked for it yet.
+// LocalAddr returns an empty address; Local returns the real one.
 func (c *Conn) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
 // SetDeadline sets the end of the current operation.

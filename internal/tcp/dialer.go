@@ -122,7 +122,7 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 }
 
 // open begins a connection. Where few ports are free the kernel searches for one for so long that a thousand
-// clients at once would keep a thousand threads busy, and nobody else would get a core: they take turns.
+// clients at once would keep a thousand threads busy, and no other goroutine would get a core: they take turns.
 func (d *Dialer) open(c *Conn, to netip.AddrPort) error {
 	d.opens <- struct{}{}
 	err := c.sock.open(to)

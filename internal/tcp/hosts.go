@@ -115,7 +115,7 @@ func (h *hosts) ask(host string, n *name) {
 	close(n.ready)
 }
 
-// known returns the addresses of hosts that nobody needs to look up.
+// known returns the addresses of hosts that need no look-up.
 func known(host string) []netip.Addr {
 	if host == "localhost" {
 		return []netip.Addr{netip.IPv6Loopback(), netip.AddrFrom4([4]byte{127, 0, 0, 1})}

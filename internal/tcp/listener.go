@@ -11,7 +11,7 @@ import (
 )
 
 // ErrWoken is why a wait for a connection ended that Wake ended.
-var ErrWoken = errors.New("nobody waits for a connection any more")
+var ErrWoken = errors.New("the wait for a connection was ended")
 
 // A Listener takes the connections that servers make to a client.
 type Listener struct {

@@ -33,7 +33,7 @@ func (l *listening) open(on netip.Addr) error {
 	}
 	name, err := bindAndListen(fd, to)
 	if err != nil {
-		_ = syscall.Close(fd) // the first error says it all
+		_ = syscall.Close(fd) // the first error is returned
 		return err
 	}
 	l.at = addressOf(name)

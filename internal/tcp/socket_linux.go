@@ -64,11 +64,11 @@ func (s *socket) open(to netip.AddrPort) error {
 		return os.NewSyscallError("socket", err)
 	}
 	if err := syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1); err != nil {
-		_ = syscall.Close(fd) // the first error says it all
+		_ = syscall.Close(fd) // the first error is returned
 		return os.NewSyscallError("setsockopt", err)
 	}
 	if err := startConnect(fd, to); err != nil && err != syscall.EINPROGRESS && err != syscall.EINTR { //nolint:errorlint // errno as it is
-		_ = syscall.Close(fd) // the first error says it all
+		_ = syscall.Close(fd) // the first error is returned
 		return err
 	}
 	return s.adopt(fd)

@@ -55,7 +55,7 @@ type group struct {
 
 func newWatch() *watch { return &watch{groups: map[<-chan struct{}]*group{}} }
 
-// joined tells whether c already belongs to ctx's group. It compares channels because contexts of any type may not
+// joined reports whether c already belongs to ctx's group. It compares channels because contexts of any type may not
 // be comparable.
 func (w *watch) joined(ctx context.Context, c *Conn) bool {
 	done := ctx.Done()

@@ -139,7 +139,7 @@ func (p *peak) of(kib int64) int64 {
 	return p.seen
 }
 
-// highWater returns the most resident memory that a process has had, in bytes, 0 if nobody knows.
+// highWater returns the most resident memory that a process has had, in bytes, 0 if it is unknown.
 func highWater(pid string) int64 {
 	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

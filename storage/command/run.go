@@ -72,7 +72,7 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	return r, ended
 }
 
-// An unclassed error is our own trouble, not the service's: its words stay, but "no such file" and "permission
+// An unclassed error is one of this machine, not of the service: its words stay, but "no such file" and "permission
 // denied" must not count as answers.
 type unclassed struct{ err error }
 

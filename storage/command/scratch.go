@@ -199,7 +199,7 @@ func blame(err error, dest string) error {
 func stuck(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return nil // it is not there: nobody knows
+		return nil // there is no such file
 	}
 	defer f.Close()
 	info, err := f.Stat()

@@ -11,7 +11,7 @@ import (
 )
 
 // sources are the files with content that programs send. One is made when it is first wanted and kept for the next
-// time; those that nobody sends go when all together are larger than most.
+// time; unused ones are removed when all together are larger than most.
 type sources struct {
 	base string
 	most int64 // bytes

@@ -147,7 +147,7 @@ func (d *Diagnosis) denied(err error) Kind {
 	return Forbidden
 }
 
-// puzzling tells whether err is one that a server gives to clients that speak another protocol.
+// puzzling reports whether err is one that a server gives to clients that speak another protocol.
 func puzzling(err error) bool {
 	var header tls.RecordHeaderError
 	var status interface{ Status() int }

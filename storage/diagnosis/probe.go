@@ -15,7 +15,7 @@ import (
 // patience is how long one look at a port may take.
 const patience = 3 * time.Second
 
-// secure tells whether connections of a scheme begin with TLS. Those of roots:// agree on it later.
+// secure reports whether connections of a scheme begin with TLS. Those of roots:// agree on it later.
 func secure(scheme string) bool { return scheme == "https" || scheme == "davs" }
 
 // protocol is what a scheme speaks, in the words of Diagnosis.Speaks.
@@ -63,7 +63,7 @@ func (d *Diagnosis) probe(ctx context.Context, address string) {
 	}
 }
 
-// speaksTLS tells whether a port answers the beginning of TLS with TLS, be it an alert. If it answers with
+// speaksTLS reports whether a port answers the beginning of TLS with TLS, be it an alert. If it answers with
 // something else, said names the protocol.
 func speaksTLS(ctx context.Context, address string) (encrypted bool, said string) {
 	conn, err := connect(ctx, address)

@@ -17,7 +17,7 @@ type client struct {
 	s        *service
 	extended bool      // MODE E is on
 	conn     *tcp.Conn // the control connection, logged in; nil for none
-	counted  int64     // bytes of it that results have told already
+	counted  int64     // bytes of it that are already in results
 	blocks   *streams  // its data connections, where it has several; nil for none
 	left     string    // path of a write that did not end well: ours to write again
 }
@@ -48,7 +48,7 @@ func (c *client) Close() error {
 		c.blocks = nil
 	}
 	c.extended = false
-	_, _ = c.conn.Write([]byte("QUIT\r\n")) // nobody waits for the answer
+	_, _ = c.conn.Write([]byte("QUIT\r\n")) // the answer does not matter
 	err := c.conn.Close()
 	c.conn, c.counted = nil, 0
 	return err
@@ -124,7 +124,7 @@ func (x *call) drop() {
 		return
 	}
 	x.Count(x.c.conn, &x.c.counted)
-	_ = x.c.conn.Close() // whatever it says, the connection is gone
+	_ = x.c.conn.Close() // the connection is gone in any case
 	x.c.conn, x.c.counted = nil, 0
 }
 
@@ -134,7 +134,7 @@ func (x *call) hangUp() {
 		return
 	}
 	x.Result.Wire += x.data.In() + x.data.Out()
-	_ = x.data.Close() // whatever it says, the connection is gone
+	_ = x.data.Close() // the connection is gone in any case
 	x.data = nil
 }
 

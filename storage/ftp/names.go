@@ -22,7 +22,7 @@ func (x *call) login() error {
 	if err := x.first(false, "NOOP", path{}); err != nil {
 		return err
 	}
-	if x.reply.code >= 300 && x.reply.code != 500 && x.reply.code != 502 { // not knowing NOOP is an answer, too
+	if x.reply.code >= 300 && x.reply.code != 500 && x.reply.code != 502 { // a server that does not know NOOP answers as well
 		return x.refusal()
 	}
 	return nil

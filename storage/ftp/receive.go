@@ -87,7 +87,7 @@ func (b *streams) accept() {
 	go s.work()
 }
 
-// over tells whether the transfer has ended, well or not.
+// over reports whether the transfer has ended, well or not.
 func (b *streams) over() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *stream) receive() error {
 	}
 }
 
-// end notes that a stream has ended. When all have, nobody waits for more.
+// end notes that a stream has ended. After the last one Accept stops waiting.
 func (b *streams) end() {
 	b.mu.Lock()
 	b.ends++

@@ -30,7 +30,7 @@ type reply struct {
 // reset makes r ready for the next reply.
 func (r *reply) reset() { *r = reply{text: r.text[:0]} }
 
-// add takes the next line, without its end, and tells whether it was the last.
+// add takes the next line, without its end, and reports whether it was the last.
 func (r *reply) add(line []byte) (bool, error) {
 	if r.size += len(line) + 2; r.size > maxReply {
 		return false, wireclient.ProtocolError("a reply of more than %d bytes", maxReply)
@@ -104,7 +104,7 @@ func clip(text []byte, most int) string {
 type replyError struct {
 	code int
 	text string
-	is   error // what it means; nil: nothing that has a name
+	is   error // the shared error that it stands for, or nil
 }
 
 func (e *replyError) Error() string { return strconv.Itoa(e.code) + " " + e.text }
@@ -209,13 +209,13 @@ func meaningOf(code int, text string, kind storage.Kind) error {
 	return nil
 }
 
-// unknown tells whether the server does not know the command that it refused.
+// unknown reports whether the server does not know the command that it refused.
 func unknown(err error) bool {
 	var r *replyError
 	return errors.As(err, &r) && r.code >= 500 && errors.Is(r.is, errors.ErrUnsupported)
 }
 
-// missing tells whether the server has no file of the name that it was asked for.
+// missing reports whether the server has no file of the name that it was asked for.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // while says what a client was doing.

@@ -87,7 +87,7 @@ func (x *call) connect() error {
 	return nil
 }
 
-// logIn hears the greeting, says who we are and sets the type of all transfers.
+// logIn reads the greeting, logs in and sets the type of all transfers.
 func (x *call) logIn() error {
 	if err := x.hear(); err != nil {
 		return while("greeting", err)
@@ -121,7 +121,7 @@ func (x *call) logIn() error {
 	return nil
 }
 
-// first sends the operation's first command (an empty verb: for passive mode) and hears the reply. A kept session
+// first sends the operation's first command (an empty verb: for passive mode) and reads the reply. A kept session
 // that proves to be closed is made anew, once, if the command changes nothing.
 func (x *call) first(changes bool, verb string, p path) error {
 	for {
@@ -140,7 +140,7 @@ func (x *call) first(changes bool, verb string, p path) error {
 	}
 }
 
-// ask sends a command about a path, or with none, and hears the final reply, or the first that announces a
+// ask sends a command about a path, or with none, and reads the final reply, or the first that announces a
 // transfer. Without a reply the session is gone.
 func (x *call) ask(verb string, p path) error {
 	if err := p.check(); err != nil {

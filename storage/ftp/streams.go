@@ -44,7 +44,7 @@ type stream struct {
 	header  [headerSize]byte
 }
 
-// parallel tells whether the operation's transfers shall have several data connections, and prepares the session
+// parallel reports whether the operation's transfers shall have several data connections, and prepares the session
 // for that.
 func (x *call) parallel() (bool, error) {
 	s := x.c.s
@@ -176,9 +176,9 @@ func (x *call) dropStreams() {
 
 func (b *streams) close() {
 	for _, s := range b.all {
-		_ = s.conn.Close() // whatever it says, the connection is gone
+		_ = s.conn.Close() // the connection is gone in any case
 	}
-	_ = b.listener.Close() // nobody waits for more
+	_ = b.listener.Close() // it is not used any more
 }
 
 // count returns the bytes since the last count.

@@ -130,7 +130,7 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	switch {
 	case limit >= 0 && n > limit:
 		x.hangUp()
-		x.drop() // it is still sending
+		x.drop() // the server is still sending
 		return n, x.tooMuch(limit)
 	case err != nil:
 		return n, x.brokenOff(err)
@@ -188,7 +188,7 @@ func (x *call) begun() error {
 	return err
 }
 
-// ended hears how a transfer ended, after its data connection.
+// ended reads how a transfer ended, after its data connection.
 func (x *call) ended() error {
 	x.hangUp()
 	if x.reply.code < 200 { // else the final reply came at once
@@ -271,7 +271,7 @@ func (x *call) absent(p path) error {
 	case missing(err):
 		return nil
 	case unknown(err):
-		return fmt.Errorf("the server knows neither MLST nor SIZE, so nobody can tell what a write would replace: %w", err)
+		return fmt.Errorf("the server knows neither MLST nor SIZE, so weir cannot check whether a write would replace a file: %w", err)
 	}
 	return err
 }

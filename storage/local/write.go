@@ -172,7 +172,7 @@ func (s *service) move(from, to string) error {
 	return s.root.Rename(from, to)
 }
 
-// sweep removes from a folder that is to go what writers that were killed have left unfinished. It tells whether it
+// sweep removes from a folder that is to go what writers that were killed have left unfinished. It reports whether it
 // removed anything. Unfinished files of processes that are alive stay.
 func (s *service) sweep(path string) (swept bool) {
 	d, err := s.root.Open(path)

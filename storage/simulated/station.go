@@ -57,7 +57,7 @@ func (s *station) enter(ctx context.Context, w *waiter, arrival time.Duration) (
 	return 0, ctx.Err()
 }
 
-// idle takes a server that has nothing to do. Nobody waits while there is one.
+// idle takes a server that has nothing to do. No operation waits while there is one.
 func (s *station) idle(arrival time.Duration) (time.Duration, bool) {
 	if s.fresh > 0 {
 		s.fresh--

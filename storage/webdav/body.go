@@ -43,7 +43,7 @@ func (b *bodyState) begin(h *head, bare bool) {
 		b.ended = true
 	case h.chunked:
 		b.framing = byChunks
-		if h.length >= 0 { // two framings: somebody tries to smuggle (RFC 9112, 6.3)
+		if h.length >= 0 { // two framings: a request smuggling attempt (RFC 9112, 6.3)
 			h.keep = false
 		}
 		h.length = -1
@@ -192,7 +192,7 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 	}
 }
 
-// take moves the whole body: past us, if nobody wants to see it, else through sum and to where it is to go. It
+// take moves the whole body: past memory if it is not wanted, else through sum and to Dest. It
 // counts every byte and returns how many there were; more than limit (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	if sum != nil || x.Dest != nil || l.tls != nil || x.body.framing != byLength {
@@ -231,7 +231,7 @@ func (x *call) finish(l *link) {
 	}
 }
 
-// skip reads the rest of a body that nobody wants, if it is short, so that the connection can be kept.
+// skip reads the rest of an unwanted body, if it is short, so that the connection can be kept.
 func (x *call) skip(l *link) {
 	_ = x.collect(l, nil, maxDrain) // a body cut short shows in finish
 	x.finish(l)

@@ -128,7 +128,7 @@ func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.P
 	x.path, x.line = x.path[:0], x.line[:0]
 }
 
-// settle counts the bytes that the operation has not told yet.
+// settle counts the bytes that the operation has not reported yet.
 func (x *call) settle() {
 	x.count(&x.c.home)
 	for _, l := range x.c.data {

@@ -17,7 +17,7 @@ const (
 	maxInterim   = 20 // 1xx answers before the real one
 	// patience is how long a client waits for 100 Continue before it sends the body all the same, as RFC 9110
 	// (10.1.1) wants it. It does so only where uploads were redirected: a redirector of XRootD looks for a place
-	// for five seconds, unless it is told otherwise.
+	// for five seconds, by default.
 	patience = 30 * time.Second
 )
 
@@ -68,7 +68,7 @@ func redirects(status int) bool {
 	return false
 }
 
-// redirect notes where the answer sends us.
+// redirect follows a redirect.
 func (x *call) redirect(r *request, l *link) (*origin, error) {
 	if len(x.head.location) == 0 {
 		return nil, wireclient.ProtocolError("status %d without a Location", x.head.status)

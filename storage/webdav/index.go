@@ -91,7 +91,7 @@ func (x *call) noIndex(l *link) error {
 	return err
 }
 
-// isFile tells whether the target itself is a file: asked without a slash at its end, it is there and does not
+// isFile reports whether the target itself is a file: asked without a slash at its end, it is there and does not
 // become a folder by a redirect.
 func (x *call) isFile() bool {
 	r := request{method: http.MethodHead, bare: true}

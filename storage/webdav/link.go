@@ -18,7 +18,7 @@ type link struct {
 	origin  *origin
 	conn    *tcp.Conn
 	tls     *tls.Conn
-	counted int64 // bytes that results have told already
+	counted int64 // bytes that are already in results
 	shown   bool  // the server asked for a client certificate and got it
 	known   bool  // the service knows who we are
 	headed  bool  // its last request was HEAD
@@ -69,7 +69,7 @@ func (x *call) count(l *link) {
 // drop closes a link whose state is not known, or that the server closes.
 func (x *call) drop(l *link) {
 	x.count(l)
-	_ = l.close() // whatever it says, the connection is gone
+	_ = l.close() // the connection is gone in any case
 }
 
 // connect makes sure that l is open and begins the call's part on it.

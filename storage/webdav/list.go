@@ -79,7 +79,7 @@ func (x *call) list() error {
 	return err
 }
 
-// indexed tells whether a server that answers PROPFIND with status may still have a listing for browsers. Caddy
+// indexed reports whether a server that answers PROPFIND with status may still have a listing for browsers. Caddy
 // answers any method with 200.
 func indexed(status int) bool {
 	switch status {

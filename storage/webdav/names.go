@@ -135,7 +135,7 @@ func (x *call) move() error {
 		case x.head.status == http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
 			return x.refuseAs(l, fs.ErrExist)
 		case x.head.status == http.StatusBadRequest && !folder:
-			x.drop(l) // nginx closes the connection after it, whatever it says
+			x.drop(l) // nginx closes the connection after it, in any case
 			folder = true
 			continue
 		}

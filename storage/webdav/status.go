@@ -21,7 +21,7 @@ type statusError struct {
 	status int
 	reason string
 	line   string
-	cause  error    // what it means, if anybody agrees
+	cause  error    // the error that all drivers share, if there is one
 	offers []string // of 401: ways to authenticate that the server names, not nil
 }
 
@@ -74,7 +74,7 @@ const (
 	notSummed = "Failed to create initial checksum request."
 )
 
-// isNotRun tells whether line, the first of an answer's body, says so. It may be about a read or a close, too, and
+// isNotRun reports whether line, the first of an answer's body, says so. It may be about a read or a close, too, and
 // "Error stating" is what a GET is told.
 func isNotRun(line string) bool {
 	return strings.HasPrefix(line, "Could not run ") || line == notSummed || strings.HasPrefix(line, "Error stating/")

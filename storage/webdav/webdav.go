@@ -117,7 +117,7 @@ func queryOf(u *url.URL) string {
 	return "?" + string(appendPrintable(nil, u.RawQuery))
 }
 
-// authorization returns the header line that proves who we are.
+// authorization returns the Authorization header line.
 func authorization(t storage.Target) (string, error) {
 	user, password := t.Cred.User, t.Cred.Password
 	method := t.Cred.Method

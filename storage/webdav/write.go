@@ -19,7 +19,7 @@ func (x *call) writeFile() error {
 	}
 	x.withheld = 0
 	l, err := x.exchange(&request{method: http.MethodPut, path: x.Op.Path, upload: true})
-	if x.withheld > 0 { // nobody has sent us elsewhere
+	if x.withheld > 0 { // there was no redirect
 		x.CountMoved(x.withheld)
 	}
 	if err != nil {
@@ -38,11 +38,11 @@ const (
 	putsRedirected
 )
 
-// expects tells whether an upload asks before it sends its body: where the last one was redirected, and on the way,
+// expects reports whether an upload asks before it sends its body: where the last one was redirected, and on the way,
 // the next will be, too.
 func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected }
 
-// mayWithhold tells whether the bytes of an upload count only when it is known that they are kept: as long as
+// mayWithhold reports whether the bytes of an upload count only when it is known that they are kept: as long as
 // another server may keep them. Those of a large file are counted as they go, since it would be a while until then.
 func (x *call) mayWithhold() bool {
 	const large = 64 << 20
@@ -72,7 +72,7 @@ func (x *call) sendUpload(l *link) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || x.Ctx.Err() != nil {
 		return err
 	}
-	// Whoever closes in the middle of an upload has often said why.
+	// A server that closes in the middle of an upload has often sent the reason.
 	if x.receive(l) != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func endless() error {
 // maxEmpty is how many parts of an answer may have nothing in them.
 const maxEmpty = 100
 
-// strange is an answer that nobody has asked for.
+// strange returns the error of an answer without a request.
 //
 //go:noinline
 func strange(f frame) error {

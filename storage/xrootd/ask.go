@@ -92,7 +92,7 @@ func (x *call) lost(s *server) {
 	x.serve(x.c.s.home)
 }
 
-// redirect notes where the answer sends us.
+// redirect follows a redirect.
 func (x *call) redirect(l *link) (*server, error) {
 	r, err := parseRedirect(x.data)
 	if err != nil {

@@ -22,7 +22,7 @@ type branch struct {
 	rest     int64         // bytes of a request that are still to be sent
 	in, out  int64         // bytes of this client
 	since    int64         // how much the trunk had heard when the last request was sent
-	news     chan struct{} // holds a value when there is something new
+	news     chan struct{} // receives when there are new answers
 	room     chan struct{} // holds a value when something was read
 
 	mu      sync.Mutex
@@ -156,7 +156,7 @@ func (b *branch) until() (over <-chan time.Time, stop func() bool) {
 	return b.timer.C, b.timer.Stop
 }
 
-// Write sends requests or parts of one. From the head of a request to its end nobody else sends.
+// Write sends requests or parts of one. From the head of a request to its end no other client sends.
 func (b *branch) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -172,7 +172,7 @@ func (b *branch) Write(p []byte) (int, error) {
 		done += k
 		b.out += int64(k)
 		if b.rest -= int64(k); err != nil {
-			b.t.fail(err) // nobody can tell how much of the request went out
+			b.t.fail(err) // it is unknown how much of the request was sent
 			return done, err
 		}
 		if b.rest == 0 {

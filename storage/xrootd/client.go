@@ -154,7 +154,7 @@ func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.P
 	x.opaque, x.extra, x.tried = "", "", ""
 }
 
-// settle counts the bytes that the operation has not told yet.
+// settle counts the bytes that the operation has not reported yet.
 func (x *call) settle() {
 	x.count(&x.c.home)
 	for _, l := range x.c.data {
@@ -193,7 +193,7 @@ func (x *call) drop(l *link) {
 	if w, ok := l.wire.(secured); ok {
 		l.wire = w.wire // without a goodbye, which might have to wait
 	}
-	_ = l.close() // whatever it says, the connection is gone
+	_ = l.close() // the connection is gone in any case
 }
 
 // reach tells of a phase, once. The session with a data server that a redirect led to is not told: its time would
@@ -218,7 +218,7 @@ func (x *call) serve(s *server) {
 	}
 }
 
-// wanted tells whether somebody wants to see the payload.
+// wanted reports whether somebody wants to see the payload.
 func (x *call) wanted() bool { return x.sum.wanted() || x.Dest != nil }
 
 func (x *call) tellMoved(n int) {

@@ -120,7 +120,7 @@ func (x *call) agree(l *link) error {
 	return err
 }
 
-// introduce logs in and returns what the server wants to see as a proof of who we are, "" for nothing.
+// introduce logs in and returns the authentication methods that the server offers, "" for nothing.
 func (x *call) introduce(l *link) (string, error) {
 	const about = "?xrd.appname=weir"
 	x.hail = request{code: rqLogin, args: append(x.hail.args[:0], about...)}
@@ -154,7 +154,7 @@ func (x *call) authenticateApart(l *link, offer string) error {
 	return <-done
 }
 
-// authenticate proves who we are.
+// authenticate authenticates the client.
 func (x *call) authenticate(l *link, offer string) error {
 	method, parameters, err := security.Pick(offer, l.secure, l.s.methods)
 	if err != nil {

@@ -16,7 +16,7 @@ type file struct {
 	size   int64 // when it was opened
 }
 
-// pages tells whether the file is read and written with page checksums: where the server has them, but not over
+// pages reports whether the file is read and written with page checksums: where the server has them, but not over
 // TLS, which guards the data better. So does xrdcp.
 func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secure }
 
@@ -54,7 +54,7 @@ func (x *call) stateOf(f *file) error {
 		f.size, _, err = parseStat(x.data)
 	}
 	if err != nil {
-		x.drop(f.link) // nobody closes the file
+		x.drop(f.link) // the file cannot be closed
 	}
 	return err
 }

@@ -42,7 +42,7 @@ type link struct {
 	signs    *signer // nil: nothing is signed
 	secure   bool    // it is TLS
 	opaque   bool    // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
-	counted  int64   // bytes that results have told already
+	counted  int64   // bytes that are already in results
 	held     *[]byte
 	buf      []byte
 	pos, end int
@@ -202,7 +202,7 @@ var _ wire = secured{}
 // slice is how many bytes go through TLS between two reports.
 const slice = 64 << 10
 
-// ReadLate waits with a buffer: TLS has its own, which nobody can see into.
+// ReadLate waits with a buffer: the buffer of TLS cannot be inspected.
 func (c secured) ReadLate(l tcp.Lender) (int, error) { return c.tls.Read(l.Lend()) }
 
 // Read reads what was encrypted.
@@ -237,13 +237,13 @@ func inSlices(p []byte, moved func(int), write func([]byte) (int, error)) (int, 
 
 // Close says goodbye and closes the connection.
 func (c secured) Close() error {
-	_ = c.tls.CloseWrite() // nobody waits for an answer to it
+	_ = c.tls.CloseWrite() // there is no answer to wait for
 	return c.wire.Close()
 }
 
 // secure begins TLS with the server at the other end of a link.
 func (x *call) secure(l *link) error {
-	if l.pos != l.end { // nobody may put words into an encrypted session
+	if l.pos != l.end { // plain text must not become part of the encrypted session
 		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)
 	}
 	conn, ok := l.wire.(net.Conn)

@@ -64,7 +64,7 @@ func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
 	return cut(err)
 }
 
-// inMemory moves bytes through a buffer: pages that nobody wants to see, or payload, which goes through the sum.
+// inMemory moves bytes through a buffer: pages that are not wanted, or payload, which goes through the sum.
 //
 //go:noinline
 func (x *call) inMemory(l *link, n int64, pages bool) error {

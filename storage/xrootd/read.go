@@ -71,7 +71,7 @@ func (w *window) free(s *slot) {
 	w.busy--
 }
 
-// holes tells whether nobody knows which bytes are still to come.
+// holes reports whether it is unknown which bytes are still to come.
 func (w *window) holes() bool {
 	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
@@ -252,7 +252,7 @@ func (x *call) resume(f *file, err error) error {
 		if err = x.open(f, openRead, 0); err != nil {
 			x.drop(f.link) // it may have been made again, but the file is not open there
 			if x.at == x.c.s.home {
-				return err // nobody is left to ask
+				return err // there is no other server to ask
 			}
 			continue
 		}

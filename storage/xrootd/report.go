@@ -104,7 +104,7 @@ func (r *reporter) close() error {
 	return errors.Join(errs...)
 }
 
-// silent is a Progress that nobody listens to.
+// silent is a Progress that ignores everything.
 type silent struct{}
 
 func (silent) Reached(storage.Phase) {}

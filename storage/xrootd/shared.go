@@ -121,7 +121,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	}
 	if err != nil {
 		t.fail(err)
-		_ = t.wire.Close() // the first error says it all
+		_ = t.wire.Close() // the first error is returned
 		return
 	}
 	h.wg.Go(t.read)

@@ -71,7 +71,7 @@ func usual(code uint16) (from, ifChanging byte) {
 	return levels + 1, levels + 1
 }
 
-// signed tells whether a request is to be signed.
+// signed reports whether a request is to be signed.
 func (d *demands) signed(head []byte) bool {
 	code := binary.BigEndian.Uint16(head[2:])
 	need, known := d.other[code]

@@ -245,7 +245,7 @@ func meaning(code int32) (string, error) {
 	return fmt.Sprintf("kXR error %d", code), syscall.EIO
 }
 
-// broken tells whether err is what a connection gives that the other side has closed or that never came about.
+// broken reports whether err is what a connection gives that the other side has closed or that never came about.
 func broken(err error) bool {
 	return refused(err) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH))

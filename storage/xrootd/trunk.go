@@ -110,7 +110,7 @@ func (t *trunk) fail(err error) {
 	}
 }
 
-// end closes the connection of a trunk that nobody may use any more.
+// end closes the connection of a trunk that has failed or has no clients left.
 func (t *trunk) end() {
 	t.h.forget(t)
 	select {
@@ -209,7 +209,7 @@ func (t *trunk) hand(f frame, last bool) error {
 	return nil
 }
 
-// pass reads bytes that nobody wants.
+// pass reads and drops n bytes.
 func (t *trunk) pass(n int64) error {
 	for n > 0 {
 		k, err := t.in.Discard(int(min(n, payloadSize)))

@@ -38,7 +38,7 @@ func TestLoginUnix(t *testing.T) {
 		"by the lab's settings": {credentials(t, s, nil), ""},
 		"not stated":            {storage.Credentials{}, ""},
 		"another user":          {storage.Credentials{Method: "unix", User: "somebody"}, ""},
-		"none":                  {storage.Credentials{Method: "none"}, "the server takes unix; there is nothing to prove who we are with: set auth.method: unix"},
+		"none":                  {storage.Credentials{Method: "none"}, "the server takes unix; weir has no credentials: set auth.method: unix"},
 		"a token only":          {storage.Credentials{Method: "token", Token: "t"}, "the server takes unix; we have ztn: set auth.method: unix"},
 	} {
 		hint, err := login(t.Context(), s, methods(t, test.cred))
@@ -103,7 +103,7 @@ func TestLoginForeignTicket(t *testing.T) {
 	one := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
 	two := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
 	hint, err := login(t.Context(), two, methods(t, credentials(t, one, nil)))
-	wants(t, "ticket of another KDC", hint, err, "we came as ada@WEIR.TEST with a ticket for xrootd/localhost@WEIR.TEST")
+	wants(t, "ticket of another KDC", hint, err, "the client was ada@WEIR.TEST with a ticket for xrootd/localhost@WEIR.TEST")
 }
 
 func TestLoginToken(t *testing.T) {

@@ -93,7 +93,7 @@ func mismatch(all []offered, methods []Method, plain bool) error {
 	case plain:
 		text += "; ours of these is sent over TLS only: use roots:// instead of root://"
 	case len(have) == 0:
-		text += "; there is nothing to prove who we are with: " + advice(set)
+		text += "; weir has no credentials: " + advice(set)
 	default:
 		text += "; we have " + strings.Join(have, " and ") + ": " + advice(set)
 	}

@@ -37,7 +37,7 @@ func TestPick(t *testing.T) {
 		"token without TLS":     {"&P=ztn,0:4096:", false, []Method{token}, picked{Error: "the server takes ztn; ours of these is sent over TLS only: use roots:// instead of root://: permission denied"}},
 		"others": {"&P=krb5,x&P=gsi,y&P=gsi,z", false, []Method{unix},
 			picked{Error: "the server takes krb5 or gsi; we have unix: set auth.method: krb5 or auth.method: x509: permission denied"}},
-		"none":    {"&P=krb5,x", false, nil, picked{Error: "the server takes krb5; there is nothing to prove who we are with: set auth.method: krb5: permission denied"}},
+		"none":    {"&P=krb5,x", false, nil, picked{Error: "the server takes krb5; weir has no credentials: set auth.method: krb5: permission denied"}},
 		"strange": {"&P=\x1b[2J", false, []Method{unix}, picked{Error: `the server takes "\x1b[2J"; we have unix: weir does not know these ways: permission denied`}},
 	} {
 		m, parameters, err := Pick(test.offer, test.secure, test.methods)

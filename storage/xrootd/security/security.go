@@ -21,7 +21,7 @@ import (
 	"weir/storage/xrootd/security/krb5"
 )
 
-// A Method is one way to prove who we are. One Method serves all clients of a service; it is safe for concurrent
+// A Method is one way to authenticate. One Method serves all clients of a service; it is safe for concurrent
 // use.
 type Method interface {
 	// Name is the protocol's name as servers write it: "unix", "krb5", "ztn", "gsi".
@@ -31,7 +31,7 @@ type Method interface {
 	Begin(ctx context.Context, s Server) (Exchange, error)
 }
 
-// A Server is whom we prove it to.
+// A Server is the server to authenticate to.
 type Server struct {
 	Host       string // as the client addresses it, without the port
 	Address    string // IP address that the connection goes to; "" if unknown
@@ -175,7 +175,7 @@ func (u unixMethod) Begin(context.Context, Server) (Exchange, error) {
 	return &said{message: append(message, 0)}, nil
 }
 
-// Kerberos proves with a keytab or a ticket cache, which it reads now. All clients share one ticket for a server,
+// Kerberos authenticates with a keytab or a ticket cache, which it reads now. All clients share one ticket for a server,
 // got once and renewed before it ends.
 func Kerberos(c krb5.Config) (Method, error) {
 	k, err := krb5.Open(c)
@@ -196,7 +196,7 @@ func (k *kerberos) Begin(ctx context.Context, s Server) (Exchange, error) {
 		return nil, fmt.Errorf("the server does not say which service it is (sec.protocol krb5 KEYTAB PRINCIPAL): %w", fs.ErrPermission)
 	}
 	if strings.HasPrefix(more, "fwd") {
-		return nil, fmt.Errorf("the server wants our ticket itself (sec.protocol krb5 -exptkn), which weir gives to nobody: %w", fs.ErrPermission)
+		return nil, fmt.Errorf("the server wants our ticket itself (sec.protocol krb5 -exptkn), which weir does not send: %w", fs.ErrPermission)
 	}
 	request, err := k.client.Request(ctx, service)
 	if err != nil {
@@ -206,7 +206,7 @@ func (k *kerberos) Begin(ctx context.Context, s Server) (Exchange, error) {
 		message: append([]byte("krb5\x00"), request...),
 		hint: func() string {
 			until := k.client.Until(service).UTC().Format(time.RFC3339)
-			return fmt.Sprintf("we came as %s with a ticket for %s that ends at %s", k.client.User(), printable(service), until)
+			return fmt.Sprintf("the client was %s with a ticket for %s that ends at %s", k.client.User(), printable(service), until)
 		},
 	}, nil
 }

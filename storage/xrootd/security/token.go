@@ -59,7 +59,7 @@ type bearer struct {
 	last    time.Time // when the file was looked at
 }
 
-// A stamp tells whether a file is still the same.
+// A stamp reports whether a file is still the same.
 type stamp struct {
 	modified time.Time
 	size     int64

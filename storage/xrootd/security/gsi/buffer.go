@@ -134,7 +134,7 @@ func suites() []suite {
 	}
 }
 
-// chooseSuite returns the first cipher of a server's list that we know, too.
+// chooseSuite returns the first cipher of a server's list that this package has.
 func chooseSuite(list string) (suite, error) {
 	known := suites()
 	for name := range strings.SplitSeq(list, ":") {

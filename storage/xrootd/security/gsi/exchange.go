@@ -44,7 +44,7 @@ func (e *exchange) Next(challenge []byte) ([]byte, error) {
 	return nil, malformed("the server asks for a message after the last one")
 }
 
-// Hint tells as whom the server was asked to let us in.
+// Hint describes the identity that the client presented.
 func (e *exchange) Hint() string {
 	return fmt.Sprintf("the client was %s, whose proxy lasts until %s", e.id.subject, e.id.until.UTC().Format(time.RFC3339))
 }
@@ -137,7 +137,7 @@ func unexpected(msg buffer) error {
 	return malformed("the server takes step %d where 2001 was due %.200q", msg.step, text)
 }
 
-// prove makes sure of the server and answers with our credentials.
+// prove verifies the server and returns the message with the client's credentials.
 func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	a, err := e.parseAnswer(challenge)
 	if err != nil {
@@ -175,7 +175,7 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	return e.proof(a, s, digest, own, secret)
 }
 
-// verifyServer checks who the server is, that it has the certificate's key and that it is there now, and returns
+// verifyServer verifies the server's certificate, that it has the certificate's key and that its answer is fresh, and returns
 // its half of the agreement.
 func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	m := e.method
@@ -193,7 +193,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 		return nil, err
 	}
 	if !bytes.Equal(tag, e.tag) {
-		return nil, refuse("%s signed another tag than the one it was sent: someone is in between", e.server.Host)
+		return nil, refuse("%s signed another tag than the one it was sent: the connection may be intercepted", e.server.Host)
 	}
 	if e.version < signsAgreement {
 		return a.agreement, nil
@@ -201,7 +201,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	return recoverBlocks(key, a.agreement)
 }
 
-// longestTag is more than any server's tag has. What we sign is the tag itself and no digest of it, so a longer one
+// longestTag is more than any server's tag has. The client signs the tag itself and no digest of it, so a longer one
 // could be the digest of a certificate that gives our identity to others; the shortest of those have 34 bytes.
 const longestTag = 32
 

@@ -27,7 +27,7 @@ import (
 // ourVersion is the version of the protocol that this package speaks.
 const ourVersion = 10600
 
-// A Method proves with one proxy who we are. It holds what logins have in common: the proxy and its key,
+// A Method authenticates with one proxy. It holds what logins have in common: the proxy and its key,
 // authorities, certificates of servers that were verified, parameters of agreements that were checked. It is safe
 // for concurrent use.
 type Method struct {
@@ -70,7 +70,7 @@ func New(cred storage.Credentials) (*Method, error) {
 func (m *Method) Name() string { return "gsi" }
 
 // Begin starts a login at a server. It fails with an error that wraps fs.ErrPermission when the proxy has expired
-// or none of the authorities that the server names is known. It asks nobody, so that ctx does not matter.
+// or none of the authorities that the server names is known. It does not use the network, so ctx does not matter.
 func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange, error) {
 	offer, err := parseOffer(s.Parameters)
 	if err != nil {

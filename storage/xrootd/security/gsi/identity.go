@@ -93,7 +93,7 @@ func order(all []*x509.Certificate, key *rsa.PrivateKey) ([]*x509.Certificate, e
 	return chain, nil
 }
 
-// isProxy tells whether a certificate is a proxy: by RFC 3820, by its draft, which Globus used, or by the common
+// isProxy reports whether a certificate is a proxy: by RFC 3820, by its draft, which Globus used, or by the common
 // name that came before both.
 func isProxy(c *x509.Certificate) bool {
 	for _, e := range c.Extensions {

@@ -72,12 +72,12 @@ func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) 
 	return refuse("the server's certificate is for %s, not for %s%s; XrdSecGSISRVNAMES can allow it", strings.Join(has, ", "), s.Host, also)
 }
 
-// fits tells whether one of the certificate's alternative names is host.
+// fits reports whether one of the certificate's alternative names is host.
 func fits(cert *x509.Certificate, host string) bool {
 	return slices.ContainsFunc(cert.DNSNames, func(pattern string) bool { return fitsHost(pattern, host) })
 }
 
-// fitsCommonName tells whether the certificate's common name is host, or is allowed besides.
+// fitsCommonName reports whether the certificate's common name is host, or is allowed besides.
 func (n *names) fitsCommonName(cert *x509.Certificate, host string) bool {
 	name := commonName(cert)
 	ok := fitsHost(name, host)

@@ -27,7 +27,7 @@ type source struct {
 	err    error // why the files could not be read last time
 }
 
-// A fingerprint tells whether files have changed.
+// A fingerprint reports whether files have changed.
 type fingerprint [2]struct {
 	modified time.Time
 	size     int64

@@ -245,7 +245,7 @@ func (t *trust) places() string {
 }
 
 // revoked returns an error if one of the lists that the authorities signed names the certificate. Lists that have
-// expired still count, as they do for the reference; lists that nobody here signed do not.
+// expired still count, as they do for the reference; lists without a valid signature do not.
 func revoked(cert *x509.Certificate, roots []*x509.Certificate, lists []*pkix.CertificateList) error {
 	for _, list := range lists {
 		for _, root := range roots {

@@ -189,7 +189,7 @@ func (k *Client) openGrant(granter *ticket, req messages.TGSReq, reply []byte) (
 // accept makes a ticket of a KDC's answer.
 func (k *Client) accept(rep messages.KDCRepFields) (*ticket, error) {
 	if len(rep.Ticket.SName.NameString) == 0 {
-		return nil, errors.New("a ticket for nobody")
+		return nil, errors.New("a ticket without a service name")
 	}
 	t := &ticket{
 		client: k.user, service: principal{rep.Ticket.SName, rep.Ticket.Realm},

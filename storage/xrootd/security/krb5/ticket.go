@@ -24,7 +24,7 @@ type ticket struct {
 	form            *form     // of the requests with it; nil in tickets for tickets
 }
 
-// A failure is the answer to all who waited while somebody asked in vain.
+// A failure is the answer to all callers that waited for a request that failed.
 type failure struct {
 	service string
 	at      time.Time
