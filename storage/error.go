@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -77,10 +75,8 @@ func (c Class) Failure() bool { return c != None && c != Canceled }
 
 // String returns the text of the class in results.
 func (c Class) String() string {
-	if c >= Classes {
-		return fmt.Sprintf("class(%d)", c)
-	}
-	return classNames()[c]
+	names := classNames()
+	return nameOf(c, names[:], "class")
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -89,12 +85,7 @@ func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Class) UnmarshalText(text []byte) error {
 	names := classNames()
-	i := slices.Index(names[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown error class %q: use one of %s", text, strings.Join(names[:], ", "))
-	}
-	*c = Class(i)
-	return nil
+	return parseName(c, text, names[:], "error class")
 }
 
 // Classify returns the class of a client's error, None for nil.

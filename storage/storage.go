@@ -225,10 +225,24 @@ func kindNames() [Kinds]string {
 
 // String returns the text of the kind.
 func (k Kind) String() string {
-	if k >= Kinds {
-		return fmt.Sprintf("kind(%d)", k)
+	names := kindNames()
+	return nameOf(k, names[:], "kind")
+}
+
+func nameOf[T ~uint8](i T, names []string, what string) string {
+	if int(i) >= len(names) {
+		return fmt.Sprintf("%s(%d)", what, i)
 	}
-	return kindNames()[k]
+	return names[i]
+}
+
+func parseName[T ~uint8](to *T, text []byte, names []string, what string) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown %s %q: use one of %s", what, text, strings.Join(names, ", "))
+	}
+	*to = T(i)
+	return nil
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -237,12 +251,7 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(text []byte) error {
 	names := kindNames()
-	i := slices.Index(names[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown operation %q: use one of %s", text, strings.Join(names[:], ", "))
-	}
-	*k = Kind(i)
-	return nil
+	return parseName(k, text, names[:], "operation")
 }
 
 // A Phase is a point that an operation passes on its way to its first byte.

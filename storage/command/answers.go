@@ -191,19 +191,10 @@ func byWords(text string) error {
 
 // byHTTP returns the sentinel error for an HTTP status, nil if there is none.
 func byHTTP(status int) error {
-	switch status {
-	case 401, 403, 407:
-		return fs.ErrPermission
-	case 404, 410:
-		return fs.ErrNotExist
-	case 408, 504:
-		return context.DeadlineExceeded
-	case 416:
-		return storage.ErrShort
-	case 429, 503:
-		return storage.ErrBusy
-	}
-	return nil
+	return map[int]error{
+		401: fs.ErrPermission, 403: fs.ErrPermission, 407: fs.ErrPermission, 404: fs.ErrNotExist, 410: fs.ErrNotExist,
+		408: context.DeadlineExceeded, 504: context.DeadlineExceeded, 416: storage.ErrShort, 429: storage.ErrBusy, 503: storage.ErrBusy,
+	}[status]
 }
 
 // Numbers in the messages of programs.
@@ -229,29 +220,15 @@ func number(pattern *regexp.Regexp, text string) int {
 
 // curlFailure returns the sentinel error for an exit status of curl.
 func curlFailure(status int, text string) error {
-	switch status {
-	case 5, 6, 7:
-		return syscall.ECONNREFUSED
-	case 9, 67:
-		return fs.ErrPermission
-	case 18:
-		return storage.ErrShort
-	case 28:
-		return context.DeadlineExceeded
-	case 22:
+	if status == 22 {
 		return byHTTP(number(curlStatus, text))
-	case 33:
-		return storage.ErrShort // the range is not in the file
-	case 1, 4:
-		return errors.ErrUnsupported
-	case 8:
-		return storage.ErrProtocol
-	case 16, 52, 55, 56, 92:
-		return syscall.ECONNRESET
-	case 78:
-		return fs.ErrNotExist
 	}
-	return nil
+	return map[int]error{
+		5: syscall.ECONNREFUSED, 6: syscall.ECONNREFUSED, 7: syscall.ECONNREFUSED, 9: fs.ErrPermission, 67: fs.ErrPermission,
+		18: storage.ErrShort, 33: storage.ErrShort, 28: context.DeadlineExceeded, 78: fs.ErrNotExist, 8: storage.ErrProtocol,
+		1: errors.ErrUnsupported, 4: errors.ErrUnsupported,
+		16: syscall.ECONNRESET, 52: syscall.ECONNRESET, 55: syscall.ECONNRESET, 56: syscall.ECONNRESET, 92: syscall.ECONNRESET,
+	}[status]
 }
 
 // gfalFailure returns the sentinel error for a failure of gfal2. Its exit status is an errno; the message says more
@@ -274,19 +251,8 @@ func gfalFailure(status int, text string) error {
 
 // xrdFailure returns the sentinel error for an error code of the XRootD protocol, which clients print in brackets.
 func xrdFailure(_ int, text string) error {
-	switch number(xrdCode, text) {
-	case 3010, 3030: // not authorized, authentication failed
-		return fs.ErrPermission
-	case 3011:
-		return fs.ErrNotExist
-	case 3018:
-		return fs.ErrExist
-	case 3019:
-		return storage.ErrChecksum
-	case 3024: // overloaded
-		return storage.ErrBusy
-	case 3034, 3035: // request timed out, timer expired
-		return context.DeadlineExceeded
-	}
-	return nil
+	return map[int]error{
+		3010: fs.ErrPermission, 3030: fs.ErrPermission, 3011: fs.ErrNotExist, 3018: fs.ErrExist, 3019: storage.ErrChecksum,
+		3024: storage.ErrBusy, 3034: context.DeadlineExceeded, 3035: context.DeadlineExceeded,
+	}[number(xrdCode, text)]
 }

@@ -1,12 +1,14 @@
 package webdav
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"math"
 	"net/http"
+	"strconv"
 
 	"weir/storage"
 	"weir/storage/wireclient"
@@ -144,25 +146,12 @@ func (x *call) nextChunk(l *link) error {
 
 // parseChunkSize reads "1a2b" or "1a2b;name=value".
 func parseChunkSize(line []byte) (int64, error) {
-	n, i := int64(0), 0
-	for ; i < len(line) && i < 15; i++ {
-		c := line[i] | 0x20
-		switch {
-		case line[i] >= '0' && line[i] <= '9':
-			n = n<<4 | int64(line[i]-'0')
-		case c >= 'a' && c <= 'f':
-			n = n<<4 | int64(c-'a'+10)
-		default:
-			if rest := trim(line[i:]); i > 0 && (len(rest) == 0 || rest[0] == ';') {
-				return n, nil
-			}
-			return 0, wireclient.ProtocolError("chunk size %q", clip(line, 40))
-		}
-	}
-	if i == 0 || i < len(line) && line[i] != ';' {
+	digits, _, _ := bytes.Cut(line, []byte{';'})
+	n, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 60)
+	if err != nil {
 		return 0, wireclient.ProtocolError("chunk size %q", clip(line, 40))
 	}
-	return n, nil
+	return int64(n), nil
 }
 
 // chunkLine returns the next line, without its end. It is valid until the next read.

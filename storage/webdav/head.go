@@ -114,43 +114,25 @@ func (h *head) parseLine(b []byte) error {
 		return wireclient.ProtocolError("header line %q", clip(b, 80))
 	}
 	name, value := b[:colon], trim(b[colon+1:])
-	switch len(name) {
-	case len("Digest"):
-		if is(name, "digest") {
-			h.digest = value
-		}
-	case len("Location"):
-		if is(name, "location") {
-			h.location = value
-		}
-	case len("Connection"):
-		if is(name, "connection") {
-			h.parseConnection(value)
-		}
-	case len("Repr-Digest"):
-		if is(name, "repr-digest") {
-			h.repr = value
-		}
-	case len("Content-Type"):
-		if is(name, "content-type") {
-			h.ctype = value
-		}
-	case len("Content-Range"):
-		if is(name, "content-range") {
-			h.crange = value
-		}
-	case len("Content-Length"):
-		if is(name, "content-length") {
-			return h.parseLength(value)
-		}
-	case len("WWW-Authenticate"):
-		if is(name, "www-authenticate") {
-			h.ask(value)
-		}
-	case len("Transfer-Encoding"):
-		if is(name, "transfer-encoding") {
-			return h.parseEncoding(value)
-		}
+	switch {
+	case is(name, "digest"):
+		h.digest = value
+	case is(name, "location"):
+		h.location = value
+	case is(name, "connection"):
+		h.parseConnection(value)
+	case is(name, "repr-digest"):
+		h.repr = value
+	case is(name, "content-type"):
+		h.ctype = value
+	case is(name, "content-range"):
+		h.crange = value
+	case is(name, "content-length"):
+		return h.parseLength(value)
+	case is(name, "www-authenticate"):
+		h.ask(value)
+	case is(name, "transfer-encoding"):
+		return h.parseEncoding(value)
 	}
 	return nil
 }
@@ -242,12 +224,10 @@ func parseUnsatisfied(b []byte) (size int64, ok bool) {
 }
 
 // is reports whether b, regardless of its case, is a word in lower case.
-func is(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i := range b {
-		c := b[i]
+func is(b []byte, lower string) bool { return len(b) == len(lower) && sameFold(b, lower) }
+
+func sameFold(b []byte, lower string) bool {
+	for i, c := range b {
 		if c >= 'A' && c <= 'Z' {
 			c += 'a' - 'A'
 		}

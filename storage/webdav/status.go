@@ -44,25 +44,17 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.cause }
 
-// meaning maps a status to the errors that all drivers share.
+// meaning returns the error that all drivers share for a status, or nil.
 func meaning(status int) error {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return fs.ErrPermission
-	case http.StatusNotFound, http.StatusGone:
-		return fs.ErrNotExist
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return os.ErrDeadlineExceeded
-	case http.StatusBadGateway: // the connection between the gateway and its server broke
-		return syscall.ECONNRESET
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return storage.ErrBusy
-	case http.StatusInsufficientStorage:
-		return syscall.ENOSPC
-	case http.StatusRequestedRangeNotSatisfiable:
-		return storage.ErrShort
-	}
-	return nil
+	return map[int]error{
+		http.StatusUnauthorized: fs.ErrPermission, http.StatusForbidden: fs.ErrPermission, http.StatusProxyAuthRequired: fs.ErrPermission,
+		http.StatusNotFound: fs.ErrNotExist, http.StatusGone: fs.ErrNotExist,
+		http.StatusRequestTimeout: os.ErrDeadlineExceeded, http.StatusGatewayTimeout: os.ErrDeadlineExceeded,
+		http.StatusBadGateway:      syscall.ECONNRESET, // the connection between the gateway and its server broke
+		http.StatusTooManyRequests: storage.ErrBusy, http.StatusServiceUnavailable: storage.ErrBusy,
+		http.StatusInsufficientStorage:          syscall.ENOSPC,
+		http.StatusRequestedRangeNotSatisfiable: storage.ErrShort,
+	}[status]
 }
 
 // What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on

@@ -64,35 +64,36 @@ func Hint(e Exchange) string {
 // New returns the methods that credentials allow, without gsi, which package gsi has. Files are read now, so that
 // mistakes show before a run begins; their errors say what is missing. The network is not touched.
 func New(c storage.Credentials) ([]Method, error) {
+	var all []Method
+	add := func(m Method, err error) error {
+		all = append(all, m)
+		return err
+	}
+	var err error
 	switch c.Method {
 	case storage.NoAuth, storage.X509Auth:
-		return nil, nil
 	case storage.UnixAuth, "":
 		if err := nameable(c.User); err != nil {
 			return nil, err
 		}
-	}
-	switch c.Method {
-	case storage.UnixAuth:
-		return []Method{Unix(c.User)}, nil
+		all = append(all, Unix(c.User))
+		if c.Method == "" && c.Token != "" {
+			err = add(Token(c))
+		}
 	case storage.TokenAuth:
-		m, err := Token(c)
-		return one(c.Method, m, err)
+		err = add(Token(c))
 	case storage.KerberosAuth:
-		m, err := Kerberos(krb5.Config{User: c.User, KeytabFile: c.From.KeytabFile, TicketFile: c.From.TicketFile, Krb5File: c.From.Krb5File})
-		return one(c.Method, m, err)
-	case "":
-		all := []Method{Unix(c.User)}
-		if c.Token == "" {
-			return all, nil
-		}
-		m, err := Token(c)
-		if err != nil {
-			return nil, fmt.Errorf("auth: %w", err)
-		}
-		return append(all, m), nil
+		err = add(Kerberos(krb5.Config{User: c.User, KeytabFile: c.From.KeytabFile, TicketFile: c.From.TicketFile, Krb5File: c.From.Krb5File}))
+	default:
+		return nil, fmt.Errorf("auth: root:// has no method %s: use none, unix, krb5, x509 or token", c.Method)
 	}
-	return nil, fmt.Errorf("auth: root:// has no method %s: use none, unix, krb5, x509 or token", c.Method)
+	switch {
+	case err != nil && c.Method == "":
+		return nil, fmt.Errorf("auth: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("auth: method %s: %w", c.Method, err)
+	}
+	return all, nil
 }
 
 // nameable says what is wrong with a user's name for unix.
@@ -101,13 +102,6 @@ func nameable(user string) error {
 		return fmt.Errorf("auth: user %s: want a name of at most 255 bytes without spaces", printable(user))
 	}
 	return nil
-}
-
-func one(name storage.AuthMethod, m Method, err error) ([]Method, error) {
-	if err != nil {
-		return nil, fmt.Errorf("auth: method %s: %w", name, err)
-	}
-	return []Method{m}, nil
 }
 
 // A said exchange is one of a single message.
