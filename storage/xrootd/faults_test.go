@@ -112,7 +112,7 @@ func faultsOfAnswers() map[string]fault {
 		"stat: attn and lie":    at(fault{answer: raw(answerOf(0, stAttn, number(attnResponse)+number(0)+answerOf(1, stOK, "12345")[:10])), words: "attention"}),
 		"stat: attn in attn":    at(fault{answer: raw(answerOf(0, stAttn, number(attnResponse)+number(0)+answerOf(1, stAttn, ""))), words: "attention"}),
 		"stat: attn of others":  at(fault{answer: raw(later(5, stOK, "1 2 3 4")), words: "stream 5"}),
-		"stat: huge attn":       at(fault{answer: raw("\x00\x00\x0f\xa1\x3f\xff\xff\xff" + strings.Repeat("\x00", 16)), words: "nobody wants"}),
+		"stat: huge attn":       at(fault{answer: raw("\x00\x00\x0f\xa1\x3f\xff\xff\xff" + strings.Repeat("\x00", 16)), words: "not asked for"}),
 		"stat: attn, then none": at(fault{answer: raw(answerOf(0, stAttn, number(5007)+"hello, clients!!!")), class: storage.Timeout}),
 		"stat: more for ever": at(fault{answer: say(rqStat, func(c *talk, q query) bool {
 			for c.say(q, stOKSoFar, strings.Repeat("x", 1<<20)) {
@@ -174,7 +174,7 @@ func faultsOfWaits() map[string]fault {
 			}
 			return false
 		}), class: storage.Timeout}),
-		"waitresp, huge": at(fault{answer: say(rqStat, func(c *talk, q query) bool { return c.raw("\x00\x01\x0f\xa6\x20\x00\x00\x00") && c.hear() }), words: "nobody wants"}),
+		"waitresp, huge": at(fault{answer: say(rqStat, func(c *talk, q query) bool { return c.raw("\x00\x01\x0f\xa6\x20\x00\x00\x00") && c.hear() }), words: "not asked for"}),
 		"waitresp, then garbage": at(fault{answer: say(rqStat, func(c *talk, q query) bool {
 			return c.say(q, stWaitResp, "") && c.raw(later(q.stream, stOK, "garbage"))
 		})}),
