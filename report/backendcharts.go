@@ -20,13 +20,34 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if !balanced(f) {
 		return nil
 	}
-	all := those(
-		backendStack(f), imbalanceChart(f),
-		backendLoad(f, "backendsessions", "Sessions of each backend against load", "sessions", "Sessions at once", func(x *analysis.BackendFigure) *float64 { return x.Sessions }, unit.Significant),
-		backendLoad(f, "backendcpu", "CPU of each backend against load", "% of its cores", "Share of all cores of a backend's machine that were busy", func(x *analysis.BackendFigure) *float64 { return x.CPU }, unit.Percent),
-		backendLoad(f, "backendcores", "Cores of each backend against load", "cores", "CPU time that a backend's own processes used", func(x *analysis.BackendFigure) *float64 { return x.Cores }, unit.Significant),
-		backendLoad(f, "backendnet", "Network of each backend against load", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed", func(x *analysis.BackendFigure) *float64 { return x.Network }, unit.Percent),
-	)
+	type backend = *analysis.BackendFigure
+	count := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("")) }
+	all := those(backendStack(f), imbalanceChart(f))
+	for _, q := range []struct {
+		id, what, name, label, desc string
+		axis                        func([]figure.Line) figure.Axis
+		text                        func(float64) string
+		of                          func(backend) *float64
+	}{
+		{"backendsessions", "Sessions", "sessions", "sessions", "Sessions at once", count, unit.Significant, func(x backend) *float64 { return x.Sessions }},
+		{"backendcpu", "CPU", "CPU", "% of its cores", "Share of all cores of a backend's machine that were busy", percentAxis("", 0), unit.Percent,
+			func(x backend) *float64 { return x.CPU }},
+		{"backendcores", "Cores", "CPU time", "cores", "CPU time that a backend's own processes used", count, unit.Significant,
+			func(x backend) *float64 { return x.Cores }},
+		{"backendnet", "Network", "network traffic", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed", percentAxis("", 0), unit.Percent,
+			func(x backend) *float64 { return x.Network }},
+	} {
+		lines, known := backendLines(f, q.of, q.text)
+		c := against(f, q.id, q.what+" of each backend against load", q.name, q.axis, lines...)
+		if c == nil {
+			continue
+		}
+		if known > len(lines) {
+			c.Title += fmt.Sprintf(" (%d of %d)", len(lines), known)
+		}
+		c.Y.Label, c.Desc = q.label, q.desc+": "+summits(f, c.Lines, q.text)+"."
+		all = append(all, *c)
+	}
 	if s == nil || len(s.Backends) == 0 || len(s.Backends) != len(f.Balance.Backends) || len(s.Points) == 0 {
 		return all
 	}
@@ -96,15 +117,9 @@ func backendAxis(f *analysis.Findings, lines []figure.Line) figure.Axis {
 
 // byLoad lists the steps whose backends are known, the lightest first.
 func byLoad(f *analysis.Findings) []*analysis.Step {
-	_, place := load(f)
-	var steps []*analysis.Step
-	for i := range f.Curve {
-		if s := &f.Curve[i]; len(s.Backends) == len(f.Balance.Backends) {
-			steps = append(steps, s)
-		}
-	}
-	slices.SortStableFunc(steps, func(a, b *analysis.Step) int { return cmp.Compare(place(a), place(b)) })
-	return steps
+	all := slices.DeleteFunc(steps(f), func(s *analysis.Step) bool { return len(s.Backends) != len(f.Balance.Backends) })
+	slices.SortStableFunc(all, func(a, b *analysis.Step) int { return cmp.Compare(loadOf(f, a), loadOf(f, b)) })
+	return all
 }
 
 // backendStack shows what each backend gave, stacked to the sum, against load.
@@ -113,10 +128,9 @@ func backendStack(f *analysis.Findings) *figure.Figure {
 	if len(steps) < 2 {
 		return nil
 	}
-	_, place := load(f)
 	c := &figure.Figure{ID: "backendload", Title: "What each backend gave, stacked to the sum, against load", X: stepAxis(f)}
 	c.Lines = stack(f, len(steps), func(k int) (float64, func(int) float64) {
-		return place(steps[k]), func(i int) float64 { return backendAmount(&steps[k].Backends[i]) }
+		return loadOf(f, steps[k]), func(i int) float64 { return backendAmount(&steps[k].Backends[i]) }
 	})
 	if highest(c.Lines) <= 0 {
 		return nil
@@ -144,84 +158,50 @@ func sharesText(f *analysis.Findings) string {
 // imbalanceChart shows the imbalance beside what chance gives.
 func imbalanceChart(f *analysis.Findings) *figure.Figure {
 	line := func(name string, color int, of func(*analysis.StepBalance) float64) figure.Line {
-		return series(f, name, color, func(s *analysis.Step) (float64, bool) {
+		l := series(f, name, color, func(s *analysis.Step) (float64, bool) {
 			if s.Balance == nil {
 				return 0, false
 			}
 			return of(s.Balance), true
 		}, times)
+		l.Dash, l.Dots = color > 0, color == 0
+		return l
 	}
-	c := &figure.Figure{ID: "imbalance", Title: "Imbalance of the backends against load", X: stepAxis(f)}
-	c.Lines = []figure.Line{
+	c := against(f, "imbalance", "Imbalance of the backends against load", "imbalance", func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("")) },
 		line("measured", 0, func(b *analysis.StepBalance) float64 { return b.Imbalance }),
 		line("random choices, on average", 4, func(b *analysis.StepBalance) float64 { return b.ByChance }),
-		line("random choices, one case of twenty", 5, func(b *analysis.StepBalance) float64 { return b.Mostly }),
-	}
-	if len(c.Lines[0].Points) == 0 {
+		line("random choices, one case of twenty", 5, func(b *analysis.StepBalance) float64 { return b.Mostly }))
+	if c == nil {
 		return nil
 	}
-	for i := range c.Lines[1:] {
-		c.Lines[1+i].Dash, c.Lines[1+i].Dots = true, false
-	}
-	c.Y = scaled(c.Lines, decimal(""))
-	c.Y.Name, c.Y.Label = "imbalance", "largest share / mean"
-	c.Desc = "The largest share of a backend over the mean of all; 1 is even. " + say.Capital(summit(f, &c.Lines[0], times)) + "."
-	c.Desc += " Dashed is what random choices give, as many as were made: on average, and what they exceed in one case of twenty."
+	c.Y.Label = "largest share / mean"
+	c.Desc = "The largest share of a backend over the mean of all; 1 is even. " + say.Capital(summit(f, &c.Lines[0], times)) + "." +
+		" Dashed is what random choices give, as many as were made: on average, and what they exceed in one case of twenty."
 	return c
 }
 
-// backendLoad plots a figure of the backends that have the most of it; nil if
-// nobody told it.
-func backendLoad(f *analysis.Findings, id, title, label, what string, of func(*analysis.BackendFigure) *float64, text func(float64) string) *figure.Figure {
-	type used struct {
-		place int
-		most  float64
-	}
-	var all []used
+// backendLines are of the backends that have the most of something, and of how many
+// it is known.
+func backendLines(f *analysis.Findings, of func(*analysis.BackendFigure) *float64, text func(float64) string) (lines []figure.Line, n int) {
 	for i := range f.Balance.Backends {
-		most := -1.0
-		for k := range f.Curve {
-			if i < len(f.Curve[k].Backends) {
-				if p := of(&f.Curve[k].Backends[i]); p != nil {
-					most = max(most, *p)
-				}
-			}
-		}
-		if most >= 0 {
-			all = append(all, used{i, most})
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	c := &figure.Figure{ID: id, Title: title, X: stepAxis(f)}
-	shown := slices.Clone(all)
-	if len(shown) > mostBackends {
-		slices.SortStableFunc(shown, func(a, b used) int { return cmp.Compare(b.most, a.most) })
-		shown = shown[:mostBackends]
-		c.Title += fmt.Sprintf(" (%d of %d)", len(shown), len(all))
-	}
-	var said []string
-	for color, u := range shown {
-		l := series(f, say.Plain(f.Balance.Backends[u.place].Name), color, func(s *analysis.Step) (float64, bool) {
-			if u.place >= len(s.Backends) {
+		l := series(f, say.Plain(f.Balance.Backends[i].Name), 0, func(s *analysis.Step) (float64, bool) {
+			if i >= len(s.Backends) {
 				return 0, false
 			}
-			return known(of(&s.Backends[u.place]))
+			return known(of(&s.Backends[i]))
 		}, text)
-		c.Lines = append(c.Lines, l)
-		said = append(said, summit(f, &l, text))
+		if len(l.Points) > 0 {
+			lines = append(lines, l)
+		}
 	}
-	if highest(c.Lines) <= 0 {
-		return nil
+	if n = len(lines); n > mostBackends {
+		slices.SortStableFunc(lines, func(a, b figure.Line) int { return cmp.Compare(highest([]figure.Line{b}), highest([]figure.Line{a})) })
+		lines = lines[:mostBackends]
 	}
-	c.Y = scaled(c.Lines, decimal(""))
-	if strings.HasPrefix(label, "%") {
-		c.Y = percentAxis(label, 0)(c.Lines)
+	for i := range lines {
+		lines[i].Color = i
 	}
-	c.Y.Name, c.Y.Label = map[string]string{"backendsessions": "sessions", "backendcpu": "CPU", "backendcores": "CPU time", "backendnet": "network traffic"}[id], label
-	c.Desc = what + ": " + strings.Join(said, "; ") + "."
-	return c
+	return lines, n
 }
 
 // backendTimes are what backends gave, stacked, and their sessions, against time.
@@ -250,7 +230,6 @@ func backendTimes(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 // sessionTimes are the sessions of the backends with the largest shares.
 func sessionTimes(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "sessiontime", Title: "Sessions of each backend against time"}
-	var said []string
 	for i, l := range layers(f) {
 		if len(l.places) > 1 {
 			c.Title += fmt.Sprintf(" (%d of %d)", i, len(f.Balance.Backends))
@@ -264,11 +243,10 @@ func sessionTimes(f *analysis.Findings, s *analysis.Series) figure.Figure {
 		}
 		if len(line.Points) > 0 {
 			c.Lines = append(c.Lines, line)
-			said = append(said, l.name+" "+usual(unit.Significant, meanOf(line.Points), highest([]figure.Line{line})))
 		}
 	}
 	c.Y = scaled(c.Lines, decimal(""))
 	c.Y.Name, c.Y.Label = "sessions", "sessions"
-	c.Desc = "Sessions at once: " + strings.Join(said, "; ") + "."
+	c.Desc = "Sessions at once: " + usuals(c.Lines, unit.Significant) + "."
 	return c
 }

@@ -38,9 +38,7 @@ func backendChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 		c.Points = append(c.Points, text)
 	}
 	c.Points = append(c.Points, sourceWords(f))
-	whole, steps := backendSection(f), backendSteps(f)
-	steps.Folded = len(steps.Rows) > mostOpenRows
-	c.Parts = filled(whole, imbalanceSection(f), steps)
+	c.Parts = filled(backendSection(f), imbalanceSection(f), backendSteps(f))
 	return c
 }
 
@@ -145,10 +143,8 @@ func firstWords(f *analysis.Findings) string {
 }
 
 func stepWords(f *analysis.Findings, l *analysis.BackendLimit) string {
-	for i := range f.Curve {
-		if f.Curve[i].Step == l.Step {
-			return at(f, &f.Curve[i])
-		}
+	if s := stepOf(f, l.Step); s != nil {
+		return at(f, s)
 	}
 	return say.Plural(l.From, "client")
 }
@@ -160,7 +156,7 @@ type backendColumn struct {
 }
 
 func backendColumns(f *analysis.Findings) []backendColumn {
-	value := func(of func(*analysis.BackendFigure) *float64, text func(float64) string) func(*analysis.BackendFigure) string {
+	value := func(text func(float64) string, of func(*analysis.BackendFigure) *float64) func(*analysis.BackendFigure) string {
 		return func(x *analysis.BackendFigure) string {
 			if p := of(x); p != nil {
 				return text(*p)
@@ -168,24 +164,25 @@ func backendColumns(f *analysis.Findings) []backendColumn {
 			return ""
 		}
 	}
+	type backend = *analysis.BackendFigure
 	b := f.Balance
 	all := []backendColumn{
-		{"throughput", value(func(x *analysis.BackendFigure) *float64 { return x.Throughput }, unit.Bits)},
-		{"share", func(x *analysis.BackendFigure) string { return unit.Percent(x.Share) }},
-		{"clients saw", value(func(x *analysis.BackendFigure) *float64 { return x.Clients }, unit.Bits)},
-		{"transfer log", value(func(x *analysis.BackendFigure) *float64 { return x.Log }, unit.Bits)},
-		{"interface", value(func(x *analysis.BackendFigure) *float64 { return x.Interface }, unit.Bits)},
-		{"itself", value(func(x *analysis.BackendFigure) *float64 { return x.Service }, unit.Bits)},
-		{"balancer", value(func(x *analysis.BackendFigure) *float64 { return x.Balancer }, unit.Bits)},
-		{"operations/s", value(func(x *analysis.BackendFigure) *float64 { return x.Operations }, unit.Count)},
-		{"sessions", value(func(x *analysis.BackendFigure) *float64 { return x.Sessions }, unit.Significant)},
-		{"new/s", value(func(x *analysis.BackendFigure) *float64 { return x.SessionRate }, unit.Count)},
-		{"waiting", value(func(x *analysis.BackendFigure) *float64 { return x.Queue }, unit.Significant)},
-		{"transfers", value(func(x *analysis.BackendFigure) *float64 { return x.Transfers }, unit.Significant)},
-		{"CPU", value(func(x *analysis.BackendFigure) *float64 { return x.CPU }, unit.Percent)},
-		{"cores", value(func(x *analysis.BackendFigure) *float64 { return x.Cores }, unit.Significant)},
-		{"network", value(func(x *analysis.BackendFigure) *float64 { return x.Network }, unit.Percent)},
-		{"failed", func(x *analysis.BackendFigure) string { return unit.Count(float64(x.Errors)) }},
+		{"throughput", value(unit.Bits, func(x backend) *float64 { return x.Throughput })},
+		{"share", func(x backend) string { return unit.Percent(x.Share) }},
+		{"clients saw", value(unit.Bits, func(x backend) *float64 { return x.Clients })},
+		{"transfer log", value(unit.Bits, func(x backend) *float64 { return x.Log })},
+		{"interface", value(unit.Bits, func(x backend) *float64 { return x.Interface })},
+		{"itself", value(unit.Bits, func(x backend) *float64 { return x.Service })},
+		{"balancer", value(unit.Bits, func(x backend) *float64 { return x.Balancer })},
+		{"operations/s", value(unit.Count, func(x backend) *float64 { return x.Operations })},
+		{"sessions", value(unit.Significant, func(x backend) *float64 { return x.Sessions })},
+		{"new/s", value(unit.Count, func(x backend) *float64 { return x.SessionRate })},
+		{"waiting", value(unit.Significant, func(x backend) *float64 { return x.Queue })},
+		{"transfers", value(unit.Significant, func(x backend) *float64 { return x.Transfers })},
+		{"CPU", value(unit.Percent, func(x backend) *float64 { return x.CPU })},
+		{"cores", value(unit.Significant, func(x backend) *float64 { return x.Cores })},
+		{"network", value(unit.Percent, func(x backend) *float64 { return x.Network })},
+		{"failed", func(x backend) string { return whole(x.Errors) }},
 	}
 	all = slices.DeleteFunc(all, func(c backendColumn) bool { // what shares are of stands first
 		return c.name == map[string]string{analysis.ByClients: "clients saw", analysis.ByLog: "transfer log", analysis.ByInterface: "interface",
@@ -200,18 +197,26 @@ func backendColumns(f *analysis.Findings) []backendColumn {
 
 // backendSteps is the table of what each backend did in each step.
 func backendSteps(f *analysis.Findings) section {
-	name, _ := load(f)
 	columns := backendColumns(f)
-	head := []string{name, "<backend"}
+	inTexts := []string{"throughput", "share", "sessions", "waiting", "CPU", "cores", "network"}
+	head := []string{f.Load(), "<backend"}
 	for _, c := range columns {
+		if !slices.Contains(inTexts, c.name) {
+			c.name = "." + c.name
+		}
 		head = append(head, c.name)
 	}
 	s := section{ID: "backendsteps", Title: "Backends, step by step", table: table{Head: heads(head...)},
-		Note: "Throughput is payload; what others than the clients tell of it may hold headers and questions, too. Sessions are those at once, network is of the interface's speed."}
-	for i := range f.Curve {
-		for k := range f.Curve[i].Backends {
-			x := &f.Curve[i].Backends[k]
-			row := []string{loadCell(f, &f.Curve[i]), x.Name}
+		Note: "Throughput is payload; what others than the clients report of it may include headers and requests. " +
+			"Sessions are those at once, network is of the interface's speed."}
+	for _, step := range steps(f) {
+		for k := range step.Backends {
+			x := &step.Backends[k]
+			name := x.Name
+			if x.Status != "" && x.Status != "UP" && x.Status != "no check" {
+				name += " (" + x.Status + ")"
+			}
+			row := []string{loadCell(f, step), name}
 			for _, c := range columns {
 				row = append(row, cmp.Or(c.cell(x), "-"))
 			}
@@ -238,12 +243,11 @@ func backendSection(f *analysis.Findings) section {
 
 // imbalanceSection says how even each step was.
 func imbalanceSection(f *analysis.Findings) section {
-	name, _ := load(f)
 	s := section{ID: "imbalances", Title: "How even each step was",
-		Note:  "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. By chance: what so many random choices give on average, and exceed in one case of twenty.",
-		table: table{Head: heads(name, "all together", "each client", "imbalance", "variation", "by chance", "p95", "choices")}}
-	for i := range f.Curve {
-		x := &f.Curve[i]
+		Note: "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. " +
+			"By chance: what so many random choices give on average, and exceed in one case of twenty.",
+		table: table{Head: heads(f.Load(), "all together", "each client", "imbalance", "variation", "by chance", "p95", "choices")}}
+	for _, x := range steps(f) {
 		b := x.Balance
 		if b == nil {
 			continue
@@ -252,42 +256,7 @@ func imbalanceSection(f *analysis.Findings) section {
 		if f.Balance.Source == analysis.BySessions {
 			sum, each = "-", "-"
 		}
-		s.row(false, loadCell(f, x), sum, each, times(b.Imbalance), times(b.Variation), times(b.ByChance), times(b.Mostly), unit.Count(float64(b.Choices)))
+		s.row(false, loadCell(f, x), sum, each, times(b.Imbalance), times(b.Variation), times(b.ByChance), times(b.Mostly), whole(b.Choices))
 	}
 	return s
-}
-
-// backendShares is what the backends did at the best step, and which is full first.
-func backendShares(f *analysis.Findings) section {
-	s := reference(f)
-	if !balanced(f) || s == nil || len(s.Backends) == 0 {
-		return section{}
-	}
-	out := section{Title: "Backends, with " + at(f, s), Points: []string{balanceWords(f, s)}}
-	if text := firstWords(f); text != "" {
-		out.Points = append(out.Points, text)
-	}
-	shown := []string{"throughput", "share", "sessions", "waiting", "CPU", "cores", "network"}
-	columns := slices.DeleteFunc(backendColumns(f), func(c backendColumn) bool { return !slices.Contains(shown, c.name) })
-	var names []string
-	for _, c := range columns {
-		names = append(names, c.name)
-	}
-	out.Head = heads(append(names, "<backend")...)
-	for i := range s.Backends {
-		cells := make([]string, len(columns), len(columns)+1)
-		if i == mostServers {
-			out.row(false, append(cells, fmt.Sprintf("and %d more", len(s.Backends)-i))...)
-			break
-		}
-		for k, c := range columns {
-			cells[k] = cmp.Or(c.cell(&s.Backends[i]), "-")
-		}
-		name := s.Backends[i].Name
-		if st := s.Backends[i].Status; st != "" && st != "UP" && st != "no check" {
-			name += " (" + st + ")"
-		}
-		out.row(false, append(cells, name)...)
-	}
-	return out
 }

@@ -43,20 +43,20 @@ func byID(all []figure.Figure, id string) *figure.Figure {
 func TestBackends(t *testing.T) {
 	f, s := shared(t, resultstest.Balanced(0.2, 0.2, 0.4, 0.2))
 	var text, page bytes.Buffer
-	if err := Text(&text, f, Options{}); err != nil {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := HTML(&page, f, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Backends, with 64 clients (valid)", "gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
+	for _, want := range []string{"Backends With 64 clients 4 backends shared the throughput", "gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
 		"is 1.60: more than chance explains"} {
 		in := strings.Join(strings.Fields(text.String()), " ")
 		if !strings.Contains(in, want) {
 			t.Errorf("the text has no %q:\n%s", want, text.String())
 		}
 	}
-	if strings.Contains(text.String(), "Data servers, with") {
+	if strings.Contains(text.String(), "Data servers, step by step") {
 		t.Error("the text tells the same twice")
 	}
 	for _, want := range []string{`id="backends"`, `id="backendswhole"`, `id="imbalances"`, `id="backendsteps"`, "transfer log", "Shares are of what clients saw"} {
@@ -103,7 +103,7 @@ func TestManyBackends(t *testing.T) {
 		t.Errorf("%q: %d lines", c.Title, len(c.Lines))
 	}
 	var text bytes.Buffer
-	if err := Text(&text, f, Options{}); err != nil || !strings.Contains(text.String(), "and 8 more") {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil || !strings.Contains(text.String(), "more in report.html") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -142,7 +142,7 @@ func TestSessionsOnly(t *testing.T) {
 	}
 	f, s := shared(t, service)
 	var text bytes.Buffer
-	if err := Text(&text, f, Options{}); err != nil || f.Balance.Source != analysis.BySessions || !strings.Contains(text.String(), "shared the sessions") {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil || f.Balance.Source != analysis.BySessions || !strings.Contains(text.String(), "shared the sessions") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	figures := Figures(f, s).Backends

@@ -64,7 +64,7 @@ func sound(t *testing.T, p *browser.Page) {
 func number(t *testing.T, f *analysis.Findings, s *analysis.Series, id string) (int, figure.Figure) {
 	t.Helper()
 	i := 0
-	for _, c := range newPage(f, s).Chapters {
+	for _, c := range runPage(f, s).Chapters {
 		all := c.Charts
 		for _, part := range c.Parts {
 			all = append(all, part.Charts...)
@@ -302,7 +302,7 @@ func TestStandingStill(t *testing.T) {
 	sound(t, p)
 
 	var page bytes.Buffer
-	if err := writePageWith(&page, pageText, newPage(f, s), bundle{}); err != nil {
+	if err := writePageWith(&page, runPage(f, s), bundle{}); err != nil {
 		t.Fatal(err)
 	}
 	p = openFile(t, page.Bytes(), 400, 900)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -15,21 +14,22 @@ import (
 )
 
 // Comparison writes what c says: who is compared, the verdicts, and a table
-// for each metric of each pair. Lines use opts.Width columns, at most 100.
+// for each metric of each pair.
 func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
-	out := bufio.NewWriter(w)
-	p := printer{out, opts}
+	opts.Verbose = true // its tables need the room
+	p := newPrinter(w, opts)
 	for _, g := range c.Groups {
 		p.hanging("  ", groupText(&g))
 	}
 	p.line("")
 	outcomes := outcomeSection(c)
-	p.section(c.Status, &outcomes)
-	for i, v := range c.Verdicts {
-		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
-			break // they are in the overview
+	p.section(&outcomes)
+	for i, v := range ownVerdicts(c) {
+		if i == 0 {
+			p.headline(c.Status, say.Plain(v))
+			continue
 		}
-		for _, line := range say.Wrap(say.Plain(v), opts.width()) {
+		for _, line := range say.Wrap(say.Plain(v), p.opts.width()) {
 			p.line(p.paint(bold, line))
 		}
 	}
@@ -37,12 +37,22 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.how(c)
 	}
 	p.line("")
-	p.effects(c)
+	for _, s := range effectSections(c) {
+		p.section(&s)
+	}
 	if brevity(c) {
 		p.overview(c)
-	} else {
-		for i := range c.Pairs {
-			p.pair(c, &c.Pairs[i])
+	}
+	for i := range c.Pairs {
+		if brevity(c) {
+			break
+		}
+		tables, same := shiftSections(c, &c.Pairs[i])
+		for _, s := range tables {
+			p.section(&s)
+		}
+		for _, text := range same {
+			p.line(text)
 		}
 	}
 	if slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool { return p.Overall.P != nil }) {
@@ -51,7 +61,15 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 	for _, warning := range c.Warnings {
 		p.hanging("  note  ", say.Plain(warning))
 	}
-	return out.Flush()
+	return p.w.Flush()
+}
+
+// ownVerdicts are the verdicts that are not beside the pairs.
+func ownVerdicts(c *compare.Comparison) []string {
+	if brevity(c) {
+		return c.Verdicts[:len(c.Verdicts)-len(c.Pairs)]
+	}
+	return c.Verdicts
 }
 
 // mostPairs is how many pairs are shown step by step in a text.
@@ -88,8 +106,8 @@ func (p printer) overview(c *compare.Comparison) {
 		row := shiftRow("", &c.Pairs[i].Overall, m, false)
 		s.row(false, append([]string{brief(c.Pairs[i].B), fmt.Sprint(c.Pairs[i].RunsB)}, row[2:]...)...)
 	}
-	p.title(c.Status, s.Title)
-	p.table(&s.table)
+	p.line(p.paint(bold, s.Title))
+	p.table(&s.table, inText)
 	p.how(c)
 	p.line("  --html and --json have them step by step")
 	p.line("")
@@ -117,23 +135,23 @@ func groupText(g *compare.Group) string {
 	return text
 }
 
-// pair writes a table for each metric.
-func (p printer) pair(c *compare.Comparison, pair *compare.Pair) {
-	single := pair.RunsA == 1 && pair.RunsB == 1
+// shiftSections has a table for each metric of a pair, and a sentence for each that is
+// the same in all runs of both.
+func shiftSections(c *compare.Comparison, pair *compare.Pair) (tables []section, same []string) {
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
-		t := shiftTable(pair, m, single)
+		t := shiftTable(pair, m)
 		if len(t.Rows) == 0 {
 			continue
 		}
-		if same, value := allEqual(pair, m); same {
-			p.line(p.paint(bold, m.Title) + ": " + value + " in all runs of both")
-			p.line("")
+		if equal, value := allEqual(pair, m); equal {
+			same = append(same, say.Capital(m.Title)+": "+value+" in all runs of both.")
 			continue
 		}
-		title := fmt.Sprintf("%s, %s against %s", m.Title, brief(pair.B), brief(pair.A))
-		p.section(c.Status, &section{Title: title, table: t})
+		title := fmt.Sprintf("%s, %s against %s", say.Capital(m.Title), brief(pair.B), brief(pair.A))
+		tables = append(tables, section{Title: title, table: t, metric: m})
 	}
+	return tables, same
 }
 
 // allEqual says whether all runs have the same value of the metric in all steps.
@@ -154,7 +172,8 @@ func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 }
 
 // shiftTable has one row for each step that has the metric.
-func shiftTable(pair *compare.Pair, m *compare.Metric, single bool) table {
+func shiftTable(pair *compare.Pair, m *compare.Metric) table {
+	single := pair.RunsA == 1 && pair.RunsB == 1
 	t := table{Head: heads(pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", "<")}
 	if single {
 		t.Head = heads(pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift", "<")
@@ -178,29 +197,14 @@ func shiftTable(pair *compare.Pair, m *compare.Metric, single bool) table {
 
 func shiftRow(load string, s *compare.Shift, m *compare.Metric, single bool) []string {
 	if single {
-		return []string{load, m.Format(s.A), within(s.ALow, s.AHigh, m), m.Format(s.B), within(s.BLow, s.BHigh, m), m.Signed(s.Value), ""}
+		return []string{load, m.Format(s.A), span(s.ALow, s.AHigh, m.Format), m.Format(s.B), span(s.BLow, s.BHigh, m.Format), m.Signed(s.Value), ""}
 	}
 	return append([]string{load, m.Format(s.A), m.Format(s.B)}, shiftCells(s.Value, s.Low, s.High, s.Adjusted, s.Result, m)...)
 }
 
 // shiftCells are a shift, its interval, p and what follows from them.
 func shiftCells(value float64, low, high, adjusted *float64, result string, m *compare.Metric) []string {
-	interval, p := "-", "-"
-	if low != nil && high != nil {
-		interval = m.Signed(*low) + " to " + m.Signed(*high)
-	}
-	if adjusted != nil {
-		p = compare.PText(*adjusted)
-	}
-	return []string{m.Signed(value), interval, p, result}
-}
-
-// within is the interval of a mean.
-func within(low, high *float64, m *compare.Metric) string {
-	if low == nil || high == nil {
-		return "-"
-	}
-	return m.Format(*low) + " to " + m.Format(*high)
+	return []string{m.Signed(value), span(low, high, m.Signed), orDash(adjusted, compare.PText), result}
 }
 
 func loadText(s *compare.StepShift) string {
@@ -224,41 +228,29 @@ func brief(name string) string {
 	return ".." + string(r[len(r)-most+2:])
 }
 
-// effects writes the table of a campaign's factors.
-func (p printer) effects(c *compare.Comparison) {
-	e := c.Effects
-	if e == nil {
-		return
-	}
-	m := compare.MetricOf(e.Metric)
-	p.title(c.Status, "What the factors do to the "+m.Title)
-	for _, t := range effectTables(e, m) {
-		p.table(&t)
-	}
-	p.hanging("  ", say.Plain(e.Detail))
-	p.line("")
-}
-
 // mostInteractions is how many are shown; the JSON has all.
 const mostInteractions = 10
 
-// effectTables are the main effects and the interactions, if there are any.
-func effectTables(e *compare.Effects, m *compare.Metric) []table {
-	main := table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}
+// effectSections are the main effects of a campaign's factors and the interactions,
+// if there are any.
+func effectSections(c *compare.Comparison) []section {
+	e := c.Effects
+	if e == nil {
+		return nil
+	}
+	m := compare.MetricOf(e.Metric)
+	main := section{ID: "e0", Title: "Main effects on the " + m.Title, Note: say.Plain(e.Detail), Points: []string{say.Plain(e.Detail)}, Open: true,
+		table: table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}}
 	for i := range e.Main {
 		x := &e.Main[i]
-		main.row(false, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...)...)
+		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)
+		main.row(false, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, cells...)...)
 	}
-	both := table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}
+	both := section{ID: "e1", Title: "Interactions", Open: true, table: table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}}
 	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
 		x := &e.Interactions[i]
-		both.row(false, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...)...)
+		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)
+		both.row(false, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, cells...)...)
 	}
-	var tables []table
-	for _, t := range []table{main, both} {
-		if len(t.Rows) > 0 {
-			tables = append(tables, t)
-		}
-	}
-	return tables
+	return filled(main, both)
 }

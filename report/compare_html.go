@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"strings"
@@ -12,66 +11,25 @@ import (
 	"weir/report/figure/draw"
 )
 
-//go:embed compare.html.tmpl
-var comparisonText string
-
-// A comparisonPage is what the template shows.
-type comparisonPage struct {
-	pageHead
-	Verdicts []string
-	Methods  []string
-	Warnings []string
-	Beside   []drawing // the curves of all groups
-	Outcomes section   // what became of jobs; no rows: there were none
-	Unlike   section   // what else differs
-	Groups   section
-	Pairs    []pairPart
-	Effects  *pairPart
-}
-
-// A pairPart is the plots and tables of one pair.
-type pairPart struct {
-	Title   string
-	Verdict string
-	Plots   []drawing
-	Tables  []section
-	Same    []string
-}
-
-// ComparisonHTML writes c as one file that needs nothing else: no script, no
-// font, no network.
+// ComparisonHTML writes c as one file that needs nothing else: no font, no network.
 func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
-	return writePage(w, comparisonText, newComparisonPage(c))
-}
-
-func newComparisonPage(c *compare.Comparison) comparisonPage {
 	var names []string
+	runs := 0
 	for _, g := range c.Groups {
-		names = append(names, say.Plain(g.Name))
+		names = append(names, g.Name)
+		runs += len(g.Runs)
 	}
-	p := comparisonPage{pageHead: newHead("comparison of "+strings.Join(names, ", "), c.Status), Groups: groupSection(c)}
-	verdicts := c.Verdicts
-	if brevity(c) {
-		verdicts = verdicts[:len(verdicts)-len(c.Pairs)] // those of pairs are beside them
-	}
-	for _, v := range verdicts {
-		p.Verdicts = append(p.Verdicts, say.Plain(v))
-	}
-	for _, warning := range c.Warnings {
-		p.Warnings = append(p.Warnings, say.Plain(warning))
-	}
-	for _, how := range methods(c) {
-		p.Methods = append(p.Methods, say.Plain(how))
-	}
-	if c.Effects != nil {
-		p.Effects = effectPart(c)
-	}
-	p.Beside, p.Unlike = besideEachOther(c), conditionSection(c)
-	p.Outcomes = outcomeSection(c)
+	p := newPage("comparison of "+strings.Join(names, ", "), c.Status, fmt.Sprintf("the least valid of %s", say.Plural(runs, "run")))
+	p.Verdicts, p.Warnings, p.About = plain(ownVerdicts(c)), plain(c.Warnings), strings.Join(plain(methods(c)), " ")
+	p.Footer = "Made by weir compare from run directories alone. Samples are runs, never seconds of a run. p is corrected for all figures of a pair (Holm); " +
+		"intervals are not. Ratios are shown as changes in percent, on a logarithmic axis."
+	p.Chapters = kept(chapter{ID: "beside", Title: "Side by side", Open: true, Charts: besideEachOther(c)},
+		chapter{ID: "jobs", Title: "Jobs", Open: true, Parts: filled(outcomeSection(c))}, effectChapter(c))
 	for i := range c.Pairs {
-		p.Pairs = append(p.Pairs, newPairPart(c, i))
+		p.Chapters = append(p.Chapters, pairChapter(c, i))
 	}
-	return p
+	p.Chapters = append(p.Chapters, conditionChapter(c), groupChapter(c))
+	return writePage(w, p)
 }
 
 // besideEachOther draws the curves of all groups into the same plots.
@@ -89,15 +47,17 @@ func besideEachOther(c *compare.Comparison) []drawing {
 	return drawings(Overlay(sides))
 }
 
-// conditionSection shows what else differs between the groups, what was meant
+// conditionChapter shows what else differs between the groups, what was meant
 // to differ first.
-func conditionSection(c *compare.Comparison) section {
-	s := section{ID: "conditions", Title: "What else differs", Caption: "Keys of the plan and of the machine that are not the same in all groups"}
+func conditionChapter(c *compare.Comparison) chapter {
+	all := chapter{ID: "conditions", Title: "What else differs"}
+	s := section{Caption: "Keys of the plan and of the machine that are not the same in all groups"}
 	if len(c.Conditions) == 0 {
-		s.Note = "Nothing that is known of the scenarios and of the machines differs between the groups."
-		return s
+		all.Brief, all.Note = "nothing", "Nothing that is known of the scenarios and of the machines differs between the groups."
+		return all
 	}
-	planned := c.Effects != nil // else nobody has said what was meant to differ
+	planned := c.Effects != nil // else it is not known what was meant to differ
+	all.Brief = say.Plural(len(c.Conditions), "key")
 	s.Note = "Keys of plan.json and about.json that are not the same in all groups. All but what was meant to differ may be the cause of what is shown above."
 	names := []string{"<key"}
 	if planned {
@@ -117,13 +77,14 @@ func conditionSection(c *compare.Comparison) section {
 		}
 		s.row(x.Meant, texts...)
 	}
-	return s
+	all.Parts = []section{s}
+	return all
 }
 
-// groupSection lists all runs.
-func groupSection(c *compare.Comparison) section {
+// groupChapter lists all runs.
+func groupChapter(c *compare.Comparison) chapter {
 	m := compare.MetricOf(c.Metrics[0])
-	s := section{ID: "runs", Title: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title + " over all common steps.",
+	s := section{Caption: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title + " over all common steps.",
 		table: table{Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}}
 	for _, g := range c.Groups {
 		for _, r := range g.Runs {
@@ -134,29 +95,22 @@ func groupSection(c *compare.Comparison) section {
 			s.row(false, g.Name, r.Dir, r.Start.UTC().Format("2006-01-02 15:04:05"), block, r.Status, orDash(r.Value, m.Format))
 		}
 	}
-	return s
+	return chapter{ID: "runs", Title: "Runs", Brief: fmt.Sprint(len(s.Rows)), Parts: []section{s}}
 }
 
-func newPairPart(c *compare.Comparison, i int) pairPart {
+// pairChapter has the plots and tables of one pair.
+func pairChapter(c *compare.Comparison, i int) chapter {
 	pair := &c.Pairs[i]
-	part := pairPart{Title: say.Plain(pair.B) + " against " + say.Plain(pair.A), Verdict: say.Plain(pair.Verdict)}
-	single := pair.RunsA == 1 && pair.RunsB == 1
-	for _, name := range c.Metrics {
-		m := compare.MetricOf(name)
-		t := shiftTable(pair, m, single)
-		if len(t.Rows) == 0 {
-			continue
-		}
-		if same, value := allEqual(pair, m); same {
-			part.Same = append(part.Same, say.Capital(m.Title)+": "+value+" in all runs of both.")
-			continue
-		}
-		f := pairForest(pair, m)
-		f.ID, f.Stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.Desc, Forest: f})
-		part.Tables = append(part.Tables, section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status, table: t})
+	all := chapter{ID: fmt.Sprintf("pair%d", i), Title: say.Plain(pair.B) + " against " + say.Plain(pair.A), Lead: say.Plain(pair.Verdict), Open: !brevity(c)}
+	all.Parts, all.Points = shiftSections(c, pair)
+	for k := range all.Parts {
+		s := &all.Parts[k]
+		s.ID = fmt.Sprintf("t%d-%d", i, k)
+		f := pairForest(pair, s.metric)
+		f.ID = fmt.Sprintf("f%d-%s", i, s.metric.Name)
+		all.Charts = append(all.Charts, drawing{Title: say.Capital(s.metric.Title), Desc: f.Desc, Forest: f})
 	}
-	return part
+	return all
 }
 
 // newForest returns a forest plot of shifts of m without rows.
@@ -183,7 +137,8 @@ func resultClass(result string) string {
 
 // pairForest has a row for each step with the metric, and the overall one.
 func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
-	f := newForest(m, m.Title, fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m)))
+	desc := fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m))
+	f := newForest(m, m.Title, desc)
 	add := func(name string, s *compare.Shift) {
 		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {
 			return
@@ -214,23 +169,27 @@ func better(m *compare.Metric) string {
 	return ""
 }
 
-// effectPart is what the factors of a campaign do.
-func effectPart(c *compare.Comparison) *pairPart {
+// effectChapter is what the factors of a campaign do.
+func effectChapter(c *compare.Comparison) chapter {
+	if c.Effects == nil {
+		return chapter{}
+	}
 	m := compare.MetricOf(c.Effects.Metric)
-	part := &pairPart{Title: "What the factors do to the " + m.Title}
-	f := newForest(m, "Effects of factors", "Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. "+better(m))
-	f.ID, f.Stamp = "effects", c.Status
+	f := newForest(m, "Effects of factors",
+		"Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. "+better(m))
+	f.ID = "effects"
 	for i := range c.Effects.Main {
 		x := &c.Effects.Main[i]
 		name := x.Factor + " " + x.Level
 		f.Rows = append(f.Rows, draw.ForestRow{Name: name, Class: resultClass(x.Result), Value: x.Value, Low: x.Low, High: x.High,
 			Note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
 	}
+	all := chapter{ID: "factors", Title: "Effects of the factors on the " + m.Title, Open: true, Parts: effectSections(c)}
+	for i := range all.Parts {
+		all.Parts[i].Points = nil // they are the note
+	}
 	if len(f.Rows) > 0 {
-		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.Desc, Forest: f})
+		all.Charts = []drawing{{Title: "Main effects", Desc: f.Desc, Forest: f}}
 	}
-	for i, t := range effectTables(c.Effects, m) {
-		part.Tables = append(part.Tables, section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: say.Plain(c.Effects.Detail), table: t})
-	}
-	return part
+	return all
 }

@@ -3,19 +3,19 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weir/analysis"
 	"weir/internal/unit"
-	"weir/measure"
 	"weir/storage"
 )
 
 // Bounds of the examples of errors that are shown.
 const (
 	mostExamples  = 100
-	openExamples  = 12 // more are folded
 	mostErrorText = 500
 )
 
@@ -23,10 +23,10 @@ const (
 func meaning(class storage.Class) (means, look string) {
 	switch class {
 	case storage.Refused:
-		return "Nobody listened at the address, or the network had no way there.",
+		return "No process listened at the address, or the network had no route to it.",
 			"Did the service run all the time? Was its listen queue full (listen drops of its host)? Firewalls, names and addresses."
 	case storage.Timeout:
-		return "Nothing happened for as long as the scenario's timeout allows.",
+		return "The operation made no progress within the scenario's timeout.",
 			"Threads and queues of the service, its disks at that time, lost packets (retransmits). If such times are usual, raise workload.timeout."
 	case storage.Reset:
 		return "The connection broke in the middle of the operation.",
@@ -38,7 +38,7 @@ func meaning(class storage.Class) (means, look string) {
 		return "There was no such file.",
 			"The list of files against what is there; files that were removed meanwhile; data servers whose disks were lost."
 	case storage.Busy:
-		return "The service said that it has too much to do, and turned the client away.",
+		return "The service answered that it is overloaded, and turned the client away.",
 			"Its limits of connections, threads and requests: this is how it protects itself, and where its capacity ends."
 	case storage.Checksummed:
 		return "The payload was not what it should be.",
@@ -53,7 +53,7 @@ func meaning(class storage.Class) (means, look string) {
 		return "The disk of the client's machine that was to take a file is full, or broken: the service is not to blame.",
 			"Space and errors of the scratch folder's disk; fewer jobs at once, smaller files, or another folder (workload.job.scratch)."
 	case storage.Other:
-		return "Something else; the examples tell it in the words of the service.", "The examples below and the server's log at that time."
+		return "Another error; the examples have the words of the service.", "The examples below and the server's log at that time."
 	}
 	return "", ""
 }
@@ -65,74 +65,80 @@ func errorChapter(f *analysis.Findings, s *analysis.Series) chapter {
 		return chapter{}
 	}
 	c := chapter{ID: "failures", Title: "Errors"}
-	var done, failed int64
-	sums := map[storage.Class]int64{}
-	for i := range f.Curve {
-		done, failed = done+f.Curve[i].Done, failed+f.Curve[i].Errors
-		for class, n := range f.Curve[i].ErrorsBy {
-			sums[class] += n
+	done, failed := sums(f)
+	by := map[storage.Class]int64{}
+	for _, x := range steps(f) {
+		for class, n := range x.ErrorsBy {
+			by[class] += n
 		}
 	}
-	if failed == 0 {
-		c.Lead = fmt.Sprintf("No operation failed while load was held; %s ended well.", count(done, "operation"))
-	} else {
-		c.Lead = fmt.Sprintf("%s of %s failed while load was held, %s.", unit.Count(float64(failed)), count(done+failed, "operation"), unit.Percent(float64(failed)/float64(done+failed)))
+	c.Brief = "none"
+	c.Lead = fmt.Sprintf("No operation failed while load was held; %s ended well.", counted(done, "operation"))
+	if failed > 0 {
+		c.Brief = unit.Percent(float64(failed)/float64(done+failed)) + " failed"
+		c.Lead = fmt.Sprintf("%s of %s failed while load was held, %s.", whole(failed), counted(done+failed, "operation"),
+			unit.Percent(float64(failed)/float64(done+failed)))
 	}
-	var classes []storage.Class
-	for class, n := range sums {
-		if n > 0 {
-			classes = append(classes, class)
-		}
-	}
-	slices.SortFunc(classes, func(a, b storage.Class) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
-	c.Parts = filled(meaningSection(classes, sums, failed), classSection(f, classes))
+	order := slices.SortedFunc(maps.Keys(by), func(a, b storage.Class) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	order = slices.DeleteFunc(order, func(class storage.Class) bool { return by[class] <= 0 })
+	c.Parts = filled(meaningSection(order, by, failed), classSection(f, order))
 	if s != nil {
 		c.Parts = append(c.Parts, filled(exampleSection(f, s))...)
 	}
 	return c
 }
 
-func meaningSection(classes []storage.Class, sums map[storage.Class]int64, failed int64) section {
-	t := section{ID: "classes", Title: "What failed, and what it means", table: table{Head: heads("<class", "failed", "share", "~what it means", "~what to look at")}}
-	for _, class := range classes {
+func meaningSection(order []storage.Class, by map[storage.Class]int64, failed int64) section {
+	t := section{ID: "classes", Title: "What failed, and what it means", Open: true,
+		table: table{Head: heads("<class", "failed", "share", "~what it means", ".~what to look at")}}
+	for _, class := range order {
 		means, look := meaning(class)
-		t.row(false, class.String(), unit.Count(float64(sums[class])), unit.Percent(float64(sums[class])/float64(failed)), means, look)
+		t.row(false, class.String(), whole(by[class]), unit.Percent(float64(by[class])/float64(failed)), means, look)
 	}
 	return t
 }
 
 // classSection is the table of classes by step.
-func classSection(f *analysis.Findings, classes []storage.Class) section {
-	name, _ := load(f)
-	t := section{ID: "bystep", Title: "Errors step by step", Note: "Failed operations of each class, and their share of all that ended.", table: table{Head: heads("<" + name)}}
-	for i := range f.Curve {
-		t.Head = append(t.Head, column{Text: loadCell(f, &f.Curve[i])})
+func classSection(f *analysis.Findings, order []storage.Class) section {
+	t := section{ID: "bystep", Title: "Errors step by step", Note: "Failed operations of each class, and their share of all that ended.",
+		table: table{Head: heads("<" + f.Load())}, PageOnly: len(f.Curve) > mostTextSteps}
+	for _, s := range steps(f) {
+		t.Head = append(t.Head, column{Text: loadCell(f, s), detail: inText})
 	}
-	for _, class := range classes {
-		texts := []string{class.String()}
-		for i := range f.Curve {
-			text := "-"
-			if n := f.Curve[i].ErrorsBy[class]; n > 0 {
-				text = strconv.FormatInt(n, 10)
+	row := func(best bool, name string, cell func(s *analysis.Step) string) {
+		texts := []string{name}
+		for _, s := range steps(f) {
+			texts = append(texts, cell(s))
+		}
+		t.row(best, texts...)
+	}
+	for _, class := range order {
+		row(false, class.String(), func(s *analysis.Step) string {
+			if n := s.ErrorsBy[class]; n > 0 {
+				return strconv.FormatInt(n, 10)
 			}
-			texts = append(texts, text)
-		}
-		t.row(false, texts...)
+			return "-"
+		})
 	}
-	if len(classes) > 0 {
-		texts := []string{"share of all"}
-		for i := range f.Curve {
-			texts = append(texts, unit.Percent(f.Curve[i].ErrorRatio))
-		}
-		t.row(true, texts...)
+	if len(order) > 0 {
+		row(true, "share of all", func(s *analysis.Step) string { return unit.Percent(s.ErrorRatio) })
 	}
 	return t
+}
+
+// classes lists failures by class, "busy 12, reset 1".
+func classes(by map[storage.Class]int64) string {
+	var all []string
+	for _, class := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%s %d", class, by[class]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // exampleSection lists the errors that were kept whole: the first of each class
 // in each step.
 func exampleSection(f *analysis.Findings, s *analysis.Series) section {
-	t := section{ID: "examples", Title: "Examples", Note: "The first errors of each class in each step, as they were told.",
+	t := section{ID: "examples", Title: "Examples", Note: "The first errors of each class in each step, as they were reported.",
 		table: table{Head: heads("<class", "<with", "<time", "<server", "<operation", "~text")}}
 	found := 0
 	for i := range s.Events {
@@ -147,21 +153,16 @@ func exampleSection(f *analysis.Findings, s *analysis.Series) section {
 		if step := stepOf(f, e.Step); step != nil {
 			with = at(f, step)
 		}
-		t.row(false, e.Class.String(), with, clock(e.Time), failedOn(e), e.What, cutText(e.Text, mostErrorText))
+		on := e.On
+		if on == "" && e.What != "" {
+			on = serverName("")
+		}
+		t.row(false, e.Class.String(), with, clock(e.Time), on, e.What, cutText(e.Text, mostErrorText))
 	}
 	if found > mostExamples {
 		t.Note += fmt.Sprintf(" %d of %d are shown; events.jsonl has all.", mostExamples, found)
 	}
-	t.Folded = len(t.Rows) > openExamples
 	return t
-}
-
-// failedOn names the server of an error.
-func failedOn(e *measure.Event) string {
-	if e.On == "" && e.What != "" {
-		return "(the target itself)"
-	}
-	return e.On
 }
 
 // cutText keeps the first so many letters.

@@ -42,18 +42,18 @@ func TestWordsOfFewPoints(t *testing.T) {
 // A step in which nothing ended well has no latency, and not one of 0 s.
 func TestNoLatency(t *testing.T) {
 	f := few([]*analysis.Quantiles{nil}, 4)
-	for _, c := range stepSection(f, onPage).Rows[0].Cells {
+	for _, c := range stepSection(f).Rows[0].Cells {
 		if c.Text == "0 s" {
-			t.Errorf("a latency of 0 s is shown of none: %v", stepSection(f, onPage).Rows[0])
+			t.Errorf("a latency of 0 s is shown of none: %v", stepSection(f).Rows[0])
 		}
 	}
 }
 
 // In the open model loads are arrivals, in the cards on top, too.
 func TestCardsOfOpenLoad(t *testing.T) {
-	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2},
+	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2}, Optimum: &analysis.Optimum{Step: 1},
 		Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}
-	if c, _ := kneeCard(f); c.Value != "400 arrivals/s" || c.Note != "beyond it each adds less than on average" {
+	if c := loadCard(f, &f.Curve[0]); c.Value != "50 arrivals/s" || c.Note != "knee at 400 arrivals/s" {
 		t.Errorf("the knee is told as %+v", c)
 	}
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"weir/analysis"
 	"weir/report/figure"
 )
@@ -36,9 +38,11 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Backends: backendCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s), Parts: partCharts(f), Limits: those(resourceChart(f))}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Papers: paperCharts(f),
+		Backends: backendCharts(f, s), Servers: serverCharts(f, s), Links: linkCharts(f, s), Parts: partCharts(f), Limits: those(resourceChart(f))}
 	if s != nil {
-		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), append(jobHistograms(f, s, false), histograms(f, s, false)...)
+		p.Hosts, p.EachHost = hostCharts(f, s), eachHost(f, s)
+		p.OtherSteps = append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
 	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts, p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
@@ -47,7 +51,6 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	for _, group := range groups {
 		for i := range group {
 			group[i].Stamp = f.Validity.Status
-			nameAxes(f, &group[i])
 		}
 	}
 	return p
@@ -56,26 +59,5 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // All returns the figures in the order in which they are shown, but for Papers, and
 // for OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
-	var all []figure.Figure
-	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts} {
-		all = append(all, group...)
-	}
-	return all
-}
-
-// nameAxes says what axes show that are labeled with a unit only.
-func nameAxes(f *analysis.Findings, c *figure.Figure) {
-	if c.Y.Name != "" {
-		return
-	}
-	yield := yieldOf(f).name
-	c.Y.Name = map[string]string{
-		"curve": yield, "client": yield + " per client", "latency": "latency", "firstbyte": "time to first byte", "redirect": "time to redirect",
-		"errors": "failed", "cpu": "CPU", "time": yield, "ratetime": "rate", "latencytime": "latency",
-		"clienttime": "clients", "errortime": "failed", "hostscpu": "CPU", "hostsdisk": "disk busy", "hostsnet": "network traffic",
-		"servertime": "throughput", "servererrors": "failed", "servershare": "share", "heat": "latency", "tail": "share",
-	}[c.ID]
-	if c.Y.Name == "" && len(c.Columns) > 0 {
-		c.Y.Name = "count"
-	}
+	return slices.Concat(p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
 }

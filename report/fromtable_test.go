@@ -29,7 +29,7 @@ func TestFromTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text, page bytes.Buffer
-		if err := Text(&text, f, Options{}); err != nil {
+		if err := Text(&text, f, Options{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := HTML(&page, f, nil); err != nil {

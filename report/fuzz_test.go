@@ -43,7 +43,7 @@ func FuzzPage(f *testing.F) {
 		if err := HTML(&page, &found, s); err != nil {
 			t.Fatal(err)
 		}
-		if err := Text(&text, &found, Options{}); err != nil {
+		if err := Text(&text, &found, Options{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, bad := range []string{`"NaN`, `"+Inf`, ` NaN`, `="-Inf`} {

@@ -16,8 +16,7 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	if !f.OfJobs() {
 		return chapter{}
 	}
-	c := chapter{ID: "jobs", Title: "Jobs", Mini: f.Validity.Status, Lead: jobLead(f), Charts: drawings(plots.Jobs)}
-	c.Parts = filled(jobSection(f, onPage), siteSection(f))
+	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs), Parts: filled(siteSection(f))}
 	if s != nil && s.About.Scratch != nil {
 		c.Note = scratchNote(f, s)
 	}
@@ -51,7 +50,7 @@ func jobWords(s *analysis.Step) string {
 		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+unit.Significant(*s.ClusterThroughput))
 	}
 	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
-		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", unit.Count(float64(s.Jobs.Crashed)), say.Plural(int(n), "job"), unit.Count(float64(s.Jobs.Failed))))
+		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", whole(s.Jobs.Crashed), say.Plural(int(n), "job"), whole(s.Jobs.Failed)))
 	}
 	return listed(said)
 }
@@ -60,19 +59,14 @@ func jobWords(s *analysis.Step) string {
 func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 	var all []card
 	top := best
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.ClusterThroughput != nil && top.ClusterThroughput != nil && *s.ClusterThroughput > *top.ClusterThroughput {
+	for _, s := range steps(f) {
+		if s.ClusterThroughput != nil && top.ClusterThroughput != nil && *s.ClusterThroughput > *top.ClusterThroughput {
 			top = s
 		}
 	}
 	if top.ClusterThroughput != nil {
 		all = append(all, card{"Best cluster throughput", unit.Significant(*top.ClusterThroughput), "jobs' worth of CPU, with " + at(f, top)},
 			card{"CPU efficiency there", unit.Percent(*top.CPUEfficiency), "of the jobs' time"})
-	}
-	if f.Measure == analysis.Rate {
-		all = append(all, card{"Best rate", unit.Count(best.Operations) + " jobs/s", "with " + at(f, best)})
-	} else {
-		all = append(all, card{"Best throughput", unit.Bits(best.Throughput), "with " + at(f, best)})
 	}
 	if t, estimated, ok := best.MeanJob(); ok {
 		note := "on average, with " + at(f, best)
@@ -81,20 +75,14 @@ func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 		}
 		all = append(all, card{"A job takes", map[bool]string{true: "~"}[estimated] + unit.Seconds(t), note})
 	}
-	all = append(all, rangeCard(f)...)
-	if c, ok := kneeCard(f); ok {
-		all = append(all, c)
-	}
-	if c, ok := limitCard(f); ok {
-		all = append(all, c)
-	}
 	var ended, crashed, failed int64
-	for i := range f.Curve {
-		if j := f.Curve[i].Jobs; j != nil {
+	for _, s := range steps(f) {
+		if j := s.Jobs; j != nil {
 			ended, crashed, failed = ended+j.Ended(), crashed+j.Crashed, failed+j.Failed
 		}
 	}
-	return append(all, card{"Lost jobs", unit.Count(float64(crashed + failed)), fmt.Sprintf("of %s that ended; %s crashed, %s failed", unit.Count(float64(ended)), unit.Count(float64(crashed)), unit.Count(float64(failed)))})
+	return append(all, card{"Lost jobs", whole(crashed + failed),
+		fmt.Sprintf("of %s that ended; %s crashed, %s failed", whole(ended), whole(crashed), whole(failed))})
 }
 
 // scratchNote says where copies of files lie.
@@ -111,80 +99,67 @@ func scratchNote(f *analysis.Findings, s *analysis.Series) string {
 		text += ", which is in memory: no disk takes part"
 	}
 	text += "."
-	for i := range f.Curve {
-		if f.Curve[i].Scratch != nil {
-			return text
-		}
-	}
-	if x.Device != "" {
-		text += " It is none of the disks that were watched, so its load is not known."
+	if x.Device != "" && find(f, func(s *analysis.Step) bool { return s.Scratch != nil }) == nil {
+		text += " It is none of the disks that were monitored, so its load is not known."
 	}
 	return text
 }
 
-const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: estimated, as none did); x single is how many times as long " +
-	"the mean is as at the lightest load. The CPU of machines is all that was busy there; intervals are of the mean, 95%."
+const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: estimated, as none did); " +
+	"x single is how many times as long the mean is as at the lightest load. The CPU of machines is all that was busy there; " +
+	"intervals are of the mean, 95%."
 
 // jobSection has the columns of the tables of the Objectivity note of 1999:
 // CPU of both sides, throughput, wall clock time and crashes against jobs. It has
 // no rows for runs without jobs.
-func jobSection(f *analysis.Findings, m medium) section {
+func jobSection(f *analysis.Findings) section {
 	s := section{ID: "jobtable", Title: "Jobs, step by step", Note: jobNote}
-	if m == onTerminal {
-		s.Title = "Jobs"
-	}
 	if !f.OfJobs() {
 		return s
 	}
 	type step = *analysis.Step
-	longest := 0.0
-	for i := range f.Curve {
-		t, _, _ := f.Curve[i].MeanJob()
-		longest = max(longest, t)
+	longest, most := 0.0, 0.0
+	for _, x := range steps(f) {
+		t, _, _ := x.MeanJob()
+		longest, most = max(longest, t), max(most, x.Throughput)
 	}
-	by := figure.Seconds(longest)
+	by, byMost := figure.Seconds(longest), figure.Bits(most)
 	single, _, _ := lightest(f).MeanJob()
-	took := func(which int) func(step) string { return func(x step) string { return jobTook(x.JobSeconds)[which] } }
-	pointer := func(of func(step) *float64, text func(float64) string) func(step) string {
-		return func(x step) string { return orDash(of(x), text) }
+	took := func(which int) func(step) string {
+		return func(x step) string { return jobTook(x.JobSeconds, by.Text)[which] }
 	}
 	fields := []field[step]{
-		{f.Load(), "jobs", func(x step) string { return loadCell(f, x) }, nil},
-		{"CPU efficiency", "efficiency", pointer(func(x step) *float64 { return x.CPUEfficiency }, unit.Percent), nil},
-		{"interval", "95% interval", func(x step) string { return span(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent) }, nil},
-		{"cluster throughput", "cluster", pointer(func(x step) *float64 { return x.ClusterThroughput }, unit.Significant), nil},
-		{"interval", absent, func(x step) string { return span(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant) }, nil},
-		{"mean time", "mean " + by.Unit, func(x step) string { return jobTime(&x.JobFigures, unit.Seconds) }, func(x step) string { return jobTime(&x.JobFigures, by.Text) }},
-		{"x single", absent, func(x step) string { return timesText(x, single) }, nil},
-		{"p50", absent, took(0), nil},
-		{"p90", "p90 " + by.Unit, took(1), func(x step) string {
-			if x.JobSeconds == nil {
-				return "-"
-			}
-			return by.Text(x.JobSeconds.P90)
-		}},
-		{"longest", absent, took(2), nil},
-		{"events/s", "events/s", func(x step) string { return unit.Count(x.EventRate) }, nil},
-		{"done", "done", func(x step) string { return unit.Count(float64(x.Jobs.Done)) }, nil},
-		{"crashed", "crashed", func(x step) string { return lostText(x.Jobs.Crashed, &x.JobFigures) }, func(x step) string { return unit.Count(float64(x.Jobs.Crashed)) }},
-		{"failed", "failed", func(x step) string { return lostText(x.Jobs.Failed, &x.JobFigures) }, func(x step) string { return unit.Count(float64(x.Jobs.Failed)) }},
-		{"throughput", absent, func(x step) string { return unit.Bits(x.Throughput) }, nil},
-		{"moved", absent, func(x step) string { return unit.Bytes(float64(x.Moved)) }, nil},
-		{"used", absent, pointer(func(x step) *float64 { return x.UsedRatio }, unit.Percent), nil},
-		{"server machines' CPU", absent, func(x step) string { return machineCPU(x, "server") }, nil},
-		{"client machines' CPU", absent, func(x step) string { return machineCPU(x, "client") }, nil},
-		{absent, "<", func(x step) string { return remark(f, x) }, nil},
+		{"!" + f.Load(), func(x step) string { return loadCell(f, x) }},
+		{"!efficiency", func(x step) string { return orDash(x.CPUEfficiency, unit.Percent) }},
+		{"95% interval", func(x step) string { return span(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent) }},
+		{"!cluster", func(x step) string { return orDash(x.ClusterThroughput, unit.Significant) }},
+		{".95% interval", func(x step) string { return span(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant) }},
+		{"!mean " + by.Unit, func(x step) string { return jobTime(&x.JobFigures, by.Text) }},
+		{".x single", func(x step) string { return timesText(x, single) }},
+		{".p50 " + by.Unit, took(0)},
+		{"p90 " + by.Unit, took(1)},
+		{".longest " + by.Unit, took(2)},
+		{"events/s", func(x step) string { return unit.Count(x.EventRate) }},
+		{"!done", func(x step) string { return whole(x.Jobs.Done) }},
+		{"!crashed", func(x step) string { return lostText(x.Jobs.Crashed, &x.JobFigures) }},
+		{"!failed", func(x step) string { return lostText(x.Jobs.Failed, &x.JobFigures) }},
+		{"." + byMost.Unit, func(x step) string { return byMost.Text(x.Throughput) }},
+		{".moved", func(x step) string { return amount(x.Moved) }},
+		{".used", func(x step) string { return orDash(x.UsedRatio, unit.Percent) }},
+		{".server machines' CPU", func(x step) string { return machineCPU(x, "server") }},
+		{".client machines' CPU", func(x step) string { return machineCPU(x, "client") }},
+		{"!<", func(x step) string { return remark(f, x) }},
 	}
-	known := slices.DeleteFunc(steps(f), func(x step) bool { return x.Jobs == nil })
-	tabulate(&s, m, known, func(x step) bool { return isBest(f, x) }, fields...)
+	timed := slices.DeleteFunc(steps(f), func(x step) bool { return x.Jobs == nil })
+	tabulate(&s, timed, func(x step) bool { return isBest(f, x) }, fields)
 	return s
 }
 
-func jobTook(q *analysis.Quantiles) [3]string {
+func jobTook(q *analysis.Quantiles, text func(float64) string) [3]string {
 	if q == nil {
 		return [3]string{"-", "-", "-"}
 	}
-	return [3]string{unit.Seconds(q.P50), unit.Seconds(q.P90), unit.Seconds(q.Max)}
+	return [3]string{text(q.P50), text(q.P90), text(q.Max)}
 }
 
 // jobTime is the mean wall clock time, with a ~ where it is an estimate.
@@ -208,7 +183,7 @@ func lostText(n int64, s *analysis.JobFigures) string {
 	if n == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%s (%s)", unit.Count(float64(n)), unit.Percent(float64(n)/float64(s.Jobs.Ended())))
+	return fmt.Sprintf("%s (%s)", whole(n), unit.Percent(float64(n)/float64(s.Jobs.Ended())))
 }
 
 // machineCPU is how busy the machines of one side were, all programs together;

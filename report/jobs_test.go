@@ -85,10 +85,10 @@ func TestJobPageAndText(t *testing.T) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	if err := Text(&text, f, Options{}); err != nil {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"efficiency    95% interval", "crashed  failed", "requests/s"} {
+	for _, want := range []string{"efficiency    95% interval", "done    crashed     failed", "requests/s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

@@ -17,10 +17,10 @@ func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	if h == nil || len(s.Points) == 0 {
 		return nil
 	}
-	c := &figure.Figure{ID: "heat", Title: "Latency of all operations against time", X: figure.TimeAxis(end(s)), Zones: append(holds(f, s), outages(f, s)...)}
+	c := &figure.Figure{ID: "heat", Title: "Latency of all operations against time", X: figure.TimeAxis(end(s)), Zones: zones(f, s)}
 	most := h.Latency[len(h.Latency)-1]
 	c.Y = figure.LogAxis("latency", figure.Seconds(most), h.Latency[0], most)
-	c.Y.Duration = true
+	c.Y.Duration, c.Y.Name = true, "latency"
 	c.Heat = &figure.Heat{X: h.At, Y: h.Latency, Rows: h.Counts, What: "operations"}
 	c.Desc = heatWords(h)
 	return c
@@ -37,10 +37,9 @@ func heatWords(h *analysis.Heat) string {
 	first, last := heatMedian(h, 0, part), heatMedian(h, n-part, n)
 	switch {
 	case first <= 0 || last <= 0:
-	case last > 1.3*first:
-		text += fmt.Sprintf(" The middle rises from about %s at the start to about %s at the end.", unit.Seconds(first), unit.Seconds(last))
-	case first > 1.3*last:
-		text += fmt.Sprintf(" The middle falls from about %s at the start to about %s at the end.", unit.Seconds(first), unit.Seconds(last))
+	case max(first, last) > 1.3*min(first, last):
+		way := map[bool]string{true: "rises", false: "falls"}[last > first]
+		text += fmt.Sprintf(" The middle %s from about %s at the start to about %s at the end.", way, unit.Seconds(first), unit.Seconds(last))
 	default:
 		text += fmt.Sprintf(" The middle is about %s at the start and at the end.", unit.Seconds(first))
 	}
@@ -126,7 +125,8 @@ func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 		least, most = min(least, l.Points[0].X), max(most, l.Points[len(l.Points)-1].X)
 		c.Lines = append(c.Lines, l)
 		q := &d.of.Quantiles
-		said = append(said, fmt.Sprintf("With %s 1 in 100 took longer than %s and 1 in 1000 longer than %s.", l.Name, unit.Seconds(q.P99), unit.Seconds(q.P999)))
+		said = append(said, fmt.Sprintf("With %s 1 in 100 took longer than %s and 1 in 1000 longer than %s.",
+			l.Name, unit.Seconds(q.P99), unit.Seconds(q.P999)))
 	}
 	if len(c.Lines) == 0 {
 		return nil
@@ -134,7 +134,9 @@ func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	c.X = figure.LogAxis("time", figure.Seconds(most), least, most)
 	c.X.Duration = true
 	c.Y = figure.LogAxis("% that took longer", figure.Percent(), leastTail, 1)
-	c.Desc = "Share of the operations that took longer than the time on the axis, down to 1 in 10,000 (p99.99): the further right a line reaches, the longer the tail. " + said[0]
+	c.Y.Name = "share"
+	c.Desc = "Share of the operations that took longer than the time on the axis, down to 1 in 10,000 (p99.99): " +
+		"the further right a line reaches, the longer the tail. " + said[0]
 	if n := len(said); n > 1 {
 		c.Desc += " " + said[n-1]
 	}
@@ -166,16 +168,6 @@ func tailed(f *analysis.Findings, s *analysis.Series) []tailOf {
 	return all
 }
 
-// stepOf returns the step with that number, nil if it is not in the curve.
-func stepOf(f *analysis.Findings, number int) *analysis.Step {
-	for i := range f.Curve {
-		if f.Curve[i].Step == number {
-			return &f.Curve[i]
-		}
-	}
-	return nil
-}
-
 // tailPoints are the ends of bins with the share that took longer; those that
 // could not be told from the one before are left out.
 func tailPoints(d *analysis.Distribution) []figure.Point {
@@ -202,74 +194,138 @@ func tailPoints(d *analysis.Distribution) []figure.Point {
 	return points
 }
 
-// quantileLines are the usual quantiles of a duration.
-func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quantiles) []figure.Line {
-	var lines []figure.Line
-	for i, q := range []struct {
-		name string
-		get  func(*analysis.Quantiles) float64
-	}{
-		{"p50", func(q *analysis.Quantiles) float64 { return q.P50 }},
-		{"p90", func(q *analysis.Quantiles) float64 { return q.P90 }},
-		{"p99", func(q *analysis.Quantiles) float64 { return q.P99 }},
-		{"max", func(q *analysis.Quantiles) float64 { return q.Max }},
-	} {
-		l := series(f, q.name, i, func(s *analysis.Step) (float64, bool) {
-			if of(s) == nil {
-				return 0, false
-			}
-			return q.get(of(s)), true
-		}, unit.Seconds)
-		l.Dash = q.name == "max"
-		lines = append(lines, l)
-	}
-	return lines
-}
+// mostColumns is how many columns a histogram has.
+const mostColumns = 48
 
-// durationAxis is logarithmic if the lines span more than a factor of eight.
-func durationAxis(lines []figure.Line) figure.Axis {
-	least, most := lowest(lines), highest(lines)
-	by := figure.Seconds(most)
-	if least*by.Factor < 0.005 {
-		by = figure.Seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
-	}
-	if least > 0 && most/least > 8 {
-		return figure.LogAxis(by.Unit, by, least, most)
-	}
-	return scaledTo(most, figure.Seconds)
-}
-
-func latencyChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "latency", "Latency against load", "Latency, from the start of an operation to its end",
-		func(s *analysis.Step) *analysis.Quantiles { return s.Latency })
-}
-
-func firstByteChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "firstbyte", "Time to first byte against load", "Time from the start of an operation to its first payload byte",
-		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
-}
-
-func redirectChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "redirect", "Time to redirect against load", "Time from the start of an operation to where it was sent to a data server",
-		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
-}
-
-func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *figure.Figure {
-	c := figure.Figure{ID: id, Title: title, X: stepAxis(f), Lines: quantileLines(f, of)}
-	if highest(c.Lines) <= 0 {
+// distributionCharts plots how long operations took: against time, the tail,
+// and the histograms of the best step and of the last one.
+func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
+	if s == nil {
 		return nil
 	}
-	c.Y = durationAxis(c.Lines)
-	p50, p99 := c.Lines[0].Points, c.Lines[2].Points
-	first, last := 0, len(p50)-1
-	most := unit.Seconds(highest(c.Lines))
-	if p50[first].X == p50[last].X {
-		c.Desc = fmt.Sprintf("%s: with %s the median is %s, the 99th percentile %s; the longest one took %s.",
-			what, clients(f, p50[last].X), unit.Seconds(p50[last].Y), unit.Seconds(p99[last].Y), most)
-		return &c
+	return slices.Concat(jobHistograms(f, s, true), those(heatChart(f, s), tailChart(f, s)), histograms(f, s, true))
+}
+
+// histograms are those of the best step and of the last one, or those of all
+// others.
+func histograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
+	var all []figure.Figure
+	for _, d := range chosenDistributions(f, s.Latencies, shown) {
+		all = append(all, distributionChart(d.of, fmt.Sprintf("distribution%d", d.of.Step), transfer(f)+" time with "+at(f, d.step), "operation"))
 	}
-	c.Desc = fmt.Sprintf("%s: from %s to %s the median %s, the 99th percentile %s. The line max is the longest one seen, at most %s.",
-		what, clients(f, p50[first].X), clients(f, p50[last].X), goes(unit.Seconds(p50[first].Y), unit.Seconds(p50[last].Y)),
-		goes(unit.Seconds(p99[first].Y), unit.Seconds(p99[last].Y)), most)
-	return &c
+	return all
+}
+
+// chosenDistributions are those of the best step and of the last one, or those
+// of all others.
+func chosenDistributions(f *analysis.Findings, from []analysis.Distribution, shown bool) []tailOf {
+	best := bestStep(f)
+	var all []tailOf
+	for i := range from {
+		d := &from[i]
+		step := stepOf(f, d.Step)
+		if step != nil && shown == (i == len(from)-1 || best != nil && best.Step == d.Step) {
+			all = append(all, tailOf{step, d})
+		}
+	}
+	return all
+}
+
+// distributionChart shows how many of what took how long.
+func distributionChart(d *analysis.Distribution, id, title, what string) figure.Figure {
+	c := figure.Figure{ID: id, Title: title}
+	q := &d.Quantiles
+	c.X = distributionAxis(d)
+	c.Columns = columns(d, &c.X)
+	most := 0.0
+	for _, col := range c.Columns {
+		most = max(most, col.Y)
+	}
+	most *= 1.25 // room for the marks' names
+	c.Y = scaledTo(most, decimal(" "+what+"s"))
+	c.Y.Name = "count"
+	c.Marks = []figure.Mark{{X: q.Mean, Name: "mean " + unit.Seconds(q.Mean)}, {X: q.P99, Name: "p99 " + unit.Seconds(q.P99)}}
+	c.Desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
+		counted(q.Count, what), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))
+	if c.X.Base > 1 {
+		c.Desc += " The axis of time is logarithmic, columns are equally wide on it."
+	}
+	return c
+}
+
+// transfer names what is timed.
+func transfer(f *analysis.Findings) string {
+	switch things(f) {
+	case "files/s":
+		return "Transfer"
+	case "requests/s":
+		return "Request"
+	}
+	return "Operation"
+}
+
+// tail says in words how far the slowest are from the usual.
+func tail(q *analysis.Quantiles) string {
+	shape := "The tail is short"
+	switch r := q.P99 / q.P50; {
+	case q.P50 <= 0:
+		shape = "The tail"
+	case r > 10:
+		shape = "The tail is very long"
+	case r > 3:
+		shape = "The tail is long"
+	case r > 1.5:
+		shape = "The tail is moderate"
+	}
+	return fmt.Sprintf("%s: 1 in 100 took longer than %s, 1 in 1000 longer than %s, the longest %s.",
+		shape, unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max))
+}
+
+// distributionAxis is linear from zero, unless the longest took so much longer
+// than most that these would not be seen.
+func distributionAxis(d *analysis.Distribution) figure.Axis {
+	const far = 8
+	q := &d.Quantiles
+	by := figure.Seconds(q.P50)
+	least, most := d.Bins[0].From, d.Bins[len(d.Bins)-1].To
+	if least > 0 && q.P50 > 0 && most > far*q.P50 {
+		a := figure.LogAxis("time", by, least, most)
+		a.Duration = true // from microseconds to seconds there is no unit that suits all
+		return a
+	}
+	return figure.LinearAxis("time ("+by.Unit+")", by, most)
+}
+
+// columns spreads the bins over columns of equal width on the axis. A bin that
+// lies in several columns is divided among them, or they would beat against
+// the bins' own widths.
+func columns(d *analysis.Distribution, x *figure.Axis) []figure.Column {
+	edges := make([]float64, mostColumns+1)
+	for i := range edges {
+		share := float64(i) / mostColumns
+		edges[i] = x.Min + (x.Max-x.Min)*share
+		if x.Base > 1 {
+			edges[i] = x.Min * math.Pow(x.Max/x.Min, share)
+		}
+	}
+	all := make([]figure.Column, mostColumns)
+	for i := range all {
+		all[i].From, all[i].To = edges[i], edges[i+1]
+	}
+	place := func(v float64) float64 { return x.At(v) * mostColumns }
+	for _, b := range d.Bins {
+		from, to := place(b.From), place(b.To)
+		if to-from < 1e-9 {
+			all[min(int(from), mostColumns-1)].Y += float64(b.Count)
+			continue
+		}
+		for i := int(from); i < mostColumns && float64(i) < to; i++ {
+			inside := min(to, float64(i+1)) - max(from, float64(i))
+			all[i].Y += float64(b.Count) * inside / (to - from)
+		}
+	}
+	for i := range all {
+		all[i].Note = fmt.Sprintf("%s to %s: %s", unit.Seconds(all[i].From), unit.Seconds(all[i].To), unit.Count(math.Round(all[i].Y)))
+	}
+	return all
 }

@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	"weir/analysis"
 	"weir/internal/say"
+	"weir/internal/unit"
 	"weir/report/figure"
 )
 
 // How much of what was used is shown.
 const (
-	mostResources = 40 // rows of a page
-	mostEvidence  = 10 // sentences of a page
-	textResources = 8  // rows of a text
-	cellWidth     = 6  // columns of a share in a text
+	mostResources = 40 // rows
+	mostEvidence  = 10 // sentences
+	mostTextSteps = 10 // columns of a text
+	mostUsed      = 6  // lines of a plot
 	leastShare    = 0.01
-	nameWidth     = 34 // columns of a name in a text
 )
 
-const limitNote = "Use of each resource as a share of what there is of it; * is saturated, ? is too near to it or too noisy to tell. What has no size that is known is not in the table. " +
-	"docs/methods.md tells when something counts as saturated, and what cannot be seen."
+const limitNote = "Use of each resource as a share of what there is of it; * is saturated, ? is too near to it or too noisy to tell. " +
+	"What has no size that is known is not in the table. docs/methods.md tells when something counts as saturated, and what cannot be seen."
 
 // A usedRow is one resource over all steps.
 type usedRow struct {
@@ -34,20 +34,20 @@ type usedRow struct {
 
 // used lists the resources, what is saturated first, then the most used.
 func used(f *analysis.Findings) []*usedRow {
-	rows := map[[3]string]*usedRow{}
+	rows := map[[2]string]*usedRow{}
 	var all []*usedRow
 	for i := range f.Curve {
 		for k := range f.Curve[i].Resources {
 			u := &f.Curve[i].Resources[k]
-			id := [3]string{u.Resource, u.Host}
 			if u.Share == nil {
 				continue
 			}
-			if rows[id] == nil {
-				rows[id] = &usedRow{name: u.Resource + ", " + u.Host, steps: make([]*analysis.ResourceUsage, len(f.Curve))}
-				all = append(all, rows[id])
-			}
+			id := [2]string{u.Resource, u.Host}
 			r := rows[id]
+			if r == nil {
+				r = &usedRow{name: u.Resource + ", " + u.Host, steps: make([]*analysis.ResourceUsage, len(f.Curve))}
+				rows[id], all = r, append(all, r)
+			}
 			r.steps[i], r.most, r.full = u, max(r.most, *u.Share), r.full || u.Saturated
 		}
 	}
@@ -65,7 +65,7 @@ func usedCell(u *analysis.ResourceUsage) string {
 	if u == nil {
 		return "-"
 	}
-	text := strconv.FormatFloat(100**u.Share, 'f', 0, 64) + "%"
+	text := share(*u.Share)
 	switch {
 	case u.Saturated:
 		text += "*"
@@ -75,22 +75,19 @@ func usedCell(u *analysis.ResourceUsage) string {
 	return text
 }
 
-// loadCell writes a step's load without its unit.
-func loadCell(f *analysis.Findings, s *analysis.Step) string {
-	_, of := load(f)
-	return strconv.FormatFloat(of(s), 'g', 6, 64)
-}
-
-// limitChapter says what limits the curve, with its evidence.
+// limitChapter says what limits the curve; its evidence is folded.
 func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	if len(f.Bottleneck) == 0 {
 		return chapter{}
 	}
-	c := chapter{ID: "limits", Title: "What limits it", Mini: f.Validity.Status, Lead: say.Plain(f.LimitText()), Points: evidence(f)}
-	if n := len(c.Points) - mostEvidence; n > 1 {
-		c.Points = append(c.Points[:mostEvidence], fmt.Sprintf("And %d more like these; findings.json has them.", n))
+	c := chapter{ID: "limits", Title: "What limits it", Lead: say.Plain(f.LimitText()), Open: true, Charts: drawings(plots)}
+	if points := evidence(f); len(points) > 0 {
+		if n := len(points) - mostEvidence; n > 1 {
+			points = append(points[:mostEvidence], fmt.Sprintf("And %d more like these; findings.json has them.", n))
+		}
+		c.Parts = append(c.Parts, section{ID: "evidence", Title: "Evidence", Points: points})
 	}
-	c.Charts, c.Parts = drawings(plots), filled(limitSection(f))
+	c.Parts = append(c.Parts, filled(limitSection(f))...)
 	return c
 }
 
@@ -109,16 +106,17 @@ func evidence(f *analysis.Findings) []string {
 
 // limitSection is the table of what was used, step by step.
 func limitSection(f *analysis.Findings) section {
-	name, _ := load(f)
-	s := section{Title: "How much of each resource was used", Note: limitNote, table: table{Head: heads("<" + name)}}
-	for i := range f.Curve {
-		s.Head = append(s.Head, column{Text: loadCell(f, &f.Curve[i])})
-	}
-	for i, r := range used(f) {
-		if i == mostResources {
-			s.Note += fmt.Sprintf(" The %d most used are shown; findings.json has all.", mostResources)
-			break
+	s := section{ID: "used", Title: "How much of each resource was used", Note: limitNote, table: table{Head: heads("<" + f.Load())}}
+	inTexts := chosenSteps(f, mostTextSteps)
+	for i, x := range steps(f) {
+		c := column{Text: loadCell(f, x), detail: onPage}
+		if slices.Contains(inTexts, i) {
+			c.detail = inText
 		}
+		s.Head = append(s.Head, c)
+	}
+	all := used(f)
+	for _, r := range all[:min(len(all), mostResources)] {
 		texts := []string{r.name}
 		for _, u := range r.steps {
 			texts = append(texts, usedCell(u))
@@ -130,57 +128,14 @@ func limitSection(f *analysis.Findings) section {
 			}
 		}
 	}
+	if len(all) > mostResources {
+		s.Note += fmt.Sprintf(" The %d most used are shown; findings.json has all.", mostResources)
+	}
 	return s
 }
 
-// limits writes the same for a terminal.
-func (p printer) limits(f *analysis.Findings) {
-	if len(f.Bottleneck) == 0 {
-		return
-	}
-	p.title(f.Validity.Status, "What limits it")
-	p.hanging("  ", say.Plain(f.LimitText()))
-	for _, text := range evidence(f) {
-		p.hanging("  - ", text)
-	}
-	if t := limitTable(f, p.opts.width()); len(t.Rows) > 0 {
-		p.table(&t)
-	}
-	p.line("")
-}
-
-// limitTable is of as many steps as fit, with the first saturated one and the
-// last among them.
-func limitTable(f *analysis.Findings, width int) table {
-	steps := chosenSteps(f, max(2, (width-nameWidth-2)/cellWidth))
-	var names []string
-	for _, i := range steps {
-		names = append(names, loadCell(f, &f.Curve[i]))
-	}
-	t := table{Head: heads(append(names, "<"+f.Load())...)}
-	for n, r := range used(f) {
-		if n == textResources {
-			break
-		}
-		var cells []string
-		for _, i := range steps {
-			cells = append(cells, usedCell(r.steps[i]))
-		}
-		t.row(false, append(cells, cut(say.Plain(r.name), nameWidth))...)
-	}
-	return t
-}
-
-// cut shortens a text in its middle, where names of hosts tell least.
-func cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most/2-1]) + ".." + string(runes[len(runes)-most+most/2+1:])
-}
-
-// chosenSteps returns at most so many places in the curve, evenly over it.
+// chosenSteps returns at most so many places in the curve, evenly over it, with the
+// first saturated one and the last among them.
 func chosenSteps(f *analysis.Findings, most int) []int {
 	n := len(f.Curve)
 	var all []int
@@ -191,31 +146,28 @@ func chosenSteps(f *analysis.Findings, most int) []int {
 		}
 		all = append(all, at)
 	}
-	for i := range f.Curve {
-		if f.Curve[i].Step != f.Bottleneck[0].Step || slices.Contains(all, i) {
-			continue
-		}
-		for k := len(all) - 2; k >= 0; k-- { // instead of the one before it
-			if all[k] < i {
-				all[k] = i
-				break
-			}
+	full := slices.IndexFunc(f.Curve, func(s analysis.Step) bool { return s.Step == f.Bottleneck[0].Step })
+	if full < 0 || slices.Contains(all, full) {
+		return all
+	}
+	for k := len(all) - 2; k >= 0; k-- { // instead of the one before it
+		if all[k] < full {
+			all[k] = full
+			break
 		}
 	}
 	return all
 }
 
 // limitCard names the bottleneck among the figures that people ask for first.
-func limitCard(f *analysis.Findings) (card, bool) {
+func limitCard(f *analysis.Findings) []card {
 	if len(f.Bottleneck) == 0 {
-		return card{}, false
+		return nil
 	}
 	b := &f.Bottleneck[0]
 	note := "see what limits it"
-	for i := range f.Curve {
-		if f.Curve[i].Step == b.Step && b.Resource != analysis.LimitNone && b.Resource != analysis.LimitLatency {
-			note = "from " + at(f, &f.Curve[i]) + " on"
-		}
+	if s := stepOf(f, b.Step); s != nil && b.Resource != analysis.LimitNone && b.Resource != analysis.LimitLatency {
+		note = "from " + at(f, s) + " on"
 	}
 	if b.Host != "" {
 		note = say.Plain(b.Host) + ", " + note
@@ -227,5 +179,54 @@ func limitCard(f *analysis.Findings) (card, bool) {
 	case analysis.LimitUnknown:
 		what = "cannot tell"
 	}
-	return card{"Limited by", what, note}, true
+	return []card{{"Limited by", what, note}}
+}
+
+// leading keeps of each resource the host of each side that used most of it: ten
+// interfaces that are equally busy would hide all else.
+func leading(all []*usedRow) []*usedRow {
+	seen := map[[2]string]bool{}
+	return slices.DeleteFunc(all, func(r *usedRow) bool {
+		var kind [2]string
+		for _, u := range r.steps {
+			if u != nil {
+				kind = [2]string{u.Resource, u.Side}
+			}
+		}
+		if len(seen) >= mostUsed || seen[kind] {
+			return true
+		}
+		seen[kind] = true
+		return false
+	})
+}
+
+// resourceChart shows the use of what is used most; nil if nothing is known.
+func resourceChart(f *analysis.Findings) *figure.Figure {
+	c := &figure.Figure{ID: "resources", Title: "The most used resources against load", X: stepAxis(f)}
+	var said []string
+	for _, r := range leading(used(f)) {
+		l := figure.Line{Name: say.Plain(r.name), Color: len(c.Lines), Dots: true}
+		from := ""
+		for i, u := range r.steps {
+			if u == nil {
+				continue
+			}
+			s := &f.Curve[i]
+			note := fmt.Sprintf("%s: %s %s", at(f, s), l.Name, unit.Percent(*u.Share))
+			l.Points = append(l.Points, figure.Point{X: loadOf(f, s), Y: *u.Share, Note: note})
+			if u.Saturated && from == "" {
+				from = ", saturated from " + at(f, s) + " on"
+			}
+		}
+		said = append(said, fmt.Sprintf("%s at most %s%s", l.Name, unit.Percent(r.most), from))
+		c.Lines = append(c.Lines, l)
+	}
+	if len(c.Lines) == 0 || len(f.Curve) < 2 {
+		return nil
+	}
+	c.Y = percentAxis("% of what there is", 1)(c.Lines)
+	c.Y.Name = "use"
+	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " + strings.Join(said, "; ") + "."
+	return c
 }

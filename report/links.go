@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure
 		}
 	}
 	c.Points = append(c.Points, "An emulated link has no other traffic but the clients', no other routers, and no faults but those that the scenario names.")
+	c.PageOnly = true
 	c.Parts = filled(linkPlanSection(s), linkSection(f))
 	return c
 }
@@ -43,40 +45,31 @@ func wayText(way string) string {
 
 // linkPlanSection is what the links are like.
 func linkPlanSection(s *analysis.Series) section {
-	t := section{ID: "linkplan", Title: "What the links are like", table: table{Head: heads("<link", "~properties", "share of the clients")}}
+	t := section{ID: "linkplan", Title: "Properties of the links", table: table{Head: heads("<link", "~properties", "share of the clients")}}
 	sum := 0.0
-	share := func(x float64) float64 {
-		if x == 0 {
-			return 1
-		}
-		return x
+	for _, l := range s.Plan.Links {
+		sum += cmp.Or(l.Spec.Share, 1)
 	}
 	for _, l := range s.Plan.Links {
-		sum += share(l.Spec.Share)
-	}
-	for _, l := range s.Plan.Links {
-		name := l.Name
-		if name == "" {
-			name = "the only one"
-		}
-		t.row(false, name, l.Spec.String(), unit.Percent(share(l.Spec.Share)/sum))
+		t.row(false, cmp.Or(l.Name, "the only one"), l.Spec.String(), unit.Percent(cmp.Or(l.Spec.Share, 1)/sum))
 	}
 	return t
 }
 
 // linkSection is what each link carried, step by step.
 func linkSection(f *analysis.Findings) section {
-	name, _ := load(f)
-	s := section{ID: "linktable", Title: "Links, step by step", Note: "Headers of IP are included. Busy is the share of the time in which the wire was sending; packets are dropped where they find the queue full. " +
-		"Waiting is for the wire, being late the emulation's own fault: both are means of the 99% quantiles of seconds.",
-		table: table{Head: heads(name, "<link", "to clients", "busy", "dropped/s", "lost/s", "waited", "from clients", "busy", "dropped/s", "lost/s", "waited", "late", "down")}}
-	for i := range f.Curve {
-		for _, h := range f.Curve[i].Hosts {
+	s := section{ID: "linktable", Title: "Links, step by step",
+		Note: "Headers of IP are included. Busy is the share of the time in which the wire was sending; packets are dropped where they find " +
+			"the queue full. Waiting is for the wire, being late the emulation's own fault: both are means of the 99% quantiles of seconds.",
+		table: table{Head: heads(f.Load(), "<link", "to clients", "busy", "dropped/s", "lost/s", "waited",
+			"from clients", "busy", "dropped/s", "lost/s", "waited", "late", "down")}}
+	for _, step := range steps(f) {
+		for _, h := range step.Hosts {
 			l := h.Link
 			if l == nil {
 				continue
 			}
-			cells := []string{loadCell(f, &f.Curve[i]), h.Host}
+			cells := []string{loadCell(f, step), h.Host}
 			for _, w := range []*analysis.WayFigure{&l.ToClients, &l.FromClients} {
 				cells = append(cells, unit.Bits(w.Carried), orDash(w.Busy, unit.Percent), unit.Count(w.Dropped+w.Cut), unit.Count(w.Lost), unit.Seconds(w.Wait))
 			}

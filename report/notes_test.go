@@ -16,7 +16,7 @@ func TestNotesStandApart(t *testing.T) {
 		{Name: "verification", Status: analysis.Skipped, Detail: "the why"},
 	}, Notes: []analysis.Note{{Check: "verification", Unchecked: "the why", Remedy: "the remedy"}}}}
 	var text, page bytes.Buffer
-	if err := Text(&text, f, Options{}); err != nil {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := HTML(&page, f, nil); err != nil {

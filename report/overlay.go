@@ -70,37 +70,38 @@ func leastValid(sides []Side) string {
 
 // A quantity is something that each step has, which is plotted against load.
 type quantity struct {
-	id, title, name, desc string
+	id, title, name, desc string // the title is without "against load"
 	of                    func(f *analysis.Findings, s *analysis.Step) (float64, bool)
-	own                   func(f *analysis.Findings, s *analysis.Step) (low, high *float64) // of a single run; nil: not known
+	own                   func(s *analysis.Step) (low, high *float64) // of a single run; nil: not known
 	axis                  func(lines []figure.Line) figure.Axis
 	show                  func(float64) string
 }
 
+// quantities are what sides are compared by.
 func quantities(f *analysis.Findings) []quantity {
+	type step = *analysis.Step
+	latency := func(of func(*analysis.Quantiles) float64) func(*analysis.Findings, step) (float64, bool) {
+		return func(_ *analysis.Findings, s step) (float64, bool) {
+			if s.Latency == nil {
+				return 0, false
+			}
+			return of(s.Latency), true
+		}
+	}
 	return slices.Concat(jobQuantities(f), yieldQuantities(f), timeQuantities(f), []quantity{
-		{id: "p50", title: "Median latency against load", name: "median latency", desc: "The time that half of the operations took longer than",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
-				if s.Latency == nil {
-					return 0, false
-				}
-				return s.Latency.P50, true
-			}, axis: durationAxis, show: unit.Seconds},
-		{id: "p99", title: "99th percentile of latency against load", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
-				if s.Latency == nil {
-					return 0, false
-				}
-				return s.Latency.P99, true
-			}, axis: durationAxis, show: unit.Seconds},
-		{id: "efficiency", title: "Efficiency against load", name: "efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
-			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "cpu", title: "CPU of the servers against load", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "clientcpu", title: "CPU of the clients against load", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "errors", title: "Failed operations against load", name: "failed", desc: "Share of operations that failed",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
+		{id: "p50", title: "Median latency", name: "median latency", desc: "The time that half of the operations took longer than",
+			of: latency(func(q *analysis.Quantiles) float64 { return q.P50 }), axis: durationAxis, show: unit.Seconds},
+		{id: "p99", title: "99th percentile of latency", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
+			of: latency(func(q *analysis.Quantiles) float64 { return q.P99 }), axis: durationAxis, show: unit.Seconds},
+		{id: "efficiency", title: "Efficiency", name: "efficiency",
+			desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
+			of:   efficiency, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "cpu", title: "CPU of the servers", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
+			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "clientcpu", title: "CPU of the clients", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
+			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "errors", title: "Failed operations", name: "failed", desc: "Share of operations that failed",
+			of: func(_ *analysis.Findings, s step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
 	})
 }
 
@@ -111,10 +112,12 @@ func timeQuantities(f *analysis.Findings) []quantity {
 		return nil
 	}
 	return []quantity{
-		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
-		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
+		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
+			desc: "Mean time that a task, or an operation, took from its start to its end",
+			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "cpuefficiency", title: "CPU efficiency of clients", name: "CPU efficiency",
+			desc: "CPU time of the client programs as a share of the time for which they ran",
+			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
 	}
 }
 
@@ -127,9 +130,8 @@ func yieldQuantities(f *analysis.Findings) []quantity {
 		show, what = perSecond, "Operations of %s each second"
 	}
 	return []quantity{
-		{id: "curve", title: say.Capital(y.name) + " against load", name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis,
-			of:  func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true },
-			own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) { return y.ends(s) }},
+		{id: "curve", title: say.Capital(y.name), name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis, own: y.ends,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true }},
 		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"), show: show, axis: y.axis,
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
 	}
@@ -142,18 +144,15 @@ func (q *quantity) against(f *analysis.Findings) *figure.Figure {
 	i := 0
 	for _, s := range steps(f) {
 		if _, ok := q.of(f, s); ok {
-			l.Points[i].Low, l.Points[i].High = q.own(f, s)
+			l.Points[i].Low, l.Points[i].High = q.own(s)
 			i++
 		}
 	}
-	c := figure.Figure{ID: q.id, Title: q.title, X: stepAxis(f), Lines: []figure.Line{l}}
-	if highest(c.Lines) <= 0 {
-		return nil
+	c := against(f, q.id, q.title+" against load", q.name, q.axis, l)
+	if c != nil {
+		c.Desc = q.desc + ": " + summit(f, &l, q.show) + ". Bars are 95% intervals of the mean."
 	}
-	c.Y = q.axis(c.Lines)
-	c.Y.Name = q.name
-	c.Desc = q.desc + ": " + summit(f, &l, q.show) + ". Bars are 95% intervals of the mean."
-	return &c
+	return c
 }
 
 // chart draws the quantity of all sides; nil if none has any of it.
@@ -202,35 +201,27 @@ func apart(lines []figure.Line, loads string) string {
 	for _, p := range lines[0].Points {
 		a[p.X] = p.Y
 	}
-	text, above, crossed := "", 0, ""
-	more := func(change float64) string {
-		if change >= 9 {
-			return unit.Significant(change+1) + " times as much as"
-		}
-		return unit.Percent(change) + " more than"
-	}
+	text, crossed, before := "", "", 0.0 // before is the last difference
 	for _, p := range b.Points {
 		y, both := a[p.X]
 		if !both || y <= 0 {
 			continue
 		}
-		switch change := p.Y/y - 1; {
+		change := p.Y/y - 1
+		text = fmt.Sprintf(" With %g %s ", p.X, loads)
+		switch {
 		case math.Abs(change) < 0.005:
-			text = fmt.Sprintf(" With %g %s both have the same.", p.X, loads)
+			text += "both have the same."
 			continue
-		case change > 0:
-			text = fmt.Sprintf(" With %g %s %s has %s %s.", p.X, loads, b.Name, more(change), lines[0].Name)
-			if above < 0 && crossed == "" {
-				crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
-			}
-			above = 1
+		case change >= 9:
+			text += fmt.Sprintf("%s has %s times as much as %s.", b.Name, unit.Significant(change+1), lines[0].Name)
 		default:
-			text = fmt.Sprintf(" With %g %s %s has %s less than %s.", p.X, loads, b.Name, unit.Percent(-change), lines[0].Name)
-			if above > 0 && crossed == "" {
-				crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
-			}
-			above = -1
+			text += fmt.Sprintf("%s has %s %s than %s.", b.Name, unit.Percent(math.Abs(change)), map[bool]string{true: "more", false: "less"}[change > 0], lines[0].Name)
 		}
+		if change*before < 0 && crossed == "" {
+			crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
+		}
+		before = change
 	}
 	return text + crossed
 }
@@ -250,13 +241,12 @@ func (q *quantity) line(side Side, color int) figure.Line {
 	values := map[float64][]float64{} // of runs, by load
 	only := map[float64]*analysis.Step{}
 	for _, f := range side.Runs {
-		_, place := load(f)
 		of := map[float64][]float64{} // of steps: one load may be held twice
 		for i := range f.Curve {
 			s := &f.Curve[i]
 			if y, ok := q.of(f, s); ok {
-				of[place(s)] = append(of[place(s)], y)
-				only[place(s)] = s
+				of[loadOf(f, s)] = append(of[loadOf(f, s)], y)
+				only[loadOf(f, s)] = s
 			}
 		}
 		for x, ys := range of {
@@ -271,24 +261,14 @@ func (q *quantity) line(side Side, color int) figure.Line {
 		switch {
 		case len(ys) >= 3:
 			if v, ok := stats.MeanInterval(ys); ok {
-				low, high := max(0, v.Low), v.High
-				p.Low, p.High = &low, &high
+				p.Low, p.High = new(max(0, v.Low)), &v.High
 			}
 		case len(side.Runs) == 1 && q.own != nil && only[x] != nil:
-			p.Low, p.High = q.own(side.Runs[0], only[x])
+			p.Low, p.High = q.own(only[x])
 		}
 		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, q.show(p.Y))
 		l.Points = append(l.Points, p)
 	}
 	slices.SortFunc(l.Points, func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
 	return l
-}
-
-// efficiency is what each client gets as a share of that at the smallest load.
-func efficiency(f *analysis.Findings, s *analysis.Step) (float64, bool) {
-	of := yieldOf(f).each
-	if least := of(lightest(f)); !f.Open() && least > 0 {
-		return of(s) / least, true
-	}
-	return 0, false
 }

@@ -33,8 +33,8 @@ func partCharts(f *analysis.Findings) []figure.Figure {
 		return total(p) / p.Clients
 	}
 	all := []figure.Figure{
-		partChart(f, "parttotal", "Parts of the steps: "+y.name+" against active clients", total, f.Parts.Total, y),
-		partChart(f, "parteach", "Parts of the steps: share of each active client", each, f.Parts.Each, y),
+		partChart(f, "parttotal", "Parts of the steps: "+y.name+" against active clients", total, f.Parts.Total),
+		partChart(f, "parteach", "Parts of the steps: share of each active client", each, f.Parts.Each),
 	}
 	all[0].Y.Name, all[1].Y.Name = y.name, y.name+" of each"
 	return all
@@ -42,16 +42,16 @@ func partCharts(f *analysis.Findings) []figure.Figure {
 
 // partChart has one line for each of the four parts, over all steps, and the
 // fourth-order function through all of them.
-func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinterval) float64, fit *analysis.Fit, y yield) figure.Figure {
-	name, _ := load(f)
-	c := figure.Figure{ID: id, Title: title}
+func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinterval) float64, fit *analysis.Fit) figure.Figure {
+	c, y := figure.Figure{ID: id, Title: title}, yieldOf(f)
 	var places []float64
 	var points [4][]figure.Point
 	for i := range f.Subintervals {
 		p := &f.Subintervals[i]
 		if n := p.Number - 1; n >= 0 && n < len(points) && p.Clients > 0 {
 			places = append(places, math.Round(p.Clients))
-			points[n] = append(points[n], figure.Point{X: p.Clients, Y: of(p), Note: fmt.Sprintf("step %d, part %d: %s with %s", p.Step, p.Number, y.text(of(p)), clients(f, p.Clients))})
+			note := fmt.Sprintf("step %d, part %d: %s with %s", p.Step, p.Number, y.text(of(p)), clients(f, p.Clients))
+			points[n] = append(points[n], figure.Point{X: p.Clients, Y: of(p), Note: note})
 		}
 	}
 	for n, name := range []string{"1: ramp up", "2: steady", "3: steady", "4: cool down"} {
@@ -71,19 +71,18 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 		}
 		c.Desc += "."
 	}
-	c.X, c.Y = figure.LoadAxis("active "+name, name, places), y.axis(c.Lines)
+	c.X, c.Y = figure.LoadAxis("active "+f.Load(), f.Load(), places), y.axis(c.Lines)
 	return c
 }
+
+const subintervalNote = "Four equal parts, from the first second of a step to its last; then what it gave while all its clients were active, " +
+	"in the steady part of its measurement time, and in all, with the seconds in which clients came and left."
 
 // subintervalSection shows each step in four equal parts, and besides what it
 // gave while all its clients were there, in its steady part, and in all.
 func subintervalSection(f *analysis.Findings) section {
-	s := section{Title: "Parts of the steps", Note: "Four equal parts, from the first second of a step to its last; then what it gave while all its clients were active, in the steady part of its hold, and in all, with the seconds in which clients came and left.",
+	s := section{Title: "Parts of the steps", Note: subintervalNote, PageOnly: f.Source != analysis.FromTable,
 		table: table{Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}}
-	steps := map[int]*analysis.Step{}
-	for i := range f.Curve {
-		steps[f.Curve[i].Step] = &f.Curve[i]
-	}
 	row := func(step int, part string, w *analysis.Window) {
 		if w == nil {
 			return
@@ -92,11 +91,13 @@ func subintervalSection(f *analysis.Findings) section {
 		if w.Clients > 0 {
 			each = w.Throughput / w.Clients
 		}
-		s.row(false, fmt.Sprint(step), part, unit.Significant(w.Seconds), unit.Significant(w.Clients), unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
+		s.row(false, fmt.Sprint(step), part, unit.Significant(w.Seconds), unit.Significant(w.Clients),
+			unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
 	}
 	for _, p := range f.Subintervals {
-		row(p.Step, fmt.Sprintf("%d: %s", p.Number, p.Name), &analysis.Window{Seconds: p.Seconds, Clients: p.Clients, Throughput: p.Throughput, Operations: p.Operations})
-		x := steps[p.Step]
+		row(p.Step, fmt.Sprintf("%d: %s", p.Number, p.Name),
+			&analysis.Window{Seconds: p.Seconds, Clients: p.Clients, Throughput: p.Throughput, Operations: p.Operations})
+		x := stepOf(f, p.Step)
 		if p.Number != 4 || x == nil {
 			continue
 		}
@@ -111,10 +112,7 @@ func subintervalSection(f *analysis.Findings) section {
 
 func phaseChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	c := chapter{ID: "phases", Title: "Phases of the steps", Charts: drawings(plots), Parts: filled(subintervalSection(f), phaseSection(f))}
-	for i := range c.Parts {
-		c.Parts[i].Folded = i > 0 || len(c.Parts[i].Rows) > mostOpenRows
-	}
-	if s := reference(f); s != nil {
+	if s := reference(f); s != nil && f.Source != analysis.FromTable {
 		c.Lead = phaseWords(f, s)
 	}
 	return c
@@ -135,9 +133,11 @@ func phaseWords(f *analysis.Findings, s *analysis.Step) string {
 }
 
 func phaseSection(f *analysis.Findings) section {
-	s := section{Title: "Phases", table: table{Head: heads("step", "<phase", "seconds", "clients", "throughput", "each client", "errors")}}
+	s := section{Title: "Phases", PageOnly: true,
+		table: table{Head: heads("step", "<phase", "seconds", "clients", "throughput", "each client", "errors")}}
 	for _, p := range f.Phases {
-		s.row(false, fmt.Sprint(p.Step), p.Phase, unit.Significant(p.Seconds), unit.Significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(float64(p.Errors)))
+		s.row(false, fmt.Sprint(p.Step), p.Phase, unit.Significant(p.Seconds), unit.Significant(p.Clients),
+			unit.Bits(p.Throughput), unit.Bits(p.PerClient), whole(p.Errors))
 	}
 	return s
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bufio"
-	_ "embed"
 	"fmt"
 	"io"
 
@@ -13,29 +11,26 @@ import (
 )
 
 // Repeated writes what repetitions show together: the verdict, and a table for
-// each metric with its interval from run to run. Lines use opts.Width columns,
-// at most 100.
+// each metric with its interval from run to run.
 func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
-	out := bufio.NewWriter(w)
-	p := printer{out, opts}
-	for _, line := range say.Wrap(say.Plain(r.Verdict), opts.width()) {
-		p.line(p.paint(bold, line))
-	}
+	opts.Verbose = true // its tables need the room
+	p := newPrinter(w, opts)
+	p.headline(r.Status, say.Plain(r.Verdict))
 	p.line("")
 	for _, s := range repeatedSections(r) {
-		p.section(r.Status, &s)
+		p.section(&s)
 	}
 	for _, warning := range r.Warnings {
 		p.hanging("  note  ", say.Plain(warning))
 	}
-	return out.Flush()
+	return p.w.Flush()
 }
 
 // repeatedSections returns one table for each metric of steps, and one of those
 // that are a number of each run.
 func repeatedSections(r *compare.Repeated) []section {
 	empty := func(title, first string) section {
-		return section{Title: title, Stamp: r.Status, table: table{Head: heads(first, "mean", "95% interval", "scatter", "within", "<runs")}}
+		return section{Title: title, Open: true, table: table{Head: heads(first, "mean", "95% interval", "scatter", "within", "<runs")}}
 	}
 	var all []section
 	runs := empty("Each run as a whole", "")
@@ -64,22 +59,16 @@ func repeatedSections(r *compare.Repeated) []section {
 }
 
 func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
-	scatter, inside := "-", "-"
-	if a.Scatter != nil {
-		scatter = unit.Percent(*a.Scatter)
-	}
+	inside := "-"
 	if a.Within != nil {
 		inside = "+-" + unit.Percent(*a.Within)
 	}
-	return []string{name, m.Format(a.Mean), within(a.Low, a.High, m), scatter, inside, fmt.Sprint(len(a.Values))}
+	return []string{name, m.Format(a.Mean), span(a.Low, a.High, m.Format), orDash(a.Scatter, unit.Percent), inside, fmt.Sprint(len(a.Values))}
 }
 
 func stepName(s *compare.RepeatedStep) string {
 	return loadText(&compare.StepShift{Clients: s.Clients, Rate: s.Rate, Again: s.Again})
 }
-
-//go:embed repeated.html.tmpl
-var repeatedPageText string
 
 type runLink struct{ Link, Text, Status string }
 
@@ -87,21 +76,17 @@ type runLink struct{ Link, Text, Status string }
 // each run's report. title names the campaign; link returns where the report
 // of a run directory is, seen from the file.
 func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir string) string) error {
-	page := struct {
-		pageHead
-		Verdict string
-		Notes   []string
-		Charts  []drawing
-		Tables  []section
-		Runs    []runLink
-	}{pageHead: newHead(title, r.Status), Verdict: say.Plain(r.Verdict), Charts: repeatedFigures(r), Tables: repeatedSections(r)}
-	for _, text := range r.Warnings {
-		page.Notes = append(page.Notes, say.Plain(text))
-	}
+	p := newPage(title, r.Status, fmt.Sprintf("the least valid of %s", say.Plural(len(r.Runs), "run")))
+	p.Verdicts, p.Warnings = plain([]string{r.Verdict}), plain(r.Warnings)
+	p.Footer = "Intervals are those of the mean over the runs (Student's t): they tell how far the mean of many more such runs may lie. " +
+		"\"Scatter\" is the standard deviation from run to run, \"within\" half of the 95% interval inside of one run, on average: " +
+		"where the first is much larger, one run's interval promises too much."
+	p.Chapters = kept(chapter{ID: "load", Title: "Against load", Open: true, Charts: repeatedFigures(r)},
+		chapter{ID: "metrics", Title: "Over all runs", Open: true, Parts: repeatedSections(r)})
 	for _, run := range r.Runs {
-		page.Runs = append(page.Runs, runLink{link(run.Dir), say.Plain(run.Dir), run.Status})
+		p.Runs = append(p.Runs, runLink{link(run.Dir), say.Plain(run.Dir), run.Status})
 	}
-	return writePage(w, repeatedPageText, page)
+	return writePage(w, p)
 }
 
 // repeatedFigures plots the first metric against load: the mean with its

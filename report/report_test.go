@@ -149,7 +149,7 @@ func body(t *testing.T, page string) string {
 // and leaves out the style sheet, which has a file of its own.
 func still(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 	var page bytes.Buffer
-	if err := writePageWith(&page, pageText, newPage(f, s), bundle{}); err != nil {
+	if err := writePageWith(&page, runPage(f, s), bundle{}); err != nil {
 		return err
 	}
 	_, err := w.Write(regexp.MustCompile(`(?s)<meta http-equiv.*?</style>`).ReplaceAll(page.Bytes(), []byte("(policy and style)")))
@@ -161,11 +161,12 @@ func TestGolden(t *testing.T) {
 	f, _ := analyzed(t, resultstest.Typical())
 	small, smallSeries := analyzed(t, small())
 	for name, write := range map[string]func(io.Writer) error{
-		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
-		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
+		"summary.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
+		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{Verbose: true}) },
+		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true, Verbose: true}) },
 		"typical.csv":  func(w io.Writer) error { return analysis.CurveCSV(w, f) },
-		"small.json":   func(w io.Writer) error { return JSON(w, small) },
-		"cluster.txt":  func(w io.Writer) error { return Text(w, of, Options{}) },
+		"small.json":   func(w io.Writer) error { return analysis.JSON(w, small) },
+		"cluster.txt":  func(w io.Writer) error { return Text(w, of, Options{Verbose: true}) },
 		"cluster.html": func(w io.Writer) error { return still(w, of, ofSeries) },
 		"small.html":   func(w io.Writer) error { return still(w, small, smallSeries) },
 	} {
@@ -183,7 +184,7 @@ func TestTextStaysInItsColumns(t *testing.T) {
 	for i, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
 		f, _ := analyzed(t, s)
 		var b bytes.Buffer
-		if err := Text(&b, f, Options{}); err != nil {
+		if err := Text(&b, f, Options{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
@@ -195,14 +196,42 @@ func TestTextStaysInItsColumns(t *testing.T) {
 			}
 		}
 		b.Reset()
-		if err := Text(&b, f, Options{Width: 70}); err != nil {
+		if err := Text(&b, f, Options{Width: 70, Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
-		_, sentences, _ := strings.Cut(b.String(), "\n\n")
-		for _, line := range strings.Split(sentences, "\n") {
-			if i == 0 && utf8.RuneCountInString(line) > 70 { // the other one's names are longer
+		row := regexp.MustCompile(`\S {2,}\S+ {2,}\S`) // a table is as wide as it is
+		for _, line := range strings.Split(b.String(), "\n") {
+			if i == 0 && !row.MatchString(line) && utf8.RuneCountInString(line) > 70 { // the other one's names are longer
 				t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
 			}
+		}
+	}
+}
+
+// A summary fits on a screen, with as many warnings as there may be.
+func TestSummaryIsShort(t *testing.T) {
+	f, _ := analyzed(t, resultstest.Typical())
+	for i := range f.Validity.Checks {
+		f.Validity.Checks[i].Status = analysis.Warn
+		f.Warnings = append(f.Warnings, strings.Repeat("a word and another ", i))
+	}
+	f.Thresholds = []analysis.Judgment{{Threshold: "p99 < 1s", Detail: "it is 2 s"}}
+	for _, opts := range []Options{{}, {Width: 80, Color: true}, {Width: 200}} {
+		var b bytes.Buffer
+		if err := Text(&b, f, opts); err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(b.String(), "")
+		if n := strings.Count(text, "\n"); len(f.Curve) != 9 || n > 22 { // where the report is follows
+			t.Errorf("%d lines of %d steps:\n%s", n, len(f.Curve), text)
+		}
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > summaryWidth {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		if !strings.Contains(text, "not met  p99 < 1s: it is 2 s") || !strings.Contains(text, "see --verbose") {
+			t.Errorf("the threshold, or how to see the rest, is missing:\n%s", text)
 		}
 	}
 }

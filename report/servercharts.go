@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,65 +18,13 @@ import (
 const mostServerLines = 5
 
 // serverCharts plots the data servers beside each other: against load by what
-// each step's hold gave, and against time if s is not nil.
+// the measurement time of each step gave, and against time if s is not nil.
 func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	all := those(shareChart(f), serverRateChart(f), serverErrorChart(f))
 	if s == nil || len(s.Servers) < 2 || len(s.Points) == 0 {
 		return all
 	}
 	return append(all, overTime(f, s, []figure.Figure{serverTime(f, s), serverErrorTime(s)})...)
-}
-
-// shareOf is what servers are compared by.
-func shareOf(f *analysis.Findings, x *analysis.Share) float64 {
-	if f.Measure == analysis.Rate {
-		return x.OperationsShare
-	}
-	return x.ThroughputShare
-}
-
-// working lists the data servers of a step that did anything, the target itself
-// only if it did, too; the one with the largest share first.
-func working(f *analysis.Findings, s *analysis.Step) []analysis.Share {
-	all := slices.DeleteFunc(slices.Clone(s.Servers), func(x analysis.Share) bool { return x.Name == "" && shareOf(f, &x) == 0 })
-	slices.SortStableFunc(all, func(a, b analysis.Share) int { return cmp.Compare(shareOf(f, &b), shareOf(f, &a)) })
-	return all
-}
-
-// imbalance says in a sentence how evenly the data servers of a step shared it;
-// nothing if there are fewer than two.
-func imbalance(f *analysis.Findings, s *analysis.Step) string {
-	all := working(f, s)
-	n := len(all)
-	if n < 2 {
-		return ""
-	}
-	what := "throughput"
-	if f.Measure == analysis.Rate {
-		what = "operations"
-	}
-	even := 1 / float64(n)
-	most, least := shareOf(f, &all[0]), shareOf(f, &all[n-1])
-	text := fmt.Sprintf("With %s the %d data servers shared the %s", at(f, s), n, what)
-	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)), unit.Percent(most),
-		say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
-	switch {
-	case most <= 1.1*even && least >= 0.9*even:
-		return text + " evenly, within 10%: " + ends + "."
-	case most <= 1.5*even && least >= 0.5*even:
-		return text + " unevenly: " + ends + "."
-	}
-	text += " very unevenly: " + ends
-	idle := 0
-	for i := range all {
-		if shareOf(f, &all[i]) < 0.1*even {
-			idle++
-		}
-	}
-	if idle > 0 {
-		text += fmt.Sprintf(", and %s did less than a tenth of it", say.Plural(idle, "server"))
-	}
-	return text + "."
 }
 
 // shareChart shows which share of each step the data servers had; nil if there
@@ -85,17 +34,15 @@ func shareChart(f *analysis.Findings) *figure.Figure {
 	if len(lines) == 0 {
 		return nil
 	}
-	c := &figure.Figure{ID: "servershare", Title: "Share of each data server against load", X: stepAxis(f)}
 	even := series(f, "even share", 5, func(s *analysis.Step) (float64, bool) {
 		n := len(working(f, s))
 		return 1 / float64(max(1, n)), n > 0
 	}, unit.Percent)
 	even.Dash, even.Dots = true, false
-	c.Lines = append(lines, even)
-	c.Y = figure.LinearAxis("% of the "+yieldOf(f).name, figure.Percent(), highest(c.Lines))
-	c.Desc = "Share of the step's " + yieldOf(f).name + many + ". "
-	if s := reference(f); s != nil {
-		c.Desc += imbalance(f, s)
+	name := yieldOf(f).name
+	c := against(f, "servershare", "Share of each data server against load", "share", percentAxis("% of the "+name, 0), append(lines, even)...)
+	if c != nil {
+		c.Desc = "Share of the step's " + name + many + ". " + imbalance(f, reference(f))
 	}
 	return c
 }
@@ -106,19 +53,12 @@ func serverRateChart(f *analysis.Findings) *figure.Figure {
 	if f.Measure == analysis.Rate {
 		return nil
 	}
-	text := perSecond
-	lines, many := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, text)
-	if highest(lines) <= 0 {
-		return nil
+	lines, many := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, perSecond)
+	axis := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" ops/s")) }
+	c := against(f, "serverrate", "Operations of each data server against load", "operations", axis, lines...)
+	if c != nil {
+		c.Desc = "Operations that ended well each second" + many + ": " + summits(f, c.Lines, perSecond) + "."
 	}
-	c := &figure.Figure{ID: "serverrate", Title: "Operations of each data server against load", X: stepAxis(f), Lines: lines}
-	c.Y = rateAxis(c.Lines)
-	c.Y.Name = "operations"
-	var said []string
-	for i := range lines {
-		said = append(said, summit(f, &lines[i], text))
-	}
-	c.Desc = "Operations that ended well each second" + many + ": " + strings.Join(said, "; ") + "."
 	return c
 }
 
@@ -172,35 +112,20 @@ func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text fu
 	return lines, fmt.Sprintf(" of data servers: the largest, the middle and the smallest of up to %d", most)
 }
 
-// reference is the best step, else the last.
-func reference(f *analysis.Findings) *analysis.Step {
-	if s := bestStep(f); s != nil {
-		return s
-	}
-	if n := len(f.Curve); n > 0 {
-		return &f.Curve[n-1]
-	}
-	return nil
-}
-
 // serverErrorChart shows what each data server failed with; nil if none did.
 func serverErrorChart(f *analysis.Findings) *figure.Figure {
 	sums := map[string]int64{}
-	for i := range f.Curve {
-		for _, x := range f.Curve[i].Servers {
-			if x.Errors > 0 {
-				sums[x.Name] += x.Errors
-			}
+	for _, s := range steps(f) {
+		for _, x := range s.Servers {
+			sums[x.Name] += x.Errors
 		}
 	}
+	maps.DeleteFunc(sums, func(_ string, n int64) bool { return n == 0 })
 	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
-	if len(names) == 0 {
-		return nil
-	}
-	c := &figure.Figure{ID: "servererrors", Title: "Failed operations of each data server against load", X: stepAxis(f)}
+	var lines []figure.Line
 	var said []string
 	for k, name := range names[:min(len(names), mostServerLines)] {
-		c.Lines = append(c.Lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
+		lines = append(lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
 			for _, x := range s.Servers {
 				if x.Name == name && s.Hold > 0 {
 					return float64(x.Errors) / s.Hold, true
@@ -208,12 +133,110 @@ func serverErrorChart(f *analysis.Findings) *figure.Figure {
 			}
 			return 0, true
 		}, perSecond))
-		said = append(said, fmt.Sprintf("%s %s", say.Plain(serverName(name)), unit.Count(float64(sums[name]))))
+		said = append(said, say.Plain(serverName(name))+" "+whole(sums[name]))
 	}
-	c.Y = scaled(c.Lines, decimal(" errors/s"))
+	axis := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" errors/s")) }
+	c := against(f, "servererrors", "Failed operations of each data server against load", "failed", axis, lines...)
+	if c == nil {
+		return nil
+	}
 	c.Desc = fmt.Sprintf("Operations that failed each second, by the server that failed; in all steps: %s.", strings.Join(said, ", "))
 	if n := len(names) - len(said); n > 0 {
 		c.Desc += fmt.Sprintf(" %d more failed less often.", n)
 	}
+	return c
+}
+
+// serverLine makes a line of one data server against time.
+func serverLine(x *analysis.ServerSeries, color int, of func(*analysis.ServerPoint) float64) figure.Line {
+	l := figure.Line{Name: say.Plain(serverName(x.Name)), Color: color}
+	for i := range x.Points {
+		l.Points = append(l.Points, figure.Point{X: x.Points[i].At, Y: of(&x.Points[i])})
+	}
+	return l
+}
+
+// ranked lists data servers by the sum of a figure, the largest first.
+func ranked(s *analysis.Series, of func(*analysis.ServerPoint) float64) []*analysis.ServerSeries {
+	sums := map[*analysis.ServerSeries]float64{}
+	var all []*analysis.ServerSeries
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		for k := range x.Points {
+			sums[x] += of(&x.Points[k])
+		}
+		if sums[x] > 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *analysis.ServerSeries) int { return cmp.Compare(sums[b], sums[a]) })
+	return all
+}
+
+// serverTime shows what each of a few data servers gave; of many the one that
+// gave most, the one in the middle and the one that gave least.
+func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "servertime", Title: "Data servers against time"}
+	of, text := func(p *analysis.ServerPoint) float64 { return p.Throughput }, unit.Bits
+	if f.Measure == analysis.Rate {
+		of, text = func(p *analysis.ServerPoint) float64 { return p.Operations }, perSecond
+	}
+	all := ranked(s, of)
+	shown := all
+	if n := len(all); n > mostServerLines {
+		shown = []*analysis.ServerSeries{all[0], all[n/4], all[n/2], all[3*n/4], all[n-1]}
+		c.Title += fmt.Sprintf(" (%d of %d)", len(shown), n)
+	}
+	for i, x := range shown {
+		c.Lines = append(c.Lines, serverLine(x, i, of))
+	}
+	y := yieldOf(f)
+	c.Y = y.axis(c.Lines)
+	c.Y.Name = y.name
+	c.Desc = say.Capital(y.name) + " of each data server: " + usuals(c.Lines, text) + "."
+	if len(shown) < len(all) {
+		c.Desc += " Shown are the one that gave most, the one that gave least, and three between them."
+	}
+	if pause := silence(all, of); pause != "" {
+		c.Desc += " " + pause
+	}
+	return c
+}
+
+// silence names the data servers that gave nothing for a while between two times
+// at which they gave something: one that was lost and came back.
+func silence(all []*analysis.ServerSeries, of func(*analysis.ServerPoint) float64) string {
+	longest, from, to, name := 0, 0.0, 0.0, ""
+	for _, x := range all {
+		last := -1
+		for i := range x.Points {
+			if of(&x.Points[i]) <= 0 {
+				continue
+			}
+			if gap := i - last - 1; last >= 0 && gap > longest {
+				longest, from, to, name = gap, x.Points[last].At, x.Points[i].At, serverName(x.Name)
+			}
+			last = i
+		}
+	}
+	if longest < 3 || math.IsNaN(to-from) {
+		return ""
+	}
+	return fmt.Sprintf("%s gave nothing between %s and %s after the start.", say.Plain(name), unit.Seconds(from), unit.Seconds(to))
+}
+
+// serverErrorTime shows when which data server failed.
+func serverErrorTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "servererrortime", Title: "Failed operations of each data server against time"}
+	var said []string
+	all := ranked(s, func(p *analysis.ServerPoint) float64 { return p.Errors })
+	for i, x := range all[:min(len(all), mostServerLines)] {
+		l := serverLine(x, i, func(p *analysis.ServerPoint) float64 { return p.Errors })
+		c.Lines = append(c.Lines, l)
+		said = append(said, l.Name+" "+bursts(l.Points))
+	}
+	c.Y = scaled(c.Lines, decimal(" errors/s"))
+	c.Y.Name = "failed"
+	c.Desc = "Operations that failed each second, by the server that failed: " + strings.Join(said, "; ") + "."
 	return c
 }

@@ -65,19 +65,19 @@ func siteChart(f *analysis.Findings) *figure.Figure {
 
 // siteSection is what jobs did at each site, step by step.
 func siteSection(f *analysis.Findings) section {
-	name, _ := load(f)
-	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", Note: "A site is the far end of a link; of its jobs all is told as in the table above. " +
-		"Busy is the share of the time in which the link's wire to the site was sending.",
-		table: table{Head: heads(name, "<site", "running", "done", "crashed", "failed", "mean time", "p50", "p90", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}}
-	for i := range f.Curve {
-		x := &f.Curve[i]
+	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", PageOnly: true,
+		Note: "A site is the far end of a link; its jobs are described as in the table of jobs. " +
+			"Busy is the share of the time in which the link's wire to the site was sending.",
+		table: table{Head: heads(f.Load(), "<site", "running", "done", "crashed", "failed", "mean time", "p50", "p90",
+			"CPU efficiency", "interval", "events/s", "throughput", "link busy")}}
+	for _, x := range steps(f) {
 		for k := range x.Sites {
 			at := &x.Sites[k]
 			if at.Jobs == nil {
 				continue
 			}
-			q := jobTook(at.JobSeconds)
-			s.row(false, loadCell(f, x), say.Plain(at.Site), unit.Significant(at.RunningJobs), unit.Count(float64(at.Jobs.Done)),
+			q := jobTook(at.JobSeconds, unit.Seconds)
+			s.row(false, loadCell(f, x), at.Site, unit.Significant(at.RunningJobs), whole(at.Jobs.Done),
 				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures, unit.Seconds), q[0], q[1],
 				orDash(at.CPUEfficiency, unit.Percent), span(at.CPUEfficiencyLow, at.CPUEfficiencyHigh, unit.Percent),
 				unit.Count(at.EventRate), unit.Bits(at.Throughput), orDash(linkBusy(x, at.Site), unit.Percent))
@@ -166,7 +166,7 @@ func siteCell(at *analysis.SiteFigure, by figure.Scale) (text string, lost bool)
 	}
 	text = jobTime(&at.JobFigures, by.Text)
 	if n := at.Jobs.Crashed + at.Jobs.Failed; n > 0 {
-		return fmt.Sprintf("%s (%s lost)", text, unit.Count(float64(n))), true
+		return fmt.Sprintf("%s (%s lost)", text, whole(n)), true
 	}
 	return text, false
 }

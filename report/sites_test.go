@@ -38,10 +38,10 @@ func TestSites(t *testing.T) {
 		t.Errorf("%+v", table.Rows)
 	}
 	var out bytes.Buffer
-	if err := Text(&out, f, Options{}); err != nil {
+	if err := Text(&out, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.Contains(text, "Mean wall clock time of a job at each site, and how many crashed or failed there (") || !strings.Contains(text, " lost)") {
+	if text := out.String(); !strings.Contains(text, "Mean wall clock time of a job at each site, and how many crashed or failed there\n") || !strings.Contains(text, " lost)") {
 		t.Error(text)
 	}
 }
@@ -57,14 +57,14 @@ func TestManySites(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	var out bytes.Buffer
-	if err := Text(&out, f, Options{}); err != nil {
+	if err := Text(&out, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "3 sites are not shown") {
 		t.Error(out.String())
 	}
 	f.Curve[0].Sites = []analysis.SiteFigure{{Site: "far"}} // of findings that somebody changed
-	if err := Text(&out, f, Options{}); err != nil || siteChart(f) != nil || len(siteSection(f).Rows) > 0 {
+	if err := Text(&out, f, Options{Verbose: true}); err != nil || siteChart(f) != nil || len(siteSection(f).Rows) > 0 {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,103 +11,94 @@ import (
 	"weir/report/figure"
 )
 
-// stepSection is the table of steps: what the hold time of each gave.
-func stepSection(f *analysis.Findings, m medium) section {
-	s := section{ID: "steps", Title: "Steps", Note: "What the hold time of each step gave; intervals are of the mean, 95%; first byte is the median."}
+// curveSection is the table that shows the curve: of transfers, jobs, points or steps.
+func curveSection(f *analysis.Findings) section {
+	switch {
+	case f.Transfers != nil:
+		return caseSection(f.Transfers)
+	case f.Source == analysis.FromTable:
+		return pointSection(f)
+	case f.OfJobs():
+		return jobSection(f)
+	}
+	return stepSection(f)
+}
+
+// stepSection is the table of steps: what the measurement time of each gave.
+func stepSection(f *analysis.Findings) section {
+	s := section{ID: "steps", Title: "Steps", Note: "What the measurement time of each step gave; intervals are of the mean, 95%; first byte is the median."}
 	fields := slices.Concat(yieldFields(f), latencyFields(f), []field[*analysis.Step]{
-		{"errors", "errors", failures, nil},
-		{"server CPU", "server CPU", func(s *analysis.Step) string { return share(s.ServerCPU) }, nil},
-		{"client CPU", "client CPU", func(s *analysis.Step) string { return share(s.ClientCPU) }, nil},
-		{"steady", absent, func(s *analysis.Step) string {
-			if s.Steady == nil {
-				return "-"
-			}
-			return map[bool]string{true: "yes", false: "no"}[*s.Steady]
-		}, nil},
-		{"<", "<", func(s *analysis.Step) string { return remark(f, s) }, nil},
+		{"!errors", failures},
+		{"server CPU", func(s *analysis.Step) string { return orDash(s.ServerCPU, share) }},
+		{"client CPU", func(s *analysis.Step) string { return orDash(s.ClientCPU, share) }},
+		{".steady", steadiness},
+		{"!<", func(s *analysis.Step) string { return remark(f, s) }},
 	})
-	tabulate(&s, m, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields...)
+	tabulate(&s, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields)
 	return s
 }
 
-// steps are those of the curve.
-func steps(f *analysis.Findings) []*analysis.Step {
-	all := make([]*analysis.Step, len(f.Curve))
-	for i := range f.Curve {
-		all[i] = &f.Curve[i]
+// share writes a share in whole percent.
+func share(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + "%" }
+
+func steadiness(s *analysis.Step) string {
+	if s.Steady == nil {
+		return "-"
 	}
-	return all
+	return map[bool]string{true: "yes", false: "no"}[*s.Steady]
 }
 
 // yieldFields are the load, what steps are compared by with its interval, how
 // many operations ended, and what each client got.
 func yieldFields(f *analysis.Findings) []field[*analysis.Step] {
-	var most, fastest float64
-	for i := range f.Curve {
-		most, fastest = max(most, f.Curve[i].Throughput), max(fastest, f.Curve[i].Operations)
+	var most, fastest, each float64
+	y := yieldOf(f)
+	for _, s := range steps(f) {
+		most, fastest, each = max(most, y.of(s)), max(fastest, s.Operations), max(each, y.each(s))
 	}
-	name, y := f.Load(), yieldOf(f)
-	byBits, byCount, show := figure.Bits(most), figure.Scale{Factor: 1, Unit: things(f)}, unit.Bits
+	by, byEach, count := y.scale(most), y.scale(each), figure.Scale{Factor: 1, Unit: things(f)}
 	if fastest >= 1e5 {
-		byCount = figure.Decimal(fastest, " "+things(f))
+		count = figure.Decimal(fastest, " "+things(f))
 	}
-	operations := func(s *analysis.Step) float64 { return s.Operations }
-	count := field[*analysis.Step]{things(f), byCount.Unit, with(operations, unit.Count), with(operations, byCount.Text)}
-	yield := field[*analysis.Step]{"throughput", byBits.Unit, with(y.of, unit.Bits), with(y.of, byBits.Text)}
-	by, each := byBits, field[*analysis.Step]{"each client", absent, with(y.each, unit.Bits), nil}
-	if f.Measure == analysis.Rate { // nothing is moved
-		yield, by, show, each.text = count, byCount, unit.Count, with(y.each, perSecond)
+	operations := func(s *analysis.Step) string { return count.Text(s.Operations) }
+	all := []field[*analysis.Step]{
+		{"!" + f.Load(), func(s *analysis.Step) string { return loadCell(f, s) }},
+		{"!" + strings.TrimSpace(by.Unit), func(s *analysis.Step) string { return by.Text(y.of(s)) }},
+		{"95% interval", func(s *analysis.Step) string { low, high := y.ends(s); return span(low, high, by.Text) }},
 	}
-	interval := field[*analysis.Step]{"interval", "95% interval", func(s *analysis.Step) string {
-		low, high := y.ends(s)
-		if low == nil || high == nil {
-			return "-"
-		}
-		return strings.TrimSuffix(show(*low), after(show(*high))) + " to " + show(*high)
-	}, func(s *analysis.Step) string {
-		low, high := y.ends(s)
-		return span(low, high, by.Text)
-	}}
-	all := []field[*analysis.Step]{{name, name, func(s *analysis.Step) string { return loadCell(f, s) }, nil}, yield, interval}
-	if f.Measure != analysis.Rate {
-		all = append(all, count)
+	if f.Measure == analysis.Rate {
+		all[1].text, all[1].head = operations, "!"+strings.TrimSpace(count.Unit)
+	} else {
+		all = append(all, field[*analysis.Step]{"!" + strings.TrimSpace(count.Unit), operations})
 	}
-	return append(all, each)
-}
-
-// with makes the cells of a column of numbers.
-func with[T any](of func(T) float64, text func(float64) string) func(T) string {
-	return func(x T) string { return text(of(x)) }
+	return append(all, field[*analysis.Step]{"." + strings.TrimSpace(byEach.Unit) + " each", func(s *analysis.Step) string { return byEach.Text(y.each(s)) }})
 }
 
 // latencyFields are how long operations took.
 func latencyFields(f *analysis.Findings) []field[*analysis.Step] {
 	slowest := 0.0
-	for i := range f.Curve {
-		if q := f.Curve[i].Latency; q != nil {
-			slowest = max(slowest, q.P50)
+	for _, s := range steps(f) {
+		if s.Latency != nil {
+			slowest = max(slowest, s.Latency.P50)
 		}
 	}
 	by := figure.Seconds(slowest)
-	column := func(page, terminal string, of func(*analysis.Step) *analysis.Quantiles, which func(*analysis.Quantiles) float64) field[*analysis.Step] {
-		cells := func(text func(float64) string) func(*analysis.Step) string {
-			return func(s *analysis.Step) string {
-				if of(s) == nil {
-					return "-"
-				}
-				return text(which(of(s)))
+	column := func(head string, of func(*analysis.Step) *analysis.Quantiles, which func(*analysis.Quantiles) float64) field[*analysis.Step] {
+		return field[*analysis.Step]{head + " " + by.Unit, func(s *analysis.Step) string {
+			if of(s) == nil {
+				return "-"
 			}
-		}
-		return field[*analysis.Step]{page, terminal, cells(unit.Seconds), cells(by.Text)}
+			return by.Text(which(of(s)))
+		}}
 	}
 	p50 := func(q *analysis.Quantiles) float64 { return q.P50 }
-	whole := func(s *analysis.Step) *analysis.Quantiles { return s.Latency }
+	latency := func(s *analysis.Step) *analysis.Quantiles { return s.Latency }
 	return []field[*analysis.Step]{
-		column("p50", "p50 "+by.Unit, whole, p50),
-		column("p99", "p99 "+by.Unit, whole, func(q *analysis.Quantiles) float64 { return q.P99 }),
-		column("p99.9", absent, whole, func(q *analysis.Quantiles) float64 { return q.P999 }),
-		column("max", absent, whole, func(q *analysis.Quantiles) float64 { return q.Max }),
-		column("first byte", absent, func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, p50),
+		column("!p50", latency, p50),
+		column("!p99", latency, func(q *analysis.Quantiles) float64 { return q.P99 }),
+		column(".p99.9", latency, func(q *analysis.Quantiles) float64 { return q.P999 }),
+		column(".max", latency, func(q *analysis.Quantiles) float64 { return q.Max }),
+		column(".first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, p50),
 	}
 }
 
@@ -136,15 +126,15 @@ func pointSection(f *analysis.Findings) section {
 	}
 	byMost, byEach := scale(most), scale(each)
 	var fields []field[*analysis.Step]
-	add := func(known bool, name string, text func(*analysis.Step) string) {
+	add := func(known bool, head string, text func(*analysis.Step) string) {
 		if known {
-			fields = append(fields, field[*analysis.Step]{name, name, text, nil})
+			fields = append(fields, field[*analysis.Step]{"!" + head, text})
 		}
 	}
 	add(true, "clients", func(s *analysis.Step) string { return strconv.FormatFloat(s.ActiveClients, 'g', 6, 64) })
-	add(true, byMost.Unit, with(y.of, byMost.Text))
+	add(true, byMost.Unit, func(s *analysis.Step) string { return byMost.Text(y.of(s)) })
 	add(spread, "95% interval", func(s *analysis.Step) string { low, high := y.ends(s); return span(low, high, byMost.Text) })
-	add(true, byEach.Unit+" each", with(y.each, byEach.Text))
+	add(true, byEach.Unit+" each", func(s *analysis.Step) string { return byEach.Text(y.each(s)) })
 	add(timed, "latency", func(s *analysis.Step) string {
 		if s.Latency == nil {
 			return "-"
@@ -154,31 +144,8 @@ func pointSection(f *analysis.Findings) section {
 	add(errors, "errors", func(s *analysis.Step) string { return unit.Percent(s.ErrorRatio) })
 	add(true, "<", func(s *analysis.Step) string { return remark(f, s) })
 	s := section{ID: "steps", Title: "Points", Note: "What the table says, and what each client got of it."}
-	tabulate(&s, onPage, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields...)
+	tabulate(&s, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields)
 	return s
-}
-
-// after returns the unit of a text with its space, " Gbit/s".
-func after(text string) string {
-	if i := strings.LastIndexByte(text, ' '); i >= 0 {
-		return text[i:]
-	}
-	return text
-}
-
-// span writes an interval.
-func span(low, high *float64, text func(float64) string) string {
-	if low == nil || high == nil {
-		return "-"
-	}
-	return text(*low) + " to " + text(*high)
-}
-
-func share(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(100**x, 'f', 0, 64) + "%"
 }
 
 func failures(s *analysis.Step) string {
@@ -189,21 +156,7 @@ func failures(s *analysis.Step) string {
 	if s.ErrorRatio < 0.001 {
 		percent = "<0.1%"
 	}
-	return fmt.Sprintf("%s (%s)", unit.Count(float64(s.Errors)), percent)
-}
-
-// bestStep returns the step that the optimum is at.
-func bestStep(f *analysis.Findings) *analysis.Step {
-	for i := range f.Curve {
-		if isBest(f, &f.Curve[i]) {
-			return &f.Curve[i]
-		}
-	}
-	return nil
-}
-
-func isBest(f *analysis.Findings, s *analysis.Step) bool {
-	return f.Optimum != nil && s.Step == f.Optimum.Step
+	return fmt.Sprintf("%s (%s)", whole(s.Errors), percent)
 }
 
 // remark marks the best step, those that cannot be told from it, and the one
@@ -228,23 +181,13 @@ func remark(f *analysis.Findings, s *analysis.Step) string {
 	return strings.Join(marks, ", ")
 }
 
-// inOrder returns f with its steps in the order of their loads if they were held
-// in any other order than up, or up and down again: a search goes to and fro, and
-// nobody can read a table, or a line, that does.
-func inOrder(f *analysis.Findings) *analysis.Findings {
-	_, of := load(f)
-	turns, down := 0, false
-	for i := 1; i < len(f.Curve); i++ {
-		before, now := of(&f.Curve[i-1]), of(&f.Curve[i])
-		if now != before && now < before != down {
-			turns, down = turns+1, now < before
-		}
+func partSection(id, title string, parts []analysis.Part) section {
+	s := section{ID: id, Title: title, Note: "Over the measurement times of all steps.",
+		table: table{Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", ".max", ".<")}}
+	for _, p := range parts {
+		q := took(p.Latency)
+		s.row(false, serverName(p.Name), unit.Bits(p.Throughput), unit.Count(p.Operations), amount(p.Moved), whole(p.Done),
+			whole(p.Errors), q[0], q[1], q[3], classes(p.ErrorsBy))
 	}
-	if turns < 2 {
-		return f
-	}
-	sorted := *f
-	sorted.Curve = slices.Clone(f.Curve)
-	slices.SortStableFunc(sorted.Curve, func(a, b analysis.Step) int { return cmp.Compare(of(&a), of(&b)) })
-	return &sorted
+	return s
 }

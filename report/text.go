@@ -2,8 +2,10 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -11,90 +13,204 @@ import (
 	"weir/internal/say"
 )
 
-// Texts use so many columns unless told otherwise, and never fewer than narrow.
+// Bounds of texts. Columns are those of the widest line unless a table needs more.
 const (
-	width  = 100
-	narrow = 40
+	width         = 100
+	narrow        = 40
+	summaryWidth  = 80
+	mostFindings  = 5  // lines of remarks in a summary
+	mostTextRows  = 40 // of a table
+	leastBar      = 8  // columns of the bars in a summary
+	mostBar       = 20
+	shortestNames = 20 // columns that the names of a wide table are cut to
 )
 
 // Options say how a text looks.
 type Options struct {
-	Color bool // colors and bold by terminal escapes
-	Width int  // columns of the terminal; 0 is unknown
+	Color   bool // colors and bold by terminal escapes
+	Blocks  bool // the terminal shows block characters
+	Width   int  // columns of the terminal; 0 is unknown
+	Verbose bool // all chapters; without it a summary
 }
 
 func (o Options) width() int {
-	if o.Width <= 0 {
-		return width
+	most := summaryWidth
+	if o.Verbose {
+		most = width
 	}
-	return min(max(o.Width, narrow), width)
+	if o.Width <= 0 {
+		return most
+	}
+	return min(max(o.Width, narrow), most)
 }
 
-// Text writes the table of steps, the verdict and the checks. Sentences use
-// opts.Width columns, at most 100; a table is as wide as it is.
+// Text writes the headline, the curve, and what speaks against the result: at most
+// 20 lines of 80 columns for nine steps. With opts.Verbose it writes all chapters
+// in 100 columns; tables may be wider.
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	f = inOrder(f)
-	out := bufio.NewWriter(w)
-	p := printer{out, opts}
-	sections := func(all ...section) {
-		for i := range all {
-			p.section(f.Validity.Status, &all[i])
+	p := newPrinter(w, opts)
+	headline, facts := verdictLines(f)
+	p.headline(f.Validity.Status, headline)
+	if opts.Verbose {
+		for _, fact := range facts {
+			p.hanging("  ", fact)
 		}
-	}
-	if f.Source == analysis.FromTable {
-		p.fromTable(f)
-	} else {
-		p.transfers(f)
-		sections(jobSection(f, onTerminal), siteTimes(f), stepSection(f, onTerminal))
-	}
-	if len(f.Curve) > 1 {
-		sections(answerSection(f, onTerminal))
-	}
-	if f.Source == analysis.FromTable {
-		sections(fitSection(f, onTerminal))
-	}
-	p.limits(f)
-	sections(whereSection(f))
-	p.workers(f)
-	sections(backendShares(f), serverShares(f))
-	p.verdict(f)
-	if f.Work != "" {
-		p.hanging("  each client: ", say.Plain(f.Work))
+		if f.Work != "" {
+			p.hanging("  each client: ", say.Plain(f.Work))
+		}
+		p.findings(thresholds(f), math.MaxInt)
+		p.line("")
+		for _, c := range chapters(f, nil, Plots{}) {
+			p.chapter(&c)
+		}
+		p.findings(notes(f), math.MaxInt)
+		return p.w.Flush()
 	}
 	p.line("")
-	p.thresholds(f)
-	p.checks(f)
-	for _, warning := range f.Warnings {
-		p.hanging("  note     ", say.Plain(warning))
+	p.curve(f)
+	if s := answerSection(f); f.Source == analysis.FromTable {
+		p.section(&s) // there is no report that has it
 	}
-	return out.Flush()
-}
-
-// verdict writes the headline, and below it each fact on lines of its own.
-func (p printer) verdict(f *analysis.Findings) {
-	headline, facts := verdictLines(f)
-	for _, line := range say.Wrap(headline, p.opts.width()) {
-		p.line(p.paint(bold, line))
+	if all := concerns(f); len(all) > 0 {
+		p.findings(all, mostFindings)
+		p.line("")
 	}
-	for _, fact := range facts {
-		p.hanging("  ", fact)
+	if f.Source != analysis.FromTable {
+		p.line(checkWords(f))
 	}
+	return p.w.Flush()
 }
 
 // verdictLines are the headline and the facts of a verdict.
 func verdictLines(f *analysis.Findings) (headline string, facts []string) {
-	for i, line := range strings.Split(f.Verdict, "\n") {
-		if i > 0 {
-			facts = append(facts, say.Plain(line))
-		}
+	lines := strings.Split(f.Verdict, "\n")
+	for _, line := range lines[1:] {
+		facts = append(facts, say.Plain(line))
 	}
-	headline, _, _ = strings.Cut(f.Verdict, "\n")
-	return say.Plain(headline), facts
+	return say.Plain(lines[0]), facts
 }
 
-// Final is the last line of a run's output: the headline and whether it can be
-// believed.
+// Final is a result in one line: whether it can be believed, and the headline.
 func Final(f *analysis.Findings) string { return f.Validity.Status + ": " + say.Plain(f.Headline) }
+
+// curve writes the columns of a table that belong into a summary, with a bar for each row.
+func (p printer) curve(f *analysis.Findings) {
+	s := curveSection(f)
+	if len(s.Rows) == 0 {
+		return
+	}
+	if f.Transfers == nil {
+		p.bars(f, &s.table)
+	}
+	p.table(&s.table, inSummary)
+	p.line("")
+}
+
+// bars puts a column of bars behind the load: the throughput of each step.
+func (p printer) bars(f *analysis.Findings, t *table) {
+	used := 0
+	for i, c := range t.Head {
+		if c.detail == inSummary {
+			used += 2 + t.width(i)
+		}
+	}
+	room := min(mostBar, p.opts.width()-used-2)
+	y, most := yieldOf(f), 0.0
+	for _, s := range steps(f) {
+		most = max(most, y.of(s))
+	}
+	if room < leastBar || len(f.Curve) < 2 || len(t.Rows) != len(f.Curve) || !(most > 0) {
+		return
+	}
+	block := "="
+	if p.opts.Blocks {
+		block = "▇"
+	}
+	last := len(t.Head) - 1
+	t.Head = append(t.Head[:last:last], column{Class: "l"}, t.Head[last])
+	for i := range t.Rows {
+		cells := t.Rows[i].Cells
+		bar := cell{Text: strings.Repeat(block, int(float64(room)*y.of(&f.Curve[i])/most+0.5))}
+		t.Rows[i].Cells = append(cells[:last:last], bar, cells[last])
+	}
+}
+
+// A finding is a line below the curve: a threshold, a check or a note.
+type finding struct{ status, text string }
+
+// thresholds are the findings about thresholds, those that are not met first.
+func thresholds(f *analysis.Findings) []finding {
+	var met, missed []finding
+	for _, x := range f.Thresholds {
+		if r := (finding{thresholdWord(x), x.Threshold + ": " + x.Detail}); x.Met {
+			met = append(met, r)
+		} else {
+			missed = append(missed, r)
+		}
+	}
+	return append(missed, met...)
+}
+
+// notes are the findings about what else a reader must know.
+func notes(f *analysis.Findings) []finding {
+	var all []finding
+	for _, text := range f.Warnings {
+		all = append(all, finding{"note", text})
+	}
+	return all
+}
+
+// concerns are the thresholds, the checks that do not pass, and the notes.
+func concerns(f *analysis.Findings) []finding {
+	all := thresholds(f)
+	for _, status := range []string{analysis.Fail, analysis.Warn} {
+		for _, c := range f.Validity.Checks {
+			if c.Status == status {
+				all = append(all, finding{status, c.Name + ": " + c.Text()})
+			}
+		}
+	}
+	return append(all, notes(f)...)
+}
+
+// findings writes at most so many lines of findings, one more if that is the last.
+func (p printer) findings(all []finding, most int) {
+	column := 0
+	for _, r := range all {
+		column = max(column, len(r.status))
+	}
+	lines := 0
+	for i, r := range all {
+		pad := strings.Repeat(" ", column-len(r.status)+2)
+		color := map[string]string{"met": green, "not met": red}[r.status]
+		text := p.hung("  "+p.paint(cmp.Or(color, statusColor(r.status)), r.status)+pad, column+4, say.Plain(r.text))
+		if lines += len(text); lines > most && (i < len(all)-1 || lines > most+1) {
+			p.line(fmt.Sprintf("  and %d more: see --verbose", len(all)-i))
+			return
+		}
+		for _, line := range text {
+			p.line(line)
+		}
+	}
+}
+
+// checkWords counts the checks by their status.
+func checkWords(f *analysis.Findings) string {
+	counts := map[string]int{}
+	for _, c := range f.Validity.Checks {
+		counts[c.Status]++
+	}
+	text := fmt.Sprintf("%d of %d checks passed", counts[analysis.OK], len(f.Validity.Checks))
+	for _, s := range []struct{ status, one, many string }{
+		{analysis.Fail, "fails", "fail"}, {analysis.Warn, "warns", "warn"}, {analysis.Skipped, "skipped", "skipped"},
+	} {
+		if n := counts[s.status]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, say.Either(n, s.one, s.many))
+		}
+	}
+	return text
+}
 
 // Terminal escapes.
 const (
@@ -111,88 +227,46 @@ type printer struct {
 	opts Options
 }
 
+func newPrinter(w io.Writer, opts Options) printer { return printer{bufio.NewWriter(w), opts} }
+
 func (p printer) line(s string) { _, _ = fmt.Fprintln(p.w, s) }
 
 func (p printer) paint(color, s string) string {
-	if !p.opts.Color {
+	if !p.opts.Color || color == "" {
 		return s
 	}
 	return color + s + normal
 }
 
-// title writes the title of a table, stamped with whether the run can be
-// believed: whoever copies the table copies it, too.
-func (p printer) title(status, text string) {
-	p.line(p.paint(bold, text) + p.paint(statusColor(status), " ("+status+")"))
+// headline writes a verdict behind its status.
+func (p printer) headline(status, text string) {
+	for i, line := range say.Wrap(status+": "+text, p.opts.width()) {
+		if rest, ok := strings.CutPrefix(line, status+":"); ok && i == 0 {
+			p.line(p.paint(bold+statusColor(status), status+":") + p.paint(bold, rest))
+			continue
+		}
+		p.line(p.paint(bold, line))
+	}
 }
 
 // hanging writes text behind head, its further lines under its first.
 func (p printer) hanging(head, text string) {
-	indent := utf8.RuneCountInString(head)
-	for i, line := range say.Wrap(text, p.opts.width()-indent) {
+	for _, line := range p.hung(head, utf8.RuneCountInString(head), text) {
+		p.line(line)
+	}
+}
+
+// hung returns the lines of text behind head, which has so many columns.
+func (p printer) hung(head string, columns int, text string) []string {
+	lines := say.Wrap(text, max(p.opts.width()-columns, narrow/2))
+	for i := range lines {
 		if i == 0 {
-			p.line(head + line)
-			continue
-		}
-		p.line(strings.Repeat(" ", indent) + line)
-	}
-}
-
-func (p printer) thresholds(f *analysis.Findings) {
-	for _, j := range f.Thresholds {
-		word := p.paint(green, "met      ")
-		if !j.Met {
-			word = p.paint(red, "not met  ")
-		}
-		p.line("  " + word + say.Plain(j.Threshold) + ": " + say.Plain(j.Detail))
-	}
-	if len(f.Thresholds) > 0 {
-		p.line("")
-	}
-}
-
-func (p printer) checks(f *analysis.Findings) {
-	counts := map[string]int{}
-	for _, c := range f.Validity.Checks {
-		counts[c.Status]++
-	}
-	summary := fmt.Sprintf("%s: %d of %d checks passed", f.Validity.Status, counts[analysis.OK], len(f.Validity.Checks))
-	for _, status := range []string{analysis.Warn, analysis.Fail, analysis.Skipped} {
-		if counts[status] > 0 {
-			summary += fmt.Sprintf(", %d %s", counts[status], word(status, counts[status]))
+			lines[i] = head + lines[i]
+		} else {
+			lines[i] = strings.Repeat(" ", columns) + lines[i]
 		}
 	}
-	p.line(p.paint(statusColor(f.Validity.Status), summary))
-	for i := range f.Validity.Checks {
-		if c := &f.Validity.Checks[i]; !f.Validity.Noted(c) {
-			p.check(c.Status, c.Name, c.Text())
-		}
-	}
-	for i := range f.Validity.Notes {
-		n := &f.Validity.Notes[i]
-		p.check("note", n.Check, "not checked: "+n.Text())
-	}
-}
-
-// check writes a line of the list of checks and notes.
-func (p printer) check(status, name, text string) {
-	head := fmt.Sprintf("  %-8s %-16s ", status, say.Plain(name))
-	indent := utf8.RuneCountInString(head)
-	lines := say.Wrap(say.Plain(text), p.opts.width()-indent)
-	p.line(p.paint(statusColor(status), head) + lines[0])
-	for _, line := range lines[1:] {
-		p.line(strings.Repeat(" ", indent) + line)
-	}
-}
-
-func word(status string, n int) string {
-	switch {
-	case status == analysis.Warn && n == 1:
-		return "warns"
-	case status == analysis.Fail && n == 1:
-		return "fails"
-	}
-	return status
+	return lines
 }
 
 func statusColor(status string) string {
@@ -203,49 +277,136 @@ func statusColor(status string) string {
 		return yellow
 	case analysis.Fail, analysis.Invalid:
 		return red
+	case analysis.Skipped, "note":
+		return faint
 	}
-	return faint
+	return ""
 }
 
-// section writes the title of a section, stamped, its table and its points.
-func (p printer) section(status string, s *section) {
-	if len(s.Rows) == 0 {
+// chapter writes the sentences and the tables of c, without its notes.
+func (p printer) chapter(c *chapter) {
+	if c.PageOnly {
 		return
 	}
-	p.title(status, s.Title)
-	p.table(&s.table)
-	for _, text := range s.Points {
-		p.hanging("  ", text)
+	if c.Lead != "" || len(c.Points) > 0 {
+		p.line(p.paint(bold, c.Title))
+		p.points(append([]string{c.Lead}, c.Points...))
+		p.line("")
 	}
-	p.line("")
+	for i := range c.Parts {
+		p.section(&c.Parts[i])
+	}
 }
 
-// table writes t with the columns as wide as they need to be.
-func (p printer) table(t *table) {
-	widths := make([]int, len(t.Head))
-	head := row{}
-	for _, c := range t.Head {
-		head.Cells = append(head.Cells, cell{Text: c.Text})
-	}
-	for _, r := range append([]row{head}, t.Rows...) {
-		for i, c := range r.Cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
+func (p printer) points(all []string) {
+	for i, text := range all {
+		switch {
+		case text == "":
+		case i == 0:
+			p.hanging("  ", text)
+		default:
+			p.hanging("  - ", text)
 		}
 	}
-	write := func(r row) string {
+}
+
+// section writes the title of a section, its table and its points.
+func (p printer) section(s *section) {
+	if len(s.Rows)+len(s.Points) == 0 || s.PageOnly {
+		return
+	}
+	if s.Title+s.Caption != "" {
+		p.line(p.paint(bold, cmp.Or(s.Title, s.Caption)))
+	}
+	t := s.table
+	if n := len(t.Rows) - mostTextRows; n > 0 {
+		t.Rows = t.Rows[:mostTextRows]
+		defer p.line(fmt.Sprintf("  and %d more in report.html\n", n))
+	} else {
+		defer p.line("")
+	}
+	if len(t.Rows) > 0 {
+		p.table(&t, inText)
+	}
+	p.points(append([]string{""}, s.Points...))
+}
+
+func (p printer) table(t *table, upTo detail) {
+	for _, line := range p.rows(t, upTo) {
+		p.line(line)
+	}
+}
+
+// width returns how many columns column i of t needs.
+func (t *table) width(i int) int {
+	n := utf8.RuneCountInString(t.Head[i].Text)
+	for _, r := range t.Rows {
+		n = max(n, utf8.RuneCountInString(r.Cells[i].Text))
+	}
+	return n
+}
+
+// rows returns the lines of t, the head first. Columns are as wide as they need to
+// be; the last one is broken into lines if it has sentences, and names are cut if the
+// table is too wide.
+func (p printer) rows(t *table, upTo detail) []string {
+	var shown, widths []int
+	sum, longest, sentences := 0, -1, false
+	for i, c := range t.Head {
+		if c.detail > upTo {
+			continue
+		}
+		shown, widths = append(shown, i), append(widths, t.width(i))
+		k := len(shown) - 1
+		sum += 2 + widths[k]
+		if sentences = c.cells == "w"; !sentences && c.Class != "" && (longest < 0 || widths[k] > widths[longest]) {
+			longest = k
+		}
+	}
+	if over := sum - p.opts.width(); over > 0 && !sentences && longest >= 0 {
+		widths[longest] = max(widths[longest]-over, min(widths[longest], shortestNames))
+	}
+	write := func(cells []cell, color string) []string {
 		var b strings.Builder
-		for i, c := range r.Cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text))
-			if t.Head[i].Class == "" {
-				b.WriteString("  " + pad + c.Text)
-			} else {
-				b.WriteString("  " + c.Text + pad)
+		columns := 0
+		for k, i := range shown {
+			text := cut(cells[i].Text, widths[k])
+			if sentences && k == len(shown)-1 {
+				return p.hung(b.String()+"  ", columns+2, cells[i].Text)
+			}
+			pad := strings.Repeat(" ", widths[k]-utf8.RuneCountInString(text))
+			columns += 2 + widths[k]
+			_, class, _ := strings.Cut(cells[i].Class, " ")
+			switch {
+			case t.Head[i].Class == "":
+				b.WriteString("  " + pad + text)
+			case k == len(shown)-1:
+				b.WriteString("  " + text)
+			default:
+				b.WriteString("  " + p.paint(statusColor(class), text+pad))
 			}
 		}
-		return strings.TrimRight(b.String(), " ")
+		return []string{p.paint(color, strings.TrimRight(b.String(), " "))}
 	}
-	p.line(p.paint(bold, write(head)))
+	head := make([]cell, len(t.Head))
+	for i := range head {
+		head[i].Text = t.Head[i].Text
+	}
+	lines := write(head, bold)[:1]
+	if strings.TrimSpace(lines[0]) == "" {
+		lines[0] = ""
+	}
 	for _, r := range t.Rows {
-		p.line(write(r))
+		lines = append(lines, write(r.Cells, "")...)
 	}
+	return lines
+}
+
+// cut shortens a text in its middle, where names of hosts tell least.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most/2-1]) + ".." + string(runes[len(runes)-most+most/2+1:])
 }

@@ -40,13 +40,13 @@ func TestTransfers(t *testing.T) {
 	if err := HTML(&page, f, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := Text(&text, f, Options{}); err != nil {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{
 		page.String(): {"Transfers between sites", "2 of 3 files arrived, 3.00 GB, in 4 attempts of 1 case.", "1 file did not, and is named with its reason.", "12:00:00.000", "12:00:02.000", "1500", "12000",
 			"CPU max", "50%", "37.5%", "0.6%", "1:15.50", "25.2", "all 3 (their own throughputs, summed: 2000 MB/s)", "was there", "has not arrived", "it is", "1.00 GB to 2.00 GB"},
-		text.String(): {"1500", "12000", "1:15.50", "/f3: it is"},
+		text.String(): {"1500", "12000", "1:15.50", "/f3", "it is"},
 	} {
 		for _, w := range want {
 			if !strings.Contains(name, w) {

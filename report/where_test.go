@@ -107,11 +107,11 @@ func TestWaitsAreSaid(t *testing.T) {
 // Whoever is never sent anywhere reads nothing of redirects.
 func TestNoRedirectsNoTable(t *testing.T) {
 	f, series := analyzed(t, resultstest.Typical())
-	if ids := partIDs(newPage(f, series)); strings.Contains(ids, "where") || strings.Contains(ids, "shares") {
+	if ids := partIDs(runPage(f, series)); strings.Contains(ids, "where") || strings.Contains(ids, "shares") {
 		t.Errorf("a table without redirects: %s", ids)
 	}
 	f, series = analyzed(t, cluster())
-	if got := partIDs(newPage(f, series)); got != "load: steps answers where kinds; limits:; phases:; time:; latencies:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
+	if got := partIDs(runPage(f, series)); got != "curve: steps answers; limits: evidence used; load: where kinds; time:; latencies:; phases:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
 		t.Errorf("the page holds %s", got)
 	}
 }

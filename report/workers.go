@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,13 +17,28 @@ func workerChapter(f *analysis.Findings) chapter {
 		return chapter{}
 	}
 	c := chapter{ID: "workers", Title: "Workers", Lead: workerWords(f)}
-	t := section{ID: "workers", Title: "Each worker", Note: "Times since the load began. A clock's offset is how far it was ahead of the controller's when the worker came; what it measured is told in the controller's time.",
-		table: table{Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds told", "<")}}
+	t := section{ID: "workers", Title: "Each worker",
+		Note: "Times since the load began. A clock's offset is how far it was ahead of the controller's when the worker registered; " +
+			"its measurements are in the controller's time.",
+		table:    table{Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds reported", "<")},
+		PageOnly: true}
 	for i := range f.Workers {
 		w := &f.Workers[i]
-		t.row(false, w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told), workerRemark(w))
+		remark := ""
+		if w.State != measure.Came && w.State != measure.Left {
+			remark = cmp.Or(w.Why, w.State)
+			point := "worker " + w.Name + ": " + remark
+			if strings.HasPrefix(remark, "worker ") {
+				point = remark
+			}
+			c.Points = append(c.Points, say.Plain(point))
+		}
+		t.row(false, w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told), remark)
 	}
-	t.Folded = len(t.Rows) > mostOpenRows
+	const most = 20
+	if n := len(c.Points) - most; n > 0 {
+		c.Points = append(c.Points[:most], fmt.Sprintf("and %d more", n))
+	}
 	c.Parts = filled(t)
 	return c
 }
@@ -50,63 +66,20 @@ func workerWords(f *analysis.Findings) string {
 
 // moment is a time since the load began.
 func moment(at *float64) string {
-	switch {
-	case at == nil:
-		return "-"
-	case *at <= 0:
+	if at != nil && *at <= 0 {
 		return "before"
 	}
-	return unit.Seconds(*at)
+	return orDash(at, unit.Seconds)
 }
 
-// offsetText is an offset with its doubt.
+// offsetText is an offset with its uncertainty.
 func offsetText(w *analysis.WorkerFigure) string {
 	if w.Offset == nil || w.Doubt == nil {
 		return "not compared"
 	}
-	text := unit.Seconds(max(*w.Offset, -*w.Offset))
+	sign := ""
 	if *w.Offset < 0 {
-		text = "-" + text
+		sign = "-"
 	}
-	return text + " ± " + unit.Seconds(*w.Doubt)
-}
-
-// workerRemark is what is to be known of a worker that did not do all it should.
-func workerRemark(w *analysis.WorkerFigure) string {
-	if w.State == measure.Came || w.State == measure.Left {
-		return ""
-	}
-	if w.Why == "" {
-		return w.State
-	}
-	return w.Why
-}
-
-// mostWorkers is how many workers a terminal shows one by one.
-const mostWorkers = 20
-
-// workers writes a line about the workers, and those that something is to be
-// known of.
-func (p printer) workers(f *analysis.Findings) {
-	if len(f.Workers) == 0 {
-		return
-	}
-	p.hanging("workers  ", workerWords(f))
-	shown := 0
-	for i := range f.Workers {
-		w := &f.Workers[i]
-		text := workerRemark(w)
-		if text == "" {
-			continue
-		}
-		if shown++; shown > mostWorkers {
-			p.line("  ...")
-			break
-		}
-		if !strings.HasPrefix(text, "worker ") {
-			text = "worker " + w.Name + ": " + text
-		}
-		p.hanging("  - ", say.Plain(text))
-	}
-	p.line("")
+	return sign + unit.Seconds(max(*w.Offset, -*w.Offset)) + " ± " + unit.Seconds(*w.Doubt)
 }

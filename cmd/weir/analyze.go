@@ -62,6 +62,7 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 	jsonFlag(c, &f.json, jsonOfRun)
 	htmlFlag(c, &f.html)
 	quietFlag(c, &s.quiet)
+	verboseFlag(c, &s.verbose)
 	return c
 }
 
@@ -112,9 +113,9 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 		}
 	}
 	if f.json {
-		return report.JSON(s.out, found)
+		return analysis.JSON(s.out, found)
 	}
-	return report.Text(s.out, found, look(s.out))
+	return report.Text(s.out, found, s.look())
 }
 
 func readTable(name string, o table.Options, s streams) (*table.Table, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/report"
 	"weir/run"
 	"weir/run/campaign"
 	"weir/scenario"
@@ -68,7 +69,7 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 	c := run.CampaignConfig{Config: f.config(in, dir, s)}
 	c.Judge = func(number int, r run.Result, again bool) {
 		if !s.quiet && !again {
-			tell(s.err, "", "run %d of %d: %s: %s", number, runs, r.Findings.Validity.Status, r.Findings.Headline)
+			tell(s.err, "", "run %d of %d: %s", number, runs, report.Final(r.Findings))
 			s.say("\n")
 		}
 		if !again {

@@ -53,7 +53,7 @@ func (sum *summary) conclude(dir string, c *campaign.Campaign, asJSON bool, s st
 	if asJSON {
 		return sum.json(s.out)
 	}
-	if err := sum.text(s.out, look(s.out)); err != nil {
+	if err := sum.text(s.out, s.look()); err != nil {
 		return err
 	}
 	if err := legend(s.out, c); err != nil {

@@ -66,6 +66,7 @@ throughput, that of each client, wall clock time, CPU, and how efficient each is
 	htmlFlag(c, &f.html)
 	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
+	verboseFlag(c, &s.verbose)
 	c.Flags().StringVar(&f.regress, "regress", "", "exit code 3 if worse by more than this beyond doubt, as in `5%`")
 	return c
 }
@@ -99,7 +100,7 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 	if f.json {
 		err = c.JSON(s.out)
 	} else {
-		err = report.Comparison(s.out, c, look(s.out))
+		err = report.Comparison(s.out, c, s.look())
 	}
 	if f.html != "" {
 		err = errors.Join(err, writePage(f.html, func(w io.Writer) error { return report.ComparisonHTML(w, c) }))

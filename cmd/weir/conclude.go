@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"weir/analysis"
 	"weir/report"
 	"weir/results"
 	"weir/run"
@@ -31,16 +31,15 @@ func show(r run.Result, asJSON bool, s streams) error {
 		return nil
 	}
 	if asJSON {
-		return ignoreUnread(report.JSON(s.out, r.Findings))
+		return ignoreUnread(analysis.JSON(s.out, r.Findings))
 	}
-	if err := report.Text(s.out, r.Findings, look(s.out)); err != nil {
+	if err := report.Text(s.out, r.Findings, s.look()); err != nil {
 		return ignoreUnread(err)
 	}
-	lines := []string{"", "run directory  " + r.Dir, "report         " + filepath.Join(r.Dir, results.ReportFile)}
 	if r.Search != "" {
-		lines = append(lines, "search         "+r.Search)
+		tell(s.out, "search         ", "%s", r.Search)
 	}
-	_, err := fmt.Fprintln(s.out, strings.Join(append(lines, report.Final(r.Findings)), "\n"))
+	_, err := fmt.Fprintf(s.out, "run directory  %s\nreport         %s\n", r.Dir, filepath.Join(r.Dir, results.ReportFile))
 	return ignoreUnread(err)
 }
 

@@ -30,6 +30,10 @@ func quietFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVarP(to, "quiet", "q", false, "no progress: only results, warnings and errors")
 }
 
+func verboseFlag(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "verbose", false, "print all tables, evidence and checks, not only the curve and warnings")
+}
+
 func outFlag(c *cobra.Command, to *string, usual string) {
 	c.Flags().StringVarP(to, "out", "o", "", "measure into this new `DIR`ectory (default runs/"+usual+")")
 }
@@ -93,6 +97,7 @@ func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
 	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each thing that happens: start, steps, warnings, findings")
 	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
+	verboseFlag(c, &s.verbose)
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")

@@ -41,6 +41,7 @@ type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	quiet    bool           // no progress is shown
+	verbose  bool           // results are printed in full
 	stream   *stream        // what programs are told; nil: nothing
 	secrets  *redact.Values // that no error may repeat; nil: none are known
 }

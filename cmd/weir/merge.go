@@ -52,6 +52,7 @@ twice is refused, and so are runs of different plans.`,
 	jsonFlag(c, &asJSON, jsonOfRun)
 	failOnFlag(c, &on)
 	quietFlag(c, &s.quiet)
+	verboseFlag(c, &s.verbose)
 	return c
 }
 

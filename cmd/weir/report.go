@@ -42,6 +42,7 @@ nothing is removed.`,
 	jsonFlag(c, &asJSON, jsonOfMaybe)
 	failOnFlag(c, &on)
 	quietFlag(c, &s.quiet)
+	verboseFlag(c, &s.verbose)
 	return c
 }
 

@@ -45,9 +45,10 @@ func tell(to io.Writer, indent, format string, args ...any) {
 	_, _ = fmt.Fprintf(to, "%s%s\n", indent, text)
 }
 
-// look returns the options of a report that is printed to w.
-func look(w io.Writer) report.Options {
-	return report.Options{Color: isTerminal(w) && screen.Colored(), Width: width(w)}
+// look returns how a result is printed to standard output.
+func (s streams) look() report.Options {
+	terminal := isTerminal(s.out)
+	return report.Options{Color: terminal && screen.Colored(), Blocks: terminal && screen.Blocks(), Width: width(s.out), Verbose: s.verbose}
 }
 
 // lookOf returns the style of rows on s.
