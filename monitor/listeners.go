@@ -14,52 +14,10 @@ import (
 	"strings"
 )
 
-// Errors of [Listeners].
 var (
-	// ErrNoListener says that nothing on this machine listens on the port.
-	ErrNoListener = errors.New("nothing listens on the port here")
-	// ErrHidden says that something does, but that the process cannot be seen: it belongs to another user, or it is
-	// in a container.
-	ErrHidden = errors.New("who listens on the port cannot be seen (another user's process, or a container's)")
+	errNoListener = errors.New("nothing listens on the port here")
+	errHidden     = errors.New("the process that listens on the port cannot be seen (another user's, or a container's)")
 )
-
-// Listeners returns the ids of the processes of the service on a TCP port of this machine, ascending: those that have
-// the listening socket open, their parents of the same name, and all that descend from these. Errors are
-// [ErrNoListener], [ErrHidden], or about /proc itself.
-func Listeners(port int) ([]int, error) {
-	f := newProcFS("", "")
-	defer f.close()
-	return f.listeners(port)
-}
-
-func (f *procFS) listeners(port int) ([]int, error) {
-	roots, err := f.servers(netip.Addr{}, port)
-	if err != nil {
-		return nil, err
-	}
-	all, err := f.pids(nil)
-	if err != nil {
-		return nil, err
-	}
-	children := map[int][]int{}
-	for _, pid := range all {
-		if s, err := f.stat(pid); err == nil {
-			children[s.ppid] = append(children[s.ppid], pid)
-		}
-	}
-	var out []int
-	for todo := roots; len(todo) > 0; todo = todo[1:] {
-		if slices.Contains(out, todo[0]) {
-			continue
-		}
-		out = append(out, todo[0])
-		if todo[0] != 1 {
-			todo = append(todo, children[todo[0]]...)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}
 
 // servers returns the processes that hold a listening socket, and above them the parents of the same name.
 func (f *procFS) servers(addr netip.Addr, port int) ([]int, error) {
@@ -71,9 +29,9 @@ func (f *procFS) servers(addr netip.Addr, port int) ([]int, error) {
 		return nil, fmt.Errorf("find who listens on port %d: %w", port, err)
 	}
 	if len(inodes) == 0 {
-		return nil, fmt.Errorf("port %d: %w", port, ErrNoListener)
+		return nil, fmt.Errorf("port %d: %w", port, errNoListener)
 	}
-	pids, _, err := f.holders(inodes)
+	pids, err := f.holders(inodes)
 	if err != nil {
 		return nil, fmt.Errorf("find who listens on port %d: %w", port, err)
 	}
@@ -81,7 +39,7 @@ func (f *procFS) servers(addr netip.Addr, port int) ([]int, error) {
 		pids = pids[1:] // an init that opened the socket for the service
 	}
 	if len(pids) == 0 {
-		return nil, fmt.Errorf("port %d: %w", port, ErrHidden)
+		return nil, fmt.Errorf("port %d: %w", port, errHidden)
 	}
 	return f.withParents(pids), nil
 }
@@ -115,22 +73,19 @@ func (f *procFS) stat(pid int) (procStat, error) {
 // stands for any.
 func (f *procFS) listening(addr netip.Addr, port int) (map[string]bool, error) {
 	inodes := map[string]bool{}
-	var first error
-	readable := false
+	var errs []error
 	for _, name := range [...]string{"net/tcp", "net/tcp6"} {
 		file, err := os.Open(f.proc + "/" + name)
 		if err == nil {
 			err = parseSockets(file, addr, port, inodes)
 			_ = file.Close()
 		}
-		if err == nil {
-			readable = true
-		} else if first == nil {
-			first = fmt.Errorf("%s: %w", name, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	if !readable {
-		return nil, first
+	if len(errs) == 2 {
+		return nil, errs[0]
 	}
 	return inodes, nil
 }
@@ -186,29 +141,21 @@ func parseEndpoint(b []byte) (netip.Addr, int, error) {
 	return addr.Unmap(), int(n), nil
 }
 
-// holders returns the processes that have one of the sockets open, ascending, and how many processes could not be
-// looked into.
-func (f *procFS) holders(inodes map[string]bool) (pids []int, hidden int, err error) {
+// holders returns the processes that have one of the sockets open, ascending.
+func (f *procFS) holders(inodes map[string]bool) (pids []int, err error) {
 	all, err := f.pids(nil)
-	if err != nil {
-		return nil, 0, err
-	}
 	for _, pid := range all {
-		holds, err := f.holds(pid, inodes)
-		switch {
-		case holds:
+		if f.holds(pid, inodes) {
 			pids = append(pids, pid)
-		case os.IsPermission(err):
-			hidden++
 		}
 	}
-	return pids, hidden, nil
+	return pids, err
 }
 
-func (f *procFS) holds(pid int, inodes map[string]bool) (bool, error) {
+func (f *procFS) holds(pid int, inodes map[string]bool) bool {
 	dir, err := os.Open(f.ofPid(pid, "fd"))
 	if err != nil {
-		return false, err
+		return false // it ended, or belongs to another user
 	}
 	defer func() { _ = dir.Close() }()
 	for {
@@ -217,14 +164,11 @@ func (f *procFS) holds(pid int, inodes map[string]bool) (bool, error) {
 			link, _ := os.Readlink(dir.Name() + "/" + name)
 			inode, found := strings.CutPrefix(link, "socket:[")
 			if found && inodes[strings.TrimSuffix(inode, "]")] {
-				return true, nil
+				return true
 			}
 		}
-		if err == io.EOF {
-			return false, nil
-		}
 		if err != nil {
-			return false, err
+			return false
 		}
 	}
 }

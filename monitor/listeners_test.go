@@ -80,23 +80,27 @@ func TestFamilyOfListener(t *testing.T) {
 	f.process(fakeProcess{pid: 50, ppid: 1, comm: "stranger"})
 	f.fd(41, "5001")
 	f.fd(1, "5004") // an init that opened the socket itself
-	fs := newProcFS(f.root, "")
-	defer fs.close()
-	pids, err := fs.listeners(8080)
-	if err != nil {
+	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, netip.MustParseAddrPort("127.0.0.1:8080"), steadyClock())
+	defer l.close()
+	if _, err := l.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	var pids []int
+	for e := range l.service.family.live {
+		pids = append(pids, e.pid)
+	}
+	slices.Sort(pids)
 	if diff := cmp.Diff([]int{40, 41, 42, 43}, pids); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := fs.listeners(80); !errors.Is(err, ErrHidden) {
+	if _, err := l.fs.servers(netip.Addr{}, 80); !errors.Is(err, errHidden) {
 		t.Errorf("a socket that nobody has: %v", err)
 	}
-	if _, err := fs.listeners(81); !errors.Is(err, ErrNoListener) {
+	if _, err := l.fs.servers(netip.Addr{}, 81); !errors.Is(err, errNoListener) {
 		t.Errorf("no socket: %v", err)
 	}
 	for _, port := range []int{0, -1, 65536} {
-		if _, err := Listeners(port); err == nil || errors.Is(err, ErrNoListener) {
+		if _, err := l.fs.servers(netip.Addr{}, port); err == nil || errors.Is(err, errNoListener) {
 			t.Errorf("port %d: %v", port, err)
 		}
 	}
@@ -135,7 +139,7 @@ func TestOwnListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	pids, err := Listeners(ln.Addr().(*net.TCPAddr).Port)
+	pids, err := newProcFS("", "").servers(netip.Addr{}, ln.Addr().(*net.TCPAddr).Port)
 	if err != nil || !slices.Contains(pids, os.Getpid()) {
 		t.Errorf("%v, %v", pids, err)
 	}

@@ -53,7 +53,7 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 	})
 	answers(t, port)
 	eventually(t, "both workers listen", func() bool { // the first answers before the second is there
-		pids, err := Listeners(port)
+		pids, err := newProcFS("", "").servers(netip.Addr{}, port)
 		return err != nil || len(pids) == 3
 	})
 	return cmd, port
@@ -65,7 +65,7 @@ func TestNginx(t *testing.T) {
 	curl := program(t, "curl")
 	const size, times = 256 << 20, 8
 	cmd, port := nginx(t, size)
-	pids, err := Listeners(port)
+	pids, err := newProcFS("", "").servers(netip.Addr{}, port)
 	if err != nil || len(pids) != 3 || pids[0] != cmd.Process.Pid {
 		t.Fatalf("who listens: %v, %v; the master is %d", pids, err, cmd.Process.Pid)
 	}

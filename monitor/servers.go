@@ -155,7 +155,7 @@ func (l *local) search(p *place) ([]*entry, error) {
 	t, own := l.table, l.table.groups[0]
 	p.next = t.look + searchAgain
 	pids, err := l.fs.servers(p.addr.Addr(), int(p.addr.Port()))
-	if errors.Is(err, ErrNoListener) {
+	if errors.Is(err, errNoListener) {
 		return nil, nil // not up yet, or down
 	}
 	if err != nil {
