@@ -14,7 +14,7 @@ import (
 
 // errGone tells a worker that it was given up.
 func errGone() error {
-	return wire.Refuse(http.StatusGone, "this worker was not heard of for too long, and was given up")
+	return wire.Refuse(http.StatusGone, "this worker was silent for too long and was given up")
 }
 
 // early is for how long a worker that comes before the run waits for an answer.
@@ -30,7 +30,7 @@ func (d *Server) hello(ctx context.Context, h *hello) (*helloResponse, error) {
 		return nil, wire.Refuse(http.StatusServiceUnavailable, "the run has not begun")
 	}
 	if len(h.Session) < 8 || len(h.Session) > 64 {
-		return nil, wire.Refuse(http.StatusBadRequest, "a session is named by 8 to 64 letters")
+		return nil, wire.Refuse(http.StatusBadRequest, "the session must have 8 to 64 characters")
 	}
 	s, comes, err := d.sessionOf(h)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *Server) find(id string) (*run, *session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.run == nil || d.run.sessions[id] == nil || d.run.sessions[id].away() {
-		return nil, nil, wire.Refuse(http.StatusNotFound, "nobody of that name has come in: say hello")
+		return nil, nil, wire.Refuse(http.StatusNotFound, "unknown session: say hello")
 	}
 	s := d.run.sessions[id]
 	if s.lost() {

@@ -52,7 +52,7 @@ func ReadPass(path string) (p Pass, err error) {
 		return p, fmt.Errorf("pass: %s: %w", filepath.Base(path), err)
 	}
 	if len(p.URLs) == 0 || p.Token == "" || p.Pin == "" {
-		return p, fmt.Errorf("pass: %s: it names no controller, or no token", filepath.Base(path))
+		return p, fmt.Errorf("pass: %s: the controller or the token is missing", filepath.Base(path))
 	}
 	return p, nil
 }

@@ -32,7 +32,7 @@ type JoinOptions struct {
 const longestAlone = 10 * time.Minute
 
 var (
-	errGivenUp = errors.New("the controller has given this worker up: it was not heard of for too long")
+	errGivenUp = errors.New("the controller gave this worker up: it was silent for too long")
 	errOver    = errors.New("the run is over")
 )
 
@@ -72,7 +72,7 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 		return err
 	}
 	if b.Plan == nil {
-		return errors.New("worker: the controller's answer holds no plan")
+		return errors.New("worker: the controller's response has no plan")
 	}
 	b.Plan.First += m.number
 	m.worker = newWorker(m.send)
@@ -154,9 +154,9 @@ func (m *member) comeIn(ctx context.Context) error {
 func refused(err error) error {
 	switch {
 	case errors.Is(err, trust.ErrPin):
-		return fmt.Errorf("worker: this is not the controller that the pass is for: %w", err)
+		return fmt.Errorf("worker: the certificate is not that of the controller in the pass: %w", err)
 	case wire.Status(err) == http.StatusUnauthorized:
-		return fmt.Errorf("worker: the controller does not know this pass, which is of another run: %w", err)
+		return fmt.Errorf("worker: the controller refused this pass, which is of another run: %w", err)
 	case wire.Status(err) == http.StatusGone:
 		return errGivenUp
 	}

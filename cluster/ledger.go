@@ -55,7 +55,7 @@ func (l *ledger) note(e entry) error {
 	}
 }
 
-var errUnwritten = errors.New("the controller can no longer write down what is made")
+var errUnwritten = errors.New("the controller cannot record created files any more")
 
 // mostEntries go in one question.
 const mostEntries = 2000

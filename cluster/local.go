@@ -55,7 +55,7 @@ func (c *Child) Stop() error { return errors.Join(c.In.Close(), c.Wait()) }
 func SelfCommand(args ...string) ([]string, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("where is this program? %w", err)
+		return nil, fmt.Errorf("cannot determine the path of this program: %w", err)
 	}
 	return append([]string{exe}, args...), nil
 }

@@ -215,7 +215,7 @@ func (m *member) heed(ctx context.Context, times int, over bool, err error) bool
 	case status == http.StatusNotFound:
 		err = m.helloAgain(ctx, times)
 	case status == 0:
-		err = fmt.Errorf("worker: the controller has not been heard of: %w", err)
+		err = fmt.Errorf("worker: the controller did not respond: %w", err)
 	default:
 		err = refused(err)
 	}

@@ -26,12 +26,12 @@ func StateDir(run string) (string, error) {
 	if !filepath.IsAbs(base) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("where is this user's state kept? %w: set XDG_STATE_HOME", err)
+			return "", fmt.Errorf("cannot determine the state directory: %w: set XDG_STATE_HOME", err)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
 	if run == "" || run != filepath.Base(run) || run[0] == '.' {
-		return "", fmt.Errorf("no run is called %q", run)
+		return "", fmt.Errorf("invalid run name %q", run)
 	}
 	return filepath.Join(base, "weir", "runs", run), nil
 }

@@ -59,7 +59,7 @@ func where(address string, port int) (listen string, hosts []string, err error) 
 	}
 	if text != "" {
 		if port, err = strconv.Atoi(text); err != nil {
-			return "", nil, fmt.Errorf("%s is no port", text)
+			return "", nil, fmt.Errorf("invalid port %s", text)
 		}
 	}
 	listen = ":" + strconv.Itoa(port)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/trust"
 	"weir/measure"
 	"weir/storage"
 	"weir/storage/simulated"
@@ -111,12 +112,12 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 	d := open(t, ServerOptions{})
 	p := d.Pass()
 	p.Token = strings.Repeat("0", len(p.Token))
-	if err := <-enter(t, p, JoinOptions{}); err == nil || !strings.Contains(err.Error(), "does not know this pass") {
+	if err := <-enter(t, p, JoinOptions{}); err == nil || !strings.Contains(err.Error(), "refused this pass") {
 		t.Errorf("error %v", err)
 	}
 	p = d.Pass()
 	p.Pin = strings.Repeat("0", len(p.Pin))
-	if err := <-enter(t, p, JoinOptions{}); err == nil || !strings.Contains(err.Error(), "not the controller that the pass is for") {
+	if err := <-enter(t, p, JoinOptions{}); !errors.Is(err, trust.ErrPin) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -162,10 +162,10 @@ func (s *session) fresh(all []json.RawMessage, now time.Time) ([]report, error) 
 	for _, text := range all {
 		var r report
 		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, wire.Refuse(400, "a report cannot be read: %v", err)
+			return nil, wire.Refuse(400, "invalid report: %v", err)
 		}
 		if v := r.Interval; v != nil && v.Start.After(now.Add(soon)) {
-			return nil, wire.Refuse(400, "a report is of %v, which is yet to come: it is %v", v.Start, now)
+			return nil, wire.Refuse(400, "a report of %v is in the future: the time is %v", v.Start, now)
 		}
 		out = append(out, r)
 	}

@@ -33,7 +33,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Dr
 		return fmt.Errorf("worker: first order: %w", err)
 	}
 	if first.Begin == nil || first.Begin.Plan == nil {
-		return errors.New("worker: the first order holds no plan")
+		return errors.New("worker: the first order has no plan")
 	}
 	go w.listen(ctx, dec, cancel) // ends with in, which its owner closes
 	err := w.drive(ctx, first.Begin, drivers, open)

@@ -74,7 +74,7 @@ var linkName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
 
 func (c *checker) name(name string, seen map[string]bool) {
 	if !linkName.MatchString(name) {
-		c.say("", "%q is no name for a link: use up to 32 letters, digits, _ and -", short(name))
+		c.say("", "invalid link name %q: use up to 32 letters, digits, _ and -", short(name))
 	} else if slices.Contains(Keys(), name) {
 		c.say("", "%s is a key of a link and cannot be the name of one", name)
 	}

@@ -51,7 +51,7 @@ func TestCheckNames(t *testing.T) {
 	if !errors.As(err, &key) || key.Key != "cern.loss" {
 		t.Errorf("%+v", key)
 	}
-	for _, want := range []string{"rate is a key of a link", "link.cern.loss: 200%", "two links named cern", `"" is no name`, `"../x" is no name`} {
+	for _, want := range []string{"rate is a key of a link", "link.cern.loss: 200%", "two links named cern", `invalid link name ""`, `invalid link name "../x"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwithout %s", err, want)
 		}

@@ -28,7 +28,7 @@ func newHAProxy(from string) (*haproxy, error) {
 	}
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("balancer: haproxy %q is no URL such as http://lb:8404/stats", from)
+		return nil, fmt.Errorf("balancer: haproxy %q is not a URL such as http://lb:8404/stats", from)
 	}
 	// The page's options follow a semicolon; csv is one of them.
 	if !slices.Contains(strings.Split(u.Path, ";"), "csv") {

@@ -72,7 +72,7 @@ func parseIPVS(b []byte) (*balancing, error) {
 				service = a
 			}
 		case len(f) < 6 || service == "":
-			return nil, fmt.Errorf("/proc/net/ip_vs: %.80q is no server of a service", line)
+			return nil, fmt.Errorf("/proc/net/ip_vs: %.80q is not a server of a service", line)
 		case len(out.servers) < mostBalanced:
 			s, err := realServer(f, service)
 			if err != nil {
@@ -96,7 +96,7 @@ func realServer(f []string, service string) (s Balanced, err error) {
 		}
 		n, err := strconv.ParseUint(f[i], 10, 31)
 		if err != nil {
-			return s, fmt.Errorf("%q is no number", f[i])
+			return s, fmt.Errorf("%q is not a number", f[i])
 		}
 		*to = int(n)
 	}
@@ -107,17 +107,17 @@ func realServer(f []string, service string) (s Balanced, err error) {
 func hexAddress(s string) (string, error) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
-		return "", fmt.Errorf("%q is no address and port", s)
+		return "", fmt.Errorf("%q is not an address and port", s)
 	}
 	port, err := strconv.ParseUint(s[i+1:], 16, 16)
 	if err != nil {
-		return "", fmt.Errorf("%q is no port", s[i+1:])
+		return "", fmt.Errorf("%q is not a port", s[i+1:])
 	}
 	var addr netip.Addr
 	if host := s[:i]; strings.HasPrefix(host, "[") {
 		addr, err = netip.ParseAddr(strings.Trim(host, "[]"))
 	} else if raw, bad := hex.DecodeString(host); bad != nil || len(raw) != 4 {
-		err = fmt.Errorf("%q is no IPv4 address", host)
+		err = fmt.Errorf("%q is not an IPv4 address", host)
 	} else {
 		addr = netip.AddrFrom4([4]byte(raw))
 	}
@@ -144,7 +144,7 @@ func (b *balancing) totals(text []byte) error {
 		}
 		n, err := strconv.ParseUint(f[i], 16, 63)
 		if err != nil {
-			return fmt.Errorf("/proc/net/ip_vs_stats: %q is no number", f[i])
+			return fmt.Errorf("/proc/net/ip_vs_stats: %q is not a number", f[i])
 		}
 		*to = int64(n)
 	}

@@ -26,14 +26,14 @@ func (f *procFS) servers(addr netip.Addr, port int) ([]int, error) {
 	}
 	inodes, err := f.listening(addr, port)
 	if err != nil {
-		return nil, fmt.Errorf("find who listens on port %d: %w", port, err)
+		return nil, fmt.Errorf("find the process that listens on port %d: %w", port, err)
 	}
 	if len(inodes) == 0 {
 		return nil, fmt.Errorf("port %d: %w", port, errNoListener)
 	}
 	pids, err := f.holders(inodes)
 	if err != nil {
-		return nil, fmt.Errorf("find who listens on port %d: %w", port, err)
+		return nil, fmt.Errorf("find the process that listens on port %d: %w", port, err)
 	}
 	if len(pids) > 1 && pids[0] == 1 {
 		pids = pids[1:] // an init that opened the socket for the service

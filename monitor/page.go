@@ -40,7 +40,7 @@ func newPage(h scenario.Host, clock func() moment) (*page, error) {
 		return nil, fmt.Errorf("host %s: node_exporter: %w", h.Name, err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("host %s: node_exporter %q is no URL such as http://%s:9100/metrics", h.Name, redact.URL(u.String()), h.Name)
+		return nil, fmt.Errorf("host %s: node_exporter %q is not a URL such as http://%s:9100/metrics", h.Name, redact.URL(u.String()), h.Name)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/metrics"
@@ -151,7 +151,7 @@ func (p *page) get(ctx context.Context, query string) error {
 		return fmt.Errorf("%s: the page is larger than %d MiB", redact.URL(p.url.String()), pageLimit>>20)
 	}
 	if kind := resp.Header.Get("Content-Type"); strings.Contains(kind, "html") || strings.Contains(kind, "json") {
-		return fmt.Errorf("%s is no page of Prometheus metrics but %s: %s", redact.URL(p.url.String()), kind, firstWords(p.body.Bytes()))
+		return fmt.Errorf("%s is not a page of Prometheus metrics but %s: %s", redact.URL(p.url.String()), kind, firstWords(p.body.Bytes()))
 	}
 	return nil
 }

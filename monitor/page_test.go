@@ -123,7 +123,7 @@ func TestServerPage(t *testing.T) {
 
 func TestWrongPages(t *testing.T) {
 	for _, c := range []struct{ name, kind, body, want string }{
-		{"web page", "text/html; charset=utf-8", "<html><body>Welcome</body></html>", "is no page of Prometheus metrics but text/html"},
+		{"web page", "text/html; charset=utf-8", "<html><body>Welcome</body></html>", "is not a page of Prometheus metrics but text/html"},
 		{"other text", "text/plain", "hello world", "none of the metrics of a node_exporter"},
 		{"empty", "text/plain", "", "none of the metrics"},
 		{"other metrics", "text/plain", "go_goroutines 5\n", "none of the metrics"},

@@ -71,7 +71,7 @@ const statisticsLimit = 256 << 10
 
 // Errors of what is no statistics.
 var (
-	errNoStatistics = errors.New("these are no statistics of XRootD")
+	errNoStatistics = errors.New("not statistics of XRootD")
 	errAddOn        = errors.New("statistics of an add-on") // in JSON, from version 6 on; nothing in them is needed
 )
 
@@ -98,7 +98,7 @@ func parseStatistics(b []byte) (*statistics, error) {
 		return nil, err
 	}
 	if len(s.values) == 0 {
-		return nil, fmt.Errorf("%w: there is no figure in %s", errNoStatistics, firstWords(b))
+		return nil, fmt.Errorf("%w: no known value in %s", errNoStatistics, firstWords(b))
 	}
 	return s, nil
 }

@@ -61,7 +61,7 @@ func newTransferLog(path string, clock func() moment) (*transferLog, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err == nil {
 		t.offset, err = f.Seek(0, io.SeekEnd)
@@ -199,7 +199,7 @@ func parseTransfer(line []byte) (t logged, err error) {
 	date, start := word(line, "DATE=", false), word(line, " START=", false)
 	moved, kind, code := word(line, " NBYTES=", true), word(line, " TYPE=", true), word(line, " CODE=", true)
 	if date == nil || start == nil || moved == nil || kind == nil || code == nil {
-		return t, fmt.Errorf("%.80q is no transfer of globus-gridftp-server -log-transfer", line)
+		return t, fmt.Errorf("%.80q is not a transfer of globus-gridftp-server -log-transfer", line)
 	}
 	if t.to, err = globusTime(date); err != nil {
 		return t, err
@@ -212,7 +212,7 @@ func parseTransfer(line []byte) (t logged, err error) {
 	}
 	n, ok := number(moved)
 	if !ok || n > mostCounted {
-		return t, fmt.Errorf("NBYTES=%.20q is no number of bytes", moved)
+		return t, fmt.Errorf("invalid NBYTES=%.20q", moved)
 	}
 	t.moved, t.done = n, code[0] == '2'
 	t.file = bytes.Equal(kind, []byte("RETR")) || bytes.Equal(kind, []byte("STOR")) || bytes.Equal(kind, []byte("ERET")) ||
@@ -241,12 +241,12 @@ func globusTime(b []byte) (time.Time, error) {
 	whole, fraction, _ := bytes.Cut(b, []byte{'.'})
 	t, err := time.Parse("20060102150405", string(whole))
 	if err != nil {
-		return t, fmt.Errorf("%.30q is no time such as 20190809091437.927804", b)
+		return t, fmt.Errorf("invalid time %.30q, expected one such as 20190809091437.927804", b)
 	}
 	if len(fraction) > 0 {
 		micro, err := strconv.ParseUint(string(fraction), 10, 32)
 		if err != nil || micro >= 1e6 {
-			return t, fmt.Errorf("%.30q is no time such as 20190809091437.927804", b)
+			return t, fmt.Errorf("invalid time %.30q, expected one such as 20190809091437.927804", b)
 		}
 		t = t.Add(time.Duration(micro) * time.Microsecond)
 	}

@@ -62,12 +62,12 @@ func TestTransferSpans(t *testing.T) {
 func TestLinesThatAreNoTransfers(t *testing.T) {
 	good := line("/a", "20261122120000.500000", "20261122120002.500000", "RETR", 1001, 226)
 	for _, c := range [][2]string{
-		{"", "is no transfer"},
-		{"[123] Sun Nov 22 12:00:00 2026 :: Server started", "is no transfer"},
-		{strings.Replace(good, "START=20261122", "START=20261322", 1), "is no time"},
-		{strings.Replace(good, "NBYTES=1001", "NBYTES=-1", 1), "is no number of bytes"},
-		{strings.Replace(good, ".500000", ".5000000", 1), "is no time"},
-		{strings.Replace(good, " CODE=226", "", 1), "is no transfer"},
+		{"", "is not a transfer"},
+		{"[123] Sun Nov 22 12:00:00 2026 :: Server started", "is not a transfer"},
+		{strings.Replace(good, "START=20261122", "START=20261322", 1), "invalid time"},
+		{strings.Replace(good, "NBYTES=1001", "NBYTES=-1", 1), "invalid NBYTES"},
+		{strings.Replace(good, ".500000", ".5000000", 1), "invalid time"},
+		{strings.Replace(good, " CODE=226", "", 1), "is not a transfer"},
 	} {
 		if _, err := parseTransfer([]byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%q: %v, want %q", c[0], err, c[1])
@@ -125,7 +125,7 @@ func TestFollowingALog(t *testing.T) {
 	write(0, one(8))
 	look("its successor", 8)
 	write(os.O_TRUNC, one(7)[:60]+"\n"+"\n")
-	if _, err := log.look(t.Context()); err == nil || !strings.Contains(err.Error(), "is no transfer") {
+	if _, err := log.look(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a transfer") {
 		t.Errorf("%v", err)
 	}
 	write(os.O_TRUNC, "\n")
@@ -145,7 +145,7 @@ func TestFollowingALog(t *testing.T) {
 	write(0, one(32))
 	look("it came", 32)
 	log.close()
-	if _, err := newTransferLog(t.TempDir(), newClock()); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if _, err := newTransferLog(t.TempDir(), newClock()); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("%v", err)
 	}
 }

@@ -21,9 +21,9 @@ func TestUpFails(t *testing.T) {
 		o     Options
 		want  string
 	}{
-		"no link":              {Userspace, nil, works, "there is no link"},
+		"no link":              {Userspace, nil, works, "no links are given"},
 		"an impossible link":   {Userspace, []link.Named{{Spec: link.Spec{Loss: 2}}}, works, "link.loss: 200%"},
-		"no way":               {"magic", good, works, `no way "magic"`},
+		"no way":               {"magic", good, works, `unknown way "magic"`},
 		"no mover":             {Userspace, good, Options{}, "no program was named that carries packets"},
 		"a missing mover":      {Userspace, good, Options{Mover: []string{"/nonexistent/weir"}}, "start the process that carries packets"},
 		"a mover that ends":    {Userspace, good, Options{Mover: []string{"true"}}, "has ended"},

@@ -33,7 +33,7 @@ type dialAnswer struct {
 }
 
 // dialerVariable holds the descriptor of the HostDialer of an isolated process.
-const dialerVariable = "WEIR_DOOR"
+const dialerVariable = "WEIR_HOST_DIALER"
 
 // dialMessage is more than an address or an error of one may take.
 const dialMessage = 4 << 10
@@ -47,8 +47,8 @@ func Isolate(cmd *exec.Cmd) (*HostDialer, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	inside := os.NewFile(uintptr(pair[1]), "door")
-	d, err := newHostDialer(os.NewFile(uintptr(pair[0]), "door"))
+	inside := os.NewFile(uintptr(pair[1]), "dialer")
+	d, err := newHostDialer(os.NewFile(uintptr(pair[0]), "dialer"))
 	if err != nil {
 		return nil, errors.Join(err, inside.Close())
 	}
@@ -78,7 +78,7 @@ func isolate(cmd *exec.Cmd) {
 
 // Enter is called first by a program that may have been started by Isolate. If it was, its loopback is taken into
 // service, and the HostDialer to the outside is returned, whose Dial Options.Outside takes; otherwise nil. What it
-// starts does not inherit the door.
+// starts does not inherit the connection.
 func Enter() (*HostDialer, error) {
 	fd, err := strconv.Atoi(os.Getenv(dialerVariable))
 	if err != nil {
@@ -96,7 +96,7 @@ func Enter() (*HostDialer, error) {
 	if err := loopbackUp(h); err != nil {
 		return nil, fmt.Errorf("take the loopback into service: %w", err)
 	}
-	d, err := newHostDialer(os.NewFile(uintptr(fd), "door"))
+	d, err := newHostDialer(os.NewFile(uintptr(fd), "dialer"))
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +108,16 @@ func newHostDialer(f *os.File) (*HostDialer, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("the door of an isolated process: %w", err)
+		return nil, fmt.Errorf("the socket of an isolated process: %w", err)
 	}
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the door of an isolated process is a %T", c), c.Close())
+		return nil, errors.Join(fmt.Errorf("the socket of an isolated process is a %T", c), c.Close())
 	}
 	return &HostDialer{conn: u, gone: make(chan struct{})}, nil
 }
 
-// Close closes the door. Connections that came through it stay.
+// Close ends the HostDialer. Connections that it made stay open.
 func (d *HostDialer) Close() error {
 	err := d.conn.Close()
 	d.group.Wait()
@@ -226,7 +226,7 @@ func carried(rights []byte) (*net.TCPConn, error) {
 	}
 	t, ok := c.(*net.TCPConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("%T came through the door", c), c.Close())
+		return nil, errors.Join(fmt.Errorf("a %T was received instead of a TCP connection", c), c.Close())
 	}
 	return t, nil
 }

@@ -60,7 +60,7 @@ func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log 
 		return fmt.Errorf("keeper of links: first request: %w", err)
 	}
 	if first.Begin == nil {
-		return errors.New("keeper of links: the first request makes none")
+		return errors.New("keeper of links: the first request must make them")
 	}
 	if err := k.begin(ctx, first.Begin, mover, log); err != nil {
 		return errors.Join(k.say(message{Error: err.Error()}), k.close()) // who has started us tells it, and ends the posts

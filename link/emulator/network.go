@@ -165,7 +165,7 @@ func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Networ
 		return nil, err
 	}
 	if len(links) == 0 {
-		return nil, errors.New("there is no link to make")
+		return nil, errors.New("no links are given")
 	}
 	links = slices.Clone(links)
 	for i := range links {

@@ -50,7 +50,7 @@ func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Netw
 		case Kernel:
 			err = s.kernel(o)
 		default:
-			err = fmt.Errorf("there is no way %q to make links", way)
+			err = fmt.Errorf("unknown way %q to make links", way)
 		}
 	}
 	if err == nil {

@@ -22,6 +22,6 @@ func Open(word string) (batch.System, error) {
 	case "slurm":
 		return slurm.New(), nil
 	default:
-		return nil, fmt.Errorf("%q is no batch system", word)
+		return nil, fmt.Errorf("unknown batch system %q: use htcondor, slurm, ssh or local", word)
 	}
 }

@@ -83,11 +83,11 @@ func checkOptions(lines []string) error {
 	for _, line := range lines {
 		word, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " ")
 		if strings.EqualFold(strings.TrimSpace(word), "queue") || strings.ContainsAny(line, "\n\r\x00") || strings.HasSuffix(line, `\`) {
-			return fmt.Errorf("on.submit: %q: weir itself says how many jobs are queued: write lines such as \"request_memory = 2GB\"", line)
+			return fmt.Errorf("on.submit: %q: weir sets how many jobs are queued: write lines such as \"request_memory = 2GB\"", line)
 		}
 		name, value := command(line)
 		if slices.Contains(ours(), name) {
-			return fmt.Errorf("on.submit: %q: %s is what weir itself has to say: leave it out", line, name)
+			return fmt.Errorf("on.submit: %q: weir sets %s itself: leave it out", line, name)
 		}
 		if name == "environment" && (len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"') {
 			return fmt.Errorf(`on.submit: %q: write it with double quotes around all, as in environment = "A=1 B=2"`, line)

@@ -116,7 +116,7 @@ var clusterRange = regexp.MustCompile(`(?m)^(\d+)\.\d+ - (\d+)\.\d+\s*$`)
 func clusterOf(said string) (string, error) {
 	found := clusterRange.FindStringSubmatch(said)
 	if found == nil || found[1] != found[2] {
-		return "", fmt.Errorf("condor_submit says %q: the number of the jobs is not in it", batch.Words(said, nil))
+		return "", fmt.Errorf("no cluster number in the output of condor_submit: %q", batch.Words(said, nil))
 	}
 	return found[1], nil
 }
@@ -183,7 +183,7 @@ func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
 		if n, _ := fmt.Sscan(line, &q.cluster, &q.proc, &q.status); n == 3 {
 			all = append(all, q)
 		} else if strings.TrimSpace(line) != "" {
-			return nil, fmt.Errorf("condor_q says %q", batch.Words(line, nil))
+			return nil, fmt.Errorf("unexpected output of condor_q: %q", batch.Words(line, nil))
 		}
 	}
 	return all, nil

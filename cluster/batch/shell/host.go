@@ -63,7 +63,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 		return errNotWanted
 	}
 	if len(lines) == 0 || !isFolder(lines[len(lines)-1], j.sub.Tag) {
-		return fmt.Errorf("%s: its shell says %q instead of where the files are now", host, batch.Words(said.String(), nil))
+		return fmt.Errorf("%s: the shell printed %q, expected the folder of the files", host, batch.Words(said.String(), nil))
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -134,7 +134,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 		}
 		c.Reason = j.room(ctx)
 	case c.State == batch.Failed && c.Exit == 125:
-		c.Reason = "the node has no folder for temporary files, or does not see " + j.sub.Dir() + " and nobody brought it anything"
+		c.Reason = "the node has no folder for temporary files, or does not see " + j.sub.Dir() + " and received nothing"
 	case c.State == batch.Failed && c.Exit > 0:
 		if said, err := os.ReadFile(filepath.Join(j.sub.Out(n), "stderr")); err == nil {
 			c.Reason += ": " + batch.Words(string(said[max(0, len(said)-4096):]), nil)

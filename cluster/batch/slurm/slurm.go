@@ -173,7 +173,7 @@ func submitted(said string) (string, error) {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("sbatch says %q: the number of the job is not in it", batch.Words(said, nil))
+	return "", fmt.Errorf("no job number in the output of sbatch: %q", batch.Words(said, nil))
 }
 
 func isNumber(s string) bool {
