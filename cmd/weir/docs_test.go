@@ -49,7 +49,7 @@ func TestREADME(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		text := ports.Replace(block[2])
 		if os.Getenv("WEIR_LONG") == "" {
-			text = regexp.MustCompile(`\b((?:hold|duration):? )[23]s`).ReplaceAllString(strings.ReplaceAll(text, "--time 30s", "--time 8s"), "${1}1s")
+			text = regexp.MustCompile(`\b((?:hold|duration):? )[23]s`).ReplaceAllString(strings.NewReplacer("--time 30s", "--time 8s", "--rounds 2", "--rounds 1").Replace(text), "${1}1s")
 		}
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
 			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600); err != nil {
