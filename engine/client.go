@@ -34,9 +34,9 @@ func errorPause(failures int, longest time.Duration) time.Duration {
 
 // A client is one virtual client: a session, a stream of tasks, a meter.
 type client struct {
+	bell
 	number  int
 	leaving atomic.Bool
-	wake    chan struct{} // holds at most one token; see Sleeper
 	gone    chan struct{} // closed when the client has ended
 
 	past    *client // of the same number, before; nil after start
@@ -52,21 +52,13 @@ type client struct {
 }
 
 func newClient(number, tasks int, past *client) *client {
-	return &client{number: number, tasks: tasks, past: past, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	return &client{number: number, tasks: tasks, past: past, bell: newBell(), gone: make(chan struct{})}
 }
 
 // leave tells the client to end after its current task, or now if it sleeps.
 func (c *client) leave() {
 	c.leaving.Store(true)
 	c.Wake()
-}
-
-// Wake implements Sleeper.
-func (c *client) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
 }
 
 // A clientRunner runs the operations of clients. All clients of a run share it.
@@ -142,7 +134,7 @@ func (l *clientRunner) sleep(c *client, d time.Duration) {
 	}
 	planned := l.rec.Now() + d
 	l.Pacer.Sleep(c, l.rec.Time(planned))
-	<-c.wake
+	<-c.bell
 	if !c.leaving.Load() {
 		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
 	}

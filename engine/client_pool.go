@@ -15,8 +15,8 @@ type clientPool struct {
 	rec    *measure.Recorder
 	count  bool // clients count as active from start to end
 	wg     sync.WaitGroup
-	there  atomic.Int64  // clients that have not ended
-	empty  chan struct{} // holds at most one token: there has become 0
+	there  atomic.Int64 // clients that have not ended
+	empty  bell         // there has become 0
 	mu     sync.Mutex
 	tasks  int       // of those who come; 0: until they are told to leave
 	active []*client // by number
@@ -24,7 +24,7 @@ type clientPool struct {
 }
 
 func newClientPool(start func(c *client), rec *measure.Recorder, count bool) *clientPool {
-	return &clientPool{start: start, rec: rec, count: count, empty: make(chan struct{}, 1)}
+	return &clientPool{start: start, rec: rec, count: count, empty: newBell()}
 }
 
 // step has those who come from now on do so many tasks; 0: until they are told
@@ -80,10 +80,7 @@ func (w *clientPool) come() *client {
 			w.rec.Active(-1)
 		}
 		if w.there.Add(-1) == 0 {
-			select {
-			case w.empty <- struct{}{}:
-			default:
-			}
+			w.empty.Wake()
 		}
 	})
 	return c

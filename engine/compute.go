@@ -18,26 +18,18 @@ const longestPart = 200 * time.Millisecond
 // A computer is what a client's jobs compute on. It has a meter and an alarm of
 // its own, so that a job can compute while its client reads.
 type computer struct {
+	bell
 	runner *clientRunner
 	meter  *measure.Meter
-	wake   chan struct{} // holds at most one token; see Sleeper
-	spent  uint64        // what burning has come to, so that it is for something
+	spent  uint64 // what burning has come to, so that it is for something
 }
 
 // computer returns what c's jobs compute on.
 func (l *clientRunner) computer(c *client) *computer {
 	if c.computer == nil {
-		c.computer = &computer{runner: l, meter: l.rec.Meter(), wake: make(chan struct{}, 1)}
+		c.computer = &computer{runner: l, meter: l.rec.Meter(), bell: newBell()}
 	}
 	return c.computer
-}
-
-// Wake implements Sleeper.
-func (k *computer) Wake() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
 }
 
 // work computes on a piece of a job. It returns false if the run was broken off
@@ -98,7 +90,7 @@ func (k *computer) until(due time.Duration) bool {
 	l.Pacer.Sleep(k, l.rec.Time(due))
 	for l.rec.Now() < due {
 		select {
-		case <-k.wake:
+		case <-k.bell:
 		case <-l.soft.Done():
 			return false
 		}

@@ -9,14 +9,13 @@ import (
 	"weir/scenario"
 )
 
-// An Answer is what a pilot said.
+// An Answer is what a StepSource returned.
 type Answer struct {
 	Step scenario.Step
 	Err  error
 }
 
-// Ask lets p think in a goroutine of its own, without holding up the seconds
-// that are written. The caller takes the one answer that comes, however it ends.
+// Ask calls p.Next in a goroutine of its own, so that it does not delay the intervals. The caller must receive the answer.
 func Ask(ctx context.Context, p StepSource) <-chan Answer {
 	c := make(chan Answer, 1)
 	go func() {
@@ -26,10 +25,8 @@ func Ask(ctx context.Context, p StepSource) <-chan Answer {
 	return c
 }
 
-// next asks the pilot for the step after the current one. A step that is to
-// stand apart from what follows comes to its rest before; else clients go on
-// until the answer is there. Where the pilot is not heard of they cannot go on
-// for ever, with a load that nobody has asked for and nobody knows of.
+// next returns the step after the current one. If a cool-down separates the two, it comes first; otherwise the clients
+// continue until the StepSource has answered, with several engines for longestSilence at most.
 func (r *run) next(ctx context.Context) (scenario.Step, error) {
 	apart := r.step.Cool > 0 || r.step.Jobs > 0
 	if _, several := r.Steps.(StepBarrier); !apart && !several {
@@ -38,28 +35,23 @@ func (r *run) next(ctx context.Context) (scenario.Step, error) {
 	return r.rest(ctx, apart)
 }
 
-// longestSilence is for how long clients go on after a step without a word of
-// the next one.
+// longestSilence is for how long clients continue after a step while the next one is not known.
 const longestSilence = 5 * time.Second
 
-// rest is the time between two steps that stand apart: all clients leave, their
-// last operations end within the plan's drain time or are broken off, the
-// service rests for the step's cool time, and then the pilot is asked, which
-// may take its time. All these seconds are of phase drain. Cuts lie only at
-// whole seconds and at the end, so that those of several processes add up.
+// rest is the time between two steps that are apart: all clients leave, their last operations end within the graceful
+// stop or are broken off, the service rests for the cool-down, and then the StepSource is asked. All these seconds are of
+// phase drain. Intervals are cut only at whole seconds and at the end, so that those of several processes add up.
 //
-// If they do not stand apart the pilot is asked at once, and clients leave only
-// when that takes long.
+// If the steps are not apart, the StepSource is asked at once, and the clients leave only if the answer takes long.
 func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var answers <-chan Answer
-	leave := func() {
+	defer func() {
 		cancel()
 		if answers != nil {
 			<-answers
 		}
-	}
+	}()
 	var home <-chan struct{} // of the clients that leave; nil: they are there, or have left
 	var answer *Answer
 	silence, drain, cool, second := stopped(), stopped(), stopped(), stopped()
@@ -73,7 +65,10 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 	}
 	for {
 		if answer != nil && home == nil {
-			return r.goOn(*answer, apart)
+			if answer.Err != nil || !apart {
+				return answer.Step, answer.Err // the rest of the second belongs to the next step, or to the run's end
+			}
+			return answer.Step, r.cut(measure.Drain)
 		}
 		select {
 		case <-silence.C:
@@ -99,15 +94,12 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 			answer, answers = &a, nil
 		case <-second.C:
 			if err := r.resting(); err != nil {
-				leave()
 				return scenario.Step{}, err
 			}
 			second.Reset(toNextSecond(r.Clock()))
 		case <-ctx.Done():
-			leave()
 			return scenario.Step{}, ctx.Err()
 		case <-r.Finish:
-			leave()
 			return scenario.Step{}, r.early(measure.Drain, r.Finished())
 		}
 	}
@@ -118,15 +110,6 @@ func stopped() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
-}
-
-// goOn ends a rest with what the pilot said. If clients are still there, what
-// is left of the second belongs to the next step.
-func (r *run) goOn(a Answer, rested bool) (scenario.Step, error) {
-	if a.Err != nil || !rested {
-		return a.Step, a.Err // or to the run's end
-	}
-	return a.Step, r.cut(measure.Drain)
 }
 
 // resting writes a second of rest and holds the run against its stop rules.
@@ -141,7 +124,7 @@ func (r *run) resting() error {
 	return nil
 }
 
-// leave sends all clients home and returns what is closed when they are.
+// leave tells all clients to leave and returns what is closed when they have left.
 func (r *run) leave() <-chan struct{} {
 	if r.arrivals != nil {
 		r.arrivals.close()
@@ -152,8 +135,7 @@ func (r *run) leave() <-chan struct{} {
 	return home
 }
 
-// comeBack makes ready for clients after all have gone home: operations that
-// were broken off then are no reason to break off later ones.
+// comeBack prepares for clients after all have left: breaking off their last operations must not break off later ones.
 func (r *run) comeBack() {
 	r.breakOff()
 	r.soft, r.breakOff = context.WithCancel(r.hard)

@@ -69,16 +69,13 @@ func (c *Config) Finished() measure.Ending {
 	return c.Why()
 }
 
-// Ended returns how a run ends with err: as Finished says if Finish was closed
-// before ctx ended.
+// Ended returns how a run ends with err: interrupted if Finish was closed by an interrupt before ctx ended.
 func (c *Config) Ended(ctx context.Context, err error) measure.Ending {
 	end := measure.Broken(err)
-	select {
-	case <-c.Finish:
-		if why := c.Finished(); ctx.Err() != nil && why.Outcome == measure.Interrupted {
+	if c.finishing() && ctx.Err() != nil {
+		if why := c.Finished(); why.Outcome == measure.Interrupted {
 			end.Outcome, end.Reason = why.Outcome, why.Reason
 		}
-	default:
 	}
 	return end
 }
@@ -212,7 +209,10 @@ func (r *run) steps(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		r.ending = r.done()
+		r.ending = measure.Completed()
+		if r.finishing() { // a StepSource that is asked then has no more steps
+			r.ending = r.Finished()
+		}
 		return nil
 	case errors.Is(err, errFinished):
 		return nil
@@ -220,14 +220,13 @@ func (r *run) steps(ctx context.Context) error {
 	return err
 }
 
-// done is how a run ends whose pilot has no more steps: a pilot that was asked
-// while the run was told to finish has none because of that.
-func (r *run) done() measure.Ending {
+// finishing tells whether Finish is closed.
+func (c *Config) finishing() bool {
 	select {
-	case <-r.Finish:
-		return r.Finished()
+	case <-c.Finish:
+		return true
 	default:
-		return measure.Completed()
+		return false
 	}
 }
 
@@ -243,10 +242,8 @@ func (r *run) oneStep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-r.Finish: // what ends the run may be what the last step gave: this one has no clients yet
+	if r.finishing() { // because of what the last step gave: this one has no clients yet
 		return r.early(measure.Ramp, r.Finished())
-	default:
 	}
 	if r.arrivals != nil {
 		r.arrivals.step(r.step, r.pool)

@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"time"
 
+	"weir/engine/scratch"
 	"weir/storage"
 	"weir/workload"
 )
@@ -67,4 +72,96 @@ func (l *clientRunner) events(c *client, read reader) storage.Class {
 		return storage.Canceled
 	}
 	return class
+}
+
+// errNoScratch ends runs whose staged jobs have no place for their copies.
+var errNoScratch = errors.New("staged jobs need a folder for their copies of files")
+
+// checkScratch tells whether the run's jobs have what they need.
+func (c *Config) checkScratch() error {
+	if job := c.Plan.Work.Job; job != nil && job.Access == workload.Staged && c.Scratch == "" {
+		return errNoScratch
+	}
+	return nil
+}
+
+// staged is a job that works on a copy of its file, which it makes first and
+// removes at its end, whatever has become of it. Only the copying is an
+// operation of the service.
+func (l *clientRunner) staged(c *client, planned time.Duration) storage.Class {
+	g, op := c.task.Job, &c.task.Ops[0]
+	path := scratch.Copy(l.Scratch, l.Number(c.number))
+	defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
+	g.Whole(op)
+	op.Dest = path
+	c.task.Verify = op.Sum != ""
+	if class := l.operation(c, op, planned); class != storage.None {
+		return class
+	}
+	f, err := openCopy(path)
+	if err != nil {
+		return c.meter.Fail(storage.Read, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	c.meter.Staged(storage.Read, f.size)
+	return l.events(c, func(op *storage.Op) storage.Class {
+		if l.soft.Err() != nil {
+			return storage.Canceled
+		}
+		if err := l.readCopy(f, op, g.Job()); err != nil {
+			return c.meter.Fail(storage.Read, err)
+		}
+		return storage.None
+	})
+}
+
+// A copyFile is a job's copy.
+type copyFile struct {
+	*os.File
+	size int64
+}
+
+func openCopy(path string) (copyFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return copyFile{}, fmt.Errorf("%w: %w", storage.ErrScratch, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return copyFile{}, errors.Join(fmt.Errorf("%w: %w", storage.ErrScratch, err), f.Close())
+	}
+	return copyFile{f, info.Size()}, nil
+}
+
+// largestRead is how much of a page one system call reads of a copy at most.
+const largestRead = 1 << 20
+
+// readCopy reads what op wants from the copy, as a program would: a system call
+// for each page.
+func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
+	page := min(int64(job.Page), largestRead)
+	buf := l.page(page)
+	defer l.pages.Put(buf)
+	for _, r := range op.Ranges {
+		for end := r.Offset + r.Length; r.Offset < end; r.Offset += page {
+			n, err := f.ReadAt((*buf)[:min(page, end-r.Offset)], r.Offset)
+			switch {
+			case err == nil:
+			case errors.Is(err, io.EOF):
+				return fmt.Errorf("%w: the copy of %s has %d bytes, the job wants %d at %d", storage.ErrShort, op.Path, r.Offset+int64(n), min(page, end-r.Offset), r.Offset)
+			default:
+				return fmt.Errorf("%w: the copy of %s: %w", storage.ErrScratch, op.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// page returns a buffer for a page, which goes back to l.pages.
+func (l *clientRunner) page(size int64) *[]byte {
+	if b, ok := l.pages.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, size)
+	return &b
 }

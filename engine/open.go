@@ -18,13 +18,13 @@ const longestLine = 1 << 16
 // arrivals makes the planned starts of the open model: tasks arrive at a rate,
 // whether or not the service keeps up.
 type arrivals struct {
+	bell
 	due   chan time.Duration // planned starts, on the recorder's clock
 	idle  atomic.Int64       // clients without a task less tasks without a client
 	rec   *measure.Recorder
 	pacer Pacer
 	kind  storage.Kind // of missed arrivals
 	rand  *rand.Rand
-	wake  chan struct{}
 	done  chan struct{}
 
 	mu      sync.Mutex
@@ -40,15 +40,7 @@ func newArrivals(rec *measure.Recorder, p Pacer, kind storage.Kind, seed uint64)
 	return &arrivals{
 		due: make(chan time.Duration, longestLine), rec: rec, pacer: p, kind: kind,
 		rand: rand.New(rand.NewPCG(seed, 0x617272)), // not a client's stream
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
-	}
-}
-
-// Wake implements Sleeper.
-func (a *arrivals) Wake() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
+		bell: newBell(), done: make(chan struct{}),
 	}
 }
 
@@ -100,7 +92,7 @@ func (a *arrivals) loop(planned time.Duration) {
 		if planned > a.rec.Now() {
 			a.pacer.Sleep(a, a.rec.Time(planned))
 			for planned > a.rec.Now() && !a.over() {
-				<-a.wake
+				<-a.bell
 			}
 			if a.over() {
 				return // what was planned for later does not arrive any more

@@ -1,11 +1,22 @@
 package engine
 
-import (
-	"time"
-)
+import "time"
 
-// A Sleeper can be woken: Wake never blocks, and a call too many is harmless.
+// A Sleeper can be woken. Wake never blocks, and waking a Sleeper again changes nothing.
 type Sleeper interface{ Wake() }
+
+// A bell is the Sleeper of one goroutine, which waits by receiving from it.
+type bell chan struct{}
+
+func newBell() bell { return make(bell, 1) }
+
+// Wake implements Sleeper.
+func (b bell) Wake() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
 
 // A Pacer wakes sleepers at their time.
 type Pacer interface {

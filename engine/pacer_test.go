@@ -24,10 +24,6 @@ func TestAlarmsComeInOrder(t *testing.T) {
 	}
 }
 
-type bell chan struct{}
-
-func (b bell) Wake() { b <- struct{}{} }
-
 // Nobody is woken before the time, everybody is woken, an earlier sleeper that
 // comes later is not forgotten, and most are woken soon. (How soon is measured
 // by the benchmark: a busy machine wakes late, whoever paces.)
@@ -38,11 +34,11 @@ func TestPacerWakes(t *testing.T) {
 	}
 	defer p.Close()
 	begin := time.Now()
-	late := bell(make(chan struct{}, 1))
+	late := newBell()
 	p.Sleep(late, begin.Add(time.Hour))
 	var all []bell
 	for i := range 200 {
-		b := bell(make(chan struct{}, 1))
+		b := newBell()
 		all = append(all, b)
 		p.Sleep(b, begin.Add(time.Duration(200-i)*time.Millisecond))
 	}
@@ -67,7 +63,7 @@ func BenchmarkWake(b *testing.B) {
 	}
 	defer p.Close()
 	var late []time.Duration
-	ring := bell(make(chan struct{}, 1))
+	ring := newBell()
 	for b.Loop() {
 		due := time.Now().Add(time.Millisecond)
 		p.Sleep(ring, due)

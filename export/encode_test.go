@@ -24,11 +24,11 @@ func TestBuckets(t *testing.T) {
 	} {
 		var h measure.Histogram
 		h.Record(c.d)
-		s := &spread{buckets: make([]float64, len(bounds())+1)}
+		s := &buckets{counts: make([]float64, len(bounds())+1)}
 		s.add(&h, bounds())
 		for i, bound := range append(bounds(), math.Inf(1)) {
-			if want := flag(bound == c.want); s.buckets[i] != want {
-				t.Errorf("%s: bucket %v has %v", c.d, bound, s.buckets[i])
+			if want := flag(bound == c.want); s.counts[i] != want {
+				t.Errorf("%s: bucket %v has %v", c.d, bound, s.counts[i])
 			}
 		}
 		if s.count != 1 || math.Abs(s.sum-c.d.Seconds()) > 1e-9 {
@@ -92,7 +92,7 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0, "99999999999999999999": 0, "100000": 10 * time.Minute,
 		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second, "Sun, 01 Mar 2026 11:00:00 GMT": 0,
 	} {
-		if got := pause.After(text, now, mostPause); got != want {
+		if got := pause.After(text, now, longestRetryAfter); got != want {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestTimesGrow(t *testing.T) {
 	s := l.open(&Metric{Name: "weir_x_total"}, nil)
 	for _, at := range []int64{1000, 2000, 500, 500, 3000} {
 		s.value++
-		l.tell(s, at-1000, at)
+		l.emit(s, at-1000, at)
 	}
 	var times []int64
 	for _, p := range l.sink.(*ordered).waiting {
@@ -147,8 +147,8 @@ func BenchmarkRemoteWrite(b *testing.B) {
 	at := int64(0)
 	for b.Loop() {
 		at += 1000
-		e.take(l, iv)
-		e.tell(l, at, at+1000)
+		e.add(l, iv)
+		e.emit(l, at, at+1000)
 		enc.flush()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6, "ns/value")

@@ -7,12 +7,10 @@ import (
 	"unicode"
 )
 
-// influx makes lines of InfluxDB's line protocol
-// (https://docs.influxdata.com/influxdb/v1/write_protocols/line_protocol_reference/):
-// a metric's group is the measurement, its labels are tags, itself is a field.
-// Fields of one group, with the same tags and time, share a line. All values
-// are floats; times are in nanoseconds. A gauge that has nothing to say has no
-// field.
+// influx encodes points in InfluxDB's line protocol
+// (https://docs.influxdata.com/influxdb/v1/write_protocols/line_protocol_reference/): the group of a metric is the
+// measurement, labels are tags, the metric is a field. Fields of one group with equal tags and time share a line. All
+// values are floats; times are in nanoseconds. A gauge without a value has no field.
 type influx struct {
 	most  int // bytes of a payload
 	heads []string
@@ -46,7 +44,7 @@ func (f *influx) point(p point) {
 	}
 }
 
-// field adds one value to the line that is being written, or to a new one.
+// field adds one value to the current line, or to a new one.
 func (f *influx) field(head string, at int64, name string, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return // the protocol has neither
@@ -95,11 +93,11 @@ func (f *influx) flush() []payload {
 	return ready
 }
 
-// fields returns the names of s's fields: of a histogram those of its buckets
-// (the bound stands at the end), its count and its sum.
+// fields returns the names of s's fields: those of a histogram are its buckets, which end with their bound, its count
+// and its sum.
 func fields(s *series) []string {
 	name := s.metric.Field()
-	if s.spread == nil {
+	if s.buckets == nil {
 		return []string{name}
 	}
 	var all []string
@@ -121,9 +119,8 @@ func lineHead(s *series) string {
 	return b.String()
 }
 
-// tagValue writes a value as a tag: commas, equal signs and spaces behind a
-// backslash. Lines cannot say line breaks, nor a backslash before some other
-// characters; these become a space and a slash.
+// tagValue escapes commas, equal signs and spaces of a tag with a backslash. Lines cannot encode line breaks, nor a
+// backslash before some other characters; these become a space and a slash.
 func tagValue(v string) string {
 	v = strings.Map(func(r rune) rune {
 		switch {

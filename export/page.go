@@ -18,9 +18,8 @@ import (
 	"weir/results"
 )
 
-// A Page shows what the metrics of a run say now to whoever fetches /metrics.
-// It reads the run directory when it is asked, so that it costs nothing while
-// nobody asks.
+// A Page serves the current metrics of a run at /metrics. It reads the run directory on request, so it costs nothing
+// while nothing scrapes it.
 type Page struct {
 	server   *http.Server
 	listener net.Listener
@@ -35,8 +34,8 @@ type Page struct {
 	again    chan struct{}
 }
 
-// Listen opens a page at address: host:port, :port for every address of this
-// machine, or port, which is to be reached from this machine alone. It answers "not yet" until Show.
+// Listen opens a page at address: host:port, :port for every address of this machine, or port for 127.0.0.1. It
+// responds with 503 until Show.
 func Listen(ctx context.Context, address string) (*Page, error) {
 	if !strings.Contains(address, ":") {
 		address = "127.0.0.1:" + address
@@ -60,10 +59,10 @@ func Listen(ctx context.Context, address string) (*Page, error) {
 	return p, nil
 }
 
-// URL returns where the page is.
+// URL returns the address of the page.
 func (p *Page) URL() string { return "http://" + p.listener.Addr().String() + "/metrics" }
 
-// Show makes the page show the run in dir from now on.
+// Show serves the run in dir from now on.
 func (p *Page) Show(dir string) error {
 	f, err := results.Follow(dir)
 	if err != nil {
@@ -75,11 +74,9 @@ func (p *Page) Show(dir string) error {
 	return nil
 }
 
-// Linger lets whoever fetches the page regularly fetch it once more, so that
-// he has the end of the run, too: it adds what the analysis says and waits for
-// the next time, for twice the time between the last two and for a minute at
-// most, or until ctx ends. notice is told before it waits, and for how long at
-// most.
+// Linger adds the findings and waits until a regular scraper has fetched the end of the run: for twice the interval
+// between its last two requests, a minute at most, or until ctx ends. It calls notice before it waits, with the
+// longest wait.
 func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duration)) {
 	p.mu.Lock()
 	if p.ledger != nil && !p.found {
@@ -112,7 +109,7 @@ func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duratio
 	}
 }
 
-// Close closes the page, after the answers that are under way.
+// Close closes the page after the responses in progress.
 func (p *Page) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -130,7 +127,7 @@ func (p *Page) read() error {
 		return errors.New("the run has not begun yet")
 	}
 	for {
-		moved, err := p.follower.Poll(p.ledger.takers())
+		moved, err := p.follower.Poll(p.ledger.handlers())
 		if err != nil {
 			return err
 		}
@@ -170,7 +167,7 @@ func (p *Page) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// text writes what all series say now.
+// text writes the current values of all series.
 func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 	by := map[*Metric][]*series{}
 	for _, s := range l.all {
@@ -193,7 +190,7 @@ func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 	return nil
 }
 
-// family is a metric as the encoders of Prometheus want it.
+// family returns a metric as Prometheus' encoders take it.
 func family(m *Metric, all []*series) *dto.MetricFamily {
 	kind := map[Type]dto.MetricType{Counter: dto.MetricType_COUNTER, Gauge: dto.MetricType_GAUGE, Histogram: dto.MetricType_HISTOGRAM}[m.Type]
 	f := &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &kind}
@@ -215,7 +212,7 @@ func family(m *Metric, all []*series) *dto.MetricFamily {
 	return f
 }
 
-// histogram is one of these values of a series.
+// histogram returns these values of a series as a histogram.
 func histogram(values []float64) *dto.Histogram {
 	n := len(values) - 2 // buckets
 	count := uint64(values[n])

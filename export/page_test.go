@@ -3,6 +3,7 @@ package export_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/google/go-cmp/cmp"
 
 	"weir/analysis"
 	"weir/export"
@@ -167,32 +170,57 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The page of docs about all this names every metric, and no other.
+// The tables of docs/metrics.md are made from the metrics: a section for each group, with the labels that its metrics share.
 func TestMetricsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/metrics.md")
+	const path = "../docs/metrics.md"
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
+	head, _, ok := strings.Cut(string(text), "<!-- metrics -->\n")
+	if !ok {
+		t.Fatalf("%s has no line <!-- metrics -->", path)
+	}
+	want := head + "<!-- metrics -->\n" + metricTables()
+	if os.Getenv("WEIR_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s differs from the metrics (WEIR_UPDATE=1 writes it; -want +got):\n%s", path, diff)
+	}
 	for _, m := range export.Table() {
-		known[m.Name] = true
-		labels := ""
-		for i, l := range m.Labels {
-			if i > 0 {
-				labels += " "
+		if !strings.Contains(head, "](#"+m.Group+")") {
+			t.Errorf("%s: the table of contents has no link to %s", path, m.Group)
+		}
+	}
+}
+
+// metricTables returns a section for each group of metrics.
+func metricTables() string {
+	var b strings.Builder
+	group, common := "", 0
+	for _, m := range export.Table() {
+		if m.Group != group {
+			group, common = m.Group, len(m.Labels)
+			for _, o := range export.Table() {
+				if o.Group == group {
+					common = min(common, len(o.Labels))
+				}
 			}
-			labels += "`" + l + "`"
+			fmt.Fprintf(&b, "\n## %s\n\n", group)
+			if common > 0 {
+				fmt.Fprintf(&b, "Labels: `%s`.\n\n", strings.Join(m.Labels[:common], "`, `"))
+			}
+			b.WriteString("| metric | type | description |\n|---|---|---|\n")
 		}
-		row := "| `" + m.Name + "` | " + m.Type.String() + " | " + labels + " | " + m.Help + " |"
-		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/metrics.md lacks\n%s", row)
+		kind := m.Type.String()
+		if more := m.Labels[common:]; len(more) > 0 {
+			kind += " by `" + strings.Join(more, "`, `") + "`"
 		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Name, kind, m.Help)
 	}
-	for _, name := range regexp.MustCompile("(?m)^\\| `(weir_[a-z0-9_]+)` ").FindAllStringSubmatch(string(text), -1) {
-		if !known[name[1]] {
-			t.Errorf("docs/metrics.md names %s, which there is not", name[1])
-		}
-	}
+	return b.String()
 }
 
 // The dashboard in docs is what weir export --grafana writes.

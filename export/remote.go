@@ -16,19 +16,18 @@ type payload struct {
 	first  int64 // time of the earliest, in milliseconds since 1970
 }
 
-// An encoder is a sink that makes payloads of what it is told.
+// An encoder is a sink that makes payloads.
 type encoder interface {
 	sink
-	// flush returns all that was told since the last flush, in its order.
+	// flush returns all that was added since the last flush, in its order.
 	flush() []payload
 }
 
 // remote makes requests of Prometheus remote write, version 1.0
-// (https://prometheus.io/docs/specs/prw/remote_write_spec/): the protocol
-// buffer message prometheus.WriteRequest, which is repeated TimeSeries (1), each
-// repeated Label (1: name 1, value 2) and repeated Sample (2: double value 1,
-// int64 timestamp 2), compressed as one block of snappy. Labels are sorted by
-// name, none is empty; samples of a series are in the order of their time.
+// (https://prometheus.io/docs/specs/prw/remote_write_spec/): the protocol buffer message prometheus.WriteRequest,
+// which is repeated TimeSeries (1), each repeated Label (1: name 1, value 2) and repeated Sample (2: double value 1,
+// int64 timestamp 2), compressed as one block of snappy. Labels are sorted by name and not empty; samples of a series
+// are in the order of their time.
 type remote struct {
 	most   int       // samples of a payload
 	wires  [][]*wire // of each series: one for each of its values
@@ -39,7 +38,7 @@ type remote struct {
 	said   []float64 // scratch
 }
 
-// A wire is a series as remote write knows it.
+// A wire is a series in the format of remote write.
 type wire struct {
 	labels  []byte // as they stand in a TimeSeries
 	samples []byte
@@ -47,7 +46,7 @@ type wire struct {
 
 func newRemote(most int) *remote { return &remote{most: most} }
 
-// staleNaN is the value that says that a series has ended, or has a gap.
+// staleNaN marks the end of a series, or a gap in it.
 func staleNaN() float64 { return math.Float64frombits(0x7ff0000000000002) }
 
 // point implements sink.
@@ -103,7 +102,7 @@ func newWire(p part) *wire {
 	return w
 }
 
-// pack makes a payload of what there is.
+// pack makes a payload of the samples.
 func (r *remote) pack() {
 	if r.values == 0 {
 		return

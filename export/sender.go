@@ -14,14 +14,13 @@ import (
 	"weir/results"
 )
 
-// A Sender follows a run directory and sends what its metrics say to a receiver.
-// The directory is its queue: while the receiver is down or slow, nothing is
-// read, and what has gathered is sent when it is there again.
+// A Sender follows a run directory and sends its metrics to a receiver. The directory is the queue: while the receiver is
+// down or slow, nothing is read, and the backlog is sent when the receiver is back.
 type Sender struct {
 	receiver Receiver
 	find     Finder
-	courier  *courier
-	wait     time.Duration // between two looks
+	uploader *uploader
+	wait     time.Duration // between two polls
 
 	cancel context.CancelFunc
 	last   chan struct{} // closed by Finish: the run is over, and its findings are there
@@ -32,24 +31,24 @@ type Sender struct {
 	active time.Time // when something was taken last
 }
 
-// A Report says what became of a run's numbers.
+// A Report says how many of a run's values were sent.
 type Report struct {
 	Receiver string
-	Sent     int       // values that were taken
-	Requests int       // that were taken
-	Refused  int       // values that the receiver will not take
-	Reason   string    // why, the first time
-	Left     int       // values that could not be brought there
+	Sent     int       // accepted values
+	Requests int       // accepted requests
+	Refused  int       // values that the receiver rejected for good
+	Reason   string    // of the first rejection
+	Left     int       // values that could not be sent
 	Since    time.Time // time of the first of them
-	Trouble  string    // what went wrong last
+	Trouble  string    // last temporary failure
 	Err      error     // why the run directory could not be read
 }
 
 // Options say how a run is sent.
 type Options struct {
-	Since time.Time     // what is earlier is not sent; zero: all
-	Every time.Duration // between two looks at the run directory; 0: 2 s
-	Find  Finder        // what the run shows; nil: analysis.Analyze
+	Since time.Time     // earlier values are not sent; zero: all are
+	Every time.Duration // between two polls of the run directory; 0: 2 s
+	Find  Finder        // of the findings; nil: analysis.Analyze
 }
 
 // Send begins to follow the run in dir and to send it to t, until Finish or the
@@ -59,14 +58,14 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCourier(t)
+	c, err := newUploader(t)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	follower.Bound(256 << 10) // a line becomes up to a hundred points
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sender{
-		receiver: t, find: o.Find, courier: c, wait: o.Every, cancel: cancel,
+		receiver: t, find: o.Find, uploader: c, wait: o.Every, cancel: cancel,
 		last: make(chan struct{}), ended: make(chan struct{}), report: Report{Receiver: t.String()}, active: time.Now(),
 	}
 	if s.wait <= 0 {
@@ -78,9 +77,9 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 	go func() {
 		defer close(s.ended)
 		defer c.close()
-		defer func() { // whatever is wrong here, the run is worth more
+		defer func() { // a bug here must not end the run
 			if r := recover(); r != nil {
-				s.fail(fmt.Errorf("a mistake in weir ended it: %v", r))
+				s.fail(fmt.Errorf("the export ended because of a bug in weir: %v", r))
 			}
 		}()
 		s.follow(ctx, follower, o.Since)
@@ -88,10 +87,8 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 	return s, nil
 }
 
-// Finish tells that nothing more comes: what is there is sent, with what the
-// run shows, and then the report is given. A receiver that has taken nothing for as
-// long as patience is left alone, after two seconds at least if it has been so
-// before; as well as one that needs longer than most (0: no bound).
+// Finish sends the rest of the run with its findings and returns the report. It gives up on a receiver that has accepted
+// nothing for patience (after 2 s at most if that was so before), or that needs longer than most (0: no limit).
 func (s *Sender) Finish(patience, most time.Duration) Report {
 	defer s.cancel()
 	close(s.last)
@@ -116,31 +113,30 @@ func (s *Sender) Finish(patience, most time.Duration) Report {
 	}
 }
 
-// lastChance is what a receiver gets that has been dead before the end.
+// lastChance is the time for a receiver that did not respond before the end.
 const lastChance = 2 * time.Second
 
-// follow sends until Finish was called and all is there, or ctx ends. What is
-// not sent then is counted.
+// follow sends until Finish was called and everything is sent, or ctx ends. It counts the values that are not sent.
 func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Time) {
 	enc := s.receiver.encoder()
 	order := &ordered{to: enc}
 	l := newLedger(f.Run(), order, since)
 	steps := stepEnds{}
 	for finishing := false; ; {
-		moved, err := f.Poll(l.takers())
+		moved, err := f.Poll(l.handlers())
 		s.fail(err)
 		if !moved && !finishing {
 			steps.look(l, f.Run())
 		}
-		order.release(l.settled(moved))
-		s.bring(ctx, enc.flush())
+		order.release(l.complete(moved))
+		s.upload(ctx, enc.flush())
 		switch {
 		case moved && err == nil:
 			continue
 		case finishing || ctx.Err() != nil:
 			s.conclude(ctx, l, f.Run())
 			order.release(always)
-			s.bring(ctx, enc.flush())
+			s.upload(ctx, enc.flush())
 			return
 		}
 		finishing = s.rest(ctx)
@@ -148,7 +144,7 @@ func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Tim
 	}
 }
 
-// rest waits until it is time for the next look, and tells whether it is the last.
+// rest waits for the next poll, and tells whether it is the last.
 func (s *Sender) rest(ctx context.Context) (last bool) {
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
@@ -161,7 +157,7 @@ func (s *Sender) rest(ctx context.Context) (last bool) {
 	return false
 }
 
-// conclude tells what the run shows.
+// conclude adds the findings of the run.
 func (s *Sender) conclude(ctx context.Context, l *ledger, run *results.Run) {
 	var found *analysis.Findings
 	if ctx.Err() == nil {
@@ -173,12 +169,12 @@ func (s *Sender) conclude(ctx context.Context, l *ledger, run *results.Run) {
 	l.end(found)
 }
 
-// bring sends payloads, or counts them as left once ctx has ended.
-func (s *Sender) bring(ctx context.Context, all []payload) {
+// upload sends payloads, or counts them as left once ctx has ended.
+func (s *Sender) upload(ctx context.Context, all []payload) {
 	for _, p := range all {
 		err := ctx.Err()
 		if err == nil {
-			err = s.courier.bring(ctx, p, func(err error) {
+			err = s.uploader.upload(ctx, p, func(err error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.report.Trouble = brief(err.Error())
@@ -188,7 +184,7 @@ func (s *Sender) bring(ctx context.Context, all []payload) {
 	}
 }
 
-// note keeps what became of p.
+// note counts p in the report.
 func (s *Sender) note(p payload, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,15 +208,14 @@ func (s *Sender) note(p payload, err error) {
 	}
 }
 
-// fail keeps why the run can not be read now; nil: it can.
+// fail records why the run cannot be read; nil: it can.
 func (s *Sender) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Err = err
 }
 
-// stepEnds has the analysis look at a run whenever a step of it has ended, as
-// long as that is quick: it is done on the machine that makes the load.
+// stepEnds analyzes a run whenever a step has ended, as long as that is quick, because it runs on the load generator.
 type stepEnds struct {
 	step int
 	slow bool
@@ -246,11 +241,10 @@ func (e *stepEnds) look(l *ledger, run *results.Run) {
 	e.slow = time.Since(begin) > quickLook
 }
 
-// A Finder says what a run shows.
+// A Finder returns the findings of a run.
 type Finder func(*results.Run) (*analysis.Findings, error)
 
-// Written is a Finder that takes findings.json if it was written after the
-// last second of the run, and analyses the run if not.
+// Written is a Finder that reads findings.json if it is newer than the last second of the run, and analyzes the run if not.
 func Written(run *results.Run) (*analysis.Findings, error) {
 	found := filepath.Join(run.Dir, results.FindingsFile)
 	made, err := os.Stat(found)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -10,66 +11,60 @@ import (
 	"weir/measure"
 )
 
-// A series is one metric with its labels, and what it says now.
+// A series is one metric with its labels, and its value now.
 type series struct {
-	metric *Metric
-	number int     // place in the ledger
-	labels []Label // run and scenario among them, sorted by name, none empty
-	value  float64
-	spread *spread // of a histogram
-	known  bool    // false: a gauge has nothing to say at this time
-	told   bool    // it was told, and not since that it has nothing to say
-	last   int64   // time of the last point, in milliseconds since 1970
+	metric  *Metric
+	number  int     // place in the ledger; -1: it is not exported
+	labels  []Label // run and scenario among them, sorted by name, none empty
+	value   float64
+	buckets *buckets // of a histogram
+	known   bool     // false: a gauge has no value now
+	emitted bool     // the last point was a value
+	last    int64    // time of the last point, in milliseconds since 1970
 }
 
-// A spread is what a histogram has counted.
-type spread struct {
-	buckets []float64 // one a bound, and those above all bounds: not cumulative
-	sum     float64   // seconds
-	count   float64
+// buckets are the counts of a histogram.
+type buckets struct {
+	counts []float64 // one a bound, and those above all bounds: not cumulative
+	sum    float64   // seconds
+	count  float64
 }
 
-// add counts h's durations, each within 1%: buckets of h that a bound cuts
-// through count as below it, so that a duration of just the bound does.
-func (s *spread) add(h *measure.Histogram, bounds []float64) {
-	i := 0
+// add counts h's durations, each within 1%: counters of h that a bound divides count as below it, so that a duration equal
+// to the bound does.
+func (s *buckets) add(h *measure.Histogram, bounds []float64) {
 	h.Buckets(func(from, _ float64, n int64) {
-		for i > 0 && from <= bounds[i-1] {
-			i-- // they come in order; this is for those who do not trust it
-		}
-		for i < len(bounds) && from > bounds[i] {
-			i++
-		}
-		s.buckets[i] += float64(n)
+		i, _ := slices.BinarySearch(bounds, from)
+		s.counts[i] += float64(n)
 		s.count += float64(n)
 	})
 	s.sum += h.Sum()
 }
 
-// values appends what s says to all: its value, or of a histogram how many
-// durations are not above each bound, and at all, then their count and their sum.
+// values appends the value of s to all, or those of a histogram: how many durations are not above each bound, how many
+// there are, and their sum.
 func (s *series) values(all []float64) []float64 {
-	if s.spread == nil {
+	if s.buckets == nil {
 		return append(all, s.value)
 	}
 	below := 0.0
-	for _, n := range s.spread.buckets {
+	for _, n := range s.buckets.counts {
 		below += n
 		all = append(all, below)
 	}
-	return append(all, s.spread.count, s.spread.sum)
+	return append(all, s.buckets.count, s.buckets.sum)
 }
 
-// A part is what Prometheus calls one of a series' values.
+// A part is the name that Prometheus has for one of a series' values.
 type part struct {
 	name   string
 	labels []Label
 }
 
-// parts are those of s's values, in their order.
+// parts returns the names of s's values, in their order.
 func (s *series) parts() []part {
 	name := s.metric.Name
-	if s.spread == nil {
+	if s.buckets == nil {
 		return []part{{name, s.labels}}
 	}
 	var all []part
@@ -79,15 +74,14 @@ func (s *series) parts() []part {
 	return append(all, part{name + "_count", s.labels}, part{name + "_sum", s.labels})
 }
 
-// A point is what a series says at a time, in milliseconds since 1970.
+// A point is the value of a series at a time, in milliseconds since 1970.
 type point struct {
 	*series
 	at   int64
-	gone bool // the series says nothing from then on
+	gone bool // the series has no value from then on
 }
 
-// A sink takes points. The times of a series grow with each of its points;
-// what the series says is to be taken at once, since it goes on.
+// A sink receives points. The times of a series increase. The sink reads the value of the series before it returns.
 type sink interface {
 	point(p point)
 }
@@ -95,7 +89,7 @@ type sink interface {
 // mostSeries bounds the memory that damaged or hostile names can take.
 const mostSeries = 500_000
 
-// An entity is one thing with labels, and its series, one a row of its shape.
+// An entity is one thing with labels, and its series, one for each row of its shape.
 type entity[T any] struct {
 	shape  *shape[T]
 	labels []Label
@@ -106,21 +100,20 @@ type entity[T any] struct {
 // mostLabels is how many labels a shape has at most.
 const mostLabels = 5
 
-// of returns the entity with these values of the shape's labels, a new one if
-// there is none.
+// of returns the entity with these values of the shape's labels, a new one if there is none.
 func (s *shape[T]) of(l *ledger, values ...string) *entity[T] {
 	var key [mostLabels]string
 	copy(key[:], values)
-	e := s.things[key]
+	e := s.entities[key]
 	if e == nil {
 		e = &entity[T]{shape: s, labels: slices.Clone(l.base), series: make([]*series, len(s.rows))}
 		for i, v := range values {
 			e.labels = append(e.labels, Label{s.labels[i], v})
 		}
-		if s.things == nil {
-			s.things = map[[mostLabels]string]*entity[T]{}
+		if s.entities == nil {
+			s.entities = map[[mostLabels]string]*entity[T]{}
 		}
-		s.things[key] = e
+		s.entities[key] = e
 	}
 	return e
 }
@@ -134,13 +127,13 @@ func (e *entity[T]) at(l *ledger, i int) *series {
 	return e.series[i]
 }
 
-// take adds what v says to e's series.
-func (e *entity[T]) take(l *ledger, v *T) {
+// add adds v to e's series.
+func (e *entity[T]) add(l *ledger, v *T) {
 	for i := range e.shape.rows {
 		r := &e.shape.rows[i]
 		if r.hist != nil {
 			if h := r.hist(v); h.Count() > 0 {
-				e.at(l, i).spread.add(h, l.bounds)
+				e.at(l, i).buckets.add(h, l.bounds)
 			}
 			continue
 		}
@@ -159,14 +152,14 @@ func (e *entity[T]) take(l *ledger, v *T) {
 	}
 }
 
-// say takes v and tells what e's series say then.
-func (e *entity[T]) say(l *ledger, v *T, begin, end int64) {
-	e.take(l, v)
-	e.tell(l, begin, end)
+// update adds v and emits e's series.
+func (e *entity[T]) update(l *ledger, v *T, begin, end int64) {
+	e.add(l, v)
+	e.emit(l, begin, end)
 }
 
-// forget makes e's gauges have nothing to say until they are taken again.
-func (e *entity[T]) forget() {
+// expire removes the values of e's gauges until they are set again.
+func (e *entity[T]) expire() {
 	for _, s := range e.series {
 		if s != nil && s.metric.Type == Gauge {
 			s.known = false
@@ -174,16 +167,16 @@ func (e *entity[T]) forget() {
 	}
 }
 
-// tell tells the sink what e's series say at end, of a span that began at begin.
-func (e *entity[T]) tell(l *ledger, begin, end int64) {
+// emit passes e's series to the sink, for a span from begin to end.
+func (e *entity[T]) emit(l *ledger, begin, end int64) {
 	for _, s := range e.series {
 		if s != nil {
-			l.tell(s, begin, end)
+			l.emit(s, begin, end)
 		}
 	}
 }
 
-// open makes a series, or one that nobody sees when there are too many.
+// open makes a series, which is not exported if there are too many.
 func (l *ledger) open(m *Metric, labels []Label) *series {
 	s := &series{metric: m, number: len(l.all), known: m.Type != Gauge}
 	for _, label := range labels {
@@ -191,13 +184,12 @@ func (l *ledger) open(m *Metric, labels []Label) *series {
 			s.labels = append(s.labels, Label{label.Name, labelValue(label.Value)})
 		}
 	}
-	slices.SortFunc(s.labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	if m.Type == Histogram {
-		s.spread = l.empty()
+		s.buckets = l.empty()
 	}
 	if len(l.all) >= mostSeries {
 		s.number = -1
-		l.mute++
 		return s
 	}
 	l.all = append(l.all, s)
@@ -207,8 +199,7 @@ func (l *ledger) open(m *Metric, labels []Label) *series {
 // longestLabel is in bytes; receivers refuse what is much longer.
 const longestLabel = 1024
 
-// labelValue makes a value valid UTF-8 of a length that all take. What is cut
-// off makes a difference all the same.
+// labelValue makes a value valid UTF-8 of a length that all receivers accept. Long values stay distinct by a hash.
 func labelValue(v string) string {
 	v = strings.ToValidUTF8(v, "\uFFFD")
 	if len(v) <= longestLabel {
@@ -219,39 +210,38 @@ func labelValue(v string) string {
 	return fmt.Sprintf("%s...%x", strings.ToValidUTF8(v[:longestLabel-20], ""), h.Sum64())
 }
 
-func (l *ledger) empty() *spread { return &spread{buckets: make([]float64, len(l.bounds)+1)} }
+func (l *ledger) empty() *buckets { return &buckets{counts: make([]float64, len(l.bounds)+1)} }
 
-// tell tells the sink what s says at end. What grows begins at 0 when its first
-// span does, so that what it grew by in that one can be seen, too.
-func (l *ledger) tell(s *series, begin, end int64) {
+// emit passes s to the sink as it is at end. Counters and histograms start at 0 when their first span begins, so that their
+// increase in it can be seen.
+func (l *ledger) emit(s *series, begin, end int64) {
 	if s.number < 0 {
 		return
 	}
 	if !s.known {
-		if s.told {
+		if s.emitted {
 			l.put(s, end, true)
 		}
 		return
 	}
-	if !s.told && s.last == 0 && s.metric.Type != Gauge {
-		value, spread := s.value, s.spread
+	if !s.emitted && s.last == 0 && s.metric.Type != Gauge {
+		value, buckets := s.value, s.buckets
 		s.value = 0
-		if spread != nil {
-			s.spread = l.empty()
+		if buckets != nil {
+			s.buckets = l.empty()
 		}
 		l.put(s, begin, false)
-		s.value, s.spread = value, spread
+		s.value, s.buckets = value, buckets
 	}
 	l.put(s, end, false)
 }
 
-// put gives the sink a point. Times of a series always grow, whatever the
-// clock of the run did.
+// put passes a point to the sink. Times of a series always increase, whatever the clock of the run did.
 func (l *ledger) put(s *series, at int64, gone bool) {
 	if at <= s.last {
 		at = s.last + 1
 	}
-	s.last, s.told = at, !gone
+	s.last, s.emitted = at, !gone
 	l.now = max(l.now, at)
 	if l.sink != nil && at >= l.since {
 		l.sink.point(point{s, at, gone})

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/content"
+	"weir/internal/unit"
 	"weir/storage"
 )
 
@@ -25,20 +28,37 @@ func (e *KeyError) Error() string { return "workload." + e.Key + ": " + e.Text }
 // errors.Join, or nil. A key that is not set has its default: pick random,
 // part.order random, part.count 1.
 func Check(w Work) error {
-	var errs []error
-	say := func(key, format string, args ...any) {
-		errs = append(errs, &KeyError{Key: key, Text: fmt.Sprintf(format, args...)})
-	}
-	checkKind(w, say)
-	checkMix(w, say)
-	checkPick(w, say)
-	checkAmounts(w, say)
-	checkWays(w, say)
-	checkJob(w, say)
-	return errors.Join(errs...)
+	c := &checker{Work: w, ops: choose(w)}
+	c.kind()
+	c.mix()
+	c.pick()
+	c.part()
+	c.amounts()
+	c.payload()
+	c.job()
+	return errors.Join(c.errs...)
 }
 
-type sayer func(key, format string, args ...any)
+// A checker collects what is impossible.
+type checker struct {
+	Work
+	ops  choice
+	errs []error
+}
+
+// refuse reports the key if it is bad.
+func (c *checker) refuse(bad bool, key, format string, args ...any) {
+	if bad {
+		c.errs = append(c.errs, &KeyError{Key: key, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// oneOf reports the key if its value is none of those that are known.
+func (c *checker) oneOf(key, value string, known ...string) {
+	if !slices.Contains(known, value) {
+		c.refuse(true, key, "unknown %s %q; use one of %s", key[strings.LastIndexByte(key, '.')+1:], value, strings.Join(known, ", "))
+	}
+}
 
 // mixable returns what the key mix may weigh.
 func mixable(kind Kind) []string {
@@ -48,123 +68,162 @@ func mixable(kind Kind) []string {
 	return []string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "login", "move", "locate", "ping"}
 }
 
-func checkKind(w Work, say sayer) {
-	if kinds := Kinds(); !slices.Contains(kinds, string(w.Kind)) {
-		say("kind", "unknown kind %q: use one of %s", w.Kind, strings.Join(kinds, ", "))
-	}
-	weighed := w.Kind == MixWork || w.Kind == MetadataWork
-	switch {
-	case weighed && len(w.Mix) == 0:
-		say("mix", "kind %s needs weights, such as {%s: 9, %s: 1}", w.Kind, mixable(w.Kind)[0], mixable(w.Kind)[1])
-	case !weighed && len(w.Mix) > 0:
-		say("mix", "kind %s has no weights: use kind mix, or leave mix out", w.Kind)
-	}
+func (c *checker) kind() {
+	c.oneOf("kind", string(c.Kind), Kinds()...)
+	weighed, known := c.Kind == MixWork || c.Kind == MetadataWork, mixable(c.Kind)
+	c.refuse(weighed && len(c.Mix) == 0, "mix", "missing; kind %s needs weights, such as {%s: 9, %s: 1}", c.Kind, known[0], known[1])
+	c.refuse(!weighed && len(c.Mix) > 0, "mix", "kind %s takes no weights; use kind mix, or omit mix", c.Kind)
 }
 
-func checkMix(w Work, say sayer) {
-	if w.Kind != MixWork && w.Kind != MetadataWork || len(w.Mix) == 0 {
+func (c *checker) mix() {
+	if c.Kind != MixWork && c.Kind != MetadataWork || len(c.Mix) == 0 {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Mix)) {
-		if !slices.Contains(mixable(w.Kind), name) {
-			say("mix."+name, "kind %s cannot weigh %q: use %s", w.Kind, name, strings.Join(mixable(w.Kind), ", "))
+	known := mixable(c.Kind)
+	for _, name := range slices.Sorted(maps.Keys(c.Mix)) {
+		if !slices.Contains(known, name) {
+			c.refuse(true, "mix."+name, "kind %s cannot weigh %q; use %s", c.Kind, name, strings.Join(known, ", "))
 		}
 	}
-	if err := weights(w.Mix); err != nil {
-		say("mix", "%v", err)
+	if err := weights(c.Mix); err != nil {
+		c.refuse(true, "mix", "%v", err)
 	}
-	for _, of := range [...]struct{ kind, done string }{{"remove", "removed"}, {"move", "moved"}} {
-		switch {
-		case w.Mix[of.kind] <= 0:
-		case w.Kind == MixWork && w.Mix["write"] <= 0:
-			say("mix."+of.kind, "only files that this run wrote are %s: give write a weight, too", of.done)
-		case w.Kind == MetadataWork && w.Mix["mkdir"] <= 0:
-			say("mix."+of.kind, "only folders that this run made are %s: give mkdir a weight, too", of.done)
-		}
+	from, what := "write", "files that it wrote"
+	if c.Kind == MetadataWork {
+		from, what = "mkdir", "folders that it made"
+	}
+	for _, name := range []string{"remove", "move"} {
+		c.refuse(c.Mix[name] > 0 && c.Mix[from] <= 0, "mix."+name, "a run applies %s only to %s; give %s a weight as well", name, what, from)
 	}
 }
 
-func checkPick(w Work, say sayer) {
-	switch w.Pick {
-	case "", "random", "sequential":
-		if w.Skew != 0 {
-			say("skew", "is only for pick: zipf")
-		}
-	case "zipf":
-		if !(w.Skew > 1) || w.Skew > 100 {
-			say("skew", "%v: zipf needs an exponent above 1 and at most 100, such as 1.2", w.Skew)
-		}
-	default:
-		say("pick", "unknown pick %q: use random, sequential or zipf", w.Pick)
+func (c *checker) pick() {
+	if c.Pick != "" {
+		c.oneOf("pick", c.Pick, "random", "sequential", "zipf")
 	}
-	p := w.Part
-	if p == nil {
-		return
-	}
-	if p.Size <= 0 {
-		say("part.size", "%d: a part has at least one byte", p.Size)
-	}
-	if p.Count < 0 || p.Count > MaxParts {
-		say("part.count", "%d: use 1 to %d", p.Count, MaxParts)
-	}
-	if !slices.Contains([]string{"", "random", "sequential"}, p.Order) {
-		say("part.order", "unknown order %q: use random or sequential", p.Order)
-	}
-	if !choose(w).has(storage.Read) && w.Kind != CommandJobWork {
-		say("part", "kind %s reads no files", w.Kind)
-	}
-}
-
-// checkWays checks how files are read and written.
-func checkWays(w Work, say sayer) {
-	c := choose(w)
-	if w.Plain && !c.has(storage.Read) && !c.has(storage.Write) {
-		say("plain", "kind %s moves no payload: leave it out", w.Kind)
-	}
-	if w.Sync && !c.has(storage.Write) {
-		say("sync", "kind %s writes no files: leave it out", w.Kind)
-	}
-	if w.KeepOpen && !c.has(storage.Read) && w.Kind != CommandJobWork {
-		say("keep_open", "kind %s reads no files: leave it out", w.Kind)
-	}
-	if w.KeepOpen && w.Session == FreshSession {
-		say("keep_open", "files stay open as long as a session: use session: kept, or leave it out")
-	}
+	zipf := c.Pick == "zipf"
+	c.refuse(!zipf && c.Skew != 0, "skew", "applies to pick: zipf only; omit it")
+	c.refuse(zipf && (!(c.Skew > 1) || c.Skew > 100), "skew", "%v is out of range; use an exponent above 1 and at most 100, such as 1.2", c.Skew)
 }
 
 // MaxParts is how many ranges one read may ask for.
 const MaxParts = 4096
 
-func checkAmounts(w Work, say sayer) {
-	c := choose(w)
-	if err := w.Think.check(); err != nil {
-		say("think", "%v", err)
+func (c *checker) part() {
+	p := c.Part
+	if p == nil {
+		return
 	}
-	if _, err := w.Size.Sampler(); err != nil {
-		say("size", "%v", err)
+	c.refuse(p.Size <= 0, "part.size", "%d is too small; a part has at least one byte", p.Size)
+	c.refuse(p.Count < 0 || p.Count > MaxParts, "part.count", "%d is out of range; use 1 to %d", p.Count, MaxParts)
+	if p.Order != "" {
+		c.oneOf("part.order", p.Order, "random", "sequential")
 	}
-	unset := w.Size.Fixed == 0 && w.Size.Uniform == nil && w.Size.Weights == nil
-	if c.has(storage.Write) && unset {
-		say("size", "how large are the files that clients write? Such as 1MiB")
+	c.refuse(!c.ops.has(storage.Read) && c.Kind != CommandJobWork, "part", "kind %s reads no files; omit part", c.Kind)
+}
+
+// payload checks how files are read and written.
+func (c *checker) payload() {
+	reads, writes := c.ops.has(storage.Read), c.ops.has(storage.Write)
+	c.refuse(c.Plain && !reads && !writes, "plain", "kind %s moves no payload; omit plain", c.Kind)
+	c.refuse(c.Sync && !writes, "sync", "kind %s writes no files; omit sync", c.Kind)
+	c.refuse(c.KeepOpen && !reads && c.Kind != CommandJobWork, "keep_open", "kind %s reads no files; omit keep_open", c.Kind)
+	c.refuse(c.KeepOpen && c.Session == FreshSession, "keep_open", "files stay open only as long as the session; use session: kept, or omit keep_open")
+}
+
+func (c *checker) amounts() {
+	if err := c.Think.check(); err != nil {
+		c.refuse(true, "think", "%v", err)
 	}
-	if !(w.Verify >= 0 && w.Verify <= 1) {
-		say("verify", "%v: use a share of 0%% to 100%%", float64(w.Verify))
+	if _, err := c.Size.Sampler(); err != nil {
+		c.refuse(true, "size", "%v", err)
 	}
-	sums := content.Algorithms()
-	needed := w.Verify > 0 && (c.has(storage.Read) || c.has(storage.Write)) || c.has(storage.Checksum)
-	if !slices.Contains(sums, w.Sum) && (needed || w.Sum != "") {
-		say("checksum", "unknown algorithm %q: use one of %s", w.Sum, strings.Join(sums, ", "))
+	reads, writes := c.ops.has(storage.Read), c.ops.has(storage.Write)
+	unset := c.Size.Fixed == 0 && c.Size.Uniform == nil && c.Size.Weights == nil
+	c.refuse(writes && unset, "size", "missing; give the size of written files, such as 1MiB")
+	c.refuse(!(c.Verify >= 0 && c.Verify <= 1), "verify", "%v is out of range; use a share of 0%% to 100%%", float64(c.Verify))
+	if c.Sum != "" || c.Verify > 0 && (reads || writes) || c.ops.has(storage.Checksum) {
+		c.oneOf("checksum", c.Sum, content.Algorithms()...)
 	}
-	if w.Chunk < 0 || w.Chunk > 1<<30 {
-		say("chunk", "%d bytes: use up to 1GiB, or 0 to let the driver choose", w.Chunk)
+	c.refuse(c.Chunk < 0 || c.Chunk > 1<<30, "chunk", "%d bytes is out of range; use up to 1GiB, or 0 to let the driver choose", c.Chunk)
+	c.refuse(c.InFlight < 0 || c.InFlight > 1<<16, "in_flight", "%d is out of range; use up to 65536, or 0 to let the driver choose", c.InFlight)
+	c.refuse(c.Timeout < 0, "timeout", "cannot be negative; use 0 for none")
+	c.refuse(c.Retries < 0, "retries", "cannot be negative; use 0 for none")
+}
+
+// Bounds of a job, beyond which only typing mistakes go.
+const (
+	maxEvents  = 1_000_000_000
+	maxEvent   = unit.Size(1 << 40)
+	maxRequest = unit.Size(512 << 20) // what fits in one answer of every protocol
+	maxCompute = 366 * 24 * time.Hour
+)
+
+func (c *checker) job() {
+	j := c.Job
+	if c.Kind != JobWork && c.Kind != CommandJobWork {
+		c.refuse(j != nil, "job", "applies to kind job only; omit it for kind %s", c.Kind)
+		return
 	}
-	if w.InFlight < 0 || w.InFlight > 1<<16 {
-		say("in_flight", "%d: use up to 65536, or 0 to let the driver choose", w.InFlight)
+	c.refuse(c.KeepOpen, "keep_open", "a job opens and closes its file itself; omit keep_open")
+	if c.Kind == CommandJobWork {
+		c.refuse(j != nil, "job", "applies to kind job only; omit it for kind %s", c.Kind)
+		for key, given := range map[string]bool{"part": c.Part != nil, "chunk": c.Chunk != 0, "in_flight": c.InFlight != 0} {
+			c.refuse(given, key, "the program of a command-job reads in its own way; omit %s", key)
+		}
+		return
 	}
-	if w.Timeout < 0 {
-		say("timeout", "cannot be negative: use 0 for none")
+	if j == nil {
+		c.refuse(true, "job", "missing; describe a job, such as {events: 3000, event_size: 40KiB, page: 8KiB, compute: 1ms}")
+		return
 	}
-	if w.Retries < 0 {
-		say("retries", "cannot be negative: use 0 for none")
+	c.events(j)
+	c.access(j)
+	c.refuse(c.Part != nil, "part", "a job reads pages; use job.event_size and job.page")
+	if err := j.Compute.check(); err != nil {
+		c.refuse(true, "job.compute", "%v", err)
+	} else {
+		c.refuse(j.Compute.most() > maxCompute, "job.compute", "more than a year for each event; use less")
+	}
+	c.refuse(j.Burn && j.Compute.most() <= 0, "job.burn", "there is nothing to compute; give job.compute as well")
+}
+
+// events checks what a job reads.
+func (c *checker) events(j *Job) {
+	c.refuse(j.Events < 1 || j.Events > maxEvents, "job.events", "%d is out of range; use 1 to %d", j.Events, maxEvents)
+	c.refuse(j.Event < 1 || j.Event > maxEvent, "job.event_size", "%v is out of range; use 1B to %v", j.Event, maxEvent)
+	c.refuse(j.Event >= 1 && j.Event <= maxEvent && j.Events >= 1 && j.Events <= maxEvents && int64(j.Events) > math.MaxInt64/4/int64(j.Event),
+		"job.events", "no file is as large as %d events of %v; use fewer", j.Events, j.Event)
+	switch {
+	case j.Page < 1 || j.Page > maxRequest:
+		c.refuse(true, "job.page", "%v is out of range; use 1B to %v", j.Page, maxRequest)
+	case j.Event > 0 && j.Page > j.Event:
+		c.refuse(true, "job.page", "%v is more than an event; use %v or less, or job.read_ahead to request several events at once", j.Page, j.Event)
+	case j.Event > 0 && j.Event <= maxEvent && j.pages() > maxEvents:
+		c.refuse(true, "job.page", "an event of %v would have %d pages of %v; use at most %d", j.Event, j.pages(), j.Page, maxEvents)
+	}
+	for key, share := range map[string]unit.Fraction{"job.skim": j.Skim, "job.slim": j.Slim} {
+		c.refuse(!(share > 0 && share <= 1), key, "%v is out of range; use a share above 0%%, and at most 100%%", float64(share))
+	}
+	c.refuse(j.Vector < 0 || j.Vector > MaxParts, "job.vector", "%d is out of range; use 2 to %d pages in one request, or omit it", j.Vector, MaxParts)
+	outside := j.Ahead < 0 || j.Ahead > maxRequest
+	c.refuse(outside, "job.read_ahead", "%v is out of range; use up to %v, or 0 for none", j.Ahead, maxRequest)
+	c.refuse(!outside && j.Ahead != 0 && j.Ahead < j.Page, "job.read_ahead", "%v is less than a page; use %v or more, or 0 for none", j.Ahead, j.Page)
+}
+
+// access checks what belongs to one of the ways in which a job reads its events.
+func (c *checker) access(j *Job) {
+	switch j.Access {
+	case Staged:
+		c.refuse(j.Copy < 0, "job.copy_timeout", "cannot be negative; use 0 for none")
+		c.refuse(strings.ContainsRune(j.Scratch, 0), "job.scratch", "%q is not a path; name a folder", j.Scratch)
+	case Direct:
+		for key, given := range map[string]bool{"job.scratch": j.Scratch != "", "job.copy_timeout": j.Copy != 0} {
+			c.refuse(given, key, "applies to access: staged only; omit it")
+		}
+		c.refuse(c.Chunk != 0, "chunk", "applies to the copies of staged jobs only; other jobs request job.page bytes at once")
+		c.refuse(c.InFlight != 0, "in_flight", "applies to the copies of staged jobs only; other jobs use job.read_ahead")
+	default:
+		c.oneOf("job.access", j.Access, Direct, Staged)
 	}
 }

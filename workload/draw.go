@@ -46,22 +46,29 @@ func (s Span) most() time.Duration {
 }
 
 func (s Span) check() error {
-	set := 0
-	for _, is := range []bool{s.Fixed != 0, s.Uniform != nil, s.Exponential != 0} {
-		if is {
+	return checkDrawn("durations", "fixed, uniform and exponential", s.Uniform, s.Fixed, s.Exponential)
+}
+
+// checkDrawn checks the ways to draw a value, of which at most one is used:
+// uniform, and those that are on if they are not 0.
+func checkDrawn[T ~int64](what, ways string, uniform []T, fixed ...T) error {
+	set, least := 0, T(0)
+	for _, x := range fixed {
+		least = min(least, x)
+		if x != 0 {
 			set++
 		}
 	}
 	switch {
-	case set > 1:
-		return errors.New("more than one of fixed, uniform and exponential: keep one")
-	case s.Fixed < 0 || s.Exponential < 0:
-		return errors.New("a duration cannot be negative")
-	case s.Uniform == nil:
+	case set > 1 || set > 0 && uniform != nil:
+		return fmt.Errorf("more than one of %s; keep one", ways)
+	case least < 0:
+		return errors.New("cannot be negative; use 0 or more")
+	case uniform == nil:
 		return nil
-	case len(s.Uniform) != 2:
-		return fmt.Errorf("uniform has %d durations: write [from, to]", len(s.Uniform))
-	case s.Uniform[0] < 0 || s.Uniform[1] < s.Uniform[0] || s.Uniform[1] == math.MaxInt64:
+	case len(uniform) != 2:
+		return fmt.Errorf("uniform has %d %s; write [from, to]", len(uniform), what)
+	case uniform[0] < 0 || uniform[1] < uniform[0] || uniform[1] == math.MaxInt64:
 		return errors.New("uniform needs 0 <= from <= to")
 	}
 	return nil
@@ -96,9 +103,6 @@ func (d Dist) weighted() (Sampler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("weights: %w", err)
 		}
-		if size < 0 {
-			return nil, fmt.Errorf("weights: size %s is negative", text)
-		}
 		if d.Weights[text] == 0 {
 			continue
 		}
@@ -116,25 +120,15 @@ func (d Dist) weighted() (Sampler, error) {
 }
 
 func (d Dist) check() error {
-	set := 0
-	for _, is := range []bool{d.Fixed != 0, d.Uniform != nil, d.Weights != nil} {
-		if is {
-			set++
-		}
+	const ways = "fixed, uniform and weights"
+	if d.Weights == nil {
+		return checkDrawn("sizes", ways, d.Uniform, d.Fixed)
 	}
-	switch {
-	case set > 1:
-		return errors.New("more than one of fixed, uniform and weights: keep one")
-	case d.Fixed < 0:
-		return errors.New("a size cannot be negative")
-	case d.Uniform != nil && len(d.Uniform) != 2:
-		return fmt.Errorf("uniform has %d sizes: write [from, to]", len(d.Uniform))
-	case d.Uniform != nil && (d.Uniform[0] < 0 || d.Uniform[1] < d.Uniform[0] || d.Uniform[1] == math.MaxInt64):
-		return errors.New("uniform needs 0 <= from <= to")
-	case d.Weights != nil:
-		if err := weights(d.Weights); err != nil {
-			return fmt.Errorf("weights: %w", err)
-		}
+	if d.Fixed != 0 || d.Uniform != nil {
+		return fmt.Errorf("more than one of %s; keep one", ways)
+	}
+	if err := weights(d.Weights); err != nil {
+		return fmt.Errorf("weights: %w", err)
 	}
 	return nil
 }
@@ -145,7 +139,7 @@ func weights(m map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		w := m[name]
 		if w < 0 || math.IsNaN(w) || math.IsInf(w, 0) {
-			return fmt.Errorf("%s: weight %v: use a number, 0 or more", name, w)
+			return fmt.Errorf("%s: %v is not a weight; use a number, 0 or more", name, w)
 		}
 		sum += w
 	}
