@@ -121,13 +121,8 @@ func Seed(base uint64, name string) uint64 {
 	return mix(h ^ mix(base))
 }
 
-// pattern returns the bytes that all files share; nobody may write to them.
-// It is the one package-level value here, because it is a constant in all but
-// form: too large for the source, the same in every process, made when first
-// asked for (some 0.2 ms) and never changed. To hand it around would put a
-// parameter on Fill and everything above it, and a second copy into memory
-// for each owner.
-var pattern = sync.OnceValue(makePattern) //nolint:gochecknoglobals // a computed table, see above
+// pattern returns the bytes that all files share, which are read-only. They are computed on first use, in some 0.2 ms.
+var pattern = sync.OnceValue(makePattern) //nolint:gochecknoglobals // a computed constant
 
 func makePattern() []byte {
 	p := make([]byte, PatternSize+8)

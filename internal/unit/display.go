@@ -60,6 +60,14 @@ func Percent(ratio float64) string {
 	return strings.Replace(trim(three(100*ratio)+" %"), " ", "", 1)
 }
 
+// Significant returns x with three significant digits, without a unit and an exponent.
+func Significant(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "0"
+	}
+	return digits3(x, 9)
+}
+
 // scaled returns x with three significant digits and a 1000-based prefix.
 func scaled(x float64, unit string) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -77,7 +85,10 @@ func scaled(x float64, unit string) string {
 }
 
 // three returns x with three significant digits and no exponent.
-func three(x float64) string {
+func three(x float64) string { return digits3(x, 12) }
+
+// digits3 is three with at most so many decimals.
+func digits3(x float64, most int) string {
 	if x == 0 {
 		return "0"
 	}
@@ -85,7 +96,7 @@ func three(x float64) string {
 	if math.Abs(x) >= 9.995*math.Pow10(e) { // rounds up to one digit more
 		e++
 	}
-	return strconv.FormatFloat(x, 'f', min(max(2-e, 0), 12), 64)
+	return strconv.FormatFloat(x, 'f', min(max(2-e, 0), most), 64)
 }
 
 // trim removes zeros at the end of the decimals in "1.20 ms".
@@ -95,17 +106,4 @@ func trim(text string) string {
 		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
 	}
 	return number + " " + unit
-}
-
-// Significant writes x with three significant digits, without a unit and
-// without an exponent.
-func Significant(x float64) string {
-	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
-		return "0"
-	}
-	places := 2 - int(math.Floor(math.Log10(math.Abs(x))))
-	if math.Abs(x) >= 9.995*math.Pow10(2-places) { // rounds up to one digit more
-		places--
-	}
-	return strconv.FormatFloat(x, 'f', min(max(places, 0), 9), 64)
 }

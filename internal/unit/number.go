@@ -135,6 +135,15 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
+// headed cuts a text as split does, and refuses it if it has no number, or no unit and is not 0.
+func headed(text, what, example string) (number, unit string, err error) {
+	number, unit = split(text)
+	if number == "" || unit == "" && strings.Trim(number, "0") != "" {
+		err = refuse(text, what, example)
+	}
+	return number, unit, err
+}
+
 // refuse says what is wrong with text and what would be right.
 func refuse(text, what, example string) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "-") {

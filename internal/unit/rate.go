@@ -39,9 +39,9 @@ func (b Bitrate) String() string {
 // or T before it (powers of 1000) or Ki, Mi, Gi, Ti before B/s; or 0.
 func ParseBitrate(text string) (Bitrate, error) {
 	const what, example = "a speed", "100Mbit/s, 1Gbit/s or 12MB/s"
-	number, name := split(text)
-	if number == "" || name == "" && strings.Trim(number, "0") != "" {
-		return 0, refuse(text, what, example)
+	number, name, err := headed(text, what, example)
+	if err != nil {
+		return 0, err
 	}
 	if name == "" {
 		return 0, nil
@@ -103,9 +103,9 @@ func rateUnits() []rateUnit { return []rateUnit{{"/s", 1}, {"/min", 60}, {"/h", 
 // /h; or 0.
 func ParseRate(text string) (Rate, error) {
 	const what, example = "a rate", "10/s, 600/min or 5000/h"
-	number, name := split(text)
-	if number == "" || name == "" && strings.Trim(number, "0") != "" {
-		return 0, refuse(text, what, example)
+	number, name, err := headed(text, what, example)
+	if err != nil {
+		return 0, err
 	}
 	x, err := shifted(number, 0)
 	if err != nil {

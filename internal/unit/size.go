@@ -46,9 +46,9 @@ func (s Size) String() string {
 // 1000) and KiB, MiB, GiB, TiB, PiB (powers of 1024); or 0.
 func ParseSize(text string) (Size, error) {
 	const what, example = "a size", "1MiB, 300kB or 20B"
-	number, name := split(text)
-	if number == "" || name == "" && strings.Trim(number, "0") != "" {
-		return 0, refuse(text, what, example)
+	number, name, err := headed(text, what, example)
+	if err != nil {
+		return 0, err
 	}
 	factor, err := sizeFactor(text, number, name)
 	if err != nil {
