@@ -113,7 +113,7 @@ func (c *checker) doors() {
 	for i, target := range all {
 		path := fmt.Sprintf("target.%d", i)
 		if target == BuiltIn || target == "" {
-			c.say(path, "%s is no URL: doors are equal servers, each with its URL, as in [https://dav-1:2880/data, https://dav-2:2880/data]", quote(target))
+			c.say(path, "%s is not a URL; write the URL of each of the equal servers, as in [https://dav-1:2880/data, https://dav-2:2880/data]", quote(target))
 			continue
 		}
 		c.door(path, target)
@@ -122,7 +122,7 @@ func (c *checker) doors() {
 		case slices.Index(all, target) < i:
 			c.say(path, "%s is there twice", quote(target))
 		case err == nil && first != nil && u.Scheme != first.Scheme && u.Scheme != "" && first.Scheme != "":
-			c.say(path, "is %s:// and the first is %s://: equal doors speak the same protocol; compare two with a matrix", u.Scheme, first.Scheme)
+			c.say(path, "is %s:// and the first is %s://; equal servers use the same protocol, and a matrix compares two", u.Scheme, first.Scheme)
 		}
 	}
 }
@@ -133,20 +133,20 @@ func (c *checker) balancer() {
 	switch {
 	case b == Balancer{}:
 	case b.HAProxy != "" && b.IPVS != "":
-		c.say("balancer.ipvs", "haproxy and ipvs exclude each other: name the one that the clients connect to")
+		c.say("balancer.ipvs", "haproxy and ipvs exclude each other; name the one that the clients connect to")
 	case b.HAProxy == "" && b.IPVS == "":
-		c.say("balancer", "says nothing of itself: name haproxy or ipvs, or leave balancer out")
+		c.say("balancer", "haproxy and ipvs are missing; name one of them, or omit balancer")
 	case b.HAProxy != "":
 		if strings.Contains(b.HAProxy, "://") {
 			c.page("balancer.haproxy", b.HAProxy, "http://lb:8404/stats")
 		} else if _, port := hostPort(b.HAProxy); !strings.HasPrefix(b.HAProxy, "/") && (port == "" || !isAddress(b.HAProxy)) {
-			c.say("balancer.haproxy", "%s is no socket and no URL: write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats", quote(b.HAProxy))
+			c.say("balancer.haproxy", "%s is neither a socket nor a URL; write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats", quote(b.HAProxy))
 		}
 	case b.IPVS != LocalIPVS:
 		c.page("balancer.ipvs", b.IPVS, "http://lvs:9100/metrics")
 	}
 	if b.IPVS != "" && b.Service != "" && !isAddress(b.Service) {
-		c.say("balancer.service", "%s: write the virtual service as ADDRESS:PORT, as in 192.0.2.1:2811", quote(b.Service))
+		c.say("balancer.service", "%s; write the virtual service as ADDRESS:PORT, as in 192.0.2.1:2811", quote(b.Service))
 	}
 }
 
@@ -155,9 +155,9 @@ func (c *checker) page(path, text, like string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		c.say(path, "not the URL of a page: write it as in %s", like)
+		c.say(path, "not the URL of a page; write it as in %s", like)
 	case u.User != nil:
-		c.say(path, "a secret must not stand in a scenario: leave out what stands before the @")
+		c.say(path, "a scenario must not contain secrets; omit the part before the @")
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *checker) page(path, text, like string) {
 func (c *checker) backend(path string, h Host) {
 	for i, a := range h.Address {
 		if !isAddress(a) {
-			c.say(fmt.Sprintf("%s.address.%d", path, i), "%s: write a name or an address, with a port or without, as in 192.0.2.11, or gftp-1:2811", quote(a))
+			c.say(fmt.Sprintf("%s.address.%d", path, i), "%s; write a name or an address, with a port or without, as in 192.0.2.11, or gftp-1:2811", quote(a))
 			continue
 		}
 		for k := range c.Hosts {
@@ -175,10 +175,10 @@ func (c *checker) backend(path string, h Host) {
 		}
 	}
 	if h.Interface != "" && (len(h.Interface) > 15 || strings.ContainsAny(h.Interface, "/ \t\n")) {
-		c.say(path+".interface", "%s is no interface: write its name, as in eth0", quote(h.Interface))
+		c.say(path+".interface", "%s is not an interface; write its name, as in eth0", quote(h.Interface))
 	}
 	if h.Backend() && h.Role == RoleClient {
-		c.say(path+".role", "a backend (address, interface, transfer_log) is a server: leave role out")
+		c.say(path+".role", "a backend (address, interface, transfer_log) is a server; omit role")
 	}
 }
 

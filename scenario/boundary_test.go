@@ -24,12 +24,12 @@ func TestBoundaries(t *testing.T) {
 		"":                             "write it with spaces, as in latency_mean < 10 x single",
 		"latency_mean<600s":            "write it with spaces",
 		"latency < 600s":               `unknown measure "latency"`,
-		"optimum.clients > 10":         "optimum.clients is of the whole run: a boundary is of what a step gave",
-		"latency_mean < 10 single":     `"10 single": write how many times what the lightest step gave, as in 10 x single`,
-		"latency_mean < -1 x single":   "write how many times",
-		"latency_mean < NaN x single":  "write how many times",
-		"latency_mean < single":        "write how many times",
-		"latency_mean < 600":           "a duration needs a unit",
+		"optimum.clients > 10":         "applies to the whole run",
+		"latency_mean < 10 single":     `"10 single"; write a multiple of the lightest step's value, as in 10 x single`,
+		"latency_mean < -1 x single":   "write a multiple",
+		"latency_mean < NaN x single":  "write a multiple",
+		"latency_mean < single":        "write a multiple",
+		"latency_mean < 600":           "has no unit",
 		"latency_mean < 600s at 9 cli": "", // no place behind it: a boundary is sought at all loads
 	} {
 		if _, err := ParseBoundary(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -62,7 +62,7 @@ func (c *checker) one() {
 		key = "repeat"
 	}
 	if n := c.Repeat * c.Matrix.Variants(); n > 1 {
-		c.say(key, "this is a campaign of %d runs, and one is wanted here: take it out (--set matrix=null --set repeat=1), or use weir run", n)
+		c.say(key, "this is a campaign of %d runs, but the command takes one run; remove it (--set matrix=null --set repeat=1), or use weir run", n)
 	}
 }
 
@@ -109,18 +109,18 @@ func (c *checker) ownCommand() {
 	for _, name := range c.operations() {
 		switch {
 		case name == "write" && !writes:
-			c.say("client.command", "has no {source}, so it only reads: name the file to write with {source}")
+			c.say("client.command", "has no {source}, so it only reads; name the file to write with {source}")
 		case name == "read" && writes:
-			c.say("client.command", "has {source}, so it writes: use workload.kind write, or {dest} for what is read")
+			c.say("client.command", "has {source}, so it writes; use workload.kind write, or {dest} for the file that is read")
 		case name != "read" && name != "write":
-			c.say("client.command", "a command of your own reads or writes: workload.kind %s needs one of %s", c.Work.Kind, strings.Join(words()["client"], ", "))
+			c.say("client.command", "a custom command reads or writes; for workload.kind %s use one of %s", c.Work.Kind, strings.Join(words()["client"], ", "))
 		}
 	}
 }
 
 func nobody(key, scheme string, drivers []storage.Driver) string {
 	if key == "client" {
-		return "this program cannot run external programs: leave client out"
+		return "this program cannot run external programs; omit client"
 	}
 	var known []string
 	for _, d := range drivers {
@@ -129,11 +129,11 @@ func nobody(key, scheme string, drivers []storage.Driver) string {
 		}
 	}
 	if scheme == "gsiftp" {
-		return "weir does not speak GSI itself: use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}"
+		return "weir has no GSI client; use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}"
 	}
 	programs := map[string]string{"ftp": "globus-url-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
 	if program, ok := programs[scheme]; ok {
-		return fmt.Sprintf("this version does not speak %s:// itself: name the program that does, as in client: %s", scheme, program)
+		return fmt.Sprintf("weir has no client for %s://; name a program that has, as in client: %s", scheme, program)
 	}
 	return fmt.Sprintf("unknown scheme %s%s", quote(scheme), meant(scheme, known))
 }
@@ -161,7 +161,7 @@ func (c *checker) checkProgram() {
 	for _, arg := range c.Client.Command {
 		name := transferPlaceholder.FindString(strings.ReplaceAll(arg, "{{", ""))
 		if name != "" {
-			c.say("client.command", "%s: a job is given {url}, {path} and {size}, and does what it likes with them; %s is for kinds read and write", name, name)
+			c.say("client.command", "%s: not available to jobs, which get {url}, {path} and {size}; use %s with kinds read and write", name, name)
 		}
 	}
 }

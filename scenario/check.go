@@ -45,7 +45,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 		}
 	}
 	if !scenarioName.MatchString(s.Name) {
-		c.say("name", "%s: use up to 64 letters, digits, dots, _ and -", quote(s.Name))
+		c.say("name", "%s is not a name; use up to 64 letters, digits, dots, _ and -", quote(s.Name))
 	}
 	return c.found
 }
@@ -93,7 +93,7 @@ func (s *Scenario) given(path string) bool {
 
 func (c *checker) target() {
 	if c.Target == "" {
-		c.say("target", "missing: name the service, as in target: https://localhost:8443/data, or %s for weir's own server", BuiltIn)
+		c.say("target", "missing; name the service, as in target: https://localhost:8443/data, or %s for weir's own server", BuiltIn)
 		return
 	}
 	if len(c.Others) == 0 {
@@ -108,7 +108,7 @@ func (c *checker) target() {
 // door checks one URL.
 func (c *checker) door(path, target string) {
 	if like := WithScheme(target); like != "" {
-		c.say(path, "%s has no scheme: did you mean %s?", quote(target), like)
+		c.say(path, "%s has no scheme; did you mean %s?", quote(target), like)
 		return
 	}
 	u, err := url.Parse(target)
@@ -117,27 +117,27 @@ func (c *checker) door(path, target string) {
 		if errors.As(err, &parse) {
 			err = parse.Err // without the text, which may hold a password
 		}
-		c.say(path, "not a URL: %v", err)
+		c.say(path, "not a URL; %v", err)
 		return
 	}
 	if _, secret := u.User.Password(); secret {
-		c.say(path, "a secret must not stand in a scenario: use auth: {method: basic, user: %s, password_file: ...}", u.User.Username())
+		c.say(path, "a scenario must not contain secrets; use auth: {method: basic, user: %s, password_file: ...}", u.User.Username())
 		return
 	}
 	for name := range u.Query() {
 		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret"}, strings.ToLower(name)) {
-			c.say(path, "a secret must not stand in a scenario: leave %s out, and use auth.token_file or auth.token_variable", name)
+			c.say(path, "a scenario must not contain secrets; omit %s, and use auth.token_file or auth.token_variable", name)
 		}
 	}
 	switch {
 	case u.Fragment != "":
-		c.say(path, "what follows the # of a URL is never sent to a server: leave it out; # in names is written %%23")
+		c.say(path, "the part of a URL after # is never sent to a server; omit it, or write %%23 for a # in a name")
 	case u.Scheme == "":
-		c.say(path, "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(target))
+		c.say(path, "%s has no scheme; write it with its protocol, as in https://localhost:8443/data", quote(target))
 	case u.Host == "" && u.Scheme == "simulated":
-		c.say(path, "%s has no name: write it as in simulated://demo?servers=4&service=10ms", quote(target))
+		c.say(path, "%s has no name; write it as in simulated://demo?servers=4&service=10ms", quote(target))
 	case u.Host == "" && u.Scheme != "file":
-		c.say(path, "%s names no host: write it as in %s://localhost:8443/data", quote(target), u.Scheme)
+		c.say(path, "%s has no host; write it as in %s://localhost:8443/data", quote(target), u.Scheme)
 	}
 }
 
@@ -152,7 +152,7 @@ var secretArgument = regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=
 func (c *checker) command() {
 	for i, arg := range c.Client.Command {
 		if secretArgument.MatchString(arg) {
-			c.say(fmt.Sprintf("client.command.%d", i), "a secret must not stand in a scenario: let the program read it from a file or a variable of the environment")
+			c.say(fmt.Sprintf("client.command.%d", i), "a scenario must not contain secrets; have the program read it from a file or an environment variable")
 		}
 	}
 }
@@ -176,14 +176,14 @@ func (c *checker) work() {
 	c.session()
 	writes := slices.Contains(c.operations(), "write")
 	if c.given("workload.size") && !writes {
-		c.say("workload.size", "is for kinds that write: kind %s does not; the sizes of files to read follow from files", w.Kind)
+		c.say("workload.size", "applies to kinds that write, and kind %s does not; the sizes of files to read follow from files", w.Kind)
 	}
 	if c.given("workload.keep") && !writes && w.Keep {
-		c.say("workload.keep", "is for kinds that write: kind %s does not", w.Kind)
+		c.say("workload.keep", "applies to kinds that write, and kind %s does not; omit it", w.Kind)
 	}
 	c.jobs()
 	if w.Timeout == 0 {
-		c.say("workload.timeout", "must be above 0: a service that hangs would hold the run up for ever")
+		c.say("workload.timeout", "must be above 0; a service that hangs would block the run for ever")
 	}
 }
 
@@ -192,11 +192,11 @@ func (c *checker) jobs() {
 	own := c.Client.own()
 	switch {
 	case c.Work.Kind == workload.CommandJobWork && !own && len(c.Client.Command) == 0:
-		c.say("workload.kind", "a command-job is a program of your own: name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
+		c.say("workload.kind", "a command-job needs a program; name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
 	case c.Work.Kind == workload.CommandJobWork && !own:
-		c.say("client", "%s reads or writes files: name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
+		c.say("client", "%s reads or writes files; name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
 	case c.Work.Kind == workload.JobWork && len(c.Client.Command) > 0 && (c.Work.Job == nil || c.Work.Job.Access != workload.Staged):
-		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, use access: staged to have the program copy files, or command-job for a program of your own")
+		c.say("workload.kind", "jobs of kind job are done by weir's own clients; omit client, use access: staged to have the program copy files, or use command-job for your own program")
 	}
 }
 
@@ -205,23 +205,23 @@ func (c *checker) session() {
 	w, external := c.Work, len(c.Client.Command) > 0
 	switch scheme := c.scheme(); {
 	case !slices.Contains(words()["workload.session"], string(w.Session)):
-		c.say("workload.session", "unknown session %s: use kept, fresh or shared", quote(string(w.Session)))
+		c.say("workload.session", "unknown session %s; use kept, fresh or shared", quote(string(w.Session)))
 	case w.Session != workload.SharedSession:
 	case external:
-		c.say("workload.session", "external programs cannot share a session: use kept or fresh, or leave client out")
+		c.say("workload.session", "external programs cannot share a session; use kept or fresh, or omit client")
 	case w.Kind == workload.LoginWork:
-		c.say("workload.session", "each operation of kind login is a session of its own: use fresh")
+		c.say("workload.session", "each operation of kind login is a session of its own; use fresh")
 	case !rooted(scheme) && scheme != "simulated":
-		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can: use kept or fresh", scheme)
+		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can; use kept or fresh", scheme)
 	}
 	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
-		c.say("workload.in_flight", "%d: a session of root:// has up to %d requests in flight here (%d where it is shared)", w.InFlight, inFlight(""), inFlight(workload.SharedSession))
+		c.say("workload.in_flight", "%d is out of range; use up to %d for root://, %d if the session is shared", w.InFlight, inFlight(""), inFlight(workload.SharedSession))
 	}
 	if external && w.Plain {
-		c.say("workload.plain", "an external program reads and writes in its own way: leave plain out, or client")
+		c.say("workload.plain", "an external program reads and writes in its own way; omit plain or client")
 	}
 	if external && w.KeepOpen {
-		c.say("workload.keep_open", "an external program closes its files when it ends: leave keep_open out, or client")
+		c.say("workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")
 	}
 }
 

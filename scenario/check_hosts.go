@@ -16,10 +16,10 @@ func (c *checker) hosts() {
 	for i, h := range c.Hosts {
 		path := fmt.Sprintf("hosts.%d", i)
 		if !slices.Contains(words()["hosts.[].role"], string(h.Role)) {
-			c.say(path+".role", "%s: use one of %s", quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
+			c.say(path+".role", "unknown role %s; use one of %s", quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
 		}
 		if h.Name == "" {
-			c.say(path+".name", "missing: a host that is watched from afar needs a name")
+			c.say(path+".name", "missing; give a name to a host that is monitored remotely")
 		} else if seen[h.Name] {
 			c.say(path+".name", "%s is there twice", quote(h.Name))
 		}
@@ -36,7 +36,7 @@ func (c *checker) hosts() {
 			ids []int
 		}{{"pids", h.Pids}, {"groups", h.Groups}} {
 			if slices.ContainsFunc(list.ids, func(id int) bool { return id < 1 }) {
-				c.say(path+"."+list.key, "%v: numbers of processes start at 1", list.ids)
+				c.say(path+"."+list.key, "%v is out of range; process ids start at 1", list.ids)
 			}
 		}
 	}
@@ -46,12 +46,12 @@ func (c *checker) exporter(path string, h Host) {
 	u, err := url.Parse(h.NodeExporter)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		c.say(path, "not the URL of a page: write it as in http://%s:9100/metrics", h.Name)
+		c.say(path, "not the URL of a page; write it as in http://%s:9100/metrics", h.Name)
 	case u.User != nil:
-		c.say(path, "a secret must not stand in a scenario: leave out what stands before the @")
+		c.say(path, "a scenario must not contain secrets; omit the part before the @")
 	}
 	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
-		c.say(path, "processes, pids and groups are watched on this machine only: leave them out, or leave node_exporter out")
+		c.say(path, "processes, pids and groups are monitored on this machine only; omit them or node_exporter")
 	}
 }
 
@@ -60,10 +60,10 @@ func (c *checker) report(path string, h Host) {
 	host, port, err := net.SplitHostPort(h.XRootDReport)
 	n, bad := strconv.ParseUint(port, 10, 16)
 	if err != nil || bad != nil || n == 0 || host != "" && net.ParseIP(host) == nil {
-		c.say(path, "%s is no port of this machine: write it as in :9931, or 192.0.2.1:9931", quote(h.XRootDReport))
+		c.say(path, "%s is not a port of this machine; write it as in :9931, or 192.0.2.1:9931", quote(h.XRootDReport))
 	}
 	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
-		c.say(path, "processes, pids and groups are watched on this machine only: give them an entry of their own")
+		c.say(path, "processes, pids and groups are monitored on this machine only; give them an entry of their own")
 	}
 }
 
@@ -73,10 +73,10 @@ func (c *checker) auth() {
 		c.say("auth.method", "unknown method %s%s", quote(name), meant(name, known))
 	}
 	if a.PasswordFile != "" && a.PasswordVariable != "" {
-		c.say("auth.password_variable", "password_file and password_variable exclude each other: keep one")
+		c.say("auth.password_variable", "password_file and password_variable exclude each other; keep one")
 	}
 	if a.TokenFile != "" && a.TokenVariable != "" {
-		c.say("auth.token_variable", "token_file and token_variable exclude each other: keep one")
+		c.say("auth.token_variable", "token_file and token_variable exclude each other; keep one")
 	}
 	password := a.PasswordFile != "" || a.PasswordVariable != ""
 	switch {
@@ -87,17 +87,17 @@ func (c *checker) auth() {
 	case a.Method == storage.X509Auth && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
 		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
 	case a.KeytabFile != "" && a.TicketFile != "":
-		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other: keep one")
+		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other; keep one")
 	case a.KeytabFile != "" && a.User == "":
-		c.say("auth.keytab_file", "needs user: the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
+		c.say("auth.keytab_file", "needs user; give the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
 	case a.KeytabFile != "" && len(c.Client.Command) > 0:
-		c.say("auth.keytab_file", "an external program needs a ticket: fetch one with kinit -k -t, and name its cache with ticket_file")
+		c.say("auth.keytab_file", "an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file")
 	case a.Method != storage.KerberosAuth && a.KeytabFile+a.TicketFile+a.Krb5File != "":
-		c.say("auth.method", "keytab_file, ticket_file and krb5_file are for method: krb5")
+		c.say("auth.method", "keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them")
 	case a.KeyFile != "" && a.CertFile == "":
 		c.say("auth.key_file", "needs cert_file, too")
 	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):
-		c.say("auth", "has a secret but no method: write method: basic or method: token")
+		c.say("auth", "has a secret but no method; write method: basic or method: token")
 	}
 }
 

@@ -19,20 +19,20 @@ func (c *checker) files() {
 	}
 	switch {
 	case ways > 1:
-		c.say("files", "list, listing and make exclude each other: keep one")
+		c.say("files", "list, listing and make exclude each other; keep one")
 	case ways > 0 && !c.needsFiles() && !slices.Contains(c.operations(), "list"):
-		c.say("files", "workload.kind %s reads no files: leave files out", c.Work.Kind)
+		c.say("files", "workload.kind %s reads no files; omit files", c.Work.Kind)
 	}
 	if f.Make == nil {
 		return
 	}
 	if n := f.Make.Count; n < 1 || n > 10_000_000 {
-		c.say("files.make.count", "%d: make 1 to 10000000 files", n)
+		c.say("files.make.count", "%d is out of range; make 1 to 10000000 files", n)
 	}
 	if _, err := f.Make.Size.Sampler(); err != nil {
 		c.say("files.make.size", "%v", err)
 	} else if j := c.Work.Job; c.Work.Kind == workload.JobWork && j != nil && distMost(f.Make.Size) < j.Bytes() {
-		c.say("files.make.size", "%s: a job goes through %d events of %v: make files of %s or more, or leave size out", distText(f.Make.Size), j.Events, j.Event, unit.Size(j.Bytes()))
+		c.say("files.make.size", "%s is too small for a job of %d events of %v; make files of %s or more, or omit size", distText(f.Make.Size), j.Events, j.Event, unit.Size(j.Bytes()))
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *checker) load() {
 	l := c.Load
 	open := len(l.Rate) > 0
 	if len(l.Clients) > 0 && open {
-		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other: keep one; the most clients of an open load are max_clients")
+		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other; keep one, and limit the clients of an open load with max_clients")
 	}
 	for i, n := range l.Clients {
 		if n < 0 || n > maxClients { // 0 is what reading leaves of a mistake that it has told
@@ -57,7 +57,7 @@ func (c *checker) load() {
 	}
 	for _, key := range []string{"load.arrivals", "load.max_clients"} {
 		if c.given(key) && !open {
-			c.say(key, "is for open load: give load.rate, too, or leave it out")
+			c.say(key, "applies to open load only; give load.rate as well, or omit it")
 		}
 	}
 	switch {

@@ -45,7 +45,7 @@ func (d *decoder) doors(n *node, s *Scenario) {
 func (d *decoder) value(n *node, path string, v reflect.Value) {
 	d.where[path] = n.at
 	if n.kind == null {
-		d.say(n.at, "%s has no value: give it one, or leave the key out", path)
+		d.say(n.at, "%s has no value; give it one, or omit the key", path)
 		return
 	}
 	switch x := v.Addr().Interface().(type) {
@@ -88,7 +88,7 @@ func (d *decoder) basic(n *node, path string, v reflect.Value) {
 func (d *decoder) fields(n *node, path string, v reflect.Value) {
 	if n.kind != mapping {
 		known := fieldNames(v.Type())
-		d.say(n.at, "%s: %s: write a map with keys such as %s", path, n.what(), strings.Join(known[:min(3, len(known))], ", "))
+		d.say(n.at, "%s: %s; write a map with keys such as %s", path, n.what(), strings.Join(known[:min(3, len(known))], ", "))
 		return
 	}
 	for _, e := range n.entries {
@@ -133,11 +133,11 @@ func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 	full := join(path, e.key)
 	if text, ok := secretKeys()[strings.ToLower(e.key)]; ok {
-		d.say(e.at, "%s: a secret must not stand in a scenario: %s", full, text)
+		d.say(e.at, "%s: a scenario must not contain secrets; %s", full, text)
 		return
 	}
 	if _, err := strconv.ParseFloat(e.key, 64); err == nil { // {clients: 1,2,4} are three keys
-		d.say(e.at, "unknown key %s: several values need brackets, as in [1, 2, 4]", full)
+		d.say(e.at, "unknown key %s; several values need brackets, as in [1, 2, 4]", full)
 		return
 	}
 	known := fieldNames(t)
@@ -160,7 +160,7 @@ func secretKeys() map[string]string {
 // plain says whether n is a single value, and that it should be one.
 func (d *decoder) plain(n *node, path string) bool {
 	if n.kind != scalar {
-		d.say(n.at, "%s: %s: write one value", path, n.what())
+		d.say(n.at, "%s: %s; write one value", path, n.what())
 	}
 	return n.kind == scalar
 }
@@ -182,7 +182,7 @@ func (d *decoder) scalar(n *node, path string, v reflect.Value) {
 		v.SetString(n.text)
 	case reflect.Bool:
 		if n.text != "true" && n.text != "false" {
-			d.say(n.at, "%s: %s: write true or false", path, quote(n.text))
+			d.say(n.at, "%s: %s; write true or false", path, quote(n.text))
 		}
 		v.SetBool(n.text == "true")
 	case reflect.Int, reflect.Int64:
@@ -192,13 +192,13 @@ func (d *decoder) scalar(n *node, path string, v reflect.Value) {
 	case reflect.Uint64:
 		x, err := strconv.ParseUint(n.text, 0, 64)
 		if err != nil {
-			d.say(n.at, "%s: %s: write a whole number from 0 to 18446744073709551615", path, quote(n.text))
+			d.say(n.at, "%s: %s; write a whole number from 0 to 18446744073709551615", path, quote(n.text))
 		}
 		v.SetUint(x)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(n.text, 64)
 		if err != nil || x-x != 0 {
-			d.say(n.at, "%s: %s: write a number", path, quote(n.text))
+			d.say(n.at, "%s: %s; write a number", path, quote(n.text))
 			return
 		}
 		v.SetFloat(x)
@@ -211,7 +211,7 @@ func whole(text string) (int64, error) {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, errors.New(quote(text) + ": too large")
 	case err != nil:
-		return 0, errors.New(quote(text) + ": write a whole number")
+		return 0, errors.New(quote(text) + "; write a whole number")
 	case x < 0:
 		return 0, errors.New(quote(text) + ": cannot be negative")
 	}
@@ -244,14 +244,14 @@ func index(path string) string {
 
 func laterWords() map[string]string {
 	return map[string]string{
-		"workload.kind=copy":    "comes with a later version: use read, write or mix",
-		"workload.kind=command": "is not a kind of work: use command-job for a program of your own that does its work on each file, or name with client the program that reads or writes",
+		"workload.kind=copy":    "is not available yet; use read, write or mix",
+		"workload.kind=command": "is not a kind of work; use command-job for a program of your own that does its work on each file, or name with client the program that reads or writes",
 	}
 }
 
 func (d *decoder) slice(n *node, path string, v reflect.Value) {
 	if n.kind != list {
-		d.say(n.at, "%s: %s: write a list, as in [a, b]", path, n.what())
+		d.say(n.at, "%s: %s; write a list, as in [a, b]", path, n.what())
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
@@ -263,7 +263,7 @@ func (d *decoder) slice(n *node, path string, v reflect.Value) {
 // weights decodes a map of names and how often they are drawn.
 func (d *decoder) weights(n *node, path string, v reflect.Value) {
 	if n.kind != mapping {
-		d.say(n.at, "%s: %s: write weights, as in {a: 3, b: 1}", path, n.what())
+		d.say(n.at, "%s: %s; write weights, as in {a: 3, b: 1}", path, n.what())
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
@@ -272,7 +272,7 @@ func (d *decoder) weights(n *node, path string, v reflect.Value) {
 		before := len(d.mistakes)
 		d.value(e.value, join(path, e.key), weight)
 		if len(d.mistakes) == before && weight.Float() < 0 {
-			d.say(e.value.at, "%s: %s: a weight cannot be negative", join(path, e.key), quote(e.value.text))
+			d.say(e.value.at, "%s: %s; a weight cannot be negative", join(path, e.key), quote(e.value.text))
 		}
 		v.SetMapIndex(reflect.ValueOf(e.key), weight)
 	}

@@ -16,7 +16,7 @@ type Links []link.Named
 // links decodes the keys of one link, or the names of several with their keys.
 func (d *decoder) links(n *node, path string, to *Links) {
 	if n.kind != mapping || len(n.entries) == 0 {
-		d.say(n.at, "%s: %s: write what the link is like, as in {rate: 100Mbit/s, rtt: 10ms}, or leave it out", path, nothingElse(n))
+		d.say(n.at, "%s: %s: describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it", path, nothingElse(n))
 		return
 	}
 	named := func(e entry) bool { return e.value.kind == mapping && !slices.Contains(link.Keys(), e.key) }
@@ -28,11 +28,11 @@ func (d *decoder) links(n *node, path string, to *Links) {
 	}
 	for _, e := range n.entries {
 		if slices.Contains(link.Keys(), e.key) {
-			d.say(e.at, "%s: there are keys of one link and names of several: give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}", join(path, e.key))
+			d.say(e.at, "%s: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}", join(path, e.key))
 			continue
 		}
 		if e.value.kind == mapping && len(e.value.entries) == 0 {
-			d.say(e.at, "%s: an empty map: write what the link is like, as in {rate: 100Mbit/s, rtt: 10ms}", join(path, e.key))
+			d.say(e.at, "%s: an empty map; describe the link, as in {rate: 100Mbit/s, rtt: 10ms}", join(path, e.key))
 			continue
 		}
 		one := link.Named{Name: e.key}
@@ -57,6 +57,6 @@ func (c *checker) links() {
 	}
 	switch scheme := c.scheme(); scheme {
 	case "file", "simulated":
-		c.say("link", "clients of %s:// use no network that a link could be part of: leave link out", scheme)
+		c.say("link", "clients of %s:// use no network; omit link", scheme)
 	}
 }

@@ -34,21 +34,21 @@ func TestLinks(t *testing.T) {
 // Every mistake is told at its place, with what would be right.
 func TestLinkMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"link: {}":                                 "s.yaml:2:7: link: an empty map: write what the link is like, as in {rate: 100Mbit/s, rtt: 10ms}",
-		"link: 2Mbit/s":                            `s.yaml:2:7: link: "2Mbit/s": write what the link is like`,
-		"link: {rtt: 51ms, rtts: 3}":               "s.yaml:2:19: unknown key link.rtts: did you mean rtt?",
-		"link: {cern: {rat: 3}}":                   "s.yaml:2:15: unknown key link.cern.rat: did you mean rate?",
-		"link: {cern: {rate: 2Mbit}}":              `s.yaml:2:21: link.cern.rate: "2Mbit": unknown unit: did you mean 2Mbit/s?`,
-		"link: {cern: {rate: [2Mbit/s]}}":          "s.yaml:2:21: link.cern.rate: a list: write one value",
-		"link: {cern: {}}":                         "link.cern: an empty map: write what the link is like",
-		"link: {cern: {rtt: 1ms}, home: 3}":        "s.yaml:2:32: link.home: \"3\": write a map with keys such as rate, up, rtt",
-		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}":  "s.yaml:2:26: link.rate: there are keys of one link and names of several",
+		"link: {}":                                 "s.yaml:2:7: link: an empty map: describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it",
+		"link: 2Mbit/s":                            `s.yaml:2:7: link: "2Mbit/s": describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it`,
+		"link: {rtt: 51ms, rtts: 3}":               "s.yaml:2:19: unknown key link.rtts; did you mean rtt?",
+		"link: {cern: {rat: 3}}":                   "s.yaml:2:15: unknown key link.cern.rat; did you mean rate?",
+		"link: {cern: {rate: 2Mbit}}":              `s.yaml:2:21: link.cern.rate: "2Mbit" has an unknown unit; did you mean 2Mbit/s?`,
+		"link: {cern: {rate: [2Mbit/s]}}":          "s.yaml:2:21: link.cern.rate: a list; write one value",
+		"link: {cern: {}}":                         "s.yaml:2:8: link.cern: an empty map; describe the link, as in {rate: 100Mbit/s, rtt: 10ms}",
+		"link: {cern: {rtt: 1ms}, home: 3}":        "s.yaml:2:32: link.home: \"3\"; write a map with keys such as rate, up, rtt",
+		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}":  "s.yaml:2:26: link.rate: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}",
 		"link: {rtt: 2ms, jitter: 2ms}":            "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
 		"link: {cern: {loss: 90%}}":                "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
 		"link: {\"a b\": {loss: 9%}}":              `link: "a b" is no name for a link`,
-		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro: did you mean for?",
+		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro; did you mean for?",
 		"link: {outages: [{after: 1s}]}":           "link.outages.0.for: 0s: use more than 0",
-		"link: {share: many}":                      `s.yaml:2:15: link.share: "many": write a number`,
+		"link: {share: many}":                      `s.yaml:2:15: link.share: "many"; write a number`,
 		"link: {rate: 1Mbit/s}\ntarget: file:///x": "s.yaml:2:8: link: clients of file:// use no network",
 	} {
 		head := "target: http://localhost/\n"

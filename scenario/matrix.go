@@ -59,7 +59,7 @@ func (t *tree) matrix(root *node) (Matrix, place) {
 	}
 	root.entries = slices.DeleteFunc(root.entries, func(e entry) bool { return e.key == "matrix" })
 	if block.kind != mapping || len(block.entries) == 0 {
-		t.say(block.at, "matrix: %s: write keys and the values they take in turn, as in {workload.session: [kept, fresh]}", nothingElse(block))
+		t.say(block.at, "matrix: %s; write keys and the values they take in turn, as in {workload.session: [kept, fresh]}", nothingElse(block))
 		return nil, block.at
 	}
 	var m Matrix
@@ -74,7 +74,7 @@ func (t *tree) matrix(root *node) (Matrix, place) {
 		for i, f := range m {
 			counts[i] = fmt.Sprint(len(f.Levels))
 		}
-		t.say(block.at, "matrix: %s = %d combinations: at most %d; leave levels out, or measure some factors in a campaign of their own",
+		t.say(block.at, "matrix: %s = %d combinations are too many; use at most %d, and omit levels or measure some factors in another campaign",
 			strings.Join(counts, " x "), n, maxVariants)
 	}
 	return m, block.at
@@ -90,12 +90,12 @@ func nothingElse(n *node) string {
 // fixedKeys returns the keys that no matrix varies, with the reason.
 func fixedKeys() map[string]string {
 	return map[string]string{
-		"name":      "the name belongs to the whole campaign: leave it out, runs are named after their levels",
-		"repeat":    "all combinations are repeated alike: write repeat outside of the matrix",
-		"matrix":    "a matrix has no other in it: write its factors side by side",
-		"out":       "each run has a folder of its own in the campaign's: leave it out",
-		"seed":      "each repetition has a seed of its own, the same for all combinations: write seed outside of the matrix",
-		"variables": "vary the key that uses the variable instead",
+		"name":      "belongs to the whole campaign; omit it, runs are named after their levels",
+		"repeat":    "applies to all combinations; write repeat outside of the matrix",
+		"matrix":    "a matrix cannot contain another; write its factors side by side",
+		"out":       "each run has a folder of its own; omit it",
+		"seed":      "each repetition has its own seed for all combinations; write seed outside of the matrix",
+		"variables": "cannot be varied; vary the key that uses the variable",
 	}
 }
 
@@ -109,9 +109,9 @@ func (t *tree) factor(e entry) (Factor, bool) {
 	if e.value.kind != list {
 		what := nothingElse(e.value)
 		if e.value.kind == mapping {
-			what += ": write a key's whole path, as in workload.session"
+			what += "; write a key's whole path, as in workload.session"
 		}
-		t.say(e.value.at, "%s: %s: write a list of the values that it takes in turn, as in [kept, fresh]", path, what)
+		t.say(e.value.at, "%s: %s; write a list of the values that it takes in turn, as in [kept, fresh]", path, what)
 		return Factor{}, false
 	}
 	if len(e.value.items) == 0 {
@@ -138,7 +138,7 @@ func (t *tree) factor(e entry) (Factor, bool) {
 
 func twins(own bool) string {
 	if own {
-		return ": give each its own name"
+		return "; give each its own name"
 	}
 	return ", or looks like another: use a name for it, as in protocol: [{name: ..., KEY: ...}]"
 }
@@ -149,7 +149,7 @@ func unfit(path string) string {
 		return text
 	}
 	if keys := strings.Split(path, "."); slices.Contains(keys, "") || len(keys) > maxDepth {
-		return "not a key: write its dotted path, as in workload.session"
+		return "not a key; write its dotted path, as in workload.session"
 	}
 	return ""
 }
@@ -169,7 +169,7 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 			e.key, e.key, strings.TrimSuffix(meant(top(e.key), scenarioKeys()), "?"), e.key)
 		return Level{}, false
 	case name.kind != scalar || strings.TrimSpace(name.text) == "":
-		t.say(name.at, "matrix.%s: name: %s: write a word", e.key, name.what())
+		t.say(name.at, "matrix.%s: name: %s; write a word", e.key, name.what())
 		return Level{}, false
 	}
 	l := Level{Name: short(name.text)}
@@ -193,13 +193,13 @@ func (t *tree) apart(root *node, before Matrix, f Factor) {
 		for _, other := range before {
 			for _, o := range other.settings() {
 				if over(o.path, s.path) {
-					t.say(s.at, "matrix.%s: %s is varied by %s, too: a key belongs to one factor", f.Key, s.path, other.Key)
+					t.say(s.at, "matrix.%s: %s is also varied by %s; vary each key in one factor only", f.Key, s.path, other.Key)
 					return
 				}
 			}
 		}
 		if at := fromSet(root, s.path); at.set != "" {
-			t.say(at, "matrix.%s varies %s: change the matrix (--set 'matrix.%s=[...]'), or take it out (--set matrix=null)", f.Key, s.path, f.Key)
+			t.say(at, "matrix.%s varies %s; change the matrix (--set 'matrix.%s=[...]'), or remove it (--set matrix=null)", f.Key, s.path, f.Key)
 			return
 		}
 	}

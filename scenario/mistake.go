@@ -93,10 +93,10 @@ func quote(text string) string {
 // what is known if none is near.
 func meant(word string, known []string) string {
 	if near := say.Nearest(word, known); near != "" {
-		return ": did you mean " + near + "?"
+		return "; did you mean " + near + "?"
 	}
 	if len(known) == 0 {
-		return ": there is none to choose from"
+		return "; none are known"
 	}
-	return ": use one of " + strings.Join(known, ", ")
+	return "; use one of " + strings.Join(known, ", ")
 }

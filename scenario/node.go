@@ -97,19 +97,19 @@ func (t *tree) read(data []byte) (root *node) {
 	t.anchors = map[string]*node{}
 	top := place{line: 1, column: 1, set: t.set}
 	if len(data) > maxBytes {
-		t.say(top, "%d bytes: a scenario has at most %d; long lists of files belong in a file of their own (files.list)", len(data), maxBytes)
+		t.say(top, "%d bytes are too many; use at most %d, and put long lists of files into a file of their own (files.list)", len(data), maxBytes)
 		return nil
 	}
 	defer func() { // the YAML parser has had panics on malformed input
 		if p := recover(); p != nil {
-			t.say(top, "this is not YAML")
+			t.say(top, "not YAML")
 			root = nil
 		}
 	}()
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	tokens := lexer.Tokenize(text)
 	if at := deep(tokens); at != nil {
-		t.say(t.place(at), "more than %d maps and lists in each other", maxDepth)
+		t.say(t.place(at), "more than %d nested maps and lists", maxDepth)
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -122,13 +122,13 @@ func (t *tree) read(data []byte) (root *node) {
 			continue
 		}
 		if root != nil {
-			t.say(t.place(doc.Body.GetToken()), "a second document: a scenario is one document")
+			t.say(t.place(doc.Body.GetToken()), "a second document; write one document")
 			break
 		}
 		root = t.node(doc.Body, 0)
 	}
 	if root == nil {
-		t.say(top, "there is nothing in this scenario: it needs at least a target, as in target: http://localhost:8080/")
+		t.say(top, "the scenario is empty; give at least a target, as in target: http://localhost:8080/")
 	}
 	return root
 }
@@ -136,11 +136,11 @@ func (t *tree) read(data []byte) (root *node) {
 func (t *tree) syntax(err error, top place) {
 	var s *yaml.SyntaxError
 	if errors.As(err, &s) {
-		t.say(t.place(s.Token), "this is not YAML: %s", s.Message)
+		t.say(t.place(s.Token), "not YAML; %s", s.Message)
 		return
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	t.say(top, "this is not YAML: %s", text)
+	t.say(top, "not YAML; %s", text)
 }
 
 // deep returns the token that opens one map or list too many, before the
@@ -178,7 +178,7 @@ func (t *tree) node(n ast.Node, depth int) *node {
 	at := t.place(n.GetToken())
 	if t.nodes++; t.nodes > maxNodes || depth > maxDepth {
 		if !t.full {
-			t.say(at, "too much for a scenario: more than %d values, or %d maps and lists in each other", maxNodes, maxDepth)
+			t.say(at, "the scenario is too large; use at most %d values, and %d nested maps and lists", maxNodes, maxDepth)
 		}
 		t.full = true
 		return &node{kind: null, at: at}
@@ -211,7 +211,7 @@ func (t *tree) node(n ast.Node, depth int) *node {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return &node{text: n.GetToken().Value, at: at}
 	}
-	t.say(at, "%s has no place in a scenario: write plain maps, lists and values", quote(n.GetToken().Value))
+	t.say(at, "%s is not allowed in a scenario; write plain maps, lists and values", quote(n.GetToken().Value))
 	return &node{kind: null, at: at}
 }
 
@@ -227,12 +227,12 @@ func (t *tree) mapping(values []*ast.MappingValueNode, at place, depth int) *nod
 		if _, plain := v.Key.(*ast.StringNode); !plain {
 			switch v.Key.(type) {
 			case *ast.MergeKeyNode, *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
-				t.say(e.at, "%s is not a key: write plain words, without merges, anchors or tags", quote(tk.Value))
+				t.say(e.at, "%s is not a key; write plain words, without merges, anchors or tags", quote(tk.Value))
 				continue
 			}
 		}
 		if first, twice := seen[e.key]; twice {
-			t.say(e.at, "key %s is there twice, first in line %d", quote(e.key), first.line)
+			t.say(e.at, "key %s is repeated, first in line %d; keep one", quote(e.key), first.line)
 			continue
 		}
 		seen[e.key] = e.at
@@ -255,7 +255,7 @@ func (t *tree) alias(name string, at place) *node {
 func (t *tree) copy(n *node) *node {
 	if t.nodes++; t.nodes > maxNodes {
 		if !t.full {
-			t.say(n.at, "too much for a scenario: more than %d values with all aliases written out", maxNodes)
+			t.say(n.at, "the scenario is too large; use at most %d values with all aliases expanded", maxNodes)
 		}
 		t.full = true
 		return &node{kind: null, at: n.at}

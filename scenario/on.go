@@ -50,33 +50,33 @@ func (c *checker) on() {
 	o := c.On
 	if o.Batch == "" {
 		if o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 {
-			c.say("on.batch", "missing: name what starts the workers: %s", strings.Join(Batches(), ", "))
+			c.say("on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
 		}
 		return
 	}
 	if !slices.Contains(Batches(), o.Batch) {
-		c.say("on.batch", "%s: use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
+		c.say("on.batch", "unknown batch system %s; use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
 	}
 	if o.Workers < 0 {
 		c.say("on.workers", "%d: use 1 or more", o.Workers)
 	}
 	if ssh := o.Batch == "ssh"; ssh != (len(o.Hosts) > 0) {
 		if ssh {
-			c.say("on.hosts", "missing: name the machines to log in to, as in [node1, user@node2]")
+			c.say("on.hosts", "missing; name the machines to log in to, as in [node1, user@node2]")
 		} else {
-			c.say("on.hosts", "is for batch: ssh: %s chooses its machines itself (see on.submit)", o.Batch)
+			c.say("on.hosts", "applies to batch: ssh only; %s chooses its machines itself (see on.submit)", o.Batch)
 		}
 	}
 	for _, h := range o.Hosts {
 		if h == "" || strings.HasPrefix(h, "-") || strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' }) {
-			c.say("on.hosts", "%s is no machine: write it as in node1, or user@node1", quote(h))
+			c.say("on.hosts", "%s is not a machine; write it as in node1, or user@node1", quote(h))
 		}
 	}
 	if slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }) {
 		c.say("on.submit", "write one line for each")
 	}
 	if o.Address != "" && !isAddress(o.Address) {
-		c.say("on.address", "%s: write the name or address of this machine, with a port or without, as in login1.example.org:9999", quote(o.Address))
+		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999", quote(o.Address))
 	}
 	c.onlyHere(o)
 }
@@ -85,13 +85,13 @@ func (c *checker) on() {
 func (c *checker) onlyHere(o On) {
 	switch {
 	case len(c.Links) > 0:
-		c.say("on", "emulated links are between clients and a service of this machine: leave link out, or on")
+		c.say("on", "emulated links connect clients to a service on this machine; omit link or on")
 	case o.JobPerClient && o.Apart:
-		c.say("on.apart", "whose clients are jobs is seen here only: leave job_per_client out")
+		c.say("on.apart", "cannot be combined with job_per_client; omit one of them")
 	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):
 		c.say("on.job_per_client", "each job does one client's work for the hold time: leave load.rate and load.jobs out")
 	case o.JobPerClient && o.Workers > 0:
-		c.say("on.workers", "there is one for each client: leave it out")
+		c.say("on.workers", "cannot be combined with job_per_client; omit it")
 	}
 }
 

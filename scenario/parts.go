@@ -94,17 +94,17 @@ func portion(total int64, from, until, most int) int64 {
 func (p *Plan) Apart(number, of int) (*Plan, error) {
 	switch most := p.MostClients(); {
 	case of < 1 || number < 1 || number > of:
-		return nil, fmt.Errorf("part %d of %d: use 1/%d to %d/%d", number, of, max(of, 1), max(of, 1), max(of, 1))
+		return nil, fmt.Errorf("part %d of %d is out of range; use 1/%d to %d/%d", number, of, max(of, 1), max(of, 1), max(of, 1))
 	case p.Part != nil:
 		return nil, fmt.Errorf("this plan is part %d of %d already", p.Part.Number, p.Part.Of)
 	case p.Find != nil:
-		return nil, errors.New("a search cannot be carried out in parts: which load comes next hangs on what all together gave")
+		return nil, errors.New("a search cannot be split into parts, because the next step depends on the combined results")
 	case len(p.Links) > 0:
-		return nil, errors.New("link: each part would have links of its own: leave link out")
+		return nil, errors.New("link: each part would have its own links; omit link")
 	case p.BuiltIn || p.Target == BuiltIn:
-		return nil, errors.New("target: each part would have a built-in server of its own: name a service that all machines reach")
+		return nil, errors.New("target: each part would have its own built-in server; name a service that all machines can reach")
 	case of > most:
-		return nil, fmt.Errorf("%s cannot be in %d parts", say.Plural(most, "client"), of)
+		return nil, fmt.Errorf("%s cannot be split into %d parts; use fewer", say.Plural(most, "client"), of)
 	}
 	whole := *p
 	s := whole.Share(number-1, of)
@@ -122,7 +122,7 @@ func ParsePart(text string) (number, of int, err error) {
 	number, errA := strconv.Atoi(a)
 	of, errB := strconv.Atoi(b)
 	if !ok || errA != nil || errB != nil {
-		return 0, 0, fmt.Errorf("%s: write which part of how many, as in 3/10", quote(text))
+		return 0, 0, fmt.Errorf("%s; write which part of how many, as in 3/10", quote(text))
 	}
 	return number, of, nil
 }

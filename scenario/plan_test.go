@@ -71,20 +71,20 @@ func TestDefaultTakesHalfAMinute(t *testing.T) {
 	if err != nil || len(p.Steps) != 3 || p.Steps[0].Hold != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing || p.Hosts[0].Role != "client" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := DefaultWith("http://a/", []string{"load.hld=10s"}); err == nil || err.Error() != "--set load.hld: unknown key load.hld: did you mean hold?" {
+	if _, err := DefaultWith("http://a/", []string{"load.hld=10s"}); err == nil || err.Error() != "--set load.hld: unknown key load.hld; did you mean hold?" {
 		t.Error(err)
 	}
 }
 
 func TestPlanAsksTheDriver(t *testing.T) {
 	for text, want := range map[string]string{
-		"target: htp://a/\n":    `s.yaml:1:9: target: unknown scheme "htp": did you mean http?`,
-		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher": use one of http, https, dav, davs, file, simulated`,
-		"target: gsiftp://a/\n": `s.yaml:1:9: target: weir does not speak GSI itself: use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}`,
-		"target: root://a/\n":   `s.yaml:1:9: target: this version does not speak root:// itself: name the program that does, as in client: xrdcp`,
+		"target: htp://a/\n":    `s.yaml:1:9: target: unknown scheme "htp"; did you mean http?`,
+		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher"; use one of http, https, dav, davs, file, simulated`,
+		"target: gsiftp://a/\n": `s.yaml:1:9: target: weir has no GSI client; use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}`,
+		"target: root://a/\n":   `s.yaml:1:9: target: weir has no client for root://; name a program that has, as in client: xrdcp`,
 		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":               `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
-		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":                 `s.yaml:2:19: client.command: has {source}, so it writes: use workload.kind write, or {dest} for what is read`,
-		"target: root://a/\nclient: {command: [x]}\nworkload: {kind: write}\n":      `s.yaml:2:19: client.command: has no {source}, so it only reads: name the file to write with {source}`,
+		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":                 `s.yaml:2:19: client.command: has {source}, so it writes; use workload.kind write, or {dest} for the file that is read`,
+		"target: root://a/\nclient: {command: [x]}\nworkload: {kind: write}\n":      `s.yaml:2:19: client.command: has no {source}, so it only reads; name the file to write with {source}`,
 		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":              `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
 		"target: http://a/\nworkload: {kind: metadata, mix: {locate: 1}}\n":         `s.yaml:2:42: workload.mix.locate: clients of webdav cannot locate: they can read, write, stat, list, mkdir, remove, checksum, login`,
 		"target: http://a/\nworkload: {kind: metadata, mix: {mkdir: 1, move: 1}}\n": `s.yaml:2:50: workload.mix.move: clients of webdav cannot move: they can read, write, stat, list, mkdir, remove, checksum, login`,
@@ -96,7 +96,7 @@ func TestPlanAsksTheDriver(t *testing.T) {
 		}
 	}
 	_, err := parse(t, "target: root://a/\nclient: xrdcp\n").Plan(drivers()[:1])
-	if err == nil || err.Error() != `s.yaml:2:9: client: this program cannot run external programs: leave client out` {
+	if err == nil || err.Error() != `s.yaml:2:9: client: this program cannot run external programs; omit client` {
 		t.Error(err)
 	}
 	s := defaultFor("http://a/")
@@ -208,7 +208,7 @@ func TestPlansAreReadStrictly(t *testing.T) {
 		change(`"seed"`, `"sed"`):              `plan: json: unknown field "sed"`,
 		change(`"closed"`, `"clsd"`):           `plan: model "clsd": use closed or open`,
 		change(`"10s"`, `"0s"`):                "plan: step 1: hold 0s",
-		change(`"10s"`, `"10"`):                `plan: "10": a duration needs a unit`,
+		change(`"10s"`, `"10"`):                `plan: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`,
 		change(`"step": 2`, `"step": 3`):       "plan: step 2 has the number 3",
 		change(`"clients": 2`, `"clients":-2`): "plan: step 2: -2 clients",
 		change(`"read"`, `"raed"`):             `workload.kind: unknown kind "raed"`,

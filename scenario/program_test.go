@@ -13,8 +13,8 @@ import (
 
 func TestCommandJobMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ client, want string }{
-		"dest":   {`client: {command: [cp, "{url}", "{dest}"]}`, "client.command: {dest}: a job is given {url}, {path} and {size}"},
-		"source": {`client: {command: [cp, "a{source}"]}`, "{source} is for kinds read and write"},
+		"dest":   {`client: {command: [cp, "{url}", "{dest}"]}`, "client.command: {dest}: not available to jobs"},
+		"source": {`client: {command: [cp, "a{source}"]}`, "{source}: not available to jobs"},
 		"offset": {`client: {command: [cp, "{url}+{offset}"]}`, "client.command: {offset}"},
 	} {
 		_, err := Parse("x.yaml", []byte("target: http://localhost/\nworkload: {kind: command-job}\n"+c.client+"\n"), nil, nil)

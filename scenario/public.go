@@ -88,7 +88,7 @@ func (p *Plan) Complete(target string) (*Plan, error) {
 	c := p.own()
 	if target != "" {
 		if !slices.ContainsFunc(lacks, func(key string) bool { return key == "target" || strings.HasPrefix(key, "target.") }) {
-			return nil, fmt.Errorf("--target %s: leave it out: the target is known", redact.URL(p.Target))
+			return nil, fmt.Errorf("--target %s; omit it: the target is known", redact.URL(p.Target))
 		}
 		given, err := DefaultWith(target, []string{"target=" + target})
 		if err != nil {

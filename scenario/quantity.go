@@ -78,7 +78,7 @@ func findQuantity(name string) (Quantity, error) {
 	}
 	told := meant(name, quantityNames())
 	if strings.HasPrefix(told, ": use") { // all of them are too many to read
-		told = fmt.Sprintf(": use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, cluster_throughput, "+
+		told = fmt.Sprintf("; use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, cluster_throughput, "+
 			"events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu, imbalance; %s with %s; "+
 			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))
 	}

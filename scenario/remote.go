@@ -34,7 +34,7 @@ func (p *Plan) Portable() (there *Plan, files map[string]string, err error) {
 }
 
 func stays(key, variable, file string) error {
-	return fmt.Errorf("auth.%s: the variable %s stays on this machine, and the clients are on others: name a file that holds it with auth.%s", key, variable, file)
+	return fmt.Errorf("auth.%s: the variable %s is not available to clients on other machines; name a file that holds the secret with auth.%s", key, variable, file)
 }
 
 // ValidateRemote says why workers on other machines cannot do what the plan says; nil if
@@ -45,15 +45,15 @@ func (p *Plan) ValidateRemote() error {
 	case p.On.Batch == "":
 		return nil
 	case far && (p.Target == BuiltIn || p.BuiltIn):
-		return errors.New("target: the built-in server can be reached from this machine only: start one for all with weir serve --listen HOST:PORT --public, and name its URL")
+		return errors.New("target: other machines cannot reach the built-in server; start one with weir serve --listen HOST:PORT --public, and name its URL")
 	case far && p.Work.Job != nil && p.Work.Job.Access == "staged":
-		return errors.New("workload.job.access: staged: copies are made on a disk of this machine, and the clients are on others: use direct")
+		return errors.New("workload.job.access: staged jobs copy to a disk of this machine, and the clients are on others; use direct")
 	case p.On.Apart && p.On.Workers > p.MostClients():
-		return fmt.Errorf("on.workers: %d workers and at most %d clients: some would have nothing to do", p.On.Workers, p.MostClients())
+		return fmt.Errorf("on.workers: %d workers are more than the %d clients; use fewer", p.On.Workers, p.MostClients())
 	case p.Find != nil && p.On.Apart:
-		return errors.New("on.apart: a search goes on from what all workers together gave, and these cannot tell it: leave apart out")
+		return errors.New("on.apart: a search needs the combined results of all workers during the run; omit apart")
 	case p.Find != nil && p.On.JobPerClient:
-		return errors.New("on.job_per_client: a search holds each load as long as it likes: leave job_per_client out")
+		return errors.New("on.job_per_client: a search chooses the length of each step itself; omit job_per_client")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 		return nil, t.mistakes.err()
 	}
 	if root.kind != mapping {
-		t.say(root.at, "%s: a scenario is a map of keys, as in target: http://localhost:8080/", root.what())
+		t.say(root.at, "%s; a scenario is a map of keys, as in target: http://localhost:8080/", root.what())
 		return nil, t.mistakes.err()
 	}
 	for _, set := range sets {

@@ -23,7 +23,7 @@ func (d *decoder) rates(n *node, path string) Rates {
 		parse: func(text string) (unit.Rate, error) {
 			r, err := unit.ParseRate(text)
 			if err == nil && !(r > 0) {
-				err = fmt.Errorf("%s: an arrival rate is above 0", quote(text))
+				err = fmt.Errorf("%s; use a rate above 0", quote(text))
 			}
 			return r, err
 		},
@@ -39,9 +39,9 @@ func count(text string) (int, error) {
 	case err != nil:
 		return 0, err
 	case x < 1:
-		return 0, fmt.Errorf("%s: a step has at least one client", quote(text))
+		return 0, fmt.Errorf("%s; a step has at least one client", quote(text))
 	case x > maxClients:
-		return 0, fmt.Errorf("%s: a step has at most %d clients", quote(text), maxClients)
+		return 0, fmt.Errorf("%s; a step has at most %d clients", quote(text), maxClients)
 	}
 	return int(x), nil
 }
@@ -67,7 +67,7 @@ func series[T int | unit.Rate](d *decoder, n *node, path string, p progression[T
 		}
 	}
 	if len(texts) == 0 || len(texts) > maxSteps {
-		d.say(n.at, "%s: %d steps: write 1 to %d", path, len(texts), maxSteps)
+		d.say(n.at, "%s: %d steps; write 1 to %d", path, len(texts), maxSteps)
 		return nil
 	}
 	out := make([]T, 0, len(texts))
@@ -77,7 +77,7 @@ func series[T int | unit.Rate](d *decoder, n *node, path string, p progression[T
 			name = path + "." + strconv.Itoa(i)
 		}
 		if item.kind != scalar {
-			d.say(item.at, "%s: %s: write one number", name, item.what())
+			d.say(item.at, "%s: %s; write one number", name, item.what())
 			continue
 		}
 		x, err := p.parse(item.text)
@@ -124,7 +124,7 @@ func ladder[T int | unit.Rate](d *decoder, n *node, path string, p progression[T
 		out = append(out, x)
 		y := next(x)
 		if y == x || len(out) > maxSteps {
-			d.say(by.at, "%s.by: %s makes more than %d steps, or the same one again and again", path, quote(by.text), maxSteps)
+			d.say(by.at, "%s.by: %s makes more than %d steps, or repeats one; use another step", path, quote(by.text), maxSteps)
 			return nil
 		}
 		x = y
@@ -137,7 +137,7 @@ func (p progression[T]) step(text string, down bool) (func(T) T, error) {
 	if digits, ok := strings.CutPrefix(text, "x"); ok {
 		factor, err := strconv.ParseFloat(digits, 64)
 		if err != nil || !(factor > 1) || factor > 1e6 {
-			return nil, fmt.Errorf("%s: write a factor above 1, as in x2", quote(text))
+			return nil, fmt.Errorf("%s; write a factor above 1, as in x2", quote(text))
 		}
 		if down {
 			factor = 1 / factor
@@ -146,7 +146,7 @@ func (p progression[T]) step(text string, down bool) (func(T) T, error) {
 	}
 	by, err := p.parse(strings.TrimPrefix(text, "+"))
 	if err != nil {
-		return nil, errors.New(quote(text) + ": write how it goes on, as in " + p.example)
+		return nil, errors.New(quote(text) + "; write the increment, as in " + p.example)
 	}
 	if down {
 		return func(x T) T { return p.back(x, by) }, nil

@@ -24,13 +24,13 @@ func (d *decoder) command(n *node, path string, c *Command) {
 			if !given {
 				at = n.at
 			}
-			d.say(at, "%s: name the program and its arguments, as in {command: [xrdcp, -f, \"{url}\", /dev/null]}", path)
+			d.say(at, "%s: missing; name the program and its arguments, as in {command: [xrdcp, -f, \"{url}\", /dev/null]}", path)
 		}
 	case !d.plain(n, path):
 	case strings.TrimSpace(n.text) == "":
-		d.say(n.at, "%s: name a program, as in client: xrdcp", path)
+		d.say(n.at, "%s: missing; name a program, as in client: xrdcp", path)
 	case strings.ContainsAny(n.text, " \t"):
-		d.say(n.at, "%s: %s is more than a name: write {command: [%s]}", path, quote(n.text), strings.Join(strings.Fields(n.text), ", "))
+		d.say(n.at, "%s: %s is more than a name; write {command: [%s]}", path, quote(n.text), strings.Join(strings.Fields(n.text), ", "))
 	case !slices.Contains(words()["client"], n.text):
 		d.say(n.at, "%s: unknown program %s%s A program of your own is written with its arguments, as in {command: [%s, \"{url}\"]}",
 			path, quote(n.text), sentence(meant(n.text, words()["client"])), n.text)
@@ -55,10 +55,10 @@ func (d *decoder) drawn(n *node, path string, v reflect.Value) {
 		before := len(d.mistakes)
 		d.value(n, path, fixed)
 		if _, ok := v.Addr().Interface().(*workload.Dist); ok && fixed.Int() == 0 && len(d.mistakes) == before {
-			d.say(n.at, "%s: %s: a file has at least one byte", path, quote(n.text))
+			d.say(n.at, "%s: %s; a file has at least one byte", path, quote(n.text))
 		}
 	case n.kind == list:
-		d.say(n.at, "%s: a list: write {uniform: [from, to]} if it is to be drawn between two values", path)
+		d.say(n.at, "%s: a list; write {uniform: [from, to]} to draw between two values", path)
 	case len(n.entries) != 1:
 		d.say(n.at, "%s: write one value, or a map with one of %s", path, strings.Join(ways, ", "))
 	default:
@@ -81,7 +81,7 @@ func (d *decoder) uniform(n *node, path string, v reflect.Value) {
 	case field.Len() != 2:
 		d.say(from.at, "%s.uniform: write two values, the lower first, as in [1, 3] with their units", path)
 	case field.Index(0).Int() > field.Index(1).Int():
-		d.say(from.at, "%s.uniform: the lower value stands first", path)
+		d.say(from.at, "%s.uniform: the first value is larger; write the lower value first", path)
 	}
 }
 

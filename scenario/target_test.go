@@ -16,7 +16,7 @@ func TestTargetsWithoutSchemeAreUnderstood(t *testing.T) {
 		"./data":              "did you mean file:// and the folder's whole path?",
 		"../data":             "did you mean file:// and the folder's whole path?",
 		"data":                "has no scheme",
-		"http://":             "names no host",
+		"http://":             "has no host",
 	} {
 		_, err := DefaultWith(target, []string{"target=" + target})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

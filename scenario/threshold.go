@@ -45,7 +45,7 @@ func (t Threshold) Holds(clients int, rate float64) bool {
 }
 
 // errOrStop explains what cannot end a run.
-var errOrStop = errors.New("is known only after the run: leave out or stop")
+var errOrStop = errors.New("is known only after the run; omit or stop")
 
 // ParseThreshold reads "MEASURE SIGN VALUE", optionally followed by "at N
 // clients", "at N/s" (open load) or "at the optimum", and by "or stop". The
@@ -57,7 +57,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	before, where, found := strings.Cut(rest, " at ")
 	measure, sign, value, ok := comparison(before)
 	if !ok {
-		return t, fmt.Errorf("%s: write it with spaces, as in throughput > 8 Gbit/s at 2000 clients", quote(text))
+		return t, fmt.Errorf("%s; write it with spaces, as in throughput > 8 Gbit/s at 2000 clients", quote(text))
 	}
 	var err error
 	if t.Measure, err = findQuantity(measure); err != nil {
@@ -91,7 +91,7 @@ func comparison(text string) (measure, sign, value string, ok bool) {
 func (t *Threshold) at(text string) error {
 	words := strings.Fields(text)
 	if t.Measure.Whole {
-		return fmt.Errorf("%s is of the whole run: leave out %s", t.Measure.Name, quote("at "+text))
+		return fmt.Errorf("%s applies to the whole run; omit %s", t.Measure.Name, quote("at "+text))
 	}
 	var err error
 	switch {
@@ -102,11 +102,11 @@ func (t *Threshold) at(text string) error {
 	case len(words) == 1 && strings.ContainsRune(words[0], '/'):
 		var r unit.Rate
 		if r, err = unit.ParseRate(words[0]); err == nil && !(r > 0) {
-			err = fmt.Errorf("%s: a step has more than 0 arrivals a second", quote(text))
+			err = fmt.Errorf("%s; use more than 0 arrivals per second", quote(text))
 		}
 		t.Rate = float64(r)
 	default:
-		err = fmt.Errorf("%s: write for which step it holds: at 2000 clients, at 200/s or at the optimum", quote(text))
+		err = fmt.Errorf("%s; write for which step it holds, at 2000 clients, at 200/s or at the optimum", quote(text))
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func ParseBoundary(text string) (Boundary, error) {
 	b := Boundary{}
 	measure, sign, value, ok := comparison(text)
 	if !ok {
-		return b, fmt.Errorf("%s: write it with spaces, as in latency_mean < 10 x single or error_ratio < 1%%", quote(text))
+		return b, fmt.Errorf("%s; write it with spaces, as in latency_mean < 10 x single or error_ratio < 1%%", quote(text))
 	}
 	b.Sign = sign
 	if measure == Efficiency {
@@ -154,7 +154,7 @@ func ParseBoundary(text string) (Boundary, error) {
 		}
 	}
 	if b.Measure.Whole {
-		return b, fmt.Errorf("%s is of the whole run: a boundary is of what a step gave, such as latency_mean or error_ratio", b.Measure.Name)
+		return b, fmt.Errorf("%s applies to the whole run; use a measure of a step, such as latency_mean or error_ratio", b.Measure.Name)
 	}
 	number, single := strings.CutSuffix(value, "single")
 	if !single {
@@ -166,7 +166,7 @@ func ParseBoundary(text string) (Boundary, error) {
 	factor, hasSign := strings.CutSuffix(number, "x")
 	x, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
 	if err != nil || !hasSign || !(x > 0) || x > 1e9 {
-		return b, fmt.Errorf("%s: write how many times what the lightest step gave, as in 10 x single", quote(value))
+		return b, fmt.Errorf("%s; write a multiple of the lightest step's value, as in 10 x single", quote(value))
 	}
 	b.Value, b.Single = x, true
 	return b, nil

@@ -35,7 +35,7 @@ func (t *tree) fill(root *node, given map[string]string) {
 
 func meantOr(name string, known []string) string {
 	if len(known) == 0 {
-		return ": it has none at all"
+		return "; it has none"
 	}
 	return meant(name, known)
 }
@@ -51,19 +51,19 @@ func (v *variables) list(root *node) {
 	}
 	root.entries = slices.DeleteFunc(root.entries, func(e entry) bool { return e.key == "variables" })
 	if block.kind != mapping {
-		v.say(block.at, "variables: %s: write names and values, as in {SIZE: 1MiB}", block.what())
+		v.say(block.at, "variables: %s; write names and values, as in {SIZE: 1MiB}", block.what())
 		return
 	}
 	for _, e := range block.entries {
 		switch {
 		case !variableName.MatchString(e.key):
-			v.say(e.at, "variables: %s is not a name: use letters, digits and _", quote(e.key))
+			v.say(e.at, "variables: %s is not a name; use letters, digits and _", quote(e.key))
 		case secretName(e.key):
 			v.say(e.at, "variables.%s: %s", e.key, secretVariable)
 		case e.value.kind == list || e.value.kind == mapping:
-			v.say(e.value.at, "variables.%s: %s: a variable is one value", e.key, e.value.what())
+			v.say(e.value.at, "variables.%s: %s; write one value", e.key, e.value.what())
 		case e.value.kind == scalar && strings.Contains(e.value.text, "${"):
-			v.say(e.value.at, "variables.%s: %s: a variable does not refer to others", e.key, quote(e.value.text))
+			v.say(e.value.at, "variables.%s: %s; a variable cannot refer to others", e.key, quote(e.value.text))
 		}
 		v.listed[e.key] = e.value
 	}
@@ -97,7 +97,7 @@ func (v *variables) expand(n *node) string {
 		}
 		name, after, closed := strings.Cut(rest[i+2:], "}")
 		if !closed {
-			v.say(n.at, "%s: the variable is not closed by }; write $${ for a plain ${", quote(n.text))
+			v.say(n.at, "%s: the variable is not closed by }; write $${ for a literal ${", quote(n.text))
 			break
 		}
 		b.WriteString(rest[:i])
@@ -115,7 +115,7 @@ func (v *variables) expand(n *node) string {
 func (v *variables) value(n *node, ref string) string {
 	name, fallback, optional := strings.Cut(ref, ":-")
 	if !variableName.MatchString(name) {
-		v.say(n.at, "%s is not a variable: write ${NAME} or ${NAME:-default}", quote("${"+ref+"}"))
+		v.say(n.at, "%s is not a variable; write ${NAME} or ${NAME:-default}", quote("${"+ref+"}"))
 		return ""
 	}
 	v.used[name] = true
@@ -140,14 +140,14 @@ func (v *variables) value(n *node, ref string) string {
 	case optional:
 		return fallback
 	case listed:
-		v.say(n.at, "variable %s has no value: give --var %s=..., or set it in the environment", name, name)
+		v.say(n.at, "variable %s has no value; give --var %s=..., or set it in the environment", name, name)
 	default:
 		v.say(n.at, "there is no variable %s%s", name, listHint(name, v.names()))
 	}
 	return ""
 }
 
-const secretVariable = "a secret must not stand in a scenario, and what a variable holds does: name the variable with auth.password_variable or auth.token_variable"
+const secretVariable = "a scenario must not contain secrets, not even in variables; name the variable with auth.password_variable or auth.token_variable"
 
 // secretName says whether a variable is called as secrets are.
 func secretName(name string) bool {
@@ -166,5 +166,5 @@ func listHint(name string, known []string) string {
 			return hint
 		}
 	}
-	return ": list it under variables:, or write ${" + name + ":-default}"
+	return "; list it under variables, or write ${" + name + ":-default}"
 }

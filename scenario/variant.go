@@ -58,7 +58,7 @@ func (t *tree) variants(root *node, m Matrix, s *Scenario) *Scenario {
 	first.Matrix, first.variants = m, all
 	if n := len(all) * first.Repeat; n > maxRuns && len(t.mistakes) == 0 {
 		at := all[0].Scenario.where["repeat"]
-		t.say(at, "repeat: %d combinations, %d times each, are %d runs: at most %d", len(all), first.Repeat, n, maxRuns)
+		t.say(at, "repeat: %d combinations, %d times each, are %d runs; use at most %d", len(all), first.Repeat, n, maxRuns)
 	}
 	for i := range all {
 		all[i].Scenario.Repeat = 1

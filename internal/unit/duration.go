@@ -82,9 +82,9 @@ func ParseDuration(text string) (Duration, error) {
 		case errors.Is(err, strconv.ErrRange) || err == nil && sum > math.MaxInt64-n:
 			return 0, tooLarge(text, what)
 		case errors.Is(err, errWhole):
-			return 0, fmt.Errorf("%s: a duration is a whole number of nanoseconds", quote(text))
+			return 0, fmt.Errorf("%s is not a whole number of nanoseconds", quote(text))
 		case err != nil:
-			return 0, fmt.Errorf("%s is not a duration: write plain numbers and units, as in %s", quote(text), example)
+			return 0, fmt.Errorf("%s is not a duration; write plain numbers and units, as in %s", quote(text), example)
 		}
 		sum += n
 		rest = tail[end:]
@@ -110,10 +110,10 @@ func timeSpan(text, rest, number, name string) (time.Duration, error) {
 		"m": "m", "usec": "us", "nsec": "ns", "u": "us", "n": "ns", "millisecond": "ms",
 	}[word]
 	if ok {
-		return 0, fmt.Errorf("%s: unknown unit %s: did you mean %s%s?", quote(text), quote(name), text[:len(text)-len(rest)]+number, right)
+		return 0, fmt.Errorf("%s has the unknown unit %s; did you mean %s%s?", quote(text), quote(name), text[:len(text)-len(rest)]+number, right)
 	}
 	if word == "week" || word == "w" {
-		return 0, fmt.Errorf("%s: there is no unit for weeks: write days, as in 7d", quote(text))
+		return 0, fmt.Errorf("%s is in weeks; write days, as in 7d", quote(text))
 	}
 	return 0, refuse(rest, "a duration", "1.5s, 250ms, 60m or 2d")
 }

@@ -147,23 +147,23 @@ func headed(text, what, example string) (number, unit string, err error) {
 // refuse says what is wrong with text and what would be right.
 func refuse(text, what, example string) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "-") {
-		return fmt.Errorf("%s: %s cannot be negative", quote(text), what)
+		return fmt.Errorf("%s is negative; %s cannot be", quote(text), what)
 	}
 	number, unit := split(text)
 	switch {
 	case number == "":
-		return fmt.Errorf("%s is not %s: write a number and its unit, as in %s", quote(text), what, example)
+		return fmt.Errorf("%s is not %s; write a number and its unit, as in %s", quote(text), what, example)
 	case unit == "":
-		return fmt.Errorf("%s: %s needs a unit, as in %s", quote(text), what, example)
+		return fmt.Errorf("%s has no unit; write %s as in %s", quote(text), what, example)
 	}
-	return fmt.Errorf("%s: unknown unit %s: write %s as in %s", quote(text), quote(unit), what, example)
+	return fmt.Errorf("%s has the unknown unit %s; write %s as in %s", quote(text), quote(unit), what, example)
 }
 
 // suggest adds the spelling that was probably meant to an unknown unit.
 func suggest(text, number, right string) error {
-	return fmt.Errorf("%s: unknown unit: did you mean %s%s?", quote(text), number, right)
+	return fmt.Errorf("%s has an unknown unit; did you mean %s%s?", quote(text), number, right)
 }
 
 func tooLarge(text, what string) error {
-	return fmt.Errorf("%s: too large for %s", quote(text), what)
+	return fmt.Errorf("%s is too large for %s", quote(text), what)
 }

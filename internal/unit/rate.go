@@ -146,11 +146,11 @@ func ParseFraction(text string) (Fraction, error) {
 	switch {
 	case err != nil || x > 1:
 		if name == "" {
-			return 0, fmt.Errorf("%s: a share is at most 100%%: did you mean %s%%?", quote(text), number)
+			return 0, fmt.Errorf("%s is more than 100%%; did you mean %s%%?", quote(text), number)
 		}
-		return 0, fmt.Errorf("%s: a share is at most 100%%", quote(text))
+		return 0, fmt.Errorf("%s is more than 100%%", quote(text))
 	case name == "" && x == 1:
-		return 0, fmt.Errorf("%s: write %s or %s", quote(text), strconv.Quote("1%"), strconv.Quote("100%"))
+		return 0, fmt.Errorf("%s is ambiguous; write %s or %s", quote(text), strconv.Quote("1%"), strconv.Quote("100%"))
 	}
 	return Fraction(x), nil
 }

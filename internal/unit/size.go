@@ -59,9 +59,9 @@ func ParseSize(text string) (Size, error) {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, tooLarge(text, what)
 	case errors.Is(err, errWhole):
-		return 0, fmt.Errorf("%s: a size is a whole number of bytes", quote(text))
+		return 0, fmt.Errorf("%s is not a whole number of bytes", quote(text))
 	case err != nil:
-		return 0, fmt.Errorf("%s is not a size: write a plain number and its unit, as in %s", quote(text), example)
+		return 0, fmt.Errorf("%s is not a size; write a plain number and its unit, as in %s", quote(text), example)
 	}
 	return Size(n), nil
 }
@@ -78,9 +78,9 @@ func sizeFactor(text, number, name string) (uint64, error) {
 	prefix := strings.ToUpper(name[:1])
 	switch {
 	case name == "K" || name == "k" || name == "KB":
-		return 0, fmt.Errorf("%s: write %skB for powers of 1000 or %sKiB for powers of 1024", quote(text), number, number)
+		return 0, fmt.Errorf("%s is ambiguous; write %skB for powers of 1000 or %sKiB for powers of 1024", quote(text), number, number)
 	case len(name) == 1 && strings.Contains("MGTP", prefix):
-		return 0, fmt.Errorf("%s: write %s%sB for powers of 1000 or %s%siB for powers of 1024", quote(text), number, prefix, number, prefix)
+		return 0, fmt.Errorf("%s is ambiguous; write %s%sB for powers of 1000 or %s%siB for powers of 1024", quote(text), number, prefix, number, prefix)
 	}
 	for _, u := range sizeUnits() {
 		if strings.EqualFold(name, u.name) || strings.EqualFold(name+"B", u.name) {
