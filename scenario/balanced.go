@@ -145,9 +145,8 @@ func (c *checker) balancer() {
 	case b.IPVS != LocalIPVS:
 		c.page("balancer.ipvs", b.IPVS, "http://lvs:9100/metrics")
 	}
-	if b.IPVS != "" && b.Service != "" && !isAddress(b.Service) {
-		c.say("balancer.service", "%s; write the virtual service as ADDRESS:PORT, as in 192.0.2.1:2811", quote(b.Service))
-	}
+	c.refuse(b.IPVS != "" && b.Service != "" && !isAddress(b.Service),
+		"balancer.service", "%s; write the virtual service as ADDRESS:PORT, as in 192.0.2.1:2811", quote(b.Service))
 }
 
 // page checks the URL of a page without secrets.
@@ -174,12 +173,9 @@ func (c *checker) backend(path string, h Host) {
 			}
 		}
 	}
-	if h.Interface != "" && (len(h.Interface) > 15 || strings.ContainsAny(h.Interface, "/ \t\n")) {
-		c.say(path+".interface", "%s is not an interface; write its name, as in eth0", quote(h.Interface))
-	}
-	if h.Backend() && h.Role == RoleClient {
-		c.say(path+".role", "a backend (address, interface, transfer_log) is a server; omit role")
-	}
+	c.refuse(h.Interface != "" && (len(h.Interface) > 15 || strings.ContainsAny(h.Interface, "/ \t\n")),
+		path+".interface", "%s is not an interface; write its name, as in eth0", quote(h.Interface))
+	c.refuse(h.Backend() && h.Role == RoleClient, path+".role", "a backend (address, interface, transfer_log) is a server; omit role")
 }
 
 // before tells whether the host called a is named before the one called b.

@@ -160,9 +160,8 @@ func (c *checker) checkProgram() {
 	}
 	for _, arg := range c.Client.Command {
 		name := transferPlaceholder.FindString(strings.ReplaceAll(arg, "{{", ""))
-		if name != "" {
-			c.say("client.command", "%s: not available to jobs, which get {url}, {path} and {size}; use %s with kinds read and write", name, name)
-		}
+		c.refuse(name != "",
+			"client.command", "%s: not available to jobs, which get {url}, {path} and {size}; use %s with kinds read and write", name, name)
 	}
 }
 

@@ -44,9 +44,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 			c.say(fmt.Sprintf("boundaries.%d", i), "%v", err)
 		}
 	}
-	if !scenarioName.MatchString(s.Name) {
-		c.say("name", "%s is not a name; use up to 64 letters, digits, dots, _ and -", quote(s.Name))
-	}
+	c.refuse(!scenarioName.MatchString(s.Name), "name", "%s is not a name; use up to 64 letters, digits, dots, _ and -", quote(s.Name))
 	return c.found
 }
 
@@ -60,6 +58,13 @@ func (c *checker) say(path, format string, args ...any) {
 	c.found = append(c.found, &Mistake{
 		File: c.file, Line: at.line, Column: at.column, Set: at.set, Text: path + ": " + fmt.Sprintf(format, args...),
 	})
+}
+
+// refuse is say if bad.
+func (c *checker) refuse(bad bool, path, format string, args ...any) {
+	if bad {
+		c.say(path, format, args...)
+	}
 }
 
 // wrong says whether something is known to be wrong with path: with the key,
@@ -125,9 +130,8 @@ func (c *checker) door(path, target string) {
 		return
 	}
 	for name := range u.Query() {
-		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret"}, strings.ToLower(name)) {
-			c.say(path, "a scenario must not contain secrets; omit %s, and use auth.token_file or auth.token_variable", name)
-		}
+		c.refuse(slices.Contains([]string{"authz", "access_token", "token", "password", "secret"}, strings.ToLower(name)),
+			path, "a scenario must not contain secrets; omit %s, and use auth.token_file or auth.token_variable", name)
 	}
 	switch {
 	case u.Fragment != "":
@@ -175,16 +179,12 @@ func (c *checker) work() {
 	w := c.Work
 	c.session()
 	writes := slices.Contains(c.operations(), "write")
-	if c.given("workload.size") && !writes {
-		c.say("workload.size", "applies to kinds that write, and kind %s does not; the sizes of files to read follow from files", w.Kind)
-	}
-	if c.given("workload.keep") && !writes && w.Keep {
-		c.say("workload.keep", "applies to kinds that write, and kind %s does not; omit it", w.Kind)
-	}
+	c.refuse(c.given("workload.size") && !writes,
+		"workload.size", "applies to kinds that write, and kind %s does not; the sizes of files to read follow from files", w.Kind)
+	c.refuse(c.given("workload.keep") && !writes && w.Keep,
+		"workload.keep", "applies to kinds that write, and kind %s does not; omit it", w.Kind)
 	c.jobs()
-	if w.Timeout == 0 {
-		c.say("workload.timeout", "must be above 0; a service that hangs would block the run for ever")
-	}
+	c.refuse(w.Timeout == 0, "workload.timeout", "must be above 0; a service that hangs would block the run for ever")
 }
 
 // jobs checks who can do jobs.
@@ -217,12 +217,8 @@ func (c *checker) session() {
 	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
 		c.say("workload.in_flight", "%d is out of range; use up to %d for root://, %d if the session is shared", w.InFlight, inFlight(""), inFlight(workload.SharedSession))
 	}
-	if external && w.Plain {
-		c.say("workload.plain", "an external program reads and writes in its own way; omit plain or client")
-	}
-	if external && w.KeepOpen {
-		c.say("workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")
-	}
+	c.refuse(external && w.Plain, "workload.plain", "an external program reads and writes in its own way; omit plain or client")
+	c.refuse(external && w.KeepOpen, "workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")
 }
 
 // inFlight is how many requests the driver for root:// has under way for one

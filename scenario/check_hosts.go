@@ -15,9 +15,8 @@ func (c *checker) hosts() {
 	seen := map[string]bool{}
 	for i, h := range c.Hosts {
 		path := fmt.Sprintf("hosts.%d", i)
-		if !slices.Contains(words()["hosts.[].role"], string(h.Role)) {
-			c.say(path+".role", "unknown role %s; use one of %s", quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
-		}
+		c.refuse(!slices.Contains(words()["hosts.[].role"], string(h.Role)),
+			path+".role", "unknown role %s; use one of %s", quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
 		if h.Name == "" {
 			c.say(path+".name", "missing; give a name to a host that is monitored remotely")
 		} else if seen[h.Name] {
@@ -35,9 +34,8 @@ func (c *checker) hosts() {
 			key string
 			ids []int
 		}{{"pids", h.Pids}, {"groups", h.Groups}} {
-			if slices.ContainsFunc(list.ids, func(id int) bool { return id < 1 }) {
-				c.say(path+"."+list.key, "%v is out of range; process ids start at 1", list.ids)
-			}
+			c.refuse(slices.ContainsFunc(list.ids, func(id int) bool { return id < 1 }),
+				path+"."+list.key, "%v is out of range; process ids start at 1", list.ids)
 		}
 	}
 }
@@ -50,21 +48,18 @@ func (c *checker) exporter(path string, h Host) {
 	case u.User != nil:
 		c.say(path, "a scenario must not contain secrets; omit the part before the @")
 	}
-	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
-		c.say(path, "processes, pids and groups are monitored on this machine only; omit them or node_exporter")
-	}
+	c.refuse(len(h.Processes)+len(h.Pids)+len(h.Groups) > 0,
+		path, "processes, pids and groups are monitored on this machine only; omit them or node_exporter")
 }
 
 // report checks a port to which servers send what they say of themselves.
 func (c *checker) report(path string, h Host) {
 	host, port, err := net.SplitHostPort(h.XRootDReport)
 	n, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || n == 0 || host != "" && net.ParseIP(host) == nil {
-		c.say(path, "%s is not a port of this machine; write it as in :9931, or 192.0.2.1:9931", quote(h.XRootDReport))
-	}
-	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
-		c.say(path, "processes, pids and groups are monitored on this machine only; give them an entry of their own")
-	}
+	c.refuse(err != nil || bad != nil || n == 0 || host != "" && net.ParseIP(host) == nil,
+		path, "%s is not a port of this machine; write it as in :9931, or 192.0.2.1:9931", quote(h.XRootDReport))
+	c.refuse(len(h.Processes)+len(h.Pids)+len(h.Groups) > 0,
+		path, "processes, pids and groups are monitored on this machine only; give them an entry of their own")
 }
 
 func (c *checker) auth() {
@@ -72,12 +67,10 @@ func (c *checker) auth() {
 	if name, known := string(a.Method), words()["auth.method"]; name != "" && !slices.Contains(known, name) {
 		c.say("auth.method", "unknown method %s%s", quote(name), meant(name, known))
 	}
-	if a.PasswordFile != "" && a.PasswordVariable != "" {
-		c.say("auth.password_variable", "password_file and password_variable exclude each other; keep one")
-	}
-	if a.TokenFile != "" && a.TokenVariable != "" {
-		c.say("auth.token_variable", "token_file and token_variable exclude each other; keep one")
-	}
+	c.refuse(a.PasswordFile != "" && a.PasswordVariable != "",
+		"auth.password_variable", "password_file and password_variable exclude each other; keep one")
+	c.refuse(a.TokenFile != "" && a.TokenVariable != "",
+		"auth.token_variable", "token_file and token_variable exclude each other; keep one")
 	password := a.PasswordFile != "" || a.PasswordVariable != ""
 	switch {
 	case a.Method == storage.TokenAuth && a.TokenFile == "" && a.TokenVariable == "":

@@ -56,9 +56,7 @@ func (c *checker) load() {
 		c.say("load.max_clients", "%d: use 1 to %d", n, maxClients)
 	}
 	for _, key := range []string{"load.arrivals", "load.max_clients"} {
-		if c.given(key) && !open {
-			c.say(key, "applies to open load only; give load.rate as well, or omit it")
-		}
+		c.refuse(c.given(key) && !open, key, "applies to open load only; give load.rate as well, or omit it")
 	}
 	switch {
 	case l.Jobs < 0 || l.Jobs > 1_000_000_000:
@@ -66,18 +64,14 @@ func (c *checker) load() {
 	case l.Jobs > 0 && open:
 		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive until the hold time is over")
 	}
-	if l.Hold <= 0 {
-		c.say("load.hold", "must be above 0: it is the time that counts")
-	}
+	c.refuse(l.Hold <= 0, "load.hold", "must be above 0: it is the time that counts")
 	c.times()
 }
 
 // repeat checks that a campaign has an end. The matrix' own size was checked
 // when it was read.
 func (c *checker) repeat() {
-	if c.Repeat < 1 || c.Repeat > maxRuns {
-		c.say("repeat", "%d: use 1 to %d", c.Repeat, maxRuns)
-	}
+	c.refuse(c.Repeat < 1 || c.Repeat > maxRuns, "repeat", "%d: use 1 to %d", c.Repeat, maxRuns)
 }
 
 // longest is the longest that a run may be planned to take.

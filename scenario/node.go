@@ -173,14 +173,22 @@ func (t *tree) place(tk *token.Token) place {
 	return place{line: tk.Position.Line, column: max(tk.Position.Column, 1)}
 }
 
-// node turns n into our own, aliases written out.
+// exceeds counts one more value, and tells whether there are too many, or they are nested too deeply.
+func (t *tree) exceeds(at place, depth int) bool {
+	if t.nodes++; t.nodes <= maxNodes && depth <= maxDepth {
+		return false
+	}
+	if !t.full {
+		t.say(at, "the scenario is too large; use at most %d values with all aliases expanded, and %d nested maps and lists", maxNodes, maxDepth)
+	}
+	t.full = true
+	return true
+}
+
+// node turns n into our own, aliases expanded.
 func (t *tree) node(n ast.Node, depth int) *node {
 	at := t.place(n.GetToken())
-	if t.nodes++; t.nodes > maxNodes || depth > maxDepth {
-		if !t.full {
-			t.say(at, "the scenario is too large; use at most %d values, and %d nested maps and lists", maxNodes, maxDepth)
-		}
-		t.full = true
+	if t.exceeds(at, depth) {
 		return &node{kind: null, at: at}
 	}
 	switch n := n.(type) {
@@ -253,11 +261,7 @@ func (t *tree) alias(name string, at place) *node {
 }
 
 func (t *tree) copy(n *node) *node {
-	if t.nodes++; t.nodes > maxNodes {
-		if !t.full {
-			t.say(n.at, "the scenario is too large; use at most %d values with all aliases expanded", maxNodes)
-		}
-		t.full = true
+	if t.exceeds(n.at, 0) {
 		return &node{kind: null, at: n.at}
 	}
 	out := *n

@@ -49,17 +49,13 @@ func (s *Scenario) completeOn() {
 func (c *checker) on() {
 	o := c.On
 	if o.Batch == "" {
-		if o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 {
-			c.say("on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
-		}
+		c.refuse(o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0,
+			"on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
 		return
 	}
-	if !slices.Contains(Batches(), o.Batch) {
-		c.say("on.batch", "unknown batch system %s; use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
-	}
-	if o.Workers < 0 {
-		c.say("on.workers", "%d: use 1 or more", o.Workers)
-	}
+	c.refuse(!slices.Contains(Batches(), o.Batch),
+		"on.batch", "unknown batch system %s; use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
+	c.refuse(o.Workers < 0, "on.workers", "%d: use 1 or more", o.Workers)
 	if ssh := o.Batch == "ssh"; ssh != (len(o.Hosts) > 0) {
 		if ssh {
 			c.say("on.hosts", "missing; name the machines to log in to, as in [node1, user@node2]")
@@ -68,13 +64,11 @@ func (c *checker) on() {
 		}
 	}
 	for _, h := range o.Hosts {
-		if h == "" || strings.HasPrefix(h, "-") || strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' }) {
-			c.say("on.hosts", "%s is not a machine; write it as in node1, or user@node1", quote(h))
-		}
+		c.refuse(h == "" || strings.HasPrefix(h, "-") || strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' }),
+			"on.hosts", "%s is not a machine; write it as in node1, or user@node1", quote(h))
 	}
-	if slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }) {
-		c.say("on.submit", "write one line for each")
-	}
+	c.refuse(slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }),
+		"on.submit", "write one line for each")
 	if o.Address != "" && !isAddress(o.Address) {
 		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999", quote(o.Address))
 	}

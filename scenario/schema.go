@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -16,6 +17,15 @@ import (
 // Schema returns the JSON Schema of the format, generated from the types that
 // Parse decodes into, so that editors complete and check scenarios.
 func Schema() ([]byte, error) {
+	out, err := json.MarshalIndent(schemaTree(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	plain := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<", `\u0026`, "&") // escaped for HTML, which this is not
+	return []byte(plain.Replace(string(out)) + "\n"), nil
+}
+
+func schemaTree() *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: shape,
 	}
@@ -34,12 +44,7 @@ func Schema() ([]byte, error) {
 		describe(s, strings.Split(k.path, "."), k, defaults[k.path])
 	}
 	relax(s, map[*jsonschema.Schema]bool{})
-	out, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	plain := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<", `\u0026`, "&") // escaped for HTML, which this is not
-	return []byte(plain.Replace(string(out)) + "\n"), nil
+	return s
 }
 
 // shape returns the schemas of types that are written otherwise than Go would.
@@ -220,4 +225,45 @@ func relax(s *jsonschema.Schema, seen map[*jsonschema.Schema]bool) {
 			&inner, {Type: "string", Pattern: `^\$\{.*\}$`},
 		}}
 	}
+}
+
+// A SettableKey is a key of the format that can be set, as shells complete it.
+type SettableKey struct {
+	Path   string   // such as load.clients
+	About  string   // the first line of its description
+	Values []string // the words that it may be; nil: anything
+}
+
+// SettableKeys returns all keys of the schema. A key that may be written in several ways occurs several times.
+func SettableKeys() []SettableKey { return settable("", schemaTree()) }
+
+// settable returns the keys below the schema of path.
+func settable(path string, s *jsonschema.Schema) (all []SettableKey) {
+	if s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			full := strings.TrimPrefix(path+"."+p.Key, ".")
+			about, _, _ := strings.Cut(p.Value.Description, "\n")
+			all = append(append(all, SettableKey{full, about, settableWords(p.Value)}), settable(full, p.Value)...)
+		}
+	}
+	for _, one := range s.AnyOf {
+		all = append(all, settable(path, one)...)
+	}
+	return all
+}
+
+// settableWords returns the words that a value may be.
+func settableWords(s *jsonschema.Schema) (all []string) {
+	for _, v := range append(slices.Clone(s.Enum), s.Const) {
+		if text, ok := v.(string); ok {
+			all = append(all, text)
+		}
+	}
+	if s.Type == "boolean" {
+		all = append(all, "false", "true")
+	}
+	for _, one := range s.AnyOf {
+		all = append(all, settableWords(one)...)
+	}
+	return all
 }

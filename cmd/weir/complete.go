@@ -143,7 +143,7 @@ func completeVariables(_ *cobra.Command, args []string, _ string) ([]string, cob
 // completeKeys offers the keys of a scenario with their descriptions, and after the =
 // of a key its values.
 func completeKeys(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	keys, _ := scenario.SettableKeys() // without them nothing is offered
+	keys := scenario.SettableKeys()
 	key, _, hasValue := strings.Cut(typed, "=")
 	var offers []string
 	for _, k := range keys {
