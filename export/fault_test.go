@@ -396,7 +396,7 @@ func TestAddresses(t *testing.T) {
 func TestMistakesEndOnlyTheSender(t *testing.T) {
 	front := newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false })
 	r := finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{Find: func(*results.Run) (*analysis.Findings, error) { panic("oh") }})
-	if r.Err == nil || !strings.Contains(r.Err.Error(), "a mistake in weir ended it: oh") {
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "because of a bug in weir: oh") {
 		t.Errorf("%+v", r)
 	}
 }
