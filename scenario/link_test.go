@@ -45,7 +45,7 @@ func TestLinkMistakes(t *testing.T) {
 		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}":  "s.yaml:2:26: link.rate: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}",
 		"link: {rtt: 2ms, jitter: 2ms}":            "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
 		"link: {cern: {loss: 90%}}":                "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
-		"link: {\"a b\": {loss: 9%}}":              `link: "a b" is no name for a link`,
+		"link: {\"a b\": {loss: 9%}}":              `link: invalid link name "a b"`,
 		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro; did you mean for?",
 		"link: {outages: [{after: 1s}]}":           "link.outages.0.for: 0s: use more than 0",
 		"link: {share: many}":                      `s.yaml:2:15: link.share: "many"; write a number`,
