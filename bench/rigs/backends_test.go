@@ -10,22 +10,22 @@ func backendRigs() []rig {
 	return []rig{
 		{
 			name: "one-backend-dead", needs: []string{"haproxy"},
-			situation: "HAProxy without health checks before two servers, of which one is not there.",
+			situation: "HAProxy without health checks in front of two servers, one of which is down.",
 			truth:     "Every second request fails. The result is invalid.",
 			play:      oneDead,
 		}, {
 			name:      "one-endpoint-slow",
-			situation: "Two equal endpoints, of which one needs 100 ms for each answer and the other 5.",
-			truth:     "One endpoint is twenty times slower than the other, and is named.",
+			situation: "Two equal endpoints with response times of 100 ms and 5 ms.",
+			truth:     "The slow endpoint is named.",
 			play:      oneSlow,
 		}, {
 			name:      "one-endpoint-dead",
-			situation: "Two equal endpoints, of which one is not there.",
+			situation: "Two equal endpoints, one of which is down.",
 			truth:     "Half of the clients get nothing. The result is invalid.",
 			play:      oneEndpointDead,
 		}, {
 			name:      "redirected",
-			situation: "The target redirects each GET to another node, as a CDN or a redirector does.",
+			situation: "The target redirects each GET to another node.",
 			truth:     "All bytes come from the other node, which is named.",
 			play:      redirected,
 		},

@@ -18,7 +18,7 @@ func commandRigs() []rig {
 		{
 			name: "interrupted", short: true,
 			situation: "Ctrl-C (SIGINT) in the second of three steps.",
-			truth:     "The run did not end as planned: exit code 130, with findings and a report of what was measured.",
+			truth:     "Exit code 130, with findings and a report of what was measured.",
 			play:      interrupt(syscall.SIGINT),
 		}, {
 			name:      "terminated",
@@ -28,17 +28,17 @@ func commandRigs() []rig {
 		}, {
 			name:      "stop-rule",
 			situation: "A server with 50% errors and the rule stop: {error_ratio: 20%}.",
-			truth:     "The run ended by its rule: neither success nor a usage error.",
+			truth:     "The rule ended the run: neither success nor a usage error.",
 			play:      stopRule,
 		}, {
 			name:      "gate",
-			situation: "Six operations, which are too few, with --fail-on suspect and without it.",
-			truth:     "A gate for suspect results ends with 4; without it only an invalid one does.",
+			situation: "Six operations, which are too few, with and without --fail-on suspect.",
+			truth:     "With the flag a suspect result has exit code 4, without it 0.",
 			play:      gate,
 		}, {
 			name:      "latest-stays",
-			situation: "A good run, then one whose target does not answer at all.",
-			truth:     "runs/latest is still the good run, or says why it is not.",
+			situation: "A good run, then one with an unreachable target.",
+			truth:     "runs/latest is still the good run, or states why not.",
 			play:      latestStays,
 		},
 	}

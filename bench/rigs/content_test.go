@@ -9,43 +9,43 @@ func contentRigs() []rig {
 	return []rig{
 		{
 			name: "cut-short", short: true,
-			situation: "Each answer announces 64 KiB and ends after 60, as of a proxy that gives up.",
-			truth:     "No file arrives whole: nothing that moved counts as read, and the run is invalid.",
+			situation: "Each response announces 64 KiB and ends after 60.",
+			truth:     "No file is complete: no payload counts, and the run is invalid.",
 			play:      func(s *stage) { lies(s, spec{ShortBy: 4096}, "short", "reset", "other") },
 		}, {
 			name:      "file-shorter",
-			situation: "The list says 64 KiB, the server sends 60 with a length that fits.",
-			truth:     "No file arrives whole.",
+			situation: "The file list states 64 KiB; the server sends 60 with a matching length.",
+			truth:     "No file is complete.",
 			play:      func(s *stage) { lies(s, spec{CutBy: 4096}, "short", "size") },
 		}, {
 			name:      "file-longer",
-			situation: "The list says 64 KiB, the server sends 68.",
-			truth:     "Files are not what the list says: reads fail, or the bytes counted are those that were sent.",
+			situation: "The file list states 64 KiB; the server sends 68.",
+			truth:     "Reads fail, or the bytes counted are those sent.",
 			play:      fileLonger,
 		}, {
 			name: "wrong-bytes", short: true,
-			situation: "One bit of each file is wrong; the server gives the right checksum. All reads are verified.",
-			truth:     "Every file is spoiled.",
+			situation: "One bit of each file is wrong; the server states the correct checksum. All reads are verified.",
+			truth:     "Every file is corrupt.",
 			play:      func(s *stage) { lies(s, spec{WrongBytes: true}, "checksum") },
 		}, {
 			name:      "gzip",
-			situation: "The server compresses what it sends, though that was not asked for.",
-			truth:     "A fortieth of the files' bytes moves: what is reported is that, or the run is not valid.",
+			situation: "The server compresses responses unasked.",
+			truth:     "A fortieth of the bytes moves: either this is reported, or the run is not valid.",
 			play:      compressed,
 		}, {
 			name:      "chunked",
-			situation: "The server sends chunks and no Content-Length.",
+			situation: "The server sends chunked responses without Content-Length.",
 			truth:     "A healthy service: the bytes are those of the files.",
 			play:      chunked,
 		}, {
 			name:      "parts-of-unknown-size",
-			situation: "Reads of eight parts of 4 KiB of files whose sizes the list does not have; HEAD does.",
-			truth:     "Each operation moves 32 KiB, of all places of the files.",
+			situation: "Reads of eight 4 KiB parts of files whose size only HEAD states.",
+			truth:     "Each operation moves 32 KiB from anywhere in the file.",
 			play:      func(s *stage) { parts(s, spec{}) },
 		}, {
 			name:      "parts-without-sizes",
-			situation: "The same where HEAD does not tell sizes either.",
-			truth:     "Parts of files of unknown size cannot be read: the command refuses, or it reads all eight of them.",
+			situation: "The same without sizes in HEAD.",
+			truth:     "The command refuses, or reads all eight parts.",
 			play:      func(s *stage) { parts(s, spec{NoSizes: true}) },
 		},
 	}

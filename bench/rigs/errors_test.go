@@ -31,34 +31,34 @@ func errorRigs() []rig {
 	return []rig{
 		{
 			name: "one-error-in-500", short: true,
-			situation: "A healthy server that answers 1 of 500 GETs with 500; one client.",
-			truth:     "Isolated errors cost nothing: the throughput is that of the same server without them.",
+			situation: "A healthy server that responds to 1 of 500 GETs with 500; one client.",
+			truth:     "The throughput is that of the same server without errors.",
 			play:      oneErrorIn500,
 		}, {
 			name:      "failing-checksum-queries",
-			situation: "6% of the questions for checksums fail; four clients ask for nothing else.",
-			truth:     "94% of the full rate is there. What pauses take from it must be shown, and the run with more than 2% of it is not valid.",
+			situation: "6% of checksum requests fail; four clients make no other requests.",
+			truth:     "94% of the full rate remains. Time in pauses is reported; above 2% the run is not valid.",
 			play:      failingSums,
 		}, {
 			name: "all-refused", short: true,
 			situation: "Nothing listens at the target's port.",
-			truth:     "There is no capacity to speak of, the command fails, and the port is not hammered.",
+			truth:     "No capacity is stated, the command fails, and few connections are tried.",
 			play:      allRefused,
 		}, {
 			name:      "all-busy",
-			situation: "nginx answers 503 to everything.",
-			truth:     "No operation succeeds: no capacity, an exit code that says so, and no storm of requests.",
+			situation: "nginx responds with 503 to everything.",
+			truth:     "No capacity is stated, the exit code is not 0, and few requests are sent.",
 			needs:     []string{"nginx"},
 			play:      allBusy,
 		}, {
 			name:      "errors-at-high-load",
-			situation: "A server that answers 503 when more than 16 GETs are under way, with 4, 8 and 48 clients.",
-			truth:     "Up to 8 clients all is well; with 48 most answers are errors, which are quick and no throughput.",
+			situation: "A server that responds with 503 above 16 concurrent GETs, with 4, 8 and 48 clients.",
+			truth:     "No errors up to 8 clients; with 48 most responses are errors, which do not count as throughput.",
 			play:      errorsAtHighLoad,
 		}, {
 			name:      "hidden-retries",
-			situation: "1 of 5 GETs is answered with 503 and Retry-After: 0, and weir tries up to 3 times.",
-			truth:     "All reads succeed in the end; the server said no to every fifth request, and that is shown.",
+			situation: "1 of 5 GETs gets 503 with Retry-After: 0; weir tries up to 3 times.",
+			truth:     "All reads succeed; the refusal of every fifth request is reported.",
 			play:      hiddenRetries,
 		},
 	}

@@ -13,23 +13,23 @@ func generatorRigs() []rig {
 	return []rig{
 		{
 			name: "generator-cpu", needs: []string{"taskset"},
-			situation: "weir may use one core only, and the simulated service takes 1 ms for any number of operations at once.",
+			situation: "weir is limited to one core; a simulated service takes 1 ms at any concurrency.",
 			truth:     "The generator is the limit, not the service.",
 			play:      generatorCPU,
 		}, {
 			name: "generator-files", short: true, needs: []string{"nginx", "prlimit"},
-			situation: "weir may have 64 open files (hard limit) and is to be 200 clients.",
-			truth:     "The generator cannot do it: it must say so, and not blame the service.",
+			situation: "weir has a hard limit of 64 open files and is to run 200 clients.",
+			truth:     "The generator states its own limit and does not blame the service.",
 			play:      generatorFiles,
 		}, {
 			name: "generator-ports", needs: []string{"root", "ip", "sysctl"},
-			situation: "The generator's machine has 60 ports for outgoing connections, and each read opens one.",
+			situation: "60 ports for outgoing connections; each read opens one.",
 			truth:     "The generator's ports are the limit, not the service.",
 			play:      generatorPorts,
 		}, {
 			name:      "think-time",
 			situation: "Clients think 100 ms between reads that take 1 ms.",
-			truth:     "The clients' own pauses are the limit: throughput is in proportion to the clients, and the service is idle.",
+			truth:     "The clients' pauses are the limit; throughput is proportional to their number.",
 			play:      thinkTime,
 		},
 	}

@@ -12,7 +12,7 @@ func limitRigs() []rig {
 	return []rig{
 		{
 			name: "one-core-by-affinity", needs: []string{"taskset"},
-			situation: "A server with many threads that needs 3 ms of CPU for each GET may use one core only; weir has the other.",
+			situation: "A multithreaded server with 3 ms of CPU per GET is pinned to one core; weir has the other.",
 			truth:     "One core of the server is the limit.",
 			play: func(s *stage) {
 				w := s.faulty(spec{Burn: ms(3)}, "taskset", "-c", "0")
@@ -20,29 +20,29 @@ func limitRigs() []rig {
 			},
 		}, {
 			name: "single-thread", needs: []string{"python3"},
-			situation: "Python's http.server without threads, 3 ms of CPU for each GET.",
-			truth:     "The only thread of the server is the limit.",
+			situation: "Python's http.server without threads, 3 ms of CPU per GET.",
+			truth:     "The server's only thread is the limit.",
 			play: func(s *stage) {
 				w, _ := s.python(16, 64<<10, false, 3*time.Millisecond)
 				s.bottleneck(w, "1, 2, 4, 8", 250, how{}, "core", "threads")
 			},
 		}, {
 			name:      "cpu-shared",
-			situation: "Clients and the built-in server share all cores of this machine; no client thinks.",
-			truth:     "The CPU of the machine, shared by both sides, is the limit.",
+			situation: "Clients without think time and the built-in server share all cores.",
+			truth:     "The shared CPU is the limit.",
 			play:      cpuShared,
 		}, {
 			name:      "lock",
-			situation: "A server that sleeps 4 ms in each GET while it holds a lock.",
-			truth:     "The lock is the limit: no CPU, disk or network is used much.",
+			situation: "A server that holds a lock for 4 ms in each GET.",
+			truth:     "The lock is the limit, not CPU, disk or network.",
 			play: func(s *stage) {
 				w := s.faulty(spec{Lock: ms(4)})
 				s.bottleneck(w, "1, 2, 4, 8", 230, how{}, "inside the server")
 			},
 		}, {
 			name: "connection-limit", needs: []string{"haproxy"},
-			situation: "HAProxy lets four requests at once pass to a server that needs 20 ms for each.",
-			truth:     "The limit of connections is the bottleneck, at 200 requests/s from 4 clients on.",
+			situation: "HAProxy passes four concurrent requests to a server with a response time of 20 ms.",
+			truth:     "The connection limit is the bottleneck: 200 requests/s from 4 clients on.",
 			play:      connectionLimit,
 		}, {
 			name: "link", needs: []string{"nginx"},
@@ -51,8 +51,8 @@ func limitRigs() []rig {
 			play:      slowLink,
 		}, {
 			name: "throttled-address", needs: []string{"lighttpd"},
-			situation: "lighttpd sends 20 MB/s to all clients of an address together, and no more.",
-			truth:     "A limit in the server's settings holds all loads at 20 MB/s, in one burst a second, which is no outage; two clients are enough. That its throughput does not grow may be within the noise of bursts.",
+			situation: "lighttpd limits all clients of an address to 20 MB/s together.",
+			truth:     "All loads give 20 MB/s, in one burst per second, which is not an outage; two clients suffice. The bursts may hide that throughput does not grow.",
 			play:      throttledAddress,
 		},
 	}
@@ -63,18 +63,18 @@ func moreLimitRigs() []rig {
 	return []rig{
 		{
 			name:      "throttled-connection",
-			situation: "A server sends 2 MB/s through each connection.",
-			truth:     "Each client waits for its own connection; more clients bring more in proportion, and there is no maximum.",
+			situation: "A server limits each connection to 2 MB/s.",
+			truth:     "Throughput is proportional to the number of clients; there is no maximum.",
 			play:      throttledConnection,
 		}, {
 			name:      "known-knee",
-			situation: "A server that serves eight GETs at once and needs 20 ms for each, with 1 to 32 clients.",
-			truth:     "400 GETs/s from eight clients on: the knee is there, and no resource is full.",
+			situation: "A server with eight slots and a response time of 20 ms, 1 to 32 clients.",
+			truth:     "Knee at eight clients and 400 GETs/s; no resource is saturated.",
 			play:      knownKnee,
 		}, {
 			name: "disk", needs: []string{"nginx", "root", "losetup", "mkfs.ext4", "mount", "umount"},
-			situation: "nginx reads files with O_DIRECT from a loop device whose backing file may be read with 20 MB/s.",
-			truth:     "The disk is the limit: its wait, not the CPU and not a lock.",
+			situation: "nginx reads with O_DIRECT from a loop device limited to 20 MB/s.",
+			truth:     "The disk is the limit, not the CPU or a lock.",
 			play:      throttledDisk,
 		},
 	}

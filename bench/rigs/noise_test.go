@@ -10,31 +10,31 @@ func noiseRigs() []rig {
 	all := []rig{
 		{
 			name:      "flat-noise",
-			situation: "A server that gives 30 MB/s in all, by chance 15% more or less each half second; 2 to 32 clients.",
-			truth:     "The curve is flat: no peak and no knee; two clients are enough.",
+			situation: "A server with 30 MB/s in total, varied randomly by 15% each half second; 2 to 32 clients.",
+			truth:     "The curve is flat: no peak and no knee; two clients suffice.",
 			play:      func(s *stage) { flatNoise(s, 1) },
 		}, {
 			name:      "flat-noise-again",
-			situation: "The same with other chance.",
+			situation: "The same with another seed.",
 			truth:     "The same.",
 			play:      func(s *stage) { flatNoise(s, 2) },
 		}, {
 			name:      "flat-noise-find",
 			situation: "weir find on such a server.",
-			truth:     "There is no optimum inside the tested range; the fewest clients are enough.",
+			truth:     "No optimum inside the tested range; the fewest clients suffice.",
 			play:      flatFind,
 		}, {
 			name:      "two-runs-at-once",
-			situation: "Two runs of weir at the same time, each with a server of its own that shares the machine.",
-			truth:     "Each run has what the other leaves: neither may be valid.",
+			situation: "Two simultaneous runs, each with its own server on this machine.",
+			truth:     "They disturb each other: neither is valid.",
 			play:      twoRuns,
 		},
 	}
 	for _, share := range []float64{0.2, 0.5, 0.9} {
 		all = append(all, rig{
 			name:      fmt.Sprintf("neighbor-%.0f", 100*share),
-			situation: fmt.Sprintf("Another program wants %.0f%% of every core while weir reads from the built-in server.", 100*share),
-			truth:     "The result is what the neighbor left: if it certainly cost more than 15%, the run is not valid.",
+			situation: fmt.Sprintf("Another program requests %.0f%% of every core while weir reads from the built-in server.", 100*share),
+			truth:     "If the neighbor certainly cost more than 15%, the run is not valid.",
 			play:      func(s *stage) { neighbors(s, share) },
 		})
 	}

@@ -13,45 +13,45 @@ func outageRigs() []rig {
 	return []rig{
 		{
 			name: "away-in-step", short: true, needs: []string{"lighttpd"},
-			situation: "lighttpd is killed in the second of three steps of 4 s and comes back 2.3 s later.",
-			truth:     "The service was away for 2.3 s of one step. That step shows nothing of its capacity.",
+			situation: "lighttpd is killed in the second of three steps of 4 s and restarted after 2.3 s.",
+			truth:     "An outage of 2.3 s; the step is excluded.",
 			play:      awayInStep,
 		}, {
 			name: "xrootd-away-in-step", needs: []string{"xrootd"},
-			situation: "XRootD (root://) is killed in the second of three steps of 4 s and comes back about 2 s later.",
-			truth:     "The service was away for 2 s or a little more of one step.",
+			situation: "XRootD (root://) is killed in the second of three steps of 4 s and restarted after about 2 s.",
+			truth:     "An outage of 2 s or slightly more in one step.",
 			play:      xrootdAway,
 		}, {
 			name: "killed-in-step-2", needs: []string{"apache2"},
-			situation: "Apache is killed for good in the second of three steps.",
-			truth:     "One step alone was served. Two thirds of the run say nothing of the capacity, and the command fails.",
+			situation: "Apache is killed in the second of three steps and not restarted.",
+			truth:     "Only one step was served; the command fails.",
 			play: func(s *stage) {
 				w, d := s.apache(16, 1<<20)
 				s.killed(w, 2, func() { _ = d.kill() })
 			},
 		}, {
 			name: "killed-in-step-1", needs: []string{"nginx"},
-			situation: "nginx is killed for good in the first of three steps.",
-			truth:     "The service was there for a second and a half. Nothing can be said of its capacity, and the command fails.",
+			situation: "nginx is killed in the first of three steps and not restarted.",
+			truth:     "The service ran for 1.5 s: no capacity is stated, and the command fails.",
 			play: func(s *stage) {
 				w, sys := s.nginx(lab.NginxConfig{}, 16, 1<<20)
 				s.killed(w, 1, func() { sys.Kill() })
 			},
 		}, {
 			name:      "server-stopped",
-			situation: "nginx is stopped (SIGSTOP) for 2 s of the second of three steps of 4 s. No operation fails.",
-			truth:     "For 2 s no operation succeeded though clients tried. That step shows nothing of the capacity.",
+			situation: "nginx is stopped (SIGSTOP) for 2 s in the second of three steps of 4 s. No operation fails.",
+			truth:     "An outage of 2 s; the step is excluded.",
 			needs:     []string{"nginx"},
 			play:      serverStopped,
 		}, {
 			name:      "never-answers",
-			situation: "The server accepts connections and never answers; the timeout is 1 s.",
-			truth:     "No operation succeeds: all time out.",
+			situation: "The server accepts connections and never responds; the timeout is 1 s.",
+			truth:     "All operations time out.",
 			play:      neverAnswers,
 		}, {
 			name:      "away-often",
-			situation: "The server resets all connections and is away for 0.8 s, twice in each of two steps of 4 s.",
-			truth:     "Neither step was served for all of its time: 1.6 s of each are missing.",
+			situation: "The server resets all connections and is down for 0.8 s, twice in each of two steps of 4 s.",
+			truth:     "Each step lacks 1.6 s of service.",
 			play:      awayTwice,
 		},
 	}
@@ -174,13 +174,13 @@ func stallRigs() []rig {
 	return []rig{
 		{
 			name:      "stall-closed",
-			situation: "A server that needs 10 ms for each answer stalls for 2 s of 8; ten clients, closed load.",
-			truth:     "Of some 5000 operations ten took 2 s: p99 is near 10 ms, p99.9 is 2 s.",
+			situation: "A server with a response time of 10 ms stalls for 2 s of 8 s; ten clients, closed load.",
+			truth:     "Ten of about 5000 operations took 2 s: p99 is near 10 ms, p99.9 is 2 s.",
 			play:      stallClosed,
 		}, {
 			name:      "stall-open",
 			situation: "The same stall under open load, 50 arrivals/s.",
-			truth:     "A quarter of the arrivals met the stall, and waited 0 to 2 s: p99 is 1.92 s, p99.9 2 s.",
+			truth:     "A quarter of the arrivals waited 0 to 2 s: p99 is 1.92 s, p99.9 is 2 s.",
 			play:      stallOpen,
 		},
 	}

@@ -63,33 +63,34 @@ func (p *page) alarms() (n int) {
 	return n
 }
 
-const intro = `# What weir says, and what is true
+const intro = `A *rig* is a situation whose truth is known because it was built: a server with a scheduled fault, a known bottleneck, a
+competing program. Each is played to the whole program, with real servers (nginx, Apache, lighttpd, XRootD, HAProxy, Python's
+http.server) where possible and a small faulty server elsewhere. The truth is defined by ratios inside a rig, never by absolute speed.
 
-A result is worth as much as its worst false statement. This page lists situations whose truth is known, because each was built: a server with
-a fault at a known time, a known bottleneck, a neighbor with a known appetite. Each of these *rigs* was played to the whole program,
-with real servers (nginx, Apache, lighttpd, XRootD, HAProxy, Python's http.server) wherever possible and a small server with a schedule of faults elsewhere.
-
-- *Naive tool* is what others report of the same situation: wrk, ab, hey or curl where they can measure it, and the raw totals of the run
-  (bytes and operations over time) elsewhere.
-- *weir says* is the headline, the validity with the checks that warn or fail, the first bottleneck, the outages, and the exit code.
-- *right* means that everything that was expected of findings.json and of the exit code holds. No wording is looked at. *wrong* says what does not hold.
-
-What is true is defined by ratios inside a rig, never by an absolute speed. How much of the CPU other programs used is measured by the rig and stands beside a run where it
-was more than 15%; a rig whose truth they change is *not played*.
+- *other tools*: what wrk, ab, hey or curl report, or the totals of the run (bytes and operations over time).
+- *weir reports*: headline, validity with the checks that warn or fail, first bottleneck, outages, exit code.
+- *right*: all expectations of findings.json and the exit code hold; wording is not compared. *wrong* states which do not.
+- CPU use of other programs is stated above 15%; a rig whose truth it changes is *not played*.
 
 `
+
+const again = "`make rigs` repeats this in half an hour. `go test ./bench/rigs -run TestRigs/NAME -full -healthy 0` plays the rigs whose name\nmatches, `-keep DIR` keeps the run directories of missed ones, and `go test ./bench/rigs` plays a short form.\n\n"
+
+const aboutHealthy = "\n## Healthy runs\n\nNothing is wrong in these runs: few clients with think time, servers with spare capacity. A false alarm is an exit code other than 0, a\n" +
+	"check that warns or fails, an outage, an excluded step, a peak, or a limit that does not exist. Above 15% CPU use of other programs the check\n" +
+	"of quiet machines may warn; runs above 40% do not count.\n\n"
 
 // render writes the page.
 func (p *page) render() string {
 	var b bytes.Buffer
-	b.WriteString(intro)
 	caught, missed := p.count()
-	fmt.Fprintf(&b, "Played on %s with commit %s on a machine with %d cores (Linux %s), whose load average was %s when the rigs began.\n\n",
-		p.about.date, p.about.commit, p.about.cores, p.about.kernel, p.about.load)
-	fmt.Fprintf(&b, "**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** The bar is 39 of 40, and 1 in 100.\n\n",
+	fmt.Fprintf(&b, "# What weir reports, and what is true\n\n**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** The bars are 39 of 40 and 1 in 100.\n\n",
 		caught, caught+missed, len(p.results)-caught-missed, p.alarms(), len(p.healthy))
-	b.WriteString("To repeat it: `make rigs` (about half an hour). `go test ./bench/rigs -run TestRigs/NAME -full -healthy 0` plays those whose name matches, `-keep DIR` keeps\nthe run directories of missed ones, and `go test ./bench/rigs` plays a short form.\n\n")
-	b.WriteString("## Rigs\n\n| rig | situation and truth | naive tool | weir says | |\n|---|---|---|---|---|\n")
+	b.WriteString(intro)
+	fmt.Fprintf(&b, "Played on %s with commit %s on a machine with %d cores (Linux %s) and a load average of %s at the start.\n",
+		p.about.date, p.about.commit, p.about.cores, p.about.kernel, p.about.load)
+	b.WriteString(again)
+	b.WriteString("## Rigs\n\n| rig | situation and truth | other tools | weir reports | |\n|---|---|---|---|---|\n")
 	for i := range p.results {
 		r := &p.results[i]
 		verdict := "right"
@@ -101,8 +102,7 @@ func (p *page) render() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s<br>*%s* | %s | %s | %s |\n", r.name, cell(r.situation), cell(r.truth), cells(r.naive), cells(r.says), cell(verdict))
 	}
-	b.WriteString("\n## Healthy runs\n\nNothing was wrong in these runs: few clients that think, servers with room. A false alarm is an exit code other than 0, a check that warns or fails,\n" +
-		"an outage, a step that does not count, a peak, or a limit that is not there. Where other programs used more than 15% of the CPU, the check of quiet machines is\nright to warn; runs during which they used more than 40% do not count, whatever was said of them.\n\n")
+	b.WriteString(aboutHealthy)
 	p.renderHealthy(&b)
 	return b.String()
 }
@@ -129,7 +129,7 @@ func (p *page) renderHealthy(b *bytes.Buffer) {
 		b.WriteString("None.\n")
 		return
 	}
-	b.WriteString("| run | kind | what was found wrong | weir says |\n|---|---|---|---|\n")
+	b.WriteString("| run | kind | false alarm | weir reports |\n|---|---|---|---|\n")
 	for i, h := range p.healthy {
 		if h.alarm != "" {
 			fmt.Fprintf(b, "| %d | %s | %s | %s |\n", i+1, h.kind, cell(h.alarm), cell(h.says))
@@ -150,7 +150,7 @@ func cells(lines []string) string {
 	return strings.Join(all, "<br>")
 }
 
-// The page has a row for each rig, and counts what was missed.
+// The page has a row for each rig, and counts what was missed. docs/truth.md has the text of today's rigs.
 func TestPage(t *testing.T) {
 	p := page{healthy: []healthyRun{{kind: "reads"}, {kind: "reads", alarm: "a|b"}}}
 	all := rigs()
@@ -165,6 +165,19 @@ func TestPage(t *testing.T) {
 	for _, r := range all {
 		if !strings.Contains(text, "\n| "+r.name+" | ") {
 			t.Errorf("the page does not have %s", r.name)
+		}
+	}
+	written, err := os.ReadFile("../../docs/truth.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{intro, again, aboutHealthy}
+	for _, r := range all {
+		want = append(want, fmt.Sprintf("\n| %s | %s<br>*%s* | ", r.name, cell(r.situation), cell(r.truth)))
+	}
+	for _, w := range want {
+		if !strings.Contains(string(written), w) {
+			t.Errorf("docs/truth.md lacks %q", w)
 		}
 	}
 	for line := range strings.Lines(text) {

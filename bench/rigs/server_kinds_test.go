@@ -14,8 +14,8 @@ func serverRigs() []rig {
 	return []rig{
 		{
 			name: "http-1.0", needs: []string{"python3"},
-			situation: "Python's http.server speaks HTTP/1.0 and closes each connection, though sessions are to be kept.",
-			truth:     "Each read opens a connection: as many sessions as operations.",
+			situation: "Python's http.server uses HTTP/1.0 and closes each connection, although sessions should be kept.",
+			truth:     "As many sessions as operations.",
 			play:      http10,
 		}, {
 			name: "closes-connections", needs: []string{"nginx"},
@@ -24,7 +24,7 @@ func serverRigs() []rig {
 			play:      closing,
 		}, {
 			name: "reads-without-checksums", short: true, needs: []string{"nginx"},
-			situation: "Reads from nginx, which has no checksums; clients think 5 ms.",
+			situation: "Reads from nginx, which provides no checksums; clients think 5 ms.",
 			truth:     "Nothing is wrong: valid, and exit code 0.",
 			play:      func(s *stage) { healthyOn(s, "read", false) },
 		}, {
@@ -40,12 +40,12 @@ func serverRigs() []rig {
 		}, {
 			name:      "ipv6",
 			situation: "The target is http://[::1]:PORT/data.",
-			truth:     "That is an ordinary address.",
+			truth:     "It works like any other address.",
 			play:      ipv6,
 		}, {
 			name: "secrets-in-url", short: true,
-			situation: "The target has secrets in its query: sig, jwt, apikey and one with a name of its own.",
-			truth:     "No file of the run directory has them.",
+			situation: "The target has secrets in its query: sig, jwt, apikey and an uncommon name.",
+			truth:     "No file of the run directory contains them.",
 			play:      secrets,
 		},
 	}
