@@ -6,9 +6,6 @@ import "time"
 
 // NewPacer returns the most exact pacer of this system.
 func NewPacer() (Pacer, error) { return Timers(), nil }
-//go:build !linux
-
-package engine
 
 // threadTime is the wall clock, which is what a thread gets that is not in
 // another's way: there are no more of them than cores.
