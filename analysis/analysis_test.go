@@ -250,12 +250,12 @@ func TestChecksSeeFaults(t *testing.T) {
 			}
 		}), "both ends agree", Skipped, Valid, "+104"},
 		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Hold, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
-		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations a client"},
+		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations per client"},
 		"two seconds":             {func(s *resultstest.Service) { s.Hold = 2 }, "enough data", Warn, Suspect, "2 batch means"},
 		"names, and files of one byte": {func(s *resultstest.Service) {
 			s.File = 1
 			s.Interval = func(iv *measure.Interval) { iv.Wire = 300 * iv.Moved }
-		}, "both ends agree", Skipped, Valid, "requests and answers are nearly all of it"},
+		}, "both ends agree", Skipped, Valid, "nearly all of it are requests and responses"},
 		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Hold = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
 
 		"the service counts for itself": {sample(func(s *monitor.Sample) {
@@ -273,7 +273,7 @@ func TestChecksSeeFaults(t *testing.T) {
 				}
 			}
 		}, "both ends agree", OK, Valid, "(written and read)"},
-		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid, "was watched"},
+		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid, "no monitored interface"},
 		"generator eats the CPU": {sample(func(s *monitor.Sample) {
 			if s.Role == client {
 				s.Procs[0].User = 3.9
@@ -290,7 +290,7 @@ func TestChecksSeeFaults(t *testing.T) {
 				h.Record(time.Duration(0.8 * iv.Latency.Mean() * 1e9))
 			}
 			iv.Latency = h
-		}), "Little's law", Fail, Invalid, "held them up"},
+		}), "Little's law", Fail, Invalid, "delayed them"},
 		"clock set back": {hold(func(iv *measure.Interval) {
 			if iv.Step > 3 {
 				iv.Start = iv.Start.Add(-25 * time.Second)
@@ -302,21 +302,21 @@ func TestChecksSeeFaults(t *testing.T) {
 			}
 		}), "verification", Fail, Invalid, "payloads were wrong"},
 		"nothing verified":          {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Skipped, Valid, "none of"},
-		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unverifiable = 0, 1 }), "verification", Skipped, Valid, "gave no checksum"},
+		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unverifiable = 0, 1 }), "verification", Skipped, Valid, "returned no checksum"},
 		"some errors": {hold(func(iv *measure.Interval) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
 		}), "errors", Warn, Suspect, "timeout"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
-		}), "steadiness", Warn, "", "not steady while"},
-		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
+		}), "steadiness", Warn, "", "drifted during"},
+		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "was aborted"},
 		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
 		"others behind interrupts": {sample(func(s *monitor.Sample) { // which count as the processes' time
 			half := s.CPU.System / 2
 			s.CPU.System, s.CPU.IRQ, s.Others = half, s.CPU.IRQ+half, 0.25*s.Seconds*float64(s.Cores)
 		}), "quiet machines", Warn, Suspect, "other programs used at most 25%"},
-		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid, "no core was idle 0%"},
-		"noisy neighbor":        {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor 10%"},
+		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid, "and 0% while no core was idle"},
+		"noisy neighbor":        {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor used 10%"},
 		"expensive":             {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
 		"missing seconds": {hold(func(iv *measure.Interval) {
 			if iv.Start.Second()%10 == 5 {

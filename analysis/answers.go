@@ -2,66 +2,17 @@ package analysis
 
 import "weir/analysis/fit"
 
-// Fits are the models laid through the curve, by weighted least squares. A
-// model is nil where there are too few points for it.
-type Fits struct {
-	Best string `json:"best"` // name of the model with the least AICc among those that say something of scaling
-	// Unfit says why even the best model does not describe the curve: one of
-	// UnfitConstant and so on. All models are nil then. "" if it does.
-	Unfit   string   `json:"unfit,omitempty"`
-	Detail  string   `json:"detail"`
-	Lacking []string `json:"lacking,omitempty"` // a sentence for each model that is nil
-	Line    *Fit     `json:"line"`
-	Plateau *Fit     `json:"plateau"`
-	Amdahl  *Fit     `json:"amdahl"`
-	USL     *Fit     `json:"usl"`
-	Decline *Fit     `json:"decline"`
-	Poly4   *Fit     `json:"poly4"`
-}
-
-// Values of Fits.Unfit.
-const (
-	UnfitConstant = fit.NoBetter // the best model is no better than a constant by more than chance
-	UnfitScatter  = fit.Scatter  // it explains less than half of the variance
-	UnfitMisfit   = fit.Misfit   // it misses the steps by more than their spread explains
+// The models laid through the curve by weighted least squares, as in findings.json. Their yield is bytes per second,
+// or operations per second where Findings.Measure is Rate. If Fits.Unfit is set, Best is "" and all models are nil.
+type (
+	Fits     = fit.Fits
+	Fit      = fit.Fit
+	Estimate = fit.Estimate
+	Maximum  = fit.Maximum
 )
 
-// A Fit is one model with the parameters that suit the curve best. Its yield
-// is bytes per second, or operations per second where Findings.Measure is Rate.
-type Fit struct {
-	Name       string       `json:"name"`
-	Formula    string       `json:"formula"`
-	Parameters []Estimate   `json:"parameters"`
-	R2         float64      `json:"r2"`
-	AICc       float64      `json:"aicc"`   // may only be compared within a run
-	Weight     float64      `json:"weight"` // Akaike weight among the models of this run, 0 to 1
-	Points     int          `json:"points"`
-	From       float64      `json:"from_clients"` // the tested range: nothing is said beyond it
-	To         float64      `json:"to_clients"`
-	Max        *Maximum     `json:"maximum"`              // nil: none in the tested range
-	NoMax      string       `json:"no_maximum,omitempty"` // why there is none
-	Drawn      [][2]float64 `json:"drawn"`                // clients and yield at places of the fitted curve
-	Band       [][2]float64 `json:"band,omitempty"`       // of the best model: 95% interval of the yield at each of these places, by bootstrap
-}
-
-// An Estimate is a number with its 95% interval; Low and High are nil where
-// there is none.
-type Estimate struct {
-	Name  string   `json:"name,omitempty"`
-	Value float64  `json:"value"`
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
-}
-
-// A Maximum is where a fitted curve is highest.
-type Maximum struct {
-	Clients Estimate `json:"clients"`
-	Yield   Estimate `json:"yield"` // as of the Fit
-}
-
-// Knee is where more clients begin to bring less each than they did on average:
-// the place of the curve that is farthest above the straight way from its lightest
-// step to its best.
+// Knee is where more clients begin to bring less each than they did on average: the place of the curve that is
+// farthest above the straight way from its lightest step to its best.
 type Knee struct {
 	Clients     int      `json:"clients"`
 	ClientsLow  *float64 `json:"clients_low"` // 95% interval by bootstrap
@@ -70,18 +21,15 @@ type Knee struct {
 	Operations  float64  `json:"operations_per_second"`
 	Step        int      `json:"tested_step"` // the tested step next to it
 	Tested      int      `json:"tested_clients"`
-	// Saturation is where the line of the lightest step meets the best
-	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
-	// Computing Surveys 10, 1978): clients that could keep the service busy
-	// if none ever waited for another. Zero in the open model, and where it lies
-	// beyond the tested range.
+	// Saturation is where the line of the lightest step meets the best throughput, the crossing of the asymptotes
+	// (Denning and Buzen, ACM Computing Surveys 10, 1978): clients that could keep the service busy if none ever
+	// waited for another. Zero in the open model, and where it lies beyond the tested range.
 	Saturation float64 `json:"saturation_clients"`
 	Method     string  `json:"method"`
 }
 
-// Optimum is the least tested load that gives as much as any: what it gave, and
-// which loads cannot be told from it. Everything that names a best load takes it
-// from here.
+// Optimum is the least tested load that gives as much as any: what it gave, and which loads cannot be told from it.
+// Everything that names a best load takes it from here.
 type Optimum struct {
 	Step        int      `json:"tested_step"`
 	Clients     int      `json:"clients"`                     // of that step
@@ -93,8 +41,8 @@ type Optimum struct {
 	High        *float64 `json:"throughput_high"`
 	Operations  float64  `json:"operations_per_second"`
 	Inside      bool     `json:"inside_tested_range"` // the heaviest load certainly gives less; false: no maximum was found
-	// Peak is the number of clients at which the model that describes the curve is
-	// highest; nil if no model does, or it has no maximum in the tested range.
+	// Peak is the number of clients at which the model that describes the curve is highest; nil if no model does, or
+	// it has no maximum in the tested range.
 	Peak   *Estimate `json:"fitted_peak_clients"`
 	Method string    `json:"method"`
 }
@@ -191,8 +139,8 @@ type Candidate struct {
 	Detail   string   `json:"detail"`
 }
 
-// A Subinterval is one of four equal parts of a step, from its first second to
-// its last: jobs come, are all active, are all active, leave.
+// A Subinterval is one of four equal parts of a step, from its first second to its last: jobs come, are all active,
+// are all active, leave.
 type Subinterval struct {
 	Step       int     `json:"step"`
 	Number     int     `json:"number"` // 1 to 4
@@ -204,8 +152,8 @@ type Subinterval struct {
 	Operations float64 `json:"operations_per_second"`
 }
 
-// PartFits are fourth-order functions through the four parts of all steps: what
-// all active clients got, and what each of them got, against how many there were.
+// PartFits are fourth-order functions through the four parts of all steps: what all active clients got, and what each
+// of them got, against how many there were.
 type PartFits struct {
 	Total *Fit `json:"total"` // nil: too few parts
 	Each  *Fit `json:"each"`
@@ -219,8 +167,7 @@ type Window struct {
 	Operations float64 `json:"operations_per_second"`
 }
 
-// A SteadyPart is the part of a step's hold that is left when its beginning
-// is cut off where it was still warming up.
+// A SteadyPart is the part of a step's hold that is left when its beginning is cut off where it was still warming up.
 type SteadyPart struct {
 	Window
 	From    float64  `json:"from_seconds"` // cut off from the hold's start

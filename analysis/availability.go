@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,24 +52,23 @@ type Outage struct {
 	Ended   bool          `json:"ended"`  // a success followed
 }
 
-// availability finds the outages of the run and excludes the steps that they
-// touch, and those in which nearly all operations failed, from the curve.
+// availability finds the outages of the run and excludes the steps that they touch, and those in which nearly all
+// operations failed, from the curve.
 func (d *data) availability(f *Findings) {
 	f.Outages = []Outage{}
 	if d.transfers == nil {
 		f.Outages = append(f.Outages, d.withoutBursts(f, d.outages())...)
 	}
-	stalls, planned := 0, d.plannedOutages()
-	for i := range f.Outages {
-		if f.Outages[i].Kind == OutageStalled {
+	planned := d.plannedOutages()
+	stalls := 0
+	for o := range each(f.Outages) {
+		if o.Kind == OutageStalled {
 			stalls++
 		}
 	}
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		var reason string
-		for k := range f.Outages {
-			o := &f.Outages[k]
+		for o := range each(f.Outages) {
 			lost := d.heldWithin(s.Step, o.From, o.To)
 			s.Unavailable += lost
 			recurring := o.Kind == OutageStalled && stalls >= repeatedStalls || planned
@@ -80,14 +80,14 @@ func (d *data) availability(f *Findings) {
 			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
 		}
 		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= shape.MostErrors*float64(wrong+s.Verified) {
-			reason = fmt.Sprintf("%d of %d payloads that were checked were wrong", wrong, wrong+s.Verified)
+			reason = fmt.Sprintf("%d of %d checked payloads were wrong", wrong, wrong+s.Verified)
 		}
 		s.Excluded = reason
 	}
 }
 
-// withoutBursts leaves out the stalls of steps in which the service works in
-// bursts, as one does that grants bytes anew each second, and has the steps say so.
+// withoutBursts leaves out the stalls of steps in which the service works in bursts, as one does that grants bytes
+// anew each second, and has the steps say so.
 func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
 	return slices.DeleteFunc(all, func(o Outage) bool {
 		i := f.indexOf(o.Step)
@@ -99,36 +99,27 @@ func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
 	})
 }
 
-// inBursts tells whether operations ended in a small part of each second only, so
-// many that by chance they would be spread over it.
+// inBursts tells whether operations ended in a small part of each second only, so many that by chance they would be
+// spread over it.
 func (t *total) inBursts() bool {
 	n, active, seconds := 0, 0.0, 0.0
-	for i := range t.seconds {
-		if s := &t.seconds[i]; s.done >= leastExpected && !s.lastDone.IsZero() {
+	for s := range each(t.seconds) {
+		if s.done >= leastExpected && !s.lastDone.IsZero() {
 			n, active, seconds = n+1, active+s.lastDone.Sub(s.firstDone).Seconds(), seconds+s.seconds
 		}
 	}
 	return n >= leastBursts && active < burstShare*seconds
 }
 
-// plannedOutages tells whether the plan itself cuts a link: what comes of that
-// is what the run is to show.
+// plannedOutages tells whether the plan itself cuts a link: what comes of that is what the run is to show.
 func (d *data) plannedOutages() bool {
 	return slices.ContainsFunc(d.plan.Links, func(l link.Named) bool { return len(l.Spec.Outages) > 0 })
 }
 
 // heldWithin returns how many seconds of a step's hold time lie between from and to.
 func (d *data) heldWithin(step int, from, to time.Time) (sum float64) {
-	t := d.steps[step]
-	for i := range t.seconds {
-		begin, end := t.seconds[i].start, t.seconds[i].end()
-		if begin.Before(from) {
-			begin = from
-		}
-		if end.After(to) {
-			end = to
-		}
-		sum += max(0, end.Sub(begin).Seconds())
+	for x := range each(d.steps[step].seconds) {
+		sum += secondsShared(x.start, x.end(), from, to)
 	}
 	return sum
 }
@@ -141,8 +132,8 @@ func (p *pace) add(s *second) {
 	p.clientSeconds, p.seconds = p.clientSeconds+s.clients*s.seconds, p.seconds+s.seconds
 }
 
-// without returns the operations per second, and the seconds that one client
-// takes for one of them, outside of so long a time with so many clients.
+// without returns the operations per second, and the seconds that one client takes for one of them, outside of so
+// long a time with so many clients.
 func (p *pace) without(length, clients float64) (rate, cycle float64) {
 	return ratio(p.done, max(0, p.seconds-length)), ratio(max(0, p.clientSeconds-length*clients), p.done)
 }
@@ -150,8 +141,7 @@ func (p *pace) without(length, clients float64) (rate, cycle float64) {
 // outages returns all of the run, by time.
 func (d *data) outages() []Outage {
 	all, byStep := pace{}, map[int]*pace{}
-	for i := range d.seconds {
-		s := &d.seconds[i]
+	for s := range each(d.seconds) {
 		if byStep[s.step] == nil {
 			byStep[s.step] = &pace{}
 		}
@@ -186,8 +176,8 @@ func (d *data) outages() []Outage {
 	return found
 }
 
-// progress returns the span of a second in which the service got something
-// done. step is the pace of its step. Programs of the user's may run for longer than any step.
+// progress returns the span of a second in which the service got something done. step is the pace of its step.
+// Programs of the user's may run for longer than any step.
 func (s *second) progress(kind workload.Kind, step *pace) (from, to time.Time, any bool) {
 	flows := float64(s.moved) > leastFlow*ratio(step.moved, step.seconds)*s.seconds
 	switch {
@@ -199,8 +189,8 @@ func (s *second) progress(kind workload.Kind, step *pace) (from, to time.Time, a
 	return s.start, s.start, false
 }
 
-// outage judges the time from begin to end without a success, which lies in the
-// seconds first to last; nil if it is none.
+// outage judges the time from begin to end without a success, which lies in the seconds first to last; nil if it is
+// none.
 func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, all *pace) *Outage {
 	length := end.Sub(begin).Seconds()
 	if length < leastOutage {
@@ -247,8 +237,7 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 	return &o
 }
 
-// errorWithin returns the first error of a class that was recorded between from
-// and to, "" if none was.
+// errorWithin returns the first error of a class that was recorded between from and to, "" if none was.
 func (d *data) errorWithin(class storage.Class, from, to time.Time) string {
 	for _, e := range d.events {
 		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
@@ -272,36 +261,27 @@ func (o *Outage) text() string {
 		}
 		return fmt.Sprintf("the load generator did not run %s UTC (%s)", span, length)
 	case OutageStalled:
-		return fmt.Sprintf("no operation ended %s UTC (%s; none failed)", span, length)
+		return fmt.Sprintf("no operation was completed %s UTC (%s; none failed)", span, length)
 	}
 	switch o.Class {
 	case storage.Refused, storage.Timeout, storage.Reset, storage.Busy:
-		return fmt.Sprintf("service did not answer %s UTC (%s; %s)", span, length, classText(o.Class))
+		return fmt.Sprintf("the service did not respond %s UTC (%s; %s)", span, length, classText(o.Class))
 	}
 	return fmt.Sprintf("all operations failed %s UTC (%s; %s)", span, length, classText(o.Class))
 }
 
 // classText says what failures of a class are, for a sentence.
 func classText(c storage.Class) string {
-	switch c {
-	case storage.Refused:
-		return "connection refused"
-	case storage.Timeout:
-		return "no answer in time"
-	case storage.Reset:
-		return "connection broken"
-	case storage.Busy:
-		return "service busy"
-	case storage.Other:
-		return "errors"
-	}
-	return c.String()
+	return cmp.Or(map[storage.Class]string{
+		storage.Refused: "connection refused", storage.Timeout: "timeout", storage.Reset: "connection broken",
+		storage.Busy: "service busy", storage.Other: "errors",
+	}[c], c.String())
 }
 
-// Counting returns a copy of f whose curve has only the steps that count, or f
-// itself if all do. The curve is empty if too few are left to show anything.
+// Counting returns a copy of f whose curve has only the steps that count, or f itself if all do. The curve is empty
+// if too few are left to show anything.
 func (f *Findings) Counting() *Findings {
-	if !slices.ContainsFunc(f.Curve, func(s Step) bool { return s.Excluded != "" }) {
+	if len(f.excluded()) == 0 {
 		return f
 	}
 	g := *f
@@ -312,14 +292,14 @@ func (f *Findings) Counting() *Findings {
 	return &g
 }
 
-// excluded returns how many steps do not count.
-func (f *Findings) excluded() (n int) {
-	for i := range f.Curve {
-		if f.Curve[i].Excluded != "" {
-			n++
+// excluded returns the steps that do not count.
+func (f *Findings) excluded() (all []*Step) {
+	for s := range each(f.Curve) {
+		if s.Excluded != "" {
+			all = append(all, s)
 		}
 	}
-	return n
+	return all
 }
 
 // indexOf returns where in the curve the step of that number is, -1 if nowhere.
@@ -331,23 +311,22 @@ func (f *Findings) indexOf(number int) int {
 func (f *Findings) checkAvailability(left int) Check {
 	c := Check{Name: "availability", Status: OK}
 	if len(f.Curve) == 0 {
-		c.Status, c.Detail = Skipped, "no step was held"
-		return c
+		return c.skip("no step was measured")
 	}
 	var texts []string
 	for i := range f.Outages {
 		texts = append(texts, f.Outages[i].text())
 	}
-	n := f.excluded()
+	n := len(f.excluded())
 	switch {
 	case n > 0 && left == 0:
 		c.Status = Fail
 	case n > 0 || len(texts) > 0:
 		c.Status = Warn
 	default:
-		c.Detail = fmt.Sprintf("operations succeeded throughout: no %s without a success", unit.Seconds(leastOutage))
+		c.Detail = fmt.Sprintf("operations succeeded at all times: there was no %s without a success", unit.Seconds(leastOutage))
 		if at, longest := f.bursts(); longest > 0 {
-			c.Detail = fmt.Sprintf("the service works in bursts (%s): none ends for up to %s", at, unit.Seconds(longest))
+			c.Detail = fmt.Sprintf("the service works in bursts (%s): no operation is completed for up to %s", at, unit.Seconds(longest))
 		}
 		return c
 	}
@@ -358,12 +337,12 @@ func (f *Findings) checkAvailability(left int) Check {
 	return c
 }
 
-// bursts names the loads at which the service works in bursts, and returns how
-// long it takes from one to the next at most, 0 if there are none.
+// bursts names the loads at which the service works in bursts, and returns how long it takes from one to the next at
+// most, 0 if there are none.
 func (f *Findings) bursts() (at string, longest float64) {
 	var loads []string
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.burst > 0 {
+	for s := range each(f.Curve) {
+		if s.burst > 0 {
 			loads, longest = append(loads, f.at(s)), max(longest, s.burst)
 		}
 	}
@@ -373,20 +352,17 @@ func (f *Findings) bursts() (at string, longest float64) {
 // exclusions names the steps that do not count by their loads.
 func (f *Findings) exclusions() string {
 	var loads []string
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.Excluded != "" {
-			loads = append(loads, f.at(s))
-		}
+	for _, s := range f.excluded() {
+		loads = append(loads, f.at(s))
 	}
 	if len(loads) == 1 {
-		return "the step with " + loads[0] + " does not count"
+		return "the step with " + loads[0] + " is excluded"
 	}
-	return fmt.Sprintf("%d of %d steps do not count (%s)", len(loads), len(f.Curve), strings.Join(head(loads, 3), ", "))
+	return fmt.Sprintf("%d of %d steps are excluded (%s)", len(loads), len(f.Curve), strings.Join(head(loads, 3), ", "))
 }
 
-// tellOutages puts what was not available in front of the headline and the
-// verdict of the steps that count, of which there are left, and adds what
-// pauses after errors did.
+// tellOutages puts what was not available in front of the headline and the verdict of the steps that count, of which
+// there are left, and adds what pauses after errors did.
 func (f *Findings) tellOutages(left int) {
 	lines := []string{f.Verdict}
 	if away := f.outageHeadline(left); away != "" {
@@ -402,10 +378,9 @@ func (f *Findings) tellOutages(left int) {
 	f.Verdict = strings.Join(lines, "\n")
 }
 
-// outageHeadline is the headline of a run in which steps do not count, "" if
-// all do. left is how many count.
+// outageHeadline is the headline of a run in which steps do not count, "" if all do. left is how many count.
 func (f *Findings) outageHeadline(left int) string {
-	if f.excluded() == 0 {
+	if len(f.excluded()) == 0 {
 		return ""
 	}
 	const none = "no capacity can be stated"
@@ -419,14 +394,13 @@ func (f *Findings) outageHeadline(left int) string {
 	return fitting(why+": "+f.exclusions(), why)
 }
 
-// firstExclusion says why the first step that does not count does not: with the
-// moments of an outage, if there was one in which operations failed.
+// firstExclusion says why the first step that does not count does not: with the moments of an outage, if there was
+// one in which operations failed.
 func (f *Findings) firstExclusion() string {
-	for i := range f.Outages {
-		if o := &f.Outages[i]; o.Kind == OutageFailed {
+	for o := range each(f.Outages) {
+		if o.Kind == OutageFailed {
 			return say.Capital(o.text())
 		}
 	}
-	i := slices.IndexFunc(f.Curve, func(s Step) bool { return s.Excluded != "" })
-	return say.Capital(f.Curve[i].Excluded)
+	return say.Capital(f.excluded()[0].Excluded)
 }

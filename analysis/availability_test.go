@@ -60,7 +60,7 @@ func TestOutageExcludesItsStep(t *testing.T) {
 		if !o.From.Equal(from) || o.Seconds < 2.29 || o.Seconds > 2.31 || o.Step != 3 || o.Kind != kind || o.Class != class || !o.Ended {
 			t.Errorf("class %v: %+v", class, o)
 		}
-		if f.Curve[2].Excluded == "" || f.excluded() != 1 || f.Curve[2].Unavailable < 2.29 {
+		if f.Curve[2].Excluded == "" || len(f.excluded()) != 1 || f.Curve[2].Unavailable < 2.29 {
 			t.Errorf("class %v: step 3 counts: %+v", class, f.Curve[2])
 		}
 		if f.Validity.Status == Valid || find(t, f, "availability").Status != Warn {
@@ -76,8 +76,8 @@ func TestServiceLostForGoodLeavesNoCapacity(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 1).Add(time.Second), time.Hour, storage.Refused)
 	f := of(t, s)
-	if len(f.Outages) != 1 || f.Outages[0].Ended || f.excluded() != 3 {
-		t.Errorf("%+v, %d steps excluded", f.Outages, f.excluded())
+	if len(f.Outages) != 1 || f.Outages[0].Ended || len(f.excluded()) != 3 {
+		t.Errorf("%+v, %d steps excluded", f.Outages, len(f.excluded()))
 	}
 	if f.Optimum != nil || f.Knee != nil || f.Fits != nil || len(f.Bottleneck) > 0 {
 		t.Errorf("one step is left, and yet optimum %+v, knee %+v, bottleneck %+v", f.Optimum, f.Knee, f.Bottleneck)
@@ -96,8 +96,8 @@ func TestRefusedStepsDoNotCount(t *testing.T) {
 		}
 	}
 	f := of(t, s)
-	if f.excluded() != 1 || f.Curve[4].Excluded == "" || f.Optimum == nil || f.Validity.Status == Valid {
-		t.Errorf("%d excluded, optimum %+v, %s", f.excluded(), f.Optimum, f.Validity.Status)
+	if len(f.excluded()) != 1 || f.Curve[4].Excluded == "" || f.Optimum == nil || f.Validity.Status == Valid {
+		t.Errorf("%d excluded, optimum %+v, %s", len(f.excluded()), f.Optimum, f.Validity.Status)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestRecurringStallsAreTheService(t *testing.T) {
 		away(stepAt(&s, iv.Step-1).Add(1500*time.Millisecond), 1500*time.Millisecond, storage.None)(iv)
 	}
 	f := of(t, s)
-	if len(f.Outages) != 4 || f.excluded() != 0 || f.Optimum == nil {
-		t.Errorf("%d stalls, %d excluded, optimum %+v", len(f.Outages), f.excluded(), f.Optimum)
+	if len(f.Outages) != 4 || len(f.excluded()) != 0 || f.Optimum == nil {
+		t.Errorf("%d stalls, %d excluded, optimum %+v", len(f.Outages), len(f.excluded()), f.Optimum)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestHealthyRunsHaveNoOutage(t *testing.T) {
 	errors.Interval = func(iv *measure.Interval) { iv.Failed = map[storage.Class]int64{storage.Busy: iv.Done / 20} }
 	plain.Interval = away(time.Time{}, 0, storage.None)
 	for name, s := range map[string]*resultstest.Service{"slow": &slow, "errors": &errors, "plain": &plain} {
-		if f := of(t, *s); len(f.Outages) != 0 || f.excluded() != 0 {
+		if f := of(t, *s); len(f.Outages) != 0 || len(f.excluded()) != 0 {
 			t.Errorf("%s: %+v", name, f.Outages)
 		}
 	}
@@ -225,7 +225,7 @@ func TestWrongPayloadsDoNotCount(t *testing.T) {
 	s.Interval = func(iv *measure.Interval) {
 		iv.Verified, iv.Failed = 0, map[storage.Class]int64{storage.Checksummed: 2}
 	}
-	if f := of(t, s); f.excluded() != 4 || f.Optimum != nil || f.Validity.Status != Invalid {
-		t.Errorf("%d steps excluded, optimum %+v, %s", f.excluded(), f.Optimum, f.Validity.Status)
+	if f := of(t, s); len(f.excluded()) != 4 || f.Optimum != nil || f.Validity.Status != Invalid {
+		t.Errorf("%d steps excluded, optimum %+v, %s", len(f.excluded()), f.Optimum, f.Validity.Status)
 	}
 }

@@ -12,27 +12,25 @@ import (
 	"weir/scenario"
 )
 
-// backends is what the samples tell of the servers that share the load. Each is
-// known by its place in names: first those that the plan names, then others as
-// they turn up.
+// backends is what the samples tell of the servers that share the load. Each is known by its place in names: first
+// those that the plan names, then others in the order in which they are seen.
 type backends struct {
 	names    []string
 	declared int                         // so many the plan names
-	hosts    []scenario.Host             // of the plan, by place, for those that it names
-	known    map[string]int              // place by what a server was called; -1: none
+	hosts    []scenario.Host             // of the plan, by place
+	known    map[string]int              // place by what a server was called
 	self     string                      // host that this machine's samples are of; "": any that the plan does not name
 	steps    map[int]map[int]*backendSum // by step and place; step 0 is the whole run
 	whole    holds                       // from the first interval to the last
-	series   map[int]*backendBins        // by place
-	bins     timeBins
-	balancer string // its kind; "": none told anything
+	series   binned[int, backendCount]   // by place
+	balancer string                      // its kind; "": none was sampled
 }
 
-// A backendSum gathers one backend in one step, or in the whole run. Bytes are
-// of payload, as far as that can be told.
+// A backendSum gathers one backend in one step, or in the whole run. Bytes are of payload, as far as that can be
+// told.
 type backendSum struct {
 	logged, wire, passed, told          float64 // by its log, its interface, the balancer, and itself
-	running, sessions, queue, own, busy mean    // own: cores of its processes; busy: of the tighter way of its interface
+	running, sessions, queue, own, busy mean    // own: cores of its processes; busy: of the fuller direction of its interface
 	connected, failed                   float64
 	limit, weight                       int
 	status                              string
@@ -40,17 +38,38 @@ type backendSum struct {
 	untimely, hasLog, hasWire, hasTold  bool
 }
 
-// instant is the time that a number of sessions is told for: it is that at the end
-// of a sample's span, which may lie in another step than the rest.
-const instant = time.Millisecond
+// A backendCount is what samples tell of one backend in one stretch of time.
+type backendCount struct {
+	bytes    map[string]float64 // by source
+	sessions mean
+}
 
-// lateBytes is how long after the run bytes of sessions that ended with it are
-// waited for: HAProxy counts those of a session when that ends.
-const lateBytes = 5 * time.Second
+func (c *backendCount) add(source string, bytes float64) {
+	if c.bytes == nil {
+		c.bytes = map[string]float64{}
+	}
+	c.bytes[source] += bytes
+}
+
+func (c *backendCount) join(from *backendCount) {
+	for source, bytes := range from.bytes {
+		c.add(source, bytes)
+	}
+	c.sessions.sum, c.sessions.weight = c.sessions.sum+from.sessions.sum, c.sessions.weight+from.sessions.weight
+}
+
+const (
+	// instant is the time that a number of sessions counts for: it was read at the end of a sample's span, which may
+	// lie in another step than the rest.
+	instant = time.Millisecond
+	// lateBytes is how long after the run bytes of sessions that ended with it are waited for: HAProxy counts the
+	// bytes of a session when it ends.
+	lateBytes = 5 * time.Second
+)
 
 // watchBackends prepares for the samples.
 func (d *data) watchBackends() {
-	b := &backends{known: map[string]int{}, steps: map[int]map[int]*backendSum{}, series: map[int]*backendBins{}, bins: timeBins{most: mostServerPoints}}
+	b := &backends{known: map[string]int{}, steps: map[int]map[int]*backendSum{}, series: newBinned[int](mostServerPoints, (*backendCount).join)}
 	for _, h := range d.plan.Hosts {
 		switch {
 		case h.Backend():
@@ -62,7 +81,7 @@ func (d *data) watchBackends() {
 	}
 	b.declared = len(b.names)
 	d.backends = b
-	for name, counts := range d.service.names {
+	for name, counts := range d.service.of {
 		if name != "" && name != measure.Others && len(counts) > 0 {
 			b.place(name)
 		}
@@ -73,9 +92,8 @@ func (d *data) watchBackends() {
 	}
 }
 
-// place returns which backend a server is that is called so by clients, or by
-// itself: the one with such an address, or with such a name. One that is new
-// becomes a backend with that name.
+// place returns which backend a server is that is called so by clients, or by itself: the one with such an address,
+// or with such a name. One that is new becomes a backend with that name.
 func (b *backends) place(server string) int {
 	if at, ok := b.known[server]; ok {
 		return at
@@ -131,27 +149,20 @@ func (b *backends) behind(s *monitor.Balanced) int {
 
 func (b *backends) sum(step, place int) *backendSum {
 	all := b.steps[step]
-	if all == nil {
-		all = map[int]*backendSum{}
-		b.steps[step] = all
-	}
-	if all[place] == nil {
-		all[place] = &backendSum{}
-	}
-	return all[place]
+	sum := entryOf(&all, place)
+	b.steps[step] = all
+	return sum
 }
 
-// during calls f with the sums of a backend for all steps that were held
-// between two moments, and for the run, with the seconds that fall to each.
+// backendDuring calls f with the sums of a backend for all steps that were held between two moments, and for the run,
+// with the seconds that fall to each.
 func (w *watched) backendDuring(b *backends, place int, from, to time.Time, f func(s *backendSum, seconds float64)) {
 	w.holds.during(from, to, func(step int, seconds float64) { f(b.sum(step, place), seconds) })
 	b.whole.during(from, to, func(_ int, seconds float64) { f(b.sum(0, place), seconds) })
 }
 
-// watchBackend adds what a sample tells of backends. It says whether that is
-// all that the sample tells.
+// watchBackend adds what a sample tells of backends. It reports whether that is all that the sample tells.
 func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
-	b := d.backends
 	switch {
 	case s.Balancer != nil:
 		d.balanced(s, from)
@@ -165,16 +176,15 @@ func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
 		}
 		return false
 	}
-	for i := range b.hosts {
-		if b.watchedBy(i, s) {
+	for i := range d.backends.hosts {
+		if d.backends.watchedBy(i, s) {
 			d.ofHost(i, s, from)
 		}
 	}
 	return false
 }
 
-// watchedBy tells whether a sample is of the machine that a backend's interface
-// and processes are on.
+// watchedBy tells whether a sample is of the machine that a backend's interface and processes are on.
 func (b *backends) watchedBy(place int, s *monitor.Sample) bool {
 	h := &b.hosts[place]
 	if h.NodeExporter != "" {
@@ -211,9 +221,7 @@ func (d *data) ofHost(place int, s *monitor.Sample, from time.Time) {
 	})
 	if net >= 0 {
 		n := &s.Nets[net]
-		b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
-			x.wire[k] += payload(n.Sent, n.PacketsOut) + payload(n.Received, n.PacketsIn)
-		})
+		b.series.at(place, middleOf(from, s.Time)).add(ByInterface, payload(n.Sent, n.PacketsOut)+payload(n.Received, n.PacketsIn))
 	}
 }
 
@@ -225,8 +233,7 @@ func (d *data) balanced(s *monitor.Sample, from time.Time) {
 	if b.balancer = s.Balancer.Kind; s.Seconds <= 0 {
 		return
 	}
-	for i := range s.Balancer.Servers {
-		v := &s.Balancer.Servers[i]
+	for v := range each(s.Balancer.Servers) {
 		place := b.behind(v)
 		if n := len(b.whole); n > 0 && s.Time.After(b.whole[0].from) && from.Before(b.whole[0].to.Add(lateBytes)) {
 			b.sum(0, place).late += float64(v.Received + v.Sent)
@@ -242,10 +249,9 @@ func (d *data) balanced(s *monitor.Sample, from time.Time) {
 			sum.sessions.add(float64(v.Connections), seconds)
 			sum.queue.add(float64(v.Queue), seconds)
 		})
-		b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
-			x.passed[k] += float64(v.Received + v.Sent)
-			x.sessions.at(k).add(float64(v.Connections), s.Seconds)
-		})
+		x := b.series.at(place, middleOf(from, s.Time))
+		x.add(ByBalancer, float64(v.Received+v.Sent))
+		x.sessions.add(float64(v.Connections), s.Seconds)
 	}
 }
 
@@ -253,8 +259,7 @@ func (d *data) balanced(s *monitor.Sample, from time.Time) {
 func (d *data) logged(s *monitor.Sample) {
 	b := d.backends
 	place := b.place(s.Host)
-	for i := range s.Transfers.Spans {
-		v := &s.Transfers.Spans[i]
+	for v := range each(s.Transfers.Spans) {
 		if v.Seconds <= 0 {
 			continue
 		}
@@ -265,16 +270,10 @@ func (d *data) logged(s *monitor.Sample) {
 			sum.running.sum += v.Running * seconds // what several lines tell of one second adds up
 		})
 		for at := v.Begin; at.Before(to); at = at.Add(time.Second) {
-			end := at.Add(time.Second)
-			if end.After(to) {
-				end = to
+			_, end := common(at, at.Add(time.Second), at, to)
+			if len(b.whole) > 0 && !end.Before(b.whole[0].from) && !at.After(b.whole[0].to) {
+				b.series.at(place, middleOf(at, end)).add(ByLog, end.Sub(at).Seconds()/v.Seconds*float64(v.Moved))
 			}
-			if len(b.whole) == 0 || end.Before(b.whole[0].from) || at.After(b.whole[0].to) {
-				continue
-			}
-			b.bin(place, middleOf(at, end), func(x *backendBins, k int64) {
-				x.logged[k] += end.Sub(at).Seconds() / v.Seconds * float64(v.Moved)
-			})
 		}
 	}
 }
@@ -299,8 +298,7 @@ func (d *data) toldItself(s *monitor.Sample, from time.Time) {
 	d.watched.backendDuring(b, place, s.Time.Add(-instant), s.Time, func(sum *backendSum, seconds float64) {
 		sum.sessions.add(float64(v.Connections), seconds)
 	})
-	b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
-		x.told[k] += float64(v.Received + v.Sent)
-		x.sessions.at(k).add(float64(v.Connections), s.Seconds)
-	})
+	x := b.series.at(place, middleOf(from, s.Time))
+	x.add(ByItself, float64(v.Received+v.Sent))
+	x.sessions.add(float64(v.Connections), s.Seconds)
 }

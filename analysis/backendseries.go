@@ -1,10 +1,6 @@
 package analysis
 
-import (
-	"encoding/csv"
-	"io"
-	"time"
-)
+import "time"
 
 // A BackendSeries is one backend against time.
 type BackendSeries struct {
@@ -12,8 +8,7 @@ type BackendSeries struct {
 	Points []BackendPoint
 }
 
-// A BackendPoint is what one backend did in a stretch of time, which is the same
-// for all of them.
+// A BackendPoint is what one backend did in a stretch of time, which is the same for all of them.
 type BackendPoint struct {
 	At         float64 // seconds from Series.Start to the middle of the stretch
 	Seconds    float64 // of it that were measured
@@ -22,72 +17,38 @@ type BackendPoint struct {
 	Sessions   float64 // mean at once; negative: not known
 }
 
-// backendBins is what samples tell of one backend against time.
-type backendBins struct {
-	wire, passed, logged, told map[int64]float64 // bytes
-	sessions                   meanBins
-}
-
-type meanBins map[int64]*mean
-
-func (m meanBins) at(k int64) *mean {
-	if m[k] == nil {
-		m[k] = &mean{}
-	}
-	return m[k]
-}
-
-// bin calls f with the bins of a backend and the number of the stretch that holds t.
-func (b *backends) bin(place int, t time.Time, f func(x *backendBins, k int64)) {
-	k, halved := b.bins.place(t)
-	if halved > 0 {
-		for _, x := range b.series {
-			for _, m := range []*map[int64]float64{&x.wire, &x.passed, &x.logged, &x.told} {
-				*m = halve(*m, halved, func(into, from float64) float64 { return into + from })
-			}
-			x.sessions = halve(x.sessions, halved, func(into, from *mean) *mean {
-				into.sum, into.weight = into.sum+from.sum, into.weight+from.weight
-				return into
-			})
-		}
-	}
-	x := b.series[place]
-	if x == nil {
-		x = &backendBins{wire: map[int64]float64{}, passed: map[int64]float64{}, logged: map[int64]float64{}, told: map[int64]float64{}, sessions: meanBins{}}
-		b.series[place] = x
-	}
-	f(x, k)
-}
-
-// backendSeries lists the backends of f in their order, each in order of time;
-// nil if there are none.
+// backendSeries lists the backends of f in their order, each in order of time; nil if there are none.
 func (d *data) backendSeries(f *Balance, start time.Time) []BackendSeries {
 	if f == nil {
 		return nil
 	}
-	bins := &d.backends.bins
+	own := &d.backends.series
+	bins := &own.timeBins
 	if f.Source == ByClients || bins.width == 0 {
-		bins = &d.service.bins
+		bins = &d.service.timeBins
 	}
 	spans, middles := d.covered(bins, start)
-	clients := d.clientsIn(bins)
+	clients := d.perStretch(bins, func(x *second, _ time.Time) float64 { return x.clients })
+	seen := d.clientBytes()
 	var all []BackendSeries
-	for i := range f.Backends {
-		one := BackendSeries{Name: f.Backends[i].Name}
-		place := f.Backends[i].place
+	for b := range each(f.Backends) {
+		one := BackendSeries{Name: b.Name}
 		for n, span := range spans {
 			if span <= 0 {
 				continue // nothing was measured
 			}
 			k := bins.lo + int64(n)
 			p := BackendPoint{At: middles[n], Seconds: span, Clients: ratio(clients[n], span), Sessions: -1}
-			if p.Throughput = ratio(d.backendBytes(f.Source, place, k), span); f.Source == BySessions {
+			switch x := own.of[b.place][k]; {
+			case f.Source == BySessions:
 				p.Throughput = -1
+			case f.Source == ByClients:
+				p.Throughput = ratio(seen[b.place][k], span)
+			case x != nil:
+				p.Throughput = ratio(x.bytes[f.Source], span)
 			}
-			if x := d.backends.series[place]; x != nil && bins == &d.backends.bins {
-				p.sessions(x, k)
-			} else if x != nil {
-				p.sessionsNear(x, bins, &d.backends.bins, k)
+			if sessions := sessionsDuring(own, b.place, k*bins.width, (k+1)*bins.width); sessions != nil {
+				p.Sessions = *sessions
 			}
 			one.Points = append(one.Points, p)
 		}
@@ -96,91 +57,14 @@ func (d *data) backendSeries(f *Balance, start time.Time) []BackendSeries {
 	return all
 }
 
-func (p *BackendPoint) sessions(x *backendBins, k int64) {
-	if m := x.sessions[k]; m != nil && m.weight > 0 {
-		p.Sessions = m.or0()
-	}
-}
-
-// sessionsNear looks where other stretches than those of the samples are shown.
-func (p *BackendPoint) sessionsNear(x *backendBins, shown, own *timeBins, k int64) {
-	if own.width == 0 {
-		return
-	}
-	sum := mean{}
-	for at := k * shown.width; at < (k+1)*shown.width; at += min(own.width, shown.width) {
-		if m := x.sessions[floor(at, own.width)]; m != nil && m.weight > 0 {
-			sum.add(m.or0(), 1)
+// sessionsDuring returns the mean of the sessions at once of the backend at place, in the stretches of b that lie
+// between two moments; nil if nothing is known.
+func sessionsDuring(b *binned[int, backendCount], place int, from, to int64) *float64 {
+	var sum mean
+	for at := from; at < to && b.width > 0; at += min(b.width, to-from) {
+		if x := b.of[place][floor(at, b.width)]; x != nil && x.sessions.weight > 0 {
+			sum.add(x.sessions.or0(), 1)
 		}
 	}
-	if sum.weight > 0 {
-		p.Sessions = sum.or0()
-	}
-}
-
-// clientsIn returns the seconds of clients in each stretch.
-func (d *data) clientsIn(b *timeBins) []float64 {
-	if b.width == 0 {
-		return nil
-	}
-	all := make([]float64, b.hi-b.lo+1)
-	for i := range d.seconds {
-		x := &d.seconds[i]
-		if k := floor(x.start.Add(duration(x.seconds/2)).UnixNano(), b.width) - b.lo; k >= 0 && k < int64(len(all)) {
-			all[k] += x.clients * x.seconds
-		}
-	}
-	return all
-}
-
-// backendBytes is what a source tells of a backend in one stretch.
-func (d *data) backendBytes(source string, place int, k int64) float64 {
-	if source == ByClients {
-		sum := 0.0
-		for name, counts := range d.service.names {
-			if c := counts[k]; c != nil && name != "" && d.backends.place(name) == place {
-				sum += float64(c.moved)
-			}
-		}
-		return sum
-	}
-	x := d.backends.series[place]
-	if x == nil {
-		return 0
-	}
-	return map[string]map[int64]float64{ByLog: x.logged, ByInterface: x.wire, ByBalancer: x.passed, ByItself: x.told}[source][k]
-}
-
-// BackendsCSV writes what each backend did against time, one line for each
-// backend and stretch of time; each header names its unit.
-func BackendsCSV(w io.Writer, s *Series) error {
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{"time", "duration_seconds", "clients", "backend", "throughput_bytes_per_second", "sessions",
-		"sum_bytes_per_second", "sum_per_client_bytes_per_second"}); err != nil {
-		return err
-	}
-	for i := range s.Backends[0].Points {
-		sum := 0.0
-		for k := range s.Backends {
-			sum += s.Backends[k].Points[i].Throughput
-		}
-		for k := range s.Backends {
-			p := &s.Backends[k].Points[i]
-			at := s.Start.Add(duration(p.At - p.Seconds/2)).UTC().Format(time.RFC3339Nano)
-			if err := out.Write([]string{at, number(p.Seconds), number(p.Clients), text(s.Backends[k].Name), unlessNegative(p.Throughput),
-				unlessNegative(p.Sessions), unlessNegative(sum), unlessNegative(ratio(sum, p.Clients))}); err != nil {
-				return err
-			}
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// unlessNegative is nothing for what is not known.
-func unlessNegative(x float64) string {
-	if x < 0 {
-		return ""
-	}
-	return number(x)
+	return sum.value()
 }

@@ -46,8 +46,7 @@ type BackendLimit struct {
 	Detail   string `json:"detail"`
 }
 
-// A BackendFigure is one backend in the hold time of one step. Bytes are
-// payload per second; nil is what nobody told.
+// A BackendFigure is one backend in the hold time of one step. Bytes are payload per second; nil is what nobody told.
 type BackendFigure struct {
 	Name        string   `json:"name"`
 	Throughput  *float64 `json:"throughput_bytes_per_second"` // by Balance.Source
@@ -94,8 +93,8 @@ func (d *data) byClients(t *total) map[int]*measure.Sum {
 	return all
 }
 
-// balance finds how the backends shared the load, and puts what each did into
-// the steps. It returns nil where fewer than two are known.
+// balance finds how the backends shared the load, and puts what each did into the steps. It returns nil where fewer
+// than two are known.
 func (d *data) balance(f *Findings) *Balance {
 	seen := map[int]map[int]*measure.Sum{}
 	for _, t := range d.held() {
@@ -111,8 +110,7 @@ func (d *data) balance(f *Findings) *Balance {
 		b.Backends = append(b.Backends, Backend{Name: d.backends.names[place], place: place})
 	}
 	hold := 0.0
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		for _, place := range places {
 			s.Backends = append(s.Backends, d.backend(s, place, seen[s.Step][place]))
 		}
@@ -125,10 +123,9 @@ func (d *data) balance(f *Findings) *Balance {
 	return b
 }
 
-// places lists the backends: those that the plan names, and others that clients
-// saw at work, or fail; without these, those that a balancer tells of. Where
-// clients and a balancer call the same servers otherwise, only hosts of the plan
-// with name and address say so.
+// places lists the backends: those that the plan names, and others that clients saw at work, or fail; without these,
+// those that a balancer tells of. Where clients and a balancer call the same servers otherwise, only hosts of the
+// plan with name and address say so.
 func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	b := d.backends
 	named, told := map[int]bool{}, map[int]bool{}
@@ -158,23 +155,20 @@ func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	return append(first, places...)
 }
 
-// A source has to tell of this share of what the clients moved to be believed to
-// tell of all of it; less passes another way.
+// A source has to tell of this share of what the clients moved to be believed to tell of all of it; less passes
+// another way.
 const leastTold = 0.5
 
-// untimely is by how much the bytes that a balancer, or a server itself, counted in
-// one step may differ from what the clients moved: more, and it counts those of a
-// session when that ends, as HAProxy does, or every few seconds.
+// untimely is by how much the bytes that a balancer, or a server itself, counted in one step may differ from what the
+// clients moved: more, and it counts those of a session when that ends, as HAProxy does, or every few seconds.
 const untimely = 0.2
 
-// source chooses what shares are of: the first that tells of most of what the
-// clients moved, and when they moved it.
+// source chooses what shares are of: the first that tells of most of what the clients moved, and when they moved it.
 func (d *data) source(f *Findings, seen map[int]map[int]*measure.Sum, places []int) string {
 	all := 0.0
 	sums := map[string]float64{}
 	late := map[string]bool{}
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		step := map[string]float64{}
 		for _, place := range places {
 			x := d.backend(s, place, seen[s.Step][place])
@@ -256,8 +250,7 @@ func tighter(a, b *float64) *float64 {
 // shareOut fills in the backends' throughputs and shares.
 func (s *Step) shareOut(source string) {
 	sum := 0.0
-	for i := range s.Backends {
-		x := &s.Backends[i]
+	for x := range each(s.Backends) {
 		if x.Throughput = x.bySource()[source]; source != BySessions && x.Throughput == nil {
 			x.Throughput = new(float64)
 		}
@@ -290,8 +283,7 @@ func (s *Step) even(source string) *StepBalance {
 	}
 	b := &StepBalance{}
 	squares := 0.0
-	for i := range s.Backends {
-		x := &s.Backends[i]
+	for x := range each(s.Backends) {
 		due := 1 / n
 		if weighted {
 			due = float64(x.Weight) / weights
@@ -308,8 +300,8 @@ func (s *Step) even(source string) *StepBalance {
 	return b
 }
 
-// choices is how often a backend was chosen for something: for each session, and
-// where a redirector chooses, for each operation that it redirected.
+// choices is how often a backend was chosen for something: for each session, and where a redirector chooses, for each
+// operation that it redirected.
 func (s *Step) choices() int64 {
 	made := s.SessionRate * s.Hold
 	told := 0.0

@@ -7,7 +7,6 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/measure"
 )
 
 // Values of BackendLimit.Resource beside those of ResourceUsage.Resource.
@@ -23,10 +22,9 @@ const (
 	hardlyMore      = 1.1  // factor of what it gives that is no more worth a word
 )
 
-// limits finds from which load on each backend is full, by a resource of its
-// machine, by its sessions, or because it gives no more; and which is first. What
-// is seen to be full counts before what only gives no more; and that all give no more
-// from the same load on tells of none of them.
+// limits finds from which load on each backend is full, by a resource of its machine, by its sessions, or because it
+// gives no more; and which is first. What is seen to be full counts before what only gives no more; and that all give
+// no more from the same load on tells of none of them.
 func (b *Balance) limits(f *Findings) {
 	l := f.ladder()
 	first, level := map[bool]int{}, map[bool]int{} // by whether it was seen
@@ -72,7 +70,7 @@ func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 		if x.amount() <= 0 || !l.flat(i, k) {
 			continue
 		}
-		detail := fmt.Sprintf("it gives %s, and hardly more at any heavier load", unit.Bits(x.amount()))
+		detail := fmt.Sprintf("throughput is %s, and hardly more at any heavier load", unit.Bits(x.amount()))
 		if x.Throughput == nil {
 			detail = fmt.Sprintf("it has %s sessions, and hardly more at any heavier load", unit.Count(x.amount()))
 		}
@@ -94,16 +92,16 @@ func (l *ladder) flat(i, k int) bool {
 
 // fullBackend says what of a backend is full in a step.
 func (s *Step) fullBackend(x *BackendFigure) (resource, detail string) {
-	for i := range s.Resources {
-		if u := &s.Resources[i]; u.Host == x.Name && u.Saturated {
+	for u := range each(s.Resources) {
+		if u.Host == x.Name && u.Saturated {
 			return u.Resource, u.Detail
 		}
 	}
 	switch {
 	case x.Network != nil && *x.Network >= boundOf(ResourceNetwork).reached:
-		return ResourceNetwork, fmt.Sprintf("its interface carries %s of its speed, headers included", unit.Percent(*x.Network))
+		return ResourceNetwork, fmt.Sprintf("its network interface is used to %s of its speed, headers included", unit.Percent(*x.Network))
 	case value(x.Queue) >= waitingSessions:
-		return LimitSessions, fmt.Sprintf("%s sessions wait for it on average, beside %s that it has", unit.Count(*x.Queue), unit.Count(value(x.Sessions)))
+		return LimitSessions, fmt.Sprintf("on average %s sessions wait for it, in addition to its %s sessions", unit.Count(*x.Queue), unit.Count(value(x.Sessions)))
 	case x.Limit > 0 && value(x.Sessions) >= fullSessions*float64(x.Limit):
 		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
 	}
@@ -116,20 +114,16 @@ const (
 	backendsEach = 0.05 // of those of each
 )
 
-// checkBackends compares what the clients saw of each backend with what its log,
-// its interface, it itself and the balancer say, over the whole run. It returns
-// nil where fewer than two sources tell of bytes.
+// checkBackends compares what the clients saw of each backend with what its log, its interface, it itself and the
+// balancer say, over the whole run. It returns nil where fewer than two sources tell of bytes.
 func (d *data) checkBackends(f *Findings) *Check {
 	if f.Balance == nil {
 		return nil
 	}
 	clients := map[int]float64{}
-	for name, counts := range d.service.names {
-		if name == "" || name == measure.Others {
-			continue
-		}
-		for _, c := range counts {
-			clients[d.backends.place(name)] += float64(c.moved)
+	for place, counts := range d.clientBytes() {
+		for _, bytes := range counts {
+			clients[place] += bytes
 		}
 	}
 	c := &Check{Name: "backends agree", Status: OK}
@@ -151,8 +145,7 @@ func (d *data) checkBackends(f *Findings) *Check {
 	return c
 }
 
-// strangers warns of data servers that are none of the backends that the plan
-// names, though it names some.
+// strangers warns of data servers that are none of the backends that the plan names, though it names some.
 func (d *data) strangers(b *Balance) []string {
 	if b == nil || d.backends.declared == 0 {
 		return nil
@@ -164,12 +157,11 @@ func (d *data) strangers(b *Balance) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of the servers that share the load %s no host of the scenario by name or address: %s", say.Capital(fmt.Sprint(len(names))),
+	return []string{fmt.Sprintf("%s of the servers that share the load %s not a host of the scenario by name or address: %s", say.Capital(fmt.Sprint(len(names))),
 		map[bool]string{true: "is", false: "are"}[len(names) == 1], strings.Join(head(names, 4), ", "))}
 }
 
-// ofRun is what a source says of a backend over the whole run; false if it
-// says nothing.
+// ofRun is what a source says of a backend over the whole run; false if it says nothing.
 func (d *data) ofRun(source string, place int) (float64, bool) {
 	s := d.backends.steps[0][place]
 	if s == nil {
@@ -186,8 +178,8 @@ func (d *data) ofRun(source string, place int) (float64, bool) {
 	return s.late, d.backends.balancer != "" && s.sessions.weight > 0
 }
 
-// compareBackends holds a source against the clients: backend by backend where
-// these tell data servers apart, else all together.
+// compareBackends holds a source against the clients: backend by backend where these tell data servers apart, else
+// all together.
 func (d *data) compareBackends(b *Balance, source string, clients map[int]float64) (note, status string) {
 	var there, seen, all float64
 	worst, who, told := 0.0, "", 0
@@ -211,12 +203,12 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	if !apart {
 		seen = float64(d.moved)
 	}
-	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "the servers themselves", ByBalancer: "the balancer"}[source]
+	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "server reports", ByBalancer: "the balancer"}[source]
 	switch {
 	case told == 0 || seen < leastSeen || there == 0 && source != ByLog || !apart && told < len(b.Backends):
 		return "", OK
 	case source != ByLog && there < leastTold*seen && source != ByInterface:
-		return fmt.Sprintf("%s saw %s of %s, for the files went another way", name, unit.Bytes(there), unit.Bytes(seen)), OK
+		return fmt.Sprintf("%s saw %s of %s: the files took another path", name, unit.Bytes(there), unit.Bytes(seen)), OK
 	}
 	off := ratio(there-seen, seen)
 	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, told, unit.Bytes(there), 100*off)
@@ -229,8 +221,8 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	return note + others(off), Warn
 }
 
-// slack is by how much a source may differ: all but the log count headers or what
-// clients ask, too, and count until a look that may be late, which matters in short runs.
+// slack is by how much a source may differ: all but the log count headers or what clients ask, too, and count until a
+// look that may be late, which matters in short runs.
 func (d *data) slack(source string, bound float64) float64 {
 	if source == ByLog {
 		return bound
@@ -241,7 +233,7 @@ func (d *data) slack(source string, bound float64) float64 {
 
 func others(off float64) string {
 	if off > 0 {
-		return ", as if others used the backends, too"
+		return "; other clients may use the backends"
 	}
-	return ", as if clients were served by others, too"
+	return "; other servers may have served the clients"
 }

@@ -49,7 +49,7 @@ func TestBalance(t *testing.T) {
 	if b.First == nil || b.First.Backend != "gftp-3" || b.First.From != 32 || b.First.Resource != ResourceCPU || !strings.Contains(b.First.Detail, "95% busy") {
 		t.Errorf("first %+v", b.First)
 	}
-	if c := checkNamed(t, f, "backends agree"); c.Status != OK || !strings.Contains(c.Detail, "transfer logs of 4 backends") || !strings.Contains(c.Detail, "interfaces") || !strings.Contains(c.Detail, "went another way") {
+	if c := checkNamed(t, f, "backends agree"); c.Status != OK || !strings.Contains(c.Detail, "transfer logs of 4 backends") || !strings.Contains(c.Detail, "interfaces") || !strings.Contains(c.Detail, "took another path") {
 		t.Errorf("%+v", c)
 	}
 	if _, err := json.Marshal(f); err != nil {
@@ -148,7 +148,7 @@ func TestStrangers(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.25, 0.25)
 	s.Hosts[2].Address = []string{"192.0.2.99"}
 	f := of(t, s)
-	if len(f.Balance.Backends) != 4 || f.Balance.Backends[3].Name != "192.0.2.13" || !strings.Contains(strings.Join(f.Warnings, "\n"), "no host of the scenario by name or address: 192.0.2.13") {
+	if len(f.Balance.Backends) != 4 || f.Balance.Backends[3].Name != "192.0.2.13" || !strings.Contains(strings.Join(f.Warnings, "\n"), "not a host of the scenario by name or address: 192.0.2.13") {
 		t.Errorf("%+v, %q", f.Balance, f.Warnings)
 	}
 }

@@ -6,11 +6,7 @@ import (
 	"weir/analysis/stats"
 )
 
-// ratio returns a/b, and 0 where that is no finite number.
-func ratio(a, b float64) float64 { return stats.Ratio(a, b) }
-
-// Bounds of batching: pieces shorter than leastPiece join their neighbor; no
-// more than mostBatches means are kept.
+// Bounds of batching: pieces shorter than leastPiece join their neighbor; no more than mostBatches means are kept.
 const (
 	leastPiece  = 0.5
 	mostBatches = 20
@@ -20,8 +16,8 @@ const (
 func movedIn(x *second) float64 { return float64(x.moved) }
 func doneIn(x *second) float64  { return float64(x.done) }
 
-// batches joins the seconds of a step to at most mostBatches mean rates over
-// about the same time. value is what is counted in a second.
+// batches joins the seconds of a step to at most mostBatches mean rates over about the same time. value is what is
+// counted in a second.
 func batches(seconds []second, value func(*second) float64) []stats.Point {
 	series := make([]stats.Point, len(seconds))
 	for i := range seconds {
@@ -30,8 +26,8 @@ func batches(seconds []second, value func(*second) float64) []stats.Point {
 	return stats.Batch(series, mostBatches, leastPiece)
 }
 
-// interval returns the 95% confidence interval of a mean rate, which is never
-// below zero; nil below stats.LeastBatches.
+// interval returns the 95% confidence interval of a mean rate, which is never below zero; nil below
+// stats.LeastBatches.
 func interval(batches []stats.Point) (low, high *float64) {
 	_, v, ok := stats.BatchInterval(batches)
 	if !ok {
@@ -41,18 +37,16 @@ func interval(batches []stats.Point) (low, high *float64) {
 	return &v.Low, &v.High
 }
 
-// persistent is the correlation of neighboring batches from which on a drift is
-// no chance, whatever the test of its slope says, for which such batches are too
-// few: a stair, or waves longer than the hold.
+// persistent is the correlation of neighboring batches from which on a drift is no chance, whatever the test of its
+// slope says, for which such batches are too few: a stair, or waves longer than the hold.
 const persistent = 0.6
 
 // certain tells whether a trend is more than chance at the 5% level.
 func certain(t stats.Trend) bool { return t.Certain() || t.Correlation >= persistent }
 
-// What is known of a share before its first sample: samples of machines that
-// other programs use as well deviate by about this, as sure as if so many
-// samples more had said so. It keeps two samples that happen to agree from
-// being taken for certainty.
+// What is known of a share before its first sample: samples of machines that other programs use as well deviate by
+// about this, as sure as if so many samples more had said so. It keeps two samples that happen to agree from being
+// taken for certainty.
 const (
 	usualDeviation = 0.02
 	usualSamples   = 4
@@ -60,16 +54,14 @@ const (
 	leastWhole     = 0.3 // share of the time that samples inside of the hold must cover to stand for it
 )
 
-// A spread gathers the samples of a share in one step. Those that lie inside
-// of the hold count; those that its edges cut count where there are no others,
-// since a part of them is not of the hold. The zero value is empty.
+// A spread gathers the samples of a share in one step. Those that lie inside of the hold count; those that its edges
+// cut count where there are no others, since a part of them is not of the hold. The zero value is empty.
 type spread struct{ whole, cut spreadSum }
 
 // A spreadSum holds what mean and variance follow from, in any order of the samples.
 type spreadSum struct{ weight, weights2, sum, squares float64 }
 
-// add counts a sample of x whose span shares weight seconds with the hold;
-// whole tells whether that is all of it.
+// add counts a sample of x whose span shares weight seconds with the hold; whole tells whether that is all of it.
 func (s *spread) add(x, weight float64, whole bool) {
 	if math.IsNaN(x) || weight <= 0 {
 		return
@@ -88,8 +80,7 @@ func (s *spreadSum) add(x, weight float64) {
 	s.squares += weight * x * x
 }
 
-// interval returns the mean and half of its 95% interval; ok is false if
-// nothing was added.
+// interval returns the mean and half of its 95% interval; ok is false if nothing was added.
 func (s *spread) interval() (v ranged, ok bool) {
 	of := &s.whole
 	if of.weight < leastWhole*(of.weight+s.cut.weight) {

@@ -17,13 +17,12 @@ const (
 	LimitNone    = "none"              // no limit was reached in the tested range
 )
 
-// proportional is the share of the lightest step's yield of each client that
-// the heaviest must keep for the curve to be called straight.
+// proportional is the share of the lightest step's yield of each client that the heaviest must keep for the curve to
+// be called straight.
 const proportional = 0.8
 
-// bottleneck says what limits the curve: first what was saturated first as
-// the load grew, where the curve levels off, then what was saturated later.
-// It marks what is saturated, and what cannot be told, in the steps. Where the
+// bottleneck says what limits the curve: first what was saturated first as the load grew, where the curve levels off,
+// then what was saturated later. It marks what is saturated, and what cannot be told, in the steps. Where the
 // evidence does not decide, the answer is LimitUnknown.
 func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 	l := f.ladder()
@@ -53,8 +52,7 @@ type sorted struct {
 	before []string // sentences about what is saturated and does not limit
 }
 
-// sort finds what of all that is saturated can limit the curve. What others
-// crowd counts where nothing else is left.
+// sort finds what of all that is saturated can limit the curve. What others crowd counts where nothing else is left.
 func (l *ladder) sort(all []full) sorted {
 	var v sorted
 	var crowded []full
@@ -87,11 +85,10 @@ func (l *ladder) sort(all []full) sorted {
 	return v
 }
 
-// precedence orders causes so that the answer does not hang on which of two
-// that belong together was seen first: a wire that is full is full whoever uses
-// the CPU; of a machine that clients and service share the CPU is the limit,
-// whichever of its parts is full with it; and a client machine's CPU, or a core
-// of it, is full because of the generator.
+// precedence orders causes so that the answer does not hang on which of two that belong together was seen first: a
+// wire that is full is full whoever uses the CPU; of a machine that clients and service share the CPU is the limit,
+// whichever of its parts is full with it; and a client machine's CPU, or a core of it, is full because of the
+// generator.
 func (x *full) precedence(all []full) int {
 	generates := func(o full) bool { return o.resource == ResourceGenerator && o.host == x.host }
 	switch {
@@ -123,11 +120,11 @@ func (l *ladder) named(x *full) Bottleneck {
 	if x.crowded() {
 		b.Foreign = x.use.foreign
 	}
-	b.Evidence = []string{fmt.Sprintf("With %s %s is saturated: %s.", l.f.at(s), b.name()+b.of(), x.use.Detail)}
+	b.Evidence = []string{fmt.Sprintf("At %s %s is saturated: %s.", l.f.at(s), b.name()+b.of(), x.use.Detail)}
 	if x.onset > 0 {
 		for _, u := range l.steps[x.onset-1].Resources {
 			if u.Resource == x.resource && u.Host == x.host && u.Share != nil && !u.Saturated {
-				b.Evidence = append(b.Evidence, fmt.Sprintf("With %s it was at %s.", l.f.at(l.steps[x.onset-1]), unit.Percent(*u.Share)))
+				b.Evidence = append(b.Evidence, fmt.Sprintf("At %s it was used to %s.", l.f.at(l.steps[x.onset-1]), unit.Percent(*u.Share)))
 			}
 		}
 	}
@@ -141,8 +138,8 @@ func (l *ladder) letText(x *full) []string {
 	}
 	for _, u := range l.steps[x.let].Resources {
 		if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
-			return []string{fmt.Sprintf("With %s, as %s has fallen, it is at %s only: what takes the rest is something else, such as a lock.",
-				l.f.at(l.steps[x.let]), l.noun(), unit.Percent(*u.Share))}
+			return []string{fmt.Sprintf("At %s, where %s has fallen, only %s of it is used: something else, such as a lock, takes the time.",
+				l.f.at(l.steps[x.let]), l.f.noun(), unit.Percent(*u.Share))}
 		}
 	}
 	return nil
@@ -155,11 +152,11 @@ func (l *ladder) context(causes []full) []string {
 	var all []string
 	switch x.use.Side {
 	case "both":
-		all = append(all, "Clients and service share this machine: what one of them uses the other lacks, and the curve is that of both together.")
+		all = append(all, "Clients and service share this machine: what one of them uses is not available to the other, and the curve is that of both together.")
 	case client:
-		what := "That is on the clients' side: the service may be able to give more than the curve shows."
+		what := "This limit is on the client side: the service may be able to give more than the curve shows."
 		if x.resource == ResourceCPU && (s.burned > 0 || s.programs) {
-			what = "That is what the jobs themselves compute with: on more machines, or on faster ones, they would do more, and the service may be able to give more than the curve shows."
+			what = "The jobs themselves compute with it: more or faster machines would do more, and the service may be able to give more than the curve shows."
 		}
 		all = append(all, what)
 	}
@@ -174,30 +171,29 @@ func (l *ladder) context(causes []full) []string {
 		}
 	}
 	if len(others) > 0 {
-		all = append(all, fmt.Sprintf("Saturated from %s on, too: %s.", l.f.at(s), strings.Join(head(others, 4), ", ")))
+		all = append(all, fmt.Sprintf("Also saturated from %s on: %s.", l.f.at(s), strings.Join(head(others, 4), ", ")))
 	}
 	return all
 }
 
-// following lists what is saturated beside the first bottleneck. Of the same
-// resource of many hosts the first stands for all.
+// following lists what is saturated beside the first bottleneck. Of the same resource of many hosts the first stands
+// for all.
 func (l *ladder) following(later []full, shown int) []Bottleneck {
 	all := []Bottleneck{}
 	hosts := map[[2]string]int{}
-	for i := range later {
-		x := &later[i]
+	for x := range each(later) {
 		id := [2]string{x.resource, x.use.Side}
 		at, ok := hosts[id]
 		if ok {
 			if n := len(all[at].Evidence); n < 4 {
-				all[at].Evidence = append(all[at].Evidence, fmt.Sprintf("That of %s is, from %s on.", x.host, l.f.at(l.steps[x.onset])))
+				all[at].Evidence = append(all[at].Evidence, fmt.Sprintf("On %s it is saturated from %s on.", x.host, l.f.at(l.steps[x.onset])))
 			}
 			continue
 		}
 		hosts[id] = len(all)
 		b := l.named(x)
 		if x.onset > shown && shown >= 0 {
-			b.Evidence = append(b.Evidence, "By then something else was.")
+			b.Evidence = append(b.Evidence, "Another resource was saturated before.")
 		}
 		all = append(all, b)
 	}
@@ -212,8 +208,8 @@ func (x *full) sharedCPU() bool {
 	return x.resource == ResourceCPU && x.use.Side == "both" && !x.idle()
 }
 
-// leastOwn is the part of a resource that clients and service use at least if
-// it can be what they wait for: of a CPU each program that wants it gets a part.
+// leastOwn is the part of a resource that clients and service use at least if it can be what they wait for: of a CPU
+// each program that wants it gets a part.
 const leastOwn = 0.1
 
 // idle tells whether others use x up, and clients and service hardly any of it.

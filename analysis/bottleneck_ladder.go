@@ -18,8 +18,7 @@ const (
 	noInterval = 0.1  // half of the interval of a yield that has none, as a share of it
 )
 
-// A ladder is the tested loads, the lightest first; of equal ones the first
-// that was tested.
+// A ladder is the tested loads, the lightest first; of equal ones the first that was tested.
 type ladder struct {
 	f     *Findings
 	steps []*Step
@@ -30,8 +29,8 @@ type ladder struct {
 
 func (f *Findings) ladder() *ladder {
 	l := &ladder{f: f, level: -1}
-	for i := range f.Curve {
-		if s := &f.Curve[i]; f.load(s) > 0 {
+	for s := range each(f.Curve) {
+		if f.load(s) > 0 {
 			l.steps = append(l.steps, s)
 		}
 	}
@@ -66,9 +65,8 @@ func (l *ladder) half(i int) float64 {
 	return max(0, *high-mean) // the lower half is cut at zero
 }
 
-// exceeds compares the yield of step j with factor times that of step i, by
-// the 95% interval of the difference: +1 if it is more, -1 if it is less, 0 if
-// that cannot be told.
+// exceeds compares the yield of step j with factor times that of step i, by the 95% interval of the difference: +1 if
+// it is more, -1 if it is less, 0 if that cannot be told.
 func (l *ladder) exceeds(j int, factor float64, i int) int {
 	difference, half := l.yield(j)-factor*l.yield(i), math.Hypot(l.half(j), factor*l.half(i))
 	switch {
@@ -80,10 +78,9 @@ func (l *ladder) exceeds(j int, factor float64, i int) int {
 	return 0
 }
 
-// levels returns the lightest step from which on the yield grows, to every
-// heavier step, by less than half as much as the load, -1 if there is none;
-// and whether the yields' intervals agree. Where they agree of no step, it is
-// the lightest of which they do not say the contrary.
+// levels returns the lightest step from which on the yield grows, to every heavier step, by less than half as much as
+// the load, -1 if there is none; and whether the yields' intervals agree. Where they agree of no step, it is the
+// lightest of which they do not say the contrary.
 func (l *ladder) levels() (level int, sure bool) {
 	perhaps := -1
 	for i := range l.steps {
@@ -117,8 +114,8 @@ func (l *ladder) bestAfter(i int) int {
 	return best
 }
 
-// from is where the limit begins to show when nothing else tells: the
-// lightest step that gives nearly the best, if there is a heavier one.
+// from is where the limit begins to show when nothing else tells: the lightest step that gives nearly the best, if
+// there is a heavier one.
 func (l *ladder) from() int {
 	if l.top < l.last() {
 		return l.top
@@ -126,9 +123,8 @@ func (l *ladder) from() int {
 	return max(0, l.level)
 }
 
-// cycle returns the mean time of an operation of step i, and of the pause and
-// the computing that belong to it, in seconds; zeros where none ended, or where
-// jobs do both at once.
+// cycle returns the mean time of an operation of step i, and of the pause and the computing that belong to it, in
+// seconds; zeros where none ended, or where jobs do both at once.
 func (l *ladder) cycle(i int) (latency, think float64) {
 	s := l.steps[i]
 	if s.Latency == nil || s.Done == 0 || s.Jobs != nil && !s.oneByOne {
@@ -159,13 +155,11 @@ type full struct {
 	own            float64        // largest part of it that clients and service used from there on
 }
 
-// uses returns each resource's use in all steps of the ladder, nil where it
-// was not seen.
+// uses returns each resource's use in all steps of the ladder, nil where it was not seen.
 func (l *ladder) uses() map[resourceID][]*ResourceUsage {
 	seen := map[resourceID][]*ResourceUsage{}
 	for i, s := range l.steps {
-		for k := range s.Resources {
-			u := &s.Resources[k]
+		for u := range each(s.Resources) {
 			id := resourceID{u.Resource, u.Host}
 			if seen[id] == nil {
 				seen[id] = make([]*ResourceUsage, len(l.steps))
@@ -179,9 +173,8 @@ func (l *ladder) uses() map[resourceID][]*ResourceUsage {
 // A resourceID names a resource of a host.
 type resourceID struct{ resource, host string }
 
-// saturated finds what is used up from some load on and stays so, and marks
-// it in the steps. Loads at which a resource was not seen do not count, nor
-// do those at which the yield has fallen: what used it up gets less there.
+// saturated finds what is used up from some load on and stays so, and marks it in the steps. Loads at which a
+// resource was not seen do not count, nor do those at which the yield has fallen: what used it up gets less there.
 func (l *ladder) saturated() []full {
 	var all []full
 	fell := l.fell()
@@ -225,9 +218,8 @@ func (l *ladder) markUndecided() {
 	}
 }
 
-// onsetOf returns the place of the lightest step at which a resource is used
-// up and stays so at all heavier ones, -1 if there is none. That it is has to be
-// certain at one step; at those next to it the means are enough.
+// onsetOf returns the place of the lightest step at which a resource is used up and stays so at all heavier ones, -1
+// if there is none. That it is has to be certain at one step; at those next to it the means are enough.
 func onsetOf(uses []*ResourceUsage, fell []bool) int {
 	onset := -1
 	for i := len(uses) - 1; i >= 0; i-- {
@@ -259,17 +251,16 @@ func deepens(uses []*ResourceUsage, onset int) bool {
 	return most >= deepQueue || most >= queueGrows*before
 }
 
-// rank orders what is saturated at the same load: what causes comes before
-// what follows from it. A pool of threads is full because each of them waits
-// for something; the clients' own limit says nothing of the service. A wire that
-// is always sending is full, whoever keeps the cores busy meanwhile. Waiting
-// for a disk is never full itself, but it cannot be ruled out either.
+// rank orders what is saturated at the same load: what causes comes before what follows from it. A pool of threads is
+// full because each of them waits for something; the clients' own limit says nothing of the service. A wire that is
+// always sending is full, whoever keeps the cores busy meanwhile. Waiting for a disk is never full itself, but it
+// cannot be ruled out either.
 func rank(resource string) int {
 	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
 }
 
-// early tells whether x is full where the curve levels off, or at most one step
-// later, or from there on was never clear of being full.
+// early tells whether x is full where the curve levels off, or at most one step later, or from there on was never
+// clear of being full.
 func (l *ladder) early(x *full) bool {
 	from := max(l.level, l.top)
 	if x.onset <= from+1 {
@@ -279,9 +270,8 @@ func (l *ladder) early(x *full) bool {
 	return !slices.ContainsFunc(uses[from:x.onset], func(u *ResourceUsage) bool { return u == nil || u.clear })
 }
 
-// grown is by what factor the yield certainly grew since x was full, more than
-// what was left of x allows (by the utilization law, U = X*D, it can grow by
-// 1/U); 1 if it did not.
+// grown is by what factor the yield certainly grew since x was full, more than what was left of x allows (by the
+// utilization law, U = X*D, it can grow by 1/U); 1 if it did not.
 func (l *ladder) grown(x *full) float64 {
 	after := l.bestAfter(x.onset)
 	if after < 0 || l.exceeds(after, roomSlip*x.room(), x.onset) <= 0 {
@@ -290,8 +280,8 @@ func (l *ladder) grown(x *full) float64 {
 	return max(1, ratio(l.yield(after), l.yield(x.onset)*x.room()))
 }
 
-// grownUp moves the onset of x to the lightest load from which on the yield
-// grows no more than what is left of x allows.
+// grownUp moves the onset of x to the lightest load from which on the yield grows no more than what is left of x
+// allows.
 func (l *ladder) grownUp(x full) full {
 	uses := l.uses()[resourceID{x.resource, x.host}]
 	for i := x.onset; i < len(uses); i++ {
@@ -307,9 +297,8 @@ func (l *ladder) grownUp(x full) full {
 	return x
 }
 
-// limits tells whether x can be what keeps the curve from growing: it is full
-// where the curve levels off, or before, and the yield never became larger
-// than what was left of it allows.
+// limits tells whether x can be what keeps the curve from growing: it is full where the curve levels off, or before,
+// and the yield never became larger than what was left of it allows.
 func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grown(x) <= 1 }
 
 // room is by what factor more a resource could have been used.

@@ -14,7 +14,7 @@ import (
 
 // atOneLoad is for curves that are none: it can only say what is full.
 func (l *ladder) atOneLoad(all []full) []Bottleneck {
-	const alone = "One load alone does not show whether more would bring more: test several, from light to heavy."
+	const alone = "One load does not show whether more would give more: test several, from light to heavy."
 	s := l.steps[l.last()]
 	var idle []full // others fill it, and clients and service want little of it
 	all = slices.DeleteFunc(all, func(x full) bool {
@@ -36,9 +36,8 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	return append([]Bottleneck{first}, l.following(all[1:], -1)...)
 }
 
-// growing is for curves that do not level off in the tested range. What is
-// full at the heaviest loads limits all the same, unless the curve grew more
-// since than it could.
+// growing is for curves that do not level off in the tested range. What is full at the heaviest loads limits all the
+// same, unless the curve grew more since than it could.
 func (l *ladder) growing(all []full) []Bottleneck {
 	var causes, rest []full
 	for _, x := range all {
@@ -62,13 +61,13 @@ func (l *ladder) growing(all []full) []Bottleneck {
 			b.Resource = LimitLatency
 		}
 	} else {
-		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s brings %s of what it brought with %s. A limit is near; heavier steps would show it.",
-			say.Capital(l.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
+		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s gives %s of what it gave at %s. A limit is near; heavier steps would show it.",
+			say.Capital(l.f.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
 	}
 	b.Evidence = append(b.Evidence, mostUsed(s))
 	b.Candidates = l.candidates(last, rest)
 	for i := range rest {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Full with %s, though the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]), rest[i].use.Detail))
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Saturated at %s, although the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]), rest[i].use.Detail))
 	}
 	return []Bottleneck{b}
 }
@@ -80,107 +79,102 @@ func (l *ladder) unitOfLoad() string {
 	return strings.TrimSuffix(l.f.Load(), "s")
 }
 
-// straight is the evidence that nothing limits but the time that operations
-// take: X = N/(R+Z) with R and Z as they are.
+// straight is the evidence that nothing limits but the time that operations take: X = N/(R+Z) with R and Z as they
+// are.
 func (l *ladder) straight() []string {
 	last := l.last()
 	s, first := l.steps[last], l.steps[0]
 	if l.f.Open() {
-		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would bring more.", l.f.at(first), l.f.at(s))}
+		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would give more.", l.f.at(first), l.f.at(s))}
 	}
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
-	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each brings %s with %s and %s with %s; more %[2]s would bring more.",
-		say.Capital(l.noun()), l.f.Load(), each(0), l.f.at(first), each(last), l.f.at(s))}
+	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each gives %s at %s and %s at %s; more %[2]s would give more.",
+		say.Capital(l.f.noun()), l.f.Load(), each(0), l.f.at(first), each(last), l.f.at(s))}
 	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < shape.FewErrors {
-		pause := "and there is no pause"
+		pause := "without a pause"
 		if z > 0 {
 			pause = "and the pause after it " + unit.Seconds(z)
 			if s.Jobs != nil {
 				pause = "and the computing that belongs to it " + unit.Seconds(z)
 			}
 		}
-		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) of %s is %s operations/s, and %s were measured.",
+		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) for %s is %s operations/s; measured: %s.",
 			unit.Seconds(r), pause, l.f.count(s.Clients), unit.Count(ratio(s.ActiveClients, r+z)), unit.Count(s.Operations)))
 	}
 	return all
 }
 
-// nearlyFull is the share from which on a resource that is not saturated may
-// still be what limits.
+// nearlyFull is the share from which on a resource that is not saturated may still be what limits.
 const nearlyFull = 0.75
 
-// mostUsed names the resource with the largest share, which saturates next if
-// the load grows.
+// mostUsed names the resource with the largest share, which saturates next if the load grows.
 func mostUsed(s *Step) string {
-	for i := range s.Resources {
-		u := &s.Resources[i]
+	for u := range each(s.Resources) {
 		if u.Share == nil || u.Resource == ResourceIOWait || u.Resource == ResourceMemory || u.Saturated {
 			continue
 		}
 		b := Bottleneck{Resource: u.Resource, Host: u.Host, Side: u.Side}
-		text := fmt.Sprintf("Of what was watched, most used is %s: %s.", b.Text(), u.Detail)
+		text := fmt.Sprintf("The most used resource that was monitored is %s: %s.", b.Text(), u.Detail)
 		if *u.Share >= nearlyFull {
-			text += " That is near to full: it may well be full for moments that means of a second do not show."
+			text += " It is near saturation, and may be saturated for moments that one-second means do not show."
 		}
 		return text
 	}
-	return "No resource was watched."
+	return "No resource was monitored."
 }
 
-// hidden is for curves that level off, or may do so, where nothing that is
-// saturated can be what limits. It is a limit inside the server only if all
-// else is ruled out.
+// hidden is for curves that level off, or may do so, where nothing that is saturated can be what limits. It is a
+// limit inside the server only if all else is ruled out.
 func (l *ladder) hidden(v *sorted) Bottleneck {
 	from := l.from()
 	s := l.steps[from]
 	b := Bottleneck{Resource: LimitUnknown, Step: s.Step, From: s.Clients, Candidates: l.candidates(from, v.doubts)}
-	b.Evidence = []string{fmt.Sprintf("With %s %s is %s.", l.f.at(s), l.noun(), l.f.show(l.yield(from))), l.growthText(from)}
+	b.Evidence = []string{fmt.Sprintf("At %s %s is %s.", l.f.at(s), l.f.noun(), l.f.show(l.yield(from))), l.growthText(from)}
 	if text := l.queueText(from); text != "" {
 		b.Evidence = append(b.Evidence, text)
 	}
 	switch seen, there := machines(l.steps[l.last()]); {
 	case !slices.ContainsFunc(l.steps[from:], sawServer):
 		b.Reason = ReasonUnwatched
-		b.Evidence = append(b.Evidence, "No machine of the service was watched, so what is full there cannot be said: name it in the scenario under hosts, "+
-			"with role: server and the node_exporter of that machine, or run weir where it is.")
+		b.Evidence = append(b.Evidence, "No machine of the service was monitored, so its saturated resources are unknown: name it in the scenario under hosts, "+
+			"with role: server and the node_exporter of that machine, or run weir there.")
 	case seen < there:
 		b.Reason = ReasonUnwatched
 	case !slices.ContainsFunc(l.steps[from:], sawGenerator):
 		b.Reason = ReasonUnwatched
-		b.Evidence = append(b.Evidence, "The load generator was not watched, so it may be what limits.")
+		b.Evidence = append(b.Evidence, "The load generator was not monitored, so it may be the limit.")
 	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.crowded() }):
 		b.Reason = ReasonForeign
 	case l.waitedFor(b.Candidates):
 		c := b.Candidates[0]
 		b.Resource, b.Host, b.Side, b.Candidates = c.Resource, c.Host, c.Side, nil
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all that was watched only %s comes near to its limit: %s%s. During %s of the time something that could run waited for a core there.",
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all monitored resources only %s is near its limit: %s%s. During %s of the time a runnable task waited for a core there.",
 			c.text(), c.Detail, c.interval(), unit.Percent(l.waits(&c))))
 	case len(b.Candidates) > 0:
 		b.Reason = ReasonNoise
 	case !l.sure:
 		b.Reason = ReasonGrowth
-		b.Evidence = append(b.Evidence, "Whether it still grows cannot be told from its noise: hold longer, or test heavier loads.")
+		b.Evidence = append(b.Evidence, "Whether it still grows is not clear from its noise: measure longer, or test heavier loads.")
 	default:
 		b.Resource, b.Side = LimitInside, server
 		b.Excluded = l.excluded(from, v.later)
 		b.Evidence = append(b.Evidence, mostUsed(l.steps[l.last()]),
-			"Clients wait for a lock, or for a limit in the service's settings (processes, connections, a rate), or for a part of the way that was not watched.")
+			"Clients wait for a lock, for a limit in the configuration of the service (processes, connections, a rate), or for a part of the path that was not monitored.")
 	}
-	for i := range b.Candidates {
-		c := &b.Candidates[i]
-		b.Evidence = append(b.Evidence, fmt.Sprintf("It may be %s: %s%s.", c.text(), c.Detail, c.interval()))
+	for c := range each(b.Candidates) {
+		b.Evidence = append(b.Evidence, fmt.Sprintf("The limit may be %s: %s%s.", c.text(), c.Detail, c.interval()))
 	}
 	b.Evidence = append(b.Evidence, l.hints()...)
 	b.Evidence = append(b.Evidence, v.before...)
 	return b
 }
 
-// coresWanted is the share of time from which on something that could run waits for a
-// core where cores are what is wanting: on machines whose cores are full it is 64% to 75%.
+// coresWanted is the share of time from which on something that could run waits for a core where cores are what is
+// wanting: on machines whose cores are full it is 64% to 75%.
 const coresWanted = 0.6
 
-// waitedFor tells whether all that may be the limit is the CPU of one machine, which
-// may be full, and for whose cores something waits for most of the time.
+// waitedFor tells whether all that may be the limit is the CPU of one machine, which may be full, and for whose cores
+// something waits for most of the time.
 func (l *ladder) waitedFor(all []Candidate) bool {
 	if len(all) != 1 || all[0].Resource != ResourceCPU || all[0].High == nil {
 		return false
@@ -188,12 +182,12 @@ func (l *ladder) waitedFor(all []Candidate) bool {
 	return *all[0].High >= boundOf(ResourceCPU).reached && l.waits(&all[0]) >= coresWanted
 }
 
-// waits is the share of time in which something waited for a core of a candidate's
-// machine at its step; 0 if that is not known.
+// waits is the share of time in which something waited for a core of a candidate's machine at its step; 0 if that is
+// not known.
 func (l *ladder) waits(c *Candidate) float64 {
 	for _, s := range l.steps {
-		for i := range s.Hosts {
-			if h := &s.Hosts[i]; s.Step == c.Step && h.Host == c.Host && h.CPUWaits != nil {
+		for h := range each(s.Hosts) {
+			if s.Step == c.Step && h.Host == c.Host && h.CPUWaits != nil {
 				return *h.CPUWaits
 			}
 		}
@@ -204,9 +198,8 @@ func (l *ladder) waits(c *Candidate) float64 {
 // mostCandidates is how many candidates are listed.
 const mostCandidates = 6
 
-// candidates lists what may limit from step from on: what is neither saturated
-// there nor clearly not, and what is, although the curve does not agree. Each is
-// listed with the load at which most of it was used.
+// candidates lists what may limit from step from on: what is neither saturated there nor clearly not, and what is,
+// although the curve does not agree. Each is listed with the load at which most of it was used.
 func (l *ladder) candidates(from int, doubts []full) []Candidate {
 	var all []Candidate
 	fell := l.fell()
@@ -232,13 +225,12 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 	return all[:min(len(all), mostCandidates)]
 }
 
-// excluded lists the kinds of resources of the service's machines, and of the
-// way there, that were seen and are clearly not the limit.
+// excluded lists the kinds of resources of the service's machines, and of the way there, that were seen and are
+// clearly not the limit.
 func (l *ladder) excluded(from int, later []full) []string {
 	seen := map[string]bool{}
 	for _, s := range l.steps[from:] {
-		for i := range s.Resources {
-			u := &s.Resources[i]
+		for u := range each(s.Resources) {
 			seen[kindOf(u.Resource)] = seen[kindOf(u.Resource)] || u.Side != client
 		}
 	}
@@ -280,11 +272,11 @@ func sawGenerator(s *Step) bool {
 	})
 }
 
-// sawServer tells whether anything is known of a machine of the service. What a
-// server says of itself is not enough: its disks and its CPU are not in it.
+// sawServer tells whether anything is known of a machine of the service. What a server says of itself is not enough:
+// its disks and its CPU are not in it.
 func sawServer(s *Step) bool {
-	for i := range s.Hosts {
-		if h := &s.Hosts[i]; h.CPU != nil && (h.side() == server || h.side() == "both") {
+	for h := range each(s.Hosts) {
+		if h.CPU != nil && (h.side() == server || h.side() == "both") {
 			return true
 		}
 	}
@@ -303,15 +295,15 @@ func (l *ladder) queueText(from int) string {
 	if longer < halfGrowth*more || R <= r {
 		return ""
 	}
-	return fmt.Sprintf("An operation takes %s there and %s with %s: additional clients only wait, as N = X (R + Z) has it.",
+	return fmt.Sprintf("An operation takes %s there and %s at %s: additional clients only wait, by Little's law N = X (R + Z).",
 		unit.Seconds(r), unit.Seconds(R), l.f.at(l.steps[last]))
 }
 
-// machines returns how many machines of the service were watched, and on how
-// many its data servers are by their names.
+// machines returns how many machines of the service were watched, and on how many its data servers are by their
+// names.
 func machines(s *Step) (seen, there int) {
-	for i := range s.Hosts {
-		if h := &s.Hosts[i]; h.CPU != nil && (h.side() == server || h.side() == "both") {
+	for h := range each(s.Hosts) {
+		if h.CPU != nil && (h.side() == server || h.side() == "both") {
 			seen++
 		}
 	}
@@ -329,18 +321,17 @@ func (l *ladder) hints() []string {
 	var all []string
 	s := l.steps[l.last()]
 	if s.ErrorRatio >= 0.01 {
-		all = append(all, fmt.Sprintf("With %s %s of the operations fail (%s): the service may refuse what is beyond a limit.", l.f.at(s), unit.Percent(s.ErrorRatio), classes(s.ErrorsBy)))
+		all = append(all, fmt.Sprintf("At %s %s of the operations fail (%s): the service may reject requests beyond a limit.", l.f.at(s), unit.Percent(s.ErrorRatio), classes(s.ErrorsBy)))
 	}
 	if s.Waits > 0 {
-		all = append(all, fmt.Sprintf("With %s the service told clients %s times to wait, %s each on average.", l.f.at(s), unit.Count(float64(s.Waits)), unit.Seconds(ratio(s.Waited, float64(s.Waits)))))
+		all = append(all, fmt.Sprintf("At %s the service asked clients to wait %s times, for %s each on average.", l.f.at(s), unit.Count(float64(s.Waits)), unit.Seconds(ratio(s.Waited, float64(s.Waits)))))
 	}
 	if seen, there := machines(s); seen > 0 && seen < there {
-		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were watched: what is full may be on another one.", there, seen))
+		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were monitored: the saturated resource may be on another one.", there, seen))
 	}
-	for i := range s.Hosts {
-		h := &s.Hosts[i]
+	for h := range each(s.Hosts) {
 		if v := h.Service; v != nil && (v.Refused > 0 || v.Queue > 0 || v.Limited > 0) {
-			all = append(all, fmt.Sprintf("%s says of itself: %s refused logins/s, at most %s in line for a thread, %s times/s at its limit of threads.",
+			all = append(all, fmt.Sprintf("%s reports %s refused logins/s, at most %s waiting for a thread, and reaching its thread limit %s times/s.",
 				h.Host, unit.Count(v.Refused), several(v.Queue, "job", "jobs"), unit.Count(v.Limited)))
 		}
 	}

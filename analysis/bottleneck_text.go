@@ -2,8 +2,10 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -11,13 +13,13 @@ import (
 func (b *Bottleneck) Text() string {
 	switch b.Resource {
 	case LimitLatency:
-		return "the latency of single operations"
+		return "the latency of each operation"
 	case LimitInside:
 		return "the server (lock or internal limit)"
 	case LimitUnknown:
 		return "unknown"
 	case LimitNone:
-		return "nothing that was reached in the tested range"
+		return "nothing in the tested range"
 	}
 	return b.name() + b.of() + b.sharers()
 }
@@ -39,23 +41,17 @@ func (b *Bottleneck) sharers() string {
 	return ""
 }
 
-// notClause lists what is excluded: ", not CPU, disk or network".
+// notClause lists what is excluded: ", not by CPU, disk or network".
 func (b *Bottleneck) notClause() string {
-	if len(b.Excluded) == 0 {
+	names := slices.Clone(b.Excluded)
+	if len(names) == 0 {
 		return ""
 	}
-	var names []string
-	for _, kind := range b.Excluded {
-		names = append(names, map[string]string{kindCPU: "CPU"}[kind])
-		if names[len(names)-1] == "" {
-			names[len(names)-1] = kind
-		}
+	if names[0] == kindCPU {
+		names[0] = "CPU"
 	}
 	last := len(names) - 1
-	if last == 0 {
-		return ", not " + names[0]
-	}
-	return ", not " + strings.Join(names[:last], ", ") + " or " + names[last]
+	return ", not by " + strings.Join(slices.DeleteFunc([]string{strings.Join(names[:last], ", "), names[last]}, func(s string) bool { return s == "" }), " or ")
 }
 
 // text is that of its Bottleneck.
@@ -98,20 +94,20 @@ func (b *Bottleneck) name() string {
 	case ResourceSent:
 		return "the network interface (sending)"
 	case ResourceThreads:
-		return "the pool of threads"
+		return "the thread pool"
 	case ResourceGenerator:
 		return "the load generator"
 	case ResourceFiles:
-		return "the number of open files that the generator may have"
+		return "the limit of open files of the load generator"
 	case ResourcePorts:
-		return "the supply of local ports"
+		return "the number of local ports"
 	}
 	return "the " + b.Resource
 }
 
 // noun is what steps are compared by.
-func (l *ladder) noun() string {
-	if l.f.Measure == Rate {
+func (f *Findings) noun() string {
+	if f.Measure == Rate {
 		return "the rate"
 	}
 	return "throughput"
@@ -119,36 +115,36 @@ func (l *ladder) noun() string {
 
 // loadText tells how the load grew.
 func (l *ladder) loadText(i, j int) string {
-	what := strings.TrimSuffix(l.f.Load(), "/s")
-	return fmt.Sprintf("the %s grow %.3g-fold (to %s)", what, ratio(l.load(j), l.load(i)), l.f.at(l.steps[j]))
+	return fmt.Sprintf("the number of %s grows %.3g-fold (to %s)", l.f.loads(), ratio(l.load(j), l.load(i)), l.f.at(l.steps[j]))
 }
 
 // growthText tells what more load brought from step i on.
 func (l *ladder) growthText(i int) string {
 	after := l.bestAfter(i)
 	if after < 0 {
-		return "It is the heaviest load that was tested: whether " + l.noun() + " levels off there was not seen."
+		return "It is the heaviest load tested: whether " + l.f.noun() + " levels off there is not known."
 	}
 	a, b := l.yield(i), l.yield(after)
 	if b <= a {
-		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s) while %s.", l.noun(), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s), while %s.", l.f.noun(), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
 	}
-	return fmt.Sprintf("From there on %s grows by %s at most (%s to %s) while %s.", l.noun(), unit.Percent(ratio(b, a)-1), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+	return fmt.Sprintf("From there on %s grows by at most %s (%s to %s), while %s.", l.f.noun(), unit.Percent(ratio(b, a)-1), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
 }
 
 // beforeText tells of what was full while the yield still grew.
 func (l *ladder) beforeText(x *full) string {
 	after := l.bestAfter(x.onset)
-	return fmt.Sprintf("It is not %s: saturated already with %s (%s), but %s became %.3g times as large since.", x.text(), l.f.at(l.steps[x.onset]),
-		x.use.Detail, l.noun(), ratio(l.yield(after), l.yield(x.onset)))
+	return fmt.Sprintf("The limit is not %s: it was saturated from %s on (%s), but %s grew %.3g-fold after that.", x.text(), l.f.at(l.steps[x.onset]),
+		x.use.Detail, l.f.noun(), ratio(l.yield(after), l.yield(x.onset)))
 }
 
-// crowdedText says so.
+// crowdedText says that others use a resource.
 func (l *ladder) crowdedText(x *full) string {
 	if x.idle() {
-		return fmt.Sprintf("It is hardly %s, though other programs and guests used %s of it: clients and service want little of it (see the check of quiet machines).", x.text(), unit.Percent(x.use.foreign))
+		return fmt.Sprintf("The limit is probably not %s, although other programs and guests used %s of it: clients and service use little of it (see the check \"quiet machines\").",
+			x.text(), unit.Percent(x.use.foreign))
 	}
-	return fmt.Sprintf("Other programs and guests used %s of %s with %s: both sides got what those left, and how much that was is not theirs to tell (see the check of quiet machines).",
+	return fmt.Sprintf("Other programs and guests used %s of %s at %s. Clients and service shared the rest (see the check \"quiet machines\").",
 		unit.Percent(x.use.foreign), x.text(), l.f.at(l.steps[x.onset]))
 }
 
@@ -172,11 +168,10 @@ func (f *Findings) limitClause() string {
 	case LimitNone, LimitUnknown, LimitLatency:
 		return ""
 	}
-	return fmt.Sprintf("What limits it, from %s on: %s%s.", f.limitAt(b), b.Text(), b.notClause())
+	return fmt.Sprintf("From %s on %s is limited by %s%s.", f.limitAt(b), f.noun(), b.Text(), b.notClause())
 }
 
-// LimitText says in one sentence what limits the curve, "" where that was not
-// judged.
+// LimitText says in one sentence what limits the curve, "" where that was not judged.
 func (f *Findings) LimitText() string {
 	if len(f.Bottleneck) == 0 {
 		return ""
@@ -185,27 +180,27 @@ func (f *Findings) LimitText() string {
 	switch b.Resource {
 	case LimitLatency:
 		if f.OfJobs() {
-			return "No limit was reached: each job computes, and waits for its own requests only; more jobs would bring more."
+			return "No limit was reached: each job computes and waits only for its own requests; more jobs would give more."
 		}
-		return "No limit was reached: each client waits for its own operations only, and more clients would bring more."
+		return "No limit was reached: each client waits only for its own operations, and more clients would give more."
 	case LimitInside:
-		return fmt.Sprintf("From %s on %s limits it%s.", f.limitAt(b), b.Text(), b.notClause())
+		return fmt.Sprintf("From %s on %s is limited by %s%s.", f.limitAt(b), f.noun(), b.Text(), b.notClause())
 	case LimitUnknown:
 		return f.unknownText(b)
 	case LimitNone:
 		if len(b.Candidates) > 0 {
-			return "No limit was reached in the tested range, but " + b.Candidates[0].text() + " may be next."
+			return "No limit was reached in the tested range, but " + b.Candidates[0].text() + " may be the next limit."
 		}
 		return "No limit was reached in the tested range."
 	}
-	return fmt.Sprintf("From %s on %s limits it.", f.limitAt(b), b.Text())
+	return fmt.Sprintf("From %s on %s is limited by %s.", f.limitAt(b), f.noun(), b.Text())
 }
 
 // unknownText says why it cannot be told what limits.
 func (f *Findings) unknownText(b *Bottleneck) string {
 	why := map[string]string{
-		ReasonUnwatched: "the machines of the service or of the clients were not all watched",
-		ReasonGrowth:    "whether throughput still grows is within its noise",
+		ReasonUnwatched: "not all machines of the service and the clients were monitored",
+		ReasonGrowth:    "whether throughput still grows is not clear from its noise",
 		ReasonForeign:   "other programs used the machine",
 	}[b.Reason]
 	if why == "" {
@@ -213,10 +208,10 @@ func (f *Findings) unknownText(b *Bottleneck) string {
 		for i := range min(3, len(b.Candidates)) {
 			names = append(names, b.Candidates[i].text())
 		}
-		why = strings.Join(names, " or ") + " may be full"
+		why = strings.Join(names, " or ") + " may be saturated"
 	}
-	if f.load(&f.Curve[f.lightest()]) == f.load(&f.Curve[f.heaviest()]) {
-		return fmt.Sprintf("Cannot tell what limits it: %s.", why)
+	if f.oneLoad() {
+		return fmt.Sprintf("The limit is unknown: %s.", why)
 	}
-	return fmt.Sprintf("It levels off from %s on; cannot tell what limits it: %s.", f.limitAt(b), why)
+	return fmt.Sprintf("%s levels off from %s on. The limit is unknown: %s.", say.Capital(f.noun()), f.limitAt(b), why)
 }

@@ -10,8 +10,8 @@ import (
 	"weir/scenario"
 )
 
-// boundaries seeks the loads at which each condition holds; the default ones
-// where none is asked for, as far as they were measured.
+// boundaries seeks the loads at which each condition holds; the default ones where none is asked for, as far as they
+// were measured.
 func (f *Findings) boundaries(conditions []string) []Boundary {
 	out := []Boundary{}
 	asked := len(conditions) > 0
@@ -57,14 +57,14 @@ func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	limit := ""
 	if c.Single {
 		b.Limit = finite(c.Value * values[lightest])
-		limit = fmt.Sprintf("; the limit is %s, %s x %s with %s", c.Measure.Format(b.Limit),
+		limit = fmt.Sprintf("; the limit is %s, %s x %s at %s", c.Measure.Format(b.Limit),
 			strconv.FormatFloat(c.Value, 'g', -1, 64), c.Measure.Format(values[lightest]), f.at(&f.Curve[lightest]))
 	}
 	r := shape.Within(loads, values, shape.Limit{Sign: c.Sign, Value: b.Limit})
 	b.From, b.To, b.Next, b.Crossing = r.From, r.To, r.Broken, r.Crossing
 	b.Detail = f.rangeText(&r, c.Measure.Format(values[lightest]), loads[lightest]) + limit
 	if estimated {
-		b.Detail += "; estimated where no job ended"
+		b.Detail += "; estimated where no job was completed"
 	}
 	return true
 }
@@ -102,24 +102,24 @@ func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known 
 // rangeText says at which loads a condition holds.
 func (f *Findings) rangeText(r *shape.Range, first string, lightest float64) string {
 	if r.To == nil {
-		return fmt.Sprintf("not acceptable at any tested load: %s with %s already", first, f.loadText(lightest))
+		return fmt.Sprintf("not acceptable at any tested load: already %s at %s", first, f.loadText(lightest))
 	}
-	text := "holds with " + f.loadText(*r.From)
+	text := "holds at " + f.loadText(*r.From)
 	if *r.To > *r.From {
 		text = fmt.Sprintf("holds from %s to %s", bare(*r.From), f.loadText(*r.To))
 	}
 	if !r.Lightest {
-		text += fmt.Sprintf(", not below: %s with %s", first, f.loadText(lightest))
+		text += fmt.Sprintf(", not below: %s at %s", first, f.loadText(lightest))
 	}
 	if r.Broken == nil {
-		return text + ", the heaviest that was tested"
+		return text + ", the heaviest load tested"
 	}
-	text += ", no more with " + f.loadText(*r.Broken)
+	text += ", but not at " + f.loadText(*r.Broken)
 	if r.Crossing != nil && *r.Crossing > *r.To && *r.Crossing < *r.Broken {
 		text += fmt.Sprintf(" (crossed at about %s)", bare(*r.Crossing))
 	}
 	if r.Again != nil {
-		text += fmt.Sprintf(", but again with %s", f.loadText(*r.Again))
+		text += fmt.Sprintf(", but again at %s", f.loadText(*r.Again))
 	}
 	return text
 }
@@ -135,8 +135,7 @@ func (f *Findings) loadText(load float64) string {
 	return bare(load) + " " + f.Load()
 }
 
-// bare writes a load with at most four digits behind which nothing is sure, and
-// whole numbers as they are.
+// bare writes a load with at most four digits behind which nothing is sure, and whole numbers as they are.
 func bare(load float64) string {
 	if load == math.Trunc(load) && math.Abs(load) < 1e9 {
 		return strconv.FormatFloat(load, 'f', -1, 64)

@@ -14,12 +14,12 @@ import (
 	"weir/storage"
 )
 
-// loopback is the interface that carries a machine's traffic with itself. It
-// counts every byte as sent and as received.
+// loopback is the interface that carries a machine's traffic with itself. It counts every byte as sent and as
+// received.
 const loopback = "lo"
 
-// headers is what Ethernet (14), IPv4 (20) and TCP with timestamps (32) add to
-// a packet; the kernel counts large packets before they are cut, so this is small.
+// headers is what Ethernet (14), IPv4 (20) and TCP with timestamps (32) add to a packet; the kernel counts large
+// packets before they are cut, so this is small.
 const headers = 66
 
 // Bounds of the check that both ends agree on the bytes.
@@ -50,32 +50,31 @@ type count struct {
 	open  float64   // its part of edges, which is none if the next sample follows it
 }
 
-// off is by how much the source differs from the clients, as a share of their
-// bytes, beyond what checks and the edges of the time compared explain.
+// off is by how much the source differs from the clients, as a share of their bytes, beyond what checks and the edges
+// of the time compared explain.
 func (c *count) off() float64 {
 	less, more := c.there+c.edges+c.less-c.clients, c.there-c.edges-c.clients-c.more
 	return ratio(min(0, less)+max(0, more), c.clients)
 }
 
-// checkBytes compares the payload that the clients counted with what the
-// kernel or the service counted in the same seconds of the hold times. It is
-// enough that one source agrees: an interface carries others' traffic, and a
-// process can move bytes by calls that the kernel does not charge to it.
+// checkBytes compares the payload that the clients counted with what the kernel or the service counted in the same
+// seconds of the hold times. It is enough that one source agrees: an interface carries others' traffic, and a process
+// can move bytes by calls that the kernel does not charge to it.
 func (d *data) checkBytes() Check {
 	if d.transfers != nil {
 		return d.checkEnds()
 	}
 	c := Check{Name: "both ends agree", Status: Skipped}
 	if d.down+d.up == 0 {
-		c.Detail = "no payload was moved by reads or writes"
+		c.Detail = "reads and writes transferred no payload"
 		return c
 	}
 	if float64(d.moved) < leastSeen && float64(d.wire) > 10*float64(d.moved) {
-		c.Detail = fmt.Sprintf("%s of payload in %s on the network: requests and answers are nearly all of it", unit.Bytes(float64(d.moved)), unit.Bytes(float64(d.wire)))
+		c.Detail = fmt.Sprintf("%s of payload in %s on the network: nearly all of it are requests and responses", unit.Bytes(float64(d.moved)), unit.Bytes(float64(d.wire)))
 		return c
 	}
 	if d.plan.Driver == storage.Local || d.plan.Driver == storage.Simulated {
-		c.Detail = "the payload crosses no network"
+		c.Detail = "the payload does not cross a network"
 		return c
 	}
 	sources := append(d.watched.bytes.servers(), together(d.watched.bytes.counts)...)
@@ -83,8 +82,8 @@ func (d *data) checkBytes() Check {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
 	if len(sources) == 0 {
-		c.unchecked("no interface or server process was watched that saw at least "+unit.Bytes(leastSeen)+" of this traffic, for a second within a hold time",
-			"hold for 3 s or longer, and name the server's machine and processes in hosts")
+		c.unchecked("no monitored interface or server process carried at least "+unit.Bytes(leastSeen)+" of this traffic in a second of the measurement",
+			"measure for 3 s or longer, and name the server's machine and processes in hosts")
 		return c
 	}
 	sources = onTheWay(sources)
@@ -93,18 +92,17 @@ func (d *data) checkBytes() Check {
 	return c
 }
 
-// onTheWay leaves out the interfaces of a host that carried less than the
-// clients moved, if another one of its interfaces carried as much. Where none
-// did, what moved was spread over them: their sum replaces them, but for loopback,
-// whose traffic may be that of other programs.
+// onTheWay leaves out the interfaces of a host that carried less than the clients moved, if another one of its
+// interfaces carried as much. Where none did, what moved was spread over them: their sum replaces them, but for
+// loopback, whose traffic may be that of other programs.
 func onTheWay(sources []count) []count {
 	type way struct {
 		host string
 		back bool
 	}
 	carries := map[string]bool{}
-	for i := range sources {
-		if s := &sources[i]; s.of.what == "interface" && s.off() >= -bytesWarn {
+	for s := range each(sources) {
+		if s.of.what == "interface" && s.off() >= -bytesWarn {
 			carries[s.of.host] = true
 		}
 	}
@@ -131,19 +129,18 @@ func onTheWay(sources []count) []count {
 	return all
 }
 
-// judge says what the difference means. A source that others use and that has
-// more than the clients is no evidence against them, unless it is a link that
-// the test needs for itself.
+// judge says what the difference means. A source that others use and that has more than the clients is no evidence
+// against them, unless it is a link that the test needs for itself.
 func (c *count) judge(k *Check) {
-	k.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there), 100*ratio(c.there-c.clients, c.clients))
+	k.Detail = fmt.Sprintf("clients counted %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there), 100*ratio(c.there-c.clients, c.clients))
 	if c.more > 0 {
-		k.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(c.more))
+		k.Detail += fmt.Sprintf("; the server may have read %s of that for checksums", unit.Bytes(c.more))
 	}
 	switch off := c.off(); {
 	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && c.shared:
 		k.Status = OK
 	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
-		k.unchecked(k.Detail+"; nothing else counted these bytes alone", "set workload.verify to 0, or leave the network interface to the test")
+		k.unchecked(k.Detail+"; no other source counted only these bytes", "set workload.verify to 0, or leave the network interface to the test")
 	case off > 0 && c.shared && c.of.name == loopback:
 		k.unchecked(k.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
 	case off > 0 && c.shared:
@@ -161,15 +158,15 @@ type source struct{ what, name, host string }
 func (s source) String() string {
 	switch s.what {
 	case "service":
-		return "service " + s.name + " of " + s.host + " itself"
+		return "service " + s.name + " of " + s.host
 	case "interface":
 		return "interface " + s.name + " of " + s.host
 	}
 	return "process " + s.name + " of " + s.host + " (" + s.what + ")"
 }
 
-// byteSums are the counts of all sources over the samples that lie within
-// hold times, and what servers say of themselves.
+// byteSums are the counts of all sources over the samples that lie within hold times, and what servers say of
+// themselves.
 type byteSums struct {
 	counts      []count
 	index       map[source]int
@@ -188,12 +185,10 @@ type span struct {
 	first, last float64 // bytes that may lie on the other side of from, and of to
 }
 
-// contiguous is how far the next sample may begin after the end of the one
-// before and still follow it.
+// contiguous is how far the next sample may begin after the end of the one before and still follow it.
 const contiguous = 50 * time.Millisecond
 
-// add adds what a source counted in a span. expected is what the clients'
-// bytes are there.
+// add adds what a source counted in a span. expected is what the clients' bytes are there.
 func (b *byteSums) add(of source, there, expected float64, s *span, like count) {
 	i, ok := b.index[of]
 	if !ok {
@@ -221,8 +216,7 @@ func (c *count) add(there, expected float64, s *span) {
 	c.until, c.open = s.to, s.last
 }
 
-// addBytes adds what the counters of s saw; held says that s lies within a
-// hold time.
+// addBytes adds what the counters of s saw; held says that s lies within a hold time.
 func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 	server := s.Service != nil && s.Service.Kind != monitor.ClusterManager
 	if !held && !server {
@@ -242,8 +236,8 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 		}
 		b.add(source{"interface", n.Name, s.Host}, there, v.moved*overhead, &v, count{shared: true, role: s.Role})
 	}
-	for i := range s.Procs {
-		if p := &s.Procs[i]; p.Role == "server" {
+	for p := range each(s.Procs) {
+		if p.Role == "server" {
 			d.addProc(s, p, &v, overhead)
 		}
 	}
@@ -255,10 +249,9 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead flo
 	if p.Sent+p.Received > 0 {
 		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), v.moved, v, count{role: s.Role})
 	}
-	// A read is written to a socket, a write is read from one. With both at
-	// once the calls for files and sockets cannot be told apart. What clients ask
-	// is bytes as well, and of small reads not few; a server that does not read the
-	// files themselves reads nothing else.
+	// A read is written to a socket, a write is read from one. With both at once the calls for files and sockets
+	// cannot be told apart. What clients ask is bytes as well, and of small reads not few; a server that does not
+	// read the files themselves reads nothing else.
 	switch {
 	case d.up == 0:
 		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role, less: asked})
@@ -270,26 +263,19 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead flo
 
 func payload(bytes, packets int64) float64 { return max(0, float64(bytes)-headers*float64(packets)) }
 
-// overhead returns bytes on the wire for one byte of payload, by what the
-// drivers counted over the whole run; 1 where they cannot.
+// overhead returns bytes on the wire for one byte of payload, by what the drivers counted over the whole run; 1 where
+// they cannot.
 func (d *data) overhead() float64 {
 	return max(1, ratio(float64(d.wire), float64(d.moved)))
 }
 
-// span returns the time of a sample that begins at from, with what the clients
-// moved in it: intervals that lie only partly in it count by their part.
+// span returns the time of a sample that begins at from, with what the clients moved in it: intervals that lie only
+// partly in it count by their part.
 func (d *data) span(from time.Time, s *monitor.Sample) span {
 	v := span{from: from, to: s.Time, seconds: s.Seconds, first: d.edge(from), last: d.edge(s.Time)}
 	for i := d.after(from); i < len(d.seconds) && d.seconds[i].start.Before(v.to); i++ {
 		x := &d.seconds[i]
-		a, b := x.start, x.end()
-		if from.After(a) {
-			a = from
-		}
-		if v.to.Before(b) {
-			b = v.to
-		}
-		part := min(1, ratio(max(0, b.Sub(a).Seconds()), x.seconds))
+		part := min(1, ratio(secondsShared(x.start, x.end(), from, v.to), x.seconds))
 		v.moved += part * float64(x.moved+x.readBack)
 		v.readBack += part * float64(x.readBack)
 		v.summed += part * float64(x.summed)
@@ -308,9 +294,8 @@ func (d *data) after(t time.Time) int {
 	return i
 }
 
-// edge returns how many of the bytes of the second that t divides may lie on
-// the other side of t than their part by time: as many as would still move in
-// either part at the highest rate of that step, and as many as move at that rate
+// edge returns how many of the bytes of the second that t divides may lie on the other side of t than their part by
+// time: as many as would still move in either part at the highest rate of that step, and as many as move at that rate
 // while a look at a busy machine is late, which is due at a whole second.
 func (d *data) edge(t time.Time) float64 {
 	i := d.after(t)
@@ -331,13 +316,12 @@ func (d *data) edge(t time.Time) float64 {
 // mostLateLook is by how many seconds a look at a host is late at most.
 const mostLateLook = 0.5
 
-// fastest returns the highest rate of the seconds of each step, in bytes per second;
-// where the service had clients wait, which they may do together, that of the time in
-// which they did not.
+// fastest returns the highest rate of the seconds of each step, in bytes per second; where the service had clients
+// wait, which they may do together, that of the time in which they did not.
 func (d *data) fastest() map[int]float64 {
 	most := map[int]float64{}
-	for i := range d.seconds {
-		if x := &d.seconds[i]; x.seconds >= leastPiece {
+	for x := range each(d.seconds) {
+		if x.seconds >= leastPiece {
 			most[x.step] = max(most[x.step], ratio(float64(x.moved+x.readBack), x.seconds))
 		}
 	}
@@ -355,37 +339,27 @@ type sameSide struct {
 	role scenario.Role
 }
 
-// together replaces the counts of several hosts of one role by their sum, for
-// each of these hosts saw only a part of what the clients moved. Loopback is
-// left out of it: what many hosts serve crosses a network.
+// together replaces the counts of several hosts of one role by their sum, for each of these hosts saw only a part of
+// what the clients moved. Loopback is left out of it: what many hosts serve crosses a network.
 func together(counts []count) []count {
 	hosts := map[sameSide]map[string]*count{} // sums by host
 	for _, c := range counts {
 		s := sameSide{c.of.what, c.role}
-		if hosts[s] == nil {
-			hosts[s] = map[string]*count{}
+		all := hosts[s]
+		one := entryOf(&all, c.of.host)
+		hosts[s] = all
+		if one.of.what == "" {
+			*one = count{source: c.source, of: c.of, role: c.role, partial: c.partial, shared: c.shared}
 		}
-		one := hosts[s][c.of.host]
-		if one == nil {
-			one = &count{of: c.of, role: c.role, partial: c.partial, shared: c.shared}
-			hosts[s][c.of.host] = one
-		}
-		if c.of.what == "interface" && c.of.name == loopback {
-			continue
-		}
-		one.there += c.there
-		one.widen(&c)
-	}
-	var all []count
-	for _, c := range counts {
-		if len(hosts[sameSide{c.of.what, c.role}]) == 1 {
-			all = append(all, c)
+		if c.of.what != "interface" || c.of.name != loopback {
+			one.there += c.there
+			one.widen(&c)
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(hosts), func(a, b sameSide) int {
+	all := slices.DeleteFunc(slices.Clone(counts), func(c count) bool { return len(hosts[sameSide{c.of.what, c.role}]) > 1 })
+	for _, s := range slices.SortedFunc(maps.Keys(hosts), func(a, b sameSide) int {
 		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.role, b.role))
-	})
-	for _, s := range order {
+	}) {
 		if len(hosts[s]) > 1 {
 			all = append(all, summed(s, hosts[s]))
 		}
@@ -395,32 +369,25 @@ func together(counts []count) []count {
 
 // summed is the count of all hosts together.
 func summed(s sameSide, hosts map[string]*count) count {
-	names := slices.Sorted(maps.Keys(hosts))
-	sum := *hosts[names[0]]
+	sum := *hosts[slices.Min(slices.Collect(maps.Keys(hosts)))]
 	longest, there := addUp(hosts)
-	sum.there, sum.clients, sum.seconds, sum.edges, sum.more = there, longest.clients, longest.seconds, longest.edges, longest.more
-	sum.less = longest.less
-	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
+	sum.there, sum.clients, sum.seconds, sum.edges, sum.more, sum.less = there, longest.clients, longest.seconds, longest.edges, longest.more, longest.less
+	what := map[string]string{"interface": "interfaces", "service": "services", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
 }
 
 // widen has c cover the time that o covers, if that is longer.
 func (c *count) widen(o *count) {
-	c.clients, c.seconds, c.edges, c.more = max(c.clients, o.clients), max(c.seconds, o.seconds), max(c.edges, o.edges), max(c.more, o.more)
-	c.less = max(c.less, o.less)
+	c.clients, c.seconds, c.edges = max(c.clients, o.clients), max(c.seconds, o.seconds), max(c.edges, o.edges)
+	c.more, c.less = max(c.more, o.more), max(c.less, o.less)
 }
 
-// addUp adds what hosts saw, and returns the count that covers the longest
-// time. A host that was silent for a while is counted as if it had gone on as before.
+// addUp adds what hosts saw, and returns the count that covers the longest time. A host that was silent for a while
+// is counted as if it had gone on as before.
 func addUp(hosts map[string]*count) (longest *count, there float64) {
 	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
-	longest = hosts[names[0]]
-	for _, name := range names {
-		if h := hosts[name]; h.seconds > longest.seconds {
-			longest = h
-		}
-	}
+	longest = hosts[slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(hosts[a].seconds, hosts[b].seconds) })]
 	for _, name := range names {
 		there += hosts[name].there * ratio(longest.seconds, hosts[name].seconds)
 	}

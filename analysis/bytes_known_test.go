@@ -10,7 +10,7 @@ import (
 )
 
 // checkedWrites is a run of writes whose checks read back, or have the server read
-// for checksums, so many bytes for each byte of the load. The server's counters
+// of that for checksums, so many bytes for each byte of the load. The server's counters
 // see them.
 func checkedWrites(readBack, summed, served float64) resultstest.Service {
 	s := resultstest.Typical()
@@ -40,13 +40,13 @@ func TestCheckTrafficIsKnown(t *testing.T) {
 		nets                     bool
 		want                     string
 	}{
-		"nothing checked":                   {0, 0, 0, true, OK},
-		"a third read back":                 {0.35, 0, 0.35, true, OK},
-		"a third read for checksums":        {0, 0.35, 0.35, false, OK},
-		"checksums that the server keeps":   {0, 0.35, 0, false, OK},
-		"read more often for checksums":     {0, 0.35, 0.8, false, Skipped},
-		"a third that nothing explains":     {0, 0, 0.35, false, Fail},
-		"a fifteenth that is not explained": {0, 0, 0.07, false, Fail},
+		"nothing checked":                       {0, 0, 0, true, OK},
+		"a third read back":                     {0.35, 0, 0.35, true, OK},
+		"a third read of that for checksums":    {0, 0.35, 0.35, false, OK},
+		"checksums that the server keeps":       {0, 0.35, 0, false, OK},
+		"read more often of that for checksums": {0, 0.35, 0.8, false, Skipped},
+		"a third that nothing explains":         {0, 0, 0.35, false, Fail},
+		"a fifteenth that is not explained":     {0, 0, 0.07, false, Fail},
 	} {
 		s := checkedWrites(c.readBack, c.summed, c.served)
 		if change := s.Sample; !c.nets {

@@ -11,8 +11,7 @@ import (
 	"weir/workload"
 )
 
-// A Minimum is the data that the best step of a run must have for the result to
-// be valid.
+// A Minimum is the data that the best step of a run must have for the result to be valid.
 type Minimum struct {
 	Operations int64   // that ended while it was held
 	EachClient float64 // of these, for each active client of the closed model
@@ -20,30 +19,26 @@ type Minimum struct {
 	HalfWidth  float64 // of that 95% interval, as a share of the mean: at most
 }
 
-// LeastData returns the minimum that checks are made with. Twenty operations
-// are the fewest with which a 95% interval of their median is not the whole
-// range of them but for a few; with fewer than three for each client the
-// operations that the hold cuts at its ends weigh as much as the others.
+// LeastData returns the minimum that checks are made with. Twenty operations are the fewest with which a 95% interval
+// of their median is not the whole range of them but for a few; with fewer than three for each client the operations
+// that the hold cuts at its ends weigh as much as the others.
 func LeastData() Minimum {
 	return Minimum{Operations: 20, EachClient: 3, Batches: stats.LeastBatches, HalfWidth: 0.25}
 }
 
-// checkEnough asks whether there is enough data to rely on: at the best step,
-// which the result is, too little warns.
+// checkEnough asks whether there is enough data to rely on: at the best step, which the result is, too little warns.
 func (d *data) checkEnough(f *Findings, best int) Check {
 	c := Check{Name: "enough data", Status: OK}
 	switch {
 	case d.transfers != nil:
-		c.Status, c.Detail = Skipped, "a record of transfers says what became of each file"
-		return c
+		return c.skip("a record of transfers has the result of each file")
 	case best < 0:
-		c.Status, c.Detail = Skipped, "no step gave a result"
-		return c
+		return c.skip("no step has a result")
 	}
 	s := &f.Curve[best]
 	if lacks := d.lacks(f, s); len(lacks) > 0 {
-		c.Detail = fmt.Sprintf("the best step (%s, held %s) has %s", f.at(s), unit.Seconds(s.Hold), strings.Join(lacks, ", "))
-		c.worsen(Warn, "another run may give another result: hold longer (load.hold)")
+		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", f.at(s), unit.Seconds(s.Hold), strings.Join(lacks, ", "))
+		c.worsen(Warn, "another run may give another result: measure longer (load.duration)")
 		return c
 	}
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
@@ -54,7 +49,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 		}
 	}
 	if len(others) > 0 {
-		c.note("how far the best step differs from others that have too little data: "+strings.Join(head(others, 4), ", "), "hold longer (load.hold)")
+		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "), "measure longer (load.duration)")
 	}
 	return c
 }
@@ -76,49 +71,48 @@ func (d *data) few(s *Step) (all []string) {
 	each := ratio(float64(s.Done), s.ActiveClients)
 	switch {
 	case s.Done < least.Operations:
-		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(int(s.Done), "operation"), least.Operations))
+		all = append(all, fmt.Sprintf("%s (at least %d needed)", say.Plural(int(s.Done), "operation"), least.Operations))
 	case d.plan.Model != scenario.OpenModel && !s.bounded && each < least.EachClient:
-		all = append(all, fmt.Sprintf("%.2g operations a client (%g are needed)", each, least.EachClient))
+		all = append(all, fmt.Sprintf("%.2g operations per client (at least %g needed)", each, least.EachClient))
 	}
 	if s.Batches < least.Batches {
-		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
+		all = append(all, fmt.Sprintf("%s (at least %d needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
 	}
 	return all
 }
 
-// mostPaused is the share of the clients' time in pauses after errors from which
-// on a step shows those pauses rather than the service.
+// mostPaused is the share of the clients' time in pauses after errors from which on a step shows those pauses rather
+// than the service.
 const mostPaused = 0.02
 
-// mostPausedStep returns the step, of those that count, with the largest share
-// of pauses after errors; nil if there is none.
+// mostPausedStep returns the step, of those that count, with the largest share of pauses after errors; nil if there
+// is none.
 func (f *Findings) mostPausedStep() *Step {
 	var most *Step
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.Excluded == "" && (most == nil || s.PausedShare > most.PausedShare) {
+	for s := range each(f.Curve) {
+		if s.Excluded == "" && (most == nil || s.PausedShare > most.PausedShare) {
 			most = s
 		}
 	}
 	return most
 }
 
-// checkErrorPauses asks how much of the clients' time went into pauses after
-// failed tasks.
+// checkErrorPauses asks how much of the clients' time went into pauses after failed tasks.
 func (d *data) checkErrorPauses(f *Findings) Check {
 	c := Check{Name: "error pauses", Status: OK}
 	s := f.mostPausedStep()
 	switch {
 	case d.plan.Model == scenario.OpenModel:
-		c.Status, c.Detail = Skipped, "clients of open load do not pause after errors"
+		c.Status, c.Detail = Skipped, "clients do not pause after errors in the open model"
 	case s == nil:
-		c.Status, c.Detail = Skipped, "no step counts"
+		c.Status, c.Detail = Skipped, "all steps are excluded"
 	case s.PausedShare <= 0:
 		c.Detail = "no client paused after errors"
 	default:
-		c.Detail = fmt.Sprintf("clients paused after errors for %s of their time at most (%s), %s in all", unit.Percent(s.PausedShare), f.at(s), unit.Seconds(s.Paused))
+		c.Detail = fmt.Sprintf("clients paused after errors for at most %s of their time (%s), %s in total", unit.Percent(s.PausedShare), f.at(s), unit.Seconds(s.Paused))
 		if s.PausedShare > mostPaused {
 			c.Status = Warn
-			c.Detail += ": throughput there shows the pauses, not the service (load.error_pause)"
+			c.Detail += ": that step shows the pauses, not the service (load.error_pause)"
 		}
 	}
 	return c
@@ -130,22 +124,20 @@ func (f *Findings) pauseText() string {
 	if s == nil || s.PausedShare <= mostPaused {
 		return ""
 	}
-	return fmt.Sprintf("With %s clients spent %s of their time in pauses after errors, so that step shows less than the service can give.", f.at(s), unit.Percent(s.PausedShare))
+	return fmt.Sprintf("At %s clients spent %s of their time in pauses after errors: that step shows less than the service can give.", f.at(s), unit.Percent(s.PausedShare))
 }
 
-// From so many sessions per operation on a session that was to be kept was kept
-// in part only, or not at all.
+// From so many sessions per operation on a session that was to be kept was kept in part only, or not at all.
 const (
 	sessionsInPart = 0.05
 	sessionsNone   = 0.5
 )
 
-// sessions counts the sessions that clients made for each operation, and says so
-// where they were to keep theirs: a service may close each connection.
+// sessions counts the sessions that clients made for each operation, and says so where they were to keep theirs: a
+// service may close each connection.
 func (d *data) sessions(f *Findings) {
 	made, ended, done := 0.0, 0.0, int64(0)
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		made += s.SessionRate * s.Hold
 		ended += float64(s.Done + s.Errors)
 		done += s.Done

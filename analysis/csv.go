@@ -1,13 +1,14 @@
 package analysis
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/results"
 )
@@ -17,17 +18,16 @@ func WriteFindings(dir string, f *Findings) error {
 	return results.WriteFile(dir, results.FindingsFile, func(w io.Writer) error { return JSON(w, f) })
 }
 
-// JSON writes f as it stands in findings.json.
-func JSON(w io.Writer, f *Findings) error {
+// JSON writes findings, or what is made of them, as in their files.
+func JSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(f)
+	return enc.Encode(v)
 }
 
-// Write analyses run as Both does and writes findings.json, curve.csv,
-// intervals.csv, hosts.csv and, where several servers shared the load, backends.csv
-// into its folder, each whole or not at all. The run is read only once.
+// Write analyses run as Both does and writes findings.json, curve.csv, intervals.csv, hosts.csv and, where several
+// servers shared the load, backends.csv into its folder, each whole or not at all. The run is read only once.
 func Write(run *results.Run) (f *Findings, s *Series, err error) { return WriteTo(run.Dir, run) }
 
 // WriteTo is Write into the folder dir.
@@ -65,23 +65,46 @@ func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
 	return f, s, nil
 }
 
-// A column is a header with its unit, and how its cell is made.
-type column[T any] struct {
-	name string
-	cell func(*T) string
+// A csvTable writes lines of cells. The first error is kept in err.
+type csvTable struct {
+	out *csv.Writer
+	err error
 }
 
-// number writes x with all its digits; nothing for what is not known.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func pointer(x *float64) string {
-	if x == nil {
-		return ""
+// line writes one line: numbers with all their digits, nothing for what is nil, and no text that a spreadsheet takes
+// for a formula.
+func (t *csvTable) line(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		switch c := c.(type) {
+		case string:
+			texts[i] = text(c)
+		case int:
+			texts[i] = strconv.Itoa(c)
+		case int64:
+			texts[i] = strconv.FormatInt(c, 10)
+		case float64:
+			texts[i] = number(c)
+		case *float64:
+			if c != nil {
+				texts[i] = number(*c)
+			}
+		}
 	}
-	return number(*x)
+	t.err = cmp.Or(t.err, t.out.Write(texts))
 }
 
-func integer[I int | int64](x I) string { return strconv.FormatInt(int64(x), 10) }
+// names writes the line of headers, which are separated by blanks.
+func (t *csvTable) names(names string) { t.err = t.out.Write(strings.Fields(names)) }
+
+// end writes what is buffered.
+func (t *csvTable) end() error {
+	t.out.Flush()
+	return cmp.Or(t.err, t.out.Error())
+}
+
+// number writes x with all its digits.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // text makes a cell that no spreadsheet takes for a formula.
 func text(s string) string {
@@ -91,153 +114,91 @@ func text(s string) string {
 	return s
 }
 
-func header[T any](columns []column[T]) []string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.name
+// curveNames are the columns of curve.csv; each names its unit.
+const curveNames = `step clients rate_per_second hold_seconds active_clients
+throughput_bytes_per_second throughput_low_bytes_per_second throughput_high_bytes_per_second
+operations_per_second operations_low_per_second operations_high_per_second
+done errors error_ratio per_client_bytes_per_second sessions_per_second tasks task_seconds late_p99_seconds
+server_cpu_share server_cpu_cores client_cpu_share client_cpu_cores external_cpu_cores
+latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p99_seconds latency_p999_seconds latency_max_seconds
+first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p99_seconds first_byte_p999_seconds first_byte_max_seconds
+redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p99_seconds redirect_p999_seconds redirect_max_seconds
+waits waited_seconds reopened
+running_jobs jobs_begun jobs_done jobs_failed jobs_crashed job_failure_ratio crash_ratio
+cpu_efficiency_share cpu_efficiency_low_share cpu_efficiency_high_share
+cluster_throughput_jobs cluster_throughput_low_jobs cluster_throughput_high_jobs
+events_per_second events_low_per_second events_high_per_second moved_bytes staged_bytes used_bytes job_estimate_seconds
+job_mean_seconds job_p50_seconds job_p90_seconds job_p99_seconds job_p999_seconds job_max_seconds
+imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
+
+// cells returns the cells of a step in the order of curveNames, without the last.
+func (s *Step) cells() []any {
+	cells := []any{s.Step, s.Clients, s.Rate, s.Hold, s.ActiveClients,
+		s.Throughput, s.ThroughputLow, s.ThroughputHigh,
+		s.Operations, s.OperationsLow, s.OperationsHigh,
+		s.Done, s.Errors, s.ErrorRatio, s.PerClient, s.SessionRate, s.Tasks, s.TaskSeconds, s.LateP99,
+		s.ServerCPU, s.ServerCores, s.ClientCPU, s.ClientCores, s.ExternalCores}
+	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Redirect} {
+		cells = append(cells, q.cells()...)
 	}
-	return names
+	cells = append(cells, s.Waits, s.Waited, s.Reopened)
+	if j := s.Jobs; j != nil {
+		cells = append(cells, s.RunningJobs, j.Begun, j.Done, j.Failed, j.Crashed)
+	} else {
+		cells = append(cells, nil, nil, nil, nil, nil)
+	}
+	cells = append(cells, s.JobFailureRatio, s.CrashRatio, s.CPUEfficiency, s.CPUEfficiencyLow, s.CPUEfficiencyHigh,
+		s.ClusterThroughput, s.ClusterThroughputLow, s.ClusterThroughputHigh)
+	if s.Jobs != nil {
+		cells = append(cells, s.EventRate, s.EventRateLow, s.EventRateHigh, s.Moved, float64(s.Staged), float64(s.Used))
+	} else {
+		cells = append(cells, nil, s.EventRateLow, s.EventRateHigh, s.Moved, nil, nil)
+	}
+	cells = append(append(cells, s.JobSecondsEstimate), s.JobSeconds.cells()...)
+	if b := s.Balance; b != nil {
+		return append(cells, b.Imbalance, b.ByChance, b.Mostly)
+	}
+	return append(cells, nil, nil, nil)
 }
 
-func row[T any](columns []column[T], v *T) []string {
-	cells := make([]string, len(columns))
-	for i, c := range columns {
-		cells[i] = c.cell(v)
+func (q *Quantiles) cells() []any {
+	if q == nil {
+		return make([]any, 6)
 	}
-	return cells
+	return []any{q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max}
 }
 
 // CurveCSV writes the curve, one line a step; each header names its unit.
 func CurveCSV(w io.Writer, f *Findings) error {
-	out := csv.NewWriter(w)
-	columns := append(curveColumns(), column[Step]{"validity", func(*Step) string { return f.Validity.Status }})
-	if err := out.Write(header(columns)); err != nil {
-		return err
+	t := &csvTable{out: csv.NewWriter(w)}
+	t.names(curveNames)
+	for s := range each(f.Curve) {
+		t.line(append(s.cells(), f.Validity.Status)...)
 	}
-	for i := range f.Curve {
-		if err := out.Write(row(columns, &f.Curve[i])); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	return t.end()
 }
 
-func curveColumns() []column[Step] {
-	columns := []column[Step]{
-		{"step", func(s *Step) string { return integer(s.Step) }},
-		{"clients", func(s *Step) string { return integer(s.Clients) }},
-		{"rate_per_second", func(s *Step) string { return number(s.Rate) }},
-		{"hold_seconds", func(s *Step) string { return number(s.Hold) }},
-		{"active_clients", func(s *Step) string { return number(s.ActiveClients) }},
-		{"throughput_bytes_per_second", func(s *Step) string { return number(s.Throughput) }},
-		{"throughput_low_bytes_per_second", func(s *Step) string { return pointer(s.ThroughputLow) }},
-		{"throughput_high_bytes_per_second", func(s *Step) string { return pointer(s.ThroughputHigh) }},
-		{"operations_per_second", func(s *Step) string { return number(s.Operations) }},
-		{"operations_low_per_second", func(s *Step) string { return pointer(s.OperationsLow) }},
-		{"operations_high_per_second", func(s *Step) string { return pointer(s.OperationsHigh) }},
-		{"done", func(s *Step) string { return integer(s.Done) }},
-		{"errors", func(s *Step) string { return integer(s.Errors) }},
-		{"error_ratio", func(s *Step) string { return number(s.ErrorRatio) }},
-		{"per_client_bytes_per_second", func(s *Step) string { return number(s.PerClient) }},
-		{"sessions_per_second", func(s *Step) string { return number(s.SessionRate) }},
-		{"tasks", func(s *Step) string { return integer(s.Tasks) }},
-		{"task_seconds", func(s *Step) string { return pointer(s.TaskSeconds) }},
-		{"late_p99_seconds", func(s *Step) string { return pointer(s.LateP99) }},
-		{"server_cpu_share", func(s *Step) string { return pointer(s.ServerCPU) }},
-		{"server_cpu_cores", func(s *Step) string { return pointer(s.ServerCores) }},
-		{"client_cpu_share", func(s *Step) string { return pointer(s.ClientCPU) }},
-		{"client_cpu_cores", func(s *Step) string { return pointer(s.ClientCores) }},
-		{"external_cpu_cores", func(s *Step) string { return number(s.ExternalCores) }},
+// BackendsCSV writes what each backend did over time, one line for each backend and stretch of time; each header
+// names its unit.
+func BackendsCSV(w io.Writer, s *Series) error {
+	t := &csvTable{out: csv.NewWriter(w)}
+	t.names("time duration_seconds clients backend throughput_bytes_per_second sessions sum_bytes_per_second sum_per_client_bytes_per_second")
+	unlessNegative := func(x float64) any {
+		if x < 0 {
+			return nil
+		}
+		return x
 	}
-	columns = append(columns, quantileColumns("latency", func(s *Step) *Quantiles { return s.Latency })...)
-	columns = append(columns, quantileColumns("first_byte", func(s *Step) *Quantiles { return s.FirstByte })...)
-	redirect := func(s *Step) *Quantiles { return s.Redirect }
-	return append(append(append(columns, quantileColumns("redirect", redirect)...),
-		column[Step]{"waits", func(s *Step) string { return integer(s.Waits) }},
-		column[Step]{"waited_seconds", func(s *Step) string { return number(s.Waited) }},
-		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }}), append(jobColumns(), balanceColumns()...)...)
-}
-
-// balanceColumns are empty where fewer than two servers share the load.
-func balanceColumns() []column[Step] {
-	of := func(get func(*StepBalance) float64) func(*Step) string {
-		return func(s *Step) string {
-			if s.Balance == nil {
-				return ""
-			}
-			return number(get(s.Balance))
+	for i := range s.Backends[0].Points {
+		sum := 0.0
+		for b := range each(s.Backends) {
+			sum += b.Points[i].Throughput
+		}
+		for b := range each(s.Backends) {
+			p := &b.Points[i]
+			t.line(s.Start.Add(duration(p.At-p.Seconds/2)).UTC().Format(time.RFC3339Nano), p.Seconds, p.Clients, b.Name,
+				unlessNegative(p.Throughput), unlessNegative(p.Sessions), unlessNegative(sum), unlessNegative(ratio(sum, p.Clients)))
 		}
 	}
-	return []column[Step]{
-		{"imbalance", of(func(b *StepBalance) float64 { return b.Imbalance })},
-		{"imbalance_by_chance", of(func(b *StepBalance) float64 { return b.ByChance })},
-		{"imbalance_by_chance_p95", of(func(b *StepBalance) float64 { return b.Mostly })},
-	}
-}
-
-// jobColumns are empty in runs without jobs.
-func jobColumns() []column[Step] {
-	count := func(of func(*JobCounts) int64) func(*Step) string {
-		return func(s *Step) string {
-			if s.Jobs == nil {
-				return ""
-			}
-			return integer(of(s.Jobs))
-		}
-	}
-	ofJobs := func(of func(*Step) float64) func(*Step) string {
-		return func(s *Step) string {
-			if s.Jobs == nil {
-				return ""
-			}
-			return number(of(s))
-		}
-	}
-	columns := []column[Step]{
-		{"running_jobs", ofJobs(func(s *Step) float64 { return s.RunningJobs })},
-		{"jobs_begun", count(func(j *JobCounts) int64 { return j.Begun })},
-		{"jobs_done", count(func(j *JobCounts) int64 { return j.Done })},
-		{"jobs_failed", count(func(j *JobCounts) int64 { return j.Failed })},
-		{"jobs_crashed", count(func(j *JobCounts) int64 { return j.Crashed })},
-		{"job_failure_ratio", func(s *Step) string { return pointer(s.JobFailureRatio) }},
-		{"crash_ratio", func(s *Step) string { return pointer(s.CrashRatio) }},
-		{"cpu_efficiency_share", func(s *Step) string { return pointer(s.CPUEfficiency) }},
-		{"cpu_efficiency_low_share", func(s *Step) string { return pointer(s.CPUEfficiencyLow) }},
-		{"cpu_efficiency_high_share", func(s *Step) string { return pointer(s.CPUEfficiencyHigh) }},
-		{"cluster_throughput_jobs", func(s *Step) string { return pointer(s.ClusterThroughput) }},
-		{"cluster_throughput_low_jobs", func(s *Step) string { return pointer(s.ClusterThroughputLow) }},
-		{"cluster_throughput_high_jobs", func(s *Step) string { return pointer(s.ClusterThroughputHigh) }},
-		{"events_per_second", ofJobs(func(s *Step) float64 { return s.EventRate })},
-		{"events_low_per_second", func(s *Step) string { return pointer(s.EventRateLow) }},
-		{"events_high_per_second", func(s *Step) string { return pointer(s.EventRateHigh) }},
-		{"moved_bytes", func(s *Step) string { return integer(s.Moved) }},
-		{"staged_bytes", ofJobs(func(s *Step) float64 { return float64(s.Staged) })},
-		{"used_bytes", ofJobs(func(s *Step) float64 { return float64(s.Used) })},
-		{"job_estimate_seconds", func(s *Step) string { return pointer(s.JobSecondsEstimate) }},
-	}
-	return append(columns, quantileColumns("job", func(s *Step) *Quantiles { return s.JobSeconds })...)
-}
-
-func quantileColumns(name string, of func(*Step) *Quantiles) []column[Step] {
-	var columns []column[Step]
-	for _, q := range []struct {
-		name string
-		get  func(*Quantiles) float64
-	}{
-		{"mean", func(q *Quantiles) float64 { return q.Mean }},
-		{"p50", func(q *Quantiles) float64 { return q.P50 }},
-		{"p90", func(q *Quantiles) float64 { return q.P90 }},
-		{"p99", func(q *Quantiles) float64 { return q.P99 }},
-		{"p999", func(q *Quantiles) float64 { return q.P999 }},
-		{"max", func(q *Quantiles) float64 { return q.Max }},
-	} {
-		columns = append(columns, column[Step]{fmt.Sprintf("%s_%s_seconds", name, q.name), func(s *Step) string {
-			if of(s) == nil {
-				return ""
-			}
-			return number(q.get(of(s)))
-		}})
-	}
-	return columns
+	return t.end()
 }

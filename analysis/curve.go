@@ -66,8 +66,8 @@ func (t *total) step() Step {
 	return s
 }
 
-// taskSeconds is the mean wall clock time of a task by Little's law: the time of
-// all clients, less their pauses, over the tasks that ended.
+// taskSeconds is the mean wall clock time of a task by Little's law: the time of all clients, less their pauses, over
+// the tasks that ended.
 func (d *data) taskSeconds(s *Step) *float64 {
 	if d.plan.Model == scenario.OpenModel || s.Tasks <= 0 {
 		return nil
@@ -91,9 +91,8 @@ func (s *Step) spread(t *total) {
 	s.OperationsLow, s.OperationsHigh = interval(done)
 }
 
-// widen makes the intervals of all steps as wide as is right for batches whose
-// neighbors resemble each other, and returns their correlation; 0 if that is no
-// more than chance.
+// widen makes the intervals of all steps as wide as is right for batches whose neighbors resemble each other, and
+// returns their correlation; 0 if that is no more than chance.
 func widen(steps []Step) float64 {
 	series := make([][]float64, len(steps))
 	for i := range steps {
@@ -102,8 +101,7 @@ func widen(steps []Step) float64 {
 		}
 	}
 	rho := stats.Persistence(series)
-	for i := range steps {
-		s := &steps[i]
+	for s := range each(steps) {
 		factor := stats.Widening(rho, s.Batches)
 		s.ThroughputLow, s.ThroughputHigh = widened(s.Throughput, s.ThroughputHigh, factor)
 		s.OperationsLow, s.OperationsHigh = widened(s.Operations, s.OperationsHigh, factor)
@@ -136,14 +134,6 @@ func QuantilesOf(h *measure.Histogram) *Quantiles {
 	}
 	return &Quantiles{Count: h.Count(), Mean: finite(h.Mean()), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
 		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
-}
-
-// finite returns x, and 0 if JSON has no text for it.
-func finite(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0
-	}
-	return x
 }
 
 // parts lists sums by name, the largest first.
@@ -184,8 +174,7 @@ func (f *Findings) best() int {
 	return slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == f.Optimum.Step })
 }
 
-// load is where a step lies on the curve's axis: arrivals per second in the
-// open model, else clients.
+// load is where a step lies on the curve's axis: arrivals per second in the open model, else clients.
 func (f *Findings) load(s *Step) float64 {
 	if f.Open() {
 		return s.Rate

@@ -1,15 +1,12 @@
-// Package analysis says what a run directory means: the curve with its
-// spread, the best step, the knee, and whether the numbers can be believed.
-// Its functions are pure: the same run gives the same findings.
+// Package analysis says what a run directory means: the curve with its spread, the best step, the knee, and whether
+// the numbers can be believed. Its functions are pure: the same run gives the same findings.
 //
-// A run passes through the files in this order: load reads it into sums, hosts,
-// usage and selfreport sum up its samples; curve, batches, steady and windows make
-// its steps; understand, optimum and boundary interpret the curve with packages
-// fit and shape; resources and bottleneck find what limits it; validity, checks
-// and the files named after what they check judge the data; threshold and gate
-// compare it with the scenario's thresholds; headline and verdict put the result
-// into words; csv and rows write it; series is the run against time. table.go
-// analyzes a table that another program has written.
+// A run passes through the files in this order: load reads it into sums, hosts, usage and selfreport sum up its
+// samples; curve, batches, steady and windows make its steps; understand, optimum and boundary interpret the curve
+// with packages fit and shape; resources and bottleneck find what limits it; validity, checks and the files named
+// after what they check judge the data; threshold and gate compare it with the scenario's thresholds; headline and
+// verdict put the result into words; csv and rows write it; series is the run against time. table.go analyzes a table
+// that another program has written.
 package analysis
 
 import (
@@ -33,8 +30,8 @@ const (
 	Rate       = "rate"       // no payload: steps are compared by operations per second
 )
 
-// Findings is what a run showed. Its JSON is findings.json; the keys are part
-// of the format. Quantities are in base units: seconds, bytes, counts.
+// Findings is what a run showed. Its JSON is findings.json; the keys are part of the format. Quantities are in base
+// units: seconds, bytes, counts.
 type Findings struct {
 	Version  int             `json:"version"`          // FindingsVersion
 	Source   string          `json:"source,omitempty"` // FromTable; "" is a run directory
@@ -52,8 +49,8 @@ type Findings struct {
 	Search   string          `json:"search,omitempty"`       // of a run that searched: its last decision, how it ended that is
 	Validity Validity        `json:"validity"`
 	Curve    []Step          `json:"curve"`
-	// Correlation is that of neighboring batch means within the steps, by which all
-	// intervals are widened; 0: no more than chance.
+	// Correlation is that of neighboring batch means within the steps, by which all intervals are widened; 0: no more
+	// than chance.
 	Correlation float64  `json:"batch_correlation"`
 	Phases      []Phase  `json:"phases"`
 	Kinds       []Part   `json:"kinds"`   // hold time of all steps, by kind of operation
@@ -112,8 +109,8 @@ const (
 	Skipped = "skipped" // nothing to judge by; the detail says why
 )
 
-// A Step is one point of the curve: what the hold time of one step gave.
-// Pointers are nil where the run does not tell.
+// A Step is one point of the curve: what the hold time of one step gave. Pointers are nil where the run does not
+// tell.
 type Step struct {
 	Step           int     `json:"step"`
 	Clients        int     `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
@@ -228,8 +225,7 @@ type Phase struct {
 	Errors     int64   `json:"errors"`
 }
 
-// A Part is the share of one kind of operation, or of one data server, in the
-// hold time of all steps.
+// A Part is the share of one kind of operation, or of one data server, in the hold time of all steps.
 type Part struct {
 	Name       string     `json:"name"` // "" is the target itself
 	Throughput float64    `json:"throughput_bytes_per_second"`
@@ -292,8 +288,8 @@ type HostFigure struct {
 	Link    *LinkFigure   `json:"link,omitempty"`    // what an emulated link went through
 }
 
-// Analyze analyses run. Weird runs (no steps, only errors, no hosts) give findings
-// that say so; an error means that the directory can not be read.
+// Analyze analyses run. Weird runs (no steps, only errors, no hosts) give findings that say so; an error means that
+// the directory can not be read.
 func Analyze(run *results.Run) (*Findings, error) {
 	d, err := load(run)
 	if err != nil {
@@ -302,11 +298,9 @@ func Analyze(run *results.Run) (*Findings, error) {
 	return d.findings(), nil
 }
 
-// Curve returns the steps of run as Analyze does, but none of what they show
-// together, and by what they are compared: Throughput or Rate. It costs a
-// fraction of Of, so that a search can ask after each step. Steps during a part
-// of which the service was away are left out; one in which it refused
-// everything is not.
+// Curve returns the steps of run as Analyze does, but none of what they show together, and by what they are compared:
+// Throughput or Rate. It costs a fraction of Of, so that a search can ask after each step. Steps during a part of
+// which the service was away are left out; one in which it refused everything is not.
 func Curve(run *results.Run) (steps []Step, measure string, err error) {
 	d, err := load(run)
 	if err != nil {
@@ -322,12 +316,11 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 	return steps, f.Measure, nil
 }
 
-// leastPayload is how many bytes the operations of a mix move, on the mean, where
-// throughput is what counts.
+// leastPayload is how many bytes the operations of a mix move, on the mean, where throughput is what counts.
 const leastPayload = 512
 
-// measure says by what steps are compared: where no payload is moved, and in a mix that
-// moves next to none, by operations.
+// measure says by what steps are compared: where no payload is moved, and in a mix that moves next to none, by
+// operations.
 func (d *data) measure() string {
 	var moved, done int64
 	for _, t := range d.held() {
@@ -376,9 +369,8 @@ func (d *data) findings() *Findings {
 	return f
 }
 
-// capacity fills in what the steps that count show together: models, knee,
-// optimum, limits, bottleneck and verdict. It returns the place of the best of
-// them in the curve, -1 if there is none, and how many count.
+// capacity fills in what the steps that count show together: models, knee, optimum, limits, bottleneck and verdict.
+// It returns the place of the best of them in the curve, -1 if there is none, and how many count.
 func (d *data) capacity(f *Findings) (best, left int) {
 	g := f.Counting()
 	g.understand()

@@ -50,7 +50,7 @@ func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
 	d := &data{plan: p, down: 1 << 30}
 	d.watching()
 	d.watch(&monitor.Sample{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}})
-	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "no network") {
+	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "not cross a network") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -123,7 +123,7 @@ func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
 }
 
 // A payload that could not be judged is no evidence against the others, also
-// where all were to be checked.
+// where all should have been checked.
 func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 	make100 := &scenario.Make{Count: 100}
 	for name, c := range map[string]struct {
@@ -195,11 +195,11 @@ func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
 		status, why     string
 	}{
 		"as it should be":                {1.01, 0.01, 0, OK, ""},
-		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the hold"},
+		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the measurement"},
 		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped"},
-		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations took, up to 2s each"},
-		"too little for those":           {0.45, 0.01, 1, Fail, "held them up"},
-		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "held them up"},
+		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations, up to 2s each"},
+		"too little for those":           {0.45, 0.01, 1, Fail, "delayed them"},
+		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "delayed them"},
 	} {
 		s := &Step{Little: &c.little, Hold: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
 		if status, why := d.judgeLittle(s); status != c.status || !strings.Contains(why, c.why) {

@@ -10,11 +10,9 @@ import (
 	"weir/scenario"
 )
 
-// A Gate holds a run against those of its thresholds that may stop it ("or
-// stop"), while it goes on. When the hold of a step is over, the step is judged
-// as Analyze judges it. During the hold it is judged about every ten seconds, on
-// what there is of it, and only what is broken beyond doubt counts. It is not
-// safe for concurrent use.
+// A Gate holds a run against those of its thresholds that may stop it ("or stop"), while it goes on. When the hold of
+// a step is over, the step is judged as Analyze judges it. During the hold it is judged about every ten seconds, on
+// what there is of it, and only what is broken beyond doubt counts. It is not safe for concurrent use.
 type Gate struct {
 	thresholds []scenario.Threshold
 	texts      []string
@@ -29,8 +27,8 @@ const (
 	gateLeast = 20
 )
 
-// NewGate returns the gate of a plan, nil if none of its thresholds may stop
-// it. One that cannot be read is left to Analyze.
+// NewGate returns the gate of a plan, nil if none of its thresholds may stop it. One that cannot be read is left to
+// Analyze.
 func NewGate(p *scenario.Plan) *Gate {
 	g := &Gate{steps: map[int]scenario.Step{}}
 	for _, text := range p.Thresholds {
@@ -47,10 +45,15 @@ func NewGate(p *scenario.Plan) *Gate {
 	return g
 }
 
-// Saw takes the next interval of the run. It returns the text of a
-// measure.EventThreshold if the run shall end now, else "". Intervals of one second
-// come one after the other; what a second shows is judged when the next begins.
-func (g *Gate) Saw(v *measure.Interval) (broken string) {
+// A Violation is a threshold that ends a run because it is not met.
+type Violation struct {
+	Threshold string // as in the plan
+	Text      string // for people: the threshold, and how it was not met
+}
+
+// Saw takes the next interval of the run. It returns the threshold that ends the run now, nil if none does. Intervals
+// of one second come one after the other; what a second shows is judged when the next begins.
+func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 	switch {
 	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Hold):
 		broken = g.End()
@@ -64,37 +67,32 @@ func (g *Gate) Saw(v *measure.Interval) (broken string) {
 	return broken
 }
 
-// End tells that the hold of the current step is over, if there is one, and
-// returns as Saw does.
-func (g *Gate) End() (broken string) {
+// End says that the hold of the current step is over, if there is one, and returns as Saw does.
+func (g *Gate) End() *Violation {
 	if g.sum.number == 0 {
-		return ""
+		return nil
 	}
 	s := g.sum.step()
-	broken = g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
+	broken := g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
 	g.ended, g.sum = max(g.ended, g.sum.number), soFar{}
 	return broken
 }
 
-// judge returns what the first broken threshold says of the current step. What
-// was not measured does not stop a run.
-func (g *Gate) judge(value func(scenario.Threshold) figure) string {
+// judge returns the first threshold that the current step does not meet. What was not measured does not stop a run.
+func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
 	now, step := g.sum.step(), g.steps[g.sum.number]
 	clients := step.Clients
-	if step.Number == 0 { // a pilot's own
+	if step.Number == 0 { // no step of the plan
 		clients = int(math.Round(now.ActiveClients))
 	}
 	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
 	for i, t := range g.thresholds {
-		if !t.Holds(clients, float64(step.Rate)) {
-			continue
-		}
-		if v := value(t); v.known && !t.Met(v.value) {
-			return fmt.Sprintf("%s: step %d was stopped after %.0f s of hold: %s with %s", g.texts[i], g.sum.number, g.sum.span,
-				t.Measure.Format(now.figure(t.Measure.Name).value), load)
+		if v := value(t); t.Holds(clients, float64(step.Rate)) && v.known && !t.Met(v.value) {
+			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i], g.sum.number, g.sum.span,
+				t.Measure.Format(now.figure(t.Measure.Name).value), load)}
 		}
 	}
-	return ""
+	return nil
 }
 
 // load is what a step was planned to be, in words.
@@ -128,14 +126,12 @@ func (s *soFar) take(v *measure.Interval) {
 	s.Add(&v.Sum)
 }
 
-// doubt is by how many standard deviations a count or a quantile must be
-// beyond a limit to break it in the middle of a hold. A step is looked at many
-// times, so 95% would stop one run in a few by chance.
+// doubt is by how many standard deviations a count or a quantile must be beyond a limit to break it in the middle of
+// a hold. A step is looked at many times, so 95% would stop one run in a few by chance.
 const doubt = 3
 
-// surely returns the value next to the limit that the step's figure can still
-// be believed to have: its lower bound for thresholds with <, the upper one
-// for those with >. It is not known where that cannot be said.
+// surely returns the value next to the limit that the step's figure can still be believed to have: its lower bound
+// for thresholds with <, the upper one for those with >. It is not known where that cannot be said.
 func (s *soFar) surely(t scenario.Threshold) figure {
 	name, upper := t.Measure.Name, t.Upper()
 	switch name {
@@ -165,7 +161,9 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 	if i < 0 {
 		return figure{}
 	}
-	h := map[string]*measure.Histogram{"latency": &s.Latency, "first_byte": &s.FirstByte, "connect": &s.Connect, "login": &s.Login, "redirect": &s.Redirect, "job": &s.Wall}[name[:i]]
+	h := map[string]*measure.Histogram{
+		"latency": &s.Latency, "first_byte": &s.FirstByte, "connect": &s.Connect, "login": &s.Login, "redirect": &s.Redirect, "job": &s.Wall,
+	}[name[:i]]
 	if h == nil {
 		return figure{}
 	}
@@ -180,8 +178,7 @@ func side(upper bool) float64 {
 	return 1
 }
 
-// wilson returns a bound of the share k/n (Wilson, Journal of the American
-// Statistical Association 22, 1927).
+// wilson returns a bound of the share k/n (Wilson, Journal of the American Statistical Association 22, 1927).
 func wilson(k, n int64, lower bool) figure {
 	if n == 0 {
 		return figure{}
@@ -192,9 +189,8 @@ func wilson(k, n int64, lower bool) figure {
 	return known(min(max(x, 0), 1))
 }
 
-// duringOf returns a bound of a quantile, the mean or the maximum of durations.
-// How many of n values lie below their q-quantile is a binomial count, so a
-// quantile's bounds are those of its neighbors in rank.
+// duringOf returns a bound of a quantile, the mean or the maximum of durations. How many of n values lie below their
+// q-quantile is a binomial count, so a quantile's bounds are those of its neighbors in rank.
 func duringOf(h *measure.Histogram, which string, lower bool) figure {
 	n := float64(h.Count())
 	if n == 0 {

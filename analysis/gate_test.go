@@ -39,8 +39,8 @@ func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 				v.Latency.Record(m.latency)
 			}
 		}
-		if told := g.Saw(v); told != "" && said == "" {
-			said = told
+		if broken := g.Saw(v); broken != nil && said == "" {
+			said = broken.Text
 		}
 	}
 	return said
@@ -64,7 +64,7 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 	fine := made{done: 1, latency: 10 * time.Millisecond, bytes: 1000}
 	for text, want := range map[string]string{
 		"throughput < 10 kbit/s or stop":               "",
-		"throughput > 10 kbit/s or stop":               "8.00 kbit/s with 10 clients",
+		"throughput > 10 kbit/s or stop":               "8.00 kbit/s at 10 clients",
 		"per_client > 10 kbit/s or stop":               "800 bit/s",
 		"rate >= 1/s or stop":                          "",
 		"rate > 1/s or stop":                           "1/s",
@@ -98,21 +98,21 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 // is not taken for a step of its own.
 func TestGateEndsWithTheStep(t *testing.T) {
 	g := gateOf(t, "rate > 5/s or stop")
-	if said := g.End(); said != "" {
+	if said := g.End(); said != nil {
 		t.Errorf("before any step: %q", said)
 	}
 	begin := time.Unix(1000, 0)
 	for i := range 3 {
 		feed(g, begin.Add(time.Duration(i)*time.Second), 1, measure.Hold, made{done: 6})
 	}
-	if said := g.End(); said != "" {
+	if said := g.End(); said != nil {
 		t.Errorf("6/s is %q", said)
 	}
 	late := feed(g, begin.Add(3*time.Second), 1, measure.Hold, made{done: 1})
 	if late += feed(g, begin.Add(4*time.Second), 2, measure.Ramp, made{}); late != "" {
 		t.Errorf("what came late says %q", late)
 	}
-	if said, _ := run(g, 2, 3, always(made{done: 4})); !strings.Contains(said, "with 20 clients") {
+	if said, _ := run(g, 2, 3, always(made{done: 4})); !strings.Contains(said, "at 20 clients") {
 		t.Errorf("4/s in step 2: %q", said)
 	}
 }
@@ -181,7 +181,7 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 				v.Done++
 				v.Latency.Record(time.Duration(r.ExpFloat64() * float64(time.Second))) // p99 is 4.605 s
 			}
-			if g.Saw(v) != "" {
+			if g.Saw(v) != nil {
 				stopped++
 				break
 			}
@@ -194,9 +194,12 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 
 func ExampleGate() {
 	g := NewGate(&scenario.Plan{Thresholds: []string{"rate > 10/s or stop"}, Steps: []scenario.Step{{Number: 1, Clients: 3}}})
-	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Hold, Sum: measure.Sum{Done: 4}}) == "")
-	fmt.Println(g.End())
+	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Hold, Sum: measure.Sum{Done: 4}}) == nil)
+	broken := g.End()
+	fmt.Println(broken.Threshold)
+	fmt.Println(broken.Text)
 	// Output:
 	// true
-	// rate > 10/s or stop: step 1 was stopped after 1 s of hold: 4/s with 3 clients
+	// rate > 10/s or stop
+	// rate > 10/s or stop: step 1 was stopped after 1 s of measurement: 4/s at 3 clients
 }

@@ -21,16 +21,15 @@ const (
 	missedFail    = 0.05
 )
 
-// checkGenerator asks whether the load generator had room left. Steps beyond
-// the best one can only warn: their load was more than any result needs.
+// checkGenerator asks whether the load generator had room left. Steps beyond the best one can only warn: their load
+// was more than any result needs.
 func (d *data) checkGenerator(f *Findings, best int) Check {
 	c := Check{Name: "generator", Status: Skipped}
 	var notes []string
 	var topCPU, topLate, burned float64
 	what := "starts were"
 	seen := false
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		status, reasons := judge(s)
 		if status == Skipped {
 			continue
@@ -52,23 +51,22 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		}
 	}
 	if !seen {
-		why, remedy := "its CPU was not watched, and no starts were timed", "name the clients' machines in hosts"
+		why, remedy := "its CPU was not monitored, and it had no planned start times", "name the clients' machines in hosts"
 		if len(f.Curve) > 0 && f.Curve[0].programs {
-			why, remedy = "its CPU is not told from that of the programs that it starts, and no starts were timed", ""
+			why, remedy = "its CPU time cannot be separated from that of the programs it starts, and it had no planned start times", ""
 		}
-		c.unchecked(why, remedy)
-		return c
+		return c.unchecked(why, remedy)
 	}
-	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU", unit.Percent(topCPU))
+	c.Detail = fmt.Sprintf("it used at most %s of the CPU of its machine", unit.Percent(topCPU))
 	if burned > 0 {
-		c.Detail += fmt.Sprintf(", beside the at most %s cores that its jobs kept busy on purpose", unit.Significant(burned))
+		c.Detail += fmt.Sprintf(", in addition to at most %s cores that its jobs burned on purpose", unit.Significant(burned))
 	}
 	if topLate > 0 {
 		c.Detail += fmt.Sprintf("; %s late by at most %s (p99)", what, unit.Seconds(topLate))
 	}
 	for i := range f.Outages {
 		if what := ranOut(f.Outages[i].Error); what != "" {
-			c.worsen(Fail, "operations failed because it had no %s left: use more machines, or several addresses of them", what)
+			c.worsen(Fail, "operations failed because it had no %s left: use more machines, or several addresses on them", what)
 			break
 		}
 	}
@@ -78,15 +76,8 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 	return c
 }
 
-func value(p *float64) float64 {
-	if p == nil {
-		return 0
-	}
-	return *p
-}
-
-// without returns what is left of cores that all clients kept busy when what
-// their jobs burned on purpose is taken off: that is load, not the generator's cost.
+// without returns what is left of cores that all clients kept busy when what their jobs burned on purpose is taken
+// off: that is load, not the generator's cost.
 func (s *Step) without(cores float64) float64 {
 	return cores * max(0, 1-ratio(s.burned, value(s.ClientCores)))
 }
@@ -105,8 +96,7 @@ func clientMachines(s *Step) float64 {
 	return float64(cores)
 }
 
-// crowded tells whether a step of the open model had all its clients at work
-// nearly all the time.
+// crowded tells whether a step of the open model had all its clients at work nearly all the time.
 func (s *Step) crowded() bool { return s.Rate > 0 && s.ActiveClients >= 0.95*float64(s.Clients) }
 
 // judge tells whether the generator may have limited step s, and why.
@@ -128,13 +118,13 @@ func judge(s *Step) (status string, reasons []string) {
 	}
 	if s.clientMay > 0 && s.ClientCores != nil && !s.programs {
 		own := s.without(*s.ClientCores)
-		reach(own/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores that it may", own, s.clientMay))
+		reach(own/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores it may use", own, s.clientMay))
 	}
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.programs { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
 	if s.crowded() { // then arrivals wait for a client, which tells nothing of the generator
-		reasons = append(reasons, fmt.Sprintf("all of the at most %d clients were busy: the service took fewer tasks than arrived, or load.max_clients is too small", s.Clients))
+		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, or load.max_clients is too small", s.Clients))
 		return worse(status, Warn), reasons
 	}
 	if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 { // a few starts after a failure say nothing; who burns waits for a core

@@ -8,33 +8,48 @@ import (
 	"unicode/utf8"
 
 	"weir/analysis/shape"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
 // longest is how many letters a headline has at most, where its numbers allow.
 const longest = 100
 
-// headline says in one line what the optimum gave, with its interval, at which
-// load, which loads cannot be told from it, and what limits it. What does not fit
-// is left out, the last first.
+// headline says in one line what the optimum gave, with its interval, at which load, and what limits it. What does not
+// fit is left out: first where the limit is, then all of the limit.
 func (f *Findings) headline() string {
-	best := f.best()
-	if best < 0 {
+	if f.best() < 0 {
 		return f.nothing()
 	}
-	s := &f.Curve[best]
-	mean, _, _ := f.yield(s)
-	what := f.show(mean) + f.between(s) + " with " + f.at(s)
-	if bad := s.unwell(); bad >= 0.01 {
-		what += fmt.Sprintf(" (%s failed)", unit.Percent(bad))
-	}
+	peak := f.peakPhrase()
 	limit, short := f.headlineLimit()
-	return fitting(
-		clauses(what, f.sameText(), limit),
-		clauses(what, f.sameText(), short),
-		clauses(what, f.sameText()),
-		what,
-	)
+	return fitting(clauses(peak, limit), clauses(peak, short), peak)
+}
+
+// peakPhrase names the optimum: "Peak 8.32 Gbit/s (8.10 to 8.52) at 16 clients".
+func (f *Findings) peakPhrase() string {
+	o, s := f.Optimum, &f.Curve[f.best()]
+	gave := f.show(f.mean(s)) + f.between(s) + " at " + f.at(s)
+	atEnd := len(o.Equals) == 1 && f.load(s) == f.load(&f.Curve[f.heaviest()])
+	switch _, low, _ := f.yield(s); {
+	case f.oneLoad():
+		gave += ", the only load tested"
+	case atEnd && low != nil:
+		gave = "At least " + gave + ", still growing"
+	case atEnd:
+		gave = "At least " + gave + ", the heaviest load tested"
+	default:
+		gave = "Peak " + gave
+	}
+	if lost := s.unwell(); lost >= 0.01 {
+		gave += fmt.Sprintf(" (%s failed)", unit.Percent(lost))
+	}
+	return gave
+}
+
+// oneLoad tells whether all steps had the same load.
+func (f *Findings) oneLoad() bool {
+	return f.load(&f.Curve[f.lightest()]) == f.load(&f.Curve[f.heaviest()])
 }
 
 // nothing says why there is no optimum.
@@ -42,19 +57,18 @@ func (f *Findings) nothing() string {
 	done, errors, by := counts(f)
 	switch {
 	case len(f.Curve) == 0:
-		return "Nothing was measured: no step reached its hold time"
+		return "Nothing was measured: no step reached its measurement time"
 	case done == 0 && errors > 0:
 		return fitting(fmt.Sprintf("All %d operations failed (%s)", errors, classes(by)), fmt.Sprintf("All %d operations failed", errors))
 	case f.OfJobs():
-		return "No job came to its end"
+		return "No job was completed"
 	case errors > 0:
-		return fmt.Sprintf("No step gave a result: %d of %d operations failed", errors, done+errors)
+		return fmt.Sprintf("No step has a result: %d of %d operations failed", errors, done+errors)
 	}
-	return "No operation ended and no payload moved while the load was held"
+	return "No operation was completed and no payload was transferred during the measurement"
 }
 
-// fitting returns the first of texts that is no longer than a headline may be,
-// the last one if there is none.
+// fitting returns the first of texts that is no longer than a headline may be, the last one if there is none.
 func fitting(texts ...string) string {
 	for _, text := range texts {
 		if utf8.RuneCountInString(text) <= longest {
@@ -68,33 +82,29 @@ func clauses(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
-// sameText says which other loads give the same, or that none does.
+// sameText says which other loads give the same, or that none does; "" where the headline says all.
 func (f *Findings) sameText() string {
-	o, best := f.Optimum, f.best()
-	s, things := &f.Curve[best], strings.TrimSuffix(f.Load(), "/s")
-	lightest, heaviest := &f.Curve[f.lightest()], &f.Curve[f.heaviest()]
+	o, s := f.Optimum, &f.Curve[f.best()]
 	low, high := f.numbered(o.Equals[0]), f.numbered(o.Equals[len(o.Equals)-1])
-	within, growing := "the same within noise", "still growing there"
+	things, same := f.loads(), "the same within noise"
 	if _, lower, _ := f.yield(s); lower == nil {
-		within, growing = "about the same", "the most at the heaviest load"
+		same = "about the same"
 	}
 	switch {
-	case f.load(lightest) == f.load(heaviest):
-		return "no other load was tested"
-	case len(o.Equals) == 1 && f.load(s) == f.load(heaviest):
-		return growing
-	case len(o.Equals) == 1 && f.load(s) == f.load(lightest):
-		return "more " + things + " give less"
+	case f.oneLoad(), len(o.Equals) == 1 && f.load(s) == f.load(&f.Curve[f.heaviest()]):
+		return ""
+	case len(o.Equals) == 1 && f.load(s) == f.load(&f.Curve[f.lightest()]):
+		return fmt.Sprintf("More %s give less.", things)
 	case len(o.Equals) == 1:
-		return "fewer or more " + things + " give less"
+		return fmt.Sprintf("Fewer or more %s give less.", things)
 	case f.gaps():
-		return fmt.Sprintf("some other loads up to %s %s", f.at(high), within)
+		return fmt.Sprintf("Some other loads up to %s give %s.", f.at(high), same)
 	case f.load(high) == f.load(s):
-		return fmt.Sprintf("from %s on %s", f.at(low), within)
+		return fmt.Sprintf("All loads from %s on up to there give %s.", f.at(low), same)
 	case f.load(low) < f.load(s):
-		return fmt.Sprintf("%s to %s %s", strings.Fields(f.at(low))[0], f.at(high), within)
+		return fmt.Sprintf("All loads from %s to %s give %s.", f.at(low), f.at(high), same)
 	}
-	return fmt.Sprintf("up to %s %s", f.at(high), within)
+	return fmt.Sprintf("All loads up to %s give %s.", f.at(high), same)
 }
 
 // numbered returns the step of the curve with a number.
@@ -119,8 +129,7 @@ func (f *Findings) gaps() bool {
 	})
 }
 
-// headlineLimit names what limits the curve, in full and without its host, ""
-// where that was not judged.
+// headlineLimit names what limits the curve, in full and without its host, "" where that was not judged.
 func (f *Findings) headlineLimit() (full, short string) {
 	if len(f.Bottleneck) == 0 {
 		return "", ""
@@ -132,18 +141,17 @@ func (f *Findings) headlineLimit() (full, short string) {
 	case LimitUnknown:
 		return "limit unknown", "limit unknown"
 	case LimitInside:
-		return "limited by " + b.Text(), "limited by the server"
+		return "limited by " + b.Text() + b.notClause(), "limited by the server"
 	}
 	return "limited by " + b.Text(), "limited by " + b.name()
 }
 
-// verdict is the headline, and behind it what else the curve shows, one fact a
-// line.
+// verdict is the headline, and behind it what else the curve shows, one fact a line.
 func (f *Findings) verdict() string {
 	lines := []string{f.Headline}
 	if best := f.best(); best >= 0 {
 		s := &f.Curve[best]
-		lines = append(lines, f.beyondText(), f.highestText(), f.cpuText(s), f.kneeText(), f.peakText())
+		lines = append(lines, f.sameText(), f.beyondText(), f.highestText(), f.cpuText(s), f.kneeText(), f.peakText())
 		lines = append(lines, f.jobClauses(s)...)
 		lines = append(lines, f.limitClause())
 	}
@@ -157,16 +165,16 @@ func (f *Findings) beyondText() string {
 	end, _, _ := f.yield(last)
 	top, _, _ := f.yield(high)
 	switch {
-	case f.load(&f.Curve[f.lightest()]) == f.load(last):
-		return "One load alone shows no maximum."
+	case f.oneLoad():
+		return "One load shows no maximum."
 	case last.unwell() > shape.FewErrors && f.load(last) > f.load(high):
-		return fmt.Sprintf("Beyond %s too much fails: with %s it is %s, and %s end badly.", f.at(high), f.at(last), f.show(end), unit.Percent(last.unwell()))
+		return fmt.Sprintf("Beyond %s too many operations fail: at %s throughput is %s, and %s fail.", f.at(high), f.at(last), f.show(end), unit.Percent(last.unwell()))
 	case o.Inside && end < top:
-		return fmt.Sprintf("Beyond %s it falls, to %s with %s.", f.at(high), f.show(end), f.at(last))
+		return fmt.Sprintf("Beyond %s %s falls, to %s at %s.", f.at(high), f.noun(), f.show(end), f.at(last))
 	case len(o.Equals) == 1 && o.Low != nil:
-		return "It still grows at the heaviest load: no maximum was found in the tested range."
+		return say.Capital(f.noun()) + " still grows at the heaviest load: there is no maximum in the tested range."
 	}
-	return fmt.Sprintf("No maximum was found in the tested range, which ends with %s.", f.at(last))
+	return fmt.Sprintf("There is no maximum in the tested range, which ends at %s.", f.at(last))
 }
 
 // highestText names the step with the highest mean, if that is another.
@@ -180,7 +188,7 @@ func (f *Findings) highestText() string {
 	if highest.Step == f.Optimum.Step {
 		return ""
 	}
-	return fmt.Sprintf("The highest mean is %s%s with %s: within noise of that, or within 1%%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
+	return fmt.Sprintf("The highest mean is %s%s at %s, which is not more beyond noise, or by less than 1%%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
 }
 
 // mean is what steps are compared by.
@@ -201,13 +209,11 @@ func (f *Findings) kneeText() string {
 	} else if k.ClientsLow != nil && k.ClientsHigh != nil && *k.ClientsHigh-*k.ClientsLow >= 1 {
 		at += fmt.Sprintf(" (%.0f to %.0f)", math.Floor(*k.ClientsLow), math.Ceil(*k.ClientsHigh))
 	}
-	return fmt.Sprintf("The knee is at %s: beyond it each %s adds less than on average.", at, singular(f.Load()))
+	return fmt.Sprintf("The knee is at %s: beyond it each additional %s adds less than the average.", at, strings.TrimSuffix(f.loads(), "s"))
 }
 
-// singular is one of what Load names.
-func singular(load string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(load, "/s"), "s")
-}
+// loads names what steps are told apart by, without a unit: clients, jobs or arrivals.
+func (f *Findings) loads() string { return strings.TrimSuffix(f.Load(), "/s") }
 
 // peakText names the maximum of the model.
 func (f *Findings) peakText() string {
@@ -227,12 +233,12 @@ func (f *Findings) cpuText(s *Step) string {
 	var all []string
 	switch {
 	case s.ServerCPU != nil:
-		all = append(all, fmt.Sprintf("%s used %s of its machine's CPU", who, unit.Percent(*s.ServerCPU)))
+		all = append(all, fmt.Sprintf("%s used %s of the CPU of its machine", who, unit.Percent(*s.ServerCPU)))
 	case s.ServerCores != nil:
 		all = append(all, fmt.Sprintf("%s kept %.2g cores busy", who, *s.ServerCores))
 	}
 	if s.ClientCPU != nil {
-		text := fmt.Sprintf("the clients used %s of their machine's CPU", unit.Percent(*s.ClientCPU))
+		text := fmt.Sprintf("the clients used %s of the CPU of their machine", unit.Percent(*s.ClientCPU))
 		if s.ServerCPU != nil {
 			text = "the clients " + unit.Percent(*s.ClientCPU)
 		}
@@ -241,5 +247,5 @@ func (f *Findings) cpuText(s *Step) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return "With " + f.at(s) + " " + strings.Join(all, " and ") + "."
+	return "At " + f.at(s) + " " + strings.Join(all, " and ") + "."
 }

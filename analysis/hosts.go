@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,24 +18,10 @@ const (
 	server = "server"
 )
 
-// spans returns the contiguous stretches of a step's hold time.
-func (t *total) spans() [][2]time.Time {
-	var all [][2]time.Time
-	for i := range t.seconds {
-		s := &t.seconds[i]
-		if n := len(all); n > 0 && s.start.Sub(all[n-1][1]) < 50*time.Millisecond {
-			all[n-1][1] = s.end()
-			continue
-		}
-		all = append(all, [2]time.Time{s.start, s.end()})
-	}
-	return all
-}
-
 // A mean is an average weighted by time. The zero value is empty.
 type mean struct{ sum, weight float64 }
 
-// add leaves out what is not known, which is NaN.
+// add leaves out NaN, which is what is not known.
 func (m *mean) add(x, weight float64) {
 	if !math.IsNaN(x) {
 		m.sum += x * weight
@@ -45,66 +32,64 @@ func (m *mean) add(x, weight float64) {
 // or0 returns the average, 0 if nothing was added.
 func (m *mean) or0() float64 { return ratio(m.sum, m.weight) }
 
-// value returns nil if nothing was added.
+// value returns the average, nil if nothing was added.
 func (m *mean) value() *float64 {
 	if m.weight <= 0 {
 		return nil
 	}
-	v := m.or0()
-	return &v
+	return new(m.or0())
 }
 
-// A hostSum gathers one host's samples in one step.
+// A hostSum gathers one host's samples in one step. The zero value is empty; largest and smallest values are kept in
+// its HostFigure.
 type hostSum struct {
 	HostFigure
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
-	retransmits, userSystem, others                 mean
-	contended, saturated, waits                     mean
-	used                                            usageSum
-	disks                                           map[string]*mean
-	server                                          *serverSum // nil: it told nothing of itself
+	retransmits, drops, connections                 mean
+	userSystem, interrupts, others                  mean
+	contended, busy, waits                          mean
+	cores                                           []spread // of each core
+	allCores, clients                               spread   // share of all cores; cores that clients used
+	disks                                           map[string]*diskSum
+	nets                                            map[string]*netSum
+	services                                        map[string]*groupSum // of the service's processes, by name
+	firstSwap, lastSwap                             int64
+	first, last                                     time.Time  // of the samples that these are of
+	server                                          *serverSum // nil: no server's report was seen
 	link                                            *linkSum   // nil: it is no emulated link
 	device                                          string     // that jobs' copies of files lie on, if they may be here
-	scratch                                         *diskSum   // of that; nil: it is none of the host's disks
 }
 
-// A diskSum gathers one disk. The zero value is empty.
 type diskSum struct {
-	name                     string
 	busy, read, write, queue mean
+	spread                   spread // of busy
 }
 
-func (d *diskSum) add(disk *monitor.Disk, weight float64) {
-	d.name = disk.Name
-	d.busy.add(disk.Busy, weight)
-	d.read.add(disk.Read, weight)
-	d.write.add(disk.Write, weight)
-	d.queue.add(disk.Queue, weight)
+type netSum struct {
+	received, sent mean // bytes per second
+	in, out        spread
+	speed          float64
 }
 
-func (d *diskSum) figure(host string) *DiskFigure {
-	return &DiskFigure{Host: host, Disk: d.name, Busy: d.busy.value(), Read: d.read.or0(), Write: d.write.or0(), Queue: d.queue.value()}
+type groupSum struct {
+	groupFigure
+	used, top, rest spread // cores; of its busiest thread; that any other thread used at most
 }
 
-// liesOn tells whether a device is the disk of that name, or a partition of it:
-// sda1 of sda, nvme0n1p2 of nvme0n1.
-func liesOn(device, disk string) bool {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(device, "/dev/"), disk)
-	if !ok || disk == "" {
-		return false
-	}
-	if last := disk[len(disk)-1]; last >= '0' && last <= '9' && rest != "" {
-		if rest, ok = strings.CutPrefix(rest, "p"); !ok || rest == "" {
-			return false
-		}
-	}
-	return strings.Trim(rest, "0123456789") == ""
+// A groupFigure is a group of the service's processes in one step.
+type groupFigure struct {
+	name               string
+	cores              ranged
+	threads, processes int // most seen
+	measured           int // threads whose CPU time was measured, most seen; 0: none
+	busiest, other     ranged
+	allowed            int // cores on which they may run; 0: not known
 }
 
 // add counts s with the weight of the time it shares with the hold.
 func (h *hostSum) add(s *monitor.Sample, weight float64) {
-	k := lookAt(s)
+	k, whole := lookAt(s), weight >= inside*s.Seconds
 	h.Cores = max(h.Cores, s.Cores)
 	h.cpu.add(k.cpu, weight)
 	h.iowait.add(k.iowait, weight)
@@ -129,7 +114,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 		}
 		h.link.add(s, weight)
 	}
-	h.used.add(s, weight)
+	h.addProcs(s, weight, whole)
 	if s.Service != nil { // its host is another sample's
 		if h.server == nil {
 			h.server = &serverSum{}
@@ -137,15 +122,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 		h.server.add(s, weight)
 		return
 	}
-	for i := range s.Disks {
-		entryOf(&h.disks, s.Disks[i].Name).add(s.Disks[i].Busy, weight)
-		if h.device != "" && liesOn(h.device, s.Disks[i].Name) {
-			if h.scratch == nil {
-				h.scratch = &diskSum{}
-			}
-			h.scratch.add(&s.Disks[i], weight)
-		}
-	}
+	h.addDevices(s, weight, whole)
 	h.read.add(k.diskRead, weight)
 	h.write.add(k.diskWrite, weight)
 	h.received.add(k.received, weight)
@@ -154,39 +131,129 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.loSent.add(k.looped, weight)
 }
 
-// contend adds what processes used that were not watched, as far as s found the CPU
-// used up: from almostFull on in part, from saturated on as a whole.
+// contend adds what processes used that were not watched, as far as s found the CPU used up: from almostFull on in
+// part, from saturated on as a whole.
 func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
 	h.others.add(k.others, weight)
 	if s.Waits != nil {
 		h.waits.add(*s.Waits, weight)
 	}
 	full, watched := min(max(0, (k.cpu-almostFull)/(saturated-almostFull)), 1), 0.0
-	for i := range s.Procs {
-		watched += ratio(s.Procs[i].User+s.Procs[i].System, s.Seconds)
+	for p := range each(s.Procs) {
+		watched += ratio(p.User+p.System, s.Seconds)
 	}
-	lost := full * max(s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)), k.others, 0)
-	h.saturated.add(full, weight)
-	h.contended.add(lost, weight)
+	h.busy.add(full, weight)
+	h.contended.add(full*max(s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)), k.others, 0), weight)
+}
+
+// addProcs adds what the watched processes used.
+func (h *hostSum) addProcs(s *monitor.Sample, weight float64, whole bool) {
+	clientFiles, serverFiles, clients, seen := 0, 0, 0.0, false
+	for p := range each(s.Procs) {
+		switch p.Role {
+		case client:
+			clientFiles += p.Files
+			clients, seen = clients+ratio(p.User+p.System, s.Seconds), true
+		case server:
+			serverFiles += p.Files
+			entryOf(&h.services, p.Name).add(p, s.Seconds, weight, whole)
+		}
+	}
+	if seen {
+		h.clients.add(clients, weight, whole)
+	}
+	h.ServerFiles, h.ClientFiles = max(h.ServerFiles, serverFiles), max(h.ClientFiles, clientFiles)
+}
+
+func (g *groupSum) add(p *monitor.Proc, seconds, weight float64, whole bool) {
+	g.used.add(ratio(p.User+p.System, seconds), weight, whole)
+	g.threads, g.processes, g.allowed = max(g.threads, p.Threads), max(g.processes, p.Count), max(g.allowed, p.AllowedCores)
+	if p.MeasuredThreads > 0 {
+		g.measured = max(g.measured, p.MeasuredThreads)
+		g.top.add(ratio(p.BusiestThread, seconds), weight, whole)
+		g.rest.add(ratio(p.UnmeasuredThread, seconds), weight, whole)
+	}
+}
+
+// addDevices adds what cores, disks, interfaces and memory went through.
+func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
+	for i, busy := range s.Core {
+		if i >= len(h.cores) {
+			h.cores = append(h.cores, spread{})
+		}
+		h.cores[i].add(busy, weight, whole)
+	}
+	if s.CPU != nil {
+		h.allCores.add(s.CPU.Busy(), weight, whole)
+		h.interrupts.add(s.CPU.IRQ, weight)
+	}
+	for disk := range each(s.Disks) {
+		d := entryOf(&h.disks, disk.Name)
+		d.busy.add(disk.Busy, weight)
+		d.read.add(disk.Read, weight)
+		d.write.add(disk.Write, weight)
+		d.queue.add(disk.Queue, weight)
+		d.spread.add(disk.Busy, weight, whole)
+	}
+	for n := range each(s.Nets) {
+		of := entryOf(&h.nets, n.Name)
+		of.received.add(ratio(float64(n.Received), s.Seconds), weight)
+		of.sent.add(ratio(float64(n.Sent), s.Seconds), weight)
+		if of.speed = max(of.speed, n.Speed); of.speed > 0 {
+			of.in.add(ratio(8*float64(n.Received), s.Seconds*of.speed), weight, whole)
+			of.out.add(ratio(8*float64(n.Sent), s.Seconds*of.speed), weight, whole)
+		}
+	}
+	if s.TCP != nil {
+		h.drops.add(ratio(float64(s.TCP.ListenDrops), s.Seconds), weight)
+		h.connections.add(float64(s.TCP.Established), weight)
+	}
+	if m := s.Memory; m != nil {
+		if h.first.IsZero() || s.Time.Before(h.first) {
+			h.firstSwap, h.first = m.Swapped, s.Time
+		}
+		if h.last.IsZero() || !s.Time.Before(h.last) {
+			h.lastSwap, h.last = m.Swapped, s.Time
+		}
+		h.MemoryTotal, h.Swapped = max(h.MemoryTotal, m.Total), max(h.Swapped, m.Swapped)
+	}
 }
 
 func (h *hostSum) figure() HostFigure {
 	f := h.HostFigure
+	f.spreads = map[string]ranged{}
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
-	f.CPUWaits = h.waits.value()
+	f.CPUWaits, f.irq = h.waits.value(), h.interrupts.value()
 	f.userSystem, f.unwatched = h.userSystem.value(), h.others.or0()
-	f.Contended, f.saturated = h.contended.value(), h.saturated.or0()
+	f.Contended, f.saturated = h.contended.value(), h.busy.or0()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
-	for name, busy := range h.disks {
-		if v := busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {
-			f.Disk, f.DiskBusy = name, v
+	for name, d := range h.disks {
+		if v := d.busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {
+			f.Disk, f.DiskBusy, f.DiskQueue = name, v, d.queue.value()
+			f.keep(ResourceDisk, &d.spread)
 		}
 	}
+	for i := range h.cores {
+		if v, ok := h.cores[i].interval(); ok && (f.MostUsedCore == nil || v.mean > *f.MostUsedCore) {
+			f.MostUsedCore = &v.mean
+			f.spreads[ResourceCore] = v
+		}
+	}
+	f.keep(ResourceCPU, &h.allCores)
+	f.keep(ResourceGenerator, &h.clients)
 	f.DiskRead, f.DiskWrite = h.read.or0(), h.write.or0()
-	f.NetReceived = max(h.received.or0(), h.loReceived.or0())
-	f.NetSent = max(h.sent.or0(), h.loSent.or0())
-	f.Retransmits = h.retransmits.or0()
-	h.used.fill(&f)
+	f.NetReceived, f.NetSent = max(h.received.or0(), h.loReceived.or0()), max(h.sent.or0(), h.loSent.or0())
+	f.Retransmits, f.ListenDrops, f.Connections = h.retransmits.or0(), h.drops.or0(), h.connections.or0()
+	f.swapGrowth = h.lastSwap - h.firstSwap
+	h.fillNets(&f)
+	for _, name := range slices.Sorted(maps.Keys(h.services)) {
+		g := h.services[name]
+		g.name = name
+		g.cores, _ = g.used.interval()
+		g.busiest, _ = g.top.interval()
+		g.other, _ = g.rest.interval()
+		f.groups = append(f.groups, g.groupFigure)
+	}
 	if h.server != nil {
 		f.Service = h.server.figure()
 	}
@@ -196,13 +263,77 @@ func (h *hostSum) figure() HostFigure {
 	return f
 }
 
+// fillNets picks the interface that is nearest to its speed.
+func (h *hostSum) fillNets(f *HostFigure) {
+	most := -1.0
+	for name, n := range h.nets {
+		if name == loopback {
+			continue
+		}
+		received, sent := n.received.or0(), n.sent.or0()
+		if n.speed <= 0 {
+			if top := max(received, sent); top > f.unknownTraffic || top == f.unknownTraffic && name < f.unknownName {
+				f.unknownTraffic, f.unknownName = top, name
+			}
+			continue
+		}
+		in, out := ratio(8*received, n.speed), ratio(8*sent, n.speed)
+		if top := max(in, out); top > most || top == most && name < f.Interface {
+			most = top
+			f.Interface, f.NetSpeed, f.ReceivedShare, f.SentShare = name, n.speed, &in, &out
+			f.keep(ResourceReceived, &n.in)
+			f.keep(ResourceSent, &n.out)
+		}
+	}
+}
+
+// keep notes the interval of a resource's share; what was noted before is dropped.
+func (h *HostFigure) keep(resource string, s *spread) {
+	delete(h.spreads, resource)
+	if v, ok := s.interval(); ok {
+		h.spreads[resource] = v
+	}
+}
+
+// share returns what is known of a resource's share: mean itself, without an interval, where there are no samples.
+func (h *HostFigure) share(resource string, mean float64) ranged {
+	if v, ok := h.spreads[resource]; ok {
+		return v
+	}
+	return ranged{mean: mean}
+}
+
+// scratch returns the disk that jobs' copies of files lie on, nil if it is none of the host's disks.
+func (h *hostSum) scratch() *DiskFigure {
+	for _, name := range slices.Sorted(maps.Keys(h.disks)) {
+		if d := h.disks[name]; h.device != "" && liesOn(h.device, name) {
+			return &DiskFigure{Host: h.Host, Disk: name, Busy: d.busy.value(), Read: d.read.or0(), Write: d.write.or0(), Queue: d.queue.value()}
+		}
+	}
+	return nil
+}
+
+// liesOn tells whether a device is the disk of that name, or a partition of it: sda1 of sda, nvme0n1p2 of nvme0n1.
+func liesOn(device, disk string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(device, "/dev/"), disk)
+	if !ok || disk == "" {
+		return false
+	}
+	if last := disk[len(disk)-1]; last >= '0' && last <= '9' && rest != "" {
+		if rest, ok = strings.CutPrefix(rest, "p"); !ok || rest == "" {
+			return false
+		}
+	}
+	return strings.Trim(rest, "0123456789") == ""
+}
+
 // hosts fills in what the hosts went through in t's hold time.
 func (d *data) hosts(s *Step, t *total) {
 	s.Hosts = []HostFigure{}
 	for _, h := range d.watched.steps[t.number] {
 		s.Hosts = append(s.Hosts, h.figure())
-		if h.scratch != nil && s.Jobs != nil {
-			if one := h.scratch.figure(h.Host); s.Scratch == nil || value(one.Busy) > value(s.Scratch.Busy) || value(one.Busy) == value(s.Scratch.Busy) && one.Host < s.Scratch.Host {
+		if one := h.scratch(); one != nil && s.Jobs != nil {
+			if s.Scratch == nil || value(one.Busy) > value(s.Scratch.Busy) || value(one.Busy) == value(s.Scratch.Busy) && one.Host < s.Scratch.Host {
 				s.Scratch = one
 			}
 		}
@@ -215,28 +346,26 @@ func (d *data) hosts(s *Step, t *total) {
 	s.ClientCores, s.ClientCPU, _ = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
 }
 
-// sideCPU returns how many cores one side used and which share that is of its
-// hosts' cores: of the watched processes where there are any, else of whole
-// hosts that have this role alone. The share is of whole hosts, too, where it
-// is not known how many cores the hosts of the processes have.
+// sideCPU returns how many cores one side used and which share that is of its hosts' cores: of the watched processes
+// where there are any, else of whole hosts that have this role alone. The share is also of whole hosts where it is
+// not known how many cores the hosts of the processes have.
 func sideCPU(hosts []HostFigure, role scenario.Role, procs func(*HostFigure) *float64) (cores, share *float64, byHost bool) {
-	sum := func(of func(*HostFigure) *float64) (*float64, *float64) {
+	sum := func(of func(*HostFigure) *float64) (cores, share *float64) {
 		var used, all float64
 		found, known := false, true
-		for i := range hosts {
-			if c := of(&hosts[i]); c != nil {
-				used, all, found = used+*c, all+float64(hosts[i].Cores), true
-				known = known && hosts[i].Cores > 0
+		for h := range each(hosts) {
+			if c := of(h); c != nil {
+				used, all, found = used+*c, all+float64(h.Cores), true
+				known = known && h.Cores > 0
 			}
 		}
-		if !found {
+		switch {
+		case !found:
 			return nil, nil
-		}
-		if all <= 0 || !known {
+		case all <= 0 || !known:
 			return &used, nil
 		}
-		part := min(1, ratio(used, all))
-		return &used, &part
+		return &used, new(min(1, ratio(used, all)))
 	}
 	if cores, share = sum(procs); share != nil {
 		return cores, share, false
@@ -245,11 +374,83 @@ func sideCPU(hosts []HostFigure, role scenario.Role, procs func(*HostFigure) *fl
 		if h.Role != role || h.CPU == nil {
 			return nil
 		}
-		busy := *h.CPU * math.Max(1, float64(h.Cores))
-		return &busy
+		return new(*h.CPU * max(1, float64(h.Cores)))
 	})
 	if of == nil && cores != nil {
 		return cores, nil, false
 	}
 	return whole, of, true
+}
+
+// A look is what one sample says of its host: what hostSum averages and tables and plots show. Unknown figures are
+// NaN.
+type look struct {
+	cpu, iowait, steal, core     float64 // shares
+	serverCores, clientCores     float64
+	others                       float64 // share of the CPU that programs used which were seen and not watched
+	serverRSS, clientRSS         int64
+	available                    int64
+	diskBusy                     float64 // of the busiest
+	diskRead, diskWrite          float64 // per second
+	received, sent, looped, back float64 // per second; the latter two through loopback: sent and received
+	retransmits                  float64 // per second
+}
+
+func lookAt(s *monitor.Sample) look {
+	unknown := math.NaN()
+	k := look{cpu: unknown, iowait: unknown, steal: unknown, core: unknown, diskBusy: unknown}
+	if s.CPU != nil {
+		k.cpu, k.iowait, k.steal = s.CPU.Busy(), s.CPU.IOWait, s.CPU.Steal
+	}
+	if len(s.Core) > 0 {
+		k.core = slices.Max(s.Core)
+	}
+	if s.Memory != nil {
+		k.available = s.Memory.Available
+	}
+	if s.TCP != nil {
+		k.retransmits = ratio(float64(s.TCP.Retransmits), s.Seconds)
+	}
+	k.others = min(ratio(s.Others/float64(max(1, s.Cores)), s.Seconds), k.cpu) // a process that begins to work is seen late, with all it used
+	k.serverCores, k.serverRSS = processes(s, server)
+	k.clientCores, k.clientRSS = processes(s, client)
+	if s.Service == nil {
+		k.devices(s)
+	}
+	return k
+}
+
+// processes sums the processes of one role; cores is NaN if there are none.
+func processes(s *monitor.Sample, role scenario.Role) (cores float64, resident int64) {
+	found := false
+	for p := range each(s.Procs) {
+		if p.Role == role {
+			found = true
+			cores += ratio(p.User+p.System, s.Seconds)
+			resident += p.RSS
+		}
+	}
+	if !found {
+		return math.NaN(), 0
+	}
+	return cores, max(0, resident)
+}
+
+func (k *look) devices(s *monitor.Sample) {
+	for d := range each(s.Disks) {
+		if !(k.diskBusy >= d.Busy) {
+			k.diskBusy = d.Busy
+		}
+		if !d.Repeats() {
+			k.diskRead, k.diskWrite = k.diskRead+d.Read, k.diskWrite+d.Write
+		}
+	}
+	for n := range each(s.Nets) {
+		if n.Name == loopback {
+			k.back, k.looped = ratio(float64(n.Received), s.Seconds), ratio(float64(n.Sent), s.Seconds)
+			continue
+		}
+		k.received, k.sent = k.received+float64(n.Received), k.sent+float64(n.Sent)
+	}
+	k.received, k.sent = ratio(k.received, s.Seconds), ratio(k.sent, s.Seconds)
 }

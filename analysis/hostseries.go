@@ -24,9 +24,8 @@ type HostSeries struct {
 	last  float64 // seconds from the begin to the last sample
 }
 
-// A HostPoint is one sample of a host, or the mean of a few that follow each
-// other where a run is long. Shares are of all cores; Cores are numbers of busy
-// cores; negative values are unknown.
+// A HostPoint is one sample of a host, or the mean of a few that follow each other where a run is long. Shares are of
+// all cores; Cores are numbers of busy cores; negative values are unknown.
 type HostPoint struct {
 	At      float64 // seconds from Series.Start to the end of the sample
 	Seconds float64 // that it stands for
@@ -40,8 +39,8 @@ type HostPoint struct {
 	ServerRSS, ClientRSS      float64 // bytes
 }
 
-// mostHostPoints is how many points a host's series has at most; when there
-// would be more, those that follow each other are joined.
+// mostHostPoints is how many points a host's series has at most; when there would be more, those that follow each
+// other are joined.
 const mostHostPoints = 1200
 
 // figures lists the fields that are means.
@@ -50,8 +49,7 @@ func (p *HostPoint) figures() [15]*float64 {
 		&p.Received, &p.Sent, &p.MemoryUsed, &p.ServerRSS, &p.ClientRSS}
 }
 
-// join makes p the mean of itself and o. What one of them does not know, the
-// other tells.
+// join makes p the mean of itself and o. What one of them does not know, the other tells.
 func (p *HostPoint) join(o *HostPoint) {
 	own := 0.5
 	if sum := p.Seconds + o.Seconds; sum > 0 {
@@ -125,8 +123,7 @@ func NewHostPoint(s *monitor.Sample, start time.Time) HostPoint {
 // A Program is what a server says that it runs.
 type Program struct{ Server, Kind, Name, Version string }
 
-// mostPrograms is how many are kept: a server that keeps changing its version
-// must not fill memory.
+// mostPrograms is how many are kept: a server that keeps changing its version must not fill memory.
 const mostPrograms = 4096
 
 // program notes what a sample tells of the server's program.

@@ -11,14 +11,14 @@ import (
 	"weir/workload"
 )
 
-// JobFigures are what a step tells of jobs: tasks of many operations, or
-// programs of the user's. Where there are none it is zero.
+// JobFigures are what a step tells of jobs: tasks of many operations, or programs of the user's. Where there are none
+// it is zero.
 type JobFigures struct {
 	Jobs        *JobCounts `json:"jobs,omitempty"`         // nil: the run has no jobs
 	RunningJobs float64    `json:"running_jobs,omitempty"` // mean
 	JobSeconds  *Quantiles `json:"job_seconds"`            // wall clock time of jobs that came to their end; nil: none did
-	// JobSecondsEstimate stands in for the mean of JobSeconds where no job ended:
-	// the events of a job over the events per second of a running job.
+	// JobSecondsEstimate stands in for the mean of JobSeconds where no job ended: the events of a job over the events
+	// per second of a running job.
 	JobSecondsEstimate *float64 `json:"job_seconds_estimate,omitempty"`
 	JobFailureRatio    *float64 `json:"job_failure_ratio,omitempty"` // failed ones of those that ended
 	CrashRatio         *float64 `json:"crash_ratio,omitempty"`       // crashed ones of those that ended
@@ -43,8 +43,7 @@ type JobFigures struct {
 	Scratch       *DiskFigure `json:"scratch,omitempty"` // the disk that copies lie on; nil: not among those that were watched
 }
 
-// JobCounts are jobs of the hold time of a step. Those that the run broke off
-// have begun and not ended.
+// JobCounts are jobs of the hold time of a step. Those that the run broke off have begun and not ended.
 type JobCounts struct {
 	Begun   int64 `json:"begun"`
 	Done    int64 `json:"done"`    // that came to their end
@@ -67,16 +66,16 @@ type DiskFigure struct {
 
 // OfJobs tells whether the run's clients ran jobs.
 func (f *Findings) OfJobs() bool {
-	for i := range f.Curve {
-		if f.Curve[i].Jobs != nil {
+	for s := range each(f.Curve) {
+		if s.Jobs != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// MeanJob returns the mean wall clock time of a job in seconds, measured or,
-// where no job ended, estimated; ok is false where nothing tells it.
+// MeanJob returns the mean wall clock time of a job in seconds, measured or, where no job ended, estimated; ok is
+// false where nothing tells it.
 func (s *JobFigures) MeanJob() (seconds float64, estimated, ok bool) {
 	switch {
 	case s.JobSeconds != nil:
@@ -87,11 +86,10 @@ func (s *JobFigures) MeanJob() (seconds float64, estimated, ok bool) {
 	return 0, false, false
 }
 
-// unwell returns the share of what ended that did not end well: of operations,
-// or of jobs if that is more. A job is thousands of operations, and the last of
-// them alone tells that it failed.
+// unwell returns the share of what ended that did not end well: of operations, or of jobs if that is more. A job is
+// thousands of operations, and the last of them alone tells that it failed.
 func (s *Step) unwell() float64 {
-	return max(s.ErrorRatio, bad(s))
+	return max(s.ErrorRatio, s.lostJobs())
 }
 
 // worked returns the time for which jobs and programs of an interval computed.
@@ -129,11 +127,8 @@ func (s *JobFigures) jobs(t *total) {
 	}
 }
 
-func part(a, b float64) *float64 { p := ratio(a, b); return &p }
-
-// computed fills in what follows from the time for which jobs computed, of area
-// job seconds: the efficiency, and by it the cluster throughput, which is how
-// many jobs computed at once on average.
+// computed fills in what follows from the time for which jobs computed, of area job seconds: the efficiency, and by
+// it the cluster throughput, which is how many jobs computed at once on average.
 func (s *JobFigures) computed(t *total, work, area float64) {
 	s.CPUEfficiency, s.ClusterThroughput = part(work, area), part(work, t.span)
 	done, ran := batches(t.seconds, workIn), batches(t.seconds, runningIn)
@@ -188,8 +183,7 @@ func atMost(high *float64, most float64, x *float64) {
 	}
 }
 
-// bounded tells whether a step was to end with the last of so many jobs, rather
-// than when its time was over.
+// bounded tells whether a step was to end with the last of so many jobs, rather than when its time was over.
 func (d *data) bounded(step int) bool {
 	for _, p := range d.plan.Steps {
 		if p.Number == step {
@@ -205,13 +199,14 @@ const (
 	jobsFail = 0.5
 )
 
-// checkJobs asks how many jobs did what they were to do. What the others moved
-// before they ended is in the curve, too; nil in runs without jobs.
+// checkJobs asks how many jobs did what they were to do. What the others moved before they ended is in the curve as
+// well. It returns nil in runs without jobs.
 func checkJobs(f *Findings, best int) *Check {
 	if !f.OfJobs() {
 		return nil
 	}
-	c := &Check{Name: "jobs", Status: OK, Detail: f.jobsText()}
+	c := &Check{Name: "jobs", Status: OK}
+	c.Detail, _ = f.jobsText()
 	begun, ended := int64(0), int64(0)
 	for i := range f.Curve {
 		s := &f.Curve[i]
@@ -219,26 +214,26 @@ func checkJobs(f *Findings, best int) *Check {
 			continue
 		}
 		begun, ended = begun+s.Jobs.Begun, ended+s.Jobs.Ended()
-		if bad(s) > jobsWarn {
-			c.Status = worse(c.Status, Warn)
-		}
-		if bad(s) > jobsFail && i == best {
+		switch {
+		case s.lostJobs() > jobsFail && i == best:
 			c.Status = Fail
+		case s.lostJobs() > jobsWarn:
+			c.Status = worse(c.Status, Warn)
 		}
 	}
 	if ended == 0 {
-		c.unchecked(fmt.Sprintf("no job ended while load was held, %s began", say.Plural(int(begun), "job")), "hold longer, or use smaller jobs")
+		c.unchecked(fmt.Sprintf("no job ended during the measurement, %s began", say.Plural(int(begun), "job")), "measure longer, or use smaller jobs")
 	}
 	return c
 }
 
-// jobsText tells how many jobs of the whole run ended well, and where the
-// first others did not.
-func (f *Findings) jobsText() string {
+// jobsText tells how many jobs of the whole run ended well, and where the first others did not; bad is whether there
+// were others.
+func (f *Findings) jobsText() (text string, bad bool) {
 	var all JobCounts
-	first, most := "", -1
-	for i := range f.Curve {
-		j := f.Curve[i].Jobs
+	first, most := "", (*Step)(nil)
+	for s := range each(f.Curve) {
+		j := s.Jobs
 		if j == nil {
 			continue
 		}
@@ -247,41 +242,42 @@ func (f *Findings) jobsText() string {
 			continue
 		}
 		if first == "" {
-			first = f.at(&f.Curve[i])
+			first = f.at(s)
 		}
-		if most < 0 || bad(&f.Curve[i]) > bad(&f.Curve[most]) {
-			most = i
+		if most == nil || s.lostJobs() > most.lostJobs() {
+			most = s
 		}
 	}
+	ended := say.Plural(int(all.Ended()), "job")
 	var said []string
 	for _, x := range []struct {
 		n    int64
 		word string
 	}{{all.Crashed, "crashed"}, {all.Failed, "failed"}} {
 		if x.n > 0 {
-			said = append(said, fmt.Sprintf("%s of %s %s (%s)", unit.Count(float64(x.n)), say.Plural(int(all.Ended()), "job"), x.word, unit.Percent(ratio(float64(x.n), float64(all.Ended())))))
+			said = append(said, fmt.Sprintf("%s of %s %s (%s)", unit.Count(float64(x.n)), ended, x.word, unit.Percent(ratio(float64(x.n), float64(all.Ended())))))
 		}
 	}
 	switch {
 	case all.Ended() == 0:
-		return ""
-	case len(said) == 0 && all.Ended() == 1:
-		return "the one job that ended came to its end"
-	case len(said) == 0:
-		return fmt.Sprintf("all %s that ended came to their end", say.Plural(int(all.Ended()), "job"))
+		return "", false
+	case most == nil && all.Ended() == 1:
+		return "the only job that ended was completed", false
+	case most == nil:
+		return fmt.Sprintf("all %s that ended were completed", ended), false
 	}
-	text := strings.Join(said, ", ") + ", the first with " + first
-	if at := f.at(&f.Curve[most]); at != first {
-		text += fmt.Sprintf("; with %s %s did not come to their end", at, unit.Percent(bad(&f.Curve[most])))
+	text = strings.Join(said, ", ") + ", the first at " + first
+	if at := f.at(most); at != first {
+		text += fmt.Sprintf("; at %s %s were not completed", at, unit.Percent(most.lostJobs()))
 	}
-	return text
+	return text, true
 }
 
-// bad is the share of a step's jobs that did not come to their end.
-func bad(s *Step) float64 { return value(s.JobFailureRatio) + value(s.CrashRatio) }
+// lostJobs is the share of a step's jobs that did not come to their end.
+func (s *JobFigures) lostJobs() float64 { return value(s.JobFailureRatio) + value(s.CrashRatio) }
 
-// jobClauses are the sentences of the verdict on jobs: what the best step gave
-// each, and how many did not come to their end.
+// jobClauses are the sentences of the verdict on jobs: what the best step gave each, and how many did not come to
+// their end.
 func (f *Findings) jobClauses(s *Step) []string {
 	if s.Jobs == nil {
 		return nil
@@ -289,19 +285,19 @@ func (f *Findings) jobClauses(s *Step) []string {
 	var said, all []string
 	if e := s.CPUEfficiency; e != nil {
 		said = append(said, "the CPU efficiency is "+unit.Percent(*e)+percentRange(s.CPUEfficiencyLow, s.CPUEfficiencyHigh),
-			"the cluster throughput "+unit.Significant(*s.ClusterThroughput)+" jobs' worth of CPU")
+			"the cluster throughput "+unit.Significant(*s.ClusterThroughput)+" jobs")
 	}
 	if t, estimated, ok := s.MeanJob(); ok {
 		how := " on average"
 		if estimated {
-			how = " by estimate, as none ended"
+			how = " (estimated: no job was completed)"
 		}
 		said = append(said, "a job takes "+unit.Seconds(t)+how)
 	}
 	if len(said) > 0 {
-		all = append(all, fmt.Sprintf("With %s %s.", f.at(s), strings.Join(said, ", ")))
+		all = append(all, fmt.Sprintf("At %s %s.", f.at(s), strings.Join(said, ", ")))
 	}
-	if text := f.jobsText(); text != "" && !strings.HasPrefix(text, "all ") && !strings.HasPrefix(text, "the one") {
+	if text, bad := f.jobsText(); bad {
 		all = append(all, say.Capital(text)+".")
 	}
 	return all

@@ -158,10 +158,10 @@ func burning(burn bool) resultstest.Service {
 // of the generator; the same CPU used by the generator itself is.
 func TestBurnedCPU(t *testing.T) {
 	f := of(t, burning(true))
-	if c := checkNamed(t, f, "generator"); c.Status != OK || !strings.Contains(c.Detail, "beside the at most 4.00 cores that its jobs kept busy on purpose") {
+	if c := checkNamed(t, f, "generator"); c.Status != OK || !strings.Contains(c.Detail, "in addition to at most 4.00 cores that its jobs burned on purpose") {
 		t.Errorf("%+v", c)
 	}
-	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "That is what the jobs themselves compute with") {
+	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "The jobs themselves compute with it") {
 		t.Errorf("%+v", b)
 	}
 	if f.Validity.Status == Invalid {
@@ -194,7 +194,7 @@ func TestBurnedCPUOfSomeCores(t *testing.T) {
 	}
 	d.about.Environment = json.RawMessage(`{"cores":8,"cores_used":4}`)
 	b := d.findings().Bottleneck[0]
-	if b.Resource != ResourceCPU || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "clients used 4.02 of the 4 cores that they may; of the whole machine 50% busy") {
+	if b.Resource != ResourceCPU || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "clients used 4.02 of the 4 cores they may use; of the whole machine 50% busy") {
 		t.Errorf("%+v", b)
 	}
 }
@@ -251,7 +251,7 @@ func TestBoundedSteps(t *testing.T) {
 	if c := checkNamed(t, f, "data"); c.Status != OK {
 		t.Errorf("%+v", c)
 	}
-	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !strings.Contains(c.Detail, "until the last of its jobs") {
+	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !strings.Contains(c.Detail, "until its last job") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -261,7 +261,7 @@ func TestJobsVerdict(t *testing.T) {
 	s.Hold = 30
 	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-20)/100) }
 	f := of(t, s)
-	for _, want := range []string{"with 20 jobs", "7", "With 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ", " jobs' worth of CPU, a job takes ", " jobs crashed (", "the first with 40 jobs; with 80 jobs "} {
+	for _, want := range []string{"at 20 jobs", "7", "At 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ", " jobs, a job takes ", " jobs crashed (", "the first at 40 jobs; at 80 jobs "} {
 		if !strings.Contains(f.Verdict, want) {
 			t.Errorf("%q is not in %q", want, f.Verdict)
 		}

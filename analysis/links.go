@@ -12,8 +12,7 @@ import (
 	"weir/results"
 )
 
-// A LinkFigure is what an emulated link went through in one step: means over
-// its hold time, one entry for each way.
+// A LinkFigure is what an emulated link went through in one step: means over its hold time, one entry for each way.
 type LinkFigure struct {
 	ToClients   WayFigure `json:"to_clients"`
 	FromClients WayFigure `json:"from_clients"`
@@ -104,14 +103,14 @@ func linkUses(h *HostFigure) []ResourceUsage {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {
 		case w.Busy != nil && *w.Busy >= 0.001:
-			u := use(ResourceNetwork, h, w.share(), "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+			u := use(ResourceNetwork, h, w.share(), "the link %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
-				u.Detail += fmt.Sprintf("; %s packets/s found its queue full", unit.Count(w.Dropped))
+				u.Detail += fmt.Sprintf("; %s packets/s were dropped at its full queue", unit.Count(w.Dropped))
 				u.reached = *u.Low >= boundOf(ResourceNetwork).holds-doubtful && u.holds // it is idle between bursts, or before and after the load, but not enough
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:
-			all = append(all, amount(ResourceNetwork, h, "it carried %s %s; it has no limit", unit.Bits(w.Carried), way))
+			all = append(all, amount(ResourceNetwork, h, "it carried %s %s; it has no rate limit", unit.Bits(w.Carried), way))
 		}
 	}
 	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way stands for the link
@@ -126,8 +125,7 @@ const (
 	mostLateShare = 0.05             // or this share of the link's round trip time
 )
 
-// checkLinks asks whether the emulated links were what the plan wants. It
-// returns nil for a run without.
+// checkLinks asks whether the emulated links were what the plan wants. It returns nil for a run without.
 func (d *data) checkLinks(f *Findings) *Check {
 	if len(d.plan.Links) == 0 {
 		return nil
@@ -135,10 +133,8 @@ func (d *data) checkLinks(f *Findings) *Check {
 	c := &Check{Name: "links", Status: OK}
 	var notes []string
 	worst := 0.0
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		for k := range s.Hosts {
-			h := &s.Hosts[k]
+	for s := range each(f.Curve) {
+		for h := range each(s.Hosts) {
 			if h.Link == nil {
 				continue
 			}
@@ -146,18 +142,18 @@ func (d *data) checkLinks(f *Findings) *Check {
 			worst = max(worst, late)
 			if most := d.mostLate(h.Host); late > most {
 				c.Status = Warn
-				notes = append(notes, fmt.Sprintf("at %s packets came %s late on %s (99%%), and no more than %s would do", f.at(s), unit.Seconds(late), h.Host, unit.Seconds(most)))
+				notes = append(notes, fmt.Sprintf("at %s packets were %s late on %s (p99); at most %s is acceptable", f.at(s), unit.Seconds(late), h.Host, unit.Seconds(most)))
 			}
 		}
 	}
 	if c.Status == Warn {
-		notes = append(head(notes, 3), "the links were not what was asked for: too little CPU was left for their emulation")
+		notes = append(head(notes, 3), "the links were not as specified: the emulation had too little CPU")
 	} else {
-		notes = append(notes, fmt.Sprintf("packets came at most %s late (99%%) by the emulation's fault", unit.Seconds(worst)))
+		notes = append(notes, fmt.Sprintf("the emulation delayed packets by at most %s (p99) more than specified", unit.Seconds(worst)))
 	}
 	if w := d.about.Links; w != nil && w.Way == results.ProxyLinks {
 		c.Status = Warn
-		notes = append(notes, "links were emulated by a TCP proxy, which does not show all: "+strings.Join(w.Blind, "; "))
+		notes = append(notes, "a TCP proxy emulated the links, with limitations: "+strings.Join(w.Blind, "; "))
 	}
 	c.Detail = strings.Join(notes, "; ")
 	return c

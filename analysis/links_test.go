@@ -60,10 +60,10 @@ func TestCheckLinks(t *testing.T) {
 		status string
 		want   string
 	}{
-		"fine":  {0.0004, "userspace", OK, "packets came at most 400 us late"},
-		"rtt":   {0.002, "userspace", OK, "2 ms late"},
-		"late":  {0.010, "userspace", Warn, "packets came 10 ms late on link far (99%), and no more than 2.55 ms would do; the links were not what was asked for"},
-		"proxy": {0, "proxy", Warn, "by a TCP proxy, which does not show all: no slow start"},
+		"fine":  {0.0004, "userspace", OK, "delayed packets by at most 400 us"},
+		"rtt":   {0.002, "userspace", OK, "at most 2 ms (p99)"},
+		"late":  {0.010, "userspace", Warn, "packets were 10 ms late on link far (p99); at most 2.55 ms is acceptable; the links were not as specified"},
+		"proxy": {0, "proxy", Warn, "a TCP proxy emulated the links, with limitations: no slow start"},
 	} {
 		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
 		h.add(linked("link far", 1, time.Unix(1, 0), 0.5, c.late), 1)

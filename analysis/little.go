@@ -19,17 +19,15 @@ const (
 	littleEnough = 1e-9
 )
 
-// little returns the share of the clients' time that the recorded operations
-// and pauses explain: N = X*(R+Z) with N the mean number of active clients, X*R
-// the operations in progress (latencies summed over the hold time, and closing sessions
-// after them) and X*Z the clients in pauses, which end late on a busy machine: how late is recorded, and the
-// generator's check judges it. It is nil where that says nothing: in the open model, with
-// few operations a client, and, in runs that do not record the time of failed operations, where more than a few failed.
+// little returns the share of the clients' time that the recorded operations and pauses explain: N = X*(R+Z) with N
+// the mean number of active clients, X*R the operations in progress (latencies summed over the hold time, and closing
+// sessions after them) and X*Z the clients in pauses, which end late on a busy machine: how late is recorded, and the
+// generator's check judges it. It is nil where that says nothing: in the open model, with few operations a client,
+// and, in runs that do not record the time of failed operations, where more than a few failed.
 //
-// The latencies are summed rather than averaged, so it does not matter how
-// many operations a task has. Operations cut by the start of the hold count
-// whole, those cut by its end not at all: in a steady state the two cancel but
-// for about one part in the operations a client.
+// The latencies are summed rather than averaged, so it does not matter how many operations a task has. Operations cut
+// by the start of the hold count whole, those cut by its end not at all: in a steady state the two cancel but for
+// about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
 	if s.Jobs != nil && d.plan.Model != scenario.OpenModel && s.ActiveClients >= littleEnough && !s.oneByOne {
 		return part(s.RunningJobs*s.Hold+s.thinkSeconds+s.Paused+s.closingSeconds, s.Hold*s.ActiveClients)
@@ -49,21 +47,18 @@ func (d *data) little(s *Step) *float64 {
 	return part(sum, s.Hold*s.ActiveClients)
 }
 
-// inRequests tells whether a job's time is the sum of what its requests took
-// and what it computed. It is not where it asks for the next events while it
-// computes, reads from a copy, burns a CPU that it may have to share, or is a
+// inRequests tells whether a job's time is the sum of what its requests took and what it computed. It is not where it
+// asks for the next events while it computes, reads from a copy, burns a CPU that it may have to share, or is a
 // program: of these jobs as a whole are held against the clients' time.
 func (d *data) inRequests() bool {
 	j := d.plan.Work.Job
 	return d.plan.Work.Kind == workload.JobWork && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
 }
 
-// untold returns what part of the clients' time the hold could have more, or
-// less, of than is recorded, for reasons that are known: an operation that the
-// start of the hold cut counts whole, so there may be too much by the longest
-// one of each client; and one that failed counts nothing, nor does the one that
-// a client was at when the hold ended, so if any failed there may be too
-// little by the time limit of each.
+// untold returns what part of the clients' time the hold could have more, or less, of than is recorded, for reasons
+// that are known: an operation that the start of the hold cut counts whole, so there may be too much by the longest
+// one of each client; and one that failed counts nothing, nor does the one that a client was at when the hold ended,
+// so if any failed there may be too little by the time limit of each.
 func (d *data) untold(s *Step) (more, less float64) {
 	if s.Latency != nil {
 		more = ratio(s.Latency.Max, s.Hold)
@@ -87,15 +82,15 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	case off <= littleWarn:
 		return OK, ""
 	case *s.Little > 1 && off <= more: // as it must be, which says nothing
-		return OK, fmt.Sprintf("recorded times are more than the clients had, as operations of up to %.3g s began before the hold, which is short beside them", s.Latency.Max)
+		return OK, fmt.Sprintf("the recorded times exceed the time of the clients: operations of up to %.3g s began before the measurement, which is short in comparison", s.Latency.Max)
 	case *s.Little < 1 && off <= less:
-		return Warn, fmt.Sprintf("the rest may be what %d failed operations took, up to %s each", s.Errors, d.plan.Work.Timeout)
+		return Warn, fmt.Sprintf("the rest may be the time of %d failed operations, up to %s each", s.Errors, d.plan.Work.Timeout)
 	case s.Jobs != nil && !s.oneByOne:
-		why = "clients spent the rest neither in a job nor in a pause, so the generator held them up"
+		why = "clients spent the rest neither in a job nor in a pause: the load generator delayed them"
 	case *s.Little > 1:
-		why = "more time than the clients had, so operations overlapped or a clock is wrong"
+		why = "that is more time than the clients had: operations overlapped, or a clock is wrong"
 	default:
-		why = "clients spent the rest neither in an operation" + map[bool]string{true: ", nor computing,"}[s.Jobs != nil] + " nor in a pause, so the generator held them up"
+		why = "clients spent the rest neither in an operation" + map[bool]string{true: ", nor computing,"}[s.Jobs != nil] + " nor in a pause: the load generator delayed them"
 	}
 	if off > littleFail {
 		return Fail, why
@@ -103,14 +98,12 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	return Warn, why
 }
 
-// checkLittle compares the clients that were active with those that the
-// recorded times need. It catches lost clients, stalls of the generator between
-// operations, hidden retries and wrong clocks.
+// checkLittle compares the clients that were active with those that the recorded times need. It catches lost clients,
+// stalls of the generator between operations, hidden retries and wrong clocks.
 func (d *data) checkLittle(f *Findings) Check {
 	c := Check{Name: "Little's law", Status: OK}
 	if d.plan.Model == scenario.OpenModel {
-		c.Status, c.Detail = Skipped, "the open model has no fixed number of clients"
-		return c
+		return c.skip("the open model has no fixed number of clients")
 	}
 	judged, worst, why := 0, -1, ""
 	for i := range f.Curve {
@@ -126,15 +119,14 @@ func (d *data) checkLittle(f *Findings) Check {
 		}
 	}
 	if judged == 0 {
-		c.unchecked(fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "hold longer (load.hold)")
-		return c
+		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.duration)")
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	switch {
 	case why != "" && c.Status != OK:
 		c.Detail += ": " + why
 	case why != "":
-		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "hold longer (load.hold)")
+		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "measure longer (load.duration)")
 	}
 	return c
 }
@@ -155,5 +147,5 @@ func unjudged(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d too short or with too many errors to tell)", n)
+	return fmt.Sprintf(" (%d have too few operations or too many errors)", n)
 }

@@ -41,10 +41,8 @@ type second struct {
 
 func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
 
-func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-
-// A total sums intervals of one step, one kind or one data server. Only those
-// of steps have histograms other than Latency, and what follows span.
+// A total sums intervals of one step, one kind or one data server. Only those of steps have histograms other than
+// Latency, and what follows span.
 type total struct {
 	measure.Sum
 	name    string
@@ -76,7 +74,7 @@ type data struct {
 	traces   map[place]trace
 	twice    int // lines that repeat another
 	heat     *heatSum
-	service  serverSums
+	service  binned[string, serverCount]
 	computed bool // some job computed at some time
 
 	transfers *transferSums // nil: it is no record of transfers
@@ -84,8 +82,7 @@ type data struct {
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 
-// loadTo reads run and writes intervals.csv and hosts.csv on the way, where
-// they are wanted.
+// loadTo reads run and writes intervals.csv and hosts.csv on the way, where they are wanted.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	d := &data{plan: run.Plan, about: run.About, torn: run.Torn, goesOn: run.GoesOn,
 		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(), service: newServerSums()}
@@ -155,7 +152,7 @@ func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 		if iv.Done > 0 {
 			d.heat.add(middle, &iv.Latency)
 		}
-		d.service.add(middle, iv)
+		d.service.at(iv.Server, middle).add(iv.Moved, iv.Done, iv.Errors())
 		if d.repeats(i, iv) {
 			d.twice++
 		}
@@ -277,8 +274,7 @@ func (d *data) phases() []Phase {
 		p.Throughput += float64(s.moved)
 		p.Errors += s.errors
 	}
-	for i := range all {
-		p := &all[i]
+	for p := range each(all) {
 		p.Clients = ratio(p.Clients, p.Seconds)
 		p.Throughput = ratio(p.Throughput, p.Seconds)
 		p.PerClient = ratio(p.Throughput, p.Clients)

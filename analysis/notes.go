@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// A Note is something that a check could not look at. It says nothing against
-// the result, and nothing for it.
+// A Note is something that a check could not look at. It says nothing against the result, and nothing for it.
 type Note struct {
 	Check     string `json:"check"`       // its name
 	Unchecked string `json:"not_checked"` // what was not looked at, and why
@@ -18,10 +17,16 @@ func (c *Check) note(what, remedy string) {
 	c.notes = append(c.notes, Note{c.Name, what, remedy})
 }
 
-// unchecked makes c a check that had nothing to judge by.
-func (c *Check) unchecked(what, remedy string) {
-	c.Status, c.Detail = Skipped, what
+// skip returns c as a check that does not apply, for the reason in detail.
+func (c *Check) skip(detail string) Check {
+	c.Status, c.Detail = Skipped, detail
+	return *c
+}
+
+// unchecked returns c as a check that had nothing to judge by, with a note.
+func (c *Check) unchecked(what, remedy string) Check {
 	c.note(what, remedy)
+	return c.skip(what)
 }
 
 // tell appends a fact to what c says.
@@ -32,8 +37,8 @@ func (c *Check) tell(format string, args ...any) {
 	c.Detail += fmt.Sprintf(format, args...)
 }
 
-// worsen gives c a graver state, and the effect on the result that is the
-// reason for it. A state that is not graver changes nothing.
+// worsen gives c a graver state, and the effect on the result that is the reason for it. A state that is not graver
+// changes nothing.
 func (c *Check) worsen(status, effect string, args ...any) {
 	if worse(c.Status, status) != c.Status {
 		c.Status, c.Effect = status, fmt.Sprintf(effect, args...)
@@ -49,8 +54,7 @@ func worse(a, b string) string {
 	return a
 }
 
-// Text says what the check found and, where it warns or fails, what that means
-// for the result.
+// Text says what the check found and, where it warns or fails, what that means for the result.
 func (c *Check) Text() string {
 	if c.Effect == "" {
 		return c.Detail
@@ -66,8 +70,7 @@ func (n *Note) Text() string {
 	return n.Unchecked + "; to check it: " + n.Remedy
 }
 
-// Noted tells whether the notes say all that there is to say of a check: it had
-// nothing to judge by.
+// Noted tells whether the notes say all that there is to say of a check: it had nothing to judge by.
 func (v *Validity) Noted(c *Check) bool {
 	return c.Status == Skipped && slices.ContainsFunc(v.Notes, func(n Note) bool { return n.Check == c.Name })
 }

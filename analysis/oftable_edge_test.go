@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/analysis/fit"
 	given "weir/analysis/table"
 )
 
@@ -137,9 +138,9 @@ func TestTableOfOwnCurve(t *testing.T) {
 // Thin tables get a plain sentence, and what each model would need.
 func TestThinTables(t *testing.T) {
 	for name, c := range map[string]struct{ text, verdict, warning string }{
-		"one row":          {"clients,throughput_gbps\n4,1\n", "1.00 Gbit/s with 4 clients; no other load was tested", "poly4 needs 8 points, there are 1"},
-		"all rows alike":   {"clients,throughput_gbps\n4,1\n4,1\n4,1\n", "1.00 Gbit/s (1.00 to 1.00) with 4 clients; no other load was tested", "usl needs 6 points, there are 1"},
-		"nothing moved":    {"clients,throughput_gbps\n4,0\n8,0\n", "No operation ended and no payload moved", ""},
+		"one row":          {"clients,throughput_gbps\n4,1\n", "1.00 Gbit/s at 4 clients, the only load tested", "poly4 needs 8 points, there are 1"},
+		"all rows alike":   {"clients,throughput_gbps\n4,1\n4,1\n4,1\n", "1.00 Gbit/s (1.00 to 1.00) at 4 clients, the only load tested", "usl needs 6 points, there are 1"},
+		"nothing moved":    {"clients,throughput_gbps\n4,0\n8,0\n", "No operation was completed and no payload was transferred", ""},
 		"no clients":       {"clients,throughput_gbps\n0,0\n0,1\n", "", ""},
 		"all equal yields": {"clients,throughput_gbps\n1,1\n2,1\n4,1\n8,1\n", "", "poly4 needs 8 points, there are 4"},
 		"the largest":      {"clients,B/s\n1,1e308\n2000000000,1e308\n3,1e-308\n4,0\n", "", ""},
@@ -162,7 +163,7 @@ func TestTablePoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for points, want := range map[string]string{"steps": "t.csv: points of steps take a column of times", "weeks": `points of "weeks": use rows, steps or subintervals`} {
+	for points, want := range map[string]string{"steps": "t.csv: points of steps need a column of times", "weeks": `points of "weeks": use rows, steps or subintervals`} {
 		if _, err := AnalyzeTable(tab, TableOptions{Points: points}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", points, err)
 		}
@@ -209,7 +210,7 @@ func FuzzOfTable(f *testing.F) {
 // nothing grows.
 func TestTableOfNoise(t *testing.T) {
 	f := tableText(t, "clients,Gbit/s\n1,50\n1,60\n1,75\n2,50\n2,58\n2,66\n4,30\n4,53\n4,70\n8,55\n8,66\n8,76\n", TableOptions{})
-	if got := placed(f); got != (turned{clients: 1, low: 1, high: 8}) || f.Fits.Unfit != UnfitConstant {
+	if got := placed(f); got != (turned{clients: 1, low: 1, high: 8}) || f.Fits.Unfit != fit.NoBetter {
 		t.Errorf("%+v, fits %+v", got, f.Fits)
 	}
 }

@@ -184,18 +184,18 @@ func TestMonarcBoundaries(t *testing.T) {
 		detail    string
 	}{
 		// with the numbers of section 3.5.3 alone
-		{"1000mbit.csv", limit, 1, 10, 0, 0, "holds from 1 to 10 clients, the heaviest that was tested"},
-		{"100mbit.csv", limit, 1, 10, 0, 0, "holds from 1 to 10 clients, the heaviest that was tested"},
-		{"10mbit.csv", limit, 1, 1, 10, 5.5, "holds with 1 client, no more with 10 clients (crossed at about 5.5)"},
-		{"2mbit.csv", limit, 0, 0, 0, 0, "not acceptable at any tested load: 16m40s with 1 client already"},
+		{"1000mbit.csv", limit, 1, 10, 0, 0, "holds from 1 to 10 clients, the heaviest load tested"},
+		{"100mbit.csv", limit, 1, 10, 0, 0, "holds from 1 to 10 clients, the heaviest load tested"},
+		{"10mbit.csv", limit, 1, 1, 10, 5.5, "holds at 1 client, but not at 10 clients (crossed at about 5.5)"},
+		{"2mbit.csv", limit, 0, 0, 0, 0, "not acceptable at any tested load: already 16m40s at 1 client"},
 		// and with the points that the list itself adds
-		{"1000mbit-concluded.csv", limit, 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest that was tested"},
-		{"100mbit-concluded.csv", limit, 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest that was tested"},
-		{"10mbit-concluded.csv", limit, 1, 6, 10, 6, "holds from 1 to 6 clients, no more with 10 clients"},
+		{"1000mbit-concluded.csv", limit, 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested"},
+		{"100mbit-concluded.csv", limit, 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested"},
+		{"10mbit-concluded.csv", limit, 1, 6, 10, 6, "holds from 1 to 6 clients, but not at 10 clients"},
 		// the definition of the text, with each configuration's own single job
-		{"1000mbit-concluded.csv", "latency_mean <= 10 x single", 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest that was tested; the limit is 10m, 10 x 60 s with 1 client"},
+		{"1000mbit-concluded.csv", "latency_mean <= 10 x single", 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested; the limit is 10m, 10 x 60 s at 1 client"},
 		{"100mbit-concluded.csv", "latency_mean <= 10 x single", 1, 10, 15, 10 + 5*(480.0-150)/(600-150), ""},
-		{"10mbit.csv", "latency_mean < 10 x single", 1, 10, 0, 0, "the limit is 33m20s, 10 x 3m20s with 1 client"},
+		{"10mbit.csv", "latency_mean < 10 x single", 1, 10, 0, 0, "the limit is 33m20s, 10 x 3m20s at 1 client"},
 		{"2mbit.csv", "latency_mean < 10 x single", 1, 10, 0, 0, ""},
 	} {
 		f := tableOf(t, "monarc/"+c.file, TableOptions{Boundaries: []string{c.condition}})

@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-const optimumHow = "lightest tested load that cannot be told from the best: no other gives more by 1% and by more than the 95% interval of the difference, corrected for comparing with all"
+const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the 95% interval of the difference, corrected for multiple comparisons"
 
 // optimum turns that of the points into what findings.json holds.
 func (f *Findings) optimum(o shape.Optimum) *Optimum {
@@ -22,8 +22,8 @@ func (f *Findings) optimum(o shape.Optimum) *Optimum {
 	return out
 }
 
-// peak is where the model that describes the curve is highest, nil if that is not
-// sure, or the measured steps have their maximum elsewhere.
+// peak is where the model that describes the curve is highest, nil if that is not sure, or the measured steps have
+// their maximum elsewhere.
 func (f *Findings) peak(fits *fit.Fits) *Estimate {
 	if !f.Optimum.Inside || !describes(fits) {
 		return nil
@@ -40,12 +40,10 @@ func (f *Findings) peak(fits *fit.Fits) *Estimate {
 	if m.Max.Yield.Value > (1+disagree)*top {
 		return nil
 	}
-	at := Estimate(m.Max.Clients)
-	return &at
+	return new(m.Max.Clients)
 }
 
-// disagree is by how much a model's maximum may lie above all that was measured for
-// its place to be believed.
+// disagree is by how much a model's maximum may lie above all that was measured for its place to be believed.
 const disagree = 0.1
 
 // describes tells whether a model describes the curve.
@@ -53,8 +51,8 @@ func describes(fits *fit.Fits) bool {
 	return fits != nil && fits.Unfit == "" && fits.Named(fits.Best) != nil
 }
 
-// knee is where the model that describes the curve bends, or the tested step at
-// which the curve does; nil where it does not, or no model describes it.
+// knee is where the model that describes the curve bends, or the tested step at which the curve does; nil where it
+// does not, or no model describes it.
 func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
 	lightest := f.load(&f.Curve[f.lightest()])
 	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
@@ -79,11 +77,10 @@ func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *
 }
 
 func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
-	// with so few points that a line has no rival, the best model is no reason
-	// to call the curve straight
+	// with so few points that a line has no rival, the best model is no reason to call the curve straight
 	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
-		return k, "tested step at which the curve is farthest above the straight way to its best (Kneedle)"
+		return k, "tested step at which the curve is farthest above the straight line to its maximum (Kneedle)"
 	}
 	m := fits.Named(fits.Best)
 	resampled := make([]shape.Curve, 0, len(m.Resampled))
@@ -95,11 +92,11 @@ func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, ho
 		loads[points[i].Load] = true
 	}
 	k, _ = shape.KneeOf(m.At, m.From, m.To, len(loads), resampled)
-	return k, fmt.Sprintf("where the fitted %s is farthest above the straight way to its best (Kneedle)", m.Name)
+	return k, fmt.Sprintf("where the fitted %s is farthest above the straight line to its maximum (Kneedle)", m.Name)
 }
 
-// measured returns what was measured at a load: of the steps of that load, or on
-// the straight line between the next lighter and the next heavier ones.
+// measured returns what was measured at a load: of the steps of that load, or on the straight line between the next
+// lighter and the next heavier ones.
 func (f *Findings) measured(load float64) (throughput, operations float64) {
 	left, right := math.Inf(-1), math.Inf(1)
 	for i := range f.Curve {
@@ -152,15 +149,15 @@ func (f *Findings) collapse(points []shape.Point, best int) *Collapse {
 	top, _, _ := f.yield(&f.Curve[best])
 	mean, _, _ := f.yield(s)
 	c := &Collapse{Step: s.Step, Clients: s.Clients, Left: b.Left,
-		Detail: fmt.Sprintf("with %s only %s is left of %s: %s", f.at(s), f.show(mean), f.show(top), unit.Percent(b.Left))}
+		Detail: fmt.Sprintf("at %s only %s is left of %s: %s", f.at(s), f.show(mean), f.show(top), unit.Percent(b.Left))}
 	if b.Stalled {
-		c.Detail += "; the service nearly stood still"
+		c.Detail += "; the service nearly stopped"
 	}
 	if !b.Certain {
-		c.Detail += "; without intervals that is no more than likely"
+		c.Detail += "; without confidence intervals this is only likely"
 	}
 	if b.Recovered >= 0 {
-		c.Detail += fmt.Sprintf("; with %s it worked again", f.at(&f.Curve[b.Recovered]))
+		c.Detail += fmt.Sprintf("; at %s it recovered", f.at(&f.Curve[b.Recovered]))
 	}
 	return c
 }

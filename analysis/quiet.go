@@ -7,8 +7,8 @@ import (
 	"weir/internal/unit"
 )
 
-// othersWarn is the share of a machine's CPU, used by neither side's processes,
-// from which on others count as users of it.
+// othersWarn is the share of a machine's CPU, used by neither side's processes, from which on others count as users
+// of it.
 const othersWarn = 0.2
 
 // Bounds of the check whether the machines were left to the test.
@@ -19,22 +19,18 @@ const (
 	stealWarn     = 0.05 // share that other guests of the hypervisor took
 )
 
-// checkQuiet asks whether others took CPU from the test while load was held:
-// programs that were not watched, in seconds in which the CPU of the machine was
-// used up, or other guests of its hypervisor. What they use while cores are idle
-// takes nothing from the test. It needs hosts of which all sides' processes were
-// watched. What others used is what the cores did and the watched processes did not,
-// or, if that is more, what the other processes themselves show: many kernels count
-// time in interrupts as the time of the process that was interrupted, too, so that
-// the difference is too small.
+// checkQuiet asks whether others took CPU from the test while load was held: programs that were not watched, in
+// seconds in which the CPU of the machine was used up, or other guests of its hypervisor. What they use while cores
+// are idle takes nothing from the test. It needs hosts of which all sides' processes were watched. What others used
+// is what the cores did and the watched processes did not, or, if that is more, what the other processes themselves
+// show: many kernels count time in interrupts as the time of the process that was interrupted, too, so that the
+// difference is too small.
 func checkQuiet(f *Findings) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}
 	var contended, others, steal float64
 	var where, whom string
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		for k := range s.Hosts {
-			h := &s.Hosts[k]
+	for s := range each(f.Curve) {
+		for h := range each(s.Hosts) {
 			share, ok := h.others(s)
 			if !ok {
 				continue
@@ -48,13 +44,12 @@ func checkQuiet(f *Findings) Check {
 		}
 	}
 	if c.Status == Skipped {
-		c.unchecked("no host was watched together with the processes under test", "name the server's machine and its processes in hosts")
-		return c
+		return c.unchecked("no host was monitored together with the processes under test", "name the server's machine and its processes in hosts")
 	}
-	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and while no core was idle %s; other guests of its hypervisor %s", unit.Percent(others), unit.Percent(contended), unit.Percent(steal))
+	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle; other guests of the hypervisor used %s", unit.Percent(others), unit.Percent(contended), unit.Percent(steal))
 	if contended > contendedWarn || steal > stealWarn {
 		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
-		c.worsen(Warn, "with all of the CPU this step might give up to %s: stop the other programs, or measure again later", gain(1/(1-math.Min(contended+steal, 0.99))))
+		c.worsen(Warn, "with the whole CPU this step might give up to %s: stop the other programs, or repeat the test later", gain(1/(1-math.Min(contended+steal, 0.99))))
 	}
 	return c
 }
@@ -70,9 +65,8 @@ func gain(factor float64) string {
 	return fmt.Sprintf("%.1f times as much", factor)
 }
 
-// others returns the share of h's CPU that no watched process used; ok is
-// false where the processes of a side that h has were not watched. Of
-// jobs that are programs these count among the clients' processes.
+// others returns the share of h's CPU that no watched process used; ok is false where the processes of a side that h
+// has were not watched. Of jobs that are programs these count among the clients' processes.
 func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	serves, loads := h.Role == server || h.Role == "both", h.Role == client || h.Role == "both"
 	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
@@ -83,8 +77,7 @@ func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	return max(0, *h.userSystem-watched-programs, h.unwatched-programs), true
 }
 
-// programs returns the cores that external client programs kept busy, which are
-// no watched processes.
+// programs returns the cores that external client programs kept busy, which are no watched processes.
 func (h *HostFigure) programs(s *Step) float64 {
 	if s.programs || h.Role != client && h.Role != "both" {
 		return 0

@@ -29,19 +29,16 @@ const (
 	ResourcePorts       = "ports"
 )
 
-// A bound says from which share on a resource counts as used up, what share
-// heavier steps must have for it to stay so, and below which share, by the upper
-// end of its interval, it is certainly not what limits. In between it cannot be
-// told.
+// A bound says from which share on a resource counts as used up, what share heavier steps must have for it to stay
+// so, and below which share, by the upper end of its interval, it is certainly not what limits. In between it cannot
+// be told.
 type bound struct{ reached, holds, clear float64 }
 
-// doubtful is by how much the lower end of the interval of a share may be below
-// the bound that the share reaches.
+// doubtful is by how much the lower end of the interval of a share may be below the bound that the share reaches.
 const doubtful = 0.05
 
-// bounds of the shares. Interfaces count neither preambles nor the gaps
-// between frames, and some not the headers of the frames that they cut large
-// packets into: 95% of the speed is all that can be seen of it.
+// bounds of the shares. Interfaces count neither preambles nor the gaps between frames, and some not the headers of
+// the frames that they cut large packets into: 95% of the speed is all that can be seen of it.
 func boundOf(resource string) bound {
 	switch resource {
 	case ResourceCPU, ResourceCore, ResourceDisk, ResourceReceived, ResourceSent, ResourceNetwork:
@@ -68,14 +65,12 @@ const (
 	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
-// resources fills in the use of every resource that was seen in each step,
-// the most used first, those of unknown size last.
+// resources fills in the use of every resource that was seen in each step, the most used first, those of unknown size
+// last.
 func (d *data) resources(f *Findings) {
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		s.Resources = []ResourceUsage{}
-		for k := range s.Hosts {
-			h := &s.Hosts[k]
+		for h := range each(s.Hosts) {
 			s.Resources = append(s.Resources, hostUses(h, s)...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
 		}
@@ -94,8 +89,7 @@ func shareOf(p *float64) float64 {
 	return *p
 }
 
-// use makes the ResourceUsage of a share, and judges it by its interval and the
-// resource's bounds.
+// use makes the ResourceUsage of a share, and judges it by its interval and the resource's bounds.
 func use(resource string, h *HostFigure, v ranged, format string, args ...any) ResourceUsage {
 	share, low, high := max(0, finite(v.mean)), max(0, finite(v.low())), max(0, finite(v.high()))
 	b := boundOf(resource)
@@ -126,7 +120,7 @@ func (h *HostFigure) side() string {
 func hostUses(h *HostFigure, s *Step) []ResourceUsage {
 	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
-		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait))
+		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores were idle for %s of the time while waiting for a disk", unit.Percent(*h.IOWait))
 		u.clear = *h.IOWait*float64(h.Cores) < partOfCore || !h.serves()
 		all = append(all, u)
 	}
@@ -138,10 +132,10 @@ func hostUses(h *HostFigure, s *Step) []ResourceUsage {
 	}
 	all = append(all, netUses(h)...)
 	if h.ListenDrops > 0 {
-		all = append(all, amount(ResourceListen, h, "a full listen queue refused %s connections/s", unit.Count(h.ListenDrops)))
+		all = append(all, amount(ResourceListen, h, "a full listen queue dropped %s connections/s", unit.Count(h.ListenDrops)))
 	}
 	if h.Retransmits >= 0.5 {
-		all = append(all, amount(ResourceRetransmits, h, "%s TCP segments/s were sent again", unit.Count(h.Retransmits)))
+		all = append(all, amount(ResourceRetransmits, h, "%s TCP segments/s were retransmitted", unit.Count(h.Retransmits)))
 	}
 	return all
 }
@@ -166,14 +160,13 @@ func memoryUse(h *HostFigure) ResourceUsage {
 	return u
 }
 
-// diskUse is reached where the disk is busy and has a queue; whether that
-// grows with the load is judged across steps.
+// diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
 func diskUse(h *HostFigure) ResourceUsage {
 	v := h.share(ResourceDisk, *h.DiskBusy)
 	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite))
 	if h.DiskQueue != nil {
 		u.depth = *h.DiskQueue
-		u.Detail += fmt.Sprintf(", with %.3g requests in it or waiting", u.depth)
+		u.Detail += fmt.Sprintf(", with %.3g requests in service or waiting", u.depth)
 	}
 	u.reached, u.near = u.reached && u.depth >= leastQueue, u.near && u.depth >= leastQueue
 	u.clear = u.clear || h.DiskQueue != nil && u.depth < leastQueue/2
@@ -195,7 +188,7 @@ func netUses(h *HostFigure) []ResourceUsage {
 		}
 	}
 	if h.unknownTraffic >= leastTraffic {
-		u := amount(ResourceNetwork, h, "%s carried %s in one direction; its speed is not known", h.unknownName, unit.Bits(h.unknownTraffic))
+		u := amount(ResourceNetwork, h, "%s carried %s in one direction; its speed is unknown", h.unknownName, unit.Bits(h.unknownTraffic))
 		u.clear = h.unknownTraffic < slowest
 		all = append(all, u)
 	}
@@ -211,9 +204,9 @@ func serviceUses(h *HostFigure) []ResourceUsage {
 	name := cmp.Or(v.Kind, "server")
 	var all []ResourceUsage
 	if v.Threads > 0 {
-		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for one (%d at most)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
+		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for a thread (at most %d)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
 		if v.Limited > 0 {
-			u.Detail += fmt.Sprintf("; it met its limit of threads %s times/s", unit.Count(v.Limited))
+			u.Detail += fmt.Sprintf("; it reached its thread limit %s times/s", unit.Count(v.Limited))
 		}
 		waiting := v.QueueMean >= waitingJobs || v.Limited > 0
 		u.reached = *u.Share >= busyThreads && waiting
@@ -225,7 +218,7 @@ func serviceUses(h *HostFigure) []ResourceUsage {
 		all = append(all, amount(ResourceConnections, h, "this %s had %s connections", name, unit.Count(math.Round(v.Connections))))
 	}
 	if h.CPU == nil && v.Cores >= 0.005 {
-		all = append(all, amount(ResourceCPU, h, "this %s used %.3g cores; how many its machine has is not known", name, v.Cores))
+		all = append(all, amount(ResourceCPU, h, "this %s used %.3g cores; the number of cores of its machine is unknown", name, v.Cores))
 	}
 	return all
 }

@@ -44,7 +44,7 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	if h.ClientCores != nil {
 		cores(map[bool]string{true: "the clients and their programs", false: "the clients"}[s.programs], *h.ClientCores)
 		if s.burned > 0 {
-			parts[len(parts)-1] += fmt.Sprintf(" (of these their jobs burned %.2f on purpose)", min(s.burnedOn(h), *h.ClientCores))
+			parts[len(parts)-1] += fmt.Sprintf(" (including %.2f that their jobs burned on purpose)", min(s.burnedOn(h), *h.ClientCores))
 		}
 		if s.ExternalCores > 0 && !s.programs {
 			cores("client programs", s.ExternalCores)
@@ -57,7 +57,7 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	cores("interrupts", value(h.irq)*all)
 	cores("other guests of the hypervisor", value(h.Steal)*all)
 	if len(parts) == 0 {
-		return "no processes were watched"
+		return "no processes were monitored"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -68,12 +68,10 @@ const (
 	threadTicks = 0.02 // what a thread's CPU time in ticks may lack, each second
 )
 
-// coreUse is the fullest of: the busiest thread that was measured, the cores on
-// which the service's processes may run, and the core that was busy for longest,
-// if no thread was measured or interrupts may fill it. foreign is how many
-// cores other programs used. thread tells whether it is a thread of the service,
-// which can use no more than one core wherever it runs. Where the CPU time of
-// threads is not known the upper end of the interval is what it may be.
+// coreUse is the fullest of: the busiest thread that was measured, the cores on which the service's processes may
+// run, and the core that was busy for longest, if no thread was measured or interrupts may fill it. foreign is how
+// many cores other programs used. thread tells whether it is a thread of the service, which can use no more than one
+// core wherever it runs. Where the CPU time of threads is not known the upper end of the interval is what it may be.
 func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	if h.Cores == 1 {
 		return best, false
@@ -84,8 +82,7 @@ func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 			best, thread = u, is
 		}
 	}
-	for i := range h.groups {
-		g := &h.groups[i]
+	for g := range each(h.groups) {
 		v, text, known := g.busiestThread()
 		measured = measured && known
 		if known {
@@ -106,7 +103,7 @@ func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	}
 	if h.MostUsedCore != nil && (!measured || value(h.irq)*float64(h.Cores) >= partOfCore) {
 		v := h.share(ResourceCore, *h.MostUsedCore)
-		u := use(ResourceCore, h, v, "one of %d cores is %s busy, all together %s", h.Cores, unit.Percent(v.mean), unit.Percent(*h.CPU))
+		u := use(ResourceCore, h, v, "one of %d cores is %s busy, all cores together %s", h.Cores, unit.Percent(v.mean), unit.Percent(*h.CPU))
 		u.Side = h.coreSide()
 		u.reached = u.reached && foreign < partOfCore // else it may be theirs
 		take(u, false)
@@ -119,9 +116,9 @@ func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	case best.Share == nil && most < limit:
 		return ResourceUsage{}, false
 	case best.Share == nil:
-		best = amount(ResourceCore, h, "the CPU time of its threads is not known")
+		best = amount(ResourceCore, h, "the CPU time of its threads is unknown")
 	case most > *best.High:
-		best.Detail += "; the CPU time of all threads is not known"
+		best.Detail += "; the CPU time of some threads is unknown"
 		best.High = &most
 	}
 	best.clear = best.clear && most < limit
@@ -131,10 +128,9 @@ func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 // serves tells whether the service runs on h, as far as its role tells.
 func (h *HostFigure) serves() bool { return h.side() == server || h.side() == "both" }
 
-// busiestThread returns the share of a core that the busiest thread of a group
-// used: as it was measured, or of processes known to have a single thread each
-// what each of them used, less one that only directs the others unless it is
-// seen to work. known is false where that cannot be told.
+// busiestThread returns the share of a core that the busiest thread of a group used: as it was measured, or of
+// processes known to have a single thread each what each of them used, less one that only directs the others unless
+// it is seen to work. known is false where that cannot be told.
 func (g *groupFigure) busiestThread() (v ranged, text string, known bool) {
 	switch {
 	case g.measured > 0:

@@ -10,8 +10,7 @@ import (
 	"weir/measure"
 )
 
-// surroundings is what about.json says of the machine that weir ran on, as far
-// as it limits the generator.
+// surroundings is what about.json says of the machine that weir ran on, as far as it limits the generator.
 type surroundings struct {
 	Cores     int     `json:"cores"`
 	CoresUsed int     `json:"cores_used"` // by affinity and the control group's quota
@@ -38,14 +37,14 @@ func generators(s *Step) (all []*HostFigure) {
 	return all
 }
 
-// burnedOn is how many cores jobs kept busy on one of the clients' hosts, which
-// has its part of them as of all that clients use.
+// burnedOn is how many cores jobs kept busy on one of the clients' hosts, which has its part of them as of all that
+// clients use.
 func (s *Step) burnedOn(h *HostFigure) float64 {
 	return s.burned * ratio(value(h.ClientCores), value(s.ClientCores))
 }
 
-// generatorUses is what the load generator used of what it may. Whether it is
-// used up is judged as the check of the generator does.
+// generatorUses is what the load generator used of what it may. Whether it is used up is judged as the check of the
+// generator does.
 func (d *data) generatorUses(s *Step) []ResourceUsage {
 	var all []ResourceUsage
 	hosts, here := generators(s), d.surroundings()
@@ -60,7 +59,7 @@ func (d *data) generatorUses(s *Step) []ResourceUsage {
 		}
 		allowed, of := float64(h.Cores), "cores"
 		if s.clientMay > 0 {
-			allowed, of = s.clientMay, fmt.Sprintf("cores that it may use, of %d", h.Cores)
+			allowed, of = s.clientMay, fmt.Sprintf("cores it may use, of %d", h.Cores)
 		}
 		own := s.without(*h.ClientCores)
 		v := h.share(ResourceGenerator, *h.ClientCores)
@@ -68,7 +67,7 @@ func (d *data) generatorUses(s *Step) []ResourceUsage {
 		u := use(ResourceGenerator, h, v.times(ratio(own, allowed*max(1e-9, *h.ClientCores))), "it used %.2f of %.0f %s", own, allowed, of)
 		u.Side = client
 		if s.burned > 0 {
-			u.Detail += fmt.Sprintf(", beside the %.2f that its jobs kept busy on purpose", s.burnedOn(h))
+			u.Detail += fmt.Sprintf(", in addition to %.2f that its jobs burned on purpose", s.burnedOn(h))
 		}
 		if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 {
 			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.eachJob], unit.Seconds(*s.LateP99))
@@ -88,19 +87,17 @@ func (d *data) generatorUses(s *Step) []ResourceUsage {
 	return append(all, met...)
 }
 
-// narrow tells how full the cores are that jobs may burn, where those are fewer
-// than the host has: how busy all cores are says little then. Several processes
-// may have more cores together than one of them was told; then nobody knows.
+// narrow tells how full the cores are that jobs may burn, where those are fewer than the host has: how busy all cores
+// are says little then. Several processes may have more cores together than one of them was told; then nobody knows.
 func (s *Step) narrow(h *HostFigure) {
 	const several = 1.1
 	share := ratio(*h.ClientCores, s.clientMay)
 	if s.burned == 0 || share > several {
 		return
 	}
-	for i := range s.Resources {
-		u := &s.Resources[i]
+	for u := range each(s.Resources) {
 		if u.Resource == ResourceCPU && u.Host == h.Host && share > shareOf(u.Share) {
-			*u = use(ResourceCPU, h, h.share(ResourceGenerator, *h.ClientCores).times(ratio(1, s.clientMay)), "clients used %.2f of the %s that they may; of the whole machine %s",
+			*u = use(ResourceCPU, h, h.share(ResourceGenerator, *h.ClientCores).times(ratio(1, s.clientMay)), "clients used %.2f of the %s they may use; of the whole machine %s",
 				*h.ClientCores, say.Plural(int(s.clientMay), "core"), u.Detail)
 			u.Side, u.own = client, share
 		}
@@ -111,7 +108,7 @@ func (s *Step) narrow(h *HostFigure) {
 func tableUses(h *HostFigure, here surroundings) []ResourceUsage {
 	var all []ResourceUsage
 	if here.Files > 0 && h.ClientFiles > 0 {
-		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)}, "the generator had %d files and sockets open, of %.0f that it may", h.ClientFiles, here.Files)
+		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)}, "the generator had %d files and sockets open, of at most %.0f", h.ClientFiles, here.Files)
 		u.Side = client
 		all = append(all, u)
 	}
@@ -121,8 +118,8 @@ func tableUses(h *HostFigure, here surroundings) []ResourceUsage {
 	return all
 }
 
-// exhausted tells of limits of the generator's machine that errors name. An
-// error is recorded when it is seen first; from then on the limit is met.
+// exhausted tells of limits of the generator's machine that errors name. An error is recorded when it is seen first;
+// from then on the limit is met.
 func (d *data) exhausted(s *Step, hosts []*HostFigure) []ResourceUsage {
 	host := ""
 	if len(hosts) == 1 {
@@ -140,8 +137,7 @@ func (d *data) exhausted(s *Step, hosts []*HostFigure) []ResourceUsage {
 	return all
 }
 
-// ranOut returns what the generator's machine had no more of when an error came of
-// that, "" for all other errors.
+// ranOut returns what the generator's machine had no more of when an error came of that, "" for all other errors.
 func ranOut(text string) string {
 	switch {
 	case strings.Contains(text, "socket: too many open files"):

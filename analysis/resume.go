@@ -8,8 +8,7 @@ import (
 	"weir/measure"
 )
 
-// announced returns the event with which a step began, nil if there is none
-// that names its load.
+// announced returns the event with which a step began, nil if there is none that names its load.
 func (d *data) announced(step int) *measure.Event {
 	for _, e := range d.events {
 		if e.Kind == measure.EventStep && e.Step == step && e.Clients > 0 {
@@ -19,8 +18,8 @@ func (d *data) announced(step int) *measure.Event {
 	return nil
 }
 
-// repeated tells whether a step was broken off and, after the run was resumed,
-// another one was held: it is not a point of the curve then.
+// repeated tells whether a step was broken off and, after the run was resumed, another one was held: it is not a
+// point of the curve then.
 func (d *data) repeated(step int) bool {
 	later := false
 	for _, t := range d.steps {
@@ -34,8 +33,8 @@ func (d *data) repeated(step int) bool {
 	return false
 }
 
-// interrupted sums the times, in seconds, between the parts of a run that was
-// resumed: from the last interval before each resume to the first one after it.
+// interrupted sums the times, in seconds, between the parts of a run that was resumed: from the last interval before
+// each resume to the first one after it.
 func (d *data) interrupted() (seconds float64) {
 	for _, e := range d.events {
 		if e.Kind != measure.EventResume {
@@ -70,7 +69,7 @@ func (d *data) tellResumed(c *Check) {
 	}
 	text := "the run was resumed " + say.Times(times)
 	if len(again) > 0 {
-		text += fmt.Sprintf("; what was held of step %s before it was broken off does not count", strings.Join(again, ", "))
+		text += fmt.Sprintf("; the interrupted part of step %s does not count", strings.Join(again, ", "))
 	}
 	c.tell("%s", text)
 }

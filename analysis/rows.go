@@ -40,8 +40,7 @@ func (r *record) time(t time.Time) {
 	*r = t.UTC().AppendFormat(*r, time.RFC3339Nano)
 }
 
-// text adds s in quotes where it needs them. The first cell of a line must not
-// be one of these: it may be empty.
+// text adds s in quotes where it needs them. The first cell of a line must not be one of these: it may be empty.
 func (r *record) text(s string) {
 	*r = append(*r, ',')
 	s = text(s)
@@ -65,8 +64,7 @@ func quoted(s string) string {
 
 func (r *record) end() { *r = append(*r, '\n') }
 
-// table begins a table: its header is written, write adds rows. Nothing is
-// written where w is nil.
+// table begins a table: its header is written, write adds rows. Nothing is written where w is nil.
 func table(w io.Writer, names []string) (write func(row []byte) error, err error) {
 	if w == nil {
 		return func([]byte) error { return nil }, nil
@@ -78,8 +76,7 @@ func table(w io.Writer, names []string) (write func(row []byte) error, err error
 	}, err
 }
 
-// intervalTable is intervals.jsonl as a table, its histograms as count and
-// quantiles, errors in a column a class.
+// intervalTable is intervals.jsonl as a table, its histograms as count and quantiles, errors in a column a class.
 func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, write func([]byte) error, err error) {
 	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "moved_bytes", "discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
@@ -127,8 +124,8 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	return out
 }
 
-// hostTable is hosts.jsonl as a table, one line a sample: sums over disks and
-// interfaces, CPU of the two sides' processes.
+// hostTable is hosts.jsonl as a table, one line a sample: sums over disks and interfaces, CPU of the two sides'
+// processes.
 func hostTable(w io.Writer) (render func([]byte, *monitor.Sample) []byte, write func([]byte) error, err error) {
 	write, err = table(w, []string{"time", "duration_seconds", "host", "role", "cores", "cpu_busy_share", "cpu_user_share", "cpu_system_share",
 		"cpu_iowait_share", "cpu_steal_share", "busiest_core_share", "load1", "memory_available_bytes", "server_cpu_cores", "client_cpu_cores",

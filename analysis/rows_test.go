@@ -32,7 +32,7 @@ func TestLookIsASumOfOneSample(t *testing.T) {
 		samples = append(samples, s)
 	}
 	for _, s := range samples {
-		one := hostSum{disks: map[string]*mean{}}
+		one := hostSum{}
 		one.add(s, 1)
 		f, k := one.figure(), lookAt(s)
 		for name, pair := range map[string][2]float64{

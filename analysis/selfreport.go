@@ -6,8 +6,7 @@ import (
 	"weir/monitor"
 )
 
-// A ServerFigure is what one server of the service said of itself in one
-// step's hold time: means over its seconds.
+// A ServerFigure is what one server of the service said of itself in one step's hold time: means over its seconds.
 type ServerFigure struct {
 	Kind        string   `json:"kind"`                      // monitor.Redirector, DataServer or ClusterManager
 	Cores       float64  `json:"cpu_cores"`                 // that it used
@@ -28,8 +27,8 @@ type ServerFigure struct {
 	Waits       float64  `json:"waits_per_second"`
 }
 
-// A serverSum gathers the samples of one server in one step. What they count
-// is taken by the part of their span that lies in the hold time.
+// A serverSum gathers the samples of one server in one step. What they count is taken by the part of their span that
+// lies in the hold time.
 type serverSum struct {
 	seconds, cpu, received, sent, operations float64
 	logins, refused, redirects, errors       float64
@@ -102,9 +101,8 @@ func (b *byteSums) addServer(s *monitor.Sample, expected float64, v *span, held 
 	}
 }
 
-// servers compares the counters of the servers themselves, all together, for
-// each carries a part of what the clients moved. Servers that count the bytes
-// of a connection when it ends can only be compared over the whole run.
+// servers compares the counters of the servers themselves, all together, for each carries a part of what the clients
+// moved. Servers that count the bytes of a connection when it ends can only be compared over the whole run.
 func (b *byteSums) servers() []count {
 	from, like := b.held, count{source: "XRootD's counters", shared: true}
 	if b.late {

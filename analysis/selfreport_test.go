@@ -10,7 +10,7 @@ import (
 // lies in the hold time, and no figure where it would be counted late.
 func TestServerFigures(t *testing.T) {
 	of := func(v monitor.Service) HostFigure {
-		h := &hostSum{disks: map[string]*mean{}}
+		h := &hostSum{}
 		h.add(&monitor.Sample{Seconds: 2, Service: &v}, 1)
 		h.add(&monitor.Sample{Seconds: 1, Service: &v}, 1)
 		return h.figure()

@@ -65,8 +65,7 @@ func (d *data) series(f *Findings) *Series {
 	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.Wall })
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool
-	for i := range d.seconds {
-		x := &d.seconds[i]
+	for x := range each(d.seconds) {
 		if x.seconds <= 0 {
 			continue
 		}
@@ -108,8 +107,7 @@ func (d *data) series(f *Findings) *Series {
 	return s
 }
 
-// A Distribution is how long the operations, or the jobs, of one step's hold
-// time took.
+// A Distribution is how long the operations, or the jobs, of one step's hold time took.
 type Distribution struct {
 	Step      int
 	Quantiles Quantiles

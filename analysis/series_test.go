@@ -116,7 +116,7 @@ func TestSeriesAddUp(t *testing.T) {
 	if len(series.Servers) != 2 || series.Servers[1].Name != "b:1" || len(series.Servers[0].Points) > mostServerPoints {
 		t.Fatalf("servers: %+v", series.Servers)
 	}
-	spans, _ := d.covered(&d.service.bins, series.Start)
+	spans, _ := d.covered(&d.service.timeBins, series.Start)
 	byServers, errors := 0.0, 0.0
 	for k := range series.Servers {
 		for i, p := range series.Servers[k].Points {

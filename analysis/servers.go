@@ -9,9 +9,8 @@ import (
 	"weir/storage"
 )
 
-// A Share is what one data server did in the hold time of one step. What the
-// target itself failed with, as a redirector that collapses does, stands under
-// the name "".
+// A Share is what one data server did in the hold time of one step. Failures of the target itself, as of an
+// overloaded redirector, have the name "".
 type Share struct {
 	Name            string                  `json:"name"` // "" is the target itself
 	Throughput      float64                 `json:"throughput_bytes_per_second"`
@@ -29,7 +28,7 @@ func (t *total) shares() []Share {
 	named := false
 	for name, s := range t.servers {
 		if name == "" && did(s) == 0 {
-			continue // a redirector that did what it is for
+			continue // a redirector that only redirected
 		}
 		named = named || name != ""
 		all = append(all, Share{Name: name, Throughput: ratio(float64(s.Moved), t.span), ThroughputShare: ratio(float64(s.Moved), float64(t.Moved)),
@@ -46,14 +45,14 @@ func (t *total) shares() []Share {
 // did is 0 where nothing was done, moved or failed.
 func did(s *measure.Sum) int64 { return s.Moved + s.Done + s.Errors() }
 
-// A ServerSeries is one data server against time.
+// A ServerSeries is one data server over time.
 type ServerSeries struct {
 	Name   string // "" is the target itself
 	Points []ServerPoint
 }
 
-// A ServerPoint is what one data server did in a stretch of time, which is the
-// same for all of them: a power of two of seconds, less where the run was shorter.
+// A ServerPoint is what one data server did in a stretch of time, which is the same for all of them: a power of two
+// of seconds, less where the run was shorter.
 type ServerPoint struct {
 	At         float64 // seconds from Series.Start to the middle of the stretch
 	Throughput float64 // bytes per second
@@ -64,94 +63,62 @@ type ServerPoint struct {
 // mostServerPoints is how many points a data server's series has at most.
 const mostServerPoints = 240
 
-// serverSums counts what each data server did against time, in memory that
-// does not grow with the run.
-type serverSums struct {
-	bins  timeBins
-	names map[string]map[int64]*serverCount
-}
-
+// A serverCount is what one data server did in one stretch of time.
 type serverCount struct{ moved, done, errors int64 }
 
-func newServerSums() serverSums {
-	return serverSums{bins: timeBins{most: mostServerPoints}, names: map[string]map[int64]*serverCount{}}
+func (c *serverCount) add(moved, done, errors int64) {
+	c.moved, c.done, c.errors = c.moved+moved, c.done+done, c.errors+errors
 }
 
-// add counts an interval around t.
-func (s *serverSums) add(t time.Time, iv *measure.Interval) {
-	number, halved := s.bins.place(t)
-	if halved > 0 {
-		for name, counts := range s.names {
-			s.names[name] = halve(counts, halved, func(into, from *serverCount) *serverCount {
-				into.moved, into.done, into.errors = into.moved+from.moved, into.done+from.done, into.errors+from.errors
-				return into
-			})
+func newServerSums() binned[string, serverCount] {
+	return newBinned[string](mostServerPoints, func(into, from *serverCount) { into.add(from.moved, from.done, from.errors) })
+}
+
+// clientBytes returns what clients saw of each backend, by its place and the stretch of time.
+func (d *data) clientBytes() map[int]map[int64]float64 {
+	moved := map[int]map[int64]float64{}
+	for name, counts := range d.service.of {
+		if name == "" || name == measure.Others {
+			continue
+		}
+		place := d.backends.place(name)
+		if moved[place] == nil {
+			moved[place] = map[int64]float64{}
+		}
+		for k, c := range counts {
+			moved[place][k] += float64(c.moved)
 		}
 	}
-	counts := s.names[iv.Server]
-	if counts == nil {
-		counts = map[int64]*serverCount{}
-		s.names[iv.Server] = counts
-	}
-	c := counts[number]
-	if c == nil {
-		c = &serverCount{}
-		counts[number] = c
-	}
-	c.moved += iv.Moved
-	c.done += iv.Done
-	c.errors += iv.Errors()
+	return moved
 }
 
-// serverSeries lists the data servers by name, each in order of time; nil if the
-// target did all itself.
+// serverSeries lists the data servers by name, each in order of time; nil if the target did all itself.
 func (d *data) serverSeries(start time.Time) []ServerSeries {
 	s := &d.service
-	if len(s.names) == 0 || len(s.names) == 1 && s.names[""] != nil {
+	if len(s.of) == 0 || len(s.of) == 1 && s.of[""] != nil {
 		return nil
 	}
-	spans, middles := d.covered(&s.bins, start)
+	spans, middles := d.covered(&s.timeBins, start)
 	var all []ServerSeries
-	for name, counts := range s.names {
+	for name, counts := range s.of {
 		one := ServerSeries{Name: name}
-		did := false
+		active := false
 		for i, span := range spans {
 			if span <= 0 {
 				continue // nothing was measured
 			}
-			c := counts[s.bins.lo+int64(i)]
-			if c == nil {
-				c = &serverCount{}
+			var c serverCount
+			if there := counts[s.lo+int64(i)]; there != nil {
+				c = *there
 			}
-			did = did || c.moved+c.done+c.errors > 0
+			active = active || c != serverCount{}
 			one.Points = append(one.Points, ServerPoint{At: middles[i], Throughput: float64(c.moved) / span,
 				Operations: float64(c.done) / span, Errors: float64(c.errors) / span})
 		}
-		if did || name != "" {
+		if active || name != "" {
 			all = append(all, one)
 		}
 	}
 	slices.SortFunc(all, func(a, b ServerSeries) int { return cmp.Compare(a.Name, b.Name) })
 	return all
-}
-
-// covered returns how many seconds of each stretch were measured, and where
-// their middle lies.
-func (d *data) covered(b *timeBins, start time.Time) (spans, middles []float64) {
-	if b.width == 0 {
-		return nil, nil
-	}
-	spans, middles = make([]float64, b.hi-b.lo+1), make([]float64, b.hi-b.lo+1)
-	for i := range d.seconds {
-		x := &d.seconds[i]
-		middle := x.start.Add(duration(x.seconds / 2))
-		if k := floor(middle.UnixNano(), b.width) - b.lo; k >= 0 && k < int64(len(spans)) {
-			spans[k] += x.seconds
-			middles[k] += x.seconds * middle.Sub(start).Seconds()
-		}
-	}
-	for i := range middles {
-		middles[i] = ratio(middles[i], spans[i])
-	}
-	return spans, middles
 }

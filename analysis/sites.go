@@ -8,8 +8,7 @@ import (
 	"weir/measure"
 )
 
-// A SiteFigure is what a step gave the jobs at one site: at the far end of one
-// of several links.
+// A SiteFigure is what a step gave the jobs at one site: at the far end of one of several links.
 type SiteFigure struct {
 	Site       string  `json:"site"`              // name of its link
 	Clients    int     `json:"clients,omitempty"` // of the step's, as the plan deals them out; 0: the plan has no such link
@@ -42,8 +41,8 @@ func addSites[T any](to map[string]*T, iv *measure.Interval, add func(*T, *measu
 	return to
 }
 
-// heldSites gives each site of a step the part that it had in s, a second of
-// the step's hold time. A site that nothing is told of in it was idle.
+// heldSites gives each site of a step the part that it had in s, a second of the step's hold time. A site that
+// nothing is told of in it was idle.
 func (t *total) heldSites(s *second) {
 	for name, site := range t.sites {
 		x := second{}
@@ -56,12 +55,10 @@ func (t *total) heldSites(s *second) {
 	}
 }
 
-// mostDealt bounds the time for which a damaged plan can keep us busy: its
-// clients times its links.
+// mostDealt bounds the time for which a damaged plan can keep us busy: its clients times its links.
 const mostDealt = 200_000
 
-// sites is what the step s, summed in t, gave each site, in the order of the
-// plan's links.
+// sites is what the step s, summed in t, gave each site, in the order of the plan's links.
 func (d *data) sites(s *Step, t *total) []SiteFigure {
 	if len(t.sites) == 0 {
 		return nil

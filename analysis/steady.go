@@ -9,12 +9,12 @@ import (
 	"weir/internal/unit"
 )
 
-// unsteady is the drift over a hold time, as a share of the mean, from which a
-// step is not called steady if the drift is more than chance.
+// unsteady is the drift over a hold time, as a share of the mean, from which a step is not called steady if the drift
+// is more than chance.
 const unsteady = 0.1
 
-// Analyze a hold with this many seconds or more, MSER averages five of them (MSER-5);
-// of shorter ones as many as leave it the batches that it needs.
+// Analyze a hold with this many seconds or more, MSER averages five of them (MSER-5); of shorter ones as many as
+// leave it the batches that it needs.
 const (
 	mserSize  = 5
 	longSteps = 50
@@ -28,9 +28,8 @@ func (t *total) counted(x *second) float64 {
 	return movedIn(x)
 }
 
-// steady fills in whether the step held its level, and the part of its hold that
-// did: the beginning is cut off where MSER says that it was still warming up,
-// and what is left must have no slope.
+// steady fills in whether the step held its level, and the part of its hold that did: the beginning is cut off where
+// MSER says that it was still warming up, and what is left must have no slope.
 func (s *Step) steady(t *total) {
 	all := batches(t.seconds, t.counted)
 	trend, ok := stats.Slope(all)
@@ -80,10 +79,9 @@ func wide(batches []stats.Point) bool {
 	return ok && (v.High-v.Low)/2 > LeastData().HalfWidth*mean
 }
 
-// chance returns how likely a drift as large as that of a trend through batches
-// is in a load that holds its level. A line through few batches leaves residuals
-// that look dependent where the load has a step or a bend, which hides the slope:
-// there, a rank test and a test for two levels are asked as well.
+// chance returns how likely a drift as large as that of a trend through batches is in a load that holds its level. A
+// line through few batches leaves residuals that look dependent where the load has a step or a bend, which hides the
+// slope: there, a rank test and a test for two levels are asked as well.
 func chance(trend stats.Trend, batches []stats.Point) float64 {
 	if len(batches) >= leastPersistent {
 		if trend.Correlation >= persistent {
@@ -96,13 +94,12 @@ func chance(trend stats.Trend, batches []stats.Point) float64 {
 	return min(1, tests*min(trend.P, stats.MannKendall(x), stats.Shift(x)))
 }
 
-// leastPersistent is how many batches it takes to tell that neighbors resemble
-// each other.
+// leastPersistent is how many batches it takes to tell that neighbors resemble each other.
 const leastPersistent = 10
 
-// apart returns how likely it is that the mean of the first batches of a hold
-// differs as much from that of the rest in a load that holds its level. Where to
-// cut was chosen among half of all batches, each of which might have been it.
+// apart returns how likely it is that the mean of the first batches of a hold differs as much from that of the rest
+// in a load that holds its level. Where to cut was chosen among half of all batches, each of which might have been
+// it.
 func apart(first, rest []stats.Point) float64 {
 	n, m := float64(len(first)), float64(len(rest))
 	if n < 1 || m < 2 {
@@ -116,14 +113,12 @@ func apart(first, rest []stats.Point) float64 {
 	return min(1, stats.StudentP(off/spread, m-1)*(n+m)/2)
 }
 
-// mostFalse is how often a run may be called unsteady that is not, all its
-// steps together.
+// mostFalse is how often a run may be called unsteady that is not, all its steps together.
 const mostFalse = 0.01
 
-// warmUp returns how many seconds of a hold to leave out at its beginning;
-// found is false if more than half would have to be. By chance MSER would leave
-// out much of one hold in ten that was level all the time; a cut beyond half that
-// changes the mean little is none.
+// warmUp returns how many seconds of a hold to leave out at its beginning; found is false if more than half would
+// have to be. By chance MSER would leave out much of one hold in ten that was level all the time; a cut beyond half
+// that changes the mean little is none.
 func warmUp(t *total) (cut int, found bool) {
 	x := make([]float64, 0, len(t.seconds))
 	var at []int // the second that each number begins with
@@ -152,15 +147,13 @@ func warmUp(t *total) (cut int, found bool) {
 	return at[cutoff.Cut], cutoff.Steady
 }
 
-// otherwise is by how much the mean of the steady part must differ from that of
-// the whole hold to be worth a remark.
+// otherwise is by how much the mean of the steady part must differ from that of the whole hold to be worth a remark.
 const otherwise = 0.05
 
-// steadiness counts the steps whose steadiness is known; unclear are those that varied
-// too much to tell, and bounded says that a step goes on until its work is done.
+// steadiness counts the steps whose steadiness is known; unclear are those that varied too much to tell, and bounded
+// says that a step goes on until its work is done.
 func (f *Findings) steadiness() (n int, bounded bool, unclear []string) {
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		bounded = bounded || s.bounded
 		if s.Steady != nil {
 			n++
@@ -177,8 +170,7 @@ func checkSteady(f *Findings) Check {
 	var drifted, warmed []string
 	judged, bounded, unclear := f.steadiness()
 	rare := ratio(mostFalse, float64(judged)) // each step may be unlike by chance: so many are tested
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		if s.Steady == nil {
 			continue
 		}
@@ -195,32 +187,29 @@ func checkSteady(f *Findings) Check {
 			part = s.SteadyPart.Operations
 		}
 		if math.Abs(part-all) > otherwise*all {
-			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s in all", f.at(s), f.show(part), unit.Seconds(s.SteadyPart.From), f.show(all)))
+			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s overall", f.at(s), f.show(part), unit.Seconds(s.SteadyPart.From), f.show(all)))
 		}
 	}
 	if judged == 0 && bounded {
-		c.Status, c.Detail = Skipped, "each step goes on until the last of its jobs is done, so the jobs become fewer towards its end"
-		return c
+		return c.skip("each step lasts until its last job is done, so fewer jobs run towards its end")
 	}
-	switch longer := "hold longer (load.hold)"; {
+	switch longer := "measure longer (load.duration)"; {
 	case judged+len(unclear) == 0:
-		c.unchecked("no step has the 5 s of hold time that a slope needs", longer)
-		return c
+		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
 	case judged == 0:
-		c.unchecked("the throughput varied too much to tell whether it held its level", longer)
-		return c
+		return c.unchecked("the throughput varied too much to tell whether it was steady", longer)
 	case len(unclear) > 0:
-		c.note("whether the throughput held its level with "+strings.Join(head(unclear, 4), ", ")+": it varied too much", longer)
+		c.note("whether the throughput was steady at "+strings.Join(head(unclear, 4), ", ")+": it varied too much", longer)
 	}
-	c.Detail = fmt.Sprintf("%d of %d steps could be judged: no drift beyond chance", judged, len(f.Curve))
+	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(f.Curve))
 	if len(drifted)+len(warmed) > 0 {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
-		c.tell("%d of %d steps were not steady while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
+		c.tell("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
 	}
 	if len(warmed) > 0 {
-		c.tell("%d of %d steps were still warming up when their hold began (%s): settle longer", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
+		c.tell("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
 	}
 	return c
 }

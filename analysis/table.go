@@ -28,9 +28,8 @@ type TableOptions struct {
 // mostTablePoints is how many points a curve of a table may have.
 const mostTablePoints = 2000
 
-// AnalyzeTable analyses a table of measurements that another program has made, as a
-// run is analyzed. What a table does not tell is a check that was skipped. The
-// error says what the table lacks for the points that were asked for.
+// AnalyzeTable analyses a table of measurements that another program has made, as a run is analyzed. What a table
+// does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
 func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
 		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{}, Outages: []Outage{}, Phases: []Phase{},
@@ -77,21 +76,20 @@ func (r *reader) curve(f *Findings, points string) error {
 		}
 	case PointsOfSteps, PointsOfSubintervals:
 		if r.seconds == nil {
-			return fmt.Errorf("%s: points of %s take a column of times, and one of steps if there is more than one", r.Name, points)
+			return fmt.Errorf("%s: points of %s need a column of times, and a column of steps if there is more than one step", r.Name, points)
 		}
 		f.Curve = r.quarters(f.Subintervals, points)
 	default:
 		return fmt.Errorf("points of %q: use %s, %s or %s", points, PointsOfRows, PointsOfSteps, PointsOfSubintervals)
 	}
 	if len(f.Curve) > mostTablePoints {
-		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column that tells the steps apart, and a column of times", r.Name, len(f.Curve), mostTablePoints)
+		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name, len(f.Curve), mostTablePoints)
 	}
 	return nil
 }
 
-// repetitions groups rows of one load, in the order of the table. Loads that
-// rise and then fall again are told apart on both ways, unless a load is there
-// twice on one of them.
+// repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are told apart
+// on both ways, unless a load is there twice on one of them.
 func (r *reader) repetitions() [][]int {
 	var runs [][]int // of neighbors with the same load
 	turns, rising := 0, true
@@ -177,8 +175,8 @@ func (r *reader) yields(rows []int) []float64 {
 	return out
 }
 
-// spread makes the interval of a point of its rows' yields: of a series those
-// are joined to batches first, as the seconds of a hold are.
+// spread makes the interval of a point of its rows' yields: of a series those are joined to batches first, as the
+// seconds of a hold are.
 func (r *reader) spread(s *Step, yields []float64) {
 	if r.seconds != nil {
 		yields = joined(yields, mostBatches)
@@ -209,8 +207,7 @@ func joined(x []float64, most int) []float64 {
 	return out
 }
 
-// mean of the known values of a column, weighted by the time that each row
-// stands for; 0 where none is.
+// mean of the known values of a column, weighted by the time that each row stands for; 0 where none is.
 func (r *reader) mean(k given.Kind, rows []int) float64 {
 	var sum, weight float64
 	for _, i := range rows {
@@ -251,10 +248,10 @@ func (r *reader) notes(f *Findings) []string {
 		all = append(all, "not used: "+strings.Join(head(r.Spare, 8), ", "))
 	}
 	if !r.Has(given.Throughput) && !r.Has(given.Rate) {
-		all = append(all, "the rate is clients over latency (Little's law): that is right only if clients never paused")
+		all = append(all, "the rate is clients / latency (Little's law), which assumes that clients never paused")
 	}
 	if r.Has(given.Errors) && !r.Has(given.Done) && !r.Has(given.ErrorRatio) {
-		all = append(all, "how large a share the errors are is not known: the table does not tell how many operations ended well (a column done, or error_ratio)")
+		all = append(all, "the error ratio is unknown: the table has no column for the number of successful operations (done) or the error ratio (error_ratio)")
 	}
 	if f.Fits != nil {
 		all = append(all, f.Fits.Lacking...)

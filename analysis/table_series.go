@@ -26,9 +26,8 @@ func (r *reader) steps() [][]int {
 	return all
 }
 
-// spans returns how many seconds each row stands for: to the next row of its
-// step, the last one as long as the one before; nil without times. A step of one
-// row stands for one second.
+// spans returns how many seconds each row stands for: to the next row of its step, the last one as long as the one
+// before; nil without times. A step of one row stands for one second.
 func (r *reader) spans() []float64 {
 	if !r.Has(given.Time) {
 		return nil
@@ -58,8 +57,8 @@ func (r *reader) pieces(rows []int) []piece {
 	return pieces(lengths)
 }
 
-// subintervals cuts each step into four parts of equal length. A row that two of
-// them share counts for both, each with its part.
+// subintervals cuts each step into four parts of equal length. A row that two of them share counts for both, each
+// with its part.
 func (r *reader) subintervals() []Subinterval {
 	all := []Subinterval{}
 	for n, rows := range r.steps() {
@@ -88,8 +87,8 @@ func known0(v given.Value) float64 {
 	return v.X
 }
 
-// quarters makes the points of steps, of their two middle quarters or of each
-// quarter for itself. The spread is that of the rows whose middle lies in it.
+// quarters makes the points of steps, of their two middle quarters or of each quarter for itself. The spread is that
+// of the rows whose middle lies in it.
 func (r *reader) quarters(subs []Subinterval, points string) []Step {
 	all := []Step{}
 	for n, rows := range r.steps() {
@@ -134,12 +133,11 @@ func (r *reader) pointOf(number int, rows []int, of []Subinterval) Step {
 	return s
 }
 
-// validity checks what a table can be checked for. That is too little to call
-// it valid.
+// validity checks what a table can be checked for. That is too little to call it valid.
 func (r *reader) validity(f *Findings) Validity {
 	checks := []Check{r.checkRows(f), r.checkErrors(f), r.checkLittle(f)}
 	for _, name := range []string{"clock", "verification", "both ends agree", "generator", "steadiness", "quiet machines", "monitoring"} {
-		checks = append(checks, Check{Name: name, Status: Skipped, Detail: "a table does not tell"})
+		checks = append(checks, Check{Name: name, Status: Skipped, Detail: "a table has no data for it"})
 	}
 	return judged(Unchecked, checks)
 }
@@ -154,7 +152,7 @@ func (r *reader) checkRows(f *Findings) Check {
 	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%s make %s at %s",
 		say.Plural(r.Len(), "row"), say.Plural(len(f.Curve), "point"), say.Plural(different, "different load"))}
 	if different < shape.LeastLoads {
-		c.note(fmt.Sprintf("whether the curve has a knee: that takes %d different loads", shape.LeastLoads), "measure more loads")
+		c.note(fmt.Sprintf("whether the curve has a knee, which needs %d different loads", shape.LeastLoads), "measure more loads")
 	}
 	return c
 }
@@ -162,34 +160,32 @@ func (r *reader) checkRows(f *Findings) Check {
 func (r *reader) checkErrors(f *Findings) Check {
 	c := Check{Name: "errors", Status: OK}
 	var worst *Step
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.toldErrors && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
+	for s := range each(f.Curve) {
+		if s.toldErrors && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
 			worst = s
 		}
 	}
 	if worst == nil {
-		c.Status, c.Detail = Skipped, "the table has no error ratio"
-		return c
+		return c.skip("the table has no error ratio")
 	}
-	c.Detail = fmt.Sprintf("at most %s of the operations failed, with %s", unit.Percent(worst.ErrorRatio), f.at(worst))
+	c.Detail = fmt.Sprintf("at most %s of the operations failed, at %s", unit.Percent(worst.ErrorRatio), f.at(worst))
 	if worst.ErrorRatio > 0.01 {
 		c.Status = Warn
 	}
 	return c
 }
 
-// impossible is the share of the clients' time above which operations took more
-// of it than there was.
+// impossible is the share of the clients' time above which operations took more of it than there was.
 const impossible = 1.05
 
-// checkLittle asks whether operations took more time than the clients had: with
-// pauses they take less, so only that shows a mistake, such as a wrong unit.
+// checkLittle asks whether operations took more time than the clients had: with pauses they take less, so only that
+// shows a mistake, such as a wrong unit.
 func (r *reader) checkLittle(f *Findings) Check {
 	c := Check{Name: "Little's law", Status: OK}
 	var over []string
 	known := 0
-	for i := range f.Curve {
-		if s := &f.Curve[i]; s.Little != nil {
+	for s := range each(f.Curve) {
+		if s.Little != nil {
 			known++
 			if *s.Little > impossible {
 				over = append(over, fmt.Sprintf("%s %.3g", f.at(s), *s.Little))
@@ -198,12 +194,12 @@ func (r *reader) checkLittle(f *Findings) Check {
 	}
 	switch {
 	case known == 0:
-		c.Status, c.Detail = Skipped, "it takes a rate and a latency"
+		c.Status, c.Detail = Skipped, "it needs a rate and a latency"
 	case len(over) > 0:
 		c.Status = Warn
-		c.Detail = "rate x latency is more than the clients: " + strings.Join(head(over, 4), ", ") + "; look at the units"
+		c.Detail = "rate x latency exceeds the number of clients: " + strings.Join(head(over, 4), ", ") + "; check the units"
 	default:
-		c.Detail = fmt.Sprintf("rate x latency is no more than the clients at all %d points", known)
+		c.Detail = fmt.Sprintf("rate x latency does not exceed the number of clients at all %d points", known)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/measure"
@@ -12,26 +13,19 @@ import (
 type Judgment struct {
 	Threshold string `json:"threshold"` // as the scenario has it
 	Met       bool   `json:"met"`       // false also where nothing was measured that could be judged
-	// Certain is false where the 95% interval of the value that decided holds
-	// the limit, so that another run may be judged the other way. It is nil
-	// where there is no interval.
+	// Certain is false where the 95% interval of the value that decided holds the limit, so that another run may be
+	// judged the other way. It is nil where there is no interval.
 	Certain *bool  `json:"certain"`
 	Detail  string `json:"detail"` // the value that decided, with its step
 }
 
 // Missed tells whether any threshold was not met.
 func (f *Findings) Missed() bool {
-	for _, j := range f.Thresholds {
-		if !j.Met {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Thresholds, func(j Judgment) bool { return !j.Met })
 }
 
-// judged holds thresholds against the curve. A threshold without a step must be
-// met at every step; one that no step can answer is not met, so that a gate
-// never opens by accident.
+// judged holds thresholds against the curve. A threshold without a step must be met at every step; one that no step
+// can answer is not met, so that a gate never opens by accident.
 func (f *Findings) judged(thresholds []string) []Judgment {
 	out := []Judgment{}
 	for _, text := range thresholds {
@@ -51,8 +45,8 @@ func (f *Findings) judged(thresholds []string) []Judgment {
 	return out
 }
 
-// stopped makes sure that a threshold that ended the run counts as broken: the
-// seconds after the decision may have changed the figure again.
+// stopped makes sure that a threshold that ended the run counts as broken: the seconds after the decision may have
+// changed the figure again.
 func (d *data) stopped(judged []Judgment) []Judgment {
 	for _, e := range d.events {
 		if e.Kind == measure.EventThreshold {
@@ -63,9 +57,10 @@ func (d *data) stopped(judged []Judgment) []Judgment {
 }
 
 func stoppedBy(judged []Judgment, e *measure.Event) {
-	for i := range judged {
-		if why, ok := strings.CutPrefix(e.Text, judged[i].Threshold+": "); ok {
-			judged[i].Met, judged[i].Detail = false, why
+	for j := range each(judged) {
+		why, ok := strings.CutPrefix(e.Text, j.Threshold+": ")
+		if e.Reason == j.Threshold || e.Reason == "" && ok { // older runs have it in the text alone
+			j.Met, j.Detail = false, why
 		}
 	}
 }
@@ -79,8 +74,8 @@ func (f *Findings) stepsOf(t scenario.Threshold) []*Step {
 		return nil
 	}
 	var out []*Step
-	for i := range f.Curve {
-		if s := &f.Curve[i]; t.Holds(s.Clients, s.Rate) {
+	for s := range each(f.Curve) {
+		if t.Holds(s.Clients, s.Rate) {
 			out = append(out, s)
 		}
 	}
@@ -93,10 +88,10 @@ func (f *Findings) judgeSteps(t scenario.Threshold) Judgment {
 	for _, s := range steps {
 		v := s.figure(t.Measure.Name)
 		if !v.known {
-			return Judgment{Detail: fmt.Sprintf("%s was not measured with %s", t.Measure.Name, f.at(s))}
+			return Judgment{Detail: fmt.Sprintf("%s was not measured at %s", t.Measure.Name, f.at(s))}
 		}
 		met, certain, doubt := v.judge(t)
-		detail := t.Measure.Format(v.value) + " with " + f.at(s) + doubt
+		detail := t.Measure.Format(v.value) + " at " + f.at(s) + doubt
 		if !met {
 			return Judgment{Certain: certain, Detail: detail}
 		}
@@ -123,7 +118,7 @@ func noStep(t scenario.Threshold) string {
 	case t.Rate > 0:
 		return fmt.Sprintf("no step had %g arrivals/s", t.Rate)
 	case t.Optimum:
-		return "no operation ended well, so there is no optimum"
+		return "no operation succeeded, so there is no optimum"
 	}
 	return "no step was measured"
 }
@@ -137,8 +132,7 @@ type figure struct {
 
 func known(x float64) figure { return figure{value: x, known: true} }
 
-// judge holds v against t. Where another run may be judged the other way,
-// doubt says so.
+// judge holds v against t. Where another run may be judged the other way, doubt says so.
 func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt string) {
 	met = t.Met(v.value)
 	if v.low == nil || v.high == nil {
@@ -146,19 +140,14 @@ func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt stri
 	}
 	sure := t.Met(*v.low) == met && t.Met(*v.high) == met
 	if !sure {
-		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: hold longer, or repeat", t.Measure.Format(*v.low), t.Measure.Format(*v.high))
+		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: measure longer, or repeat", t.Measure.Format(*v.low), t.Measure.Format(*v.high))
 	}
 	return met, &sure, doubt
 }
 
 // figure returns what a step gave of one of scenario.Quantities, in base units.
 func (s *Step) figure(name string) figure {
-	share := func(x *float64) figure {
-		if x == nil {
-			return figure{}
-		}
-		return known(*x)
-	}
+	share := func(x *float64) figure { return figure{value: value(x), known: x != nil} }
 	ended := float64(s.Done + s.Errors)
 	each := func(x float64) figure { return figure{value: ratio(x, ended), known: ended > 0} }
 	switch name {
@@ -192,26 +181,12 @@ func (s *Step) figure(name string) figure {
 	case "client_cpu":
 		return share(s.ClientCPU)
 	case "imbalance":
-		return s.Balance.figure()
+		if s.Balance == nil {
+			return figure{}
+		}
+		return known(s.Balance.Imbalance)
 	}
 	return s.quantile(name)
-}
-
-// figure is the imbalance; b may be nil.
-func (b *StepBalance) figure() figure {
-	if b == nil {
-		return figure{}
-	}
-	return known(b.Imbalance)
-}
-
-// over is x/n, nil if that is unknown.
-func over(x *float64, n float64) *float64 {
-	if x == nil || !(n > 0) {
-		return nil
-	}
-	y := *x / n
-	return &y
 }
 
 // quantile returns a figure of a duration, such as latency_p99.
@@ -220,7 +195,9 @@ func (s *Step) quantile(name string) figure {
 	if i < 0 {
 		return figure{}
 	}
-	q := map[string]*Quantiles{"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect, "job": s.JobSeconds}[name[:i]]
+	q := map[string]*Quantiles{
+		"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect, "job": s.JobSeconds,
+	}[name[:i]]
 	if q == nil || q.Count == 0 {
 		return figure{}
 	}
@@ -228,17 +205,15 @@ func (s *Step) quantile(name string) figure {
 	return figure{value: value, known: ok}
 }
 
-// judgeWhole judges a threshold on where the curve turns: optimum.clients,
-// knee.throughput and the like.
+// judgeWhole judges a threshold on where the curve turns: optimum.clients, knee.throughput and the like.
 //
-// A run whose range ended before that tells only that it is not below the
-// heaviest step. That meets a threshold that asks for more than something, if
-// the heaviest step does, and no other.
+// A run whose range ended before that tells only that it is not below the heaviest step. That meets a threshold that
+// asks for more than something, if the heaviest step does, and no other.
 func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
 	case f.best() < 0:
-		return Judgment{Detail: "no operation ended well, so there is no " + called(what)}
+		return Judgment{Detail: "no operation succeeded, so there is no " + called(what)}
 	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside && f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
 		return f.beyond(t, what, name)
 	}
@@ -270,12 +245,12 @@ func (f *Findings) beyond(t scenario.Threshold, what, name string) Judgment {
 	if met = met && !t.Upper(); t.Upper() {
 		certain, doubt = nil, ""
 	}
-	detail := fmt.Sprintf("the curve still rises at the heaviest step, so the %s is at %s or more", called(what), told)
+	detail := fmt.Sprintf("the curve still rises at the heaviest step: the %s is at %s or more", called(what), told)
 	if what == "optimum" {
-		detail = fmt.Sprintf("no maximum was found in the tested range, so it is at %s or more", told)
+		detail = fmt.Sprintf("there is no maximum in the tested range: it is at %s or more", told)
 	}
 	if !met {
-		doubt = ": test heavier steps to know"
+		doubt = "; test heavier steps to find it"
 	}
 	return Judgment{Met: met, Certain: certain, Detail: detail + doubt}
 }

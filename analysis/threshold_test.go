@@ -76,8 +76,8 @@ func TestThresholdsOfTheWholeRun(t *testing.T) {
 	}{
 		{rising, "optimum.clients > 2000", true, nil, "5000 clients or more"},
 		{rising, "optimum.clients > 5000", false, nil, "test heavier steps"},
-		{rising, "optimum.clients >= 5000", true, nil, "no maximum was found"},
-		{rising, "optimum.clients < 2000", false, nil, "no maximum was found"},
+		{rising, "optimum.clients >= 5000", true, nil, "there is no maximum"},
+		{rising, "optimum.clients < 2000", false, nil, "there is no maximum"},
 		{rising, "optimum.clients < 9000", false, nil, "test heavier steps"},
 		{rising, "optimum.throughput > 3 Gbit/s", true, nil, "3.20 Gbit/s or more"},
 		{rising, "knee.clients > 2000", true, nil, "still rises"},
@@ -89,10 +89,10 @@ func TestThresholdsOfTheWholeRun(t *testing.T) {
 		{peak, "optimum.throughput > 3 Gbit/s", true, ref(true), "3.20 Gbit/s"},
 		{peak, "optimum.throughput > 3.2 Gbit/s", false, ref(false), "not certain"},
 		{peak, "knee.clients > 1", false, nil, "no knee was found"},
-		{peak, "throughput > 3 Gbit/s at the optimum", true, nil, "with 3000 clients"},
-		{&Findings{}, "optimum.clients >= 0", false, nil, "no operation ended well"},
-		{&Findings{}, "knee.clients >= 0", false, nil, "no operation ended well"},
-		{&Findings{}, "throughput >= 0bit/s at the optimum", false, nil, "no operation ended well"},
+		{peak, "throughput > 3 Gbit/s at the optimum", true, nil, "at 3000 clients"},
+		{&Findings{}, "optimum.clients >= 0", false, nil, "no operation succeeded"},
+		{&Findings{}, "knee.clients >= 0", false, nil, "no operation succeeded"},
+		{&Findings{}, "throughput >= 0bit/s at the optimum", false, nil, "no operation succeeded"},
 	} {
 		got := c.f.judged([]string{c.text})[0]
 		same := (got.Certain == nil) == (c.certain == nil) && (got.Certain == nil || *got.Certain == *c.certain)
@@ -123,10 +123,12 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 
 // What ended a run stays broken, whatever the last seconds did.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
-	d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"}, {Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped"}}}
-	got := d.stopped([]Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
-	if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
-		t.Errorf("%+v", got)
+	for version, reason := range map[string]string{"now": "p99 < 1s or stop", "older": ""} {
+		d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"}, {Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped", Reason: reason}}}
+		got := d.stopped([]Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
+		if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
+			t.Errorf("%s: %+v", version, got)
+		}
 	}
 }
 
@@ -139,19 +141,19 @@ func TestThresholds(t *testing.T) {
 		met    bool
 		detail string
 	}{
-		"throughput > 3 Gbit/s at 8 clients":    {true, "4.00 Gbit/s with 8 clients"},
-		"throughput > 3 Gbit/s":                 {false, "800 Mbit/s with 1 client"},
+		"throughput > 3 Gbit/s at 8 clients":    {true, "4.00 Gbit/s at 8 clients"},
+		"throughput > 3 Gbit/s":                 {false, "800 Mbit/s at 1 client"},
 		"throughput > 300 Mbit/s":               {true, "all 2 steps"},
 		"per_client >= 480 Mbit/s at 8 clients": {true, "480 Mbit/s"},
-		"rate < 500/s":                          {false, "500/s with 8 clients"},
+		"rate < 500/s":                          {false, "500/s at 8 clients"},
 		"rate <= 500/s":                         {true, "all 2 steps"},
-		"error_ratio < 1%":                      {false, "1% with 8 clients"},
+		"error_ratio < 1%":                      {false, "1% at 8 clients"},
 		"latency_p99 <= 200ms":                  {true, "all 2 steps"},
 		"latency_p50 < 15ms at 8 clients":       {false, "16 ms"},
 		"first_byte_p99 < 1s":                   {false, "not measured"},
 		"throughput > 1 bit/s at 9 clients":     {false, "no step had 9 clients"},
 		"rate > 1/s at 9/s":                     {false, "no step had 9 arrivals/s"},
-		"p50 < 15ms at 1 client":                {true, "10 ms with 1 client"},
+		"p50 < 15ms at 1 client":                {true, "10 ms at 1 client"},
 		"nonsense":                              {false, "nonsense"},
 	} {
 		got := f.judged([]string{text})[0]

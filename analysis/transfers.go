@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/say"
@@ -14,15 +15,13 @@ import (
 	"weir/results"
 )
 
-// mostFiles is how many files findings list one by one, and mostReasons how many of
-// those that have not arrived.
+// mostFiles is how many files findings list one by one, and mostReasons how many of those that have not arrived.
 const (
 	mostFiles   = 1000
 	mostReasons = 200
 )
 
-// longEnough is for how much of a second a case must have gone on for that second to
-// tell how busy an agent was.
+// longEnough is for how much of a second a case must have gone on for that second to tell how busy an agent was.
 const longEnough = 0.25
 
 // TransferFigures is what a record of transfers shows beside the curve.
@@ -57,8 +56,8 @@ type TransferCase struct {
 	brought int64 // of Bytes, what had not been there
 }
 
-// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they
-// may exceed 1; nil: its host told nothing.
+// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they may exceed 1; nil: its host told
+// nothing.
 type TransferEnd struct {
 	Site     string   `json:"site"`
 	Role     string   `json:"role"`         // source, destination or both
@@ -94,7 +93,13 @@ type transferSums struct {
 	figures TransferFigures
 	tries   map[string]int // by step and file
 	list    []change       // of copies that run
-	ends    map[int]map[string]*endSum
+	ends    map[siteCase]*endSum
+}
+
+// A siteCase is a site in the case of a step.
+type siteCase struct {
+	step int
+	site string
 }
 
 // A change is a copy that begins or ends.
@@ -123,7 +128,7 @@ func (d *data) loadTransfers(run *results.Run) error {
 			return err
 		}
 		if d.transfers == nil {
-			d.transfers = &transferSums{tries: map[string]int{}, ends: map[int]map[string]*endSum{}}
+			d.transfers = &transferSums{figures: TransferFigures{Files: []TransferFile{}, Missing: []TransferFile{}}, tries: map[string]int{}, ends: map[siteCase]*endSum{}}
 		}
 		d.transfers.add(t)
 	}
@@ -185,8 +190,7 @@ func (s *transferSums) add(t *measure.Transfer) {
 	}
 }
 
-// arrived notes when a file had arrived: Begin and End keep the first and the last
-// of these moments until finish.
+// arrived notes when a file had arrived: Begin and End keep the first and the last of these moments until finish.
 func (s *transferSums) arrived(c *TransferCase, at time.Time) {
 	if c.Begin.IsZero() || at.Before(c.Begin) {
 		c.Begin = at
@@ -211,22 +215,12 @@ func (s *transferSums) move(t *measure.Transfer) {
 		if site == "" {
 			continue
 		}
-		sites := s.ends[t.Step]
-		if sites == nil {
-			sites = map[string]*endSum{}
-			s.ends[t.Step] = sites
-		}
-		e := sites[site]
-		if e == nil {
-			e = &endSum{}
-			e.Site = site
-			sites[site] = e
-		}
+		e := entryOf(&s.ends, siteCase{t.Step, site})
 		role := [2]string{"source", "destination"}[i]
 		if e.Role != "" && e.Role != role {
 			role = "both"
 		}
-		e.Role = role
+		e.Site, e.Role = site, role
 		e.Moved += t.Moved
 		if t.Mode == [2]string{"pull", "push"}[i] && t.Moved > 0 {
 			e.byDoor += t.Moved
@@ -254,8 +248,7 @@ func (s *transferSums) finish(d *data) {
 		most[step] = max(most[step], now)
 	}
 	s.list = nil
-	for i := range s.figures.Cases {
-		c := &s.figures.Cases[i]
+	for c := range each(s.figures.Cases) {
 		c.AtOnce = most[c.Step]
 		c.Spread = c.End.Sub(c.Begin).Seconds()
 		if t := d.steps[c.Step]; t != nil && len(t.seconds) > 0 {
@@ -274,10 +267,9 @@ func (s *transferSums) watch(m *monitor.Sample, from time.Time, holds holds) {
 			step, most = n, seconds
 		}
 	})
-	for _, e := range s.ends[step] {
-		if "site "+e.Site == m.Host {
-			e.watch(m, from, most)
-		}
+	site, _ := strings.CutPrefix(m.Host, "site ")
+	if e := s.ends[siteCase{step, site}]; e != nil && site != m.Host {
+		e.watch(m, from, most)
 	}
 }
 
@@ -286,10 +278,8 @@ func (e *endSum) watch(m *monitor.Sample, from time.Time, during float64) {
 	if math.IsNaN(cores) {
 		return
 	}
-	e.sampled = true
 	cpu := cores * m.Seconds
-	e.cpu += cpu
-	e.span += during
+	e.sampled, e.cpu, e.span = true, e.cpu+cpu, e.span+during
 	if during >= longEnough {
 		e.max = max(e.max, ratio(cpu, during))
 	}
@@ -299,17 +289,10 @@ func (e *endSum) watch(m *monitor.Sample, from time.Time, during float64) {
 	if e.Resident == nil || resident > *e.Resident {
 		e.Resident = &resident
 	}
-	for i := range m.Procs {
-		e.door += m.Procs[i].Sent + m.Procs[i].Received
+	for p := range each(m.Procs) {
+		e.door += p.Sent + p.Received
 	}
-	begin, end := from, m.Time
-	if e.from.After(begin) {
-		begin = e.from
-	}
-	if e.to.Before(end) {
-		end = e.to
-	}
-	e.covered += max(0, end.Sub(begin).Seconds())
+	e.covered += secondsShared(from, m.Time, e.from, e.to)
 }
 
 // told is the figures of all cases, nil if nothing was transferred between sites.
@@ -319,21 +302,16 @@ func (d *data) told() *TransferFigures {
 		return nil
 	}
 	f := &s.figures
-	for i := range f.Cases {
-		c := &f.Cases[i]
+	for c := range each(f.Cases) {
 		c.Ends = []TransferEnd{}
-		for _, e := range s.ends[c.Step] {
-			c.Ends = append(c.Ends, e.figure(c.Seconds))
+		for of, e := range s.ends {
+			if of.step == c.Step {
+				c.Ends = append(c.Ends, e.figure(c.Seconds))
+			}
 		}
 		slices.SortFunc(c.Ends, func(a, b TransferEnd) int {
 			return cmp.Or(-cmp.Compare(a.Role, b.Role), cmp.Compare(a.Site, b.Site)) // sources first
 		})
-	}
-	if f.Missing == nil {
-		f.Missing = []TransferFile{}
-	}
-	if f.Files == nil {
-		f.Files = []TransferFile{}
 	}
 	return f
 }
@@ -344,42 +322,36 @@ func (e *endSum) figure(seconds float64) TransferEnd {
 		return f
 	}
 	mean := ratio(e.cpu, min(seconds, e.span))
-	most := max(e.max, mean)
-	door := e.door
-	f.CPU, f.CPUMean, f.CPUMax, f.Door = &e.cpu, &mean, &most, &door
+	f.CPU, f.CPUMean, f.CPUMax, f.Door = new(e.cpu), &mean, new(max(e.max, mean)), new(e.door)
 	if e.total > 0 && f.Resident != nil {
-		share := float64(*f.Resident) / float64(e.total)
-		f.Memory = &share
+		f.Memory = new(float64(*f.Resident) / float64(e.total))
 	}
 	return f
 }
 
-// checkEnds compares what movers counted with what the doors at the other ends did,
-// where their samples cover the time.
+// checkEnds compares what movers counted with what the doors at the other ends did, where their samples cover the
+// time.
 func (d *data) checkEnds() Check {
 	c := Check{Name: "both ends agree", Status: Skipped}
 	var moved, there int64
 	silent := 0
-	for _, sites := range d.transfers.ends {
-		for _, e := range sites {
-			switch {
-			case e.byDoor == 0:
-			case !e.sampled || e.covered < 0.9*e.to.Sub(e.from).Seconds():
-				silent++
-			default:
-				moved += e.byDoor
-				there += e.door
-			}
+	for _, e := range d.transfers.ends {
+		switch {
+		case e.byDoor == 0:
+		case !e.sampled || e.covered < 0.9*e.to.Sub(e.from).Seconds():
+			silent++
+		default:
+			moved, there = moved+e.byDoor, there+e.door
 		}
 	}
 	if moved == 0 {
-		c.Detail = "no door of an agent was passed by bytes while its host was sampled"
+		c.Detail = "no endpoint of an agent transferred bytes while its host was sampled"
 		return c
 	}
 	off := ratio(float64(there-moved), float64(moved))
-	c.Detail = fmt.Sprintf("who moved the bytes counted %s, the doors at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)), unit.Bytes(float64(there)), 100*off)
+	c.Detail = fmt.Sprintf("movers counted %s, the endpoints at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)), unit.Bytes(float64(there)), 100*off)
 	if silent > 0 {
-		c.Detail += fmt.Sprintf("; not compared where a site fell silent (%s)", say.Times(int64(silent)))
+		c.Detail += fmt.Sprintf("; not compared where a site sent no samples (%s)", say.Times(int64(silent)))
 	}
 	switch off = math.Abs(off); {
 	case off <= bytesOK:
@@ -399,40 +371,39 @@ const rungs = 4
 func (f *Findings) transferVerdict() string {
 	text := f.Transfers.Text()
 	loads := map[int]bool{}
-	for i := range f.Curve {
-		loads[f.Curve[i].Clients] = true
+	for s := range each(f.Curve) {
+		loads[s.Clients] = true
 	}
 	if len(loads) >= rungs && len(loads) == len(f.Curve) {
 		return text + "\n" + f.Verdict
 	}
-	best := f.Transfers.Cases[0]
-	for _, c := range f.Transfers.Cases {
-		if c.Throughput > best.Throughput {
-			best = c
-		}
+	best := slices.MaxFunc(f.Transfers.Cases, func(a, b TransferCase) int { return cmp.Compare(a.Throughput, b.Throughput) })
+	switch {
+	case best.Throughput <= 0:
+		return text
+	case len(f.Transfers.Cases) > 1:
+		return text + fmt.Sprintf("\nThe fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
 	}
-	if best.Throughput > 0 && len(f.Transfers.Cases) > 1 {
-		text += fmt.Sprintf("\nThe fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
-	} else if best.Throughput > 0 {
-		text += fmt.Sprintf("\nThat is %s.", unit.Bits(best.Throughput))
-	}
-	return text
+	return text + fmt.Sprintf("\nThat is %s.", unit.Bits(best.Throughput))
 }
 
 // Text says in a sentence what arrived.
 func (t *TransferFigures) Text() string {
-	files, arrived, there, attempts := 0, 0, 0, 0
-	var bytes int64
-	for i := range t.Cases {
-		c := &t.Cases[i]
-		files, arrived, there, attempts, bytes = files+c.Files, arrived+c.Arrived, there+c.There, attempts+c.Attempts, bytes+c.Bytes
+	var all TransferCase
+	for c := range each(t.Cases) {
+		all.Files, all.Arrived, all.There, all.Bytes = all.Files+c.Files, all.Arrived+c.Arrived, all.There+c.There, all.Bytes+c.Bytes
+		all.Attempts, all.Failures = all.Attempts+c.Attempts, all.Failures+c.Failures
 	}
-	text := fmt.Sprintf("%d of %s arrived, %s, in %s of %s.", arrived, say.Plural(files, "file"), unit.Bytes(float64(bytes)), say.Plural(attempts, "attempt"), say.Plural(len(t.Cases), "case"))
-	if there > 0 {
-		text += fmt.Sprintf(" %d of them had been there before.", there)
+	text := fmt.Sprintf("%d of %s arrived (%s) in %s", all.Arrived, say.Plural(all.Files, "file"), unit.Bytes(float64(all.Bytes)), say.Plural(all.Attempts, "attempt"))
+	if all.Failures > 0 {
+		text += fmt.Sprintf(", %d of which failed", all.Failures)
 	}
-	if n := files - arrived; n > 0 {
-		text += fmt.Sprintf(" %s did not, and %s named with %s.", say.Capital(say.Plural(n, "file")), say.Either(n, "is", "are"), say.Either(n, "its reason", "their reasons"))
+	text += fmt.Sprintf("; %s.", say.Plural(len(t.Cases), "case"))
+	if all.There > 0 {
+		text += fmt.Sprintf(" %d of the files already existed at the destination.", all.There)
+	}
+	if n := all.Files - all.Arrived; n > 0 {
+		text += fmt.Sprintf(" %s did not arrive; the reasons are listed.", say.Plural(n, "file"))
 	}
 	return text
 }

@@ -2,16 +2,14 @@ package analysis
 
 import (
 	"math"
-	"slices"
 
 	"weir/analysis/fit"
 	"weir/analysis/shape"
 	"weir/analysis/stats"
 )
 
-// understand fills in what the curve says: the optimum, the models, the knee and
-// the loads that are singled out. Without a step at which anything went well there
-// are none.
+// understand fills in what the curve says: the optimum, the models, the knee and the loads that are singled out.
+// Without a step at which anything went well there are none.
 func (f *Findings) understand() {
 	points := f.points()
 	f.Hysteresis = f.hysteresis(points)
@@ -22,7 +20,10 @@ func (f *Findings) understand() {
 	f.Optimum = f.optimum(o)
 	fits := f.fit()
 	if fits != nil {
-		f.Fits = f.models(fits)
+		f.Fits = fits
+		if fits.Unfit != "" {
+			f.Fits = &Fits{Unfit: fits.Unfit, Detail: fits.Detail, Lacking: fits.Lacking}
+		}
 	}
 	f.Optimum.Peak = f.peak(fits)
 	f.Knee = f.knee(o, points, fits)
@@ -44,16 +45,14 @@ func (f *Findings) points() []shape.Point {
 	return all
 }
 
-// fit lays the models through the steps with few errors; nil in the open
-// model, where throughput is what was asked for until the service is full, and
-// where there is nothing to fit.
+// fit lays the models through the steps with few errors; nil in the open model, where throughput is what was asked
+// for until the service is full, and where there is nothing to fit.
 func (f *Findings) fit() *fit.Fits {
 	if f.Open() {
 		return nil
 	}
 	var points []fit.Point
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		mean, _, _ := f.yield(s)
 		if s.unwell() > shape.FewErrors || s.ActiveClients <= 0 || mean <= 0 {
 			continue
@@ -72,84 +71,22 @@ func (f *Findings) fit() *fit.Fits {
 	}
 	fits, err := fit.Of(points, fit.Options{})
 	if err != nil {
-		f.Warnings = append(f.Warnings, "no model was laid through the curve: "+err.Error())
+		f.Warnings = append(f.Warnings, "no model was fitted to the curve: "+err.Error())
 		return nil
 	}
 	if left := len(f.Curve) - len(points); left > 0 {
-		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that did not come to their end,"}[f.OfJobs()] + " were left out"
+		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.OfJobs()] + " were left out"
 	}
 	return fits
 }
 
-// at is the number of clients that a step stands for on a curve: the planned
-// one, or what a table says, which need not be whole.
+// at is the number of clients that a step stands for on a curve: the planned one, or what a table says, which need
+// not be whole.
 func (s *Step) at() float64 {
 	if !s.told && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
 		return float64(s.Clients)
 	}
 	return s.ActiveClients
-}
-
-// drawn is at how many places a model's curve is told.
-const drawn = 60
-
-// models turns fits into what findings.json holds.
-func (f *Findings) models(fits *fit.Fits) *Fits {
-	out := &Fits{Best: fits.Best, Unfit: fits.Unfit, Detail: fits.Detail, Lacking: fits.Lacking}
-	if fits.Unfit != "" {
-		out.Best = ""
-		return out
-	}
-	for _, one := range []struct {
-		from *fit.Fit
-		to   **Fit
-	}{{fits.Line, &out.Line}, {fits.Plateau, &out.Plateau}, {fits.Amdahl, &out.Amdahl}, {fits.USL, &out.USL}, {fits.Decline, &out.Decline}, {fits.Poly4, &out.Poly4}} {
-		if one.from == nil {
-			continue
-		}
-		m := one.from
-		g := &Fit{Name: m.Name, Formula: m.Formula, R2: finite(m.R2), AICc: finite(m.AICc), Weight: finite(m.Weight), Points: m.Points, From: m.From, To: m.To, NoMax: m.NoMax}
-		for _, p := range m.Parameters {
-			g.Parameters = append(g.Parameters, Estimate(p))
-		}
-		if m.Max != nil {
-			g.Max = &Maximum{Estimate(m.Max.Clients), Estimate(m.Max.Yield)}
-		}
-		for i := range drawn + 1 {
-			x := m.From + (m.To-m.From)*float64(i)/drawn
-			if m.From > 0 && m.To > 10*m.From { // as many places for each doubling
-				x = m.From * math.Pow(m.To/m.From, float64(i)/drawn)
-			}
-			g.Drawn = append(g.Drawn, [2]float64{x, finite(m.At(x))})
-		}
-		if m.Name == fits.Best {
-			g.Band = band(m, g.Drawn)
-		}
-		*one.to = g
-	}
-	return out
-}
-
-// leastBand is from how many resamples on an interval is told.
-const leastBand = 50
-
-// band returns the 95% interval of a model's curve at each of these places, nil
-// where too few resamples tell it.
-func band(m *fit.Fit, drawn [][2]float64) [][2]float64 {
-	n := len(m.Resampled)
-	if n < leastBand {
-		return nil
-	}
-	out := make([][2]float64, len(drawn))
-	values := make([]float64, n)
-	for i, at := range drawn {
-		for k, curve := range m.Resampled {
-			values[k] = finite(curve(at[0]))
-		}
-		slices.Sort(values)
-		out[i] = [2]float64{values[n/40], values[n-1-n/40]}
-	}
-	return out
 }
 
 // operating singles out step i; nil if there is none.

@@ -14,8 +14,7 @@ import (
 	"weir/storage"
 )
 
-// validity runs all checks. One that fails makes the result invalid, one that
-// warns suspect.
+// validity runs all checks. One that fails makes the result invalid, one that warns suspect.
 func (d *data) validity(f *Findings, best, left int) Validity {
 	checks := []Check{
 		d.checkData(f), d.checkClock(), f.checkAvailability(left), d.checkEnough(f, best), checkErrors(f, best), d.checkErrorPauses(f), d.checkVerification(f), d.checkBytes(),
@@ -29,12 +28,10 @@ func (d *data) validity(f *Findings, best, left int) Validity {
 	return judged(Valid, checks)
 }
 
-// judged is the validity that follows from checks. status is that of a result
-// of which no check warns.
+// judged is the validity that follows from checks. status is that of a result of which no check warns.
 func judged(status string, checks []Check) Validity {
 	v := Validity{Status: status, Checks: checks, Notes: []Note{}}
-	for i := range checks {
-		c := &checks[i]
+	for c := range each(checks) {
 		v.Notes = append(v.Notes, c.notes...)
 		switch c.Status {
 		case Fail:
@@ -53,36 +50,36 @@ func judged(status string, checks []Check) Validity {
 	return v
 }
 
-// effect says what it means for the result that a check warns or fails, where
-// the check itself says nothing more exact.
+// effect says what it means for the result that a check warns or fails, where the check itself says nothing more
+// exact.
 func effect(check string) string {
 	switch check {
 	case "availability":
-		return "steps in which the service was away are no part of the curve"
+		return "steps during which the service was unavailable are excluded from the curve"
 	case "error pauses":
-		return "the step shows the clients' pauses, not the service"
+		return "the step shows the pauses of the clients, not the service"
 	case "errors":
-		return "the throughput is that of the operations that succeeded"
+		return "the throughput is that of the successful operations only"
 	case "verification":
-		return "bytes that are not the files' content count as payload"
+		return "bytes that are not the content of the files count as payload"
 	case "both ends agree":
-		return "the throughput may be wrong by as much"
+		return "the throughput may be wrong by the same amount"
 	case "generator":
-		return "the curve may be that of the load generator instead of the service"
+		return "the curve may show the load generator instead of the service"
 	case "Little's law":
-		return "the clients were not the load that the curve is drawn over"
+		return "the actual load was not the one on the axis of the curve"
 	case "steadiness":
-		return "the mean of these steps depends on when they were held"
+		return "the mean of these steps depends on when they were measured"
 	case "monitoring":
-		return "watching took CPU time from the test"
+		return "monitoring took CPU time from the test"
 	case "jobs":
-		return "jobs that did not end well moved a part of their data only"
+		return "jobs that were not completed transferred only part of their data"
 	case "workers":
-		return "the load was not the planned one"
+		return "the load was not as planned"
 	case "links":
-		return "the result is that of other links than were asked for"
+		return "the links were not as specified"
 	case "backends agree":
-		return "the throughput, or the shares of the backends, may be wrong by as much"
+		return "the throughput or the shares of the backends may be wrong by the same amount"
 	}
 	return "the result may be wrong"
 }
@@ -91,15 +88,15 @@ func effect(check string) string {
 func (d *data) checkData(f *Findings) Check {
 	c := Check{Name: "data", Status: OK}
 	if len(f.Curve) == 0 {
-		c.tell("no step was held: %d seconds of other phases were recorded", len(d.seconds))
+		c.tell("no step was measured: %d seconds of other phases were recorded", len(d.seconds))
 		if end := d.ending(); end != nil && end.Outcome == measure.BrokenOff {
-			c.tell("run %s", end.Text)
+			c.tell("the run %s", end.Text)
 		}
 		c.worsen(Fail, "there is no result")
 	}
 	if gap, where := d.gaps(); gap > 0 {
-		c.tell("%.1f s are missing, the first in step %d", gap, where)
-		c.worsen(Warn, "what happened in that time is not in the result")
+		c.tell("%.1f s are missing, beginning in step %d", gap, where)
+		c.worsen(Warn, "the result does not include that time")
 	}
 	if !d.goesOn {
 		d.tellMissing(f, &c)
@@ -107,44 +104,44 @@ func (d *data) checkData(f *Findings) Check {
 	d.tellResumed(&c)
 	d.tellDamage(f, &c)
 	if host, silent := d.silent(); silent > 0 {
-		c.note(fmt.Sprintf("what %s went through in the last %.0f s, of which it sent no sample", host, silent), "keep its monitoring running until the run ends")
+		c.note(fmt.Sprintf("host %s in the last %.0f s, for which it sent no sample", host, silent), "keep its monitoring running until the run ends")
 	}
 	if c.Status == OK {
-		how := "run ended by itself"
+		how := "the run ended as planned"
 		switch end := d.ending(); {
 		case d.goesOn:
-			how = "the run goes on"
+			how = "the run continues"
 		case end.Outcome != measure.Complete:
-			how = "run " + end.Text
+			how = "the run " + end.Text
 		}
-		c.tell("%d steps, %.0f s of hold time, nothing missing, %s", len(f.Curve), d.hold, how)
+		c.tell("%d steps, %.0f s of measurement, nothing missing, %s", len(f.Curve), d.hold, how)
 	}
 	return c
 }
 
-// tellMissing says what a run that is over should have and has not. Whether a
-// step that was held for less than planned was held long enough is a check by itself.
+// tellMissing says what a run that is over should have and has not. Whether a step that was held for less than
+// planned was held long enough is a check by itself.
 func (d *data) tellMissing(f *Findings, c *Check) {
 	for _, torn := range d.torn {
 		c.tell("%s", torn)
-		c.worsen(Warn, "what the damaged lines held is not in the result")
+		c.worsen(Warn, "the result does not include the damaged lines")
 	}
 	if d.ending() == nil {
-		c.tell("the run was broken off: it has no end event")
-		c.worsen(Warn, "the curve ends where the run was broken off")
+		c.tell("the run was aborted: it has no end event")
+		c.worsen(Warn, "the curve ends where the run was aborted")
 	}
 	if n, planned := len(f.Curve), len(d.plan.Steps); n > 0 && n < planned {
 		why := ""
 		if d.plan.On.JobPerClient {
-			why = ": in the others the first clients left before the last came; hold longer than the batch system takes to start them all"
+			why = ": in the others the first clients left before the last ones started; measure longer than the batch system takes to start them all"
 		}
-		c.tell("only %d of %d planned steps were held%s", n, planned, why)
-		c.worsen(Warn, "the loads that were not held are not in the curve")
+		c.tell("only %d of %d planned steps were measured%s", n, planned, why)
+		c.worsen(Warn, "the curve lacks the loads that were not measured")
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
 			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Hold < 0.9*want-0.1 {
-				c.tell("step %d was held %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
+				c.tell("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
 			}
 		}
 	}
@@ -161,8 +158,8 @@ func (d *data) ending() *measure.Ending {
 	return end.Ending()
 }
 
-// gap is how far the next interval may begin after the end of the one before
-// before a part of the phase counts as missing.
+// gap is how far the next interval may begin after the end of the one before before a part of the phase counts as
+// missing.
 const gap = 0.25
 
 // gaps returns the seconds that no interval covers inside of phases.
@@ -182,13 +179,11 @@ func (d *data) gaps() (seconds float64, step int) {
 	return seconds, step
 }
 
-// checkClock asks whether time only went forward, and as fast on the wall
-// clock as in the durations.
+// checkClock asks whether time only went forward, and as fast on the wall clock as in the durations.
 func (d *data) checkClock() Check {
 	c := Check{Name: "clock", Status: OK}
 	if len(d.seconds) < 2 {
-		c.Status, c.Detail = Skipped, "fewer than two intervals"
-		return c
+		return c.skip("fewer than two intervals")
 	}
 	overlaps, sum := 0, 0.0
 	for i := range d.seconds {
@@ -203,27 +198,26 @@ func (d *data) checkClock() Check {
 	if math.Abs(sum-wall) <= leastOff {
 		off = 0
 	}
-	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall clock", len(d.seconds), d.back, overlaps, sum, wall)
+	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall-clock time", len(d.seconds), d.back, overlaps, sum, wall)
 	switch {
 	case d.back > 0 || overlaps > 0 || off > 0.01:
-		c.Detail += ": the clock was set back, or two writers shared the run"
+		c.Detail += ": the clock was set back, or two processes wrote to the run"
 		c.worsen(Warn, "rates may be wrong by %s", unit.Percent(math.Abs(off)))
 		if off > 0.05 {
 			c.worsen(Fail, "rates may be wrong by %s", unit.Percent(off))
 		}
 	case off < -0.05:
 		c.Detail += ": the clock was set forward, or seconds are missing"
-		c.worsen(Warn, "the clock jumped, or what happened in %.1f s is not in the result", wall-sum)
+		c.worsen(Warn, "the clock jumped, or the result lacks %.1f s", wall-sum)
 	}
 	return c
 }
 
-// leastOff is how many seconds a clock must be off before it counts: it may be
-// adjusted by less in any run.
+// leastOff is how many seconds a clock must be off before it counts: it may be adjusted by less in any run.
 const leastOff = 0.1
 
-// between is for how long there were no clients between steps whose clients are
-// jobs of a batch system, or that are cases of transfers: nobody measures then.
+// between is for how long there were no clients between steps whose clients are jobs of a batch system, or that are
+// cases of transfers: nobody measures then.
 func (d *data) between() (seconds float64) {
 	for i := 1; i < len(d.seconds) && (d.plan.On.JobPerClient || d.transfers != nil); i++ {
 		if a, b := &d.seconds[i-1], &d.seconds[i]; a.step != b.step {
@@ -244,8 +238,7 @@ func (f *Findings) mostErrors() *Step {
 	return most
 }
 
-// mostFailed is the share of failed operations at the best step from which on
-// that step is no measure of the service.
+// mostFailed is the share of failed operations at the best step from which on that step is no measure of the service.
 const mostFailed = 0.25
 
 // checkErrors judges the share of failed operations at the best step and over all.
@@ -253,7 +246,7 @@ func checkErrors(f *Findings, best int) Check {
 	c := Check{Name: "errors", Status: OK}
 	done, errors, by := counts(f)
 	if done+errors == 0 {
-		c.Status, c.Detail = Fail, "no operation ended in the hold time: hold longer, or use smaller files"
+		c.Status, c.Detail = Fail, "no operation was completed during the measurement: measure longer, or use smaller files"
 		for i := range f.Curve {
 			if f.Curve[i].Moved > 0 {
 				c.Status = Warn // large files: bytes moved, none was whole
@@ -277,7 +270,7 @@ func checkErrors(f *Findings, best int) Check {
 		c.Status = worse(c.Status, Warn)
 	}
 	if s := f.mostErrors(); s.ErrorRatio > 0.5 {
-		c.Detail += fmt.Sprintf("; %s with %s", unit.Percent(s.ErrorRatio), f.at(s))
+		c.Detail += fmt.Sprintf("; %s at %s", unit.Percent(s.ErrorRatio), f.at(s))
 		c.Status = worse(c.Status, Warn)
 	}
 	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > mostFailed && f.Transfers == nil {
@@ -309,34 +302,26 @@ func classes(by map[storage.Class]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-func head(texts []string, n int) []string {
-	if len(texts) > n {
-		return append(texts[:n:n], fmt.Sprintf("and %d more", len(texts)-n))
-	}
-	return texts
-}
-
 // checkCost asks what looking at the hosts cost.
 func (d *data) checkCost() Check {
 	c := Check{Name: "monitoring", Status: OK}
 	w := &d.watched
 	if w.count == 0 {
-		c.unchecked("no host was watched", "")
-		return c
+		return c.unchecked("no host was monitored", "")
 	}
 	share := ratio(w.cost, w.span)
-	c.Detail = fmt.Sprintf("%d samples took %s of one core", w.count, unit.Percent(share))
+	c.Detail = fmt.Sprintf("%d samples used %s of one core", w.count, unit.Percent(share))
 	if share > 0.05 {
 		c.Status = Warn
 	}
 	if w.broken > 0 {
-		c.note(fmt.Sprintf("what %d of %d samples lack, which are not whole", w.broken, w.count), "let weir read the counters of these hosts: the samples name what failed (error)")
+		c.note(fmt.Sprintf("the missing parts of %d of %d incomplete samples", w.broken, w.count), "allow weir to read the counters of these hosts; the field error of the samples names what failed")
 	}
 	return c
 }
 
-// checkVerification asks whether payloads were what they should be. One that
-// was wrong is evidence; those that could not be judged are not.
+// checkVerification asks whether payloads were what they should be. One that was wrong is evidence; those that could
+// not be judged are not.
 func (d *data) checkVerification(f *Findings) Check {
 	c := Check{Name: "verification", Status: OK}
 	_, _, by := counts(f)
@@ -345,21 +330,21 @@ func (d *data) checkVerification(f *Findings) Check {
 		checked += f.Curve[i].Verified
 	}
 	payloads, share := d.payloads(), float64(d.plan.Work.Verify)
-	c.Detail = fmt.Sprintf("%d payloads of %d were checked and right", checked, payloads)
+	c.Detail = fmt.Sprintf("%d of %d payloads were checked and correct", checked, payloads)
 	d.noteUnverified(&c)
 	switch wrong := by[storage.Checksummed]; {
 	case wrong > 0:
-		c.Detail = fmt.Sprintf("%d payloads were wrong, %d right", wrong, checked)
-		c.worsen(Fail, "bytes that are not the files' content count as payload")
+		c.Detail = fmt.Sprintf("%d payloads were wrong, %d correct", wrong, checked)
+		c.worsen(Fail, "bytes that are not the content of the files count as payload")
 	case d.moved == 0:
-		c.Status, c.Detail = Skipped, "no payload was moved"
+		c.Status, c.Detail = Skipped, "no payload was transferred"
 	case checked > 0:
 	case len(c.notes) > 0:
 		c.Status, c.Detail = Skipped, c.notes[0].Unchecked
 	case share <= 0:
 		c.unchecked("payloads: workload.verify is 0", "set workload.verify")
 	default:
-		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, of which %s were to be", payloads, unit.Percent(share)), "hold longer, or raise workload.verify")
+		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, although %s should have been", payloads, unit.Percent(share)), "measure longer, or raise workload.verify")
 	}
 	return c
 }
@@ -381,16 +366,16 @@ func (d *data) noteUnverified(c *Check) {
 		if t == nil || t.Unverifiable == 0 {
 			continue
 		}
-		why, remedy := "the service gave no checksum for them, or not in time", "let the run make its files (files.make), or have the service give checksums"
+		why, remedy := "the service returned no checksum for them, or not in time", "let the run create its files (files.make), or enable checksums in the service"
 		switch {
 		case kind == storage.Write:
-			why, remedy = "the service gave their checksum more slowly than they came, or not before the run ended", "lower workload.verify"
+			why, remedy = "the service returned checksums more slowly than files were written, or not before the run ended", "lower workload.verify"
 		case d.inParts():
-			why, remedy = "only parts of files were read, and a service's checksum is that of a whole file", "let the run make its files (files.make): then the content of each part is known"
+			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file", "let the run create its files (files.make): then the content of each part is known"
 		case d.plan.Files.Make != nil:
 			remedy = "lower workload.verify"
 		}
-		c.note(fmt.Sprintf("%d payloads of %d (%s): %s", t.Unverifiable, t.Done, kind, why), remedy)
+		c.note(fmt.Sprintf("%d of %d payloads (%s): %s", t.Unverifiable, t.Done, kind, why), remedy)
 	}
 }
 
@@ -409,8 +394,8 @@ type trace struct {
 	moved, begun, done int64
 }
 
-// repeats tells whether iv stands in the file a second time, as after a copy
-// that went wrong: the same second, place and counts, none of them zero.
+// repeats tells whether iv stands in the file a second time, as after a copy that went wrong: the same second, place
+// and counts, none of them zero.
 func (d *data) repeats(second int, iv *measure.Interval) bool {
 	p, t := place{iv.Kind, iv.Server}, trace{second, iv.Moved, iv.Begun, iv.Done}
 	if d.traces == nil {
@@ -424,17 +409,17 @@ func (d *data) repeats(second int, iv *measure.Interval) bool {
 // tellDamage tells what no run writes.
 func (d *data) tellDamage(f *Findings, c *Check) {
 	if d.twice > 0 {
-		c.tell("%d intervals stand there twice and count twice", d.twice)
+		c.tell("%d intervals are recorded twice and count twice", d.twice)
 		c.worsen(Warn, "their bytes and operations count twice")
 	}
 	empty, moved := 0, int64(0)
-	for i := range d.seconds {
-		if s := &d.seconds[i]; s.seconds <= 0 && s.moved+s.done > 0 {
+	for s := range each(d.seconds) {
+		if s.seconds <= 0 && s.moved+s.done > 0 {
 			empty, moved = empty+1, moved+s.moved
 		}
 	}
 	if empty > 0 {
-		c.tell("%d intervals have no length but moved %d bytes", empty, moved)
+		c.tell("%d intervals have no duration but transferred %d bytes", empty, moved)
 		c.worsen(Warn, "their bytes count without their time")
 	}
 	var unplanned []string
@@ -445,20 +430,19 @@ func (d *data) tellDamage(f *Findings, c *Check) {
 		}
 	}
 	if len(unplanned) > 0 {
-		c.tell("steps that no plan lists were held: %s", strings.Join(head(unplanned, 4), ", "))
-		c.worsen(Warn, "their load is not known, only their clients")
+		c.tell("steps that are not in the plan were measured: %s", strings.Join(head(unplanned, 4), ", "))
+		c.worsen(Warn, "their load is unknown; only their clients are known")
 	}
 }
 
-// Bounds from which a host that was watched counts as lost: so many seconds,
-// and such a part of the run.
+// Bounds from which a host that was watched counts as lost: so many seconds, and such a part of the run.
 const (
 	leastSilent = 10.0
 	partSilent  = 0.05
 )
 
-// silent returns the host whose last sample lies the longest before the end of
-// the last interval, and how many seconds; 0 if none was lost.
+// silent returns the host whose last sample lies the longest before the end of the last interval, and how many
+// seconds; 0 if none was lost.
 func (d *data) silent() (host string, seconds float64) {
 	if len(d.seconds) == 0 {
 		return "", 0

@@ -53,8 +53,8 @@ func (f *Findings) show(x float64) string {
 	return unit.Bits(x)
 }
 
-// Things are what is counted where no payload is moved: operations/s, or jobs/s
-// where each is a program of the user's.
+// Things are what is counted where no payload is moved: operations/s, or jobs/s where each is a program of the
+// user's.
 func (f *Findings) Things() string {
 	if f.OfJobs() && f.Measure == Rate {
 		return "jobs/s"
@@ -62,8 +62,7 @@ func (f *Findings) Things() string {
 	return "operations/s"
 }
 
-// between writes the interval of a yield: " (8.10 to 8.52)", with units where
-// they are not those of the yield itself.
+// between writes the interval of a yield: " (8.10 to 8.52)", with units where they are not those of the yield itself.
 func (f *Findings) between(s *Step) string {
 	mean, low, high := f.yield(s)
 	if low == nil || high == nil {
@@ -77,12 +76,12 @@ func (f *Findings) between(s *Step) string {
 	return fmt.Sprintf(" (%s to %s)", from, to)
 }
 
-// busyClause tells how busy a machine was that both sides share: the kernel's
-// work for the network is in no process's share.
+// busyClause tells how busy a machine was that both sides share: the kernel's work for the network is in no process's
+// share.
 func busyClause(s *Step) string {
 	for _, h := range s.Hosts {
 		if h.ServerCores != nil && h.ClientCores != nil && h.CPU != nil {
-			return fmt.Sprintf(" (it was %s busy in all)", unit.Percent(*h.CPU))
+			return fmt.Sprintf(" (it was %s busy overall)", unit.Percent(*h.CPU))
 		}
 	}
 	return ""
@@ -99,14 +98,14 @@ func (d *data) warnings(f *Findings) []string {
 		}
 	}
 	if few > 0 {
-		all = append(all, fmt.Sprintf("%d of %d steps were held for less than %d s: they have no interval", few, len(f.Curve), stats.LeastBatches))
+		all = append(all, fmt.Sprintf("%d of %d steps were measured for less than %d s: they have no confidence interval", few, len(f.Curve), stats.LeastBatches))
 	}
 	if host := shared(f); host != "" {
 		all = append(all, "clients and service share the CPU of "+host+": the curve is that of both together")
 	}
 	if d.moved > 0 {
 		if share := discardedShare(f); share > 0 {
-			all = append(all, fmt.Sprintf("%s of the payload was counted and dropped in the kernel, not copied to the clients", unit.Percent(share)))
+			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not copied to the clients", unit.Percent(share)))
 		}
 	}
 	var retried int64
@@ -114,7 +113,7 @@ func (d *data) warnings(f *Findings) []string {
 		retried += f.Curve[i].Retried
 	}
 	if retried > 0 {
-		all = append(all, fmt.Sprintf("%d operations were tried again", retried))
+		all = append(all, fmt.Sprintf("%d operations were retried", retried))
 	}
 	for _, e := range d.events {
 		if text := strings.TrimSpace(e.Text); e.Kind == measure.EventWarning && len(all) < 20 && !slices.Contains(all, text) { // workers may say the same
@@ -130,7 +129,7 @@ func (d *data) firstErrors() (all []string) {
 	for _, e := range d.events {
 		if e.Kind == measure.EventError && e.Class != storage.Canceled && !seen[e.Class] {
 			seen[e.Class] = true
-			all = append(all, fmt.Sprintf("the first error %q: %.300s", e.Class, strings.TrimSpace(e.Text)))
+			all = append(all, fmt.Sprintf("first error of class %q: %.300s", e.Class, strings.TrimSpace(e.Text)))
 		}
 	}
 	return all

@@ -9,9 +9,8 @@ import (
 	"weir/monitor"
 )
 
-// watched is what the samples of the hosts add up to. They are taken one by
-// one in the order of their file, and only after all intervals, which say when
-// load was held and so to which step a sample belongs. None of them is kept: an
+// watched is what the samples of the hosts add up to. They are taken one by one in the order of their file, and only
+// after all intervals, which say when load was held and so to which step a sample belongs. None of them is kept: an
 // hour of fifty hosts would not fit into memory.
 type watched struct {
 	holds holds
@@ -77,18 +76,12 @@ func (d *data) watch(s *monitor.Sample) {
 // host returns the sums of s's host in step.
 func (w *watched) host(step int, s *monitor.Sample) *hostSum {
 	hosts := w.steps[step]
-	if hosts == nil {
-		hosts = map[string]*hostSum{}
-		w.steps[step] = hosts
-	}
-	h := hosts[s.Host]
-	if h == nil {
-		h = &hostSum{}
-		h.Host, h.Role = s.Host, s.Role
-		if s.Role == client || s.Role == "both" {
+	h := entryOf(&hosts, s.Host)
+	w.steps[step] = hosts
+	if h.Host == "" {
+		if h.Host, h.Role = s.Host, s.Role; s.Role == client || s.Role == "both" {
 			h.device = w.scratch
 		}
-		hosts[s.Host] = h
 	}
 	return h
 }
@@ -98,10 +91,9 @@ func (w *watched) point(s *monitor.Sample) {
 	if s.Service != nil && len(s.Procs) == 0 {
 		return // its process is among those of the host it runs on
 	}
-	h := w.hosts[s.Host]
-	if h == nil {
-		h = &HostSeries{Host: s.Host, Role: s.Role, Link: s.Link != nil}
-		w.hosts[s.Host] = h
+	h := entryOf(&w.hosts, s.Host)
+	if h.Host == "" {
+		h.Host, h.Role, h.Link = s.Host, s.Role, s.Link != nil
 	}
 	h.Cores = max(h.Cores, s.Cores)
 	if s.Memory != nil {
@@ -150,8 +142,8 @@ func (d *data) holdTimes() holds {
 	return all
 }
 
-// during calls f with the steps that were held between two moments, in order of
-// time, and for how many seconds each was.
+// during calls f with the steps that were held between two moments, in order of time, and for how many seconds each
+// was.
 func (h holds) during(from, to time.Time, f func(step int, seconds float64)) {
 	step, sum := 0, 0.0
 	tell := func() {
@@ -161,14 +153,7 @@ func (h holds) during(from, to time.Time, f func(step int, seconds float64)) {
 		sum = 0
 	}
 	for i := sort.Search(len(h), func(i int) bool { return h[i].last.After(from) }); i < len(h) && h[i].from.Before(to); i++ {
-		a, b := from, to
-		if h[i].from.After(a) {
-			a = h[i].from
-		}
-		if h[i].to.Before(b) {
-			b = h[i].to
-		}
-		if part := b.Sub(a).Seconds(); part > 0 {
+		if part := secondsShared(from, to, h[i].from, h[i].to); part > 0 {
 			if step != h[i].step {
 				tell()
 			}
@@ -177,4 +162,17 @@ func (h holds) during(from, to time.Time, f func(step int, seconds float64)) {
 		}
 	}
 	tell()
+}
+
+// spans returns the contiguous stretches of a step's hold time.
+func (t *total) spans() [][2]time.Time {
+	var all [][2]time.Time
+	for s := range each(t.seconds) {
+		if n := len(all); n > 0 && s.start.Sub(all[n-1][1]) < 50*time.Millisecond {
+			all[n-1][1] = s.end()
+			continue
+		}
+		all = append(all, [2]time.Time{s.start, s.end()})
+	}
+	return all
 }

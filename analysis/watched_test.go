@@ -41,7 +41,7 @@ func figuresOf(samples []*monitor.Sample, t *total) []HostFigure {
 			continue
 		}
 		if sums[s.Host] == nil {
-			sums[s.Host] = &hostSum{HostFigure: HostFigure{Host: s.Host, Role: s.Role}, disks: map[string]*mean{}}
+			sums[s.Host] = &hostSum{HostFigure: HostFigure{Host: s.Host, Role: s.Role}}
 		}
 		sums[s.Host].add(s, weight)
 	}

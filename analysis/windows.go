@@ -23,8 +23,7 @@ func (w *window) figure() Window {
 // quarters is how many subintervals a step is cut into.
 const quarters = 4
 
-// subintervalName names subinterval i of a step, from 0: jobs come, are all
-// there for half of the time, and leave.
+// subintervalName names subinterval i of a step, from 0: jobs come, are all there for half of the time, and leave.
 func subintervalName(i int) string {
 	return [quarters]string{"ramp up", "steady", "steady", "cool down"}[i]
 }
@@ -35,8 +34,7 @@ func (w *window) subinterval(step, i int) Subinterval {
 		Throughput: x.Throughput, PerClient: ratio(x.Throughput, x.Clients), Operations: x.Operations}
 }
 
-// A piece is where a second, or a row of a table, begins and ends in its step,
-// which runs from 0 to quarters.
+// A piece is where a second, or a row of a table, begins and ends in its step, which runs from 0 to quarters.
 type piece struct{ from, to float64 }
 
 // pieces are those of a step whose seconds are so long; nil if it has no length.
@@ -65,9 +63,8 @@ func (p piece) shares(add func(i int, share float64)) {
 	}
 }
 
-// subintervals cuts each step, from its first second to its last, into four
-// stretches of equal length. A second that two of them share counts for both,
-// each with its part.
+// subintervals cuts each step, from its first second to its last, into four stretches of equal length. A second that
+// two of them share counts for both, each with its part.
 func (d *data) subintervals() []Subinterval {
 	all := []Subinterval{}
 	for _, seconds := range d.bySteps() {
@@ -90,9 +87,8 @@ func (d *data) subintervals() []Subinterval {
 	return all
 }
 
-// partFits lays fourth-order functions through the parts of all steps: yield
-// against the clients that were active, and that of each client. nil where there are too
-// few parts.
+// partFits lays fourth-order functions through the parts of all steps: yield against the clients that were active,
+// and that of each client. nil where there are too few parts.
 func (f *Findings) partFits() *PartFits {
 	of := func(each bool) *Fit {
 		var points []fit.Point
@@ -113,7 +109,8 @@ func (f *Findings) partFits() *PartFits {
 		if err != nil || fits.Poly4 == nil {
 			return nil
 		}
-		return f.models(&fit.Fits{Poly4: fits.Poly4}).Poly4
+		fits.Poly4.Band = nil // it need not be the best model here
+		return fits.Poly4
 	}
 	if p := (&PartFits{Total: of(false), Each: of(true)}); p.Total != nil || p.Each != nil {
 		return p
@@ -121,8 +118,7 @@ func (f *Findings) partFits() *PartFits {
 	return nil
 }
 
-// bySteps returns the seconds of each step in the order of time, the steps in
-// the order in which they began.
+// bySteps returns the seconds of each step in the order of time, the steps in the order in which they began.
 func (d *data) bySteps() [][]second {
 	var all [][]second
 	place := map[int]int{}
@@ -138,16 +134,13 @@ func (d *data) bySteps() [][]second {
 	return all
 }
 
-// allThere is the share of a step's clients, as a mean over an interval, that
-// counts as all of them.
+// allThere is the share of a step's clients, as a mean over an interval, that counts as all of them.
 const allThere = 0.99
 
-// windows fills in what step s gave while all its clients were there, and
-// with the time in which they came and left.
+// windows fills in what step s gave while all its clients were there, and with the time in which they came and left.
 func (d *data) windows(s *Step, seconds []second) {
 	var active, whole window
-	for i := range seconds {
-		x := &seconds[i]
+	for x := range each(seconds) {
 		if x.seconds <= 0 {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +13,16 @@ import (
 	"weir/measure"
 )
 
-// missingFail is the share of a step's planned clients that may be missing
-// before its place on the curve is wrong.
+// missingFail is the share of a step's planned clients that may be missing before its place on the curve is wrong.
 const missingFail = 0.1
 
-// blurred is how far the clock of a worker may be off before its seconds are not
-// those of the others.
+// blurred is how far the clock of a worker may be off before its seconds are not those of the others.
 const blurred = 0.1
 
-// blurredHold is the share of a step's hold that such a clock must be off by
-// before the step's figures are wrong.
+// blurredHold is the share of a step's hold that such a clock must be off by before the step's figures are wrong.
 const blurredHold = 0.05
 
-// A WorkerFigure is what became of one worker of a run on many machines. Times
-// are seconds since the load began.
+// A WorkerFigure is what became of one worker of a run on many machines. Times are seconds since the load began.
 type WorkerFigure struct {
 	Name    string   `json:"worker"`
 	State   string   `json:"state"` // as in the events; came: it was there to the end
@@ -42,8 +37,7 @@ type WorkerFigure struct {
 	Why     string   `json:"why,omitempty"`  // of all but came and left
 }
 
-// workers returns what became of each worker, in the order in which they are
-// first told of; nil for a run of none.
+// workers returns what became of each worker, in the order of the first events about them; nil for a run of none.
 func (d *data) workers() []WorkerFigure {
 	var all []WorkerFigure
 	place := map[string]int{}
@@ -56,43 +50,40 @@ func (d *data) workers() []WorkerFigure {
 		i, known := place[w.Name]
 		if !known {
 			i = slices.IndexFunc(all, func(f WorkerFigure) bool { return f.Came == nil && w.Job != "" && f.Job == w.Job })
-			if i < 0 { // else its job was told of before it came
+			if i < 0 { // else there was an event about its job before it came
 				i = len(all)
 				all = append(all, WorkerFigure{})
 			}
 			place[w.Name], all[i].Name = i, w.Name
 		}
 		f := &all[i]
-		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, ""
+		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, e.Text
 		f.Clients, f.Told = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Told)
 		at := e.Time.Sub(begin).Seconds() - w.Silent
 		switch w.State {
 		case measure.Came:
-			f.Came = &at
+			f.Came, f.Why = &at, ""
 			if w.Doubt > 0 {
 				f.Offset, f.Doubt = &w.Offset, &w.Doubt
 			}
 		case measure.Left:
-			f.Gone = &at
+			f.Gone, f.Why = &at, ""
 		case measure.Lost:
-			f.Gone, f.Why = &at, e.Text
-		default:
-			f.Why = e.Text
+			f.Gone = &at
 		}
 	}
 	return all
 }
 
-// missingWorkers notes for each step how many workers and clients were missing. Where
-// each client is a job of its own, the controller says how many did not begin.
+// missingWorkers notes for each step how many workers and clients were missing. Where each client is a job of its
+// own, the controller says how many did not begin.
 func (d *data) missingWorkers(f *Findings) {
 	begun := map[int]int{}
 	for _, e := range d.events {
 		begun[e.Step] += e.Missing
 	}
 	ends := d.holdEnds()
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		if s.WorkersMissing = begun[s.Step]; !d.plan.On.JobPerClient {
 			end := ends[s.Step].Sub(d.loadBegan()).Seconds()
 			for w := range f.Workers {
@@ -110,8 +101,8 @@ func (d *data) missingWorkers(f *Findings) {
 // holdEnds returns when the hold of each step ended.
 func (d *data) holdEnds() map[int]time.Time {
 	ends := map[int]time.Time{}
-	for i := range d.seconds {
-		if s := &d.seconds[i]; s.phase == measure.Hold {
+	for s := range each(d.seconds) {
+		if s.phase == measure.Hold {
 			ends[s.step] = s.end()
 		}
 	}
@@ -128,58 +119,57 @@ func (d *data) loadBegan() time.Time {
 	return d.begin()
 }
 
-// checkWorkers asks whether all workers of a run of many came, and stayed to its
-// end: the clients of one that is not there are missing, though the curve is
-// drawn over the planned ones. It returns nil for a run of one process.
+// checkWorkers asks whether all workers of a run of many came, and stayed to its end: the clients of one that is not
+// there are missing, though the curve is drawn over the planned ones. It returns nil for a run of one process.
 func (d *data) checkWorkers(f *Findings) *Check {
 	c := &Check{Name: "workers", Status: OK}
 	lost, first := d.lost()
-	never, since := d.never(f.Workers)
-	if len(never) > 0 && (first.IsZero() || since.Before(first)) {
-		first = since
+	var never []string
+	for w := range each(f.Workers) {
+		if w.Came == nil {
+			never = append(never, w.Why)
+		}
+	}
+	if began := d.loadBegan(); len(never) > 0 && (first.IsZero() || began.Before(first)) {
+		first = began
 	}
 	n := max(d.processes(), len(f.Workers))
 	if n < 2 && len(lost)+len(never) == 0 {
 		return nil
 	}
-	var said []string
 	if len(lost) > 0 {
-		said = append(said, "lost "+strings.Join(head(lost, 3), ", "))
+		c.tell("lost %s", strings.Join(head(lost, 3), ", "))
 	}
 	if len(never) > 0 {
-		said = append(said, fmt.Sprintf("%d of %d never came: %s", len(never), n, strings.Join(head(never, 3), "; ")))
+		c.tell("%d of %d never started: %s", len(never), n, strings.Join(head(never, 3), "; "))
 	}
-	if len(said) > 0 {
+	if len(lost)+len(never) > 0 {
 		c.Status = Warn
 		if text, fail := d.missed(f, first); text != "" {
-			said[len(said)-1] += ": " + text
+			c.Detail += ": " + text
 			if fail {
 				c.Status = Fail
 			}
 		}
 	} else {
-		said = append(said, fmt.Sprintf("all %d stayed to the end", n))
+		c.tell("all %d stayed until the end", n)
 	}
 	if d.plan.On.JobPerClient {
-		said = append(said, d.slots(f)...)
+		d.slots(f, c)
 	} else {
-		said = append(said, late(f.Workers)...)
+		late(f.Workers, c)
 	}
-	said = append(said, clocks(f, c)...)
-	c.Detail = strings.Join(said, "; ")
+	clocks(f, c)
 	return c
 }
 
 // lost names the workers that were lost, and when the first one was.
 func (d *data) lost() (who []string, first time.Time) {
 	for _, e := range d.events {
-		name, _, ok := strings.Cut(e.Text, " was lost: ")
-		at := e.Time
-		switch {
-		case e.Worker != nil && e.Worker.State == measure.Lost:
-			name = "worker " + e.Worker.Name
-			at = at.Add(-time.Duration(e.Worker.Silent * float64(time.Second))) // it was given up only then
-		case !ok || e.Kind != measure.EventWarning || !strings.HasPrefix(name, "worker "):
+		name, at := "", e.Time
+		if e.Worker != nil && e.Worker.State == measure.Lost {
+			name, at = "worker "+e.Worker.Name, at.Add(-duration(e.Worker.Silent)) // the event came when it was given up
+		} else if name = lostInText(e); name == "" {
 			continue
 		}
 		if len(who) == 0 || at.Before(first) {
@@ -190,144 +180,130 @@ func (d *data) lost() (who []string, first time.Time) {
 	return who, first
 }
 
-// never says of each worker that was not there why, and since when that counts.
-func (d *data) never(workers []WorkerFigure) (why []string, since time.Time) {
-	for i := range workers {
-		if w := &workers[i]; w.Came == nil {
-			why = append(why, w.Why)
-			since = d.loadBegan()
-		}
-	}
-	return why, since
-}
-
-// missed says how many clients were missing from t on, "" if that is not known,
-// and whether the curve is wrong because of it. Where each client is a job the
-// curve is drawn over those that were there.
+// missed says how many clients were missing from t on, "" if that is not known, and whether the curve is wrong
+// because of it. Where each client is a job the curve is drawn over those that were there.
 func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
 	missing, s := d.missing(f, t)
 	if s == nil || f.Open() {
 		return "", false
 	}
-	text = fmt.Sprintf("%.1f of the %s were there on average, %s were missing", s.ActiveClients, f.count(cmp.Or(s.Planned, s.Clients)), unit.Percent(missing))
+	text = fmt.Sprintf("on average %.1f of the %s were active, %s were missing", s.ActiveClients, f.count(cmp.Or(s.Planned, s.Clients)), unit.Percent(missing))
 	if missing < missingFail || d.plan.On.JobPerClient {
 		return text, false
 	}
-	return text + ", so the curve from there on is not that of its loads", true
+	return text + ": the curve is wrong from there on", true
 }
 
-// slots tells of steps whose clients were never all there at once.
-func (d *data) slots(f *Findings) []string {
+// slots tells of the first step whose clients were never all there at once.
+func (d *data) slots(f *Findings, c *Check) {
 	most := map[int]float64{} // by step
-	for i := range d.seconds {
-		x := &d.seconds[i]
+	for x := range each(d.seconds) {
 		most[x.step] = max(most[x.step], x.clients)
 	}
-	for i := range f.Curve {
-		if s := &f.Curve[i]; most[s.Step] < allThere*float64(s.Planned) {
-			return []string{fmt.Sprintf("of the %s of step %d no more than %.0f were active at once: others waited for slots, or came when the first had ended", f.count(s.Planned), s.Step, most[s.Step])}
+	for s := range each(f.Curve) {
+		if most[s.Step] < allThere*float64(s.Planned) {
+			c.tell("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended", f.count(s.Planned), s.Step, most[s.Step])
+			return
 		}
 	}
-	return nil
 }
 
 // late tells of workers that came when the load had begun.
-func late(workers []WorkerFigure) []string {
+func late(workers []WorkerFigure, c *Check) {
 	n, last := 0, 0.0
-	for i := range workers {
-		if at := workers[i].Came; at != nil && *at > 0.5 {
-			n, last = n+1, max(last, *at)
+	for w := range each(workers) {
+		if w.Came != nil && *w.Came > 0.5 {
+			n, last = n+1, max(last, *w.Came)
 		}
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		c.tell("%d started late, the last one %s after the load began", n, unit.Seconds(last))
 	}
-	return []string{fmt.Sprintf("%d came late, the last one %s after the load began", n, unit.Seconds(last))}
 }
 
-// clocks tells how well the clocks of workers are known. Seconds of workers
-// whose clocks are further apart than is known are not the same ones: that
-// matters if it is much of a step's hold.
-func clocks(f *Findings, c *Check) []string {
-	most, doubt, known, came := 0.0, 0.0, 0, 0
+// clocks tells how well the clocks of workers are known. Seconds of workers whose clocks are further apart than is
+// known are not the same ones: that matters if it is much of a step's hold.
+func clocks(f *Findings, c *Check) {
+	most, doubt, known := 0.0, 0.0, 0
 	hosts := map[string]bool{}
-	for i := range f.Workers {
-		w := &f.Workers[i]
+	for w := range each(f.Workers) {
 		if w.Came == nil {
 			continue
 		}
-		came++
 		hosts[w.Host] = true
 		if w.Offset != nil && w.Doubt != nil {
 			known++
-			most, doubt = max(most, abs(*w.Offset)), max(doubt, *w.Doubt)
+			most, doubt = max(most, math.Abs(*w.Offset)), max(doubt, *w.Doubt)
 		}
 	}
-	switch {
-	case came == 0 || known == 0 && len(hosts) < 2:
-		return nil
-	case known == 0:
-		c.note("the clocks of the workers' machines, which were not compared", "run the workers under one controller, or keep the clocks by NTP")
-		return nil
+	if known == 0 {
+		if len(hosts) >= 2 {
+			c.note("the clocks of the machines of the workers, which were not compared", "run the workers under one controller, or synchronize the clocks by NTP")
+		}
+		return
 	}
-	text := fmt.Sprintf("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
+	c.tell("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
 	shortest := math.Inf(1)
-	for i := range f.Curve {
-		shortest = min(shortest, f.Curve[i].Hold)
+	for s := range each(f.Curve) {
+		shortest = min(shortest, s.Hold)
 	}
 	switch {
 	case doubt > blurredHold*shortest:
-		c.worsen(Warn, "up to %s of the shortest step may be of another load", unit.Percent(ratio(doubt, shortest)))
+		c.worsen(Warn, "up to %s of the shortest step may belong to another load", unit.Percent(ratio(doubt, shortest)))
 	case doubt > blurred:
-		c.note(fmt.Sprintf("seconds of different workers against each other: their clocks are known within %s only", unit.Seconds(doubt)), "use a network or a controller with shorter delays")
+		c.note(fmt.Sprintf("the seconds of different workers against each other: their clocks are known only within %s", unit.Seconds(doubt)), "use a network or a controller with shorter delays")
 	}
-	return []string{text}
 }
 
-func abs(x float64) float64 { return max(x, -x) }
-
-// inProcesses reads how many processes a step of an older run had, whose events say so
-// in their text alone.
-var inProcesses = regexp.MustCompile(`clients in (\d{1,6}) processes$`)
-
-// processes returns the largest number of processes of one machine that the clients of
-// a step were in.
-func (d *data) processes() int {
-	most := 0
+// processes returns the largest number of processes of one machine that the clients of a step were in.
+func (d *data) processes() (most int) {
 	for _, e := range d.events {
-		if e.Kind != measure.EventStep {
-			continue
+		if e.Kind == measure.EventStep {
+			most = max(most, cmp.Or(e.Processes, processesInText(e)))
 		}
-		n := e.Processes
-		if m := inProcesses.FindStringSubmatch(e.Text); n == 0 && m != nil {
-			n, _ = strconv.Atoi(m[1]) // digits, by the expression
-		}
-		most = max(most, n)
 	}
 	return most
 }
 
+// processesInText reads the number of processes of a step in the text of an older run's event, which has it nowhere
+// else; 0 if it has none.
+func processesInText(e *measure.Event) (n int) {
+	before, ok := strings.CutSuffix(e.Text, " processes")
+	if _, number, of := strings.Cut(before, "clients in "); ok && of && len(number) <= 6 {
+		n, _ = strconv.Atoi(number)
+	}
+	return max(n, 0)
+}
+
+// lostInText reads which worker was lost in the text of an older run's event, which has it nowhere else; "" if none
+// was.
+func lostInText(e *measure.Event) string {
+	name, _, ok := strings.Cut(e.Text, " was lost: ")
+	if !ok || e.Kind != measure.EventWarning || e.Worker != nil || !strings.HasPrefix(name, "worker ") {
+		return ""
+	}
+	return name
+}
+
 // when says in which phase of which step t lies.
 func (d *data) when(t time.Time) string {
-	for i := range d.seconds {
-		s := &d.seconds[i]
+	for s := range each(d.seconds) {
 		if t.Before(s.start) || !t.Before(s.end()) {
 			continue
 		}
 		if s.phase == measure.Hold {
-			return fmt.Sprintf(" while step %d was held", s.step)
+			return fmt.Sprintf(" during the measurement of step %d", s.step)
 		}
-		return fmt.Sprintf(" in step %d before or after its hold", s.step)
+		return fmt.Sprintf(" before or after the measurement of step %d", s.step)
 	}
 	return " outside of all steps"
 }
 
-// missing returns the largest share of planned clients that were not there in
-// the hold of a step that ended after t, and that step; nil if there is none.
+// missing returns the largest share of planned clients that were not there in the hold of a step that ended after t,
+// and that step; nil if there is none.
 func (d *data) missing(f *Findings, t time.Time) (share float64, worst *Step) {
 	ends := d.holdEnds()
-	for i := range f.Curve {
-		s := &f.Curve[i]
+	for s := range each(f.Curve) {
 		planned := cmp.Or(s.Planned, s.Clients)
 		if planned <= 0 || !ends[s.Step].After(t) {
 			continue

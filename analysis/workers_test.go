@@ -40,11 +40,11 @@ func TestLostWorkers(t *testing.T) {
 		status string
 		say    string
 	}{
-		"none":      {0, []measure.Event{begin}, OK, "all 4 stayed to the end"},
-		"a few":     {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 while step 2 was held: 15.2 of the 16 clients were there on average, 5% were missing"},
-		"a quarter": {0.25, []measure.Event{begin, lost}, Fail, "25% were missing, so the curve"},
+		"none":      {0, []measure.Event{begin}, OK, "all 4 stayed until the end"},
+		"a few":     {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 during the measurement of step 2: on average 15.2 of the 16 clients were active, 5% were missing"},
+		"a quarter": {0.25, []measure.Event{begin, lost}, Fail, "25% were missing: the curve"},
 		"given up later": {0.25, []measure.Event{begin, {Kind: "worker", Time: begin.Time, Worker: &measure.Worker{Name: "3", State: measure.Came}},
-			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Text: lost.Text, Worker: &measure.Worker{Name: "3", State: measure.Lost, Silent: 30}}}, Fail, "lost worker 3 while step 2 was held: 12.0 of the 16 clients were there on average, 25% were missing"},
+			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Text: lost.Text, Worker: &measure.Worker{Name: "3", State: measure.Lost, Silent: 30}}}, Fail, "lost worker 3 during the measurement of step 2: on average 12.0 of the 16 clients were active, 25% were missing"},
 		"at the end": {0, []measure.Event{begin, {Kind: "warning", Time: lost.Time.Add(time.Hour), Text: lost.Text}}, Warn, "outside of all steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,17 +101,17 @@ func TestGeneratorWithAQuota(t *testing.T) {
 		for _, h := range hosts {
 			if h.Role == client {
 				h.clientCPU = mean{0.97, 1}
-				h.used.files = map[string]int{client: 300}
+				h.ClientFiles = 300
 			}
 		}
 	}
 	f := d.findings()
-	if c := find(t, f, "generator"); c.Status != Fail || !strings.Contains(c.Detail, "used 0.97 of the 1 cores that it may") {
+	if c := find(t, f, "generator"); c.Status != Fail || !strings.Contains(c.Detail, "used 0.97 of the 1 cores it may use") {
 		t.Errorf("%+v", c)
 	}
 	files := 0
 	for _, u := range f.Curve[0].Resources {
-		if u.Resource == ResourceFiles && strings.Contains(u.Detail, "300 files and sockets open, of 1024") && *u.Share == 300./1024 && !u.Saturated {
+		if u.Resource == ResourceFiles && strings.Contains(u.Detail, "300 files and sockets open, of at most 1024") && *u.Share == 300./1024 && !u.Saturated {
 			files++
 		}
 		if u.Resource == ResourceGenerator && (!u.Saturated || *u.Share != 0.97) {
@@ -121,7 +121,7 @@ func TestGeneratorWithAQuota(t *testing.T) {
 	if files != 1 {
 		t.Errorf("open files: %+v", f.Curve[0].Resources)
 	}
-	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "It is not the load generator") {
+	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "The limit is not the load generator") {
 		t.Errorf("it was full before the curve began, and named: %s", said)
 	}
 }

@@ -52,7 +52,7 @@ const (
 	EventPhase     EventKind = "phase"     // of older versions: a phase of a step began
 	EventError     EventKind = "error"     // an operation failed, the first of its class and server
 	EventWarning   EventKind = "warning"   // something is wrong, and the run continues
-	EventThreshold EventKind = "threshold" // a threshold was not met, and ends the run; the text is the threshold, a colon, and what broke it
+	EventThreshold EventKind = "threshold" // a threshold was not met, and ends the run
 	EventSearch    EventKind = "search"    // why the search takes its next step
 	EventLink      EventKind = "link"      // an emulated link
 	EventSite      EventKind = "site"      // of transfers: a site was switched off or on
@@ -84,7 +84,7 @@ type Event struct {
 	Processes int     `json:"processes,omitempty"`       // of steps whose clients are in several processes of one machine: how many
 
 	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
-	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run
+	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold
 
 	Worker  *Worker `json:"worker,omitempty"`          // of kind worker
 	Missing int     `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin

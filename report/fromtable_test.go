@@ -9,7 +9,7 @@ import (
 	given "weir/analysis/table"
 )
 
-// What a table does not tell is neither shown nor claimed.
+// What a table has no data for it is neither shown nor claimed.
 func TestFromTable(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

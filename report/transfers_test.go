@@ -44,7 +44,7 @@ func TestTransfers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{
-		page.String(): {"Transfers between sites", "2 of 3 files arrived, 3.00 GB, in 4 attempts of 1 case.", "1 file did not, and is named with its reason.", "12:00:00.000", "12:00:02.000", "1500", "12000",
+		page.String(): {"Transfers between sites", "2 of 3 files arrived (3.00 GB) in 4 attempts, 2 of which failed; 1 case.", "1 file did not arrive; the reasons are listed.", "12:00:00.000", "12:00:02.000", "1500", "12000",
 			"CPU max", "50%", "37.5%", "0.6%", "1:15.50", "25.2", "all 3 (their own throughputs, summed: 2000 MB/s)", "was there", "has not arrived", "it is", "1.00 GB to 2.00 GB"},
 		text.String(): {"1500", "12000", "1:15.50", "/f3", "it is"},
 	} {

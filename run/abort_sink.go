@@ -18,20 +18,20 @@ type abortSink struct {
 	finish context.Context // ends when the run is to end; nothing is judged any more
 	stop   context.CancelFunc
 
-	broken atomic.Pointer[string] // what the threshold that ended the run says; nil: none did
+	broken atomic.Pointer[analysis.Violation] // the threshold that ended the run; nil: none did
 }
 
 // ending returns how a run ends whose finish, or that of in, has ended.
 func (g *abortSink) ending(in Interrupts) measure.Ending {
 	if broken := g.broken.Load(); broken != nil && in.Finish.Err() == nil {
-		return measure.Early(measure.StoppedByRule, measure.ByThreshold, *broken)
+		return measure.Early(measure.StoppedByRule, measure.ByThreshold, broken.Text)
 	}
 	return in.Ending()
 }
 
 // Interval implements measure.Sink.
 func (g *abortSink) Interval(v *measure.Interval) error {
-	broken := ""
+	var broken *analysis.Violation
 	if g.finish.Err() == nil {
 		broken = g.gate.Saw(v)
 	}
@@ -40,7 +40,7 @@ func (g *abortSink) Interval(v *measure.Interval) error {
 
 // Event implements measure.Sink. A step that begins ends the one before.
 func (g *abortSink) Event(e measure.Event) error {
-	broken := ""
+	var broken *analysis.Violation
 	if e.Kind == measure.EventStep && g.finish.Err() == nil {
 		broken = g.gate.End()
 	}
@@ -48,11 +48,11 @@ func (g *abortSink) Event(e measure.Event) error {
 }
 
 // close ends the run, if there is a reason to, and writes it down.
-func (g *abortSink) close(reason string, step int) error {
-	if reason == "" {
+func (g *abortSink) close(broken *analysis.Violation, step int) error {
+	if broken == nil {
 		return nil
 	}
-	g.broken.Store(&reason)
+	g.broken.Store(broken)
 	g.stop()
-	return g.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: measure.EventThreshold, Step: step, Text: reason})
+	return g.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: measure.EventThreshold, Step: step, Text: broken.Text, Reason: broken.Threshold})
 }

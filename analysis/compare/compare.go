@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -13,8 +12,7 @@ import (
 // Version is the version of the format of a Comparison's JSON.
 const Version = 1
 
-// A Comparison is what groups of runs show beside each other. Its JSON is part
-// of the format, see docs/results.md.
+// A Comparison is what groups of runs show beside each other. Its JSON is part of the format, see docs/results.md.
 type Comparison struct {
 	Version  int      `json:"version"`
 	Verdicts []string `json:"verdicts"` // one sentence for each pair, or for each factor
@@ -103,18 +101,18 @@ type Options struct {
 // mostRuns bounds a group, so that nobody waits for a comparison of a million differences.
 const mostRuns = 1000
 
-// Of compares each group with the first one. An error says what makes that
-// impossible: fewer than two groups, a group without runs, a metric that does not exist.
+// Of compares each group with the first one. An error says what makes that impossible: fewer than two groups, a group
+// without runs, a metric that does not exist.
 func Of(groups []Group, opts Options) (*Comparison, error) {
 	if len(groups) < 2 {
-		return nil, fmt.Errorf("there is one group of runs: a comparison needs two")
+		return nil, fmt.Errorf("there is only one group of runs: a comparison needs two")
 	}
 	for _, g := range groups {
 		if len(g.Runs) == 0 {
 			return nil, fmt.Errorf("%s has no run that can be compared", g.Name)
 		}
 		if len(g.Runs) > mostRuns {
-			return nil, fmt.Errorf("%s has %d runs: at most %d are compared", g.Name, len(g.Runs), mostRuns)
+			return nil, fmt.Errorf("%s has %d runs: at most %d can be compared", g.Name, len(g.Runs), mostRuns)
 		}
 	}
 	names := opts.Metrics
@@ -131,7 +129,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	}
 	loads := common(groups)
 	if len(loads) == 0 && !metrics[0].PerRun() {
-		return nil, fmt.Errorf("the runs have no step in common: %s; what is one number of a run can be compared: --metric peak,optimum,knee", held(groups))
+		return nil, fmt.Errorf("the runs have no step in common: %s; compare metrics of whole runs: --metric peak,optimum,knee", held(groups))
 	}
 	c.Warnings = warnings(groups, loads)
 	judged, left := moving(groups, &metrics[0], loads)
@@ -154,59 +152,62 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	return c, nil
 }
 
-// decide corrects the p of the verdicts for the number of pairs, and says what
-// each pair shows.
+// decide corrects the p of the verdicts for the number of pairs, and says what each pair shows.
 func (c *Comparison) decide(m *Metric, loads int) {
-	raw := make([]float64, len(c.Pairs))
+	holm(c.Pairs, func(p *Pair) *float64 { return p.Overall.P }, func(p *Pair, v float64) {
+		p.Overall.Adjusted = &v
+		p.Overall.decide(m, v)
+		p.Result = p.Overall.Result
+	})
 	for i := range c.Pairs {
-		if raw[i] = math.NaN(); c.Pairs[i].Overall.P != nil {
-			raw[i] = *c.Pairs[i].Overall.P
-		}
-	}
-	for i, v := range stats.Holm(raw) {
 		p := &c.Pairs[i]
-		if !math.IsNaN(v) {
-			p.Overall.Adjusted = &v
-			p.Overall.decide(m, v)
-			p.Result = p.Overall.Result
-		}
 		p.Method = p.method(m, loads)
 		p.Verdict = p.sentence(m, len(c.Pairs))
 		c.Verdicts = append(c.Verdicts, p.Verdict)
 		if n, hopeless := p.looks(); hopeless {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, corrected for looking at all of them; the verdict can: "+
-				"for single steps repeat more, or look at one metric", p.A, p.B, n))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, corrected for multiple comparisons; the verdict can: "+
+				"for single steps repeat more, or compare one metric", p.A, p.B, n))
 		}
 	}
 }
 
-// measure is what steps are compared by: the throughput, unless a run moved no
-// payload, or all are of jobs.
+// holm corrects the p of all, nil where there is no test, by Holm's method, and calls found with each that has one.
+func holm[T any](all []T, p func(*T) *float64, found func(x *T, adjusted float64)) {
+	raw := make([]float64, len(all))
+	for i := range all {
+		if raw[i] = math.NaN(); p(&all[i]) != nil {
+			raw[i] = *p(&all[i])
+		}
+	}
+	for i, v := range stats.Holm(raw) {
+		if !math.IsNaN(v) {
+			found(&all[i], v)
+		}
+	}
+}
+
+// measure is what steps are compared by: the throughput, unless a run moved no payload, or all are of jobs.
 func measure(groups []Group) string {
 	if how := ofWhichJobs(groups); how != "" {
 		return how
 	}
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			if r.Found.Measure == analysis.Rate {
-				return analysis.Rate
-			}
+	for r := range eachRun(groups) {
+		if r.Found.Measure == analysis.Rate {
+			return analysis.Rate
 		}
 	}
 	return analysis.Throughput
 }
 
-// ofWhichJobs tells what the jobs of all runs can be compared by, "" where not
-// all runs are of jobs, or nothing is known of what they did but their time.
+// ofWhichJobs tells what the jobs of all runs can be compared by, "" where not all runs are of jobs, or nothing is
+// known of what they did but their time.
 func ofWhichJobs(groups []Group) string {
 	computed, read := true, true
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			for i := range r.Found.Curve {
-				s := &r.Found.Curve[i]
-				computed = computed && s.ClusterThroughput != nil
-				read = read && s.Jobs != nil && s.EventRate > 0
-			}
+	for r := range eachRun(groups) {
+		for i := range r.Found.Curve {
+			s := &r.Found.Curve[i]
+			computed = computed && s.ClusterThroughput != nil
+			read = read && s.Jobs != nil && s.EventRate > 0
 		}
 	}
 	switch {
@@ -221,20 +222,13 @@ func ofWhichJobs(groups []Group) string {
 // worst is the status of the least valid run.
 func worst(groups []Group) string {
 	status := analysis.Valid
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			if r.Status == analysis.Invalid || status == analysis.Valid {
-				status = r.Status
-			}
+	for r := range eachRun(groups) {
+		if r.Status == analysis.Invalid || status == analysis.Valid {
+			status = r.Status
 		}
 	}
 	return status
 }
 
 // JSON writes c; its keys are part of the format.
-func (c *Comparison) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(c)
-}
+func (c *Comparison) JSON(w io.Writer) error { return analysis.JSON(w, c) }

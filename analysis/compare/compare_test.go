@@ -113,7 +113,7 @@ func TestTooFewRuns(t *testing.T) {
 	b := a
 	b.factor = 2
 	one := compareTwo(t, two(a, b, 1))
-	for _, text := range []string{"one run each says nothing", "It takes 4 runs of each; 9 are recommended"} {
+	for _, text := range []string{"one run of each does not show", "At least 4 runs of each are needed; 9 are recommended"} {
 		if !strings.Contains(one.Pairs[0].Verdict, text) {
 			t.Errorf("%q lacks %q", one.Pairs[0].Verdict, text)
 		}
@@ -158,10 +158,10 @@ func TestWarnings(t *testing.T) {
 	c := compareTwo(t, groups)
 	got := strings.Join(c.Warnings, "\n")
 	for _, want := range []string{
-		"1 of 5 runs of A is invalid (runs/A-1): what is said here stands on runs that cannot be believed",
-		"1 of 5 runs of A is suspect (runs/A-2)", "B: x was not done", "the runs of B are no repetitions of each other: their target differs (, http://elsewhere)",
+		"1 of 5 runs of A is invalid (runs/A-1): the comparison uses results that are invalid",
+		"1 of 5 runs of A is suspect (runs/A-2)", "B: x was not done", "the runs of B are not repetitions: their target differs (, http://elsewhere)",
 		"run B-2 is in B twice", "runs/B-0 lacks 1 of 3 common steps", "all runs of one of A and B were done before the first of the other",
-		"the version of weir differs: 1 in A, 2 in B", "steps were held for 30 s in A and for 60 s in B", "left out: 77 clients",
+		"the version of weir differs: 1 in A, 2 in B", "steps were measured for 30 s in A and for 60 s in B", "excluded: 77 clients",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no warning %q in:\n%s", want, got)
@@ -182,10 +182,10 @@ func TestWhatCannotBeCompared(t *testing.T) {
 	other := a.group("B", 1, interleaved(1), 1)
 	other.Runs[0].Found.Curve[0].Clients = 99
 	for want, try := range map[string]func() (*Comparison, error){
-		"needs two":                    func() (*Comparison, error) { return Of([]Group{g}, Options{}) },
-		"no run that can be":           func() (*Comparison, error) { return Of([]Group{g, {Name: "B"}}, Options{}) },
-		`there is no metric "x"`:       func() (*Comparison, error) { return Of([]Group{g, g}, Options{Metrics: []string{"x"}}) },
-		"A held 10 clients; B held 99": func() (*Comparison, error) { return Of([]Group{g, other}, Options{}) },
+		"needs two":                  func() (*Comparison, error) { return Of([]Group{g}, Options{}) },
+		"no run that can be":         func() (*Comparison, error) { return Of([]Group{g, {Name: "B"}}, Options{}) },
+		`unknown metric "x"`:         func() (*Comparison, error) { return Of([]Group{g, g}, Options{Metrics: []string{"x"}}) },
+		"A has 10 clients; B has 99": func() (*Comparison, error) { return Of([]Group{g, other}, Options{}) },
 	} {
 		if _, err := try(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

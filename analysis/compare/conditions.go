@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,8 +12,7 @@ import (
 	"weir/scenario"
 )
 
-// A Condition is a key of the scenario or of the machine that is not the same
-// in all groups.
+// A Condition is a key of the scenario or of the machine that is not the same in all groups.
 type Condition struct {
 	Name   string   `json:"name"`   // as in plan.json and about.json: workload.timeout, environment.kernel
 	Values []string `json:"values"` // by group; of runs that differ within a group all, separated by semicolons; "" is not there
@@ -26,8 +26,7 @@ const (
 	mostValues     = 3   // of one group
 )
 
-// ignored are keys that differ from run to run by their nature, or are told
-// elsewhere.
+// ignored are keys that differ from run to run by their nature, or are told elsewhere.
 func ignored(key string) bool {
 	switch key {
 	case "seed", "name", "environment.time", "environment.boot_time", "environment.process_start_time", "clock.read_seconds", "clock.step_seconds",
@@ -110,11 +109,9 @@ func stepsText(v any) string {
 // conditions lists what is not the same in all groups, what was meant first.
 func conditions(groups []Group) []Condition {
 	keys := map[string]bool{}
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			for key := range r.details {
-				keys[key] = true
-			}
+	for r := range eachRun(groups) {
+		for key := range r.details {
+			keys[key] = true
 		}
 	}
 	all := []Condition{}
@@ -127,17 +124,12 @@ func conditions(groups []Group) []Condition {
 			all = append(all, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Condition) int {
-		switch {
-		case a.Meant == b.Meant:
-			return 0
-		case a.Meant:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b Condition) int { return cmp.Compare(rank(a), rank(b)) })
 	return all[:min(len(all), mostConditions)]
 }
+
+// rank puts what was meant first.
+func rank(c Condition) int { return map[bool]int{false: 1}[c.Meant] }
 
 // meant tells whether a key is one of the factors by which groups were made.
 func meant(groups []Group, key string) bool {
@@ -155,11 +147,9 @@ func meant(groups []Group, key string) bool {
 func (g *Group) values(key string) string {
 	var all []string
 	for _, r := range g.Runs {
-		if v := r.details[key]; !slices.Contains(all, v) {
-			all = append(all, v)
-		}
+		all = append(all, r.details[key])
 	}
-	slices.Sort(all)
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
 	if n := len(all); n > mostValues {
 		return strings.Join(all[:mostValues], "; ") + fmt.Sprintf("; and %d more", n-mostValues)
 	}

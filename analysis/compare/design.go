@@ -45,8 +45,8 @@ func newDesign(groups []Group, m *Metric, loads []load) *design {
 	return d
 }
 
-// contrast returns the weights of the variants that make the effect of f's
-// level, or its interaction with g's other; nil if no variants tell of it.
+// contrast returns the weights of the variants that make the effect of f's level, or its interaction with g's other;
+// nil if no variants tell of it.
 func (d *design) contrast(f Factor, level string, g *Factor, other string) []float64 {
 	weights := make([]float64, len(d.levels))
 	found := 0.0
@@ -98,8 +98,8 @@ type linearFit struct {
 	deviation    float64 // of the noise
 }
 
-// fit solves the normal equations by their eigenvalues, so that a campaign
-// that was broken off anywhere still gives what it can. ok is false without runs.
+// fit solves the normal equations by their eigenvalues, so that a campaign that was broken off anywhere still gives
+// what it can. ok is false without runs.
 func (d *design) fit() (*linearFit, bool) {
 	n, p := len(d.y), len(d.levels)+max(d.blocks-1, 0)
 	if n == 0 {

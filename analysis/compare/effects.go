@@ -1,18 +1,17 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
-	"weir/analysis/stats"
 	"weir/internal/say"
 )
 
-// A Factor is a key that a campaign varies, with its levels; the first is what
-// others are compared with.
+// A Factor is a key that a campaign varies, with its levels; the first is what others are compared with.
 type Factor struct {
 	Key    string   `json:"key"`
 	Levels []string `json:"levels"`
@@ -30,9 +29,8 @@ type Effects struct {
 	Interactions []Effect `json:"interactions"` // of two factors together, the notable first
 }
 
-// An Effect is what one level does instead of the first one. With another
-// factor it is how much that changes where the other has another level: a
-// ratio of ratios, or a difference of differences.
+// An Effect is what one level does instead of the first one. With another factor it is how much that changes where
+// the other has another level: a ratio of ratios, or a difference of differences.
 type Effect struct {
 	Factor   string   `json:"factor"`
 	Level    string   `json:"level"`
@@ -54,11 +52,10 @@ type Setting struct {
 	Against string `json:"against"`
 }
 
-// effects fits what each variant gives, besides what each block adds to all of
-// them, and takes effects as contrasts of the variants: for each combination
-// of the other factors the variants that differ in this one alone, averaged
-// over all combinations that have both (Fisher, The Design of Experiments,
-// 1935, chapter 6; Yates 1937). Noise is what variants and blocks leave over.
+// effects fits what each variant gives, besides what each block adds to all of them, and takes effects as contrasts
+// of the variants: for each combination of the other factors the variants that differ in this one alone, averaged
+// over all combinations that have both (Fisher, The Design of Experiments, 1935, chapter 6; Yates 1937). Noise is
+// what variants and blocks leave over.
 func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects {
 	e := &Effects{Metric: m.Name, Main: []Effect{}, Interactions: []Effect{}}
 	d := newDesign(groups, m, loads)
@@ -69,12 +66,11 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 		return e
 	}
 	e.Degrees = fit.degrees
-	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from what variants and blocks leave over, %d degrees of freedom", e.Runs, e.Blocks, say.Either(e.Blocks, "block", "blocks"), e.Degrees)
+	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from the residuals after variants and blocks, %d degrees of freedom", e.Runs, e.Blocks, say.Either(e.Blocks, "block", "blocks"), e.Degrees)
 	if e.Degrees > 0 && !m.Plain {
-		scatter := math.Expm1(fit.deviation)
-		e.Scatter = &scatter
+		e.Scatter = new(math.Expm1(fit.deviation))
 	} else if e.Degrees == 0 {
-		e.Detail = fmt.Sprintf("%d runs, none repeated: there is no noise to judge effects by; repeat the campaign (repeat: 5)", e.Runs)
+		e.Detail = fmt.Sprintf("%d runs without repetitions: there is no noise to compare effects with; repeat the campaign (repeat: 5)", e.Runs)
 	}
 	factors = varied(factors)
 	for i, f := range factors {
@@ -96,13 +92,10 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 	settle(e.Main, m)
 	settle(e.Interactions, m)
 	slices.SortStableFunc(e.Interactions, func(x, y Effect) int {
-		if x.P == nil || y.P == nil || *x.P == *y.P {
+		if x.P == nil || y.P == nil {
 			return 0
 		}
-		if *x.P < *y.P {
-			return -1
-		}
-		return 1
+		return cmp.Compare(*x.P, *y.P)
 	})
 	return e
 }
@@ -114,24 +107,14 @@ func varied(factors []Factor) []Factor {
 
 // settle corrects the p of all effects by Holm's method, and decides.
 func settle(all []Effect, m *Metric) {
-	raw := make([]float64, len(all))
-	for i, x := range all {
-		if raw[i] = math.NaN(); x.P != nil {
-			raw[i] = *x.P
-		}
-	}
-	for i, p := range stats.Holm(raw) {
-		x := &all[i]
-		if math.IsNaN(p) {
-			continue
-		}
+	holm(all, func(x *Effect) *float64 { return x.P }, func(x *Effect, p float64) {
 		x.Adjusted = &p
 		s := Shift{Kind: x.Kind, Value: x.Value, P: x.P, Result: NotShown}
 		s.decide(m, p)
 		if x.Result = s.Result; x.With != nil && (s.Result == Better || s.Result == Worse) {
 			x.Result = Different // whether an effect depends on another is neither good nor bad
 		}
-	}
+	})
 }
 
 // variantKey tells variants apart by their levels.
@@ -151,7 +134,7 @@ func (e *Effects) sentences(m *Metric) []string {
 		head := fmt.Sprintf("%s %s instead of %s", x.Factor, quote(x.Level), quote(x.Against))
 		switch {
 		case x.Low == nil:
-			all = append(all, fmt.Sprintf("%s: there are too few runs to tell what it does to the %s; repeat the campaign.", head, m.Title))
+			all = append(all, fmt.Sprintf("%s: there are too few runs to find its effect on %s; repeat the campaign.", head, m.Title))
 		case x.Result == NotShown || x.Result == Alone:
 			all = append(all, fmt.Sprintf("%s: no difference in %s is shown (95%% interval: %s).", head, m.Title, m.Span(*x.Low, *x.High)))
 		default:
@@ -160,7 +143,7 @@ func (e *Effects) sentences(m *Metric) []string {
 	}
 	for i := range e.Interactions {
 		if x := &e.Interactions[i]; x.Result == Different {
-			all = append(all, fmt.Sprintf("What %s %s does depends on %s: with %s instead of %s its effect on %s is %s (95%% interval: %s).",
+			all = append(all, fmt.Sprintf("The effect of %s %s depends on %s: with %s instead of %s its effect on %s is %s (95%% interval: %s).",
 				x.Factor, quote(x.Level), x.With.Factor, quote(x.With.Level), quote(x.With.Against), m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
 		}
 	}

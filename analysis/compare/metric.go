@@ -126,8 +126,8 @@ func perGB(cores *float64, s *analysis.Step) (float64, bool) {
 	return *cores / (s.Throughput / 1e9), true
 }
 
-// usual are the metrics that are looked at unless others are named: each one
-// more makes every one of them harder to tell apart (see Holm).
+// usual are the metrics that are looked at unless others are named: each one more makes every one of them harder to
+// tell apart (see Holm).
 func usual(measure string) []string {
 	switch measure {
 	case ofCPU:
@@ -138,8 +138,8 @@ func usual(measure string) []string {
 	return []string{measure, "p50", "p99", "error_ratio"}
 }
 
-// What runs of jobs are compared by, beside what others are. What is moved says
-// nothing of jobs: who stages files moves more for the same work.
+// What runs of jobs are compared by, beside what others are. What is moved says nothing of jobs: who stages files
+// moves more for the same work.
 const (
 	ofCPU    = "jobs that compute"
 	ofEvents = "jobs that only read"
@@ -156,7 +156,7 @@ func choose(names []string) ([]Metric, error) {
 		}
 		i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no metric %q: use all, or some of %s", name, strings.Join(MetricNames(), ", "))
+			return nil, fmt.Errorf("unknown metric %q: use all, or some of %s", name, strings.Join(MetricNames(), ", "))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -187,8 +187,8 @@ func MetricNames() []string {
 	return names
 }
 
-// scale brings a value to where groups are compared: logarithms, so that a
-// shift is a ratio, unless the metric may be zero.
+// scale brings a value to where groups are compared: logarithms, so that a shift is a ratio, unless the metric may be
+// zero.
 func (m *Metric) scale(v float64) (float64, bool) {
 	if m.Plain {
 		return v, finite(v)

@@ -7,8 +7,8 @@ import (
 	"weir/analysis/stats"
 )
 
-// pair compares b with a: one test of one number a run, over the loads that are
-// judged, decides; the steps tell where.
+// pair compares b with a: one test of one number a run, over the loads that are judged, decides; the steps tell
+// where.
 func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 	p := Pair{A: a.Name, B: b.Name, RunsA: len(a.Runs), RunsB: len(b.Runs), Load: loadName([]Group{*a, *b}), Steps: []StepShift{}, PerRun: []Shift{}}
 	first := &metrics[0]
@@ -34,10 +34,7 @@ func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 			continue
 		}
 		for k, l := range loads {
-			s := sample(a, b, paired, func(r *Run) (float64, bool) {
-				by, _ := steps(r.Found)
-				return stepNumber(by[l], m)
-			})
+			s := sample(a, b, paired, func(r *Run) (float64, bool) { return stepNumber(r.at(l), m) })
 			if s.enough() {
 				shift := s.shift(m, p.Blocked, ranks())
 				within(&shift, a, b, m, l)
@@ -52,25 +49,23 @@ func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 // A sampler gives one number of a run, scaled.
 type sampler func(*Run) (float64, bool)
 
-// samples are the numbers of both groups; of the blocks that have both, the
-// differences and the levels, too, and when they were taken.
+// samples are the numbers of both groups; of the blocks that have both, the differences and the levels, too, and when
+// they were taken.
 type samples struct {
 	a, b, differences, levels []float64
 	times, gaps               []float64 // seconds: middle of the block, from its run of A to that of B
 }
 
 func sample(a, b *Group, paired [][2]*Run, of sampler) samples {
-	var s samples
-	for _, r := range a.Runs {
-		if v, ok := of(r); ok {
-			s.a = append(s.a, v)
+	all := func(runs []*Run) (numbers []float64) {
+		for _, r := range runs {
+			if v, ok := of(r); ok {
+				numbers = append(numbers, v)
+			}
 		}
+		return numbers
 	}
-	for _, r := range b.Runs {
-		if v, ok := of(r); ok {
-			s.b = append(s.b, v)
-		}
-	}
+	s := samples{a: all(a.Runs), b: all(b.Runs)}
 	for _, both := range paired {
 		x, okA := of(both[0])
 		y, okB := of(both[1])
@@ -98,8 +93,7 @@ func ranks() method { return method{stats.MannWhitney, stats.SignedRank, median}
 
 func median(x []float64) float64 { return stats.Quantile(x, 0.5) }
 
-// shift tests b against a. A test that could not call anything different with
-// so few runs is none.
+// shift tests b against a. A test that could not call anything different with so few runs is none.
 func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 	out := Shift{Metric: m.Name, Kind: Ratio, RunsA: len(s.a), RunsB: len(s.b), Result: TooFew}
 	if m.Plain {
@@ -124,8 +118,7 @@ func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 	if test.Range == nil {
 		return out
 	}
-	low, high, p := m.unscale(test.Range.Low), m.unscale(test.Range.High), test.P
-	out.Low, out.High, out.P = &low, &high, &p
+	out.Low, out.High, out.P = new(m.unscale(test.Range.Low)), new(m.unscale(test.Range.High)), new(test.P)
 	if out.Result != Equal {
 		out.Result = NotShown
 	}
@@ -157,72 +150,64 @@ func (s *Shift) decide(m *Metric, p float64) {
 	}
 }
 
-// looks returns how many shifts were tested, beside the overall one, and
-// whether so few runs could call one of so many different.
+// looks returns how many shifts were tested, beside the overall one, and whether so few runs could call one of so
+// many different.
 func (p *Pair) looks() (n int, hopeless bool) {
 	least := 1.0
-	count := func(s *Shift) {
-		if s.Adjusted != nil {
-			n++
-			if p.Blocked {
-				least = min(least, math.Ldexp(2, -s.RunsA))
-			} else {
-				least = min(least, 2/arrangements(s.RunsA, s.RunsB))
-			}
+	for _, s := range p.shifts() {
+		if s.Adjusted == nil {
+			continue
 		}
-	}
-	for i := range p.Steps {
-		for k := range p.Steps[i].Metrics {
-			count(&p.Steps[i].Metrics[k])
+		n++
+		if p.Blocked {
+			least = min(least, math.Ldexp(2, -s.RunsA))
+		} else {
+			least = min(least, 2/arrangements(s.RunsA, s.RunsB))
 		}
-	}
-	for i := range p.PerRun {
-		count(&p.PerRun[i])
 	}
 	return n, n > 0 && float64(n)*least > 0.05
 }
 
-// correct corrects the p of all steps and metrics of runs by Holm's method,
-// and decides. What is the same in all runs was no test.
-func (p *Pair) correct() {
-	var all []*Shift
-	for i := range p.Steps {
-		for k := range p.Steps[i].Metrics {
-			all = append(all, &p.Steps[i].Metrics[k])
+// shifts are those of all steps and of metrics of runs.
+func (p *Pair) shifts() (all []*Shift) {
+	for _, s := range p.Steps {
+		for k := range s.Metrics {
+			all = append(all, &s.Metrics[k])
 		}
 	}
 	for i := range p.PerRun {
 		all = append(all, &p.PerRun[i])
 	}
-	raw := make([]float64, len(all))
-	for i, s := range all {
-		raw[i] = math.NaN()
-		if s.P != nil && s.Result != Equal {
-			raw[i] = *s.P
-		}
-	}
-	for i, v := range stats.Holm(raw) {
-		if !math.IsNaN(v) {
-			all[i].Adjusted = &v
-			all[i].decide(MetricOf(all[i].Metric), v)
-		}
-	}
+	return all
 }
 
-// within fills in what single runs tell of themselves: the interval of the mean
-// of this one run, which says nothing of other runs.
+// correct corrects the p of all steps and metrics of runs by Holm's method, and decides. What is the same in all runs
+// was no test.
+func (p *Pair) correct() {
+	tested := func(s **Shift) *float64 {
+		if (*s).Result == Equal {
+			return nil
+		}
+		return (*s).P
+	}
+	holm(p.shifts(), tested, func(s **Shift, v float64) {
+		(*s).Adjusted = &v
+		(*s).decide(MetricOf((*s).Metric), v)
+	})
+}
+
+// within fills in what single runs tell of themselves: the interval of the mean of this one run, which says nothing
+// of other runs.
 func within(s *Shift, a, b *Group, m *Metric, l load) {
 	if m.ends == nil || len(a.Runs) > 1 || len(b.Runs) > 1 {
 		return
 	}
-	of, _ := steps(a.Runs[0].Found)
-	s.ALow, s.AHigh = m.ends(of[l])
-	of, _ = steps(b.Runs[0].Found)
-	s.BLow, s.BHigh = m.ends(of[l])
+	s.ALow, s.AHigh = m.ends(a.Runs[0].at(l))
+	s.BLow, s.BHigh = m.ends(b.Runs[0].at(l))
 }
 
-// spread fills in how much runs differ by themselves, and the least difference
-// that so many of them would have shown in nine of ten cases.
+// spread fills in how much runs differ by themselves, and the least difference that so many of them would have shown
+// in nine of ten cases.
 func (p *Pair) spread(m *Metric, s *samples) {
 	degrees := len(s.a) + len(s.b) - 2
 	each := 1/float64(len(s.a)) + 1/float64(len(s.b))
@@ -234,10 +219,9 @@ func (p *Pair) spread(m *Metric, s *samples) {
 	if len(s.a) < 2 || len(s.b) < 2 || degrees < 1 || p.Overall.P == nil || m.Plain {
 		return
 	}
-	scatter := math.Expm1(deviation)
 	const z90 = 1.2816 // nine of ten cases
 	finds := math.Expm1((stats.Student(float64(degrees)) + z90) * deviation * math.Sqrt(each))
-	if !math.IsInf(finds, 0) && !math.IsNaN(finds) {
-		p.Scatter, p.Finds = &scatter, &finds
+	if stats.Finite(finds) {
+		p.Scatter, p.Finds = new(math.Expm1(deviation)), &finds
 	}
 }

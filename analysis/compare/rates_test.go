@@ -171,7 +171,7 @@ func TestBlockedComparison(t *testing.T) {
 		t.Errorf("a step, within blocks: %+v", s)
 	}
 	a.drift, b.drift = 0, 0
-	if p := compareTwo(t, two(a, b, 9)).Pairs[0]; p.Blocked || p.Blocks != 9 || !strings.Contains(p.Method, "did not wander") {
+	if p := compareTwo(t, two(a, b, 9)).Pairs[0]; p.Blocked || p.Blocks != 9 || !strings.Contains(p.Method, "did not drift") {
 		t.Errorf("without drift: %+v", p)
 	}
 	half := func(offset float64) func(int) float64 { return func(i int) float64 { return offset + float64(i) } }

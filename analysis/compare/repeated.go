@@ -1,13 +1,13 @@
 package compare
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
+	"weir/analysis"
 	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/internal/say"
@@ -16,8 +16,7 @@ import (
 // RepeatedVersion is the version of the format of a Repeated's JSON.
 const RepeatedVersion = 1
 
-// Repeated is what the repetitions of one plan show together. Its JSON is part
-// of the format, see docs/results.md.
+// Repeated is what the repetitions of one plan show together. Its JSON is part of the format, see docs/results.md.
 type Repeated struct {
 	Version  int            `json:"version"` // RepeatedVersion
 	Status   string         `json:"status"`  // of the least valid run
@@ -50,14 +49,12 @@ type Across struct {
 	Within  *float64  `json:"within_interval_ratio"` // half of the 95% interval within one run / its mean, on average; nil: unknown
 }
 
-// Repeat sums up the runs of a group, which are repetitions of one plan. The
-// interval of a mean is Student's, of the runs' means: it tells how far the
-// mean over many more such runs may lie, which no run alone can tell. metrics
-// are names; empty: the usual ones and what is one number of a run. An error
-// says why there is nothing to sum up.
+// Repeat sums up the runs of a group, which are repetitions of one plan. The interval of a mean is Student's, of the
+// runs' means: it tells how far the mean over many more such runs may lie, which no run alone can tell. metrics are
+// names; empty: the usual ones and what is one number of a run. An error says why there is nothing to sum up.
 func Repeat(g Group, metrics []string) (*Repeated, error) {
 	if len(g.Runs) == 0 {
-		return nil, errors.New("there is no run to sum up")
+		return nil, errors.New("there is no run to summarize")
 	}
 	groups := []Group{g}
 	if len(metrics) == 0 {
@@ -85,7 +82,7 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 		r.Steps = append(r.Steps, repeatedStep(&g, chosen, l))
 	}
 	if n := len(g.Runs); n < fewRuns {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s: an interval from so few is wide, and hardly shows whether one of them is odd; %d or more are recommended", n, say.Either(n, "run", "runs"), fewRuns))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: an interval from so few runs is wide and hardly shows outliers; %d or more are recommended", say.Plural(n, "run"), fewRuns))
 	}
 	r.Verdict = r.verdict(&chosen[0])
 	return r, nil
@@ -98,11 +95,10 @@ func repeatedStep(g *Group, metrics []Metric, l load) RepeatedStep {
 			continue
 		}
 		at := func(run *Run) (float64, bool) {
-			by, _ := steps(run.Found)
-			if by[l] == nil {
-				return 0, false
+			if s := run.at(l); s != nil {
+				return m.step(s)
 			}
-			return m.step(by[l])
+			return 0, false
 		}
 		a, ok := across(&m, g.Runs, at)
 		if !ok {
@@ -134,11 +130,9 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 		v.Low = max(v.Low, min(0, slices.Min(a.Values))) // none of the metrics is below zero
 		a.Low, a.High = &v.Low, &v.High
 		if a.Mean > 0 {
-			scatter := 0.0
-			if v.Low < v.High {
-				scatter = stats.Deviation(a.Values) / a.Mean
+			if a.Scatter = new(float64); v.Low < v.High {
+				*a.Scatter = stats.Deviation(a.Values) / a.Mean
 			}
-			a.Scatter = &scatter
 		}
 	}
 	return a, true
@@ -154,35 +148,34 @@ func withinRuns(m *Metric, runs []*Run, l load) *float64 {
 	}
 	var halves []float64
 	for _, r := range runs {
-		by, _ := steps(r.Found)
-		if by[l] == nil {
+		s := r.at(l)
+		if s == nil {
 			continue
 		}
-		low, high := m.ends(by[l])
-		if v, ok := m.step(by[l]); ok && v > 0 && low != nil && high != nil && finite((*high-*low)/v) {
+		low, high := m.ends(s)
+		if v, ok := m.step(s); ok && v > 0 && low != nil && high != nil && finite((*high-*low)/v) {
 			halves = append(halves, (*high-*low)/2/v)
 		}
 	}
 	if len(halves) == 0 {
 		return nil
 	}
-	mean := stats.Mean(halves)
-	return &mean
+	return new(stats.Mean(halves))
 }
 
 // verdict says what the best step gave, and how sure that is.
 func (r *Repeated) verdict(m *Metric) string {
-	n := fmt.Sprintf("%d %s", len(r.Runs), say.Either(len(r.Runs), "run", "runs"))
+	n := say.Plural(len(r.Runs), "run")
 	best, at := r.best(m)
 	if best == nil {
-		return fmt.Sprintf("%s have no step in common: nothing can be summed up.", n)
+		return fmt.Sprintf("%s have no step in common: nothing can be summarized.", n)
 	}
-	what := fmt.Sprintf("Over %s, the %s with %s is %s", n, m.Title, at, m.Format(best.Mean))
+	what := fmt.Sprintf("Over %s, the %s at %s is %s", n, m.Title, at, m.Format(best.Mean))
 	if m.PerRun() {
 		what = fmt.Sprintf("Over %s, the %s is %s", n, m.Title, m.Format(best.Mean))
 	}
 	if best.Low == nil || best.High == nil {
-		return what + "; how far another run would differ, one alone does not tell."
+		return what + "; one run does not show how much another would differ."
 	}
 	what += fmt.Sprintf(" (95%% interval from run to run %s to %s", m.Format(*best.Low), m.Format(*best.High))
 	if best.Scatter != nil {
@@ -191,8 +184,8 @@ func (r *Repeated) verdict(m *Metric) string {
 	return what + ")."
 }
 
-// best is the step that is the optimum of m over all runs (shape.OptimumOf), with
-// the least mean where less is better, or m itself if it is one number of a run.
+// best is the step that is the optimum of m over all runs (shape.OptimumOf), with the least mean where less is
+// better, or m itself if it is one number of a run.
 func (r *Repeated) best(m *Metric) (best *Across, at string) {
 	if m.PerRun() {
 		if i := slices.IndexFunc(r.PerRun, func(a Across) bool { return a.Metric == m.Name }); i >= 0 {
@@ -234,10 +227,5 @@ func (s *RepeatedStep) Metric(name string) *Across {
 	return nil
 }
 
-// JSON writes r as compare.json holds it.
-func (r *Repeated) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
-}
+// JSON writes r as repeated.json holds it.
+func (r *Repeated) JSON(w io.Writer) error { return analysis.JSON(w, r) }

@@ -44,13 +44,13 @@ func TestRepeat(t *testing.T) {
 	if d := cmp.Diff(&want, r.Steps[1].Metric("throughput"), cmpopts.EquateApprox(1e-6, 0)); d != "" {
 		t.Error(d)
 	}
-	if w := "Over 3 runs, the throughput with 8 clients is 96.0 Mbit/s (95% interval from run to run "; !strings.HasPrefix(r.Verdict, w) {
+	if w := "Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s (95% interval from run to run "; !strings.HasPrefix(r.Verdict, w) {
 		t.Error(r.Verdict)
 	}
 	if *r.Runs[2].Value < *r.Runs[0].Value {
 		t.Error("the runs' own numbers are wrong")
 	}
-	if !strings.Contains(strings.Join(r.Warnings, "\n"), "3 runs: an interval from so few is wide") {
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "3 runs: an interval from so few runs is wide") {
 		t.Errorf("%q", r.Warnings)
 	}
 	var b strings.Builder

@@ -1,6 +1,5 @@
-// Package compare says whether groups of runs differ, by how much, and how
-// sure that is. What is counted are runs: the seconds of one run resemble each
-// other and are never taken for repetitions.
+// Package compare says whether groups of runs differ, by how much, and how sure that is. What is counted are runs:
+// the seconds of one run resemble each other and are never taken for repetitions.
 //
 // Its functions are pure: the same runs give the same comparison.
 package compare
@@ -46,9 +45,8 @@ func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Fi
 	return r
 }
 
-// Of makes r a run of the campaign in folder dir: repetition block, with these
-// levels of its factors. Runs of one block of one campaign were done one after
-// the other.
+// Of makes r a run of the campaign in folder dir: repetition block, with these levels of its factors. Runs of one
+// block of one campaign were done one after the other.
 func (r *Run) Of(dir string, block int, levels map[string]string) *Run {
 	r.campaign, r.Block, r.Levels = dir, block, levels
 	return r

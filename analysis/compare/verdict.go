@@ -18,7 +18,7 @@ const (
 func (p *Pair) sentence(m *Metric, pairs int) string {
 	o := &p.Overall
 	if o.RunsA == 0 || o.RunsB == 0 {
-		return fmt.Sprintf("%s and %s cannot be compared by %s: there is no load at which all runs have one.", p.A, p.B, m.Title)
+		return fmt.Sprintf("%s and %s cannot be compared by %s: there is no load at which all runs have it.", p.A, p.B, m.Title)
 	}
 	switch o.Result {
 	case TooFew:
@@ -31,7 +31,7 @@ func (p *Pair) sentence(m *Metric, pairs int) string {
 		sure += fmt.Sprintf(" corrected for %d comparisons", pairs)
 	}
 	if o.Result == NotShown || o.Result == Alone {
-		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of that of %s is %s, %s.", m.Title, p.A, p.B, p.B, m.Span(*o.Low, *o.High), sure)
+		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of %s is %s, %s.", m.Title, p.A, p.B, p.B, m.Span(*o.Low, *o.High), sure)
 		if p.Finds != nil {
 			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter), unit.Percent(*p.Finds))
 		}
@@ -46,11 +46,11 @@ func (p *Pair) tooFew() string {
 	why := fmt.Sprintf("with %d against %d runs no p can be below %s", n, k, PText(min(1, 2/arrangements(n, k))))
 	switch {
 	case n == 1 && k == 1:
-		why = "one run each says nothing of how much two runs of the same differ by themselves"
+		why = "one run of each does not show how much runs of the same group differ"
 	case n == 1 || k == 1:
-		why = "one run alone says nothing of how much runs of the same differ by themselves"
+		why = "a single run does not show how much runs of the same group differ"
 	}
-	return fmt.Sprintf("%s. It takes 4 runs of each; %d are recommended, which tell 5%% apart if runs scatter by 3%%", why, advisedFor)
+	return fmt.Sprintf("%s. At least 4 runs of each are needed; %d are recommended, which detect a difference of 5%% if runs scatter by 3%%", why, advisedFor)
 }
 
 // than is a result in a sentence: "better than", "different from".
@@ -83,17 +83,17 @@ func (p *Pair) method(m *Metric, loads int) string {
 	case p.Overall.P == nil:
 		return number + "; no test"
 	case p.pooled > 0:
-		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with that of the pair, since it has too few runs for a permutation test", number, p.pooled)
+		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with the noise of the pair, which has too few runs for a permutation test", number, p.pooled)
 	case p.Blocked:
-		return fmt.Sprintf("%s; permutation test within %d blocks, since the level wandered from block to block", number, p.Blocks)
+		return fmt.Sprintf("%s; permutation test within %d blocks, since the level drifted from block to block", number, p.Blocks)
 	case p.Blocks >= fewestBlocks:
-		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not wander", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
+		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not drift", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
 	}
 	return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
 }
 
-// Ratios of large and more, and of least and less, are written as multiples: a
-// percentage of hundreds, or of nearly hundred, is hard to read.
+// Ratios of large and more, and of least and less, are written as multiples: a percentage of hundreds, or of nearly
+// hundred, is hard to read.
 const (
 	large = 2
 	least = 0.01
@@ -166,8 +166,7 @@ func (m *Metric) size(v float64) string {
 	return percent(math.Abs(v - 1))
 }
 
-// multiple is a ratio of 2 or more: with one decimal below 10, and as a power of ten
-// beyond a million.
+// multiple is a ratio of 2 or more: with one decimal below 10, and as a power of ten beyond a million.
 func multiple(v float64) string {
 	switch {
 	case v < 9.95:
@@ -178,8 +177,7 @@ func multiple(v float64) string {
 	return fmt.Sprintf("%.0e", v)
 }
 
-// percent is a share with one decimal; two below a tenth of a percent, none
-// from 100% on.
+// percent is a share with one decimal; two below a tenth of a percent, none from 100% on.
 func percent(v float64) string {
 	switch {
 	case v != 0 && v < 0.001:
@@ -209,15 +207,14 @@ func equals(p float64) string {
 	return "= " + PText(p)
 }
 
-// Regressed says whether B is worse than A by more than limit beyond doubt:
-// the whole 95% interval of the overall figure lies beyond it. limit is a
-// share (0.05: 5%), of a metric that is a difference, the difference itself. An error
-// says why that cannot be judged: too few runs, or a metric that has no worse.
+// Regressed says whether B is worse than A by more than limit beyond doubt: the whole 95% interval of the overall
+// figure lies beyond it. limit is a share (0.05: 5%), of a metric that is a difference, the difference itself. An
+// error says why that cannot be judged: too few runs, or a metric that has no worse.
 func (p *Pair) Regressed(limit float64) (bool, error) {
 	o := &p.Overall
 	m := MetricOf(o.Metric)
 	if m == nil || m.Better == Neither {
-		return false, fmt.Errorf("%s is neither better nor worse when it is higher: gate on another metric", o.Metric)
+		return false, fmt.Errorf("%s has no better direction: gate on another metric", o.Metric)
 	}
 	if o.Low == nil {
 		return false, fmt.Errorf("%s against %s cannot be judged: %s", p.B, p.A, p.tooFew())

@@ -158,7 +158,7 @@ func TestRunsThatMovedNothing(t *testing.T) {
 	}
 	c := compareTwo(t, groups)
 	p := &c.Pairs[0]
-	if p.Overall.RunsB != 9 || p.Overall.Value < 0.95 || p.Overall.Value > 1.05 || !strings.Contains(strings.Join(c.Warnings, "\n"), "20 clients is left out") {
+	if p.Overall.RunsB != 9 || p.Overall.Value < 0.95 || p.Overall.Value > 1.05 || !strings.Contains(strings.Join(c.Warnings, "\n"), "20 clients is excluded") {
 		t.Errorf("%+v\n%q", p.Overall, c.Warnings)
 	}
 	for _, run := range groups[1].Runs {

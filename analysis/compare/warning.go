@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -45,11 +46,11 @@ func (g *Group) statuses() []string {
 		if len(names) == 0 {
 			continue
 		}
-		means := "look at their checks"
+		means := "see their checks"
 		if status == analysis.Invalid {
-			means = "what is said here stands on runs that cannot be believed"
+			means = "the comparison uses results that are invalid"
 		}
-		all = append(all, fmt.Sprintf("%d of %d %s of %s %s %s (%s): %s", len(names), len(g.Runs), say.Either(len(g.Runs), "run", "runs"), g.Name,
+		all = append(all, fmt.Sprintf("%d of %s of %s %s %s (%s): %s", len(names), say.Plural(len(g.Runs), "run"), g.Name,
 			say.Either(len(names), "is", "are"), status, some(names), means))
 	}
 	for _, lost := range g.Lost {
@@ -64,7 +65,7 @@ func (g *Group) strangers() []string {
 	for i, f := range g.Runs[0].facts {
 		values := g.fact(i)
 		if len(values) > 1 && (!f.planned() || !g.variant()) {
-			all = append(all, fmt.Sprintf("the runs of %s are no repetitions of each other: their %s differs (%s)", g.Name, f.name, some(values)))
+			all = append(all, fmt.Sprintf("the runs of %s are not repetitions: their %s differs (%s)", g.Name, f.name, some(values)))
 		}
 	}
 	seen := map[string]bool{}
@@ -82,8 +83,8 @@ func (f fact) planned() bool {
 	return !strings.HasPrefix(f.name, "version") && !strings.HasPrefix(f.name, "host")
 }
 
-// variant says whether all runs are of one variant of one campaign: one plan,
-// but for the address of a server that was started anew for each run.
+// variant says whether all runs are of one variant of one campaign: one plan, but for the address of a server that
+// was started anew for each run.
 func (g *Group) variant() bool {
 	first := g.Runs[0]
 	return first.campaign != "" && ofOne(g, first.campaign) &&
@@ -94,11 +95,11 @@ func (g *Group) variant() bool {
 func (g *Group) fact(i int) []string {
 	var values []string
 	for _, r := range g.Runs {
-		if i < len(r.facts) && !slices.Contains(values, r.facts[i].value) {
+		if i < len(r.facts) {
 			values = append(values, r.facts[i].value)
 		}
 	}
-	return values
+	return distinct(values)
 }
 
 // absent says which runs lack a common load.
@@ -106,14 +107,9 @@ func (g *Group) absent(loads []load) []string {
 	var all []string
 	for _, r := range g.Runs {
 		by, _ := steps(r.Found)
-		lacks := 0
-		for _, l := range loads {
-			if by[l] == nil {
-				lacks++
-			}
-		}
-		if lacks > 0 {
-			all = append(all, fmt.Sprintf("%s lacks %d of %d common steps: it does not count in the overall figure", r.Dir, lacks, len(loads)))
+		lacks := slices.DeleteFunc(slices.Clone(loads), func(l load) bool { return by[l] != nil })
+		if len(lacks) > 0 {
+			all = append(all, fmt.Sprintf("%s lacks %d of %d common steps: it is excluded from the overall figure", r.Dir, len(lacks), len(loads)))
 		}
 	}
 	return all
@@ -145,7 +141,7 @@ func order(a, b *Group) []string {
 	}
 	left, right := inTime(a), inTime(b)
 	if left[len(left)-1].Start.Before(right[0].Start) || right[len(right)-1].Start.Before(left[0].Start) {
-		return []string{fmt.Sprintf("all runs of one of %s and %s were done before the first of the other: whatever else changed in the meantime counts as a difference; interleave them (A B A B)", a.Name, b.Name)}
+		return []string{fmt.Sprintf("all runs of one of %s and %s were done before the first of the other: any other change in the meantime counts as a difference; interleave them (A B A B)", a.Name, b.Name)}
 	}
 	return nil
 }
@@ -159,8 +155,8 @@ func twice(a, b *Group) []string {
 	return nil
 }
 
-// differences says what differs between groups besides what was to be
-// compared. Variants of one campaign differ on purpose.
+// differences says what differs between groups besides what was to be compared. Variants of one campaign differ on
+// purpose.
 func differences(a, b *Group) []string {
 	var all []string
 	campaign := a.Runs[0].campaign
@@ -176,19 +172,14 @@ func differences(a, b *Group) []string {
 	return all
 }
 
-func quote(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func quote(s string) string { return cmp.Or(s, "none") }
 
 // holds says so if the same load was held longer in one group.
 func holds(a, b *Group, loads []load) []string {
 	for _, l := range loads {
 		x, y := hold(a, l), hold(b, l)
 		if math.Abs(x-y) > 0.2*max(x, y) {
-			return []string{fmt.Sprintf("steps were held for %s in %s and for %s in %s", unit.Seconds(x), a.Name, unit.Seconds(y), b.Name)}
+			return []string{fmt.Sprintf("steps were measured for %s in %s and for %s in %s", unit.Seconds(x), a.Name, unit.Seconds(y), b.Name)}
 		}
 	}
 	return nil
@@ -197,8 +188,8 @@ func holds(a, b *Group, loads []load) []string {
 // hold is how long the first run of g that has it held a load.
 func hold(g *Group, l load) float64 {
 	for _, r := range g.Runs {
-		if by, _ := steps(r.Found); by[l] != nil {
-			return by[l].Hold
+		if s := r.at(l); s != nil {
+			return s.Hold
 		}
 	}
 	return 0
@@ -206,22 +197,24 @@ func hold(g *Group, l load) float64 {
 
 // skipped says which loads are not compared.
 func skipped(groups []Group, loads []load) []string {
-	var names []string
-	of := loadName(groups)
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			_, order := steps(r.Found)
-			for _, l := range order {
-				if name := l.text(of); !slices.Contains(loads, l) && !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-		}
-	}
+	names := heldLoads(groups, loadName(groups), func(l load) bool { return !slices.Contains(loads, l) })
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("only steps that all groups have are compared; left out: %s", some(names))}
+	return []string{fmt.Sprintf("only steps that all groups have are compared; excluded: %s", some(names))}
+}
+
+// heldLoads names the wanted loads of all runs.
+func heldLoads(groups []Group, of string, want func(load) bool) (names []string) {
+	for r := range eachRun(groups) {
+		_, order := steps(r.Found)
+		for _, l := range order {
+			if want(l) {
+				names = append(names, l.text(of))
+			}
+		}
+	}
+	return distinct(names)
 }
 
 // text names a load for people; of is what loads count.
@@ -248,22 +241,9 @@ func some(names []string) string {
 // held says which loads each group held.
 func held(groups []Group) string {
 	var all []string
-	of := loadName(groups)
-	for _, g := range groups {
-		var names []string
-		for _, r := range g.Runs {
-			_, order := steps(r.Found)
-			for _, l := range order {
-				if name := l.text(of); !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-		}
-		text := some(names)
-		if len(names) == 0 {
-			text = "nothing"
-		}
-		all = append(all, fmt.Sprintf("%s held %s", g.Name, text))
+	for i, g := range groups {
+		names := heldLoads(groups[i:i+1], loadName(groups), func(load) bool { return true })
+		all = append(all, fmt.Sprintf("%s has %s", g.Name, cmp.Or(some(names), "nothing")))
 	}
 	return strings.Join(all, "; ")
 }

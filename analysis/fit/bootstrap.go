@@ -8,8 +8,7 @@ import (
 	"weir/analysis/stats"
 )
 
-// Size of the bootstrap. Curves of very many points get fewer resamples, so
-// that no table takes minutes.
+// Size of the bootstrap. Curves of very many points get fewer resamples, so that no table takes minutes.
 const (
 	usualResamples = 1000
 	leastResamples = 200
@@ -18,9 +17,8 @@ const (
 	mostKept       = 200 // resampled curves that a Fit keeps
 )
 
-// bootstrap fits every candidate to resamples of its own curve: its values plus
-// noise that is drawn anew. The same noise on a flat curve tells what chance
-// makes of one.
+// bootstrap fits every candidate to resamples of its own curve: its values plus noise that is drawn anew. The same
+// noise on a flat curve tells what chance makes of one.
 func (c *curve) bootstrap(all []*candidate, o Options) {
 	n := len(c.x)
 	resamples := o.Resamples
@@ -87,8 +85,8 @@ func (c *curve) draw(d *draw) {
 	d.normal = d.r.NormFloat64()
 }
 
-// chi returns the draw from the chi-squared distribution of some degrees of
-// freedom, above 30 by Wilson and Hilferty's approximation (PNAS 17, 1931).
+// chi returns the draw from the chi-squared distribution of some degrees of freedom, above 30 by Wilson and
+// Hilferty's approximation (PNAS 17, 1931).
 func (d *draw) chi(degrees int) float64 {
 	if degrees <= summed {
 		return max(d.squares[degrees], 1e-6)
@@ -97,12 +95,10 @@ func (d *draw) chi(degrees int) float64 {
 	return k * math.Pow(1-2/(9*k)+d.normal*math.Sqrt(2/(9*k)), 3)
 }
 
-// noise fills in noise as the candidate sees it. Where spreads are known it is
-// a resample of each step's batches (normal, where there are none), and what
-// the curve misses the points by beyond that is scatter between steps, a share
-// of the yield. Else it is a resample of the residuals. The size of what is
-// taken from residuals is drawn, too, since few points tell it badly: so the
-// intervals get the width of Student's distribution.
+// noise fills in noise as the candidate sees it. Where spreads are known it is a resample of each step's batches
+// (normal, where there are none), and what the curve misses the points by beyond that is scatter between steps, a
+// share of the yield. Else it is a resample of the residuals. The size of what is taken from residuals is drawn, too,
+// since few points tell it badly: so the intervals get the width of Student's distribution.
 func (c *curve) noise(a *candidate, d *draw, noise []float64) {
 	size := a.noise / d.chi(a.free)
 	if c.se == nil {
@@ -148,8 +144,8 @@ func (c *curve) highest(m *model, p []float64) (from, to float64) {
 // within tells whether a load lies inside the tested range.
 func (c *curve) within(x float64) bool { return x > c.first() && x < c.last() }
 
-// estimate makes a value and its resamples one with its 95% interval, which
-// always has the value in it; scale turns both into the points' units.
+// estimate makes a value and its resamples one with its 95% interval, which always has the value in it; scale turns
+// both into the points' units.
 func estimate(name string, value float64, drawn []float64, scale float64) Estimate {
 	slices.Sort(drawn)
 	low, high := min(value, stats.SortedQuantile(drawn, 0.025))*scale, max(value, stats.SortedQuantile(drawn, 0.975))*scale

@@ -4,17 +4,15 @@ import "math"
 
 // Noise whose size nobody told.
 const (
-	// leastShape is the noise at a point whose yield is near 0, as a share of
-	// that at the highest, where noise is taken to be a share of the yield.
+	// leastShape is the noise at a point whose yield is near 0, as a share of that at the highest, where noise is
+	// taken to be a share of the yield.
 	leastShape = 0.05
-	// asShareUnless is by how much the logarithm of the likelihood must speak
-	// for noise of the same size everywhere: few points tell that badly, and
-	// noise in proportion is what services have.
+	// asShareUnless is by how much the logarithm of the likelihood must speak for noise of the same size everywhere:
+	// few points tell that badly, and noise in proportion is what services have.
 	asShareUnless = 2
 )
 
-// A candidate is a model laid through the points, with what the bootstrap
-// says of it.
+// A candidate is a model laid through the points, with what the bootstrap says of it.
 type candidate struct {
 	*model
 	p        []float64
@@ -75,8 +73,8 @@ func (c *curve) shares(fitted []float64) []float64 {
 	return out
 }
 
-// shaped decides whether noise is a share of the yield or of the same size at
-// all points: that, if it makes the residuals, taken as normal, clearly likelier.
+// shaped decides whether noise is a share of the yield or of the same size at all points: that, if it makes the
+// residuals, taken as normal, clearly likelier.
 func (c *curve) shaped(a *candidate, shares []float64) {
 	n := float64(len(c.x))
 	same, asShare, logs := 0.0, 0.0, 0.0

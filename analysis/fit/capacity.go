@@ -11,8 +11,7 @@ const (
 	least     = 1e-9 // share of one parameter in another below which it makes no difference
 )
 
-// capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity
-// Planning, Springer 2007, chapter 4)
+// capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4)
 //
 //	Y = lambda N / (1 + sigma (N-1) + kappa N (N-1))
 //
@@ -20,13 +19,11 @@ const (
 //
 //	Y = N / (A + S N + G N (N-1)),  lambda = 1/(A+S), sigma = S/(A+S), kappa = G/(A+S)
 //
-// so that the bounds 0 <= sigma <= 1 and kappa >= 0 are those of three numbers
-// that are not negative, and the reciprocal is linear in them. sigma may not
-// exceed 1: it is a share of the work, and beyond 1 the law has a pole or
+// so that the bounds 0 <= sigma <= 1 and kappa >= 0 are those of three numbers that are not negative, and the
+// reciprocal is linear in them. sigma may not exceed 1: it is a share of the work, and beyond 1 the law has a pole or
 // falls from the first client on, which kappa can do as well.
 //
-// With think time, N of the law are the clients that are not in a pause: C,
-// with C + think Y(C) = N.
+// With think time, N of the law are the clients that are not in a pause: C, with C + think Y(C) = N.
 func (c *curve) capacity(coherency bool) *model {
 	m := &model{
 		name: Amdahl, formula: "Y = lambda N / (1 + sigma (N-1))", names: []string{"lambda", "sigma"}, physical: true,
@@ -77,8 +74,7 @@ func (c *curve) top(p [3]float64) float64 {
 	return busy
 }
 
-// yield returns the law's value at x and its derivatives by A, S and G; ok is
-// false where the law has a pole.
+// yield returns the law's value at x and its derivatives by A, S and G; ok is false where the law has a pole.
 func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok bool) {
 	n, one := x, 1/c.xUnit
 	if c.think > 0 {
@@ -99,9 +95,8 @@ func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok
 	return y, [3]float64{q, q * n, q * n * (n - one)}, true
 }
 
-// busy solves n + think Y(n) = x for the busy clients n, by Newton's method
-// kept between bounds, from the answer for kappa = 0. Where load makes the yield fall so fast that there is
-// more than one answer it takes one of them.
+// busy solves n + think Y(n) = x for the busy clients n, by Newton's method kept between bounds, from the answer for
+// kappa = 0. Where load makes the yield fall so fast that there is more than one answer it takes one of them.
 func (c *curve) busy(p [3]float64, x float64) float64 {
 	if p[0]+p[1] <= 0 {
 		return x
@@ -156,8 +151,8 @@ func (c *curve) descend(y, near []float64, coherency bool) [3]float64 {
 	return best
 }
 
-// starts returns places to look from: the best law by the reciprocals, which
-// are linear, and some that rise, bend and fall in the tested range.
+// starts returns places to look from: the best law by the reciprocals, which are linear, and some that rise, bend and
+// fall in the tested range.
 func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
 	top := 0.0
 	for _, v := range y {
@@ -184,8 +179,7 @@ func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
 	return all
 }
 
-// reciprocal fits x/y = A + S x + G x (x-1), which is linear; points without
-// yield do not count.
+// reciprocal fits x/y = A + S x + G x (x-1), which is linear; points without yield do not count.
 func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
 	var s system
 	for i, x := range c.x {
@@ -203,8 +197,7 @@ func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
 	return p, ok && p[0]+p[1] > 0
 }
 
-// slide is the method of Levenberg and Marquardt with bounds: a parameter at 0
-// that wants to be less stays there.
+// slide is the method of Levenberg and Marquardt with bounds: a parameter at 0 that wants to be less stays there.
 func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float64, steps int) ([3]float64, float64) {
 	s, left := c.linearized(y, p)
 	damping := 1e-3
@@ -239,8 +232,8 @@ func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float
 	return p, left
 }
 
-// linearized returns the normal equations of one step from p, and the squares
-// that p leaves, infinite where the law has a pole among the points.
+// linearized returns the normal equations of one step from p, and the squares that p leaves, infinite where the law
+// has a pole among the points.
 func (c *curve) linearized(y []float64, p [3]float64) (system, float64) {
 	var s system
 	left := 0.0

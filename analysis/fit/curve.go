@@ -14,18 +14,16 @@ const (
 	mostPoints = 10000
 	largest    = 1e30
 	smallest   = 1e-30
-	// leastError is the floor of a point's standard error, as a share of the
-	// points' median one: batches that happen to be equal, or few that are
-	// close, must not make one point outweigh all others.
+	// leastError is the floor of a point's standard error, as a share of the points' median one: batches that happen
+	// to be equal, or few that are close, must not make one point outweigh all others.
 	leastError = 0.5
-	// leastThink is the share of all clients that must pause for the think
-	// time to matter.
+	// leastThink is the share of all clients that must pause for the think time to matter.
 	leastThink = 0.02
 	exact      = 1e-9 // of the largest yield: what rounding may leave of a residual
 )
 
-// A curve is the points as the models see them: sorted by clients, both axes
-// scaled to at most 1, so that sums of high powers stay in range.
+// A curve is the points as the models see them: sorted by clients, both axes scaled to at most 1, so that sums of
+// high powers stay in range.
 type curve struct {
 	x, y, w      []float64 // w is 1/variance if spreads are known, else 1
 	se           []float64 // scaled standard errors; nil: not known
@@ -105,8 +103,8 @@ func check(points []Point, o Options) error {
 	return nil
 }
 
-// weigh sets the weights. Points without a spread, or with one of 0, get the
-// median one of the others; if none has any, all weigh the same.
+// weigh sets the weights. Points without a spread, or with one of 0, get the median one of the others; if none has
+// any, all weigh the same.
 func (c *curve) weigh(points []Point) {
 	n := len(c.x)
 	c.w, c.deviations = make([]float64, n), make([][]float64, n)
@@ -135,9 +133,8 @@ func (c *curve) weigh(points []Point) {
 	c.se = se
 }
 
-// spread returns the standard error of a point and its batches' deviations
-// from their mean, so scaled that a resample of them, summed, has variance 1;
-// none where there are too few or they are all equal.
+// spread returns the standard error of a point and its batches' deviations from their mean, so scaled that a resample
+// of them, summed, has variance 1; none where there are too few or they are all equal.
 func spread(p Point) (se float64, deviations []float64) {
 	n := float64(len(p.Batches))
 	if n < stats.LeastBatches {
@@ -163,8 +160,8 @@ func spread(p Point) (se float64, deviations []float64) {
 	return se, deviations
 }
 
-// pauses returns how many clients pause per unit of yield, both scaled, by
-// Little's law from the points that know how many were busy.
+// pauses returns how many clients pause per unit of yield, both scaled, by Little's law from the points that know how
+// many were busy.
 func (c *curve) pauses(points []Point) float64 {
 	var all, paused, yield float64
 	for _, p := range points {

@@ -2,13 +2,11 @@ package fit
 
 import "math"
 
-// mostKinks is at how many points at most the kinks of a decline are looked
-// for: all pairs of them are tried.
+// mostKinks is at how many points at most the kinks of a decline are looked for: all pairs of them are tried.
 const mostKinks = 40
 
-// decline is a plateau that ends: growth in proportion up to the load K = P/a,
-// a constant, and from the load M on a fall in proportion. Inside it is P, K, M
-// and the slope d of the fall.
+// decline is a plateau that ends: growth in proportion up to the load K = P/a, a constant, and from the load M on a
+// fall in proportion. Inside it is P, K, M and the slope d of the fall.
 func (c *curve) decline() *model {
 	places := c.places()
 	return &model{
@@ -57,11 +55,9 @@ func (a sums) less(b sums) sums {
 // A bend is a decline with given kinks, where it is best, and what it leaves.
 type bend struct{ p, k, m, d, left float64 }
 
-// twoKinks returns the decline with the least squares. The points left of the
-// first kink, between the kinks and right of the second each have a straight
-// line; for each division of the points the kinks are where the best lines
-// meet, if that lies in the gap where they were supposed to, or at the last
-// point of a part.
+// twoKinks returns the decline with the least squares. The points left of the first kink, between the kinks and right
+// of the second each have a straight line; for each division of the points the kinks are where the best lines meet,
+// if that lies in the gap where they were supposed to, or at the last point of a part.
 func (c *curve) twoKinks(y []float64, places []int) []float64 {
 	until := make([]sums, len(y)+1)
 	for i, x := range c.x {
@@ -110,8 +106,8 @@ func bent(left, middle, right sums, k, m float64) bend {
 	return b
 }
 
-// meet tries the declines whose kinks, one or both, are where the best lines of
-// the parts meet: i points are left of the first gap, j left of the second.
+// meet tries the declines whose kinks, one or both, are where the best lines of the parts meet: i points are left of
+// the first gap, j left of the second.
 func (c *curve) meet(left, middle, right sums, i, j int, keep func(bend)) {
 	const before, after = 0, 1
 	k := [2]float64{c.x[i-1], c.x[i]}

@@ -1,13 +1,12 @@
-// Package fit lays models through a scalability curve, yield against clients:
-// a line, a plateau, Amdahl's law, the Universal Scalability Law and a
-// fourth-order polynomial, by weighted least squares. It says how well each
-// describes the curve, where its maximum is and how sure that is, and that
-// there is none where the tested range shows none. Its functions are pure: the
-// same points give the same answer, also where it is drawn by lot.
+// Package fit lays models through a scalability curve, yield against clients: a line, a plateau, Amdahl's law, the
+// Universal Scalability Law and a fourth-order polynomial, by weighted least squares. It says how well each describes
+// the curve, where its maximum is and how sure that is, and that there is none where the tested range shows none. Its
+// functions are pure: the same points give the same answer, also where it is drawn by lot.
 package fit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,37 +31,34 @@ type Point struct {
 
 // Options of Of; the zero value is what is usually wanted.
 type Options struct {
-	// Think is how many clients pause per unit of yield: the think time in
-	// seconds if yields are operations per second and a task is one of them.
-	// 0: taken from the points' Busy where they have it, else there is none.
+	// Think is how many clients pause per unit of yield: the think time in seconds if yields are operations per
+	// second and a task is one of them. 0: taken from the points' Busy where they have it, else there is none.
 	Think     float64
 	Resamples int    // of the bootstrap; 0: 1000
 	Seed      uint64 // of the bootstrap
 }
 
-// Fits are the models of a curve. A model is nil where there are too few
-// points for it; Lacking says so.
+// Fits are the models of a curve. A model is nil where there are too few points for it, and Lacking says so.
 type Fits struct {
-	Best    string   // name of the model that describes the curve best
-	Detail  string   // a sentence: how sure that is, and the maximum
-	Unfit   string   // NoBetter, Scatter or Misfit: even the best does not describe the curve; "": it does
-	Lacking []string // a sentence for each model that is nil
-
-	Line, Plateau, Amdahl, USL, Decline, Poly4 *Fit
+	Best string `json:"best"` // name of the model that describes the curve best, of those that say something of scaling
+	// Unfit is NoBetter, Scatter or Misfit if even the best model does not describe the curve; "" if it does.
+	Unfit   string   `json:"unfit,omitempty"`
+	Detail  string   `json:"detail"`            // a sentence: how sure that is, and the maximum
+	Lacking []string `json:"lacking,omitempty"` // a sentence for each model that is nil
+	Line    *Fit     `json:"line"`
+	Plateau *Fit     `json:"plateau"`
+	Amdahl  *Fit     `json:"amdahl"`
+	USL     *Fit     `json:"usl"`
+	Decline *Fit     `json:"decline"`
+	Poly4   *Fit     `json:"poly4"`
 }
 
 // All returns the models that there are, the simplest first.
 func (f *Fits) All() []*Fit {
-	var all []*Fit
-	for _, m := range []*Fit{f.Line, f.Plateau, f.Amdahl, f.USL, f.Decline, f.Poly4} {
-		if m != nil {
-			all = append(all, m)
-		}
-	}
-	return all
+	return slices.DeleteFunc([]*Fit{f.Line, f.Plateau, f.Amdahl, f.USL, f.Decline, f.Poly4}, func(m *Fit) bool { return m == nil })
 }
 
-// Named returns the model with a name, nil if there is none.
+// Named returns the model of that name, nil if there is none.
 func (f *Fits) Named(name string) *Fit {
 	for _, m := range f.All() {
 		if m.Name == name {
@@ -74,44 +70,46 @@ func (f *Fits) Named(name string) *Fit {
 
 // A Fit is one model with the parameters that suit the points best.
 type Fit struct {
-	Name       string
-	Formula    string     // Y is the yield, N the number of clients
-	Parameters []Estimate // in the units of the points
-	R2         float64    // share of the weighted variance that the model explains
-	AICc       float64    // may only be compared within a Fits
-	Weight     float64    // Akaike weight among the models, 0 to 1
-	Points     int
-	From, To   float64  // the tested range of clients: nothing is said beyond it
-	Max        *Maximum // nil: none in the tested range
-	NoMax      string   // why Max is nil
-	// Resampled are curves as At, of resamples of the points: what else follows
-	// from a curve has the interval that these give it.
-	Resampled []func(clients float64) float64
-	Residuals []float64 // measured less fitted, in the order of the points
+	Name       string       `json:"name"`
+	Formula    string       `json:"formula"`    // Y is the yield, N the number of clients
+	Parameters []Estimate   `json:"parameters"` // in the units of the points
+	R2         float64      `json:"r2"`         // share of the weighted variance that the model explains
+	AICc       float64      `json:"aicc"`       // may only be compared within a Fits
+	Weight     float64      `json:"weight"`     // Akaike weight among the models, 0 to 1
+	Points     int          `json:"points"`
+	From       float64      `json:"from_clients"` // the tested range: nothing is said beyond it
+	To         float64      `json:"to_clients"`
+	Max        *Maximum     `json:"maximum"`              // nil: none in the tested range
+	NoMax      string       `json:"no_maximum,omitempty"` // why Max is nil
+	Drawn      [][2]float64 `json:"drawn"`                // clients and yield at places of the curve
+	Band       [][2]float64 `json:"band,omitempty"`       // of the best model: 95% interval of the yield at these places, by bootstrap
+	// Resampled are curves as At, of resamples of the points: what else follows from a curve has the interval that
+	// these give it.
+	Resampled []func(clients float64) float64 `json:"-"`
+	Residuals []float64                       `json:"-"` // measured less fitted, in the order of the points
 
 	at func(clients float64) float64
 }
 
-// At returns what the model gives at a number of clients, which should lie in
-// the tested range.
+// At returns what the model gives at a number of clients, which should lie in the tested range.
 func (f *Fit) At(clients float64) float64 { return f.at(clients) }
 
-// An Estimate is a number with its 95% interval; Low and High are nil where
-// the points do not bound it.
+// An Estimate is a number with its 95% interval; Low and High are nil where the points do not bound it.
 type Estimate struct {
-	Name      string
-	Value     float64
-	Low, High *float64
+	Name  string   `json:"name,omitempty"`
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
 }
 
 // A Maximum is where a fitted curve is highest.
 type Maximum struct {
-	Clients, Yield Estimate
+	Clients Estimate `json:"clients"`
+	Yield   Estimate `json:"yield"`
 }
 
-// Of fits all models to the points, which may come in any order, and more than
-// one may have the same number of clients. Points that can not be right give an
-// error that names the first of them, counted from 1.
+// Of fits all models to the points, which may come in any order, and more than one may have the same number of
+// clients. Points that can not be right give an error that names the first of them, counted from 1.
 func Of(points []Point, o Options) (*Fits, error) {
 	c, err := newCurve(points, o)
 	if err != nil {

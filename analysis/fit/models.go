@@ -2,20 +2,19 @@ package fit
 
 import "math"
 
-// A model is a family of curves, made for one set of points. Parameters are in
-// the curve's scaled units everywhere but in what natural returns.
+// A model is a family of curves, made for one set of points. Parameters are in the curve's scaled units everywhere
+// but in what natural returns.
 type model struct {
 	name, formula string
 	names         []string // of the parameters
 	physical      bool     // says something of scaling, and can be believed between points
 	canFall       bool     // has curves that come down again
 
-	// solve returns the parameters with the least weighted squares for other
-	// yields at the same points; near is where to look, nil if nothing is known.
+	// solve returns the parameters with the least weighted squares for other yields at the same points; near is where
+	// to look, nil if nothing is known.
 	solve func(y, near []float64) []float64
 	value func(p []float64, x float64) float64
-	// peak is where it is highest, from one load to another if it is flat
-	// there; nil unless canFall.
+	// peak is where it is highest, from one load to another if it is flat there; nil unless canFall.
 	peak    func(p []float64) (from, to float64)
 	natural func(p []float64) []float64
 	// open tells that the points do not bound the i-th parameter from above.
@@ -51,9 +50,8 @@ func (c *curve) line() *model {
 	}
 }
 
-// plateau is the two asymptotes of a queueing system (Denning and Buzen, ACM
-// Computing Surveys 10, 1978): growth in proportion, then a constant. Inside
-// it is the height P and the load K = P/a at which it is reached.
+// plateau is the two asymptotes of a queueing system (Denning and Buzen, ACM Computing Surveys 10, 1978): growth in
+// proportion, then a constant. Inside it is the height P and the load K = P/a at which it is reached.
 func (c *curve) plateau() *model {
 	return &model{
 		name: Plateau, formula: "Y = min(a N, P)", names: []string{"a", "P"}, physical: true,
@@ -71,9 +69,8 @@ func (c *curve) plateau() *model {
 	}
 }
 
-// kinked returns the plateau with the least squares, exactly: for each place of
-// the kink among the points both parts are linear, so it is either the best two
-// lines, where these meet in that gap, or bends at a point.
+// kinked returns the plateau with the least squares, exactly: for each place of the kink among the points both parts
+// are linear, so it is either the best two lines, where these meet in that gap, or bends at a point.
 func (c *curve) kinked(y []float64) (height, kink float64) {
 	var all, xx, xy, w0, wy float64 // w0 and wy of the points to the right
 	for i := range c.x {

@@ -19,9 +19,8 @@ func (s *system) add(w float64, row [3]float64, value float64) {
 	}
 }
 
-// solve solves for the free parameters, the others being 0, by Cholesky's
-// method on the system scaled to a diagonal of 1+damping; ok is false if the
-// observations do not tell the parameters apart.
+// solve solves for the free parameters, the others being 0, by Cholesky's method on the system scaled to a diagonal
+// of 1+damping; ok is false if the observations do not tell the parameters apart.
 func (s *system) solve(damping float64, free [3]bool) (p [3]float64, ok bool) {
 	var at [3]int
 	n := 0

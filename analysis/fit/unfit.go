@@ -20,10 +20,9 @@ const (
 	leastMiss = 0.05 // root mean square of the residuals, as a share of the highest yield, from which on a misfit matters
 )
 
-// unfit says why a model does not describe the points, "" if it does. With S the
-// weighted squares that the model leaves at n points with p parameters, S0 those
-// of a constant, and d degrees of freedom of the spread within the points, whose
-// mean square is 1 by the choice of the weights:
+// unfit says why a model does not describe the points, "" if it does. With S the weighted squares that the model
+// leaves at n points with p parameters, S0 those of a constant, and d degrees of freedom of the spread within the
+// points, whose mean square is 1 by the choice of the weights:
 //
 //	against a constant:  F = (S0-S)/max(p-1,1) / E,  E = (S+d)/(n-p+d), or S/(n-p) if that is certainly more than 1
 //	lack of fit:         F = S/(n-p), with n-p and d degrees of freedom
@@ -51,8 +50,7 @@ func (c *curve) unfit(a *candidate) string {
 	return ""
 }
 
-// pure is how many degrees of freedom the spread within the points has; 0: it is
-// not known.
+// pure is how many degrees of freedom the spread within the points has; 0: it is not known.
 func (c *curve) pure() float64 {
 	if c.se == nil {
 		return 0

@@ -43,12 +43,10 @@ type Range struct {
 	Again    *float64 // a load beyond Broken at which it is kept again; nil: none
 }
 
-// Within returns the range of loads in which values keep the limit l. Loads
-// without a value (not a number, or infinite) are left out; of several values at
-// one load, the worst counts. Between two tested loads a value is taken to
-// change in a straight line: for the latency of a closed system beyond its
-// saturation that is the asymptote itself, R = N/X - Z. Nothing is said beyond
-// the tested loads.
+// Within returns the range of loads in which values keep the limit l. Loads without a value (not a number, or
+// infinite) are left out; of several values at one load, the worst counts. Between two tested loads a value is taken
+// to change in a straight line: for the latency of a closed system beyond its saturation that is the asymptote
+// itself, R = N/X - Z. Nothing is said beyond the tested loads.
 func Within(loads, values []float64, l Limit) Range {
 	x, y := worstByLoad(loads, values, l)
 	r := Range{Tested: len(x)}

@@ -11,17 +11,16 @@ type Breakdown struct {
 	Recovered int     // the place of a heavier load that did not; -1: none
 }
 
-// What a breakdown is: less than half of the best yield is left. A service that
-// is only overloaded declines; one that falls by half does its work twice,
-// swaps, or has lost servers or threads.
+// What a breakdown is: less than half of the best yield is left. A service that is only overloaded declines; one that
+// falls by half does its work twice, swaps, or has lost servers or threads.
 const (
 	brokenDown = 0.5
 	stalled    = 0.01
 )
 
-// Collapse returns the lightest load beyond the best one at which the yield was
-// below half of the best, by the 95% interval of the difference; nil if there is
-// none. Of points that went up and came down again, only the way up counts.
+// Collapse returns the lightest load beyond the best one at which the yield was below half of the best, by the 95%
+// interval of the difference; nil if there is none. Of points that went up and came down again, only the way up
+// counts.
 func Collapse(points []Point, best int) *Breakdown {
 	if best < 0 {
 		return nil
@@ -69,13 +68,11 @@ type Return struct {
 	Certain bool    // 5% or more, and the 95% interval of the difference leaves out 0
 }
 
-// leastChange is the change from which a load is said to give something else on
-// the way down.
+// leastChange is the change from which a load is said to give something else on the way down.
 const leastChange = 0.05
 
-// Hysteresis compares points of one load before and after the heaviest one.
-// points are in the order of time; if their loads do not rise to the heaviest and
-// fall after it, there is nothing to compare.
+// Hysteresis compares points of one load before and after the heaviest one. points are in the order of time; if their
+// loads do not rise to the heaviest and fall after it, there is nothing to compare.
 func Hysteresis(points []Point) []Return {
 	peak, ok := upAndDown(points)
 	if !ok {
@@ -101,8 +98,8 @@ func Hysteresis(points []Point) []Return {
 	return out
 }
 
-// upAndDown returns the place of the last of the heaviest loads; ok is false if
-// loads do not rise to it, or if none comes after it, or they rise again.
+// upAndDown returns the place of the last of the heaviest loads; ok is false if loads do not rise to it, or if none
+// comes after it, or they rise again.
 func upAndDown(points []Point) (peak int, ok bool) {
 	for i := range points {
 		if points[i].Load >= points[peak].Load {

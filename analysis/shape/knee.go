@@ -11,8 +11,8 @@ import (
 // A Curve gives the yield at a load.
 type Curve func(load float64) float64
 
-// A Knee is where a curve bends most: where it is farthest above the straight
-// way from its lightest load to its best one, both axes taken from 0 to 1.
+// A Knee is where a curve bends most: where it is farthest above the straight way from its lightest load to its best
+// one, both axes taken from 0 to 1.
 type Knee struct {
 	Load  float64
 	Low   *float64 // 95% interval of Load; nil: none
@@ -21,8 +21,7 @@ type Knee struct {
 	Bend  float64 // how far above the straight way, as a share of the whole rise
 }
 
-// LeastLoads is how many tested loads a knee takes: a bend between three could
-// be any.
+// LeastLoads is how many tested loads a knee takes: a bend between three could be any.
 const LeastLoads = 4
 
 // What else a knee takes.
@@ -32,13 +31,12 @@ const (
 	mostOfEach = 0.9 // share of the resampled curves that must have a knee for an interval
 )
 
-// KneeOf finds the knee of a fitted curve over the tested range of loads, up to
-// the curve's best load in it, with the interval that the knees of the resampled
-// curves have. why tells why there is none. tested counts the loads that
-// the curve was fitted to.
+// KneeOf finds the knee of a fitted curve over the tested range of loads, up to the curve's best load in it, with the
+// interval that the knees of the resampled curves have. why tells why there is none. tested counts the loads that the
+// curve was fitted to.
 func KneeOf(f Curve, from, to float64, tested int, resampled []Curve) (k *Knee, why string) {
 	if tested < LeastLoads {
-		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", tested, LeastLoads)
+		return nil, fmt.Sprintf("%d loads were tested: a knee needs %d", tested, LeastLoads)
 	}
 	k, why = kneeOf(f, from, to)
 	if k == nil {
@@ -88,8 +86,7 @@ func sampled(f Curve, from, to float64) (x, y []float64) {
 	return x, y
 }
 
-// riseEnd returns where a curve is highest, the last such place of a plateau; 0
-// if it never rises above its begin.
+// riseEnd returns where a curve is highest, the last such place of a plateau; 0 if it never rises above its begin.
 func riseEnd(y []float64) int {
 	top := slices.Max(y)
 	small := 1e-9 * math.Abs(top)
@@ -103,8 +100,8 @@ func riseEnd(y []float64) int {
 	}
 }
 
-// bendOf returns where Kneedle finds the curve farthest above its straight way,
-// and how far that is; at is -1 if nowhere.
+// bendOf returns where Kneedle finds the curve farthest above its straight way, and how far that is; at is -1 if
+// nowhere.
 func bendOf(x, y []float64) (at int, bend float64) {
 	xs, ys := unitSquare(x), unitSquare(y)
 	at = -1
@@ -131,15 +128,13 @@ func refine(f Curve, x []float64, at, end int) *Knee {
 	return &Knee{Load: best, Yield: f(best), Bend: above(best) / (top - first)}
 }
 
-// KneeAmong finds the knee among tested points where no curve could be fitted:
-// Kneedle with a sensitivity of 1 on the points up to the heaviest one that is
-// as good as the best. The lightest load has to give certainly less than the best
-// one, and the knee has to stand out of the noise of the points; why tells
-// why there is none.
+// KneeAmong finds the knee among tested points where no curve could be fitted: Kneedle with a sensitivity of 1 on the
+// points up to the heaviest one that is as good as the best. The lightest load has to give certainly less than the
+// best one, and the knee has to stand out of the noise of the points; why tells why there is none.
 func KneeAmong(points []Point) (k *Knee, why string) {
 	loads := byLoad(points)
 	if len(loads) < LeastLoads {
-		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", len(loads), LeastLoads)
+		return nil, fmt.Sprintf("%d loads were tested: a knee needs %d", len(loads), LeastLoads)
 	}
 	o, ok := OptimumOf(loads)
 	if !ok || o.Low() == 0 {
@@ -160,9 +155,8 @@ func KneeAmong(points []Point) (k *Knee, why string) {
 	return nil, "the points do not bend by more than their spread in the tested range"
 }
 
-// stands tells whether a point is above the straight way from the first to the
-// end by more than the 95% interval of that distance, which is wide enough for
-// all points that may be the knee; without intervals it does.
+// stands tells whether a point is above the straight way from the first to the end by more than the 95% interval of
+// that distance, which is wide enough for all points that may be the knee; without intervals it does.
 func stands(loads []Point, at, end int) bool {
 	share := (loads[at].Load - loads[0].Load) / (loads[end].Load - loads[0].Load)
 	height := loads[at].Yield - (1-share)*loads[0].Yield - share*loads[end].Yield

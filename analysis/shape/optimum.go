@@ -8,8 +8,8 @@ import (
 	"weir/analysis/stats"
 )
 
-// An Optimum is the load that gives most, as far as points tell it. Its numbers
-// are places in the points that OptimumOf was given.
+// An Optimum is the load that gives most, as far as points tell it. Its numbers are places in the points that
+// OptimumOf was given.
 type Optimum struct {
 	Best   int     // the largest yield
 	Least  int     // the lightest load that is enough: it leads
@@ -28,33 +28,30 @@ func (o *Optimum) High() int { return o.Equals[len(o.Equals)-1] }
 const (
 	// FewErrors is the share of failed operations up to which a point is chosen.
 	FewErrors = 0.05
-	// MostErrors is the share of failed operations from which a point does not
-	// count at all: what it gave is not the service's yield.
+	// MostErrors is the share of failed operations from which a point does not count at all: what it gave is not the
+	// service's yield.
 	MostErrors = 0.9
-	// NearBest is the share of the best that a mean must reach where there is no
-	// interval.
+	// NearBest is the share of the best that a mean must reach where there is no interval.
 	NearBest   = 0.95
 	enough     = 0.97 // of the equals' level, and of the lower end of the best one's interval
 	negligible = 0.01 // of the best, whatever the intervals say
 	surely     = 5    // times as many comparisons: a maximum in the tested range is claimed with 99% intervals
 	collapsed  = 0.8  // of the best: where an interval is of fewer batches than the next figure, only less than that is certainly less
 
-	// manyBatches is from how many batches an interval is taken for what it says:
-	// three or four can lie close together by chance.
+	// manyBatches is from how many batches an interval is taken for what it says: three or four can lie close
+	// together by chance.
 	manyBatches = 5
 )
 
-// OptimumOf returns the optimum among the points with few errors, if there are
-// any, else among those at which anything went well; ok is false if there is none.
+// OptimumOf returns the optimum among the points with few errors, if there are any, else among those at which
+// anything went well; ok is false if there is none.
 //
-// A load is less if any other load gives more by at least 1% and by more than the
-// 95% interval of their difference, which is wide enough for the comparisons of
-// one load with all others (Bonferroni). So the truly best load is called less in
-// at most 2.5% of cases, whichever point happens to be highest: Gupta's subset
-// selection (Technometrics 7, 1965) with Welch's intervals of moderated errors. Where a yield has no
-// interval, a load is less below 95% of another. All loads that are not less are
-// equal. Of these the lightest is enough whose mean reaches 97% of their level and of
-// the lower end of the best one's interval.
+// A load is less if any other load gives more by at least 1% and by more than the 95% interval of their difference,
+// which is wide enough for the comparisons of one load with all others (Bonferroni). So the truly best load is called
+// less in at most 2.5% of cases, whichever point happens to be highest: Gupta's subset selection (Technometrics 7,
+// 1965) with Welch's intervals of moderated errors. Where a yield has no interval, a load is less below 95% of
+// another. All loads that are not less are equal. Of these the lightest is enough whose mean reaches 97% of their
+// level and of the lower end of the best one's interval.
 func OptimumOf(points []Point) (o Optimum, ok bool) {
 	loads := byLoad(points)
 	chosen := candidates(loads)
@@ -92,8 +89,7 @@ func OptimumOf(points []Point) (o Optimum, ok bool) {
 	return o, true
 }
 
-// A rival is a load with the standard error of its yield; known is false if there
-// is none.
+// A rival is a load with the standard error of its yield; known is false if there is none.
 type rival struct {
 	*Point
 	error stats.Error
@@ -106,8 +102,8 @@ func newRival(p *Point) *rival {
 	return r
 }
 
-// batches returns how many batches p's interval comes from, 0 where there is none,
-// infinite where it is known exactly.
+// batches returns how many batches p's interval comes from, 0 where there is none, infinite where it is known
+// exactly.
 func (p *rival) batches() float64 {
 	if !p.known {
 		return 0
@@ -116,14 +112,12 @@ func (p *rival) batches() float64 {
 	return e.Degrees + 1
 }
 
-// prior is as how many degrees of freedom what all loads show of the noise counts
-// for each of them.
+// prior is as how many degrees of freedom what all loads show of the noise counts for each of them.
 const prior = 4
 
-// moderate makes the standard errors less a matter of the few batches of one load:
-// the relative variance of each becomes the mean of its own and of the median one,
-// weighted by their degrees of freedom (Smyth, Statistical Applications in Genetics
-// and Molecular Biology 3, 2004, with a fixed prior).
+// moderate makes the standard errors less a matter of the few batches of one load: the relative variance of each
+// becomes the mean of its own and of the median one, weighted by their degrees of freedom (Smyth, Statistical
+// Applications in Genetics and Molecular Biology 3, 2004, with a fixed prior).
 func moderate(all []*rival) {
 	var relative []float64
 	for _, p := range all {
@@ -144,8 +138,7 @@ func moderate(all []*rival) {
 	}
 }
 
-// candidates are the loads that may be the best: those with few errors, else all
-// at which anything went well.
+// candidates are the loads that may be the best: those with few errors, else all at which anything went well.
 func candidates(loads []Point) []*rival {
 	for _, most := range []float64{FewErrors, math.Nextafter(1, 0)} {
 		var all []*rival
@@ -161,8 +154,7 @@ func candidates(loads []Point) []*rival {
 	return nil
 }
 
-// lessThan tells whether p certainly yields less than other, if p is compared
-// with so many.
+// lessThan tells whether p certainly yields less than other, if p is compared with so many.
 func (p *rival) lessThan(other *rival, pairs int) bool {
 	difference := other.Yield - p.Yield
 	if difference <= negligible*other.Yield {
@@ -175,9 +167,8 @@ func (p *rival) lessThan(other *rival, pairs int) bool {
 	return difference > 1.9*math.Hypot(p.error.Size, other.error.Size) && difference > stats.Welch(p.error, other.error, pairs)
 }
 
-// level is the mean yield of points, weighted by their intervals. It is a better
-// figure than the highest of them, which is the highest by chance as well.
-// Without intervals it is the highest.
+// level is the mean yield of points, weighted by their intervals. It is a better figure than the highest of them,
+// which is the highest by chance as well. Without intervals it is the highest.
 func level(points []*rival) float64 {
 	errors := make([]float64, len(points))
 	most := 0.0
@@ -207,16 +198,15 @@ func (p *Point) place(points []Point) int {
 	})
 }
 
-// Points of one load are taken to differ by the first figure, as a share, as if
-// so many points had shown it, until they themselves show more or less.
+// Points of one load are taken to differ by the first figure, as a share, as if so many points had shown it, until
+// they themselves show more or less.
 const (
 	guessed = 0.01
 	guesses = 2
 )
 
-// scatter is the variance from point to point of the same load, as a share of
-// the squared yield, beyond what the points' own errors explain; 0 where no load
-// was held twice.
+// scatter is the variance from point to point of the same load, as a share of the squared yield, beyond what the
+// points' own errors explain; 0 where no load was held twice.
 func scatter(groups [][]Point) float64 {
 	var squares, own, degrees float64
 	for _, group := range groups {

@@ -14,10 +14,9 @@ const (
 	leastCut = 0.5  // of the median: no point's relative error counts as less
 )
 
-// Saturation returns the load at which two asymptotes cross: the line from zero
-// along which a client that is alone would go on, and the yield top (Denning and
-// Buzen, ACM Computing Surveys 10, 1978). It is 0 where the lightest point
-// yields nothing.
+// Saturation returns the load at which two asymptotes cross: the line from zero along which a client that is alone
+// would go on, and the yield top (Denning and Buzen, ACM Computing Surveys 10, 1978). It is 0 where the lightest
+// point yields nothing.
 func Saturation(points []Point, top float64) float64 {
 	loads := byLoad(points)
 	if len(loads) == 0 || !(loads[0].Yield > 0) {
@@ -29,12 +28,10 @@ func Saturation(points []Point, top float64) float64 {
 	return 0
 }
 
-// alone returns the load per yield, the mean time of a client's cycle, that a
-// client would have alone. The lightest point says it, and it is one point with its
-// noise; so all light ones are taken, those below the saturation. Their
-// mean is, if the cycle does not grow among them by more than noise; else it
-// is where a line through them comes to at one client. Points without intervals
-// cannot tell noise from growth; then it is the lightest point's.
+// alone returns the load per yield, the mean time of a client's cycle, that a client would have alone. The lightest
+// point says it, and it is one point with its noise; so all light ones are taken, those below the saturation. Their
+// mean is, if the cycle does not grow among them by more than noise; else it is where a line through them comes to at
+// one client. Points without intervals cannot tell noise from growth; then it is the lightest point's.
 func alone(loads []Point, top float64) float64 {
 	cycle := loads[0].Load / loads[0].Yield
 	errors := relativeErrors(loads)
@@ -51,8 +48,7 @@ func alone(loads []Point, top float64) float64 {
 	return cycle
 }
 
-// relativeErrors returns the standard errors of the yields as shares of them;
-// nil if any is not known.
+// relativeErrors returns the standard errors of the yields as shares of them; nil if any is not known.
 func relativeErrors(loads []Point) []float64 {
 	out := make([]float64, len(loads))
 	for i := range loads {
@@ -72,8 +68,7 @@ func relativeErrors(loads []Point) []float64 {
 	return out
 }
 
-// atOne returns the cycle of one client, by a weighted line through the cycles
-// of the points, which may only grow.
+// atOne returns the cycle of one client, by a weighted line through the cycles of the points, which may only grow.
 func atOne(loads []Point, errors []float64) float64 {
 	var w, x, y, xx, xy float64
 	at := func(i int) (weight, more, cycle float64) {

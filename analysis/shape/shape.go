@@ -1,7 +1,6 @@
-// Package shape says what the shape of a curve means: where it bends, which
-// load is enough, where it breaks down, and in which range of loads a condition
-// holds. All functions are pure and work on plain points; what a formula
-// assumes is told in docs/methods.md.
+// Package shape says what the shape of a curve means: where it bends, which load is enough, where it breaks down, and
+// in which range of loads a condition holds. All functions are pure and work on plain points; what a formula assumes
+// is told in docs/methods.md.
 package shape
 
 import (
@@ -30,8 +29,7 @@ func (p *Point) usable() bool {
 	return stats.Finite(p.Load, p.Yield) && p.Load >= 0 && p.Yield >= 0
 }
 
-// deviation returns the standard error of the yield, calculated back from the
-// interval; ok is false without one.
+// deviation returns the standard error of the yield, calculated back from the interval; ok is false without one.
 func (p *Point) deviation() (e stats.Error, ok bool) {
 	if p.Low == nil || p.High == nil || !stats.Finite(*p.Low, *p.High) {
 		return e, false
@@ -45,9 +43,8 @@ func (p *Point) deviation() (e stats.Error, ok bool) {
 	return e, true
 }
 
-// apart returns the difference of share*a and b in their yields with half of its
-// 95% interval, wide enough for so many pairs that are compared at once. ok is
-// false if one of them has no interval.
+// apart returns the difference of share*a and b in their yields with half of its 95% interval, wide enough for so
+// many pairs that are compared at once. ok is false if one of them has no interval.
 func apart(a *Point, share float64, b *Point, pairs int) (difference, half float64, ok bool) {
 	difference = share*a.Yield - b.Yield
 	x, hasA := a.deviation()
@@ -59,10 +56,9 @@ func apart(a *Point, share float64, b *Point, pairs int) (difference, half float
 	return difference, stats.Welch(x, y, pairs), true
 }
 
-// Power returns the place of the point with the largest yield over mean latency
-// (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems
-// in computer communications", International Conference on Communications, 1979),
-// among those with few errors; -1 if fewer than two points have a latency.
+// Power returns the place of the point with the largest yield over mean latency (Kleinrock, "Power and deterministic
+// rules of thumb for probabilistic problems in computer communications", International Conference on Communications,
+// 1979), among those with few errors; -1 if fewer than two points have a latency.
 func Power(points []Point) int {
 	best, known := -1, 0
 	for i := range points {
@@ -81,9 +77,8 @@ func Power(points []Point) int {
 	return best
 }
 
-// byLoad returns the usable points in the order of their loads, those of one
-// load joined to their mean. If points of one load differ by more than their
-// intervals explain, all intervals become as much wider.
+// byLoad returns the usable points in the order of their loads, those of one load joined to their mean. If points of
+// one load differ by more than their intervals explain, all intervals become as much wider.
 func byLoad(points []Point) []Point {
 	var sorted []Point
 	for i, p := range points {
@@ -110,8 +105,7 @@ func byLoad(points []Point) []Point {
 	return out
 }
 
-// join returns the mean of points of one load, which scatter with this relative
-// variance beside their own errors.
+// join returns the mean of points of one load, which scatter with this relative variance beside their own errors.
 func join(points []Point, between float64) Point {
 	if len(points) == 1 && between == 0 {
 		return points[0]

@@ -74,7 +74,7 @@ func TestKneeOfCurves(t *testing.T) {
 			}
 		})
 	}
-	if k, why := KneeOf(usl, 1, 400, 3, nil); k != nil || why != "3 loads were tested: a knee takes 4" {
+	if k, why := KneeOf(usl, 1, 400, 3, nil); k != nil || why != "3 loads were tested: a knee needs 4" {
 		t.Errorf("of three loads: %v %q", k, why)
 	}
 }
@@ -123,8 +123,8 @@ func TestKneeAmongPoints(t *testing.T) {
 		{"straight", curve(1, 1, 10, 2, 20, 4, 40, 8, 80, 16, 160), 0, "do not bend"},
 		{"straight within noise", curve(60, 1, 10, 4, 60, 8, 120, 12, 130, 16, 160), 0, "do not bend"},
 		{"flat", curve(1, 1, 80, 2, 80, 4, 80, 8, 80), 0, "does not rise"},
-		{"three loads", curve(1, 1, 10, 2, 20, 4, 20, 4, 21), 0, "3 loads were tested: a knee takes 4"},
-		{"nothing", nil, 0, "0 loads were tested: a knee takes 4"},
+		{"three loads", curve(1, 1, 10, 2, 20, 4, 20, 4, 21), 0, "3 loads were tested: a knee needs 4"},
+		{"nothing", nil, 0, "0 loads were tested: a knee needs 4"},
 	}
 	for _, c := range tests {
 		k, why := KneeAmong(c.points)

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// A Point is a mean over some stretch: a rate over seconds, say. All points of
-// a series follow each other without gaps.
+// A Point is a mean over some stretch: a rate over seconds, say. All points of a series follow each other without
+// gaps.
 type Point struct {
 	Value  float64
 	Weight float64 // length of the stretch, above zero
@@ -18,10 +18,9 @@ func Points(x []float64) []Point {
 	return p
 }
 
-// Batch joins neighbors to at most most points of about the same length, none
-// shorter than least: means of long batches are nearly independent where
-// single seconds are not (Schmeiser, Operations Research 30, 1982, finds 10
-// to 30 batches enough).
+// Batch joins neighbors to at most most points of about the same length, none shorter than least: means of long
+// batches are nearly independent where single seconds are not (Schmeiser, Operations Research 30, 1982, finds 10 to
+// 30 batches enough).
 func Batch(series []Point, most int, least float64) []Point {
 	span := 0.0
 	for _, p := range series {
@@ -49,8 +48,7 @@ func Batch(series []Point, most int, least float64) []Point {
 // LeastBatches is how many means an interval takes.
 const LeastBatches = 3
 
-// BatchInterval returns the weighted mean of a series of batch means and its
-// 95% interval by Student's t,
+// BatchInterval returns the weighted mean of a series of batch means and its 95% interval by Student's t,
 //
 //	mean +- t * sqrt( sum w (x-mean)^2 / ((n-1) sum w) )
 //

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// exchanges are all assignments of the numbers of a and b to two groups of the
-// same sizes: in each, k numbers of a change places with k of b. With b
-// shifted by s, its difference of means is that of the actual assignment if the
-// exchanged numbers have the same mean, fromA/k = fromB/k - s. The values of
-// exchanges are these shifts s. They are counted, not listed: a pair of sorted
-// lists of sums tells how many pairs lie below a limit in one walk through both.
+// exchanges are all assignments of the numbers of a and b to two groups of the same sizes: in each, k numbers of a
+// change places with k of b. With b shifted by s, its difference of means is that of the actual assignment if the
+// exchanged numbers have the same mean, fromA/k = fromB/k - s. The values of exchanges are these shifts s. They are
+// counted, not listed: a pair of sorted lists of sums tells how many pairs lie below a limit in one walk through
+// both.
 type exchanges struct {
 	fromA, fromB [][]float64 // sums of all choices of k numbers, sorted
 	all          int         // how many, without the actual assignment
@@ -48,8 +47,7 @@ func sums(x []float64, most int) [][]float64 {
 	return by
 }
 
-// choicesUpTo returns the number of choices of at most k from n, or a little
-// more than mostSums.
+// choicesUpTo returns the number of choices of at most k from n, or a little more than mostSums.
 func choicesUpTo(n, k int) float64 {
 	all, of := 1.0, 1.0
 	for i := range k {
@@ -108,8 +106,8 @@ func (e *exchanges) span() (low, high float64) {
 	return low, high
 }
 
-// value returns the k-th smallest value, from 1, by halving its range until
-// nothing lies between; ties with zero are zero.
+// value returns the k-th smallest value, from 1, by halving its range until nothing lies between; ties with zero are
+// zero.
 func (e *exchanges) value(k int, low, high float64) float64 {
 	if e.atMost(low, 0) >= k {
 		return low

@@ -1,14 +1,14 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-// Holm returns the p values corrected for looking at all of them: an adjusted
-// value below 0.05 bounds the chance that anything is called different where
-// nothing is by 5% (Holm, Scandinavian Journal of Statistics 6, 1979). It needs
-// no independence. NaN stays NaN and does not count.
+// Holm returns the p values corrected for looking at all of them: an adjusted value below 0.05 bounds the chance that
+// anything is called different where nothing is by 5% (Holm, Scandinavian Journal of Statistics 6, 1979). It needs no
+// independence. NaN stays NaN and does not count.
 func Holm(p []float64) []float64 {
 	order := make([]int, 0, len(p))
 	adjusted := make([]float64, len(p))
@@ -19,15 +19,7 @@ func Holm(p []float64) []float64 {
 		}
 		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case p[a] < p[b]:
-			return -1
-		case p[a] > p[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	least := 0.0
 	for rank, i := range order {
 		least = max(least, min(1, p[i]*float64(len(order)-rank)))

@@ -2,9 +2,8 @@ package stats
 
 import "math"
 
-// Bounds of MSER: fewer batches than leastMSER say nothing, and the last few
-// batches alone are left out as a steady part, since a handful of numbers can
-// be alike by chance.
+// Bounds of MSER: fewer batches than leastMSER say nothing, and the last few batches alone are left out as a steady
+// part, since a handful of numbers can be alike by chance.
 const (
 	leastMSER = 10
 	lastMSER  = 5
@@ -16,26 +15,23 @@ type Truncation struct {
 	Steady bool // false: the least is in the second half, so the series was still warming up; Cut is there all the same
 }
 
-// MSER finds how much of the beginning of a series to leave out because it was
-// still warming up: batches of the given size (5: MSER-5) are averaged to Z, and
-// the cut d is the one that makes
+// MSER finds how much of the beginning of a series to leave out because it was still warming up: batches of the given
+// size (5: MSER-5) are averaged to Z, and the cut d is the one that makes
 //
 //	1/(k-d)^2 * sum over i > d of (Z_i - mean of these)^2
 //
-// least: the squared standard error of the mean of what is left, as if batches
-// were independent (White, Simulation 69, 1997; White, Cobb and Spratt, Winter
-// Simulation Conference 2000). A cut beyond half the series says that it is
-// too short; the last five batches are no candidates (Hoad, Robinson and
-// Davies, Journal of the Operational Research Society 61, 2010). Numbers that
-// do not fill a last batch are not looked at. ok is false below ten batches.
+// least: the squared standard error of the mean of what is left, as if batches were independent (White, Simulation
+// 69, 1997; White, Cobb and Spratt, Winter Simulation Conference 2000). A cut beyond half the series says that it is
+// too short; the last five batches are no candidates (Hoad, Robinson and Davies, Journal of the Operational Research
+// Society 61, 2010). Numbers that do not fill a last batch are not looked at. ok is false below ten batches.
 func MSER(x []float64, size int) (t Truncation, ok bool) {
 	if size < 1 || len(x)/size < leastMSER || !Finite(x...) {
 		return Truncation{}, false
 	}
 	k := len(x) / size
 	least, at := math.Inf(1), 0
-	// From the end, so that mean and sum of squares of the rest grow by one
-	// batch at a time (Welford, Technometrics 4, 1962).
+	// From the end, so that mean and sum of squares of the rest grow by one batch at a time (Welford, Technometrics
+	// 4, 1962).
 	var mean, squares float64
 	for d := k - 1; d >= 0; d-- {
 		left := float64(k - d)

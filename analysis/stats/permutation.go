@@ -7,25 +7,21 @@ import (
 	"slices"
 )
 
-// Bounds of what a permutation test looks at: all arrangements as long as each
-// group has no more than mostSums sums of choices, else drawn ones, from a
-// fixed seed.
+// Bounds of what a permutation test looks at: all arrangements as long as each group has no more than mostSums sums
+// of choices, else drawn ones, from a fixed seed.
 const (
 	mostSums  = 1 << 17 // 17 against 17
 	drawn     = 19_999
 	mostSigns = 17 // 131,071 choices
 )
 
-// Permutation tests whether a and b have the same mean, by what the difference
-// of the means would be under other assignments of the same numbers to the two
-// groups (Fisher 1935; Pitman, Supplement to the Journal of the Royal
-// Statistical Society 4, 1937). Shift is that difference. P is twice the smaller
-// one-sided share, and the interval holds the shifts that this test does
-// not refuse at 5%, so the two never contradict each other.
+// Permutation tests whether a and b have the same mean, by what the difference of the means would be under other
+// assignments of the same numbers to the two groups (Fisher 1935; Pitman, Supplement to the Journal of the Royal
+// Statistical Society 4, 1937). Shift is that difference. P is twice the smaller one-sided share, and the interval
+// holds the shifts that this test does not refuse at 5%, so the two never contradict each other.
 //
-// All assignments are looked at up to 17 against 17, beyond that 19,999 drawn
-// ones and the actual one. It needs 40 assignments (4 against 4 have 70) to go
-// below 0.05. ok is false if a group is empty or not finite.
+// All assignments are looked at up to 17 against 17, beyond that 19,999 drawn ones and the actual one. It needs 40
+// assignments (4 against 4 have 70) to go below 0.05. ok is false if a group is empty or not finite.
 func Permutation(a, b []float64) (t Test, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
@@ -40,11 +36,10 @@ func Permutation(a, b []float64) (t Test, ok bool) {
 	return t, true
 }
 
-// Signs tests whether differences d, one a block, have mean zero, by what their
-// mean would be if some of them had the other sign (Fisher, The Design of
-// Experiments, 1935, section 21). Shift is the mean; P and the interval are as in
-// Permutation. Up to 17 differences all signs are looked at. It needs six to
-// go below 0.05. ok is false if there are none, or not finite ones.
+// Signs tests whether differences d, one a block, have mean zero, by what their mean would be if some of them had the
+// other sign (Fisher, The Design of Experiments, 1935, section 21). Shift is the mean; P and the interval are as in
+// Permutation. Up to 17 differences all signs are looked at. It needs six to go below 0.05. ok is false if there are
+// none, or not finite ones.
 func Signs(d []float64) (t Test, ok bool) {
 	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false
@@ -58,11 +53,10 @@ func Signs(d []float64) (t Test, ok bool) {
 	return t, true
 }
 
-// conclude fills in P and interval. Each value belongs to one other arrangement:
-// it is the shift for which that arrangement would have the same difference of
-// means as the actual one; for larger shifts it has a larger one (Hartigan's
-// typical values, Journal of the American Statistical Association 64, 1969).
-// Values as near to zero as rounding errors of numbers of size scale are ties.
+// conclude fills in P and interval. Each value belongs to one other arrangement: it is the shift for which that
+// arrangement would have the same difference of means as the actual one; for larger shifts it has a larger one
+// (Hartigan's typical values, Journal of the American Statistical Association 64, 1969). Values as near to zero as
+// rounding errors of numbers of size scale are ties.
 func (t *Test) conclude(values []float64, scale float64) {
 	notAbove, notBelow := 1, 1
 	for i, v := range values {
@@ -78,15 +72,13 @@ func (t *Test) conclude(values []float64, scale float64) {
 	}
 	n := len(values) + 1
 	t.P = min(1, 2*float64(min(notAbove, notBelow))/float64(n))
-	// A shift is refused if its one-sided share, 1 and the values on that side
-	// over n, is at most 2.5%.
+	// A shift is refused if its one-sided share, 1 and the values on that side over n, is at most 2.5%.
 	if k := n / 40; k > 0 {
 		t.Range = &Interval{nth(values, k-1), nth(values, len(values)-k)}
 	}
 }
 
-// nth returns the value that would be at place k if values were sorted; it
-// changes their order (Hoare's find).
+// nth returns the value that would be at place k if values were sorted; it changes their order (Hoare's find).
 func nth(values []float64, k int) float64 {
 	low, high := 0, len(values)-1
 	for low < high {

@@ -9,11 +9,10 @@ const (
 	leastShare      = 0.4 // of a correlation that short series show in the mean
 )
 
-// Persistence returns the correlation of neighboring batch means, pooled over the
-// series of one run, each of which has its own level and spread; 0 unless it is more
-// than chance. Short series show too little of it: with rho the correlation, the
-// estimate from n numbers is rho - (1+4 rho)/n in the mean (Marriott and Pope,
-// Biometrika 41, 1954), which is calculated back.
+// Persistence returns the correlation of neighboring batch means, pooled over the series of one run, each of which
+// has its own level and spread; 0 unless it is more than chance. Short series show too little of it: with rho the
+// correlation, the estimate from n numbers is rho - (1+4 rho)/n in the mean (Marriott and Pope, Biometrika 41, 1954),
+// which is calculated back.
 func Persistence(series [][]float64) float64 {
 	var sum, n, count float64
 	for _, x := range series {
@@ -34,10 +33,9 @@ func Persistence(series [][]float64) float64 {
 	return min(r/max(leastShare, 1-4*short), mostPersistence)
 }
 
-// Widening returns by which factor the interval of the mean of n batch means,
-// calculated as if they were independent, is too narrow if neighbors have the
-// correlation rho: with t = 1 + 2 sum (1-k/n) rho^k, the variance of the mean is t/n
-// times that of a batch, which the spread of the batches shows only (n-t)/(n-1) of.
+// Widening returns by which factor the interval of the mean of n batch means, calculated as if they were independent,
+// is too narrow if neighbors have the correlation rho: with t = 1 + 2 sum (1-k/n) rho^k, the variance of the mean is
+// t/n times that of a batch, which the spread of the batches shows only (n-t)/(n-1) of.
 func Widening(rho float64, n int) float64 {
 	if !(rho > 0) || n < 2 {
 		return 1

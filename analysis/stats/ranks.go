@@ -1,12 +1,13 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-// A Test is a test of a shift between two groups, or of differences from zero.
-// Shift is in the unit of the numbers: positive if the second group is larger.
+// A Test is a test of a shift between two groups, or of differences from zero. Shift is in the unit of the numbers:
+// positive if the second group is larger.
 type Test struct {
 	P     float64   // two-sided
 	Shift float64   // estimate
@@ -14,24 +15,20 @@ type Test struct {
 	Exact bool      // P is from all arrangements, not from an approximation
 }
 
-// mostExact is how many numbers the exact distribution of ranks is made for;
-// beyond it the normal approximation is close enough.
+// mostExact is how many numbers the exact distribution of ranks is made for; beyond it the normal approximation is
+// close enough.
 const mostExact = 60
 
-// MannWhitney tests whether b tends to be larger or smaller than a (Mann and
-// Whitney, Annals of Mathematical Statistics 18, 1947), and estimates by how
-// much: the median of all differences b - a (Hodges and Lehmann, Annals of
-// Mathematical Statistics 34, 1963), with the interval that the order
-// statistics of these differences give (Moses; in Hollander and Wolfe,
-// Nonparametric Statistical Methods, 4.3).
+// MannWhitney tests whether b tends to be larger or smaller than a (Mann and Whitney, Annals of Mathematical
+// Statistics 18, 1947), and estimates by how much: the median of all differences b - a (Hodges and Lehmann, Annals of
+// Mathematical Statistics 34, 1963), with the interval that the order statistics of these differences give (Moses; in
+// Hollander and Wolfe, Nonparametric Statistical Methods, 4.3).
 //
-// P is exact for up to 60 numbers in all: the share of arrangements of the
-// numbers, ties among them, whose rank sum is at least as far from its mean.
-// (With ties the normal approximation claims too much: 3 equal numbers against
-// 3 other equal ones get 0.047, where no arrangement can go below 0.1.)
-// Beyond it P is by the normal approximation with correction for ties and
-// continuity. Both groups must be independent numbers from distributions of the
-// same shape. ok is false if one is empty or not finite.
+// P is exact for up to 60 numbers in all: the share of arrangements of the numbers, ties among them, whose rank sum
+// is at least as far from its mean. (With ties the normal approximation claims too much: 3 equal numbers against 3
+// other equal ones get 0.047, where no arrangement can go below 0.1.) Beyond it P is by the normal approximation with
+// correction for ties and continuity. Both groups must be independent numbers from distributions of the same shape.
+// ok is false if one is empty or not finite.
 func MannWhitney(a, b []float64) (t Test, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
@@ -66,22 +63,14 @@ func differences(a, b []float64) []float64 {
 	return all
 }
 
-// doubledRanks returns twice the rank of each number, so that equal numbers,
-// which share the mean of their ranks, have whole ones.
+// doubledRanks returns twice the rank of each number, so that equal numbers, which share the mean of their ranks,
+// have whole ones.
 func doubledRanks(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if x[i] < x[j] {
-			return -1
-		}
-		if x[i] > x[j] {
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 	ranks := make([]int, len(x))
 	for i := 0; i < len(order); {
 		j := i
@@ -96,9 +85,8 @@ func doubledRanks(x []float64) []int {
 	return ranks
 }
 
-// rankSumP returns the share of all choices of m of the ranks whose sum is at
-// least as far from the mean as sum is (the shift algorithm of Streitberg and
-// Roehmel, 1986: choices are counted by their sum, rank by rank).
+// rankSumP returns the share of all choices of m of the ranks whose sum is at least as far from the mean as sum is
+// (the shift algorithm of Streitberg and Roehmel, 1986: choices are counted by their sum, rank by rank).
 func rankSumP(ranks []int, m, sum int) float64 {
 	total := 0
 	for _, r := range ranks {
@@ -118,12 +106,17 @@ func rankSumP(ranks []int, m, sum int) float64 {
 			}
 		}
 	}
-	var all, far float64
 	n := len(ranks)
 	off := abs(n*sum - m*total) // n times the distance from the mean
-	for s, c := range count[m] {
+	return shareOf(count[m], func(s int) bool { return abs(n*s-m*total) >= off })
+}
+
+// shareOf returns the share of counts whose index is far.
+func shareOf(counts []float64, isFar func(int) bool) float64 {
+	var all, far float64
+	for s, c := range counts {
 		all += c
-		if abs(n*s-m*total) >= off {
+		if isFar(s) {
 			far += c
 		}
 	}
@@ -155,16 +148,15 @@ func normalP(distance, variance float64) float64 {
 	return math.Erfc(distance / math.Sqrt(2*variance))
 }
 
-// tailCount returns the largest k for which the k-th smallest and the k-th
-// largest of the n*m differences enclose the shift in 95% of all cases; 0 if there
-// is none, as with 3 numbers against 3.
+// tailCount returns the largest k for which the k-th smallest and the k-th largest of the n*m differences enclose the
+// shift in 95% of all cases; 0 if there is none, as with 3 numbers against 3.
 func tailCount(n, m int) int {
 	if n+m > mostExact {
 		product := float64(n) * float64(m)
 		return max(0, int(product/2-1.959964*math.Sqrt(product*float64(n+m+1)/12)))
 	}
-	// Arrangements by U, without ties: adding the i-th of the second group
-	// multiplies the generating function by (1-x^(n+i))/(1-x^i).
+	// Arrangements by U, without ties: adding the i-th of the second group multiplies the generating function by
+	// (1-x^(n+i))/(1-x^i).
 	count := make([]float64, n*m+1)
 	count[0] = 1
 	for i := 1; i <= m; i++ {

@@ -2,9 +2,8 @@ package stats
 
 import "math"
 
-// MannKendall returns the two-sided p of the hypothesis that x has no monotonic
-// trend: the rank test of Mann (Econometrica 13, 1945) with the normal
-// approximation, Kendall's correction for ties and for continuity. Below five
+// MannKendall returns the two-sided p of the hypothesis that x has no monotonic trend: the rank test of Mann
+// (Econometrica 13, 1945) with the normal approximation, Kendall's correction for ties and for continuity. Below five
 // values it is 1.
 func MannKendall(x []float64) float64 {
 	n := float64(len(x))
@@ -33,9 +32,8 @@ func MannKendall(x []float64) float64 {
 	return math.Erfc(max(0, math.Abs(score)-1) / math.Sqrt(variance/18) / math.Sqrt2)
 }
 
-// Shift returns the two-sided p of the hypothesis that x has one level, against
-// two levels with a step between them: Student's t of the best split with two
-// values or more on each side, times the number of splits (Bonferroni). Below
+// Shift returns the two-sided p of the hypothesis that x has one level, against two levels with a step between them:
+// Student's t of the best split with two values or more on each side, times the number of splits (Bonferroni). Below
 // five values it is 1.
 func Shift(x []float64) float64 {
 	const side = 2

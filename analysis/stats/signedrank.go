@@ -5,14 +5,12 @@ import (
 	"slices"
 )
 
-// SignedRank tests whether differences d, one a block, tend to be above or
-// below zero (Wilcoxon, Biometrics Bulletin 1, 1945), and estimates by how
-// much: the median of the means of all pairs, each with itself, too (Walsh;
-// Hodges and Lehmann 1963), with the interval of their order statistics
-// (Tukey; in Hollander and Wolfe, Nonparametric Statistical Methods, 3.3).
-// Zeros are left out of P. P is exact for up to 60 differences, ties among
-// them, else by the normal approximation as in MannWhitney. It needs six
-// differences to go below 0.05. ok is false if there are none, or not finite ones.
+// SignedRank tests whether differences d, one a block, tend to be above or below zero (Wilcoxon, Biometrics Bulletin
+// 1, 1945), and estimates by how much: the median of the means of all pairs, each with itself, too (Walsh; Hodges and
+// Lehmann 1963), with the interval of their order statistics (Tukey; in Hollander and Wolfe, Nonparametric
+// Statistical Methods, 3.3). Zeros are left out of P. P is exact for up to 60 differences, ties among them, else by
+// the normal approximation as in MannWhitney. It needs six differences to go below 0.05. ok is false if there are
+// none, or not finite ones.
 func SignedRank(d []float64) (t Test, ok bool) {
 	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false
@@ -53,8 +51,8 @@ func walsh(d []float64) []float64 {
 	return all
 }
 
-// signedP returns the share of all choices of signs whose positive ranks (all
-// are doubled) have a sum at least as far from the middle.
+// signedP returns the share of all choices of signs whose positive ranks (all are doubled) have a sum at least as far
+// from the middle.
 func signedP(ranks []int, sum int, exact bool) float64 {
 	total, squares := 0, 0.0
 	for _, r := range ranks {
@@ -64,14 +62,7 @@ func signedP(ranks []int, sum int, exact bool) float64 {
 	if !exact {
 		return normalP(math.Abs(float64(sum)-float64(total)/2)/2-0.5, squares/16)
 	}
-	far, all := 0.0, 0.0
-	for s, c := range signCounts(ranks, total) {
-		all += c
-		if abs(2*s-total) >= abs(2*sum-total) {
-			far += c
-		}
-	}
-	return min(1, far/all)
+	return shareOf(signCounts(ranks, total), func(s int) bool { return abs(2*s-total) >= abs(2*sum-total) })
 }
 
 // signCounts counts choices of ranks by their sum.

@@ -1,10 +1,9 @@
-// Package stats holds the statistics that analysis stands on: means with
-// intervals, truncation, trends and tests, on plain slices of numbers.
+// Package stats holds the statistics that analysis stands on: means with intervals, truncation, trends and tests, on
+// plain slices of numbers.
 //
-// All functions are pure: they leave their arguments as they are, and the same
-// arguments give the same result, also where random permutations are drawn.
-// What cannot be said from too few numbers, or from numbers that are not
-// finite, is not said: ok is false then, and nothing panics.
+// All functions are pure: they leave their arguments as they are, and the same arguments give the same result, also
+// where random permutations are drawn. What cannot be said from too few numbers, or from numbers that are not finite,
+// is not said: ok is false then, and nothing panics.
 package stats
 
 import (
@@ -29,8 +28,7 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Deviation returns the standard deviation of x (n-1 in the denominator), NaN
-// below two numbers.
+// Deviation returns the standard deviation of x (n-1 in the denominator), NaN below two numbers.
 func Deviation(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
@@ -47,8 +45,7 @@ func Squares(x []float64) float64 {
 	return sum
 }
 
-// MeanInterval returns the 95% interval of the mean of independent numbers by
-// Student's t; ok is false below two.
+// MeanInterval returns the 95% interval of the mean of independent numbers by Student's t; ok is false below two.
 func MeanInterval(x []float64) (v Interval, ok bool) {
 	if len(x) < 2 || !Finite(x...) {
 		return Interval{}, false
@@ -58,9 +55,8 @@ func MeanInterval(x []float64) (v Interval, ok bool) {
 	return Interval{mean - half, mean + half}, true
 }
 
-// Quantile returns the q-quantile of x, 0 <= q <= 1, by linear interpolation
-// between order statistics (type 7 of Hyndman and Fan, The American
-// Statistician 50, 1996); NaN if x is empty.
+// Quantile returns the q-quantile of x, 0 <= q <= 1, by linear interpolation between order statistics (type 7 of
+// Hyndman and Fan, The American Statistician 50, 1996); NaN if x is empty.
 func Quantile(x []float64, q float64) float64 {
 	if len(x) == 0 || math.IsNaN(q) {
 		return math.NaN()
@@ -68,8 +64,7 @@ func Quantile(x []float64, q float64) float64 {
 	return SortedQuantile(slices.Sorted(slices.Values(x)), q)
 }
 
-// SortedQuantile is Quantile for numbers that are sorted already, of which there
-// is one at least.
+// SortedQuantile is Quantile for numbers that are sorted already, of which there is one at least.
 func SortedQuantile(sorted []float64, q float64) float64 {
 	at := min(max(q, 0), 1) * float64(len(sorted)-1)
 	i := int(at)
@@ -79,9 +74,8 @@ func SortedQuantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// Student returns the 97.5% point of Student's t distribution; half the width
-// of a 95% interval in standard errors. Degrees of freedom need not be whole; it
-// is infinite below one, and that of the normal distribution where they are.
+// Student returns the 97.5% point of Student's t distribution; half the width of a 95% interval in standard errors.
+// Degrees of freedom need not be whole; it is infinite below one, and that of the normal distribution where they are.
 func Student(degrees float64) float64 { return studentPoint(0.975, degrees) }
 
 func studentPoint(share, degrees float64) float64 {
@@ -94,14 +88,12 @@ func studentPoint(share, degrees float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(share)
 }
 
-// An Error is the standard error of a mean, and its degrees of freedom (at least
-// one; infinite: it is known exactly).
+// An Error is the standard error of a mean, and its degrees of freedom (at least one; infinite: it is known exactly).
 type Error struct{ Size, Degrees float64 }
 
-// Welch returns half of the 95% interval of the difference of two means with
-// these errors (Welch, Biometrika 34, 1947, with Satterthwaite's degrees of
-// freedom). Of so many pairs that are compared at once it is wide enough for all
-// differences to lie in theirs in 95% of cases (Bonferroni).
+// Welch returns half of the 95% interval of the difference of two means with these errors (Welch, Biometrika 34,
+// 1947, with Satterthwaite's degrees of freedom). Of so many pairs that are compared at once it is wide enough for
+// all differences to lie in theirs in 95% of cases (Bonferroni).
 func Welch(a, b Error, pairs int) float64 {
 	x, y := a.Size*a.Size, b.Size*b.Size
 	both := x + y
@@ -115,8 +107,8 @@ func Welch(a, b Error, pairs int) float64 {
 	return studentPoint(1-0.025/float64(pairs), max(1, degrees)) * math.Sqrt(both)
 }
 
-// StudentP returns the two-sided p of t with degrees of freedom (they need not
-// be whole), NaN where that makes no sense.
+// StudentP returns the two-sided p of t with degrees of freedom (they need not be whole), NaN where that makes no
+// sense.
 func StudentP(t, degrees float64) float64 {
 	if !(degrees > 0) || math.IsNaN(t) {
 		return math.NaN()
@@ -124,9 +116,8 @@ func StudentP(t, degrees float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
 }
 
-// FisherP returns the chance that a ratio of two mean squares with these degrees
-// of freedom is f or more where both estimate the same variance; 1 where that makes
-// no sense.
+// FisherP returns the chance that a ratio of two mean squares with these degrees of freedom is f or more where both
+// estimate the same variance; 1 where that makes no sense.
 func FisherP(f, above, below float64) float64 {
 	if !(above > 0 && below > 0) || math.IsNaN(f) || f <= 0 {
 		return 1
@@ -137,9 +128,8 @@ func FisherP(f, above, below float64) float64 {
 	return distuv.F{D1: above, D2: below}.Survival(f)
 }
 
-// Lag1 returns the autocorrelation of lag 1: how much neighbors in a series
-// resemble each other, -1 to 1. It is 0 for series that are constant or
-// shorter than three.
+// Lag1 returns the autocorrelation of lag 1: how much neighbors in a series resemble each other, -1 to 1. It is 0 for
+// series that are constant or shorter than three.
 func Lag1(x []float64) float64 {
 	if len(x) < 3 || !Finite(x...) {
 		return 0

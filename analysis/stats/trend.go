@@ -11,21 +11,17 @@ type Trend struct {
 	Ratio       float64 // the same, over the series' mean; 0 where the mean is 0
 	P           float64 // of a change that large or larger in a series without one, two-sided
 	Correlation float64 // of neighbors, around the line; 0 if negative
-	Effective   float64 // independent points that the series is worth
 }
 
 // Certain says that the change is more than chance at the 5% level.
 func (t Trend) Certain() bool { return t.P < 0.05 }
 
-// Slope fits a line through batch means (see Batch: 10 to 20 of them) and tests
-// its slope. Neighbors that resemble each other are fewer observations than
-// they seem: with r the autocorrelation of lag 1 around the line, n points count
-// as n (1-r)/(1+r) in the standard error and in the degrees of freedom (Santer
-// and others, Journal of Geophysical Research 105, 2000). A negative r counts
-// as 0, one beyond 0.6 as 0.6: noise that outlasts two of twenty batches is a
-// drift to anyone who needs a steady mean, and a warm-up, whose curve leaves
-// such residuals around a line, must not excuse itself. ok is false below five
-// points and where they are not finite.
+// Slope fits a line through batch means (see Batch: 10 to 20 of them) and tests its slope. Neighbors that resemble
+// each other are fewer observations than they seem: with r the autocorrelation of lag 1 around the line, n points
+// count as n (1-r)/(1+r) in the standard error and in the degrees of freedom (Santer and others, Journal of
+// Geophysical Research 105, 2000). A negative r counts as 0, one beyond 0.6 as 0.6: noise that outlasts two of twenty
+// batches is a drift to anyone who needs a steady mean, and a warm-up, whose curve leaves such residuals around a
+// line, must not excuse itself. ok is false below five points and where they are not finite.
 func Slope(series []Point) (Trend, bool) {
 	n := float64(len(series))
 	if n < 5 {
@@ -53,14 +49,13 @@ func Slope(series []Point) (Trend, bool) {
 		return Trend{}, false
 	}
 	r := min(max(0, Lag1(rest)), mostCorrelation)
-	t := Trend{Change: slope * span, Ratio: Ratio(slope*span, xm), Correlation: r, Effective: n * (1 - r) / (1 + r)}
-	t.P = slopeP(slope, squares, sxx, t.Effective, xm*xm*n)
+	t := Trend{Change: slope * span, Ratio: Ratio(slope*span, xm), Correlation: r}
+	t.P = slopeP(slope, squares, sxx, n*(1-r)/(1+r), xm*xm*n)
 	return t, true
 }
 
-// slopeP is the two-sided p of a slope whose residuals have this sum of
-// squares, with so many effective points. scale is the sum of squares of the
-// values: residuals below rounding errors of it are none.
+// slopeP is the two-sided p of a slope whose residuals have this sum of squares, with so many effective points. scale
+// is the sum of squares of the values: residuals below rounding errors of it are none.
 func slopeP(slope, squares, sxx, effective, scale float64) float64 {
 	degrees := effective - 2
 	if degrees < 1 || sxx <= 0 {

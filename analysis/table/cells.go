@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A cell is one text of a line, and where it begins: the column is counted in
-// characters, as editors do.
+// A cell is one text of a line, and where it begins: the column is counted in characters, as editors do.
 type cell struct {
 	text   string
 	column int
@@ -40,11 +39,11 @@ func (t *Table) split(raw []byte) ([]line, error) {
 			return nil, t.ragged(text, out[0], cells)
 		}
 		if out = append(out, line{text.number, cells}); len(out)*len(cells) > mostAll {
-			return nil, t.wrong(position{text.number, 0}, "more than %d cells: leave out columns that are not needed, or take means, of 30 s say", mostAll)
+			return nil, t.wrong(position{text.number, 0}, "more than %d cells: remove columns, or use means, for example of 30 s", mostAll)
 		}
 	}
 	if len(out[0].cells) == 1 {
-		return nil, t.wrong(position{out[0].number, 1}, "one column only: a curve takes the clients and their throughput, apart by a comma, semicolon, tab or blank")
+		return nil, t.wrong(position{out[0].number, 1}, "only one column: a curve needs the number of clients and their throughput, separated by a comma, semicolon, tab or blank")
 	}
 	return out, nil
 }
@@ -54,7 +53,7 @@ func (t *Table) ragged(text textLine, first line, cells []cell) error {
 	if n := len(first.cells); len(cells) > n {
 		at.column = cells[n].column
 	}
-	return t.wrong(at, "%d %s where line %d has %d (apart by %s): an empty cell needs its separators, a text with one needs quotes",
+	return t.wrong(at, "%d %s where line %d has %d (separated by %s): an empty cell needs its separators, a text that contains a separator needs quotes",
 		len(cells), map[bool]string{true: "cell", false: "cells"}[len(cells) == 1], first.number, len(first.cells), map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
 }
 
@@ -70,7 +69,7 @@ func (t *Table) texts(raw []byte) ([]textLine, error) {
 		return nil, t.whole("the text is UTF-16: save it as UTF-8")
 	case bytes.IndexByte(raw, 0) >= 0:
 		n := bytes.Count(raw[:bytes.IndexByte(raw, 0)], []byte{'\n'})
-		return nil, t.wrong(position{n + 1, 0}, "a byte of value 0: this is not a table of text but a binary file")
+		return nil, t.wrong(position{n + 1, 0}, "a byte of value 0: this is a binary file, not a text table")
 	}
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	var out []textLine
@@ -89,17 +88,17 @@ func (t *Table) texts(raw []byte) ([]textLine, error) {
 			return nil, t.wrong(position{number, 0}, "a line of more than %d bytes: this is not a table", mostLine)
 		}
 		if !utf8.Valid(text) {
-			return nil, t.wrong(position{number, 0}, "not UTF-8: this is no text, or saved in another encoding")
+			return nil, t.wrong(position{number, 0}, "not UTF-8: this is not text, or it has another encoding")
 		}
 		if s := bytes.TrimSpace(text); len(s) > 0 && s[0] != '#' {
 			out = append(out, textLine{number, string(text)})
 		}
 		if len(out) > mostRows+1 { // and the header
-			return nil, t.wrong(position{number, 0}, "more than %d rows: take means, of 30 s say", mostRows)
+			return nil, t.wrong(position{number, 0}, "more than %d rows: use means, for example of 30 s", mostRows)
 		}
 	}
 	if len(out) == 0 {
-		return nil, t.whole("empty: a table has a line of names and below it a line for each load, such as clients,throughput_gbps and 100,9.4")
+		return nil, t.whole("empty: a table has a line of column names and one line for each load, such as clients,throughput_gbps and 100,9.4")
 	}
 	return out, nil
 }
@@ -123,7 +122,7 @@ func (t *Table) cells(text textLine, separator rune) (out []cell, err error) {
 		rest, column = rest[skip:], column+skip
 		content, used, ok := next(rest, separator)
 		if !ok {
-			return nil, t.wrong(position{text.number, column}, "a quote that does not end in its line")
+			return nil, t.wrong(position{text.number, column}, "unterminated quote")
 		}
 		out = append(out, cell{content, column})
 		if used >= len(rest) {
@@ -165,8 +164,8 @@ func next(rest []rune, separator rune) (content string, used int, ok bool) {
 
 func blank(r rune) bool { return r == ' ' || r == '\t' || r == '\u00a0' }
 
-// sniff returns the separator that cuts the first lines into equally many cells,
-// at least two; where none does, the one that cuts the first line into most.
+// sniff returns the separator that cuts the first lines into equally many cells, at least two; where none does, the
+// one that cuts the first line into most.
 func sniff(texts []textLine) rune {
 	best, most := ',', 0
 	t := &Table{}

@@ -36,7 +36,7 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 			own := slices.IndexFunc(all, func(i int) bool { return ownName(k, header.cells[i].text) })
 			if own < 0 {
 				c := header.cells[all[1]]
-				return t.wrong(position{header.number, c.column}, "%s and %s may both be the column of %s: choose with --%s, by name or by number (%d or %d)",
+				return t.wrong(position{header.number, c.column}, "%s and %s may both be the column for %s: choose one with --%s, by name or by number (%d or %d)",
 					quote(header.cells[all[0]].text), quote(c.text), k, k, all[0]+1, all[1]+1)
 			}
 			all = all[own : own+1]
@@ -52,8 +52,7 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 	return nil
 }
 
-// ownName tells whether a column has the name that curve.csv gives to the kind,
-// or the plainest there is.
+// ownName tells whether a column has the name that curve.csv gives to the kind, or the plainest there is.
 func ownName(k Kind, name string) bool {
 	own := map[Kind][]string{
 		Clients: {"active_clients", "clients"}, Throughput: {"throughput_bytes_per_second", "throughput"}, Rate: {"operations_per_second", "rate"},
@@ -70,8 +69,8 @@ func unbracketed(name string) string {
 	return name
 }
 
-// kindOf tells what a column is from its name; ok is false if that says nothing,
-// or if the column is a part, an extreme or a quotient of what is wanted.
+// kindOf tells what a column is from its name; ok is false if that says nothing, or if the column is a part, an
+// extreme or a quotient of what is wanted.
 func kindOf(name string) (k Kind, ok bool) {
 	all := words(name)
 	has := func(some ...string) bool {

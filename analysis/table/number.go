@@ -2,7 +2,9 @@ package table
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,20 +43,18 @@ func parse(text string, comma bool) (float64, error) {
 		}
 	}
 	x, err := strconv.ParseFloat(plain, 64)
-	if errors.Is(err, strconv.ErrRange) && math.IsInf(x, 0) {
+	switch {
+	case errors.Is(err, strconv.ErrRange) && math.IsInf(x, 0):
 		return 0, errFinite
+	case err == nil || errors.Is(err, strconv.ErrRange):
+		return x, nil
+	case grouped(text):
+		return 0, errThousands
 	}
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		if grouped(text) {
-			return 0, errThousands
-		}
-		return 0, errNumber
-	}
-	return x, nil
+	return 0, errNumber
 }
 
-// grouped tells whether a text is a number with its thousands apart: 1,000 or
-// 1'000 or 1.000,5.
+// grouped tells whether a text is a number with its thousands apart: 1,000 or 1'000 or 1.000,5.
 func grouped(text string) bool {
 	digits := 0
 	for _, r := range text {
@@ -78,13 +78,13 @@ func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x flo
 	x, err = parse(strings.TrimSpace(text), comma)
 	switch {
 	case errors.Is(err, errThousands):
-		return 0, t.wrong(at, "%s: %s is written without marks between thousands, as in 12500 or 12500.5", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s: write %s without thousands separators, as in 12500 or 12500.5", quote(c.text), t.Names[k])
 	case errors.Is(err, errFinite):
-		return 0, t.wrong(at, "%s: %s is a finite number; leave the row out, or the cell empty where a value may be missing", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s: %s must be a finite number; remove the row, or leave the cell empty where a value may be missing", quote(c.text), t.Names[k])
 	case err != nil:
-		return 0, t.wrong(at, "%s is not a number: %s is a plain number such as 12.5, its unit stands in the header", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s is not a number: %s must be a plain number such as 12.5, with its unit in the header", quote(c.text), t.Names[k])
 	case x < 0 && k != Time:
-		return 0, t.wrong(at, "%s: %s is never negative", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s: %s must not be negative", quote(c.text), t.Names[k])
 	}
 	if percent {
 		return x / 100, nil // also if the header says so, too
@@ -99,7 +99,7 @@ func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float
 		c := l.cells[place]
 		if missing(c.text) {
 			if k == Clients {
-				return nil, t.wrong(position{l.number, c.column}, "%s is missing: write the number, or leave the row out", t.Names[k])
+				return nil, t.wrong(position{l.number, c.column}, "%s is missing: enter a number, or remove the row", t.Names[k])
 			}
 			out = append(out, Value{X: math.NaN()})
 			continue
@@ -112,22 +112,18 @@ func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float
 			return nil, t.wrong(position{l.number, c.column}, "%s is too large", quote(c.text))
 		}
 		if k == ErrorRatio && x > 1 {
-			return nil, t.wrong(position{l.number, c.column}, "%s: an error ratio is a share, 0 to 1, or written with %%", quote(c.text))
+			return nil, t.wrong(position{l.number, c.column}, "%s: an error ratio must be between 0 and 1, or end with %%", quote(c.text))
 		}
 		out = append(out, Value{x, true})
 	}
 	return out, t.known(k, rows, place, out)
 }
 
-// known asks that what the clients got is known in every row, unless there is
-// something else that they got.
+// known asks that what the clients got is known in every row.
 func (t *Table) known(k Kind, rows []line, place int, values []Value) error {
-	if k != Throughput {
-		return nil
-	}
 	for i, v := range values {
-		if !v.Known {
-			return t.wrong(position{rows[i].number, rows[i].cells[place].column}, "%s is missing: write the number, or leave the row out", t.Names[k])
+		if k == Throughput && !v.Known {
+			return t.wrong(position{rows[i].number, rows[i].cells[place].column}, "%s is missing: enter a number, or remove the row", t.Names[k])
 		}
 	}
 	return nil
@@ -144,7 +140,7 @@ func (t *Table) times(k Kind, rows []line, place int, comma bool, factor float64
 		}
 		x, err := parse(c.text, comma)
 		if err != nil {
-			return nil, t.wrong(position{l.number, c.column}, "%s is not a time: write seconds, or a moment such as 2017-01-18T03:53:57Z", quote(c.text))
+			return nil, t.wrong(position{l.number, c.column}, "%s is not a time: use seconds, or a time such as 2017-01-18T03:53:57Z", quote(c.text))
 		}
 		out = append(out, Value{x * factor, true})
 	}
@@ -178,12 +174,12 @@ func (t *Table) steps(_ Kind, rows []line, place int, _ bool, _ float64) ([]Valu
 	return out, nil
 }
 
-// decimalComma tells whether the columns use a comma for the decimal point,
-// as tables do whose cells are apart by semicolons. Both in one table is refused.
+// decimalComma tells whether the columns use a comma for the decimal point, as tables do whose cells are apart by
+// semicolons. Both in one table is refused.
 func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	var commas, points *position
 	for _, l := range rows {
-		for _, k := range sortedKinds(places) {
+		for _, k := range slices.Sorted(maps.Keys(places)) {
 			c := l.cells[places[k]]
 			hasComma, hasPoint := strings.Contains(c.text, ","), strings.Contains(c.text, ".")
 			if k == Time || k == Step || hasComma && hasPoint {
@@ -202,7 +198,7 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 		if points.line > at.line || points.line == at.line && points.column > at.column {
 			at = *points
 		}
-		return false, t.wrong(at, "the table has numbers with commas and with points (the first are in lines %d and %d): use one of them, and no marks between thousands", commas.line, points.line)
+		return false, t.wrong(at, "the table has numbers with commas and with points (first in lines %d and %d): use one of them, and no thousands separators", commas.line, points.line)
 	}
 	if commas == nil || t.separator != ';' {
 		return false, nil
@@ -213,16 +209,15 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	for _, l := range rows {
 		c := l.cells[places[Clients]]
 		if _, after, ok := strings.Cut(c.text, ","); ok && len(after) == 3 {
-			return false, t.wrong(position{l.number, c.column}, "%s: is that a decimal comma or a mark between thousands? Write %s or %s",
+			return false, t.wrong(position{l.number, c.column}, "%s: the comma may be a decimal comma or a thousands separator: write %s or %s",
 				quote(c.text), strings.Replace(c.text, ",", "", 1), strings.Replace(c.text, ",", ".", 1))
 		}
 	}
 	return true, nil
 }
 
-// surelyDecimal tells whether a number has a comma that is no mark between
-// thousands: it begins with 0, or other than three digits follow. Who writes
-// one number so writes all of them so.
+// surelyDecimal tells whether a number has a comma that is no mark between thousands: it begins with 0, or other than
+// three digits follow. Who writes one number so writes all of them so.
 func surelyDecimal(rows []line, places map[Kind]int) bool {
 	for _, l := range rows {
 		for k, place := range places {

@@ -1,8 +1,7 @@
-// Package table reads tables of measurements that other programs or people have
-// made: one line for each load, or for each moment, with columns for the number
-// of clients, the throughput and what else there is. It finds out what each
-// column is from its name, turns values into base units, and says for
-// everything it can not read where that stands and what would be right.
+// Package table reads tables of measurements that other programs or people have made: one line for each load, or for
+// each moment, with columns for the number of clients, the throughput and what else there is. It finds out what each
+// column is from its name, turns values into base units, and says for everything it can not read where that stands
+// and what would be right.
 package table
 
 import (
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -31,8 +29,7 @@ const (
 	kinds
 )
 
-// String returns the word for the kind in messages, which is the name of the
-// option that chooses its column, too.
+// String returns the word for the kind in messages, which is the name of the option that chooses its column, too.
 func (k Kind) String() string {
 	return [...]string{"clients", "throughput", "rate", "latency", "errors", "error-ratio", "done", "time", "step"}[k]
 }
@@ -92,9 +89,8 @@ func (e *Error) Error() string {
 
 type position struct{ line, column int }
 
-// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty or
-// begin with # are left out. name stands in errors, which are *Error where the
-// table is at fault.
+// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty or begin with #
+// are left out. name stands in errors, which are *Error where the table is at fault.
 func Read(name string, r io.Reader, o Options) (*Table, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
@@ -102,7 +98,7 @@ func Read(name string, r io.Reader, o Options) (*Table, error) {
 	}
 	t := &Table{Name: name, Names: map[Kind]string{}, Found: map[Kind][]Value{}}
 	if len(raw) > mostBytes {
-		return nil, t.whole("larger than 64 MiB: take means, of 30 s say, or leave out columns that are not needed")
+		return nil, t.whole("larger than 64 MiB: use means, for example of 30 s, or remove columns")
 	}
 	t.separator = o.Separator
 	lines, err := t.split(raw)
@@ -111,7 +107,7 @@ func Read(name string, r io.Reader, o Options) (*Table, error) {
 	}
 	header, rows := t.header(lines)
 	if len(rows) == 0 {
-		return nil, t.whole("there is a header and no line of numbers below it")
+		return nil, t.whole("the table has a header but no rows")
 	}
 	if err := t.choose(header, rows, o); err != nil {
 		return nil, err
@@ -141,8 +137,7 @@ func (t *Table) wrong(at position, format string, args ...any) error {
 	return &Error{Name: t.Name, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// header tells the names of the columns from the rows below them. A first line
-// of numbers only is a row.
+// header tells the names of the columns from the rows below them. A first line of numbers only is a row.
 func (t *Table) header(lines []line) (header line, rows []line) {
 	for _, c := range lines[0].cells {
 		if _, err := parse(c.text, true); err != nil && !missing(c.text) {
@@ -208,7 +203,7 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 		places[k], taken[place] = place, k
 	}
 	if header.cells == nil && (o.Columns[Clients] == "" || len(places) < 2) {
-		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no names of columns: choose them by number, as in --clients 1 --throughput 2 --unit Gbit/s")
+		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no column names: choose columns by number, as in --clients 1 --throughput 2 --unit Gbit/s")
 	}
 	if err := t.recognize(header, places, taken); err != nil {
 		return nil, err
@@ -220,14 +215,14 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 func (t *Table) complete(header line, places map[Kind]int) error {
 	all := names(header)
 	if _, ok := places[Clients]; !ok {
-		return t.whole("no column tells the number of clients: its name would have clients, jobs, users, threads or concurrency in it, or choose it with --clients; the columns are %s", all)
+		return t.whole("no column for the number of clients: its name must contain clients, jobs, users, threads or concurrency, or choose it with --clients; the columns are %s", all)
 	}
 	for _, k := range []Kind{Throughput, Rate, Latency} {
 		if _, ok := places[k]; ok {
 			return nil
 		}
 	}
-	return t.whole("no column tells what the clients got: its name would have throughput, bandwidth, rate or latency in it, or choose it with --throughput; the columns are %s", all)
+	return t.whole("no column for the throughput: its name must contain throughput, bandwidth, rate or latency, or choose it with --throughput; the columns are %s", all)
 }
 
 // named finds a column by its name, or its number from 1.
@@ -274,7 +269,7 @@ func (t *Table) ordered() error {
 			step.X = 0
 		}
 		if before, ok := last[step.X]; ok && v.X <= before.X {
-			return t.wrong(position{t.Lines[i], 0}, "the time does not go forward from the row before: sort the table by time, or name the column that tells the steps apart with --step")
+			return t.wrong(position{t.Lines[i], 0}, "the time does not increase from the row before: sort the table by time, or name the column of steps with --step")
 		}
 		last[step.X] = v
 	}
@@ -289,13 +284,4 @@ func quote(s string) string {
 		s = string(r[:37]) + "..."
 	}
 	return fmt.Sprintf("%q", s)
-}
-
-func sortedKinds(m map[Kind]int) []Kind {
-	var out []Kind
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// conversion returns what values of a column are multiplied with to be in base
-// units, by the unit in its header or the one that was chosen.
+// conversion returns what values of a column are multiplied with to be in base units, by the unit in its header or
+// the one that was chosen.
 func (t *Table) conversion(k Kind, header line, place int, o Options) (factor float64, err error) {
 	name, at := "", position{}
 	if header.cells != nil {
@@ -20,7 +20,7 @@ func (t *Table) conversion(k Kind, header line, place int, o Options) (factor fl
 			return factor, nil
 		}
 		if k == Latency {
-			t.Notes = append(t.Notes, quote(t.Names[k])+" names no unit: its values are taken as seconds")
+			t.Notes = append(t.Notes, quote(t.Names[k])+" has no unit: seconds are assumed")
 		}
 	case ErrorRatio:
 		if strings.Contains(name, "%") || strings.Contains(strings.ToLower(name), "percent") {
@@ -40,18 +40,18 @@ func (t *Table) speed(name string, at position, chosen string) (float64, error) 
 	if chosen != "" {
 		factor, ok := speedOf(chosen)
 		if !ok {
-			return 0, t.whole("--unit %s: write it as in Gbit/s, Mbit/s, MB/s or MiB/s", quote(chosen))
+			return 0, t.whole("--unit %s: use a unit such as Gbit/s, Mbit/s, MB/s or MiB/s", quote(chosen))
 		}
 		return factor, nil
 	}
 	factor, ok := speedIn(name)
 	switch {
 	case ok && factor == 0:
-		return 0, t.wrong(at, "%s: are that bits or bytes? Write it as in Mbit/s or MB/s, or choose with --unit", quote(name))
+		return 0, t.wrong(at, "%s may mean bits or bytes: write it as Mbit/s or MB/s, or choose with --unit", quote(name))
 	case !ok && name == "":
-		return 0, t.whole("without names of columns, the unit of the throughput is chosen, as in --unit Gbit/s")
+		return 0, t.whole("a table without column names needs the unit of the throughput, as in --unit Gbit/s")
 	case !ok:
-		return 0, t.wrong(at, "%s names no unit of throughput: write it behind the name, as in throughput (Gbit/s) or throughput_mbps, or choose with --unit", quote(name))
+		return 0, t.wrong(at, "%s has no unit of throughput: add it to the name, as in throughput (Gbit/s) or throughput_mbps, or choose with --unit", quote(name))
 	}
 	return factor, nil
 }
@@ -71,8 +71,8 @@ func speedIn(name string) (factor float64, ok bool) {
 	return 0, false
 }
 
-// speedOf reads a unit of throughput in its usual spellings: a prefix, bits or
-// bytes, and per second. Mbps is always meant in bits; mb/s may be either.
+// speedOf reads a unit of throughput in its usual spellings: a prefix, bits or bytes, and per second. Mbps is always
+// meant in bits; mb/s may be either.
 func speedOf(text string) (factor float64, ok bool) {
 	for _, end := range []string{"/second", "/sec", "/s", "ps"} {
 		if n := len(text) - len(end); n > 0 && strings.EqualFold(text[n:], end) {

@@ -86,7 +86,7 @@ func TestRunWithWorkers(t *testing.T) {
 	if len(f.Workers) != 3 || f.Workers[0].State != measure.Left || f.Workers[0].Doubt == nil || f.Workers[0].Host == "" || f.Workers[0].Job == "" {
 		t.Errorf("%+v", f.Workers)
 	}
-	if status, detail := status(f, "workers"); status != analysis.OK || !strings.Contains(detail, "all 3 stayed to the end") {
+	if status, detail := status(f, "workers"); status != analysis.OK || !strings.Contains(detail, "all 3 stayed until the end") {
 		t.Errorf("%s: %s", status, detail)
 	}
 	r.left(t)

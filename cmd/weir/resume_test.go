@@ -38,7 +38,7 @@ func TestKilledRunIsResumed(t *testing.T) {
 	if len(clients) != 3 || clients[0] != 1 || clients[1] != 2 || clients[2] != 3 || numbers[0] != 1 || numbers[1] != 4 || numbers[2] != 5 {
 		t.Errorf("clients %v of steps %v, want 1, 2, 3 of steps 1, 4, 5", clients, numbers)
 	}
-	if s, detail := status(f, "data"); s != analysis.OK || !strings.Contains(detail, "resumed once; what was held of step 2") {
+	if s, detail := status(f, "data"); s != analysis.OK || !strings.Contains(detail, "resumed once; the interrupted part of step 2") {
 		t.Errorf("data: %s: %s", s, detail)
 	}
 	if s, detail := status(f, "clock"); s == analysis.Fail { // a busy machine's seconds may overlap a little

@@ -68,10 +68,16 @@ func Significant(x float64) string {
 	return digits3(x, 9)
 }
 
+// leastShown is the least amount or rate that is not shown as 0.
+const leastShown = 1e-6
+
 // scaled returns x with three significant digits and a 1000-based prefix.
 func scaled(x float64, unit string) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "n/a"
+	}
+	if math.Abs(x) < leastShown {
+		return "0 " + unit
 	}
 	prefixes := []string{"", "k", "M", "G", "T", "P", "E"}
 	n := 0
