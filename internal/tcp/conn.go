@@ -121,20 +121,6 @@ func (c *Conn) read(p []byte, l Lender) (int, error) {
 	}
 }
 
-// Wait waits until there is something to be read, or the connection has ended. So a reader needs a buffer only when
-// it has something to put in.
-func (c *Conn) Wait() error {
-	for {
-		err := c.sock.wait()
-		if err == nil {
-			return nil
-		}
-		if err = c.again(err); err != nil {
-			return err
-		}
-	}
-}
-
 // Write sends all of p.
 func (c *Conn) Write(p []byte) (int, error) { return c.write(p, false) }
 

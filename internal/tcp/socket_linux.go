@@ -27,7 +27,6 @@ type socket struct {
 	lowat int32 // SO_RCVLOWAT as it stands; 0 and 1 are the system's own
 
 	conn    *Conn // whose long call runs
-	woken   bool  // by the poller, since a wait began
 	peeked  byte
 	flowing bool // the first bytes of a discarded body have come
 	up      bool // connected as soon as it was opened
@@ -41,7 +40,6 @@ const (
 	callRecv readCall = iota
 	callDiscard
 	callMark
-	callWait
 )
 
 type writeCall uint8
@@ -148,8 +146,6 @@ func (s *socket) onRead(fd uintptr) bool {
 	case callMark:
 		s.errno = s.mark(fd, 1)
 		return true
-	case callWait:
-		return s.readable(fd)
 	case callRecv:
 	}
 	if s.late != nil {
@@ -225,22 +221,6 @@ func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
 			return int(n), errno
 		}
 	}
-}
-
-// wait waits until there is something to be read.
-func (s *socket) wait() error {
-	s.read, s.errno, s.woken = callWait, 0, false
-	return s.raw.Read(s.reading)
-}
-
-// readable looks once; when it is called again, the poller has looked.
-func (s *socket) readable(fd uintptr) bool {
-	if s.woken {
-		return true
-	}
-	s.woken = true
-	_, errno := receive(fd, unsafe.Pointer(&s.peeked), 1, syscall.MSG_PEEK)
-	return errno != syscall.EAGAIN
 }
 
 // receive is recvfrom(2) without waiting. It never blocks, so the scheduler need not be told (RawSyscall).

@@ -51,9 +51,6 @@ func (s *socket) recv(p []byte, l Lender) (int, error) {
 	return n, err
 }
 
-// wait leaves the waiting to recv.
-func (s *socket) wait() error { return nil }
-
 func (s *socket) send(p []byte, _ bool) (int, error) { return s.conn.Write(p) }
 
 // quiet has no way to look without waiting; what it misses, the next exchange finds out.

@@ -25,7 +25,7 @@ type client struct {
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	x := c.s.calls.Get().(*call)
-	x.c = c
+	x.c, x.Pool = c, c.s.small
 	x.Begin(ctx, op, p)
 	err := x.run()
 	x.settle()
@@ -88,14 +88,12 @@ const bufferSize = 6 << 10
 // A call is one operation while it runs.
 type call struct {
 	wireclient.Call
-	c        *client
-	server   string // the data server's address, once it is known and reported
-	reply    reply
-	buf      []byte  // received replies: buf[pos:end] is unread
-	held     *[]byte // what buf lies in, while there is one
-	pos, end int
-	heard    bool      // something has come since the last command
-	data     *tcp.Conn // the data connection
+	wireclient.Buffer // a command, or replies
+	c                 *client
+	server            string // the data server's address, once it is known and reported
+	reply             reply
+	heard             bool      // something has come since the last command
+	data              *tcp.Conn // the data connection
 }
 
 func newCall() *call {
@@ -107,7 +105,7 @@ func newCall() *call {
 // settle ends what the operation has left under way and counts its bytes.
 func (x *call) settle() {
 	x.hangUp()
-	if x.pos != x.end { // more than was asked for: whatever follows is not the next answer
+	if x.Pos != x.End { // more than was asked for: whatever follows is not the next answer
 		x.drop()
 	}
 	if c := x.c; c.conn != nil {
@@ -117,7 +115,7 @@ func (x *call) settle() {
 
 // drop closes a session whose state is not known.
 func (x *call) drop() {
-	x.pos, x.end = 0, 0
+	x.Pos, x.End = 0, 0
 	x.dropStreams()
 	x.c.extended = false
 	if x.c.conn == nil {
@@ -140,38 +138,9 @@ func (x *call) hangUp() {
 
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
-	x.release()
+	x.Release()
 	x.Clear()
-	x.c, x.server, x.pos, x.end = nil, "", 0, 0
-}
-
-// hold makes sure that there is a buffer. Clients that wait for a server have none: thousands may wait, and few are
-// answered at once.
-func (x *call) hold() {
-	if x.held == nil {
-		x.held = x.c.s.small.Get().(*[]byte)
-		x.buf = *x.held
-	}
-}
-
-func (x *call) release() {
-	if x.held != nil {
-		x.c.s.small.Put(x.held)
-		x.held, x.buf = nil, nil
-	}
-}
-
-// Lend implements tcp.Lender.
-func (x *call) Lend() []byte {
-	x.hold()
-	return x.buf[x.end:]
-}
-
-// Return implements tcp.Lender.
-func (x *call) Return() {
-	if x.end == 0 {
-		x.release()
-	}
+	x.c, x.server = nil, ""
 }
 
 func (x *call) url() string {

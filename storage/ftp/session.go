@@ -146,8 +146,8 @@ func (x *call) ask(verb string, p path) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	x.hold()
-	b := append(x.buf[:0], verb...)
+	x.Hold()
+	b := append(x.Data[:0], verb...)
 	if p.of != nil {
 		b = p.append(b)
 	}
@@ -156,18 +156,18 @@ func (x *call) ask(verb string, p path) error {
 
 // say is ask with a text.
 func (x *call) say(verb, text string) error {
-	x.hold()
-	return x.send(append(append(x.buf[:0], verb...), text...))
+	x.Hold()
+	return x.send(append(append(x.Data[:0], verb...), text...))
 }
 
 func (x *call) send(b []byte) error {
-	if x.pos != x.end { // it answers what was not asked
+	if x.Pos != x.End { // it answers what was not asked
 		x.drop()
 		return wireclient.ProtocolError("a reply to no command")
 	}
 	x.heard = false
 	_, err := x.c.conn.Write(append(b, '\r', '\n'))
-	x.release()
+	x.Release()
 	if err == nil {
 		err = x.hear()
 	}
@@ -216,10 +216,7 @@ func (x *call) hearOne() error {
 			return err
 		}
 		if done {
-			if x.pos == x.end {
-				x.pos, x.end = 0, 0
-				x.release()
-			}
+			x.Return()
 			return nil
 		}
 	}
@@ -227,24 +224,22 @@ func (x *call) hearOne() error {
 
 // nextLine returns the next line without its end, valid until the next call.
 func (x *call) nextLine() ([]byte, error) {
-	for searched := x.pos; ; {
-		if i := bytes.IndexByte(x.buf[searched:x.end], '\n'); i >= 0 {
-			line := x.buf[x.pos : searched+i]
-			x.pos = searched + i + 1
+	for searched := x.Pos; ; {
+		if i := bytes.IndexByte(x.Data[searched:x.End], '\n'); i >= 0 {
+			line := x.Data[x.Pos : searched+i]
+			x.Pos = searched + i + 1
 			return bytes.TrimSuffix(line, []byte{'\r'}), nil
 		}
-		if x.pos > 0 {
-			x.end = copy(x.buf, x.buf[x.pos:x.end])
-			x.pos = 0
+		if x.Pos > 0 {
+			x.End = copy(x.Data, x.Data[x.Pos:x.End])
+			x.Pos = 0
 		}
-		searched = x.end
-		if x.end == 0 {
-			x.release() // nothing to keep while the server thinks
-		} else if x.end == len(x.buf) {
-			return nil, wireclient.ProtocolError("a reply with a line of more than %d bytes", len(x.buf))
+		searched = x.End
+		if x.End > 0 && x.End == len(x.Data) {
+			return nil, wireclient.ProtocolError("a reply with a line of more than %d bytes", len(x.Data))
 		}
-		n, err := x.c.conn.ReadLate(x)
-		x.end += n
+		n, err := x.c.conn.ReadLate(&x.Buffer)
+		x.End += n
 		x.heard = x.heard || n > 0
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("closed before the reply: %w", io.EOF)

@@ -84,8 +84,8 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 		if err := x.path().check(); err != nil {
 			return 0, err
 		}
-		x.hold()
-		b := append(x.buf[:0], "ERET P "...)
+		x.Hold()
+		b := append(x.Data[:0], "ERET P "...)
 		b = append(strconv.AppendInt(b, r.Offset, 10), ' ')
 		b = append(strconv.AppendInt(b, r.Length, 10), ' ')
 		if err := x.send(x.path().append(b)); err != nil {
@@ -96,8 +96,8 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 		}
 		s.noPartial.Store(true)
 	}
-	x.hold()
-	if err := x.send(strconv.AppendInt(append(x.buf[:0], "REST "...), r.Offset, 10)); err != nil {
+	x.Hold()
+	if err := x.send(strconv.AppendInt(append(x.Data[:0], "REST "...), r.Offset, 10)); err != nil {
 		return 0, err
 	}
 	if x.reply.code != 350 {

@@ -98,9 +98,9 @@ func (x *call) cutOff(err error) error {
 
 // raw reads what follows the head, from the buffer first.
 func (x *call) raw(l *link, p []byte) (int, error) {
-	if x.pos < x.end {
-		n := copy(p, x.buf[x.pos:x.end])
-		x.pos += n
+	if x.Pos < x.End {
+		n := copy(p, x.Data[x.Pos:x.End])
+		x.Pos += n
 		return n, nil
 	}
 	return l.read(p)
@@ -156,25 +156,25 @@ func parseChunkSize(line []byte) (int64, error) {
 
 // chunkLine returns the next line, without its end. It is valid until the next read.
 func (x *call) chunkLine(l *link) ([]byte, error) {
-	for searched := x.pos; ; {
-		for i := searched; i < x.end; i++ {
-			if x.buf[i] != '\n' {
+	for searched := x.Pos; ; {
+		for i := searched; i < x.End; i++ {
+			if x.Data[i] != '\n' {
 				continue
 			}
-			line := x.buf[x.pos:i]
-			x.pos = i + 1
+			line := x.Data[x.Pos:i]
+			x.Pos = i + 1
 			if len(line) > 0 && line[len(line)-1] == '\r' {
 				line = line[:len(line)-1]
 			}
 			return line, nil
 		}
-		if x.end-x.pos > maxChunkLine {
+		if x.End-x.Pos > maxChunkLine {
 			return nil, wireclient.ProtocolError("a chunk's line of more than %d bytes", maxChunkLine)
 		}
-		x.end = copy(x.buf, x.buf[x.pos:x.end])
-		x.pos, searched = 0, x.end
-		n, err := l.read(x.buf[x.end:])
-		x.end += n
+		x.End = copy(x.Data, x.Data[x.Pos:x.End])
+		x.Pos, searched = 0, x.End
+		n, err := l.read(x.Data[x.End:])
+		x.End += n
 		if err != nil && n == 0 {
 			return nil, x.cutOff(err)
 		}
@@ -196,13 +196,13 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 		return total, err
 	}
 	total := x.body.left
-	if n := int(min(int64(x.end-x.pos), total)); n > 0 {
-		x.pos += n
+	if n := int(min(int64(x.End-x.Pos), total)); n > 0 {
+		x.Pos += n
 		x.body.left -= int64(n)
 		x.Moved(n)
 	}
 	if x.body.left > 0 {
-		x.release()
+		x.Release()
 		n, err := l.conn.Discard(x.body.left, x.Discard)
 		x.body.left -= n
 		if err != nil {
@@ -215,7 +215,7 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 
 // finish puts the connection into the state that the next request needs, or closes it.
 func (x *call) finish(l *link) {
-	if l.conn != nil && (!x.body.ended || !x.head.keep || x.pos != x.end) {
+	if l.conn != nil && (!x.body.ended || !x.head.keep || x.Pos != x.End) {
 		x.drop(l)
 	}
 }

@@ -150,16 +150,16 @@ func (x *call) arrived(r *request, l *link) {
 }
 
 func (x *call) sendAndReceive(r *request, l *link) error {
-	x.hold()
-	x.buf = x.appendHead(x.buf[:0], r, l.origin)
-	x.pos, x.end, x.heard = 0, 0, false
+	x.Hold()
+	x.Data = x.appendHead(x.Data[:0], r, l.origin)
+	x.Pos, x.End, x.heard = 0, 0, false
 	if r.upload {
 		return x.sendUpload(l)
 	}
-	if _, err := l.write(x.buf, false); err != nil {
+	if _, err := l.write(x.Data, false); err != nil {
 		return err
 	}
-	x.release()
+	x.Release()
 	return x.receive(l)
 }
 
@@ -250,34 +250,26 @@ func (x *call) receive(l *link) error {
 	}
 }
 
-// receiveHead reads one head into the buffer and takes it apart. The head ends at x.pos; what has come behind it is
-// buf[pos:end].
+// receiveHead reads one head into the buffer and takes it apart. What has come behind it is not read yet.
 func (x *call) receiveHead(l *link) error {
-	if x.held == nil {
-		if err := l.wait(); err != nil {
-			return err
-		}
-		x.hold()
+	if x.Pos > 0 { // the head of an interim answer is of no more use
+		x.End = copy(x.Data[:cap(x.Data)], x.Data[x.Pos:x.End])
+		x.Pos = 0
 	}
-	if x.pos > 0 { // the head of an interim answer is of no more use
-		x.end = copy(x.buf[:cap(x.buf)], x.buf[x.pos:x.end])
-		x.pos = 0
-	}
-	x.buf = x.buf[:cap(x.buf)]
 	for searched := 0; ; {
-		if n := headEnd(x.buf[:x.end], searched); n > 0 {
-			x.pos = n
-			return x.head.parse(x.buf[:n])
+		if n := headEnd(x.Data[:x.End], searched); n > 0 {
+			x.Pos = n
+			return x.head.parse(x.Data[:n])
 		}
-		searched = x.end
-		if x.end == len(x.buf) {
-			if len(x.buf) >= maxHead {
+		searched = x.End
+		if x.End > 0 && x.End == len(x.Data) {
+			if len(x.Data) >= maxHead {
 				return wireclient.ProtocolError("the answer's head is longer than %d bytes", maxHead)
 			}
-			x.buf = append(x.buf, make([]byte, len(x.buf))...)
+			x.Data = append(x.Data, make([]byte, len(x.Data))...)
 		}
-		n, err := l.read(x.buf[x.end:])
-		x.end += n
+		n, err := l.readLate(&x.Buffer)
+		x.End += n
 		x.heard = x.heard || n > 0
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return fmt.Errorf("closed before the answer: %w", io.EOF)

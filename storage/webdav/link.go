@@ -40,12 +40,12 @@ func (l *link) read(p []byte) (int, error) {
 	return l.conn.Read(p)
 }
 
-// wait waits until there is something to be read.
-func (l *link) wait() error {
+// readLate reads into what b lends as soon as there is something. TLS waits with it: it has buffers of its own.
+func (l *link) readLate(b tcp.Lender) (int, error) {
 	if l.tls != nil {
-		return nil // reading will wait: TLS has its own buffers
+		return l.tls.Read(b.Lend())
 	}
-	return l.conn.Wait()
+	return l.conn.ReadLate(b)
 }
 
 func (l *link) write(p []byte, more bool) (int, error) {

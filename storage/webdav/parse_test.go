@@ -91,8 +91,8 @@ func FuzzChunks(f *testing.F) {
 			return
 		}
 		x := newCall()
-		x.buf, x.end = make([]byte, bufferSize), len(b)
-		copy(x.buf, b)
+		x.Data, x.End = make([]byte, bufferSize), len(b)
+		copy(x.Data, b)
 		x.head = head{status: 200, chunked: true, keep: true, length: -1}
 		x.body.begin(&x.head, false)
 		var out []byte

@@ -53,10 +53,10 @@ func (x *call) mayWithhold() bool {
 // sent: then the rest stays here, and the connection is closed after the answer.
 func (x *call) sendUpload(l *link) error {
 	expects := x.expects()
-	if _, err := l.write(x.buf, x.Op.Size > 0 && !expects); err != nil {
+	if _, err := l.write(x.Data, x.Op.Size > 0 && !expects); err != nil {
 		return err
 	}
-	x.release()
+	x.Release()
 	x.Cursor.Start(x.Op.Seed, 0, x.Op.Size)
 	x.withholds = x.mayWithhold()
 	if expects {
@@ -144,7 +144,7 @@ func (x *call) sendPiece(l *link, piece []byte) error {
 			return err
 		}
 		if x.head.status >= 200 {
-			x.pos = 0 // receive reads the head again
+			x.Pos = 0 // receive reads the head again
 			return tcp.ErrAnswered
 		}
 	}

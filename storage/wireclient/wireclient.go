@@ -182,6 +182,49 @@ func NewBuffers(size int) *sync.Pool {
 	}}
 }
 
+// A Buffer holds what has come and is not read yet, in Data[Pos:End]. It borrows its memory from Pool while it is in use:
+// clients that wait for a server have none, since thousands may wait and few are answered at once. It implements
+// tcp.Lender.
+type Buffer struct {
+	Pool     *sync.Pool // of *[]byte
+	Data     []byte
+	Pos, End int
+	held     *[]byte // what Data lies in; what it has grown to is forgotten
+}
+
+// Hold makes sure that there is memory.
+func (b *Buffer) Hold() {
+	if b.held == nil {
+		b.held = b.Pool.Get().(*[]byte)
+		b.Data = *b.held
+	}
+}
+
+// Release gives the memory back with all that is in it.
+func (b *Buffer) Release() {
+	if b.held != nil {
+		b.Pool.Put(b.held)
+		b.held, b.Data = nil, nil
+	}
+	b.Pos, b.End = 0, 0
+}
+
+// Lend returns the room behind what has come.
+func (b *Buffer) Lend() []byte {
+	b.Hold()
+	if b.Pos == b.End {
+		b.Pos, b.End = 0, 0
+	}
+	return b.Data[b.End:]
+}
+
+// Return gives the memory back if everything was read.
+func (b *Buffer) Return() {
+	if b.Pos == b.End {
+		b.Release()
+	}
+}
+
 // MaxEntries is the largest number of entries that a listing may have.
 const MaxEntries = 1 << 20
 

@@ -181,7 +181,7 @@ func (x *call) gather(l *link, n int64) error {
 		if err := l.need(1); err != nil {
 			return err
 		}
-		b := l.take(int(min(n, int64(l.end-l.pos))))
+		b := l.take(int(min(n, int64(l.End-l.Pos))))
 		x.data = append(x.data, b...)
 		n -= int64(len(b))
 	}

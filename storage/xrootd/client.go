@@ -65,7 +65,7 @@ func (c *client) link(x *call, to *server) *link {
 			return l
 		}
 	}
-	l := &link{s: c.s, server: to}
+	l := new(c.s.link(to))
 	if len(c.data) == maxDataLinks {
 		x.drop(c.data[maxDataLinks-1])
 		c.data = c.data[:maxDataLinks-1]

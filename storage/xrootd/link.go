@@ -31,42 +31,24 @@ type wire interface {
 	Close() error
 }
 
-// A link is a client's session with one server. Without a wire it is closed. What has come and is not yet read lies
-// in buf[pos:end]; the buffer is borrowed, and only as long as something lies in it.
+// A link is a client's session with one server. Without a wire it is closed.
 type link struct {
-	s        *service
-	server   *server
-	wire     wire
-	flags    uint32 // what the server says of itself
-	demands  demands
-	signs    *signer // nil: nothing is signed
-	secure   bool    // it is TLS
-	opaque   bool    // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
-	counted  int64   // bytes that are already in results
-	held     *[]byte
-	buf      []byte
-	pos, end int
-	first    uint16 // stream before those that this client may use
+	wireclient.Buffer // answers
+	s                 *service
+	server            *server
+	wire              wire
+	flags             uint32 // what the server says of itself
+	demands           demands
+	signs             *signer // nil: nothing is signed
+	secure            bool    // it is TLS
+	opaque            bool    // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
+	counted           int64   // bytes that are already in results
+	first             uint16  // stream before those that this client may use
 }
 
-// Lend gives the wire a buffer for what it has to read.
-func (l *link) Lend() []byte {
-	if l.held == nil {
-		l.held = l.s.small.Get().(*[]byte)
-		l.buf = *l.held
-	}
-	if l.pos == l.end {
-		l.pos, l.end = 0, 0
-	}
-	return l.buf[l.end:]
-}
-
-// Return takes the buffer back, if nothing lies in it.
-func (l *link) Return() {
-	if l.held != nil && l.pos == l.end {
-		l.s.small.Put(l.held)
-		l.held, l.buf, l.pos, l.end = nil, nil, 0, 0
-	}
+// link returns a link to a server, not open yet.
+func (s *service) link(to *server) link {
+	return link{s: s, server: to, Buffer: wireclient.Buffer{Pool: s.small}}
 }
 
 func (l *link) close() error {
@@ -74,8 +56,7 @@ func (l *link) close() error {
 		return nil
 	}
 	err := l.wire.Close()
-	l.pos, l.end = 0, 0
-	l.Return()
+	l.Release()
 	l.wire, l.flags, l.counted, l.secure, l.opaque, l.first = nil, 0, 0, false, false, 0
 	l.demands, l.signs = demands{}, nil
 	return err
@@ -83,13 +64,13 @@ func (l *link) close() error {
 
 // need waits until n bytes of an answer's head lie in the buffer; n is at most half of bufferSize.
 func (l *link) need(n int) error {
-	for l.end-l.pos < n {
-		if l.pos > 0 && len(l.buf)-l.pos < n {
-			l.end = copy(l.buf, l.buf[l.pos:l.end])
-			l.pos = 0
+	for l.End-l.Pos < n {
+		if l.Pos > 0 && len(l.Data)-l.Pos < n {
+			l.End = copy(l.Data, l.Data[l.Pos:l.End])
+			l.Pos = 0
 		}
-		got, err := l.wire.ReadLate(l)
-		l.end += got
+		got, err := l.wire.ReadLate(&l.Buffer)
+		l.End += got
 		if err == nil {
 			continue
 		}
@@ -105,7 +86,7 @@ func (l *link) ended(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if l.end > l.pos {
+	if l.End > l.Pos {
 		return fmt.Errorf("the server closed the connection in the middle of an answer: %w", io.EOF)
 	}
 	return fmt.Errorf("the server closed the connection: %w", io.EOF)
@@ -113,16 +94,16 @@ func (l *link) ended(err error) error {
 
 // take returns the next n bytes of a head, after need. They are valid until the next read.
 func (l *link) take(n int) []byte {
-	b := l.buf[l.pos : l.pos+n]
-	l.pos += n
+	b := l.Data[l.Pos : l.Pos+n]
+	l.Pos += n
 	return b
 }
 
 // read reads payload: what lies in the buffer first.
 func (l *link) read(p []byte) (int, error) {
-	if l.pos < l.end {
-		n := copy(p, l.buf[l.pos:l.end])
-		l.pos += n
+	if l.Pos < l.End {
+		n := copy(p, l.Data[l.Pos:l.End])
+		l.Pos += n
 		return n, nil
 	}
 	return l.wire.Read(p)
@@ -243,8 +224,8 @@ func (c secured) Close() error {
 
 // secure begins TLS with the server at the other end of a link.
 func (x *call) secure(l *link) error {
-	if l.pos != l.end { // plain text must not become part of the encrypted session
-		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)
+	if l.Pos != l.End { // plain text must not become part of the encrypted session
+		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.End-l.Pos)
 	}
 	conn, ok := l.wire.(net.Conn)
 	if !ok {

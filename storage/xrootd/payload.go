@@ -51,7 +51,7 @@ func (x *call) bytes(l *link, n int64) error {
 // pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel
 // drops.
 func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
-	if here := min(n, int64(l.end-l.pos)); here > 0 {
+	if here := min(n, int64(l.End-l.Pos)); here > 0 {
 		l.take(int(here))
 		got(int(here))
 		n -= here

@@ -88,7 +88,7 @@ func (s *service) askerOf(name string) (*asker, error) {
 		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer, small: s.small, large: s.large,
 	}
 	of.calls.New = func() any { return newCall() }
-	a := &asker{c: &client{s: of, home: link{s: of, server: of.home}}}
+	a := &asker{c: &client{s: of, home: of.link(of.home)}}
 	if s.ask.askers == nil {
 		s.ask.askers = map[string]*asker{}
 	}

@@ -97,7 +97,7 @@ func (h *shared) forget(t *trunk) {
 // plant connects a trunk and logs in, as part of the call x.
 func (h *shared) plant(x *call, l *link, t *trunk) {
 	defer close(t.ready)
-	sapling := link{s: h.s, server: l.server}
+	sapling := h.s.link(l.server)
 	w, err := dialLoose(x)
 	if err == nil {
 		sapling.wire = w

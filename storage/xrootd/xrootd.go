@@ -170,7 +170,7 @@ func (s *service) url(path string) string {
 }
 
 // Client returns a new client. It does not touch the network.
-func (s *service) Client() storage.Client { return &client{s: s, home: link{s: s, server: s.home}} }
+func (s *service) Client() storage.Client { return &client{s: s, home: s.link(s.home)} }
 
 // Close frees what the service holds; its clients are closed before.
 func (s *service) Close() error {
