@@ -161,6 +161,12 @@ func status(f *analysis.Findings, name string) (string, string) {
 	return "", ""
 }
 
+// crowded reports whether other programs kept the machine busy during a run.
+func crowded(f *analysis.Findings) bool {
+	state, _ := status(f, "quiet machines")
+	return state == analysis.Warn
+}
+
 // fill puts files with different content into dir. They belong to the owner of dir: a server must be able to keep
 // checksums in the attributes of its files, as XRootD does.
 func fill(t *testing.T, dir string, count, size int) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +28,7 @@ func limitedBy(t *testing.T, resource string, args ...string) string {
 			return said
 		}
 		wrong := fmt.Sprintf("limited by %s of %q from %d clients on, want %s:\n%s", b.Resource, b.Host, b.From, resource, said)
-		crowded := slices.ContainsFunc(f.Validity.Checks, func(c analysis.Check) bool { return c.Name == "quiet machines" && c.Status == analysis.Warn })
-		if !crowded && b.Foreign == 0 && (b.Resource != analysis.LimitUnknown || !strings.Contains(said, "other programs")) {
+		if !crowded(f) && b.Foreign == 0 && (b.Resource != analysis.LimitUnknown || !strings.Contains(said, "other programs")) {
 			t.Error(wrong)
 			return said
 		}

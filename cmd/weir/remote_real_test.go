@@ -112,7 +112,7 @@ func TestRunOverSSH(t *testing.T) {
 	for _, w := range f.Workers {
 		hosts[w.Host]++
 	}
-	if len(f.Curve) != 1 || f.Curve[0].ActiveClients < 5.9 || hosts["node1"] != 2 || hosts["node2"] != 2 {
+	if len(f.Curve) != 1 || f.Curve[0].ActiveClients < 5 || hosts["node1"] != 2 || hosts["node2"] != 2 {
 		t.Errorf("%+v, workers on %v\n%s", f.Curve, hosts, said)
 	}
 	r.left(t)
@@ -130,7 +130,7 @@ func killedOnBatch(t *testing.T, system, url string) {
 		t.Fatalf("exit code %d\n%s\nbefore:\n%s", code, said, p.out.String())
 	}
 	f := findings(t, r.run())
-	if len(f.Curve) != 2 || f.Curve[0].Hold < 4.9 || f.Curve[0].Hold > 5.3 || f.Curve[0].ActiveClients < 2.9 || f.Curve[1].ActiveClients < 5.9 || f.Curve[1].Errors > 0 {
+	if len(f.Curve) != 2 || f.Curve[0].Hold < 4.9 || f.Curve[0].Hold > 5.3 || f.Curve[0].ActiveClients < 2.5 || f.Curve[1].ActiveClients < 5 || f.Curve[1].Errors > 0 {
 		t.Errorf("%+v\n%s", f.Curve, said)
 	}
 	if state, detail := status(f, "workers"); state != analysis.OK {
@@ -150,7 +150,7 @@ func fewSlots(t *testing.T, system, url string) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())
-	if len(f.Curve) != 1 || f.Curve[0].ActiveClients < 5.9 {
+	if len(f.Curve) != 1 || f.Curve[0].Clients != 6 || f.Curve[0].ActiveClients < 5 { // 4 with one worker less; on a busy machine 6 are late
 		t.Errorf("%+v", f.Curve)
 	}
 	absent := 0

@@ -261,7 +261,7 @@ func TestRunApart(t *testing.T) {
 				p.send(t, os.Interrupt)
 			}
 			code, said := p.ended()
-			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid || !strings.Contains(said, "merged of 3 runs that began within") {
+			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid || !contains(filepath.Join(r.run(), results.EventsFile), "merged of 3 runs that began within") {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
 			f := findings(t, r.run())
