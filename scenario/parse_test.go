@@ -180,7 +180,7 @@ func TestMistakes(t *testing.T) {
 		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n", `s.yaml:2:48: hosts.0.node_exporter: not the URL of a page; write it as in http://a:9100/metrics`},
 		{"threshold", target + "thresholds: [throughput > 8]\n", `s.yaml:2:14: thresholds.0: "8" has no unit; write a speed as in 100Mbit/s, 1Gbit/s or 12MB/s`},
 		{"boundary", target + "boundaries: [latency_mean < 10 single]\n", `s.yaml:2:14: boundaries.0: "10 single"; write a multiple of the lightest step's value, as in 10 x single`},
-		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput"; use one of throughput`},
+		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput"; use one of throughput, per_client, rate, per_client_rate, error_ratio,`},
 		{"method", target + "auth: {method: kerberos}\n", `s.yaml:2:16: auth.method: unknown method "kerberos"; use one of none, unix, krb5, x509, token, basic, s3`},
 		{"basic", target + "auth: {method: basic, user: ada}\n", `s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},
 		{"client", target + "client: xrdcp -f\n", `s.yaml:2:9: client: "xrdcp -f" is more than a name; write {command: [xrdcp, -f]}`},
@@ -288,7 +288,7 @@ load: {clients: "${N}"}
 		want string
 	}{
 		{"target: http://${WEIR_TEST_HIDDEN}/", nil, `s.yaml:1:9: there is no variable WEIR_TEST_HIDDEN; list it under variables, or write ${WEIR_TEST_HIDDEN:-default}`},
-		{"variables: {SIZE: 1B}\ntarget: http://${SIZ}/", nil, `s.yaml:2:9: there is no variable SIZ; list it under variables, or write ${SIZ:-default}`},
+		{"variables: {SIZE: 1B}\ntarget: http://${SIZ}/", nil, `s.yaml:2:9: there is no variable SIZ; did you mean SIZE?`},
 		{"variables: {WEIR_TEST_UNSET: null}\ntarget: http://${WEIR_TEST_UNSET}/", nil, `s.yaml:2:9: variable WEIR_TEST_UNSET has no value; give --var WEIR_TEST_UNSET=..., or set it in the environment`},
 		{"target: http://a/\n", map[string]string{"X": "1"}, `--var X: the scenario has no such variable; it has none`},
 		{"variables: {XY: 1}\ntarget: http://a/\n", map[string]string{"XZ": "1"}, `--var XZ: the scenario has no such variable`},

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"weir/internal/say"
 
 	"weir/internal/unit"
+	"weir/internal/say"
 )
 
 // A Threshold is what a result must meet, such as "throughput > 8 Gbit/s at
@@ -240,7 +242,7 @@ func findQuantity(name string) (Quantity, error) {
 		return all[i], nil
 	}
 	told := meant(name, quantityNames())
-	if strings.HasPrefix(told, ": use") { // all of them are too many to read
+	if say.Nearest(name, quantityNames()) == "" { // all of them are too many to read
 		told = fmt.Sprintf("; use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, cluster_throughput, "+
 			"events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu, imbalance; %s with %s; "+
 			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))

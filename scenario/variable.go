@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"weir/internal/say"
+	"weir/internal/say"
 )
 
 // variableName matches the name of a variable.
@@ -162,10 +164,8 @@ func secretName(name string) bool {
 }
 
 func listHint(name string, known []string) string {
-	if len(known) > 0 {
-		if hint := meant(name, known); strings.HasPrefix(hint, ": did") {
-			return hint
-		}
+	if say.Nearest(name, known) != "" {
+		return meant(name, known)
 	}
 	return "; list it under variables, or write ${" + name + ":-default}"
 }
