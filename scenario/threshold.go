@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"weir/internal/say"
 
-	"weir/internal/unit"
 	"weir/internal/say"
+	"weir/internal/unit"
 )
 
 // A Threshold is what a result must meet, such as "throughput > 8 Gbit/s at

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"weir/internal/say"
+
 	"weir/internal/say"
 )
 
