@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,44 +45,27 @@ func judged(status string, checks []Check) Validity {
 			continue
 		}
 		if c.Effect == "" {
-			c.Effect = effect(c.Name)
+			c.Effect = cmp.Or(effects[c.Name], "the result may be wrong")
 		}
 	}
 	return v
 }
 
-// effect says what it means for the result that a check warns or fails, where the check itself says nothing more
-// exact.
-func effect(check string) string {
-	switch check {
-	case "availability":
-		return "steps during which the service was unavailable are excluded from the curve"
-	case "error pauses":
-		return "the step shows the pauses of the clients, not the service"
-	case "errors":
-		return "the throughput is that of the successful operations only"
-	case "verification":
-		return "bytes that are not the content of the files count as payload"
-	case "both ends agree":
-		return "the throughput may be wrong by the same amount"
-	case "generator":
-		return "the curve may show the load generator instead of the service"
-	case "Little's law":
-		return "the actual load was not the one on the axis of the curve"
-	case "steadiness":
-		return "the mean of these steps depends on when they were measured"
-	case "monitoring":
-		return "monitoring took CPU time from the test"
-	case "jobs":
-		return "jobs that were not completed transferred only part of their data"
-	case "workers":
-		return "the load was not as planned"
-	case "links":
-		return "the links were not as specified"
-	case "backends agree":
-		return "the throughput or the shares of the backends may be wrong by the same amount"
-	}
-	return "the result may be wrong"
+// effects states what a warning or failure of a check means for the result, unless the check itself is more exact.
+var effects = map[string]string{
+	"availability":    "steps during which the service was unavailable are excluded from the curve",
+	"error pauses":    "the step shows the pauses of the clients, not the service",
+	"errors":          "the throughput is that of the successful operations only",
+	"verification":    "bytes that are not the content of the files count as payload",
+	"both ends agree": "the throughput may be wrong by the same amount",
+	"generator":       "the curve may show the load generator instead of the service",
+	"Little's law":    "the actual load was not the one on the axis of the curve",
+	"steadiness":      "the mean of these steps depends on when they were measured",
+	"monitoring":      "monitoring took CPU time from the test",
+	"jobs":            "jobs that were not completed transferred only part of their data",
+	"workers":         "the load was not as planned",
+	"links":           "the links were not as specified",
+	"backends agree":  "the throughput or the shares of the backends may be wrong by the same amount",
 }
 
 // checkData asks whether the run directory is whole.
