@@ -58,7 +58,7 @@ func TestKillLosesNothing(t *testing.T) {
 	}
 
 	code, said := weir(t, "report", dir)
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "broken off") {
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run was aborted") {
 		t.Errorf("report of the killed run: exit code %d\n%s", code, said)
 	}
 	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {

@@ -182,7 +182,7 @@ load: {clients: 4, hold: 10m, ramp: 0, settle: 0, drain: 1s}
 				}
 			}
 			code, said := p.ended()
-			why := map[string]string{"kill the keeper": "what keeps the links has ended", "kill the mover": "what carries packets has ended: signal: killed"}[end]
+			why := map[string]string{"kill the keeper": "the process that keeps the links has ended", "kill the mover": "the process that carries packets has ended: signal: killed"}[end]
 			if why != "" && (code != exitError || !strings.Contains(said, why) || !contains(filepath.Join(dir, results.EventsFile), "broken off: "+why)) {
 				t.Errorf("exit code %d:\n%s", code, said)
 			}
