@@ -49,6 +49,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -143,3 +144,28 @@ func (d *DB) Write(ctx context.Context, f func(*Tx) error) error { return d.writ
 // Read runs f in a transaction that sees one state of the database from its
 // first statement to its last, and waits for no writer. f must be repeatable.
 func (d *DB) Read(ctx context.Context, f func(*Tx) error) error { return d.read(ctx, f) }
+
+// Exec runs a statement in a transaction of its own.
+func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
+	return d.write(ctx, func(t *Tx) error {
+		_, err := t.Exec(query, args...)
+		return err
+	})
+}
+
+// Many runs a statement once for each of rows, in a transaction of its own.
+func (d *DB) Many(ctx context.Context, query string, rows iter.Seq[[]any]) error {
+	return d.write(ctx, func(t *Tx) error {
+		_, err := t.Many(query, rows)
+		return err
+	})
+}
+
+// Select is All in a transaction of its own.
+func Select[T any](ctx context.Context, d *DB, scan func(*Rows) (T, error), query string, args ...any) (all []T, err error) {
+	err = d.read(ctx, func(t *Tx) error {
+		all, err = All(t, scan, query, args...)
+		return err
+	})
+	return all, err
+}

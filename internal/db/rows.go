@@ -102,9 +102,26 @@ func All[T any](t *Tx, scan func(*Rows) (T, error), query string, args ...any) (
 	return all, rows.Err()
 }
 
+// Value scans rows of one column.
+func Value[T any](r *Rows) (v T, err error) {
+	err = r.Scan(&v)
+	return v, err
+}
+
 // Column is All for queries of one column.
 func Column[T any](t *Tx, query string, args ...any) ([]T, error) {
-	return All(t, func(r *Rows) (v T, err error) { err = r.Scan(&v); return v, err }, query, args...)
+	return All(t, Value[T], query, args...)
+}
+
+// Each yields the row of each element of a list, for Many and Bulk.
+func Each[T any](list []T, row func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, one := range list {
+			if !yield(row(one)) {
+				return
+			}
+		}
+	}
 }
 
 // Nanos is how a time is stored: in nanoseconds since 1970, and the zero time
@@ -145,15 +162,4 @@ func Get[T any](ctx context.Context, d *DB, f func(*Tx) (T, error)) (v T, err er
 		return err
 	})
 	return v, err
-}
-
-// Each yields the row that each of all makes, for Tx.Many and Tx.Bulk.
-func Each[T any](all []T, row func(T) []any) iter.Seq[[]any] {
-	return func(yield func([]any) bool) {
-		for _, one := range all {
-			if !yield(row(one)) {
-				return
-			}
-		}
-	}
 }

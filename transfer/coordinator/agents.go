@@ -4,87 +4,116 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/wire"
 	"weir/transfer"
-	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
+	"weir/transfer/queue"
 )
 
 const (
-	patience    = 20 * time.Second // for which a question for work waits
-	reportEvery = time.Second
-	agentSlots  = 16      // copies of an agent that does not say how many
-	mostSlots   = 4096    // that an agent may say
-	mostHeld    = 1 << 16 // leases that an agent may say it holds
-	mostOusted  = 16      // sessions that are remembered as replaced
+	pollTimeout   = 20 * time.Second // of a long poll
+	reportEvery   = time.Second
+	renewEvery    = 3 * time.Second // leases in the database, at least
+	agentSlots    = 16              // concurrent transfers of an agent that does not say how many
+	mostSlots     = 4096            // of an agent
+	mostHeld      = 1 << 16         // leases of an agent
+	mostReplaced  = 16              // sessions that are remembered as replaced
+	longestReason = 1000            // bytes of a sentence from outside
+	mostPerReport = 20000           // outcomes or progresses
 )
 
-var errOver = errors.New("the copy is over")
+var errEnded = errors.New("the lease has ended")
 
-// mine refuses who is not the agent of a site.
-func mine(r *http.Request, site string) error {
-	if err := catalog.CheckSite(site); err != nil {
-		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
-	}
-	_, err := need(r, agentOf+site)
-	return err
-}
-
-// register lets an agent in.
-func (c *Coordinator) register(r *http.Request, in *transfer.Register) (transfer.Registration, error) {
-	if err := mine(r, in.Site); err != nil {
-		return transfer.Registration{}, err
+// register registers an agent.
+func (c *Coordinator) register(q *call, in *transfer.Register) (none transfer.Registration, err error) {
+	if err := q.needAgent(in.Site); err != nil {
+		return none, err
 	}
 	if err := checkRegister(in); err != nil {
-		return transfer.Registration{}, err
+		return none, err
 	}
-	if err := c.ousted(in); err != nil {
-		return transfer.Registration{}, err
+	if err := c.checkReplaced(in); err != nil {
+		return none, err
 	}
-	if err := c.rooted(r.Context(), in); err != nil {
-		return transfer.Registration{}, c.refusal(err)
+	if err := c.checkRoot(q.Context(), in); err != nil {
+		return none, err
 	}
-	if err := c.siteCame(r.Context(), in); err != nil {
-		return transfer.Registration{}, c.refusal(err)
+	if err := c.siteRegistered(q.Context(), in); err != nil {
+		return none, err
 	}
-	if err := c.rooted(r.Context(), in); err != nil { // of a site that was new
-		return transfer.Registration{}, c.refusal(err)
+	if err := c.checkRoot(q.Context(), in); err != nil { // of a new site
+		return none, err
 	}
-	c.registry.mu.Lock()
-	old := c.registry.agents[in.Site]
-	if old != nil && old.Session != in.Session {
-		c.registry.ousted[in.Site] = append(c.registry.ousted[in.Site], old.Session)
-		if n := len(c.registry.ousted[in.Site]); n > mostOusted {
-			c.registry.ousted[in.Site] = c.registry.ousted[in.Site][n-mostOusted:]
-		}
+	r := &c.registry
+	r.mu.Lock()
+	old := r.agents[in.Site]
+	same := old != nil && old.Session == in.Session
+	if old != nil && !same {
+		list := append(r.replaced[in.Site], old.Session)
+		r.replaced[in.Site] = list[max(0, len(list)-mostReplaced):]
 	}
-	a := &agent{Register: *in, area: cameFrom(r), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
-	c.registry.agents[in.Site] = a
-	c.renewed(in.Site)
+	a := &agent{Register: *in, area: areaOf(q.Request), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
+	r.agents[in.Site] = a
+	c.resetBreakers(in.Site)
 	if old != nil {
-		old.ring() // its question is answered: it is not known any more
+		old.wake() // its poll is answered
 	}
-	lost := c.takeOver(a, old != nil && old.Session == in.Session)
-	c.registry.mu.Unlock()
-	c.log.Info("an agent has come in", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
-	c.ask(lost)
-	c.wake.give()
-	return c.welcome(in.Site), nil
+	lost := c.takeOver(a, same)
+	r.mu.Unlock()
+	c.log.Info("agent registered", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
+	c.addOrphans(lost)
+	c.wake.broadcast()
+	return transfer.Registration{
+		Now: c.now(), Issuer: c.issuer.URL(), Audience: []string{audience(in.Site)}, Keys: c.issuer.Keys(), Report: reportEvery,
+	}, nil
 }
 
-// rooted refuses an agent whose root is not the one that its site had: its storage is
-// not mounted, or it was started with another folder while the right one runs.
-func (c *Coordinator) rooted(ctx context.Context, in *transfer.Register) error {
+// audience returns the name of a site's endpoint in tokens.
+func audience(site string) string { return "weir://" + site }
+
+func checkRegister(in *transfer.Register) error {
+	problem := ""
+	switch {
+	case in.Session == "" || len(in.Session) > 100:
+		return wire.Refuse(http.StatusBadRequest, "session is required, at most 100 bytes")
+	case len(in.Holding) > mostHeld:
+		return errTooManyLeases()
+	case len(in.URL) > 1000 || len(in.Host) > 300 || len(in.Version) > 100 || len(in.Pin) > 64 || len(in.Root) > 100:
+		return wire.Refuse(http.StatusBadRequest, "the agent's URL, host, version, pin or root is too long")
+	case in.URL != "":
+		if err := checkEndpointURL(in.URL); err != nil {
+			problem = err.Error()
+		}
+	}
+	if problem != "" {
+		return wire.Refuse(http.StatusBadRequest, "the endpoint of site %s: %s", in.Site, problem)
+	}
+	if in.Slots <= 0 {
+		in.Slots = agentSlots
+	}
+	in.Slots = min(in.Slots, mostSlots)
+	return nil
+}
+
+func errTooManyLeases() error {
+	return wire.Refuse(http.StatusBadRequest, "an agent may hold at most %d leases", mostHeld)
+}
+
+// checkRoot refuses an agent whose root is not the one that its site had: its storage is not mounted,
+// or it was started with another folder while the right agent runs.
+func (c *Coordinator) checkRoot(ctx context.Context, in *transfer.Register) error {
 	if in.Root == "" {
 		return nil
 	}
 	c.registry.mu.Lock()
 	a := c.registry.agents[in.Site]
-	runs := a != nil && a.Root != "" && a.Root != in.Root && (a.waiting || c.now().Sub(a.heard) < silence)
+	runs := a != nil && a.Root != "" && a.Root != in.Root && (a.waiting || c.now().Sub(a.heard) < agentTimeout)
 	c.registry.mu.Unlock()
 	if runs {
 		return wire.Refuse(http.StatusConflict, "another agent runs for site %s, with another root: there can be only one", in.Site)
@@ -94,87 +123,52 @@ func (c *Coordinator) rooted(ctx context.Context, in *transfer.Register) error {
 	case errors.Is(err, store.ErrNotFound): // it is new
 		return nil
 	case errors.Is(err, store.ErrOtherRoot):
-		return wire.Refuse(http.StatusConflict, "the root of site %s is another one than before: is its storage mounted, is it the right folder? (if it is to begin anew: weir agent --new-root)", in.Site)
+		return wire.Refuse(http.StatusConflict,
+			"the root of site %s is not the one it had: check that its storage is mounted and the folder is right (to start with a new one: weir agent --new-root)", in.Site)
 	}
 	return err
 }
 
-// ousted refuses an agent in whose place another one has come: two for one site
-// would take turns in throwing each other out. When that one has gone it may come
-// back: somebody has ended the one that was started by mistake.
-func (c *Coordinator) ousted(in *transfer.Register) error {
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	i := slices.Index(c.registry.ousted[in.Site], in.Session)
+// checkReplaced refuses an agent that another one has replaced: two agents of one site would replace
+// each other for ever. When the other one has gone it may register again.
+func (c *Coordinator) checkReplaced(in *transfer.Register) error {
+	r := &c.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.replaced[in.Site], in.Session)
 	if i < 0 {
 		return nil
 	}
-	a := c.registry.agents[in.Site]
-	if a == nil || !a.waiting && c.now().Sub(a.heard) >= silence {
-		c.registry.ousted[in.Site] = slices.Delete(c.registry.ousted[in.Site], i, i+1)
+	a := r.agents[in.Site]
+	if a == nil || !a.waiting && c.now().Sub(a.heard) >= agentTimeout {
+		r.replaced[in.Site] = slices.Delete(r.replaced[in.Site], i, i+1)
 		return nil
 	}
-	other := "another machine"
-	if a.Host != "" {
-		other = a.Host
-	}
-	return wire.Refuse(http.StatusConflict, "another agent has come in for site %s, from %.100s: there can be only one", in.Site, other)
+	return wire.Refuse(http.StatusConflict, "another agent has registered for site %s, from %.100s: there can be only one", in.Site, cmp.Or(a.Host, "another machine"))
 }
 
-func (c *Coordinator) welcome(site string) transfer.Registration {
-	return transfer.Registration{
-		Now: c.now(), Issuer: c.issuer.URL(), Audience: []string{audience(site)}, Keys: c.issuer.Keys(),
-		Report: reportEvery,
-	}
-}
-
-// audience is what the door of a site is called in tokens.
-func audience(site string) string { return "weir://" + site }
-
-func checkRegister(in *transfer.Register) error {
-	switch {
-	case in.Session == "" || len(in.Session) > 100:
-		return wire.Refuse(http.StatusBadRequest, "an agent names its session, in at most 100 letters")
-	case len(in.Holding) > mostHeld:
-		return wire.Refuse(http.StatusBadRequest, "an agent holds at most %d leases", mostHeld)
-	case len(in.URL) > 1000 || len(in.Host) > 300 || len(in.Version) > 100 || len(in.Pin) > 64 || len(in.Root) > 100:
-		return wire.Refuse(http.StatusBadRequest, "the agent's URL, host, version, pin or root is too long")
-	}
-	if in.URL != "" {
-		if err := checkEndpointURL(in.URL); err != nil {
-			return wire.Refuse(http.StatusBadRequest, "the door of site %s: %s", in.Site, err.Error())
-		}
-	}
-	if in.Slots <= 0 {
-		in.Slots = agentSlots
-	}
-	in.Slots = min(in.Slots, mostSlots)
-	return nil
-}
-
-// takeOver compares what an agent that comes in holds with what it was given. What
-// no process ever had, or this same one did not get, is given to it; what another
-// one may have is returned. The registry is locked.
+// takeOver compares the leases that an agent holds with those that it was given. Leases that no
+// process ever had, or that this one did not receive, are given to it; those that another process may
+// have are returned. The registry is locked.
 func (c *Coordinator) takeOver(a *agent, same bool) (lost []*activeLease) {
-	holds := holdings(a.Holding)
+	holds := epochs(a.Holding)
 	for _, l := range c.registry.leases {
 		if l.mover != a.Site {
 			continue
 		}
 		a.count++
 		a.seconds += l.seconds
-		if epoch, ok := holds[l.Item]; ok && epoch == l.Epoch {
+		switch epoch, ok := holds[l.Item]; {
+		case ok && epoch == l.Epoch:
 			l.dispatched, l.heard = true, c.now()
 			delete(holds, l.Item)
-			continue
-		}
-		if !l.lost && (same || !l.dispatched) {
+		case !l.lost && (same || !l.dispatched):
 			l.dispatched = false
 			a.ready = append(a.ready, l)
-			continue
+		default:
+			l.lost = true
+			lost = append(lost, l)
 		}
-		l.lost = true
-		lost = append(lost, l)
 	}
 	for item, epoch := range holds {
 		a.lost = append(a.lost, transfer.LeaseID{Item: item, Epoch: epoch})
@@ -182,7 +176,8 @@ func (c *Coordinator) takeOver(a *agent, same bool) (lost []*activeLease) {
 	return lost
 }
 
-func holdings(list []transfer.LeaseID) map[int64]int64 {
+// epochs returns the latest epoch of each item.
+func epochs(list []transfer.LeaseID) map[int64]int64 {
 	m := make(map[int64]int64, len(list))
 	for _, h := range list {
 		m[h.Item] = max(m[h.Item], h.Epoch)
@@ -194,70 +189,100 @@ func holdings(list []transfer.LeaseID) map[int64]int64 {
 func (c *Coordinator) known(site, session string) (*agent, error) {
 	a := c.registry.agents[site]
 	if a == nil || a.Session != session {
-		return nil, wire.Refuse(http.StatusGone, "the agent of %s is not known: it is to say hello", site)
+		return nil, wire.Refuse(http.StatusGone, "the agent of site %s is not registered", site)
 	}
 	a.heard = c.now()
 	return a, nil
 }
 
-// poll answers with leases, as soon as there are any.
-func (c *Coordinator) poll(r *http.Request, in *transfer.PollRequest) (transfer.Work, error) {
-	if err := mine(r, in.Site); err != nil {
-		return transfer.Work{}, err
+// deregister notes that an agent stops: its site is down at once, and leases that it has not begun
+// are given out again.
+func (c *Coordinator) deregister(q *call, in *transfer.Deregister) (none struct{}, err error) {
+	if err := q.needAgent(in.Site); err != nil {
+		return none, err
 	}
-	a, ask, never, err := c.beginAsk(in)
+	if len(in.Holding) > mostHeld {
+		return none, errTooManyLeases()
+	}
+	holds := epochs(in.Holding)
+	c.registry.mu.Lock()
+	a, err := c.known(in.Site, in.Session)
 	if err != nil {
-		return transfer.Work{}, err
+		c.registry.mu.Unlock()
+		return none, err
 	}
-	defer func() { c.endAsk(a, ask, r.Context().Err() != nil) }()
-	if err := c.ended(r.Context(), "", never); err != nil {
-		return transfer.Work{}, c.refusal(err)
+	delete(c.registry.agents, in.Site)
+	a.wake() // its poll is answered
+	var left []transfer.Outcome
+	for _, l := range c.registry.leases {
+		if l.mover == in.Site && !l.lost && holds[l.Item] != l.Epoch {
+			left = append(left, c.failed(l, transfer.MoverStopped, "the agent of site "+in.Site+" was stopped"))
+		}
 	}
-	if err := c.siteFree(r.Context(), in.Site, max(in.Free, -1)); err != nil {
-		return transfer.Work{}, c.refusal(err)
+	c.registry.mu.Unlock()
+	c.log.Info("agent deregistered", "site", in.Site, "leases", len(left))
+	_, known, err := c.setSite(q.Context(), in.Site, time.Time{}, false, "its agent was stopped at "+clockTime(c.now()))
+	if err == nil && known {
+		err = c.applyOutcomes(q.Context(), "", left)
+		c.wakeAll()
 	}
-	c.wake.give()
-	late := time.NewTimer(patience)
-	defer late.Stop()
+	return none, err
+}
+
+// poll answers with leases as soon as there are any.
+func (c *Coordinator) poll(q *call, in *transfer.PollRequest) (none transfer.Work, err error) {
+	if err := q.needAgent(in.Site); err != nil {
+		return none, err
+	}
+	a, poll, never, err := c.beginPoll(in)
+	if err != nil {
+		return none, err
+	}
+	defer func() { c.endPoll(a, poll, q.Context().Err() != nil) }()
+	if err := c.applyOutcomes(q.Context(), "", never); err != nil {
+		return none, err
+	}
+	if err := c.siteFree(q.Context(), in.Site, max(in.Free, -1)); err != nil {
+		return none, err
+	}
+	c.wake.broadcast()
+	timeout := time.NewTimer(pollTimeout)
+	defer timeout.Stop()
 	for {
-		if w, over := c.answerAsk(a, ask); over || len(w.Leases)+len(w.Cancel)+len(w.Lost)+len(w.Scans)+len(w.Drop) > 0 {
+		if w, over := c.takeWork(a, poll); over || len(w.Leases)+len(w.Cancel)+len(w.Lost)+len(w.Scans)+len(w.Drop) > 0 {
 			return w, nil
 		}
 		select {
 		case <-a.bell:
-			if id := callerOf(r).token; c.revoked.has(id) {
-				return transfer.Work{}, errRevoked(id)
+			if c.revoked.has(q.token) {
+				return none, errRevoked(q.token)
 			}
-		case <-late.C:
-			return transfer.Work{}, nil
-		case <-r.Context().Done():
-			return transfer.Work{}, r.Context().Err()
+		case <-timeout.C:
+			return none, nil
+		case <-q.Context().Done():
+			return none, q.Context().Err()
 		}
 	}
 }
 
-// beginAsk notes that an agent waits for work. Leases that it was told of, and
-// does not name, did not reach it: they are for this answer again, or, if they were
-// cancelled, have never begun.
-func (c *Coordinator) beginAsk(in *transfer.PollRequest) (_ *agent, ask int, never []transfer.Outcome, err error) {
+// beginPoll notes that an agent waits for work. Dispatched leases that it does not hold did not reach
+// it: they are for this answer again or, if they were cancelled, have never begun.
+func (c *Coordinator) beginPoll(in *transfer.PollRequest) (_ *agent, poll int, never []transfer.Outcome, err error) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	a, err := c.known(in.Site, in.Session)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	a.asks++
+	a.polls++
 	a.waiting, a.broken, a.slots = true, false, in.Slots
-	a.ring() // a question before this one is answered
-	holds := holdings(in.Holding)
+	a.wake() // an earlier poll is answered
+	holds := epochs(in.Holding)
 	for _, l := range c.registry.leases {
-		if l.mover != in.Site || !l.dispatched || l.lost {
-			continue
-		}
 		switch {
-		case holds[l.Item] == l.Epoch:
+		case l.mover != in.Site || !l.dispatched || l.lost || holds[l.Item] == l.Epoch:
 		case l.cancelled:
-			never = append(never, c.without(l, transfer.RequestCancelled, errCancelled.Error()))
+			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
 		default:
 			l.dispatched = false
 			a.ready = append(a.ready, l)
@@ -265,39 +290,28 @@ func (c *Coordinator) beginAsk(in *transfer.PollRequest) (_ *agent, ask int, nev
 	}
 	slices.SortStableFunc(a.ready, func(x, y *activeLease) int { return cmp.Compare(x.Item, y.Item) })
 	a.scans = in.Scans
-	return a, a.asks, never, nil
+	return a, a.polls, never, nil
 }
 
-// endAsk notes that an agent waits no longer. broken: nobody is there any more to
-// take the answer.
-func (c *Coordinator) endAsk(a *agent, ask int, broken bool) {
+// endPoll notes that an agent does not wait any more. broken means that it has disconnected.
+func (c *Coordinator) endPoll(a *agent, poll int, broken bool) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	a.heard = c.now()
-	if a.asks == ask {
+	if a.polls == poll {
 		a.waiting, a.broken = false, broken
 	}
 }
 
-// quiet is how long the agent may say nothing until its site counts as down.
-func (a *agent) quiet() time.Duration {
-	if a.broken {
-		return hangUp
-	}
-	return silence
-}
-
-// answerAsk takes what there is for an agent. over: there is another question, or
-// another agent, to answer.
-func (c *Coordinator) answerAsk(a *agent, ask int) (w transfer.Work, over bool) {
+// takeWork returns the work for an agent. over means that this poll is superseded.
+func (c *Coordinator) takeWork(a *agent, poll int) (w transfer.Work, over bool) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	if a.asks != ask || c.registry.agents[a.Site] != a || c.registry.full {
-		a.ring() // for the other question
+	if a.polls != poll || c.registry.agents[a.Site] != a || c.registry.closed {
+		a.wake() // for the other poll
 		return w, true
 	}
-	w.Cancel, w.Lost = a.cancel, a.lost
-	a.cancel, a.lost = nil, nil
+	w.Cancel, w.Lost = a.takeAborts()
 	for _, l := range a.ready {
 		if c.registry.leases[l.Item] == l && !l.cancelled {
 			l.dispatched, l.heard = true, c.now()
@@ -309,34 +323,217 @@ func (c *Coordinator) answerAsk(a *agent, ask int) (w transfer.Work, over bool) 
 	return w, false
 }
 
-// report takes over what an agent has to tell.
-func (c *Coordinator) report(r *http.Request, in *transfer.Report) (transfer.Ack, error) {
-	if err := mine(r, in.Site); err != nil {
-		return transfer.Ack{}, err
+// takeAborts returns the leases that the agent has to abort, once. The registry is locked.
+func (a *agent) takeAborts() (cancel, lost []transfer.LeaseID) {
+	cancel, lost = a.cancel, a.lost
+	a.cancel, a.lost = nil, nil
+	return cancel, lost
+}
+
+// report applies the report of an agent.
+func (c *Coordinator) report(q *call, in *transfer.Report) (ack transfer.Ack, err error) {
+	if err := q.needAgent(in.Site); err != nil {
+		return ack, err
 	}
 	c.registry.mu.Lock()
 	a, err := c.known(in.Site, in.Session)
 	c.registry.mu.Unlock()
 	if err != nil {
-		return transfer.Ack{}, err
+		return ack, err
 	}
-	ctx := r.Context()
-	if err := c.outcomes(ctx, in.Site, in.Outcomes); err != nil {
-		return transfer.Ack{}, c.refusal(err)
+	ctx := q.Context()
+	outcomes := slices.Clone(in.Outcomes[:min(len(in.Outcomes), mostPerReport)])
+	for i := range outcomes {
+		c.sanitize(&outcomes[i])
 	}
-	ack := c.progress(a, in.Progress)
-	if err := c.samples(ctx, a, in.Samples); err != nil {
-		return transfer.Ack{}, c.refusal(err)
+	c.forgetTemporaries(ctx, in.Site, outcomes)
+	if err := c.applyOutcomes(ctx, in.Site, outcomes); err != nil {
+		return ack, err
 	}
-	if ack.Drop, err = c.found(ctx, in.Site, in.Found); err != nil {
-		return transfer.Ack{}, c.refusal(err)
+	ack = c.progress(a, in.Progress)
+	if err := c.saveSamples(ctx, a, in.Samples); err != nil {
+		return ack, err
 	}
-	if ack.Over, err = c.queue.Over(ctx, in.Parts[:min(len(in.Parts), transfer.MaxParts)]); err != nil {
-		return transfer.Ack{}, c.refusal(err)
+	if ack.Drop, err = c.scanned(ctx, in.Site, in.Found); err != nil {
+		return ack, err
 	}
-	return ack, nil
+	ack.Over, err = c.queue.Over(ctx, in.Parts[:min(len(in.Parts), transfer.MaxParts)])
+	return ack, err
 }
 
-func (c *Coordinator) clock(*http.Request, *struct{}) (transfer.Clock, error) {
-	return transfer.Clock{Now: c.now()}, nil
+// sanitize replaces impossible values of an outcome.
+func (c *Coordinator) sanitize(o *transfer.Outcome) {
+	now := c.now()
+	o.Reason = sentence(o.Reason)
+	o.Size, o.Moved, o.Resumed = max(0, o.Size), max(0, o.Moved), max(0, o.Resumed)
+	if o.CPU < 0 || math.IsNaN(o.CPU) || o.CPU > 1e9 {
+		o.CPU = 0
+	}
+	o.After = min(max(0, o.After), 24*time.Hour)
+	if o.End.IsZero() || o.End.After(now) {
+		o.End = now
+	}
+	if o.Begin.IsZero() || o.Begin.After(o.End) || o.End.Sub(o.Begin) > 365*24*time.Hour {
+		o.Begin = o.End
+	}
+}
+
+// sentence makes a text from outside fit to be shown.
+func sentence(s string) string {
+	s = say.Plain(s)
+	if len(s) > longestReason {
+		cut := longestReason
+		for cut > 0 && s[cut]&0xC0 == 0x80 {
+			cut--
+		}
+		s = s[:cut] + "..."
+	}
+	return s
+}
+
+// applyOutcomes writes outcomes to the queue, reported by the agent of a site or ("") by the
+// coordinator, and updates the registry. Outcomes of others' leases change nothing; they are
+// acknowledged, so that they are not repeated.
+func (c *Coordinator) applyOutcomes(ctx context.Context, from string, all []transfer.Outcome) error {
+	if len(all) == 0 {
+		return nil
+	}
+	all = c.classify(from, all)
+	changes, err := c.queue.Report(ctx, from, all)
+	if err == nil {
+		c.applyChanges(changes, all)
+	}
+	return err
+}
+
+// applyChanges removes the leases of changed files and wakes whoever waits for changes.
+func (c *Coordinator) applyChanges(changes []queue.Change, outcomes []transfer.Outcome) {
+	if len(changes) == 0 {
+		return
+	}
+	by := make(map[transfer.LeaseID]*transfer.Outcome, len(outcomes))
+	for i := range outcomes {
+		by[outcomes[i].ID()] = &outcomes[i]
+	}
+	c.registry.mu.Lock()
+	for _, ch := range changes {
+		l := c.registry.lease(transfer.LeaseID{Item: ch.Item, Epoch: ch.Epoch})
+		if l == nil {
+			continue
+		}
+		if o := by[l.ID()]; o != nil && !ch.Stale {
+			c.registry.net.Moved(l.Source.Site, l.Dest.Site, max(0, o.Moved-l.moved), o.End)
+			c.registry.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: *o})
+		}
+		c.removeLease(l)
+	}
+	c.registry.mu.Unlock()
+	c.wake.broadcast()
+	c.eventsChanged.broadcast()
+	for _, ch := range changes {
+		if ch.Ended != "" {
+			c.log.Info("request ended", "request", ch.Request, "status", string(ch.Ended))
+		}
+	}
+}
+
+// progress records the progress of transfers, and answers which to abort.
+func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
+	now := c.now()
+	ack := transfer.Ack{Now: now, Until: now.Add(c.conf.Lease)}
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	ack.Cancel, ack.Lost = a.takeAborts()
+	for _, p := range all[:min(len(all), mostPerReport)] {
+		id := transfer.LeaseID{Item: p.Item, Epoch: p.Epoch}
+		l := c.registry.lease(id)
+		switch {
+		case l == nil || l.mover != a.Site:
+			ack.Lost = append(ack.Lost, id)
+		case l.cancelled:
+			ack.Cancel = append(ack.Cancel, id)
+		default:
+			c.advance(l, p.Stage, p.Moved)
+		}
+	}
+	ack.Cancel, ack.Lost = unique(ack.Cancel), unique(ack.Lost)
+	return ack
+}
+
+// advance records the progress of a transfer. The registry is locked.
+func (c *Coordinator) advance(l *activeLease, stage transfer.Stage, moved int64) {
+	now := c.now()
+	moved = min(max(moved, l.moved), max(2*l.Size, l.moved))
+	c.registry.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
+	if l.began.IsZero() && moved > 0 {
+		l.began = now
+	}
+	l.moved, l.stage, l.heard = moved, stage, now
+}
+
+// renew renews the leases in the database whose movers have reported, and aborts those whose requests
+// were stopped. It is called before leases expire, so that leases of live movers survive an
+// unavailable database.
+func (c *Coordinator) renew(ctx context.Context) error {
+	now := c.now()
+	var all []transfer.Progress
+	c.registry.mu.Lock()
+	for _, l := range c.registry.leases {
+		alive := l.stop != nil || l.heard.After(l.renewed)
+		if alive && !l.cancelled && !l.lost && now.Sub(l.renewed) >= renewEvery {
+			all = append(all, transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: l.stage, Moved: l.moved})
+		}
+	}
+	c.registry.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b transfer.Progress) int { return cmp.Compare(a.Item, b.Item) })
+	_, gone, err := c.queue.Renew(ctx, all)
+	if err != nil {
+		return err
+	}
+	var never []transfer.Outcome
+	c.registry.mu.Lock()
+	for _, p := range all {
+		if l := c.registry.lease(transfer.LeaseID{Item: p.Item, Epoch: p.Epoch}); l != nil {
+			l.renewed = now
+		}
+	}
+	for _, id := range gone {
+		if l := c.registry.lease(id); l != nil && c.abort(l) {
+			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
+		}
+	}
+	c.registry.mu.Unlock()
+	return c.applyOutcomes(ctx, "", never)
+}
+
+// failed returns the outcome of a lease whose mover does not report it. The registry is locked.
+func (c *Coordinator) failed(l *activeLease, fault transfer.ErrorClass, why string) transfer.Outcome {
+	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: fault, Reason: why, Moved: l.moved, Begin: l.given, End: c.now()}
+}
+
+// abort aborts a lease whose request was cancelled. never means that its mover has not received it
+// and will not report it. The registry is locked.
+func (c *Coordinator) abort(l *activeLease) (never bool) {
+	l.cancelled = true
+	a := c.registry.moverAgent(l.mover)
+	switch {
+	case l.stop != nil:
+		l.stop(errCancelled)
+	case !l.dispatched:
+		return true
+	case a != nil:
+		a.cancel = append(a.cancel, l.ID())
+		a.wake()
+	}
+	return false
+}
+
+func unique(list []transfer.LeaseID) []transfer.LeaseID {
+	slices.SortFunc(list, func(a, b transfer.LeaseID) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	return slices.Compact(list)
 }

@@ -61,7 +61,7 @@ func TestRoles(t *testing.T) {
 		"storage.read:/": "",
 	}
 	for role, may := range allowed {
-		raw, _, err := h.mintRole(ctx, "ann", []string{role}, time.Hour, "the test")
+		raw, _, err := h.issueRole(ctx, "ann", []string{role}, time.Hour, "the test")
 		if role == "" {
 			raw, err = "", nil
 		}
@@ -78,7 +78,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	err := questions["approve"](h.as("bob", "weir.submit"))
-	if err == nil || err.Error() != "this takes the role weir.approve; bob has weir.submit" {
+	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.approve") || !strings.Contains(err.Error(), "bob") {
 		t.Errorf("%v", err)
 	}
 }
@@ -144,10 +144,10 @@ func TestHostileQuestions(t *testing.T) {
 		{"POST", "requests", `{"dataset":"/store/run1","to":"B","mode":"teleport"}`, 409, "teleport"},
 		{"POST", "requests/1/approve", strings.Repeat(" ", 100_000) + "{}", 413, "more than 65536 bytes"},
 		{"POST", "requests/1/approve", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, 400, "more than 1000"},
-		{"POST", "requests/x/cancel", `{}`, 400, "no number"},
-		{"GET", "requests/-1", ``, 400, "no number"},
-		{"GET", "requests/99999999999999999999", ``, 400, "no number"},
-		{"GET", "requests?n=-5", ``, 400, "n=-5: a whole number from 1 to 1000"},
+		{"POST", "requests/x/cancel", `{}`, 400, "invalid id"},
+		{"GET", "requests/-1", ``, 400, "invalid id"},
+		{"GET", "requests/99999999999999999999", ``, 400, "invalid id"},
+		{"GET", "requests?n=-5", ``, 400, "n=-5: expected an integer from 1 to 1000"},
 		{"GET", "requests/1/items?state=odd", ``, 409, ""},
 		{"GET", "requests/1/explain?file=%00", ``, 404, ""},
 		{"GET", "nothing", ``, 404, "there is no GET /api/v1/nothing"},
@@ -155,20 +155,20 @@ func TestHostileQuestions(t *testing.T) {
 		{"POST", "sites", `{"name":"../x","url":"https://h/"}`, 400, "name of a site"},
 		{"POST", "sites", `{"name":"X","url":"file:///etc"}`, 400, "https://"},
 		{"POST", "sites", `{"name":"X","url":"https://user:pw@h/"}`, 400, "user:REDACTED@h"},
-		{"POST", "sites", `{"name":"X","url":"https://h/data/../.."}`, 400, "a path with .."},
-		{"POST", "scans", `{"dataset":"/d","site":"A","path":"data/../.."}`, 400, "no .."},
+		{"POST", "sites", `{"name":"X","url":"https://h/data/../.."}`, 400, "must not contain .."},
+		{"POST", "scans", `{"dataset":"/d","site":"A","path":"data/../.."}`, 400, "without .."},
 		{"POST", "sites", `{"name":"X","url":"http://far.example/","token":"t"}`, 400, "not sent without TLS"},
 		{"POST", "sites", `{"name":"A","url":"https://h/"}`, 409, "has an agent"},
 		{"POST", "sites/Z/remove", `{}`, 404, "Z"},
-		{"POST", "tokens", `{"subject":"x","roles":["root"]}`, 400, "no role"},
-		{"POST", "tokens", `{"subject":"x","roles":["weir.read"],"life_ns":-1}`, 400, "a second at least"},
+		{"POST", "tokens", `{"subject":"x","roles":["root"]}`, 400, "unknown role"},
+		{"POST", "tokens", `{"subject":"x","roles":["weir.read"],"life_ns":-1}`, 400, "lifetime"},
 		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[{"name":"../../etc/passwd","size_bytes":1}]}`, 400, "slash"},
-		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[]}`, 400, "between 1 and"},
+		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[]}`, 400, "1 to 5000"},
 		{"POST", "scans", `{"dataset":"d","site":"A","path":""}`, 400, "slash"},
 		{"POST", "agent/hello", `{"site":"A"}`, 400, "session"},
 		{"POST", "agent/hello", `{"site":"A","session":"x","url":"gopher://x"}`, 400, "https://"},
-		{"POST", "agent/work", `{"site":"A","session":"unknown"}`, 410, "hello"},
-		{"POST", "agent/report", `{"site":"Q","session":"x"}`, 410, "hello"},
+		{"POST", "agent/work", `{"site":"A","session":"unknown"}`, 410, "not registered"},
+		{"POST", "agent/report", `{"site":"Q","session":"x"}`, 410, "not registered"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, h.URL()+"/api/v1/"+c.path, strings.NewReader(c.body))
 		if err != nil {

@@ -120,7 +120,7 @@ func TestAClockThatIsAdjusted(t *testing.T) {
 	c := &Coordinator{log: log, now: w.now}
 	watched := c.now()
 	for range 5 {
-		w.off.Add(int64(noticed/time.Second) - 1)
+		w.off.Add(int64(smallestShift/time.Second) - 1)
 		if err := c.clockSet(t.Context(), &watched, c.now()); err != nil || said.count(setText) > 0 {
 			t.Fatal(err, said.text.String())
 		}

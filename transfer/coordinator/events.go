@@ -8,27 +8,29 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/pause"
 	"weir/internal/wire"
 )
 
 const (
-	listeners      = 256              // connections that follow events at once
-	keepAliveEvery = 10 * time.Second // something is sent to who listens
+	listeners      = 256              // connections that follow events
+	keepAliveEvery = 10 * time.Second // something is sent to each
 	eventPage      = 500
-	slowEvents     = 30 * time.Second // for one write to who listens
-	calmly         = 200 * time.Millisecond
+	slowEvents     = 30 * time.Second       // for one write to a follower
+	eventPause     = 200 * time.Millisecond // in which events are collected
 )
 
-// events sends what happens, as server-sent events (WHATWG HTML, 9.2), from the
-// one after the number in the query or in Last-Event-ID. Nothing is kept for who
-// listens: what he missed is read from the database.
-func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
-	after, err := c.listener(r)
+// events sends events as server-sent events (WHATWG HTML, 9.2), beginning after the id in the query
+// or in Last-Event-ID. Nothing is buffered: missed events are read from the database.
+func (c *Coordinator) events(q *call, w http.ResponseWriter) error {
+	after, err := c.firstEvent(q)
 	if err != nil {
-		answerError(w, err)
-		return
+		return err
 	}
 	defer c.listening.Add(-1)
+	if c.listening.Add(1) > listeners {
+		return &wire.Error{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d connections follow events already", listeners), After: 10 * time.Second}
+	}
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -40,15 +42,17 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", c.now().UTC().Format(time.RFC3339Nano))) {
 		for late := time.After(keepAliveEvery); late != nil; {
 			next := c.eventsChanged.next()
-			if c.closing() || c.revoked.has(callerOf(r).token) {
-				return
+			if c.registry.isClosed() || c.revoked.has(q.token) {
+				return nil
 			}
-			list, err := c.queue.Events(r.Context(), after, eventPage)
-			c.health.say("database", unless(r, err))
+			list, err := c.queue.Events(q.Context(), after, eventPage)
+			if q.Context().Err() == nil {
+				c.health.database(err)
+			}
 			for _, e := range list {
 				text, err := json.Marshal(e)
 				if err != nil || !send(fmt.Sprintf("id: %d\ndata: %s\n\n", e.ID, text)) {
-					return
+					return nil
 				}
 				after = e.ID
 			}
@@ -57,70 +61,32 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 			}
 			select {
 			case <-next:
-				c.rest(r.Context(), calmly)
+				pause.For(q.Context(), eventPause)
 			case <-late:
 				late = nil
-			case <-r.Context().Done():
-				return
+			case <-q.Context().Done():
+				return nil
 			}
 		}
 	}
+	return nil
 }
 
-// unless is an error that is not that of who asked having gone.
-func unless(r *http.Request, err error) error {
-	if r.Context().Err() != nil {
-		return nil
+// firstEvent returns the id after which a follower wants events.
+func (c *Coordinator) firstEvent(q *call) (int64, error) {
+	after := q.integer("after", 0, -1, 1<<62)
+	if q.invalid != nil {
+		return 0, q.invalid
 	}
-	return err
-}
-
-func (c *Coordinator) closing() bool {
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	return c.registry.full
-}
-
-// listener admits who wants to follow events, and says after which one.
-func (c *Coordinator) listener(r *http.Request) (after int64, err error) {
-	if _, err := need(r, mayRead); err != nil {
-		return 0, err
-	}
-	if after, err = asked(r, "after", 0, -1, 1<<62); err != nil {
-		return 0, err
-	}
-	if id, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); err == nil && id > after {
+	if id, err := strconv.ParseInt(q.Header.Get("Last-Event-ID"), 10, 64); err == nil && id > after {
 		after = id
 	}
-	switch after {
-	case 0:
-		if after, err = c.lastEvent(r); err != nil {
-			return 0, c.refusal(err)
-		}
-	case -1:
-		after = 0
+	if after != 0 {
+		return max(after, 0), nil
 	}
-	if c.listening.Add(1) > listeners {
-		c.listening.Add(-1)
-		return 0, &wire.Error{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d others follow events already", listeners), After: 10 * time.Second}
+	last, err := db.Select(q.Context(), c.db, db.Value[int64], "SELECT COALESCE(MAX(id), 0) FROM event")
+	if err != nil {
+		return 0, err
 	}
-	return after, nil
-}
-
-// lastEvent is the number of the latest event.
-func (c *Coordinator) lastEvent(r *http.Request) (last int64, err error) {
-	err = c.db.Read(r.Context(), func(tx *db.Tx) error {
-		return tx.Row("SELECT COALESCE(MAX(id), 0) FROM event").Scan(&last)
-	})
-	return last, err
-}
-
-func answerError(w http.ResponseWriter, err error) {
-	status := wire.Status(err)
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // who is gone asks again
+	return last[0], nil
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/say"
@@ -18,38 +18,34 @@ import (
 	"weir/transfer/schedule"
 )
 
-// looked is how many files of each state are looked at to explain a request.
-const looked = 1000
+// explainSample is how many files of each state are looked at to explain a request.
+const explainSample = 1000
 
-// explain says why files of a request do not move now, or what they are doing.
-func (c *Coordinator) explain(r *http.Request, _ *struct{}) (transfer.Explanation, error) {
-	id, err := c.reading(r)
+// explain answers why files of a request do not move now, or what is done with them.
+func (c *Coordinator) explain(q *call, _ *struct{}) (e transfer.Explanation, err error) {
+	ctx := q.Context()
+	r, err := c.queue.Get(ctx, q.number)
 	if err != nil {
-		return transfer.Explanation{}, err
+		return e, err
 	}
-	ctx := r.Context()
-	q, err := c.queue.Get(ctx, id)
-	if err != nil {
-		return transfer.Explanation{}, c.refusal(err)
-	}
-	x := &explainer{c: c, q: q, now: c.now(), reasons: map[string]*transfer.Reason{}}
-	if name := r.URL.Query().Get("file"); name != "" {
+	x := &explainer{c: c, q: r, now: c.now(), reasons: map[string]*transfer.Reason{}}
+	if name := q.param("file"); name != "" {
 		var it transfer.Item
-		if it, err = c.queue.Find(ctx, id, name); err == nil {
+		if it, err = c.queue.Find(ctx, q.number, name); err == nil {
 			err = x.items(ctx, []transfer.Item{it}, 1)
 		}
 	} else {
 		err = x.request(ctx)
 	}
-	return transfer.Explanation{Request: c.shown(q), Reasons: x.sorted()}, c.refusal(err)
+	return transfer.Explanation{Request: r, Reasons: x.sorted()}, err
 }
 
-// An explainer gathers reasons. Files with the same one are counted together.
+// An explainer collects reasons. Files with the same key are counted together.
 type explainer struct {
 	c       *Coordinator
 	q       transfer.Request
 	now     time.Time
-	one     bool // a single file is explained: how far it is matters, too
+	one     bool // a single file is explained, with its progress
 	reasons map[string]*transfer.Reason
 }
 
@@ -76,21 +72,23 @@ func (x *explainer) sorted() []transfer.Reason {
 // request explains all files.
 func (x *explainer) request(ctx context.Context) error {
 	n := x.q.Count
+	files := cmp.Or(n.Files, x.q.Asked.Files) // while none is in the queue
 	switch {
 	case x.q.Status == transfer.Awaiting:
-		x.add("awaiting", "", x.files(), "It awaits approval by somebody with the role %s.", mayApprove)
+		x.add("awaiting", "", files, "It awaits approval by somebody with the role %s.", mayApprove)
 		return nil
 	case x.q.Status.Ended():
-		x.add("ended", "", x.files(), "It has ended: %s%s.", x.q.Status, because(x.q.Reason))
+		x.add("ended", "", files, "It has ended: %s%s.", x.q.Status, prefixed(", ", x.q.Reason))
 		return nil
 	case x.q.Status == transfer.Resolving:
-		x.add("resolving", "", 0, "Its files are being written down: %d of %s so far.", n.Files, say.Plural(int(x.q.Asked.Files), "file"))
+		x.add("resolving", "", 0, "Its files are being added to the queue: %d of %s so far.", n.Files, say.Plural(int(x.q.Asked.Files), "file"))
 	}
-	for state, count := range map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.FileFailed: n.Failed} {
+	counts := map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.FileFailed: n.Failed}
+	for state, count := range counts {
 		if count == 0 {
 			continue
 		}
-		items, err := x.c.pageOf(ctx, x.q.ID, state, 0, looked)
+		items, err := x.c.itemsAfter(ctx, x.q.ID, state, 0, explainSample)
 		if err != nil {
 			return err
 		}
@@ -101,20 +99,17 @@ func (x *explainer) request(ctx context.Context) error {
 	return nil
 }
 
-// files are how many the request is about: those that were asked for as long as
-// none is written down.
-func (x *explainer) files() int64 { return cmp.Or(x.q.Count.Files, x.q.Asked.Files) }
-
-func because(reason string) string {
-	if reason == "" {
+// prefixed returns a text with a prefix, "" if the text is empty.
+func prefixed(prefix, text string) string {
+	if text == "" {
 		return ""
 	}
-	return ", " + reason
+	return prefix + text
 }
 
-// items explains files that stand for so many.
+// items explains the first of count files; those that follow are like the last.
 func (x *explainer) items(ctx context.Context, items []transfer.Item, count int64) error {
-	placed, err := x.placed(ctx, items)
+	replicas, err := x.replicas(ctx, items)
 	if err != nil {
 		return err
 	}
@@ -122,15 +117,15 @@ func (x *explainer) items(ctx context.Context, items []transfer.Item, count int6
 	for i, it := range items {
 		files := int64(1)
 		if i == len(items)-1 {
-			files = max(1, count-int64(len(items))+1) // those behind it are like it
+			files = max(1, count-int64(len(items))+1)
 		}
-		x.item(it, placed[it.Name], files)
+		x.item(it, replicas[it.Name], files)
 	}
 	return nil
 }
 
-// placed is where files are, as far as that matters for them.
-func (x *explainer) placed(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
+// replicas returns the replicas of waiting files by name.
+func (x *explainer) replicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
 	var names []string
 	for _, it := range items {
 		if it.State == transfer.Queued || it.State == transfer.NoSource {
@@ -138,7 +133,7 @@ func (x *explainer) placed(ctx context.Context, items []transfer.Item) (map[stri
 		}
 	}
 	all := map[string][]catalog.Replica{}
-	for part := range slices.Chunk(names, looked) {
+	for part := range slices.Chunk(names, explainSample) {
 		list, err := x.c.catalog.Find(ctx, part...)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
@@ -151,160 +146,130 @@ func (x *explainer) placed(ctx context.Context, items []transfer.Item) (map[stri
 }
 
 func (x *explainer) item(it transfer.Item, replicas []catalog.Replica, files int64) {
+	x.c.registry.mu.Lock()
+	defer x.c.registry.mu.Unlock()
 	switch it.State {
 	case transfer.Leased:
 		x.leased(it, files)
 	case transfer.NoSource:
-		x.noSource(it, replicas, files)
+		key, text := x.noSource(replicas)
+		x.add(key, it.Name, files, "%s", text)
 	case transfer.Queued:
-		x.queued(it, replicas, files)
+		key, text := x.queued(it, replicas)
+		x.add(key, it.Name, files, "%s", text)
 	case transfer.FileFailed:
 		x.add("failed "+it.Reason, it.Name, files, "It failed: %s.", it.Reason)
 	default:
-		x.add(string(it.State), it.Name, files, "It is %s%s.", it.State, because(it.Reason))
+		x.add(string(it.State), it.Name, files, "It is %s%s.", it.State, prefixed(", ", it.Reason))
 	}
 }
 
-// leased is a file that somebody moves.
+// leased explains a file that has a mover. The registry is locked.
 func (x *explainer) leased(it transfer.Item, files int64) {
-	h := &x.c.registry
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := h.leases[it.ID]
+	l := x.c.registry.leases[it.ID]
 	if l == nil {
 		x.add("leased", it.Name, files, "It is being copied from %s.", it.Source)
 		return
 	}
-	who := "it is copied without an agent"
+	who := "It is copied without an agent"
 	if l.mover != "" {
-		who = fmt.Sprintf("the agent of %s has it", l.mover)
+		who = fmt.Sprintf("The agent of %s has it", l.mover)
 	}
-	way := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, l.Mode)
+	link := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, l.Mode)
 	silent := x.now.Sub(l.heard)
 	switch {
 	case l.cancelled:
-		x.add("breaking", it.Name, files, "Its request was cancelled: the copy %s is being broken off.", way)
-	case silent > silence && l.mover != "":
-		x.add("silent "+l.mover, it.Name, files, "%s and has not reported for %s: at %s the copy is given up, and its destination is asked for the file.",
-			say.Capital(who), unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.lease())))
+		x.add("aborting", it.Name, files, "Its request was cancelled: the transfer %s is being aborted.", link)
+	case silent > agentTimeout && l.mover != "":
+		x.add("silent "+l.mover, it.Name, files, "%s and has not reported for %s: at %s the lease expires, and the destination is asked for the file.",
+			who, unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.conf.Lease)))
 	case l.stage == "":
-		x.add("next "+l.mover+way, it.Name, files, "%s and begins it as soon as a slot is free, %s.", say.Capital(who), way)
+		x.add("next "+l.mover+link, it.Name, files, "%s and begins it as soon as a slot is free, %s.", who, link)
 	case l.stage == transfer.Moving && x.one:
-		x.add(fmt.Sprint("moving", it.ID), it.Name, 1, "%s: %s of %s moved %s%s.", say.Capital(who), unit.Bytes(float64(l.moved)), unit.Bytes(float64(l.Size)), way, rate(l, x.now))
-	default:
-		x.add(string(l.stage)+l.mover+way, it.Name, files, "%s and is %s, %s.", say.Capital(who), l.stage, way)
-	}
-}
-
-func rate(l *activeLease, now time.Time) string {
-	s := now.Sub(l.began).Seconds()
-	if l.began.IsZero() || s < 1 {
-		return ""
-	}
-	return ", at " + unit.Bits(float64(l.moved)/s)
-}
-
-// noSource is a file that can come from nowhere.
-func (x *explainer) noSource(it transfer.Item, replicas []catalog.Replica, files int64) {
-	if len(replicas) == 0 {
-		x.add("nowhere", it.Name, files, "No site has it.")
-		return
-	}
-	text := x.sources(replicas)
-	if text == "" { // what has changed since the queue looked
-		x.c.registry.mu.Lock()
-		defer x.c.registry.mu.Unlock()
-		if to := x.c.registry.sites[x.q.To]; !to.Up {
-			x.add("dest", it.Name, files, "Its destination %s is down: %s.", x.q.To, orElse(to.Problem, "it was never there since the coordinator began"))
-		} else {
-			x.add("back", it.Name, files, "A site that has it is back: it is looked at again in a moment.")
+		rate := ""
+		if s := x.now.Sub(l.began).Seconds(); !l.began.IsZero() && s >= 1 {
+			rate = ", at " + unit.Bits(float64(l.moved)/s)
 		}
-		return
+		x.add("moving", it.Name, 1, "%s: %s of %s moved %s%s.", who, unit.Bytes(float64(l.moved)), unit.Bytes(float64(l.Size)), link, rate)
+	default:
+		x.add(string(l.stage)+l.mover+link, it.Name, files, "%s and is %s, %s.", who, l.stage, link)
 	}
-	x.add("none "+text, it.Name, files, "No site that has it can be used: %s.", text)
 }
 
-// sources says of each replica why it is of no use, "" if one is.
-func (x *explainer) sources(replicas []catalog.Replica) (text string) {
-	h := &x.c.registry
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// noSource explains a file that no available site has. The registry is locked.
+func (x *explainer) noSource(replicas []catalog.Replica) (key, text string) {
+	if len(replicas) == 0 {
+		return "nowhere", "No site has it."
+	}
+	var all []string
 	for _, r := range replicas {
-		s, known := h.sites[r.Site]
+		s, known := x.c.registry.sites[r.Site]
 		why := ""
 		switch {
 		case !known:
 			why = "is not known any more"
-		case len(x.q.From) > 0 && !slices.Contains(x.q.From, r.Site):
+		case !x.allows(r.Site):
 			why = "is not among the sources that the request allows"
 		case r.Bad != "":
 			why = "has a bad copy: " + r.Bad
 		case !s.Up:
-			why = "is down: " + orElse(s.Problem, "it was never there since the coordinator began")
-		default:
-			return ""
+			why = "is " + down(s)
+		default: // it came back after the queue had looked
+			if to := x.c.registry.sites[x.q.To]; !to.Up {
+				return x.destinationDown(to)
+			}
+			return "back", "A site that has it is back: it is looked at again in a moment."
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += r.Site + " " + why
+		all = append(all, r.Site+" "+why)
 	}
-	return text
+	text = strings.Join(all, "; ")
+	return "none " + text, "No site that has it can be used: " + text + "."
 }
 
-// queued is a file that waits.
-func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica, files int64) {
-	if it.NotBefore.After(x.now) {
-		again := "It waits"
-		if it.Tries > 0 {
-			again = fmt.Sprintf("It was tried %s", say.Times(int64(it.Tries)))
-		}
-		x.add("later "+it.Reason, it.Name, files, "%s, and is tried again in %s%s.", again, unit.Seconds(it.NotBefore.Sub(x.now).Seconds()), colon(it.Reason))
-		return
-	}
-	x.c.registry.mu.Lock()
-	key, text := x.waits(it, replicas)
-	x.c.registry.mu.Unlock()
-	x.add(key, it.Name, files, "%s", text)
+func (x *explainer) destinationDown(to catalog.Site) (key, text string) {
+	return "dest", fmt.Sprintf("Its destination %s is %s.", x.q.To, down(to))
 }
 
-func colon(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
+func down(s catalog.Site) string {
+	return "down: " + cmp.Or(s.Problem, "it has not been up since the coordinator started")
 }
 
-// waits says why a file that could go now is not being copied. The registry is locked.
-func (x *explainer) waits(it transfer.Item, replicas []catalog.Replica) (key, text string) {
-	h := &x.c.registry
-	to := h.sites[x.q.To]
+// allows reports whether the request allows a source.
+func (x *explainer) allows(site string) bool {
+	return len(x.q.From) == 0 || slices.Contains(x.q.From, site)
+}
+
+// queued explains a file that waits. The registry is locked.
+func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, text string) {
+	r := &x.c.registry
+	to := r.sites[x.q.To]
 	switch {
+	case it.NotBefore.After(x.now):
+		tries := "It waits"
+		if it.Tries > 0 {
+			tries = "It was tried " + say.Times(int64(it.Tries))
+		}
+		return "later " + it.Reason, fmt.Sprintf("%s, and is tried again in %s%s.", tries, unit.Seconds(it.NotBefore.Sub(x.now).Seconds()), prefixed(": ", it.Reason))
 	case !to.Up:
-		return "dest", fmt.Sprintf("Its destination %s is down: %s.", x.q.To, orElse(to.Problem, "it was never there since the coordinator began"))
+		return x.destinationDown(to)
 	case to.Free >= 0 && to.Free < it.Size:
 		return "space", fmt.Sprintf("%s has %s free, and it has %s.", x.q.To, unit.Bytes(float64(to.Free)), unit.Bytes(float64(it.Size)))
 	}
-	replicas = slices.DeleteFunc(slices.Clone(replicas), func(r catalog.Replica) bool {
-		return r.Bad != "" || r.Site == x.q.To || !h.sites[r.Site].Up || len(x.q.From) > 0 && !slices.Contains(x.q.From, r.Site)
+	replicas = slices.DeleteFunc(slices.Clone(replicas), func(p catalog.Replica) bool {
+		return p.Bad != "" || p.Site == x.q.To || !r.sites[p.Site].Up || !x.allows(p.Site)
 	})
-	w := x.c.ways(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Replicas: replicas})
+	w := x.c.methods(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Replicas: replicas})
 	if len(w.sources) == 0 {
-		text = "no source is there"
-		for i, s := range w.none {
-			if i == 0 {
-				text = w.why[s]
-			} else if w.why[s] != text {
-				text += "; " + w.why[s]
+		var all []string
+		for _, s := range w.none {
+			if !slices.Contains(all, w.why[s]) {
+				all = append(all, w.why[s])
 			}
 		}
-		return "ways " + text, fmt.Sprintf("Nobody can move it now: %s.", text)
+		text = cmp.Or(strings.Join(all, "; "), "no source is available")
+		return "methods " + text, "It cannot be transferred now: " + text + "."
 	}
-	most := map[string]int{}
-	for _, s := range h.sites {
-		most[s.Name] = s.Max
-	}
-	ch := h.net.Consider(schedule.File{Bytes: it.Size, Dest: x.q.To, Sources: w.sources, Max: most}, x.now)
+	ch := r.net.Consider(schedule.File{Bytes: it.Size, Dest: x.q.To, Sources: w.sources, Max: r.siteLimits()}, x.now)
 	if ch.Source == "" {
 		return "full " + ch.Why, say.Capital(ch.Why) + "."
 	}

@@ -16,7 +16,7 @@ func TestTheDatabaseIsGone(t *testing.T) {
 	t.Parallel()
 	_, said, log := newWall(t)
 	h := start(t, Config{Log: log})
-	const text = "there are keys of an earlier coordinator, but no database"
+	const text = "the state folder has keys but no database"
 	if n := said.count(text); n != 0 {
 		t.Errorf("said at the first start: %d", n)
 	}
@@ -51,7 +51,7 @@ func TestExplainADestinationThatIsDown(t *testing.T) {
 	}
 	until(t, "it is said", func() bool {
 		e, err := h.admin.Explain(t.Context(), q.ID, "")
-		return err == nil && len(e.Reasons) == 1 && strings.HasPrefix(e.Reasons[0].Text, "Its destination B is down: its agent was ended")
+		return err == nil && len(e.Reasons) == 1 && strings.HasPrefix(e.Reasons[0].Text, "Its destination B is down: its agent was stopped")
 	})
 }
 

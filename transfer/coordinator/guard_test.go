@@ -22,7 +22,7 @@ func TestWhereAgentsComeFrom(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP("10.0.0.9"), Port: 9443}), http.MethodPost, "/", nil)
 		r.RemoteAddr = from
-		if got := cameFrom(r); got != want {
+		if got := areaOf(r); got != want {
 			t.Errorf("%s: %v, want %v", from, got, want)
 		}
 	}

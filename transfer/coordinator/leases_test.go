@@ -179,16 +179,16 @@ func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Lease: time.Hour})
 	_, b, q := h.pair(3)
-	var activeLease []transfer.Lease
-	for len(activeLease) < 3 {
-		activeLease = append(activeLease, b.some()...)
+	var leases []transfer.Lease
+	for len(leases) < 3 {
+		leases = append(leases, b.some()...)
 	}
-	keeps := transfer.LeaseID{Item: activeLease[0].Item, Epoch: activeLease[0].Epoch} // it could not tell its end
+	keeps := transfer.LeaseID{Item: leases[0].Item, Epoch: leases[0].Epoch} // it could not tell its end
 	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session, Holding: []transfer.LeaseID{keeps}}); err != nil {
 		t.Fatal(err)
 	}
 	sites, err := h.admin.Sites(t.Context())
-	if err != nil || len(sites) != 2 || sites[1].Up || !strings.Contains(sites[1].Problem, "its agent was ended at 2") {
+	if err != nil || len(sites) != 2 || sites[1].Up || !strings.Contains(sites[1].Problem, "its agent was stopped at 2") {
 		t.Errorf("%+v, %v", sites, err)
 	}
 	if q, err = h.admin.Request(t.Context(), q.ID); err != nil || q.Count.Leased != 1 || q.Count.Queued+q.Count.NoSource != 2 {
@@ -198,7 +198,7 @@ func TestGoodbye(t *testing.T) {
 		t.Errorf("it tells more after its goodbye: %v", err)
 	}
 	next := h.robot("B")
-	next.session, next.holding = "two", map[int64]transfer.Lease{activeLease[0].Item: activeLease[0]}
+	next.session, next.holding = "two", map[int64]transfer.Lease{leases[0].Item: leases[0]}
 	next.register("")
 	for len(next.holding) < 3 {
 		next.some()
@@ -207,7 +207,7 @@ func TestGoodbye(t *testing.T) {
 	if err != nil || len(items) != 3 || items[0].Tries+items[1].Tries+items[2].Tries > 0 {
 		t.Errorf("%+v, %v", items, err)
 	}
-	if l := next.holding[activeLease[0].Item]; l.Epoch != activeLease[0].Epoch {
+	if l := next.holding[leases[0].Item]; l.Epoch != leases[0].Epoch {
 		t.Errorf("what it held was given anew: %+v", l)
 	}
 }
@@ -217,19 +217,19 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(1)
-	activeLease := b.some()
+	leases := b.some()
 	other := h.robot("B")
 	other.session = "two"
 	other.register("")
-	if _, err := b.report(did(activeLease[0])); wire.Status(err) != http.StatusGone {
+	if _, err := b.report(did(leases[0])); wire.Status(err) != http.StatusGone {
 		t.Errorf("the first one reports: %v", err)
 	}
 	_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: b.session, Slots: 1})
 	if wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "there can be only one") {
 		t.Errorf("the first one comes again: %v", err)
 	}
-	if again := other.some(); again[0].Epoch <= activeLease[0].Epoch {
-		t.Errorf("%+v after %+v", again[0], activeLease[0])
+	if again := other.some(); again[0].Epoch <= leases[0].Epoch {
+		t.Errorf("%+v after %+v", again[0], leases[0])
 	}
 }
 
@@ -250,7 +250,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	if err := comes(); wire.Status(err) != http.StatusConflict {
 		t.Error(err)
 	}
-	later.Add(int64(silence + time.Second))
+	later.Add(int64(agentTimeout + time.Second))
 	if err := comes(); err != nil {
 		t.Error(err)
 	}
@@ -277,7 +277,7 @@ func TestSilentAgentComesBack(t *testing.T) {
 		}
 		return s.Up
 	}
-	later.Add(int64(silence + time.Second))
+	later.Add(int64(agentTimeout + time.Second))
 	if err := h.watchSites(t.Context()); err != nil || up() {
 		t.Fatalf("a silent agent is up: %v", err)
 	}
@@ -331,7 +331,7 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	if err != nil || len(lost) != 1 {
 		t.Fatalf("%+v, %v", lost, err)
 	}
-	h.unsure.Store(true)
+	h.uncertain.Store(true)
 	for q.Count.Done < 3 {
 		for _, l := range b.some() {
 			if _, err := b.report(did(l)); err != nil {
@@ -346,7 +346,7 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	if err != nil || len(tries) != 2 || tries[0].Fault != transfer.MoverStopped || tries[0].Epoch != lost[0].Epoch || tries[1].Fault != "" {
 		t.Errorf("%+v, %v", tries, err)
 	}
-	if h.unsure.Load() || q.Count.Attempts != 4 {
+	if h.uncertain.Load() || q.Count.Attempts != 4 {
 		t.Errorf("after it: %+v", q)
 	}
 }

@@ -14,23 +14,23 @@ func TestAskLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Coordinator{}
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Epoch: 1}}
-		c.registry.leases, c.lost.more = map[int64]*activeLease{1: l}, newSignal()
+		c.registry.leases = map[int64]*activeLease{1: l}
 		var before time.Duration
 		for range 12 {
 			begin, next := time.Now(), c.lost.more.next()
-			c.askLater(t.Context(), l)
+			c.retryOrphan(t.Context(), l)
 			<-next
 			took := time.Since(begin)
-			if len(c.lost.list) != 1 || took != min(max(2*before, askAgain/64), askAgain) {
+			if len(c.lost.list) != 1 || took != min(max(2*before, orphanRetry/64), orphanRetry) {
 				t.Errorf("asked again after %v, before that after %v", took, before)
 			}
 			before, c.lost.list = took, nil
 		}
-		if before != askAgain {
+		if before != orphanRetry {
 			t.Errorf("at last after %v", before)
 		}
 		delete(c.registry.leases, 1)
-		c.askLater(t.Context(), l)
+		c.retryOrphan(t.Context(), l)
 		time.Sleep(time.Minute)
 		if len(c.lost.list) > 0 {
 			t.Error("a lease that is over is asked for")

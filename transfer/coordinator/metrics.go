@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,36 +10,37 @@ import (
 	"weir/transfer/queue"
 )
 
-// A gauge is a metric with its samples, as Prometheus reads it (text format 0.0.4).
+// A gauge is a metric in the text format of Prometheus (0.0.4).
 type gauge struct {
 	name, help string
 	rows       []string
 }
 
+func newGauge(name, help string) *gauge { return &gauge{name: "weir_transfer_" + name, help: help} }
+
+// add adds a value with labels: name, value, ...
 func (g *gauge) add(value float64, labels ...string) {
-	text := ""
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	var list []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		if text != "" {
-			text += ","
-		}
-		text += fmt.Sprintf("%s=\"%s\"", labels[i], strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(labels[i+1]))
+		list = append(list, labels[i]+`="`+escape.Replace(labels[i+1])+`"`)
 	}
-	if text != "" {
-		text = "{" + text + "}"
-	}
-	g.rows = append(g.rows, fmt.Sprintf("%s%s %g\n", g.name, text, value))
+	g.rows = append(g.rows, fmt.Sprintf("%s{%s} %g\n", g.name, strings.Join(list, ","), value))
 }
 
-// metrics answers with a page for Prometheus.
-func (c *Coordinator) metrics(w http.ResponseWriter, r *http.Request) {
-	if _, err := need(r, mayRead); err != nil {
-		answerError(w, err)
-		return
+func (g *gauge) addBool(value bool, labels ...string) {
+	n := 0.0
+	if value {
+		n = 1
 	}
-	open, err := c.queue.Pending(r.Context())
+	g.add(n, labels...)
+}
+
+// metrics answers Prometheus.
+func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
+	open, err := c.queue.Pending(q.Context())
 	if err != nil {
-		answerError(w, c.refusal(err))
-		return
+		return err
 	}
 	var text strings.Builder
 	for _, g := range append(requestGauges(open), c.registryGauges()...) {
@@ -48,67 +48,52 @@ func (c *Coordinator) metrics(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s gauge\n%s", g.name, g.help, g.name, strings.Join(g.rows, ""))
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(text.String())) // who is gone asks again
+	_, _ = w.Write([]byte(text.String())) // a client that has disconnected asks again
+	return nil
 }
 
-// requestGauges count open requests by destination and status, and their files by
-// destination and state.
+// requestGauges count open requests by destination and status, and their files by destination and
+// state.
 func requestGauges(open []queue.Pending) []*gauge {
-	requests := &gauge{name: "weir_transfer_requests", help: "Requests that have not ended."}
-	files := &gauge{name: "weir_transfer_files", help: "Files of requests that have not ended."}
-	byDest := map[string]transfer.Counts{}
+	requests, files := newGauge("requests", "Requests that have not ended."), newGauge("files", "Files of requests that have not ended.")
+	counts := map[[2]string]int64{}
 	for _, o := range open {
 		requests.add(float64(o.Requests), "dest", o.Dest, "status", string(o.Status))
-		n := byDest[o.Dest]
-		n.Queued += o.Count.Queued
-		n.NoSource += o.Count.NoSource
-		n.Leased += o.Count.Leased
-		n.Done += o.Count.Done
-		n.Skipped += o.Count.Skipped
-		n.Failed += o.Count.Failed
-		byDest[o.Dest] = n
-	}
-	for dest, n := range byDest {
+		n := o.Count
 		for s, count := range map[transfer.State]int64{
-			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.Done: n.Done, transfer.Skipped: n.Skipped, transfer.FileFailed: n.Failed,
+			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased,
+			transfer.Done: n.Done, transfer.Skipped: n.Skipped, transfer.FileFailed: n.Failed,
 		} {
-			files.add(float64(count), "dest", dest, "state", string(s))
+			counts[[2]string{o.Dest, string(s)}] += count
 		}
+	}
+	for key, count := range counts {
+		files.add(float64(count), "dest", key[0], "state", key[1])
 	}
 	return []*gauge{requests, files}
 }
 
-// registryGauges are those of sites, links and what does not work.
+// registryGauges describe sites, links and failures.
 func (c *Coordinator) registryGauges() []*gauge {
-	up := &gauge{name: "weir_transfer_site_up", help: "Whether a site can be reached."}
-	free := &gauge{name: "weir_transfer_site_free_bytes", help: "Free space of a site, where it is known."}
-	active := &gauge{name: "weir_transfer_link_copies", help: "Copies that go on, or wait at their mover."}
-	limit := &gauge{name: "weir_transfer_link_limit", help: "Copies at once that a link may have."}
-	rate := &gauge{name: "weir_transfer_link_bytes_per_second", help: "What a link has moved lately."}
-	success := &gauge{name: "weir_transfer_link_success_ratio", help: "Share of recent copies of a link that succeeded."}
-	refuses := &gauge{name: "weir_transfer_site_refuses", help: "Whether a site refuses whatever is asked (credentials, storage), so that its files wait."}
-	wrong := &gauge{name: "weir_transfer_trouble", help: "What does not work now."}
+	up := newGauge("site_up", "Whether a site can be reached.")
+	refuses := newGauge("site_refuses", "Whether a site refuses every request (credentials, storage), so that its files wait.")
+	free := newGauge("site_free_bytes", "Free space of a site, where it is known.")
+	active := newGauge("link_copies", "Transfers that are running or wait at their mover.")
+	limit := newGauge("link_limit", "Limit of concurrent transfers of a link.")
+	rate := newGauge("link_bytes_per_second", "Throughput of a link in the last seconds.")
+	success := newGauge("link_success_ratio", "Ratio of recent transfers of a link that succeeded.")
+	trouble := newGauge("trouble", "Parts of the coordinator that do not work now.")
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	refusals := c.refusals()
 	for _, s := range c.registry.sites {
-		v := 0.0
-		if s.Up {
-			v = 1
-		}
-		up.add(v, "site", s.Name, "kind", string(s.Kind))
-		v = 0
-		if _, yes := refusals[s.Name]; yes {
-			v = 1
-		}
-		refuses.add(v, "site", s.Name)
+		up.addBool(s.Up, "site", s.Name, "kind", string(s.Kind))
+		refuses.addBool(refusals[s.Name] != "", "site", s.Name)
 		if s.Free >= 0 {
 			free.add(float64(s.Free), "site", s.Name)
 		}
 	}
-	links := c.registry.net.Links()
-	slices.SortFunc(links, func(a, b transfer.Link) int { return cmp.Compare(a.Source, b.Source) })
-	for _, l := range links {
+	for _, l := range c.registry.net.Links() {
 		at := []string{"source", l.Source, "dest", l.Dest}
 		active.add(float64(l.Active), at...)
 		limit.add(float64(l.Limit), at...)
@@ -116,7 +101,7 @@ func (c *Coordinator) registryGauges() []*gauge {
 		success.add(l.Success, at...)
 	}
 	for what := range c.health.list() {
-		wrong.add(1, "what", what)
+		trouble.add(1, "what", what)
 	}
-	return []*gauge{up, refuses, free, active, limit, rate, success, wrong}
+	return []*gauge{up, refuses, free, active, limit, rate, success, trouble}
 }

@@ -103,7 +103,7 @@ func TestMoveDBRefuses(t *testing.T) {
 		{"", server, "no such file"},
 		{"sqlite:" + none, server, "no such file"},
 		{none, server, "no such file"},
-		{server, none, "no coordinator's database"},
+		{server, none, "not the database of a coordinator"},
 	} {
 		if _, err := MoveDB(t.Context(), dir, c.from, c.to, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)

@@ -13,50 +13,62 @@ import (
 )
 
 const (
-	asking   = 16               // destinations' files that are asked for at once
-	askAgain = 10 * time.Second // after a destination did not answer
+	orphansAtOnce = 16               // that are looked for at once
+	orphanRetry   = 10 * time.Second // after a destination did not answer
 )
 
-// The orphans are leases whose movers are gone: their files may be at their
-// destinations all the same, and are asked for there before they are copied again.
+// orphans are leases whose movers have gone. Their files may have arrived: the destination is asked
+// before they are transferred again.
 type orphans struct {
 	mu   sync.Mutex
 	list []*activeLease
-	next map[int64]time.Time // by item: when it is asked for again
+	next map[int64]time.Time // by item: the time of the next question
 	more signal
 }
 
-// ask has the destinations of leases asked for their files.
-func (c *Coordinator) ask(list []*activeLease) {
+func (c *Coordinator) addOrphans(list []*activeLease) {
 	if len(list) == 0 {
 		return
 	}
 	c.lost.mu.Lock()
 	c.lost.list = append(c.lost.list, list...)
 	c.lost.mu.Unlock()
-	c.lost.more.give()
+	c.lost.more.broadcast()
 }
 
-// missing has those asked for that the queue misses.
-func (c *Coordinator) missing(list []queue.ExpiredLease) {
+// findOrphans adds the third-party copies of a former coordinator.
+func (c *Coordinator) findOrphans() {
+	var list []*activeLease
+	c.registry.mu.Lock()
+	for _, l := range c.registry.leases {
+		if l.mover == "" && l.stop == nil {
+			list = append(list, l)
+		}
+	}
+	c.registry.mu.Unlock()
+	c.addOrphans(list)
+}
+
+// addMissing adds the leases that the queue misses.
+func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 	now := c.now()
 	var all []*activeLease
 	c.registry.mu.Lock()
 	c.lost.mu.Lock()
+	if c.lost.next == nil {
+		c.lost.next = map[int64]time.Time{}
+	}
 	for _, m := range list {
-		l := c.registry.leases[m.Item]
-		if l == nil || l.Epoch != m.Epoch {
+		l := c.registry.lease(m.Lease.ID())
+		if l == nil {
 			l = &activeLease{Lease: m.Lease, mover: moverOf(m.Lease), dispatched: true, heard: m.Heard}
 			c.registry.leases[m.Item] = l
 			c.registry.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
 		}
-		if l.stop != nil || l.asked > 0 {
-			continue // it goes on here, or is being asked for
+		if l.stop != nil || l.retry > 0 || now.Before(c.lost.next[m.Item]) {
+			continue // it runs here, or is being looked for
 		}
-		if now.Before(c.lost.next[m.Item]) {
-			continue
-		}
-		c.lost.next[m.Item] = now.Add(askAgain)
+		c.lost.next[m.Item] = now.Add(orphanRetry)
 		all = append(all, l)
 	}
 	for item := range c.lost.next {
@@ -66,14 +78,14 @@ func (c *Coordinator) missing(list []queue.ExpiredLease) {
 	}
 	c.lost.mu.Unlock()
 	c.registry.mu.Unlock()
-	c.ask(all)
+	c.addOrphans(all)
 }
 
-// askAll asks for the lost until ctx ends.
-func (c *Coordinator) askAll(ctx context.Context) {
+// verifyOrphans looks for the files of orphans until ctx ends.
+func (c *Coordinator) verifyOrphans(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	room := make(chan struct{}, asking)
+	room := make(chan struct{}, orphansAtOnce)
 	for {
 		more := c.lost.more.next()
 		c.lost.mu.Lock()
@@ -88,14 +100,14 @@ func (c *Coordinator) askAll(ctx context.Context) {
 			}
 			running.Go(func() {
 				defer func() { <-room }()
-				o, known := c.askFor(ctx, l)
+				o, known := c.verifyOrphan(ctx, l)
 				if known {
-					err := c.ended(ctx, "", []transfer.Outcome{o})
-					c.health.say("database", err)
+					err := c.applyOutcomes(ctx, "", []transfer.Outcome{o})
+					c.health.database(err)
 					known = err == nil
 				}
 				if !known {
-					c.askLater(ctx, l)
+					c.retryOrphan(ctx, l)
 				}
 			})
 		}
@@ -107,51 +119,49 @@ func (c *Coordinator) askAll(ctx context.Context) {
 	}
 }
 
-// askLater asks once more, if the lease is still what it was. A door that has just
-// come in may not know yet whose tokens are good.
-func (c *Coordinator) askLater(ctx context.Context, l *activeLease) {
+// retryOrphan looks for an orphan again after a pause. An endpoint that has just started may not know
+// yet whose tokens are valid.
+func (c *Coordinator) retryOrphan(ctx context.Context, l *activeLease) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	if c.registry.leases[l.Item] == l && ctx.Err() == nil {
-		l.asked = min(max(2*l.asked, askAgain/64), askAgain)
-		time.AfterFunc(l.asked, func() { c.ask([]*activeLease{l}) })
+		l.retry = min(max(2*l.retry, orphanRetry/64), orphanRetry)
+		time.AfterFunc(l.retry, func() { c.addOrphans([]*activeLease{l}) })
 	}
 }
 
-// askFor asks the destination of a lease for its file. known is false if nobody
-// answers there: the lease stays what it is, until the queue gives it up.
-func (c *Coordinator) askFor(ctx context.Context, l *activeLease) (o transfer.Outcome, known bool) {
+// verifyOrphan asks the destination of a lease for its file. known is false if it does not answer: the
+// lease remains until the queue expires it.
+func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o transfer.Outcome, known bool) {
 	c.registry.mu.Lock()
 	current := c.registry.leases[l.Item] == l
-	door := c.registry.sites[l.Dest.Site].URL
-	began, last, moved := l.given, l.heard, l.moved
+	address := c.registry.sites[l.Dest.Site].URL
+	o = c.failed(l, transfer.LeaseLost, fmt.Sprintf("its mover has stopped or has not reported since %s", clockTime(l.heard)))
 	c.registry.mu.Unlock()
 	if !current {
 		return o, false
 	}
-	o = transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: began, End: c.now(), Moved: moved, Fault: transfer.LeaseLost}
-	o.Reason = fmt.Sprintf("who moved it has stopped or was not heard of since %s", clockTime(last))
-	if door == "" || l.Adler == "" && !l.Unchecked {
-		return o, true // nobody can look: the next attempt does
+	if address == "" || l.Adler == "" && !l.Unchecked {
+		return o, true // the next attempt looks for it
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if l.Mode == transfer.Third {
-		defer func() { // a killed coordinator's
+		defer func() { // of a coordinator that was killed
 			if known {
-				c.copyOf(l.Lease).clean(ctx)
+				c.newThird(l.Lease).clean(ctx)
 			}
 		}()
 	}
 	at := l.Dest
 	if l.Mode == transfer.Check {
-		at = l.Source // the same site: what was to be looked at may lie elsewhere than under its name
+		at = l.Source // the same site; the file may have another path than its name
 	}
 	t := c.target(l.Lease, at, token.Path("read", "/"+at.Path))
 	info, err := c.tpc.Checksum(ctx, t, tpc.Wish{Size: l.Size, Want: l.Adler, Patience: 10 * time.Second})
 	switch {
 	case tpc.KindOf(err) == tpc.Missing:
-		o.Reason += ", and it is not at its destination"
+		o.Reason += ", and the file is not at its destination"
 	case err != nil:
 		return o, false
 	case info.Size == l.Size && (info.Adler == l.Adler || info.Adler == "" && l.Unchecked):

@@ -231,18 +231,18 @@ func TestFilesInTheRoot(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	a, b := h.place("A", true), h.place("B", false)
-	a.write("", 3*sameFolder, 1000)
+	a.write("", 3*folderFiles, 1000)
 	h.up("A")
 	h.scanAt("/store/run1", "A", "")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*sameFolder {
+	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*folderFiles {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)
 	}
-	for i := range 3 * sameFolder {
+	for i := range 3 * folderFiles {
 		x, err := os.ReadFile(filepath.Join(b.root, fmt.Sprintf("store/run1/f%d", i)))
 		if y, err2 := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("f%d", i))); err != nil || err2 != nil || !bytes.Equal(x, y) {
 			t.Errorf("f%d: %v, %v", i, err, err2)

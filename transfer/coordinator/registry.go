@@ -14,66 +14,79 @@ import (
 	"weir/transfer/schedule"
 )
 
-// For how long an agent may say nothing until its site counts as down. Agents that
-// wait for work ask again every 20 s, and report every 2; one whose question broke
-// off has most probably ended.
+// After this time without a word from its agent a site counts as down. Agents poll again every 20 s
+// and report every 2 s; an agent whose poll was interrupted has most probably ended.
 const (
-	silence = 15 * time.Second
-	hangUp  = 4 * time.Second // after that
+	agentTimeout  = 15 * time.Second
+	brokenTimeout = 4 * time.Second
 )
 
-// A registry is what is known in memory: the agents that are there, the leases that are
-// held, and the network. All of it can be had again from the database and from
-// what agents tell when they come in.
+// A registry is the state in memory: agents, leases, sites and the network. All of it can be rebuilt
+// from the database and from what agents say when they register.
 type registry struct {
-	mu      sync.Mutex
-	agents  map[string]*agent      // by site
-	leases  map[int64]*activeLease // by item
-	net     *schedule.Network
-	sites   map[string]catalog.Site // as the database had them last
-	secrets map[string]secrets      // of sites that are no agents
-	ousted  map[string][]string     // sessions of agents in whose place others have come
-	scans   map[int64]*scan         // that are not done
-	calm    map[string]time.Time    // destinations for which nothing could be begun, until when they are left alone
-	pushed  map[string]bool         // destinations to which other sites' agents were given files to push, lately
-	full    bool                    // it is closing
+	mu       sync.Mutex
+	agents   map[string]*agent      // by site
+	leases   map[int64]*activeLease // by item
+	net      *schedule.Network
+	sites    map[string]catalog.Site // as last read from the database
+	secrets  map[string]secrets      // of sites without agents
+	replaced map[string][]string     // sessions of agents that another agent has replaced, by site
+	scans    map[int64]*scan         // that are not done
+	backoff  map[string]time.Time    // destinations for which nothing could be dispatched: when to try again
+	pushed   map[string]bool         // destinations to which other sites' agents pushed in the last round
+	closed   bool
 
-	breakers map[viewer]*breaker // of sites that refuse
-	unable   map[pair]inability  // what two sites cannot do
-
-	endpoints map[string]endpoint // what was learned of sites without agents
+	breakers  map[viewer]*breaker // of sites that refuse requests
+	unable    map[pair]inability  // modes that two sites do not support
+	endpoints map[string]endpoint // what probes found out about sites without agents
 }
 
-// secrets are what an endpoint is opened with. They are sealed in the database.
+// secrets are the credentials of an endpoint. They are encrypted in the database.
 type secrets struct {
 	Token string `json:"token,omitempty"`
 	Pin   string `json:"pin,omitempty"`
 
-	Servers []string `json:"servers,omitempty"`    // that may see Token, besides the site's URL
-	Lend    bool     `json:"lend_token,omitempty"` // Token is given to agents and other sites that copy from or to this one
+	Servers []string `json:"servers,omitempty"`    // that may receive Token, besides the site's URL
+	Lend    bool     `json:"lend_token,omitempty"` // agents and other sites that copy from or to this one get Token
 }
 
-// An agent is one that has come in.
+// An agent is a registered agent.
 type agent struct {
 	transfer.Register
-	area    tpc.Area // from where it has come: its door is not looked for nearer to us
+	area    tpc.Area // from which it connects: its endpoint is not contacted nearer to us
 	heard   time.Time
 	free    int64
-	asks    int // numbers its questions for work: the last one counts
+	polls   int // numbers its polls: only the latest counts
 	waiting bool
-	broken  bool // its last question for work broke off
-	slots   int  // leases that it can begin, as it said last
+	broken  bool // its last poll was interrupted
+	slots   int  // free ones, at its last poll
 	bell    chan struct{}
 	ready   []*activeLease // for its next answer
 	cancel  []transfer.LeaseID
 	lost    []transfer.LeaseID
 	count   int     // leases that it holds
-	seconds float64 // that they are predicted to take, one after the other
+	seconds float64 // predicted time of their transfers, one after the other
 	scans   []int64 // that it knows of
 	latest  transfer.Sample
 }
 
-// An activeLease is a lease that somebody holds.
+// timeout returns how long the agent may be silent before its site counts as down.
+func (a *agent) timeout() time.Duration {
+	if a.broken {
+		return brokenTimeout
+	}
+	return agentTimeout
+}
+
+// wake wakes the agent's poll.
+func (a *agent) wake() {
+	select {
+	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// An activeLease is a lease with a mover.
 type activeLease struct {
 	transfer.Lease
 	mover      string        // the site of the agent; "": the coordinator
@@ -83,127 +96,146 @@ type activeLease struct {
 	dispatched bool // it was in an answer
 	stage      transfer.Stage
 	moved      int64
-	heard      time.Time // its mover was
+	heard      time.Time // from its mover
 	renewed    time.Time // in the database
 	began      time.Time // the first byte was reported
 	cancelled  bool
-	lost       bool                    // its mover is another process now: it is never given out again
-	asked      time.Duration           // between two questions for it at its destination
-	stop       context.CancelCauseFunc // of a copy by third parties
+	lost       bool                    // its mover is another process now: it is not given out again
+	retry      time.Duration           // between two questions about it to its destination
+	stop       context.CancelCauseFunc // of a third-party copy
 }
 
-func (h *activeLease) hold() transfer.LeaseID { return transfer.LeaseID{Item: h.Item, Epoch: h.Epoch} }
-
-// openRegistry takes up what the database knows: links, sites, doors and leases.
+// openRegistry reads links, sites, scans and leases from the database.
 func (c *Coordinator) openRegistry(ctx context.Context) error {
-	h := &c.registry
-	h.agents, h.leases, h.ousted = map[string]*agent{}, map[int64]*activeLease{}, map[string][]string{}
-	h.calm, h.pushed = map[string]time.Time{}, map[string]bool{}
-	h.breakers, h.unable = map[viewer]*breaker{}, map[pair]inability{}
-	h.endpoints = map[string]endpoint{}
-	h.net = schedule.New(c.conf.Rules, rand.Uint64())
-	kept, err := c.readLinks(ctx)
+	c.registry = registry{
+		agents: map[string]*agent{}, leases: map[int64]*activeLease{}, replaced: map[string][]string{}, scans: map[int64]*scan{},
+		backoff: map[string]time.Time{}, pushed: map[string]bool{}, breakers: map[viewer]*breaker{}, unable: map[pair]inability{},
+		endpoints: map[string]endpoint{}, secrets: map[string]secrets{}, net: schedule.New(c.conf.Rules, rand.Uint64()),
+	}
+	texts, err := db.Select(ctx, c.db, db.Value[string], "SELECT kept FROM link ORDER BY source, dest")
 	if err != nil {
 		return err
 	}
-	h.net.Load(kept, c.now())
-	h.secrets = map[string]secrets{}
-	if err := c.learnSites(ctx); err != nil {
+	var kept []schedule.Kept
+	for _, t := range texts {
+		var k schedule.Kept
+		if json.Unmarshal([]byte(t), &k) == nil { // of another version: it is learned again
+			kept = append(kept, k)
+		}
+	}
+	c.registry.net.Load(kept, c.now())
+	if err := c.readSites(ctx); err != nil {
 		return err
 	}
-	if err := c.openScans(ctx); err != nil {
+	scans, err := db.Select(ctx, c.db, readScan, scanColumns+"WHERE NOT done ORDER BY id")
+	if err != nil {
 		return err
+	}
+	for _, s := range scans {
+		c.registry.scans[s.ID] = s
 	}
 	leases, err := c.queue.Leases(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range leases {
-		c.hold(&activeLease{Lease: l, mover: moverOf(l), dispatched: true, heard: c.begun, given: c.begun})
+		c.addLease(&activeLease{Lease: l, mover: moverOf(l), dispatched: true, heard: c.begun, given: c.begun})
 	}
 	return nil
 }
 
-// moverOf is the site whose agent moves a lease, "" if third parties do.
+// moverOf returns the site whose agent executes a lease, "" for third-party copies.
 func moverOf(l transfer.Lease) string { return l.Mode.Mover(l.Source.Site, l.Dest.Site) }
 
-// hold notes a lease that is held from now on. The registry is locked, or new.
-func (c *Coordinator) hold(l *activeLease) {
-	h := &c.registry
-	h.leases[l.Item] = l
-	h.net.Began(l.Source.Site, l.Dest.Site, l.Size, c.now())
-	if a := h.agents[l.mover]; a != nil && l.mover != "" {
+// moverAgent returns the agent of a mover, nil if it has none. The registry is locked.
+func (r *registry) moverAgent(mover string) *agent {
+	if mover == "" {
+		return nil
+	}
+	return r.agents[mover]
+}
+
+// site returns a site and whether it is known.
+func (r *registry) site(name string) (catalog.Site, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.sites[name]
+	return s, known
+}
+
+// lease returns the lease of an item and epoch, nil if it is not active. The registry is locked.
+func (r *registry) lease(id transfer.LeaseID) *activeLease {
+	if l := r.leases[id.Item]; l != nil && l.Epoch == id.Epoch {
+		return l
+	}
+	return nil
+}
+
+// begin counts a transfer. The registry is locked.
+func (r *registry) begin(l *activeLease, now time.Time) {
+	r.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
+	if a := r.moverAgent(l.mover); a != nil {
 		a.count++
 		a.seconds += l.seconds
 	}
 }
 
-// let notes that a lease is held no longer. The registry is locked.
-func (c *Coordinator) let(l *activeLease) {
-	h := &c.registry
-	if h.leases[l.Item] != l {
-		return
-	}
-	delete(h.leases, l.Item)
-	delete(h.calm, l.Dest.Site) // there is room again
-	h.net.Left(l.Source.Site, l.Dest.Site, l.Size, c.now())
-	if a := h.agents[l.mover]; a != nil && l.mover != "" {
+// end undoes begin. The registry is locked.
+func (r *registry) end(l *activeLease, now time.Time) {
+	r.net.Left(l.Source.Site, l.Dest.Site, l.Size, now)
+	if a := r.moverAgent(l.mover); a != nil {
 		a.count--
 		a.seconds = max(0, a.seconds-l.seconds)
 	}
+}
+
+// addLease adds a lease. The registry is locked, or new.
+func (c *Coordinator) addLease(l *activeLease) {
+	c.registry.leases[l.Item] = l
+	c.registry.begin(l, c.now())
+}
+
+// removeLease removes a lease. The registry is locked.
+func (c *Coordinator) removeLease(l *activeLease) {
+	if c.registry.leases[l.Item] != l {
+		return
+	}
+	delete(c.registry.leases, l.Item)
+	delete(c.registry.backoff, l.Dest.Site) // it has a free slot again
+	c.registry.end(l, c.now())
 	if l.stop != nil {
-		l.stop(errOver)
+		l.stop(errEnded)
 	}
 }
 
-// close has questions that wait answered, and no new ones wait.
-func (h *registry) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.full = true
-	for _, a := range h.agents {
-		a.ring()
+// close has waiting polls answered.
+func (r *registry) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, a := range r.agents {
+		a.wake()
 	}
 }
 
-// ring wakes the agent's question for work.
-func (a *agent) ring() {
-	select {
-	case a.bell <- struct{}{}:
-	default:
-	}
+func (r *registry) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
 }
 
-// readLinks reads what was known of links.
-func (c *Coordinator) readLinks(ctx context.Context) (kept []schedule.Kept, err error) {
-	err = c.db.Read(ctx, func(tx *db.Tx) error {
-		kept = nil
-		texts, err := db.Column[string](tx, "SELECT kept FROM link ORDER BY source, dest")
-		for _, t := range texts {
-			var k schedule.Kept
-			if json.Unmarshal([]byte(t), &k) == nil { // of another version: it is learned anew
-				kept = append(kept, k)
-			}
-		}
-		return err
-	})
-	return kept, err
-}
-
-// keepLinks writes down what is known of links.
-func (c *Coordinator) keepLinks(ctx context.Context) error {
+// saveLinks writes what is known of links to the database.
+func (c *Coordinator) saveLinks(ctx context.Context) error {
 	c.registry.mu.Lock()
 	kept := c.registry.net.Keep()
 	c.registry.mu.Unlock()
-	return c.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Many("INSERT INTO link (source, dest, kept) VALUES (?, ?, ?) ON CONFLICT (source, dest) DO UPDATE SET kept = excluded.kept", func(yield func([]any) bool) {
-			for _, k := range kept {
-				text, err := json.Marshal(k)
-				if err == nil && !yield([]any{k.Source, k.Dest, string(text)}) {
-					return
-				}
+	const query = "INSERT INTO link (source, dest, kept) VALUES (?, ?, ?) ON CONFLICT (source, dest) DO UPDATE SET kept = excluded.kept"
+	return c.db.Many(ctx, query, func(yield func([]any) bool) {
+		for _, k := range kept {
+			text, err := json.Marshal(k)
+			if err == nil && !yield([]any{k.Source, k.Dest, string(text)}) {
+				return
 			}
-		})
-		return err
+		}
 	})
 }

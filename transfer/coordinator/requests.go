@@ -1,228 +1,149 @@
 package coordinator
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
+	"time"
 
 	"weir/internal/unit"
 	"weir/internal/wire"
 	"weir/transfer"
 )
 
-// Lengths of lists.
-const (
-	page1000   = 1000
-	most       = 10000
-	mostStates = 7 // that files can be in
-)
+const mostStates = 7 // of files
 
-// submit takes a request.
-func (c *Coordinator) submit(r *http.Request, in *transfer.Submission) (transfer.Request, error) {
-	who, err := need(r, maySubmit)
-	if err != nil {
+// submit adds a request.
+func (c *Coordinator) submit(q *call, in *transfer.Submission) (transfer.Request, error) {
+	if in.Approve && !q.has(mayApprove) {
+		return transfer.Request{}, wire.Refuse(http.StatusForbidden,
+			"to approve it at once requires the role %s: submit it without approval, and somebody else approves it", mayApprove)
+	}
+	if err := c.checkMode(in); err != nil {
 		return transfer.Request{}, err
 	}
-	ctx := r.Context()
-	asked := in.Approve
-	if asked && !who.has(mayApprove) {
-		return transfer.Request{}, wire.Refuse(http.StatusForbidden, "to approve it at once takes the role %s: submit it without, and somebody else approves it", mayApprove)
-	}
-	if err := c.possible(in); err != nil {
-		return transfer.Request{}, err
-	}
-	in.Approve = asked || c.conf.Approve < 0
-	q, err := c.queue.Submit(ctx, who.name, *in)
-	if err == nil && q.Status == transfer.Awaiting && q.Asked.Bytes <= c.conf.Approve {
-		q, err = c.queue.Approve(ctx, q.ID, "rule", fmt.Sprintf("%s are no more than %s", unit.Bytes(float64(q.Asked.Bytes)), unit.Bytes(float64(c.conf.Approve))))
+	in.Approve = in.Approve || c.conf.Approve < 0
+	r, err := c.queue.Submit(q.Context(), q.name, *in)
+	if err == nil && r.Status == transfer.Awaiting && r.Asked.Bytes <= c.conf.Approve {
+		why := fmt.Sprintf("%s are no more than %s", unit.Bytes(float64(r.Asked.Bytes)), unit.Bytes(float64(c.conf.Approve)))
+		r, err = c.queue.Approve(q.Context(), r.ID, "rule", why)
 	}
 	if err != nil {
-		return q, c.refusal(err)
+		return r, err
 	}
-	c.log.Info("a request was submitted", "request", q.ID, "by", who.name, "dataset", in.Dataset, "to", in.To, "status", string(q.Status), "rule", q.Reason)
-	c.stir()
-	return q, nil
+	c.log.Info("request submitted", "request", r.ID, "by", q.name, "dataset", in.Dataset, "to", in.To, "status", string(r.Status), "rule", r.Reason)
+	c.wakeAll()
+	return r, nil
 }
 
-// possible refuses what could never be done as its sites are.
-func (c *Coordinator) possible(in *transfer.Submission) error {
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	to, known := c.registry.sites[in.To]
+// checkMode refuses modes that the destination does not support.
+func (c *Coordinator) checkMode(in *transfer.Submission) error {
+	to, known := c.registry.site(in.To)
 	if in.Mode == transfer.Third && known && to.Kind == agentKind && to.URL == "" {
-		return wire.Refuse(http.StatusConflict, "mode third: site %s has no server that others can reach (its agent runs with --no-door): use pull, or leave the mode out", in.To)
+		return wire.Refuse(http.StatusConflict,
+			"mode third: site %s has no endpoint that others can reach (its agent runs with --no-door): use pull, or omit the mode", in.To)
 	}
 	return nil
 }
 
-// stir wakes what a change of a request concerns.
-func (c *Coordinator) stir() {
-	c.work.give()
-	c.wake.give()
-	c.eventsChanged.give()
+// wakeAll wakes the loops that a change of a request concerns.
+func (c *Coordinator) wakeAll() {
+	c.work.broadcast()
+	c.wake.broadcast()
+	c.eventsChanged.broadcast()
 }
 
-// A decisionBody is what is said to a decision.
+// A decisionBody is the body of a decision about a request.
 type decisionBody struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// decisionHandler makes a handler of what somebody decides about a request.
-func (c *Coordinator) decisionHandler(what string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error)) func(*http.Request, *decisionBody) (transfer.Request, error) {
-	return func(r *http.Request, in *decisionBody) (transfer.Request, error) {
-		id, err := number(r, "id")
-		if err != nil {
-			return transfer.Request{}, err
-		}
-		who, err := c.mayDecide(r, what, id)
-		if err != nil {
+// decisionHandler returns a handler for decisions. decide changes the request.
+func (c *Coordinator) decisionHandler(
+	what string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error),
+) func(*call, *decisionBody) (transfer.Request, error) {
+	return func(q *call, in *decisionBody) (transfer.Request, error) {
+		if err := c.mayDecide(q, what); err != nil {
 			return transfer.Request{}, err
 		}
 		if len(in.Reason) > longestReason {
 			return transfer.Request{}, wire.Refuse(http.StatusBadRequest, "the reason has more than %d bytes", longestReason)
 		}
-		q, err := decide(r.Context(), id, who.name, in.Reason)
-		if err != nil {
-			return q, c.refusal(err)
+		r, err := decide(q.Context(), q.number, q.name, in.Reason)
+		if err == nil {
+			c.log.Info("request decided", "request", q.number, "decision", what, "by", q.name)
+			c.wakeAll()
 		}
-		c.log.Info("a request was decided about", "request", id, "decision", what, "by", who.name)
-		c.stir()
-		return c.shown(q), nil
+		return r, err
 	}
 }
 
-// mayDecide refuses who may not decide about a request. Who submitted one may
-// cancel and retry it.
-func (c *Coordinator) mayDecide(r *http.Request, what string, id int64) (caller, error) {
-	who := callerOf(r)
-	if who.has(mayApprove) || what == "approve" || what == "reject" {
-		return need(r, mayApprove)
+// mayDecide refuses callers who may not decide. Users may cancel and retry their own requests.
+func (c *Coordinator) mayDecide(q *call, what string) error {
+	if q.has(mayApprove) {
+		return nil
 	}
-	if who, err := need(r, maySubmit); err != nil {
-		return who, err
+	if err := q.need(maySubmit); err != nil {
+		return err
 	}
-	q, err := c.queue.Get(r.Context(), id)
-	if err != nil {
-		return who, c.refusal(err)
+	r, err := c.queue.Get(q.Context(), q.number)
+	if err == nil && r.By != q.name {
+		err = wire.Refuse(http.StatusForbidden, "request %d was submitted by %s: to %s it requires the role %s", q.number, r.By, what, mayApprove)
 	}
-	if q.By != who.name {
-		return who, wire.Refuse(http.StatusForbidden, "request %d is %s's: to %s it takes the role %s", id, q.By, what, mayApprove)
-	}
-	return who, nil
+	return err
 }
 
-// cancel stops a request, and has the copies that run broken off at once.
+// cancel cancels a request and aborts its transfers.
 func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	q, err := c.queue.Cancel(ctx, id, by, reason)
+	r, err := c.queue.Cancel(ctx, id, by, reason)
 	if err != nil {
-		return q, err
+		return r, err
 	}
 	var never []transfer.Outcome
 	c.registry.mu.Lock()
 	for _, l := range c.registry.leases {
-		if l.Request == id && !l.cancelled && c.breakOff(l) {
-			never = append(never, c.without(l, transfer.RequestCancelled, errCancelled.Error()))
+		if l.Request == id && !l.cancelled && c.abort(l) {
+			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
 	c.registry.mu.Unlock()
-	if err := c.ended(ctx, "", never); err != nil {
-		c.health.say("database", err) // their leases run out
+	if err := c.applyOutcomes(ctx, "", never); err != nil {
+		c.health.database(err) // the leases expire
 	}
 	return c.queue.Get(ctx, id)
 }
 
-func number(r *http.Request, name string) (int64, error) {
-	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
-	if err != nil || n <= 0 {
-		return 0, wire.Refuse(http.StatusBadRequest, "%.50q is no number of a request", r.PathValue(name))
+// list answers with requests.
+func (c *Coordinator) list(q *call, _ *struct{}) ([]transfer.Request, error) {
+	f := transfer.Filter{
+		Status: transfer.Status(q.param("status")), Open: q.param("open") == "true", To: q.param("to"), Dataset: q.param("dataset"), By: q.param("by"),
+		Before: q.integer("before", 0, 0, 1<<62), Limit: int(q.integer("n", 100, 1, 1000)),
 	}
-	return n, nil
+	list, err := c.queue.List(q.Context(), f)
+	return orEmpty(list), err
 }
 
-// asked is a whole number of the query, other if it is not there.
-func asked(r *http.Request, name string, other, least, most int64) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return other, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, wire.Refuse(http.StatusBadRequest, "%s=%.50s: a whole number from %d to %d is expected", name, text, least, most)
-	}
-	return n, nil
+func (c *Coordinator) show(q *call, _ *struct{}) (transfer.Request, error) {
+	return c.queue.Get(q.Context(), q.number)
 }
 
-// list shows requests.
-func (c *Coordinator) list(r *http.Request, _ *struct{}) ([]transfer.Request, error) {
-	if _, err := need(r, mayRead); err != nil {
-		return nil, err
+// items answers with files of a request and the progress of their transfers.
+func (c *Coordinator) items(q *call, _ *struct{}) (items []transfer.Item, err error) {
+	var states []transfer.State
+	for _, s := range q.URL.Query()["state"] {
+		states = append(states, transfer.State(s))
 	}
-	q := r.URL.Query()
-	f := transfer.Filter{Status: transfer.Status(q.Get("status")), Open: q.Get("open") == "true", To: q.Get("to"), Dataset: q.Get("dataset"), By: q.Get("by")}
-	before, err := asked(r, "before", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	n, err := asked(r, "n", 100, 1, 1000)
-	if err != nil {
-		return nil, err
-	}
-	f.Before, f.Limit = before, int(n)
-	list, err := c.queue.List(r.Context(), f)
-	for i := range list {
-		list[i] = c.shown(list[i])
-	}
-	return filled(list), c.refusal(err)
-}
-
-func (c *Coordinator) show(r *http.Request, _ *struct{}) (transfer.Request, error) {
-	id, err := c.reading(r)
-	if err != nil {
-		return transfer.Request{}, err
-	}
-	q, err := c.queue.Get(r.Context(), id)
-	return c.shown(q), c.refusal(err)
-}
-
-// reading is the request that somebody wants to see.
-func (c *Coordinator) reading(r *http.Request) (int64, error) {
-	if _, err := need(r, mayRead); err != nil {
-		return 0, err
-	}
-	return number(r, "id")
-}
-
-// shown is a request with what only the coordinator knows.
-func (c *Coordinator) shown(q transfer.Request) transfer.Request { return q }
-
-// items shows files of a request, with how far those are that are being copied.
-func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, error) {
-	id, err := c.reading(r)
-	if err != nil {
-		return nil, err
-	}
-	after, err := asked(r, "after", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	n, err := asked(r, "n", page1000, 1, most)
-	if err != nil {
-		return nil, err
-	}
-	var items []transfer.Item
-	states := r.URL.Query()["state"]
+	after, n := q.after(), q.rows()
 	switch {
 	case len(states) < 2:
-		items, err = c.pageOf(r.Context(), id, transfer.State(strings.Join(states, "")), after, int(n))
+		items, err = c.itemsAfter(q.Context(), q.number, append(states, "")[0], after, n)
 	case after != 0 || len(states) > mostStates:
-		err = wire.Refuse(http.StatusBadRequest, "after=%d: only the files in one state have pages; of %d states at most the first files are shown", after, mostStates)
+		err = wire.Refuse(http.StatusBadRequest,
+			"after=%d: only files in one state have pages; with up to %d states the answer has the first files", after, mostStates)
 	default:
-		items, err = c.queue.First(r.Context(), id, statesOf(states), int(n))
-	}
-	if err != nil {
-		return nil, c.refusal(err)
+		items, err = c.queue.First(q.Context(), q.number, states, n)
 	}
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
@@ -231,25 +152,17 @@ func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, erro
 			items[i].Stage, items[i].Moved = l.stage, l.moved
 		}
 	}
-	return filled(items), nil
+	return orEmpty(items), err
 }
 
-func statesOf(names []string) (all []transfer.State) {
-	for _, n := range names {
-		all = append(all, transfer.State(n))
-	}
-	return all
-}
-
-// pageOf reads on over pages that are empty but not the last.
-func (c *Coordinator) pageOf(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
+// itemsAfter returns n files of a request; pages of the queue may be short.
+func (c *Coordinator) itemsAfter(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
 	for len(all) < n {
 		items, next, err := c.queue.Items(ctx, id, s, after, n-len(all))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, items...)
-		if next == 0 {
+		if all = append(all, items...); next == 0 {
 			break
 		}
 		after = next
@@ -257,54 +170,64 @@ func (c *Coordinator) pageOf(ctx context.Context, id int64, s transfer.State, af
 	return all, nil
 }
 
-func (c *Coordinator) attempts(r *http.Request, _ *struct{}) ([]transfer.Attempt, error) {
-	id, err := c.reading(r)
+func (c *Coordinator) attempts(q *call, _ *struct{}) ([]transfer.Attempt, error) {
+	item, n := q.integer("item", 0, 0, 1<<62), q.rows()
+	if item == 0 {
+		last := transfer.Attempt{Item: q.after(), Late: q.param("late") != "false"}
+		last.Epoch = q.integer("epoch", 0, 0, 1<<62)
+		list, err := c.queue.RequestAttempts(q.Context(), q.number, last, n)
+		return orEmpty(list), err
+	}
+	_, of, err := c.queue.Item(q.Context(), item)
 	if err != nil {
 		return nil, err
 	}
-	item, err := asked(r, "item", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
+	if of != q.number {
+		return nil, wire.Refuse(http.StatusNotFound, "file %d does not belong to request %d", item, q.number)
 	}
-	n, err := asked(r, "n", page1000, 1, most)
-	if err != nil {
-		return nil, err
-	}
-	epoch, err := asked(r, "epoch", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	after, err := asked(r, "after", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	var list []transfer.Attempt
-	if item != 0 {
-		if _, of, err := c.queue.Item(r.Context(), item); err != nil || of != id {
-			return nil, c.refusal(orRefuse(err, "file %d is not one of request %d", item, id))
-		}
-		list, err = c.queue.Attempts(r.Context(), item)
-		list = list[:min(len(list), int(n))]
-	} else {
-		last := transfer.Attempt{Item: after, Late: r.URL.Query().Get("late") != "false"}
-		last.Epoch = epoch
-		list, err = c.queue.RequestAttempts(r.Context(), id, last, int(n))
-	}
-	return filled(list), c.refusal(err)
+	list, err := c.queue.Attempts(q.Context(), item)
+	return orEmpty(list[:min(len(list), n)]), err
 }
 
-func orRefuse(err error, format string, a ...any) error {
+func (c *Coordinator) links(*call, *struct{}) ([]transfer.Link, error) {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	return orEmpty(c.registry.net.Links()), nil
+}
+
+// manifest streams a transfer.Manifest: a request may have a million files. A connection whose answer
+// cannot be completed is reset.
+func (c *Coordinator) manifest(q *call, w http.ResponseWriter) error {
+	r, err := c.queue.Get(q.Context(), q.number)
 	if err != nil {
 		return err
 	}
-	return wire.Refuse(http.StatusNotFound, format, a...)
-}
-
-func (c *Coordinator) links(r *http.Request, _ *struct{}) ([]transfer.Link, error) {
-	if _, err := need(r, mayRead); err != nil {
-		return nil, err
+	w.Header().Set("Content-Type", "application/json")
+	out, to := bufio.NewWriterSize(w, 64<<10), http.NewResponseController(w)
+	complete := func(err error) {
+		if err != nil {
+			panic(http.ErrAbortHandler) // clients must not take a part for the whole
+		}
 	}
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	return filled(c.registry.net.Links()), nil
+	head, err := json.Marshal(r)
+	complete(err)
+	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[\n", head) // out keeps the error
+	sum, n := transfer.NewManifestHash(), 0
+	for one, err := range c.queue.All(q.Context(), q.number) {
+		complete(err)
+		text, err := json.Marshal(one)
+		complete(err)
+		if n > 0 {
+			_, _ = out.WriteString(",\n")
+		}
+		if n++; n%pageRows == 1 {
+			_ = to.SetWriteDeadline(time.Now().Add(time.Minute)) // for each page
+		}
+		_, err = out.Write(text)
+		complete(err)
+		sum.Add(one)
+	}
+	_, _ = fmt.Fprintf(out, "\n],\"sha256\":%q}\n", sum.Digest())
+	complete(out.Flush())
+	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -12,18 +15,17 @@ import (
 )
 
 const (
-	second      = time.Second
-	keepEvery   = 10 * time.Second
-	probeEvery  = 30 * time.Second
-	pruneEvery  = time.Hour
-	workBatch   = 5000 // files that are written down in one transaction
-	longestRest = 10 * time.Second
-	noticed     = 2 * time.Second // by which a clock was set at least
+	second        = time.Second
+	saveEvery     = 10 * time.Second // knowledge of links
+	probeEvery    = 30 * time.Second
+	pruneEvery    = time.Hour
+	workBatch     = 5000 // files that are added to the queue in one transaction
+	longestRetry  = 10 * time.Second
+	smallestShift = 2 * time.Second // of a clock, to be taken for one that was set
 )
 
-// Run moves what is to be moved, until ctx ends: then it has third parties give
-// up, and returns nil. What goes wrong is said to the log, and tried again. Only
-// another coordinator that has taken the database meanwhile ends it with an error.
+// Run dispatches files until ctx ends. Then it aborts third-party copies and returns nil. Failures
+// are logged and retried; only the loss of the database to another coordinator is an error.
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -33,10 +35,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		defer end()
 		taken = c.claim.Keep(ctx)
 	})
-	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.tick, c.askAll, c.probeAll, c.sweepAll} {
+	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll} {
 		loops.Go(func() { loop(ctx) })
 	}
-	c.orphans()
+	c.findOrphans()
 	loops.Wait()
 	c.third.Wait()
 	if taken != nil {
@@ -44,120 +46,99 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*second)
 	defer cancel()
-	if err := c.keepLinks(ctx); err != nil && !errors.Is(err, db.ErrBusy) {
+	if err := c.saveLinks(ctx); err != nil && !errors.Is(err, db.ErrBusy) {
 		return err
 	}
 	return nil
 }
 
-// orphans are copies by third parties that a coordinator before this one had made.
-func (c *Coordinator) orphans() {
-	c.registry.mu.Lock()
-	var list []*activeLease
-	for _, l := range c.registry.leases {
-		if l.mover == "" && l.stop == nil {
-			list = append(list, l)
-		}
-	}
-	c.registry.mu.Unlock()
-	c.ask(list)
-}
-
-// rest waits; false if ctx ended.
-func (c *Coordinator) rest(ctx context.Context, d time.Duration) bool { return pause.For(ctx, d) }
-
-// again does something until it works or ctx ends.
-func (c *Coordinator) again(ctx context.Context, what string, f func(context.Context) error) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, longestRest) {
+// untilDone calls f until it succeeds or ctx ends.
+func (c *Coordinator) untilDone(ctx context.Context, f func(context.Context) error) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, longestRetry) {
 		err := f(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		c.health.say(what, err)
-		if err == nil || !c.rest(ctx, wait) {
+		c.health.database(err)
+		if err == nil || !pause.For(ctx, wait) {
 			return
 		}
 	}
 }
 
-// workAll does what requests wait for: their files are written down, dropped, or
-// tried again.
+// workAll adds the files of requests to the queue, cancels them or queues them again, as users have
+// decided.
 func (c *Coordinator) workAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		next := c.work.next()
-		more := false
-		c.again(ctx, "database", func(ctx context.Context) (err error) {
+		next, more := c.work.next(), false
+		c.untilDone(ctx, func(ctx context.Context) (err error) {
 			more, err = c.queue.Work(ctx, workBatch)
 			return err
 		})
 		if more {
-			c.wake.give()
-			c.eventsChanged.give()
+			c.wake.broadcast()
+			c.eventsChanged.broadcast()
 			continue
 		}
 		await(ctx, next, second)
 	}
 }
 
-// dispatchAll gives out what waits, as soon as somebody can take it.
+// dispatchAll dispatches waiting files when a mover may have a free slot.
 func (c *Coordinator) dispatchAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := c.wake.next()
-		c.again(ctx, "database", c.dispatch)
+		c.untilDone(ctx, c.dispatch)
 		await(ctx, next, second)
 	}
 }
 
-// await waits for a channel to be closed, for at most d.
+// await waits until a channel is closed, for at most d.
 func await(ctx context.Context, next <-chan struct{}, d time.Duration) {
-	late := time.NewTimer(d)
-	defer late.Stop()
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
 	select {
 	case <-next:
-	case <-late.C:
+	case <-timeout.C:
 	case <-ctx.Done():
 	}
 }
 
-// tick does what the clock demands, every second.
-func (c *Coordinator) tick(ctx context.Context) {
-	var kept, pruned time.Time
-	watched := c.now()
-	for ctx.Err() == nil {
+// everySecond renews and expires leases and does other periodic work.
+func (c *Coordinator) everySecond(ctx context.Context) {
+	var saved, pruned time.Time
+	for watched := c.now(); ctx.Err() == nil; pause.For(ctx, second) {
 		now := c.now()
 		if err := c.clockSet(ctx, &watched, now); err != nil {
-			c.health.say("database", err) // nothing runs out by a clock that is another one
-			c.rest(ctx, second)
+			c.health.database(err) // nothing expires by a clock that was set
 			continue
 		}
 		c.registry.mu.Lock()
 		c.registry.net.Tick(now)
 		c.registry.mu.Unlock()
-		if err := c.renew(ctx); err != nil {
-			c.health.say("database", err) // nothing expires that could not be renewed
-		} else {
-			c.health.say("database", c.expire(ctx))
+		err := c.renew(ctx)
+		if err == nil { // nothing expires that could not be renewed
+			err = c.expire(ctx)
 		}
-		c.health.say("database", c.watchSites(ctx))
-		if now.Sub(kept) >= keepEvery {
-			kept = now
-			c.health.say("database", c.keepLinks(ctx))
+		c.health.database(err)
+		c.health.database(c.watchSites(ctx))
+		if now.Sub(saved) >= saveEvery {
+			saved = now
+			c.health.database(c.saveLinks(ctx))
 		}
 		if now.Sub(pruned) >= pruneEvery {
 			pruned = now
-			c.health.say("database", c.pruneSamples(ctx))
+			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
 		}
-		c.rest(ctx, second)
 	}
 }
 
-// clockSet notices that somebody has set this machine's clock since it was looked
-// at: what is in the database goes along, what is in memory is told by the
-// monotonic clock.
+// clockSet detects that this machine's clock was set, and shifts the times in the database. Times in
+// memory follow the monotonic clock.
 func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time.Time) error {
 	by := now.Round(0).Sub(watched.Round(0)) - now.Sub(*watched)
-	if by.Abs() > noticed {
-		if err := c.sweepSoon(ctx); err != nil { // first: it may be done again, a shift may not
+	if by.Abs() > smallestShift {
+		if err := c.sweepSoon(ctx); err != nil { // first: it may be repeated, a shift may not
 			return err
 		}
 		if err := c.queue.Shift(ctx, by); err != nil {
@@ -169,34 +150,117 @@ func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time
 	return nil
 }
 
-// expire has the queue do what its clock demands.
+// expire has the queue expire leases, requests and pauses.
 func (c *Coordinator) expire(ctx context.Context) error {
 	missing, changes, err := c.queue.Expire(ctx)
-	c.registry.mu.Lock()
-	for _, ch := range changes {
-		c.follow(ch, nil)
-	}
-	c.registry.mu.Unlock()
-	c.changed(changes)
-	c.missing(missing)
+	c.applyChanges(changes, nil)
+	c.addMissing(missing)
 	return err
 }
 
-// probeAll asks endpoints without agents whether they are there, every now and
-// then.
-func (c *Coordinator) probeAll(ctx context.Context) {
-	for ctx.Err() == nil {
-		c.registry.mu.Lock()
-		var names []string
-		for _, s := range c.registry.sites {
-			if s.Kind == httpKind {
-				names = append(names, s.Name)
-			}
-		}
-		c.registry.mu.Unlock()
-		for _, n := range names {
-			c.probe(ctx, n)
-		}
-		c.rest(ctx, probeEvery)
+// A signal wakes all goroutines that wait for it.
+type signal struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+// next returns a channel that the next broadcast closes. Callers take it before they look at what
+// the signal announces.
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil {
+		s.c = make(chan struct{})
 	}
+	return s.c
+}
+
+func (s *signal) broadcast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c != nil {
+		close(s.c)
+		s.c = nil
+	}
+}
+
+// health records which parts do not work. It logs the beginning and the end of each failure.
+type health struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	wrong map[string]string
+}
+
+// set records the state of a part; err is nil if it works.
+func (h *health) set(part string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, was := h.wrong[part]
+	switch {
+	case err == nil && was:
+		delete(h.wrong, part)
+		h.log.Info("works again", "what", part)
+	case err != nil && (!was || old != err.Error()):
+		if h.wrong == nil {
+			h.wrong = map[string]string{}
+		}
+		h.wrong[part] = err.Error()
+		h.log.Warn("does not work now", "what", part, "error", err)
+	}
+}
+
+func (h *health) database(err error) { h.set("database", err) }
+
+// list returns the errors of the parts that do not work.
+func (h *health) list() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.wrong)
+}
+
+// A liveness checks a service at most once a second and with one question at a time, for any number
+// of callers. Callers cannot interrupt the question.
+type liveness struct {
+	ask  func(context.Context) error
+	turn chan struct{} // holds one token, whose owner may ask
+	at   time.Time     // of the last answer
+	said error
+}
+
+const (
+	livenessEach = time.Second
+	livenessTime = 5 * time.Second
+)
+
+func newLiveness(ask func(context.Context) error) *liveness {
+	p := &liveness{ask: ask, turn: make(chan struct{}, 1)}
+	p.turn <- struct{}{}
+	return p
+}
+
+// answer returns the result of the last question, or the error of ctx.
+func (p *liveness) answer(ctx context.Context) error {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { p.turn <- struct{}{} }()
+	if time.Since(p.at) >= livenessEach {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), livenessTime)
+		defer cancel()
+		p.said = p.ask(ctx)
+		p.at = time.Now()
+	}
+	return p.said
+}
+
+// healthy answers GET /healthz.
+func (c *Coordinator) healthy(w http.ResponseWriter, r *http.Request) {
+	if err := c.alive.answer(r.Context()); err != nil {
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, "the database is unavailable", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n")) // a client that has disconnected does not need it
 }

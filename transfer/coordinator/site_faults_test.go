@@ -378,7 +378,8 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 		return keeps.calls["COPY"] > 0
 	})
 	keeps.good.Store("new")
-	<-time.After(5 * time.Second) // the copy ends, and what follows is refused
+	asked := keeps.saw("old")
+	until(t, "the copy has ended, and what follows is refused", func() bool { return keeps.saw("old") > asked+1 })
 	add("new")
 	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 1 {
 		t.Errorf("%+v", q)
@@ -477,7 +478,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		}
 		due := func() {
 			t.Helper()
-			if err := h.db.Write(ctx, func(tx *db.Tx) error { _, err := tx.Exec("UPDATE leftover SET due = 0"); return err }); err != nil {
+			if err := h.db.Exec(ctx, "UPDATE leftover SET due = 0"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := h.sweep(ctx); err != nil {
@@ -530,7 +531,7 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 	if q = h.ended(q.ID); q.Status != transfer.Completed {
 		t.Fatalf("%+v", q)
 	}
-	if err := h.db.Write(t.Context(), func(tx *db.Tx) error { _, err := tx.Exec("UPDATE leftover SET due = 0"); return err }); err != nil {
+	if err := h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.sweep(t.Context()); err != nil {
@@ -689,7 +690,8 @@ func TestUnableWhileTheAgentIsAway(t *testing.T) {
 		a.Up = up
 		c.registry.sites["A"] = a
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Source: transfer.End{Site: "A"}, Dest: transfer.End{Site: "N"}, Mode: transfer.Third}}
-		if o := c.unable(l, transfer.Outcome{Item: 1, Fault: transfer.ModeUnsupported}); o.Fault != transfer.MoverStopped {
+		o := transfer.Outcome{Item: 1, Fault: transfer.ModeUnsupported}
+		if c.classifyMode(l, &o); o.Fault != transfer.MoverStopped {
 			t.Errorf("the agent is there: %v: %+v", up, o)
 		}
 	}
@@ -706,13 +708,10 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: "S", Path: "f"}}
-		if err := h.foresee(t.Context(), []transfer.Lease{l}); err != nil {
+		if err := h.recordTemporaries(t.Context(), []transfer.Lease{l}); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.db.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE leftover SET due = ?", h.now().Add(3*time.Hour))
-			return err
-		}); err != nil {
+		if err := h.db.Exec(t.Context(), "UPDATE leftover SET due = ?", h.now().Add(3*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.sweepSoon(t.Context()); err != nil {

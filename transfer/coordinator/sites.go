@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/pause"
 	"weir/internal/redact"
 	"weir/internal/tpc"
 	"weir/internal/wire"
@@ -27,16 +28,15 @@ const (
 	httpKind  = catalog.HTTPSite
 )
 
-// learnSites takes over the sites as the database has them, and their secrets.
-func (c *Coordinator) learnSites(ctx context.Context) error {
-	sites, err := c.catalog.Sites(ctx)
+// readSites reads the sites and their secrets from the database.
+func (c *Coordinator) readSites(ctx context.Context) error {
+	list, err := c.catalog.Sites(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[string]catalog.Site, len(sites))
-	doors := map[string]secrets{}
-	for _, s := range sites {
-		known[s.Name] = s
+	sites, all := make(map[string]catalog.Site, len(list)), map[string]secrets{}
+	for _, s := range list {
+		sites[s.Name] = s
 		if s.Kind != httpKind {
 			continue
 		}
@@ -50,27 +50,27 @@ func (c *Coordinator) learnSites(ctx context.Context) error {
 			err = json.Unmarshal([]byte(text), &d)
 		}
 		if err != nil {
-			c.health.say("secrets", err)
+			c.health.set("secrets", err)
 		}
-		doors[s.Name] = d
+		all[s.Name] = d
 	}
 	c.registry.mu.Lock()
-	c.registry.sites, c.registry.secrets = known, doors
+	c.registry.sites, c.registry.secrets = sites, all
 	c.registry.mu.Unlock()
 	return nil
 }
 
-// siteCame notes in the catalog that the agent of a site is there.
-func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Register) error {
+// siteRegistered records in the catalog that the agent of a site is up.
+func (c *Coordinator) siteRegistered(ctx context.Context, in *transfer.Register) error {
 	s, err := c.catalog.Site(ctx, in.Site)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		s = catalog.Site{Name: in.Site, Kind: agentKind, URL: in.URL}
 		if err = c.catalog.AddSite(ctx, s); errors.Is(err, store.ErrExists) {
-			err = nil // it has come in twice at once
+			err = nil // it has registered twice at once
 		}
 	case err == nil && s.Kind != agentKind:
-		return wire.Refuse(http.StatusConflict, "site %s is an endpoint without an agent: remove it first, or give the agent another name", in.Site)
+		return wire.Refuse(http.StatusConflict, "site %s is an endpoint without an agent: remove it first, or use another name for the agent", in.Site)
 	case err == nil && s.URL != in.URL:
 		s.URL = in.URL
 		err = c.catalog.SetSite(ctx, s)
@@ -81,23 +81,37 @@ func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Register) error
 	if err := c.catalog.Saw(ctx, in.Site, c.now(), true, in.Free, ""); err != nil {
 		return err
 	}
-	return c.learnSites(ctx)
+	return c.readSites(ctx)
 }
 
-// siteFree notes that an agent is there and how much space it has, -1 if it cannot
-// tell, now and then.
+// setSite records, in memory and in the catalog, whether a site is up. seen is zero if it was not
+// seen now.
+func (c *Coordinator) setSite(ctx context.Context, name string, seen time.Time, up bool, problem string) (changed, known bool, err error) {
+	c.registry.mu.Lock()
+	s, known := c.registry.sites[name]
+	if changed = s.Up != up; known {
+		s.Up, s.Problem = up, problem
+		c.registry.sites[name] = s
+	}
+	c.registry.mu.Unlock()
+	if !known {
+		return false, false, nil
+	}
+	return changed, true, c.catalog.Saw(ctx, name, seen, up, s.Free, problem)
+}
+
+// siteFree records, from time to time, that an agent is up and how much space it has, -1 if it is not
+// known.
 func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) error {
 	c.registry.mu.Lock()
 	s, known := c.registry.sites[site]
-	now := c.now()
-	a := c.registry.agents[site]
-	if a == nil { // it has gone meanwhile
-		c.registry.mu.Unlock()
-		return nil
+	now, a := c.now(), c.registry.agents[site]
+	if a != nil {
+		a.free = free
 	}
-	a.free = free
-	little := abs(free-s.Free) < max(s.Free/100, 1<<20) && (free < 0) == (s.Free < 0)
-	if !known || s.Up && little && now.Sub(s.Seen) < silence/2 {
+	difference := max(free-s.Free, s.Free-free)
+	similar := difference < max(s.Free/100, 1<<20) && (free < 0) == (s.Free < 0)
+	if a == nil || !known || s.Up && similar && now.Sub(s.Seen) < agentTimeout/2 {
 		c.registry.mu.Unlock()
 		return nil
 	}
@@ -107,96 +121,80 @@ func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) err
 	return c.catalog.Saw(ctx, site, now, true, free, "")
 }
 
-func abs(n int64) int64 { return max(n, -n) }
-
-// watchSites notes which agents are silent.
+// watchSites records which agents have been silent for too long.
 func (c *Coordinator) watchSites(ctx context.Context) error {
 	now := c.now()
+	silent := map[string]time.Time{}
 	c.registry.mu.Lock()
-	var falls []catalog.Site
 	for name, s := range c.registry.sites {
-		if s.Kind != agentKind || !s.Up {
-			continue
-		}
-		heard, quiet, a := c.begun, silence, c.registry.agents[name]
+		heard, timeout, a := c.begun, agentTimeout, c.registry.agents[name]
 		if a != nil {
-			heard, quiet = a.heard, a.quiet()
-			if a.waiting {
-				continue
-			}
+			heard, timeout = a.heard, a.timeout()
 		}
-		if now.Sub(heard) < quiet {
-			continue
+		if s.Kind == agentKind && s.Up && (a == nil || !a.waiting) && now.Sub(heard) >= timeout {
+			silent[name] = heard
 		}
-		s.Up, s.Problem = false, fmt.Sprintf("its agent was not heard of since %s", clockTime(heard))
-		c.registry.sites[name] = s
-		falls = append(falls, s)
 	}
 	c.registry.mu.Unlock()
-	for _, f := range falls {
-		c.log.Warn("a site is down", "site", f.Name, "problem", f.Problem)
-		if err := c.catalog.Saw(ctx, f.Name, time.Time{}, false, f.Free, f.Problem); err != nil {
+	for name, heard := range silent {
+		problem := fmt.Sprintf("its agent has not reported since %s", clockTime(heard))
+		c.log.Warn("site is down", "site", name, "problem", problem)
+		_, _, err := c.setSite(ctx, name, time.Time{}, false, problem)
+		c.wake.broadcast()
+		if err != nil {
 			return err
 		}
-	}
-	if len(falls) > 0 {
-		c.wake.give()
 	}
 	return nil
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// checkEndpointURL tells what is wrong with the URL of a site.
+// checkEndpointURL refuses URLs that are not those of a folder.
 func checkEndpointURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return errors.New("this is no URL") // it may hold a password: it is not repeated
+		return errors.New("invalid URL") // it may hold a password: it is not repeated
 	case u.User != nil:
-		return fmt.Errorf("%.200q: no user and no password: a site is shown a token", redact.URL(u.String()))
+		return fmt.Errorf("%.200q: a URL with a user or password is not accepted: use a token", redact.URL(u.String()))
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("%.200q: it begins with https:// (or http://)", address)
+		return fmt.Errorf("%.200q: the URL must begin with https:// (or http://)", address)
 	case slices.Contains(strings.Split(u.Path, "/"), ".."):
-		return fmt.Errorf("%.200q: a path with .. in it is none", address)
+		return fmt.Errorf("%.200q: the path must not contain ..", address)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%.200q: it has a host and perhaps a path, and nothing else", address)
+		return fmt.Errorf("%.200q: expected a host and an optional path, and nothing else", address)
 	}
 	return nil
 }
 
-// addSite adds an endpoint without an agent, or changes it.
-func (c *Coordinator) addSite(r *http.Request, in *transfer.NewSite) (catalog.Site, error) {
-	who, err := need(r, mayAdmin)
-	if err != nil {
-		return catalog.Site{}, err
-	}
+// addSite adds a site without an agent, or changes it.
+func (c *Coordinator) addSite(q *call, in *transfer.NewSite) (none catalog.Site, err error) {
 	if err := errors.Join(catalog.CheckSite(in.Name), checkEndpointURL(in.URL)); err != nil {
-		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
+		return none, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
 	if in.Max < 0 || in.Max > 10000 || len(in.Token) > 64<<10 || len(in.Pin) > 64 {
-		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "site %s: between 0 and 10000 copies at once, and a token of at most 64 kB", in.Name)
+		return none, wire.Refuse(http.StatusBadRequest, "site %s: expected 0 to 10000 concurrent transfers and a token of at most 64 kB", in.Name)
 	}
-	if in.Token != "" && strings.HasPrefix(in.URL, "http:") && !onThisMachine(in.URL) {
-		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "site %s: a token is not sent without TLS: use https://", in.Name)
+	if in.Token != "" && strings.HasPrefix(in.URL, "http:") && !isLoopbackURL(in.URL) {
+		return none, wire.Refuse(http.StatusBadRequest, "site %s: tokens are not sent without TLS: use https://", in.Name)
 	}
 	if i := slices.IndexFunc(in.Servers, func(s string) bool { return !tpc.IsHosts(s) || s == "*" }); i >= 0 {
-		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "site %s: %.100q is no data server: HOST, HOST:PORT or *.DOMAIN", in.Name, in.Servers[i])
+		return none, wire.Refuse(http.StatusBadRequest, "site %s: invalid data server %.100q: use HOST, HOST:PORT or *.DOMAIN", in.Name, in.Servers[i])
 	}
 	site := catalog.Site{Name: in.Name, Kind: httpKind, URL: strings.TrimSuffix(in.URL, "/"), Max: in.Max}
-	if err := c.putSite(r.Context(), site, secrets{Token: in.Token, Pin: in.Pin, Servers: in.Servers, Lend: in.Lend}); err != nil {
-		return catalog.Site{}, c.refusal(err)
+	if err := c.putSite(q.Context(), site, secrets{Token: in.Token, Pin: in.Pin, Servers: in.Servers, Lend: in.Lend}); err != nil {
+		return none, err
 	}
-	c.log.Info("a site was added", "site", in.Name, "by", who.name)
+	c.log.Info("site added", "site", in.Name, "by", q.name)
 	c.registry.mu.Lock()
-	c.renewed(in.Name)
+	c.resetBreakers(in.Name)
 	delete(c.registry.endpoints, in.Name)
 	c.registry.mu.Unlock()
-	c.forgetLoans(in.Name)
-	c.wake.give()
-	c.probe(r.Context(), in.Name)
-	site, err = c.catalog.Site(r.Context(), in.Name)
-	return site, c.refusal(err)
+	c.forgetDelegations(in.Name)
+	c.wake.broadcast()
+	c.probe(q.Context(), in.Name)
+	return c.catalog.Site(q.Context(), in.Name)
 }
 
 func (c *Coordinator) putSite(ctx context.Context, site catalog.Site, s secrets) error {
@@ -219,10 +217,10 @@ func (c *Coordinator) putSite(ctx context.Context, site catalog.Site, s secrets)
 	if err := c.catalog.SetSecret(ctx, site.Name, c.box.close(string(text), site.Name)); err != nil {
 		return err
 	}
-	return c.learnSites(ctx)
+	return c.readSites(ctx)
 }
 
-func onThisMachine(address string) bool {
+func isLoopbackURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
 		return false
@@ -231,53 +229,90 @@ func onThisMachine(address string) bool {
 	return err == nil && ip.IsLoopback() || u.Hostname() == "localhost"
 }
 
-// removeSite forgets a site.
-func (c *Coordinator) removeSite(r *http.Request, _ *struct{}) (struct{}, error) {
-	who, err := need(r, mayAdmin)
-	if err != nil {
-		return struct{}{}, err
-	}
-	name := r.PathValue("name")
+// removeSite removes a site from the catalog.
+func (c *Coordinator) removeSite(q *call, _ *struct{}) (none struct{}, err error) {
+	name := q.PathValue("name")
 	c.registry.mu.Lock()
 	busy := c.registry.net.Active(name)
 	c.registry.mu.Unlock()
 	if busy > 0 {
-		return struct{}{}, wire.Refuse(http.StatusConflict, "site %s takes part in %d copies now: cancel their requests, or wait", name, busy)
+		return none, wire.Refuse(http.StatusConflict, "site %s takes part in %d transfers: cancel their requests, or wait", name, busy)
 	}
-	if err := c.catalog.RemoveSite(r.Context(), name); err != nil {
-		return struct{}{}, c.refusal(err)
+	if err := c.catalog.RemoveSite(q.Context(), name); err != nil {
+		return none, err
 	}
-	c.log.Info("a site was removed", "site", name, "by", who.name)
+	c.log.Info("site removed", "site", name, "by", q.name)
 	c.registry.mu.Lock()
 	if a := c.registry.agents[name]; a != nil {
 		delete(c.registry.agents, name)
-		a.ring()
+		a.wake()
 	}
 	c.registry.mu.Unlock()
-	return struct{}{}, c.refusal(c.learnSites(r.Context()))
+	return none, c.readSites(q.Context())
 }
 
-func (c *Coordinator) listSites(r *http.Request, _ *struct{}) ([]catalog.Site, error) {
-	if _, err := need(r, mayRead); err != nil {
-		return nil, err
-	}
-	sites, err := c.catalog.Sites(r.Context())
-	doubts := c.queue.BrokenSources()
+func (c *Coordinator) listSites(q *call, _ *struct{}) ([]catalog.Site, error) {
+	sites, err := c.catalog.Sites(q.Context())
+	problems := c.queue.BrokenSources()
 	c.registry.mu.Lock()
-	maps.Copy(doubts, c.refusals())
+	maps.Copy(problems, c.refusals())
 	c.registry.mu.Unlock()
 	for i, s := range sites {
 		if s.Problem == "" {
-			sites[i].Problem = doubts[s.Name]
+			sites[i].Problem = problems[s.Name]
 		}
 	}
-	return filled(sites), c.refusal(err)
+	return orEmpty(sites), err
 }
 
-// filled is a list that is shown as one also if it is empty.
-func filled[T any](list []T) []T {
-	if list == nil {
-		return []T{}
+// probeAll probes endpoints without agents until ctx ends.
+func (c *Coordinator) probeAll(ctx context.Context) {
+	for ; ctx.Err() == nil; pause.For(ctx, probeEvery) {
+		var names []string
+		c.registry.mu.Lock()
+		for _, s := range c.registry.sites {
+			if s.Kind == httpKind {
+				names = append(names, s.Name)
+			}
+		}
+		c.registry.mu.Unlock()
+		for _, n := range names {
+			c.probe(ctx, n)
+		}
 	}
-	return list
+}
+
+// probeTime is the timeout of a probe.
+const probeTime = 10 * time.Second
+
+// probe asks an endpoint for its abilities, and records whether it is up.
+func (c *Coordinator) probe(ctx context.Context, name string) {
+	site, _ := c.registry.site(name)
+	if site.URL == "" {
+		return
+	}
+	d := c.secretsOf(name)
+	ask, cancel := context.WithTimeout(ctx, probeTime)
+	can, err := c.tpc.Ask(ask, d.target(site, "/"))
+	cancel()
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		c.learn(ctx, site, d, can)
+	}
+	now, up, problem := c.now(), true, ""
+	switch tpc.KindOf(err) {
+	case tpc.Unreachable, tpc.Stalled, tpc.Broken:
+		up, problem = false, fmt.Sprintf("it could not be reached at %s: %s", clockTime(now), sentence(err.Error()))
+		now = time.Time{}
+	case tpc.Busy:
+		problem = "it is busy"
+	}
+	changed, _, err := c.setSite(ctx, name, now, up, problem)
+	c.health.database(err)
+	if changed {
+		c.log.Info("site has changed", "site", name, "up", up, "problem", problem)
+		c.wake.broadcast()
+	}
 }

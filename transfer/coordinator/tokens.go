@@ -16,16 +16,17 @@ import (
 	"weir/transfer"
 )
 
-// Lives of tokens that users are given.
+// Lifetimes of the tokens of users.
 const (
 	usualLife   = 30 * 24 * time.Hour
 	longestLife = 10 * 365 * 24 * time.Hour
-	keptFor     = 30 * 24 * time.Hour // in which one that has ended is still listed
+	adminLife   = longestLife
+	keptFor     = 30 * 24 * time.Hour // in which an expired token is still listed
 	mostListed  = 10000
 )
 
-// revoked are the tokens that were taken back, which is looked at with each question:
-// there is one coordinator, so that its memory says what the database does.
+// revoked are the revoked tokens, which are checked for each request. There is one coordinator, so its
+// memory agrees with the database.
 type revoked struct {
 	mu  sync.RWMutex
 	ids map[string]bool
@@ -48,72 +49,65 @@ func (r *revoked) add(ids ...string) {
 	}
 }
 
-// errRevoked is the answer to a token that was taken back.
 func errRevoked(id string) error {
 	return wire.Refuse(http.StatusUnauthorized, "the token %s was revoked", id)
 }
 
-// openRevoked learns which tokens were taken back.
+// openRevoked reads the revoked tokens.
 func (c *Coordinator) openRevoked(ctx context.Context) error {
-	return c.db.Read(ctx, func(tx *db.Tx) error {
-		ids, err := db.Column[string](tx, "SELECT id FROM token WHERE revoked > 0")
-		c.revoked.add(ids...)
-		return err
-	})
+	ids, err := db.Select(ctx, c.db, db.Value[string], "SELECT id FROM token WHERE revoked > 0")
+	c.revoked.add(ids...)
+	return err
 }
 
-// mintRole makes a token, which is written down before anybody has it. by is who
-// asked for it.
-func (c *Coordinator) mintRole(ctx context.Context, who string, roles []string, life time.Duration, by string) (raw, id string, err error) {
+// issueRole issues a token, which is recorded before anybody has it. by is the caller who asked for it.
+func (c *Coordinator) issueRole(ctx context.Context, who string, roles []string, life time.Duration, by string) (raw, id string, err error) {
 	g := token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life, Early: 24 * time.Hour, ID: token.NewID()}
 	if raw, err = c.issuer.Mint(g); err != nil {
 		return "", "", wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
 	now := c.now()
-	err = c.db.Write(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec("DELETE FROM token WHERE expires < ?", now.Add(-keptFor).UnixNano()); err != nil {
-			return err
-		}
-		_, err := tx.Exec("INSERT INTO token (id, subject, roles, made_by, made, expires, revoked_by, revoked) VALUES (?, ?, ?, ?, ?, ?, '', 0)",
-			g.ID, who, strings.Join(roles, " "), by, now.UnixNano(), now.Add(life).UnixNano())
-		return err
-	})
+	if err = c.db.Exec(ctx, "DELETE FROM token WHERE expires < ?", now.Add(-keptFor)); err == nil {
+		err = c.recordToken(ctx, transfer.Token{ID: g.ID, Subject: who, Roles: roles, By: by, Made: now, Expires: now.Add(life)})
+	}
 	return raw, g.ID, err
 }
 
-// newToken makes a token.
-func (c *Coordinator) newToken(r *http.Request, in *transfer.NewToken) (answer struct {
+// recordToken writes a token to the list, unless it is there.
+func (c *Coordinator) recordToken(ctx context.Context, t transfer.Token) error {
+	const query = `INSERT INTO token (id, subject, roles, made_by, made, expires, revoked_by, revoked)
+		VALUES (?, ?, ?, ?, ?, ?, '', 0) ON CONFLICT (id) DO NOTHING`
+	return c.db.Exec(ctx, query, t.ID, t.Subject, strings.Join(t.Roles, " "), t.By, t.Made, t.Expires)
+}
+
+// newToken issues a token.
+func (c *Coordinator) newToken(q *call, in *transfer.NewToken) (answer struct {
 	Token string `json:"token"`
 	ID    string `json:"id"`
 }, err error) {
-	who, err := need(r, mayAdmin)
-	if err != nil {
-		return answer, err
-	}
 	if in.Life == 0 {
 		in.Life = usualLife
 	}
-	if err := fitToken(in); err != nil {
+	if err := checkToken(in); err != nil {
 		return answer, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
-	if answer.Token, answer.ID, err = c.mintRole(r.Context(), in.Subject, in.Roles, in.Life, who.name); err != nil {
-		return answer, c.refusal(err)
+	if answer.Token, answer.ID, err = c.issueRole(q.Context(), in.Subject, in.Roles, in.Life, q.name); err == nil {
+		c.log.Info("token issued", "id", answer.ID, "for", in.Subject, "roles", in.Roles, "life", in.Life.String(), "by", q.name)
 	}
-	c.log.Info("a token was made", "id", answer.ID, "for", in.Subject, "roles", in.Roles, "life", in.Life.String(), "by", who.name)
-	return answer, nil
+	return answer, err
 }
 
-func fitToken(in *transfer.NewToken) error {
+func checkToken(in *transfer.NewToken) error {
 	switch {
 	case in.Subject == "" || len(in.Subject) > 200:
-		return fmt.Errorf("a token is for somebody: a name of at most 200 letters")
+		return fmt.Errorf("the subject of the token is required, at most 200 bytes")
 	case len(in.Roles) == 0 || len(in.Roles) > 100:
-		return fmt.Errorf("a token has roles: between 1 and 100 of them")
+		return fmt.Errorf("the token must have 1 to 100 roles")
 	case in.Life < time.Second || in.Life > longestLife:
-		return fmt.Errorf("a token lives for a second at least, and %d days at most", int(longestLife.Hours()/24))
+		return fmt.Errorf("the token lifetime must be between 1 s and %d days", int(longestLife.Hours()/24))
 	}
 	for _, role := range in.Roles {
-		if err := roleIsOne(role); err != nil {
+		if err := checkRole(role); err != nil {
 			return err
 		}
 	}
@@ -129,89 +123,57 @@ func scanToken(rows *db.Rows) (t transfer.Token, err error) {
 	return t, err
 }
 
-// tokens lists tokens that have not ended, and those that did so lately; the newest
-// ones first.
-func (c *Coordinator) tokens(r *http.Request, _ *struct{}) (all []transfer.Token, err error) {
-	if _, err := need(r, mayAdmin); err != nil {
-		return nil, err
-	}
-	err = c.db.Read(r.Context(), func(tx *db.Tx) (err error) {
-		all, err = db.All(tx, scanToken, tokenColumns+"ORDER BY made DESC, id LIMIT ?", mostListed)
-		return err
-	})
-	return filled(all), c.refusal(err)
+// tokens lists tokens that have not expired, or not long ago, the newest first.
+func (c *Coordinator) tokens(q *call, _ *struct{}) ([]transfer.Token, error) {
+	all, err := db.Select(q.Context(), c.db, scanToken, tokenColumns+"ORDER BY made DESC, id LIMIT ?", mostListed)
+	return orEmpty(all), err
 }
 
-// revoke takes a token back. Whoever shows it is refused from then on; an agent's
-// question for work that waits is answered so.
-func (c *Coordinator) revoke(r *http.Request, _ *struct{}) (t transfer.Token, err error) {
-	who, err := need(r, mayAdmin)
+// revoke revokes a token. It is refused from then on, also for a waiting poll of an agent.
+func (c *Coordinator) revoke(q *call, _ *struct{}) (t transfer.Token, err error) {
+	id := q.PathValue("id")
+	if err := c.db.Exec(q.Context(), "UPDATE token SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked = 0", c.now(), q.name, id); err != nil {
+		return t, err
+	}
+	found, err := db.Select(q.Context(), c.db, scanToken, tokenColumns+"WHERE id = ?", id)
 	if err != nil {
 		return t, err
 	}
-	id, now := r.PathValue("id"), c.now().UnixNano()
-	err = c.db.Write(r.Context(), func(tx *db.Tx) error {
-		if _, err := tx.Exec("UPDATE token SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked = 0", now, who.name, id); err != nil {
-			return err
-		}
-		found, err := db.All(tx, scanToken, tokenColumns+"WHERE id = ?", id)
-		if err == nil && len(found) == 0 {
-			return wire.Refuse(http.StatusNotFound, "there is no token %.100q: weir coordinator token list tells those that there are", id)
-		}
-		if err == nil {
-			t = found[0]
-		}
-		return err
-	})
-	if err != nil {
-		return t, c.refusal(err)
+	if len(found) == 0 {
+		return t, wire.Refuse(http.StatusNotFound, "there is no token %.100q: weir coordinator token list shows all", id)
 	}
 	c.revoked.add(id)
-	c.log.Info("a token was revoked", "id", id, "for", t.Subject, "by", who.name)
+	c.log.Info("token revoked", "id", id, "for", found[0].Subject, "by", q.name)
 	c.registry.mu.Lock()
 	for _, a := range c.registry.agents {
-		a.ring() // each looks whether it is its own
+		a.wake() // each checks its token
 	}
 	c.registry.mu.Unlock()
-	c.eventsChanged.give() // and who follows events
-	return t, nil
+	c.eventsChanged.broadcast() // and followers of events theirs
+	return found[0], nil
 }
 
-// openAdmin leaves a token for the administrator, a new one if that of before does
-// not count any more.
+// openAdmin writes the token of the administrator to the state folder, a new one if the former is not
+// valid any more.
 func (c *Coordinator) openAdmin(ctx context.Context) error {
+	const by = "the coordinator, at its start"
 	file := filepath.Join(c.conf.State, adminFile)
-	mint := func() ([]byte, error) {
-		raw, _, err := c.mintRole(ctx, "administrator", []string{mayAdmin}, adminLife, "the coordinator, at its start")
+	issue := func() ([]byte, error) {
+		raw, _, err := c.issueRole(ctx, "administrator", []string{mayAdmin}, adminLife, by)
 		return []byte(raw + "\n"), err
 	}
-	text, err := keepFile(file, mint)
+	text, err := keepFile(file, issue)
 	if err != nil {
 		return err
 	}
-	who, err := c.holder(ctx, strings.TrimSpace(string(text)))
-	switch status := wire.Status(err); {
-	case status == http.StatusUnauthorized:
-		if text, err = mint(); err == nil {
+	who, err := c.tokenHolder(ctx, strings.TrimSpace(string(text)))
+	switch {
+	case wire.Status(err) == http.StatusUnauthorized:
+		if text, err = issue(); err == nil {
 			err = durable.Write(file, text, 0o600)
 		}
-	case err == nil:
-		err = c.writtenDown(ctx, who)
+	case err == nil && who.token != "": // of a coordinator that had no list of tokens
+		err = c.recordToken(ctx, transfer.Token{ID: who.token, Subject: who.name, Roles: who.roles, By: by, Made: who.since, Expires: who.until})
 	}
 	return err
 }
-
-// writtenDown notes a token of a coordinator that kept no list of them yet.
-func (c *Coordinator) writtenDown(ctx context.Context, who caller) error {
-	if who.token == "" {
-		return nil
-	}
-	return c.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec("INSERT INTO token (id, subject, roles, made_by, made, expires, revoked_by, revoked) VALUES (?, ?, ?, ?, ?, ?, '', 0) ON CONFLICT (id) DO NOTHING",
-			who.token, who.name, strings.Join(who.roles, " "), "the coordinator, at its start", who.since.UnixNano(), who.until.UnixNano())
-		return err
-	})
-}
-
-// adminLife is that of the token that the first start leaves.
-const adminLife = 10 * 365 * 24 * time.Hour

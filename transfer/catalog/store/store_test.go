@@ -341,8 +341,12 @@ func TestPlaceAndSpoil(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 		do(func(x *db.Tx) error { return store.UpsertReplicas(x, nil) })
-		do(func(x *db.Tx) error { return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now}}) })
-		do(func(x *db.Tx) error { return store.MarkBad(x, []store.BadReplica{{File: 5, Site: "A", Why: "spoiled"}}) })
+		do(func(x *db.Tx) error {
+			return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now}})
+		})
+		do(func(x *db.Tx) error {
+			return store.MarkBad(x, []store.BadReplica{{File: 5, Site: "A", Why: "spoiled"}})
+		})
 		// A listing without checksums does not make it good, reading it does.
 		told := entry("/store/big/block0000/file0000004.root", 4)
 		told.Verified = time.Time{}

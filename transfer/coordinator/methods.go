@@ -1,0 +1,148 @@
+package coordinator
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/queue"
+)
+
+func allModes() []transfer.Mode { return []transfer.Mode{transfer.Pull, transfer.Push, transfer.Third} }
+
+// A method is how a file is transferred from one source.
+type method struct {
+	mode  transfer.Mode
+	mover string // the site of the agent; "": a third-party copy
+}
+
+// methods are how a file could be transferred to a destination now.
+type methods struct {
+	sources []string
+	by      map[string]method
+	none    []string          // sources that cannot be used now
+	why     map[string]string // why not
+}
+
+// methods finds a method for each source of a file. The registry is locked.
+func (c *Coordinator) methods(dest string, f queue.Candidate) methods {
+	w := methods{by: map[string]method{}, why: map[string]string{}}
+	for _, r := range f.Replicas {
+		one, why := c.method(c.registry.sites[r.Site], c.registry.sites[dest], f)
+		if why != "" {
+			w.none = append(w.none, r.Site)
+			w.why[r.Site] = why
+			continue
+		}
+		w.sources = append(w.sources, r.Site)
+		w.by[r.Site] = one
+	}
+	return w
+}
+
+// method decides who transfers a file between two sites: the destination's agent if it has one, else
+// the source's, else the sites themselves by a third-party copy. A file whose last attempt failed is
+// also tried in the other mode: a firewall may let only one of them through.
+func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, string) {
+	modes := allModes()
+	switch {
+	case f.Want != "":
+		modes = []transfer.Mode{f.Want}
+	case f.Mode == transfer.Pull && (f.Fault == transfer.Unreachable || f.Fault == transfer.Transient && f.Tries%2 == 1):
+		modes = []transfer.Mode{transfer.Push, transfer.Pull, transfer.Third}
+	}
+	why := ""
+	for _, m := range modes {
+		mover, problem := c.available(m, from, to)
+		if a := c.registry.moverAgent(mover); problem == "" && a != nil && a.room(c.registry.net.Rules().Ahead) == 0 {
+			why = fmt.Sprintf("the agent of site %s, which has to %s, is busy with %d of %d concurrent transfers", mover, m, a.count, a.Slots)
+			if m == transfer.Push && modes[0] == m && len(modes) > 1 {
+				continue // it may have ended: the usual mode is left
+			}
+			return method{}, why
+		}
+		if problem == "" {
+			return method{m, mover}, ""
+		}
+		if why == "" || !strings.Contains(problem, "no agent") {
+			why = problem
+		}
+	}
+	return method{}, why
+}
+
+// available returns who transfers files in a mode now ("": a third-party copy), or why nobody does.
+func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+	mover, problem = c.eligible(m, from, to)
+	needs := []catalog.Site{from, to} // the endpoints of a third-party copy
+	switch m {
+	case transfer.Pull:
+		needs = needs[1:]
+	case transfer.Push:
+		needs = needs[:1]
+	}
+	for _, s := range needs {
+		if problem == "" && s.Kind == agentKind && (c.registry.agents[s.Name] == nil || !s.Up) {
+			problem = fmt.Sprintf("the agent of site %s, which has to %s, is not registered", s.Name, verb(m))
+		}
+	}
+	if problem != "" {
+		return "", problem
+	}
+	if why := c.unsupported(m, from, to); why != "" {
+		return "", fmt.Sprintf("sites %s and %s cannot %s (%s)", from.Name, to.Name, verb(m), why)
+	}
+	if why := c.blocked(mover, from.Name, to.Name); why != "" {
+		return "", why
+	}
+	return mover, ""
+}
+
+func verb(m transfer.Mode) string {
+	if m == transfer.Third {
+		return "copy without an agent"
+	}
+	return string(m)
+}
+
+// eligible is available if all agents are registered.
+func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+	at, other := to, from
+	switch m {
+	case transfer.Push:
+		at, other = from, to
+	case transfer.Third:
+		if from.URL == "" || to.URL == "" {
+			return "", fmt.Sprintf("sites %s and %s do not both have an endpoint that others can reach, and no agent can reach both", from.Name, to.Name)
+		}
+		// Nobody pulls from it, and it does not push there.
+		if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
+			return "", keepsToken(from.Name)
+		}
+		return "", ""
+	}
+	switch {
+	case at.Kind != agentKind:
+		return "", fmt.Sprintf("site %s has no agent to %s", at.Name, m)
+	case other.URL == "":
+		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no endpoint that others can reach", at.Name, m, other.Name)
+	case !c.delegates(other):
+		return "", keepsToken(other.Name)
+	}
+	return at.Name, ""
+}
+
+// fileURL returns the URL of a file at a site.
+func fileURL(base, path string) string {
+	u := url.URL{Path: "/" + strings.TrimLeft(path, "/")}
+	return strings.TrimSuffix(base, "/") + u.EscapedPath()
+}
+
+// unknownPin reports whether a site without an agent cannot verify the endpoint of another one, whose
+// certificate is self-signed: only weir's own servers know pins. The registry is locked.
+func (c *Coordinator) unknownPin(site, other catalog.Site) bool {
+	a := c.registry.agents[other.Name]
+	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") && !strings.HasPrefix(c.registry.endpoints[site.Name].Server, "weir")
+}
