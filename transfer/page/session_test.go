@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		`{"token":"bad"}`: "expired", `{"token":""}`: "Nobody", `{`: "cannot be read", `{"code":"guess"}`: "opened already", `{"token":"later"}`: "come again",
+		`{"token":"bad"}`: "expired", `{"token":""}`: "Nobody", `{`: "malformed JSON", `{"code":"guess"}`: "opened already", `{"token":"later"}`: "come again",
 		`{"token":"` + strings.Repeat("x", 3000) + `"}`: "3000 characters", `{"token":"` + strings.Repeat("x", 10000) + `"}`: "too large",
 	} {
 		if got := text(t, ask(p, "POST", "/session", body, own1())); !strings.Contains(got, want) {
