@@ -198,12 +198,16 @@ func orDash(p *float64, text func(float64) string) string {
 	return text(*p)
 }
 
-// span writes an interval.
+// span writes an interval, with a common unit only once.
 func span(low, high *float64, text func(float64) string) string {
 	if low == nil || high == nil {
 		return "-"
 	}
-	return text(*low) + " to " + text(*high)
+	from, to := text(*low), text(*high)
+	if number, unit, ok := strings.Cut(from, " "); ok && strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + " to " + to
 }
 
 // took writes p50, p99, p99.9 and the longest of latencies; of none, that

@@ -54,10 +54,13 @@ func cards(f *analysis.Findings) []card {
 		if low, high := y.ends(best); low != nil && high != nil {
 			note = span(low, high, y.text)
 		}
+		load, yields := loadCard(f, best), card{say.Capital(y.name), y.text(y.of(best)), note}
 		if f.OfJobs() {
-			all = jobCards(f, best)
+			yields.Note = "with " + load.Value + "; " + load.Note
+			all = append(jobCards(f, best), yields)
+		} else {
+			all = append(all, yields, load)
 		}
-		all = append(all, card{say.Capital(y.name), y.text(y.of(best)), note}, loadCard(f, best))
 		if q := best.Latency; q != nil && f.Source == analysis.FromTable {
 			all = append(all, card{"Latency", unit.Seconds(q.Mean), "mean"})
 		} else if q != nil && !f.OfJobs() {

@@ -65,8 +65,8 @@ func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 		}
 	}
 	if top.ClusterThroughput != nil {
-		all = append(all, card{"Best cluster throughput", unit.Significant(*top.ClusterThroughput), "jobs' worth of CPU, with " + at(f, top)},
-			card{"CPU efficiency there", unit.Percent(*top.CPUEfficiency), "of the jobs' time"})
+		all = append(all, card{"Cluster throughput", unit.Significant(*top.ClusterThroughput), "jobs' worth of CPU, best with " + at(f, top)},
+			card{"CPU efficiency", unit.Percent(*top.CPUEfficiency), "of the jobs' time"})
 	}
 	if t, estimated, ok := best.MeanJob(); ok {
 		note := "on average, with " + at(f, best)

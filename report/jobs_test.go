@@ -80,7 +80,7 @@ func TestJobPageAndText(t *testing.T) {
 	if err := HTML(&page, f, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`id="jobs"`, "Best cluster throughput", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs", "Cluster throughput against load"} {
+	for _, want := range []string{`id="jobs"`, "best with", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs", "Cluster throughput against load"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}

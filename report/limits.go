@@ -45,7 +45,7 @@ func used(f *analysis.Findings) []*usedRow {
 			id := [2]string{u.Resource, u.Host}
 			r := rows[id]
 			if r == nil {
-				r = &usedRow{name: u.Resource + ", " + u.Host, steps: make([]*analysis.ResourceUsage, len(f.Curve))}
+				r = &usedRow{name: resourceName(u.Resource) + ", " + u.Host, steps: make([]*analysis.ResourceUsage, len(f.Curve))}
 				rows[id], all = r, append(all, r)
 			}
 			r.steps[i], r.most, r.full = u, max(r.most, *u.Share), r.full || u.Saturated
@@ -59,6 +59,13 @@ func used(f *analysis.Findings) []*usedRow {
 		return cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(a.name, b.name))
 	})
 	return all
+}
+
+// resourceName is what a reader calls a resource.
+func resourceName(resource string) string {
+	name := map[string]string{analysis.ResourceCPU: "CPU", analysis.ResourceIOWait: "I/O wait", analysis.LimitNone: "nothing yet",
+		analysis.LimitUnknown: "unknown"}[resource]
+	return cmp.Or(name, resource)
 }
 
 func usedCell(u *analysis.ResourceUsage) string {
@@ -172,14 +179,7 @@ func limitCard(f *analysis.Findings) []card {
 	if b.Host != "" {
 		note = say.Plain(b.Host) + ", " + note
 	}
-	what := b.Resource
-	switch what {
-	case analysis.LimitNone:
-		what = "nothing yet"
-	case analysis.LimitUnknown:
-		what = "cannot tell"
-	}
-	return []card{{"Limited by", what, note}}
+	return []card{{"Limited by", resourceName(b.Resource), note}}
 }
 
 // leading keeps of each resource the host of each side that used most of it: ten

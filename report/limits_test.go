@@ -40,7 +40,7 @@ func TestLimitsOfManySteps(t *testing.T) {
 		}
 		_, text, _ := strings.Cut(b.String(), "What limits it\n")
 		for _, want := range []string{fmt.Sprintf("From %d clients on throughput is limited by the CPU of store.", 10*(full+1)), "- First.", "- Second.", "- Third.",
-			fmt.Sprintf(" %d ", 10*(full+1)), " 200\n", " 97%*", "cpu, a-host-with-a"} {
+			fmt.Sprintf(" %d ", 10*(full+1)), " 200\n", " 97%*", "CPU, a-host-with-a"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("full from step %d: no %q in\n%s", full+1, want, text)
 			}
@@ -59,7 +59,7 @@ func TestLimitsOfManySteps(t *testing.T) {
 func TestLimitsOnThePage(t *testing.T) {
 	p := page1(t, limited(4, 2), nil)
 	for _, want := range []string{`<h2 id="limits">What limits it`, `<p class="lead">From 30 clients on throughput is limited by the CPU of store.</p>`, "<li>First.</li><li>Second.</li><li>Third.</li>",
-		`<td class="warn">97%*</td>`, "<span>Limited by</span><b>cpu</b><span>store, from 30 clients on</span>"} {
+		`<td class="warn">97%*</td>`, "<span>Limited by</span><b>CPU</b><span>store, from 30 clients on</span>"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -34,7 +34,7 @@ func TestRepeatedText(t *testing.T) {
 	}
 	for _, w := range []string{
 		"Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s", "Throughput\n  clients         mean",
-		"96.0 Mbit/s   56.3 Mbit/s to 136 Mbit/s    16.7%   +-10%  3\n", "throughput of the optimum", "note  c: 004-a was not done", "5 or more are",
+		"96.0 Mbit/s   56.3 to 136 Mbit/s    16.7%   +-10%  3\n", "throughput of the optimum", "note  c: 004-a was not done", "5 or more are",
 	} {
 		if !strings.Contains(b.String(), w) {
 			t.Errorf("it does not say %q:\n%s", w, b.String())
@@ -58,7 +58,7 @@ func TestRepeatedHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 Mbit/s to 136 Mbit/s", "Throughput against load", "</html>"} {
+	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 to 136 Mbit/s", "Throughput against load", "</html>"} {
 		if !strings.Contains(page, w) {
 			t.Errorf("the page has no %q", w)
 		}
