@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,11 +14,84 @@ import (
 	"weir/results"
 	"weir/run/search"
 	"weir/scenario"
+	"weir/storage/all"
 )
 
-// A finder is the pilot of a search: after each step it reads the run directory,
-// waits until the servers are as calm as before, and asks package search for
-// the next one.
+// Defaults and limits of the steps of a search.
+const (
+	SearchHold    = 8 * time.Second // measurement time
+	DefaultCool   = 2 * time.Second // cool-down
+	minCool       = 500 * time.Millisecond
+	longestHold   = 6  // times the measurement time
+	longestCool   = 15 // times the cool-down
+	searchClients = 10_000
+)
+
+// SearchTimes returns the settings of a search's steps with the given measurement time,
+// for targets without a scenario.
+func SearchTimes(hold time.Duration) []string {
+	text := func(key string, d time.Duration) string {
+		return fmt.Sprintf("load.%s=%v", key, unit.Duration(d.Round(time.Millisecond)))
+	}
+	return []string{
+		text("ramp", hold/8), text("settle", hold/4), text("hold", hold), text("cool", max(hold/4, minCool)), text("drain", 10*time.Second),
+	}
+}
+
+// SearchLimits are limits of a search. Those that are 0 stay as they are.
+type SearchLimits struct {
+	Time     unit.Duration
+	Within   unit.Fraction
+	Min, Max int
+}
+
+// PlanSearch returns the plan of a search.
+func PlanSearch(sc *scenario.Scenario, limits SearchLimits) (*scenario.Plan, error) {
+	l := sc.Load
+	if len(l.Rate) > 0 {
+		return nil, usage(errors.New("load.rate: a search varies the number of clients (load.clients): open load has none to find"))
+	}
+	if l.Jobs > 0 {
+		return nil, usage(errors.New("load.jobs: a search measures each load for load.hold: leave jobs out, and clients do one job after the other"))
+	}
+	plan, err := sc.Plan(all.Drivers())
+	if err != nil {
+		return nil, usage(err)
+	}
+	cool := l.Cool
+	if cool == 0 {
+		cool = unit.Duration(DefaultCool)
+	}
+	plan.Steps = []scenario.Step{}
+	plan.Find = &scenario.Find{
+		Min: limits.Min, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
+	}
+	return plan, limits.Apply(plan)
+}
+
+// Apply changes the limits of plan and checks them against what this machine allows.
+func (l SearchLimits) Apply(plan *scenario.Plan) error {
+	f := plan.Find
+	most, why := MostClients(plan)
+	if l.Time != 0 {
+		f.Time = l.Time
+	}
+	if l.Within != 0 {
+		f.Within = l.Within
+	}
+	switch {
+	case l.Max > most:
+		return usage(fmt.Errorf("--max %d: this machine can run %d clients of this target: %s", l.Max, most, why))
+	case l.Max > 0:
+		f.Max = l.Max
+	case f.Max == 0:
+		f.Max = max(min(searchClients, most), f.Min)
+	}
+	return usage(f.Check())
+}
+
+// A finder is the step source of a search: after each step it reads the run directory,
+// waits until the servers are as idle as before, and asks package search for the next step.
 type finder struct {
 	limits scenario.Find
 	spent  time.Duration // by parts of the search before this one
@@ -30,21 +104,21 @@ type finder struct {
 	begin  time.Time // of this part
 	number int       // of the last step
 	first  int       // the number before this part's first step
-	ended  int       // the last step whose hold is over
+	ended  int       // the last step whose measurement is over
 	hold   time.Duration
-	asked  time.Time     // when the last step was named
-	around time.Duration // most that a step took besides its hold
+	asked  time.Time     // when the last step was chosen
+	around time.Duration // most that a step took besides its measurement
 
 	mu  sync.Mutex
 	end *search.Decision // nil: the search is not over
 }
 
-// ResumeSearch continues the search in c.Dir. limit changes its limits first;
-// target is as for Resume.
+// ResumeSearch continues the search in c.Dir. limit changes its limits first; target is
+// as for Resume.
 func ResumeSearch(c Config, target string, limit func(*scenario.Plan) error) error {
 	return resume(c, target, func(r *session) error {
 		if r.Plan.Find == nil {
-			return usage(fmt.Errorf("%s: this was no search: go on with weir run --resume", c.Dir))
+			return usage(fmt.Errorf("%s is not a search: continue it with weir run --resume", c.Dir))
 		}
 		if r.Plan.Work.Keep {
 			return usage(errKept)
@@ -60,7 +134,7 @@ func ResumeSearch(c Config, target string, limit func(*scenario.Plan) error) err
 			return err
 		}
 		if d.End != "" {
-			return usage(fmt.Errorf("%s: the search is over: %s (--time, --within or --max can make it go on)", c.Dir, d.Why))
+			return usage(fmt.Errorf("%s: the search is over: %s (--time, --within or --max can continue it)", c.Dir, d.Why))
 		}
 		return r.run()
 	})
@@ -70,13 +144,13 @@ func newFinder(l *scenario.Find, dir string) *finder {
 	return &finder{limits: *l, dir: dir, quiescence: newQuiescence(), around: time.Duration(l.Ramp + l.Settle + l.Cool)}
 }
 
-// pilot connects the finder with r, whose steps it chooses.
-func (f *finder) pilot(r *session) engine.StepSource {
+// steps returns the steps of the search in r.
+func (f *finder) steps(r *session) engine.StepSource {
 	f.out, f.view, f.finish, f.begin = r.out, r.view, r.Finish, time.Now()
 	return f
 }
 
-// left is what remains of the search's time.
+// left returns what remains of the search's time.
 func (f *finder) left() time.Duration {
 	left := time.Duration(f.limits.Time) - f.spent
 	if !f.begin.IsZero() {
@@ -86,7 +160,7 @@ func (f *finder) left() time.Duration {
 }
 
 // Next implements engine.StepSource.
-func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
+func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(f.finish, cancel)()
@@ -94,19 +168,19 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 		f.learn(ctx, min(learnFor, f.left()/20))
 	} else {
 		f.ended = f.number
-		f.calm(ctx, min(time.Duration(f.limits.Calm-f.limits.Cool), f.left()))
+		f.wait(ctx, min(time.Duration(f.limits.Calm-f.limits.Cool), f.left()))
 		f.around = max(f.around, time.Since(f.asked)-f.hold)
 	}
 	if ctx.Err() != nil {
-		return scenario.Step{}, io.EOF // interrupted: what was held is what there is
+		return none, io.EOF // interrupted: the steps so far are the result
 	}
 	run, err := results.Open(f.dir)
 	if err != nil {
-		return scenario.Step{}, err
+		return none, err
 	}
 	d, err := f.decide(run)
 	if err != nil {
-		return scenario.Step{}, err
+		return none, err
 	}
 	text := d.Why
 	if d.End == "" {
@@ -115,22 +189,21 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 	e := measure.Event{Time: time.Now().UTC(), Kind: measure.EventSearch, Step: f.number, Text: text}
 	f.view.Search(e, d.Optimum)
 	if err := f.out.Event(e); err != nil {
-		return scenario.Step{}, err
+		return none, err
 	}
 	if d.End != "" {
 		f.mu.Lock()
 		f.end = &d
 		f.mu.Unlock()
-		return scenario.Step{}, io.EOF
+		return none, io.EOF
 	}
 	f.number++
 	f.asked, f.hold = time.Now(), d.Hold
-	return scenario.Step{
-		Number: f.number, Clients: d.Clients, Ramp: f.limits.Ramp, Settle: f.limits.Settle, Hold: unit.Duration(d.Hold), Cool: f.limits.Cool,
-	}, nil
+	l := &f.limits
+	return scenario.Step{Number: f.number, Clients: d.Clients, Ramp: l.Ramp, Settle: l.Settle, Hold: unit.Duration(d.Hold), Cool: l.Cool}, nil
 }
 
-// decide asks what comes after the steps that run has.
+// decide returns what follows the steps of run.
 func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	steps, err := search.StepsOf(run, func(n int) bool { return n > f.first && n <= f.ended })
 	if err != nil {
@@ -143,7 +216,7 @@ func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	return l.Next(steps, f.left()), nil
 }
 
-// ending says why the search ended.
+// ending returns why the search ended.
 func (f *finder) ending() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/results"
 	"weir/results/merge"
 	"weir/scenario"
 )
@@ -252,4 +255,36 @@ func Merge(dir string, runs []string, version string) (err error) {
 		}
 	}
 	return err
+}
+
+// FindRuns returns the runs that args name: run directories, packed ones, or folders with
+// such runs.
+func FindRuns(args []string) (all []string, err error) {
+	isPart := func(name string) bool { return strings.HasSuffix(name, merge.Ending) || results.IsRun(name) }
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, err
+		case isPart(arg):
+			all = append(all, arg)
+			continue
+		case !info.IsDir():
+			return nil, usage(fmt.Errorf("%s is neither a run directory nor a packed one (%s)", arg, merge.Ending))
+		}
+		n := len(all)
+		for _, below := range []string{"*", "*/*"} {
+			pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(arg)
+			found, err := filepath.Glob(filepath.Join(pattern, below))
+			if err != nil {
+				return nil, err
+			}
+			slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }) // 2 before 10
+			all = append(all, slices.DeleteFunc(found, func(name string) bool { return !isPart(name) })...)
+		}
+		if len(all) == n {
+			return nil, fmt.Errorf("%s: it has no run directory and no packed run", arg)
+		}
+	}
+	return all, nil
 }

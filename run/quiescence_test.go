@@ -29,7 +29,7 @@ func TestTheNextStepWaitsForCalmServers(t *testing.T) {
 		w.learn(t.Context(), learnFor)
 		waits := func(most time.Duration) time.Duration {
 			begin := time.Now()
-			w.calm(t.Context(), most)
+			w.wait(t.Context(), most)
 			return time.Since(begin)
 		}
 		if d := waits(time.Minute); d > 2*time.Second {
@@ -49,11 +49,11 @@ func TestTheNextStepWaitsForCalmServers(t *testing.T) {
 		busy = 0.9
 		time.Sleep(2 * time.Second) // of the bubble
 		begin := time.Now()
-		if w.calm(ctx, time.Minute); time.Since(begin) > 0 {
+		if w.wait(ctx, time.Minute); time.Since(begin) > 0 {
 			t.Error("an interrupt did not end the waiting")
 		}
-		if newQuiescence().calm(t.Context(), time.Minute); time.Since(begin) > 0 {
-			t.Error("nobody tells how the servers are, and it waited")
+		if newQuiescence().wait(t.Context(), time.Minute); time.Since(begin) > 0 {
+			t.Error("no server is monitored, and it waited")
 		}
 	})
 }

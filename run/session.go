@@ -18,7 +18,6 @@ import (
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
-	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
 )
@@ -248,7 +247,7 @@ func (r *session) setSteps() error {
 		r.engine.Steps = &timedSteps{StepSource: engine.FixedSteps(r.Plan), finish: r.Finish, warn: r.warn}
 	}
 	if r.find != nil {
-		r.engine.Steps = r.find.pilot(r)
+		r.engine.Steps = r.find.steps(r)
 	}
 	return r.resumeSteps()
 }
@@ -310,6 +309,3 @@ func (r *session) tell(kind measure.EventKind, text string) error {
 func (r *session) write(e measure.Event) error { return errors.Join(r.out.Event(e), r.view.Event(e)) }
 
 func (r *session) warn(text string) error { return r.tell(measure.EventWarning, text) }
-
-// Timed reports whether the plan says when its steps begin.
-func Timed(p *scenario.Plan) bool { return len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"weir/engine"
 	"weir/engine/scratch"
 	"weir/results"
+	"weir/run/campaign"
 	"weir/scenario"
 	"weir/storage"
 	"weir/storage/all"
@@ -140,6 +142,27 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 		return c, fmt.Errorf("%d are left: %w", failed, first)
 	}
 	return c, nil
+}
+
+// CleanAll cleans the run in dir, or all runs of the campaign in dir, those that were set
+// aside included.
+func CleanAll(ctx context.Context, dir, target string, console Console) (all []Cleaned, err error) {
+	if !campaign.Is(dir) {
+		one, err := Clean(ctx, dir, target, console)
+		return []Cleaned{one}, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if _, no := os.Stat(filepath.Join(name, results.AboutFile)); no != nil {
+			continue
+		}
+		one, e := Clean(ctx, name, target, console)
+		if all = append(all, one); e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, e))
+		}
+	}
+	return all, err
 }
 
 // removeWorkers removes what a killed run has left of its workers in the batch

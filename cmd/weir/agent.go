@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -15,117 +13,138 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/trust"
+	"weir/internal/unit"
 	"weir/monitor"
 	"weir/transfer/agent"
 )
 
-// agentFlags are agent.Options as the command line says it.
+// agentFlags are the flags of agent.Options.
 type agentFlags struct {
 	clientFlags
-	o      agent.Options
-	door   agent.EndpointOptions
-	noDoor bool
-	most   string
-	pins   []string
-	near   bool // --allow-private, if it was given
-	stdin  bool // its end ends the agent
+	o          agent.Options
+	endpoint   agent.EndpointOptions
+	noEndpoint bool
+	maxFile    string
+	pins       []string
+	private    bool // --allow-private, if it was given
+	stdin      bool
 }
 
-func agentCommand(s streams, signals signalSource) *cobra.Command {
+func agentCommand(s streams) *cobra.Command {
 	var f agentFlags
 	c := &cobra.Command{
 		Use:   "agent --site NAME --root DIR",
-		Short: "Be a site: serve a folder, and carry files between it and other sites",
-		Long: `Runs a site: its door, through which other sites read and write files below the
-folder, and its mover, which pulls and pushes what the coordinator asks for. Files are
-copied under temporary names in DIR/.weir, verified, then renamed; nothing that is
-there is ever replaced or removed.
+		Short: "Run a site agent: serve a folder and transfer its files",
+		Long: `Run a site agent: its endpoint, through which other sites read and write files below the
+folder, and its mover, which pulls and pushes the files of the coordinator's leases. Files
+are copied under temporary names in DIR/.weir, verified, then renamed; existing files are
+never replaced or removed.
 
-The agent dials out to the coordinator. A site behind a firewall runs with --no-door:
-it pulls from and pushes to the doors of others, and needs no tunnel. Beyond this
-machine the door speaks TLS, with a certificate of its own if none is given. It lets
-in who shows a token of the coordinator for just that file.
+The agent connects to the coordinator. A site behind a firewall runs with --no-endpoint: it
+pulls from and pushes to the endpoints of others, and needs no inbound port. Beyond this
+machine the endpoint uses TLS, with a self-signed certificate if none is given. It admits
+requests with a token of the coordinator for just that file.
 
-On the machine of a coordinator nothing but site and root need to be said. Elsewhere
-its URL, pin and a token for this site are printed by weir coordinator token.
+On the coordinator's machine only --site and --root are needed. Elsewhere the URL, pin and
+token for this site are those that weir coordinator token prints.
 
-While the coordinator is away copies go on. An agent that was ended, in whatever
-way, resumes what it had begun when it is started again.`,
+While the coordinator is away, copies continue. An agent that was stopped or killed resumes
+its copies when it is started again.`,
 		Example: `  weir agent --site A --root /data/a
   weir agent --site B --root /data/b --coordinator https://weir.example.org:9443#PIN --token-file b.token --listen :9444
-  weir agent --site C --root /data/c --coordinator https://weir.example.org:9443#PIN --token-file c.token --no-door`,
+  weir agent --site C --root /data/c --coordinator https://weir.example.org:9443#PIN --token-file c.token --no-endpoint`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return usageError(c, err)
 			}
 			if c.Flags().Changed("allow-private") {
-				f.o.Private = &f.near
+				f.o.Private = &f.private
 			}
-			return f.run(c.Context(), s, signals)
+			return f.run(c.Context(), s)
 		},
 	}
 	f.add(c, "")
-	fs := c.Flags()
+	fs, e := c.Flags(), &f.endpoint
 	fs.StringVar(&f.o.Site, "site", "", "`NAME` of the site")
-	fs.StringVar(&f.o.Root, "root", "", "the `DIR` that all files of the site are below")
+	fs.StringVar(&f.o.Root, "root", "", "`DIR` with all files of the site")
 	fs.StringVar(&f.o.State, "state", "", "keep journal and keys in this `DIR` (default: a hidden one in the root)")
-	fs.BoolVar(&f.o.NewRoot, "new-root", false, "the site has another root than before: what the catalog believes to be there is looked for when it is needed")
-	fs.StringVar(&f.o.SiteCA, "site-ca", "", "PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are known by their pins")
+	fs.BoolVar(&f.o.NewRoot, "new-root", false, "the site has another root than before: verify the catalog's files there when they are needed")
+	fs.StringVar(&f.o.SiteCA, "site-ca", "",
+		"PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are identified by their pins")
 	fs.IntVar(&f.o.Slots, "slots", 32, "copy at most `N` files at once")
-	fs.BoolVar(&f.noDoor, "no-door", false, "only dial out: nobody can connect to this site")
-	fs.StringVar(&f.door.Listen, "listen", "127.0.0.1:0", "`HOST:PORT` of the door; port 0 lets the system choose")
-	fs.StringVar(&f.door.URL, "url", "", "`URL` under which others reach the door, if that is another one")
-	fs.StringVar(&f.door.CertFile, "cert", "", "certificate of the door, a PEM `FILE` (default: one of its own, which the coordinator tells others)")
-	fs.StringVar(&f.door.KeyFile, "key", "", "its key, a PEM `FILE`")
-	fs.StringVar(&f.door.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client may do everything at the door")
-	fs.StringArrayVar(&f.door.Clients, "client", nil, "let in this `NAME` of a client's certificate: a DNS name, a common name or the whole subject (repeatable)")
-	fs.StringArrayVar(&f.door.Issuers, "issuer", nil, "the door takes tokens of this issuer, too (`URL`), WLCG profile: what they may do is in their scopes (repeatable)")
-	fs.StringArrayVar(&f.door.Audience, "audience", nil, "what these tokens call the door, such as `https://HOST:PORT`, beside its URL (repeatable)")
-	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
-	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in these copies, know a server by its certificate, whoever signed it: `HOST:PORT=SHA256`; several with commas")
-	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
-	fs.BoolVar(&f.near, "allow-private", false, "connect to sites also at addresses of private networks, of this machine and link-local ones (default: where the coordinator, or this site's own door, is at such an address; never link-local ones)")
-	fs.StringVar(&f.most, "max-file", "", "take no file of more than this `SIZE`, as in 100GB, at the door; copies that the coordinator orders have their own bound")
-	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
+	fs.BoolVar(&f.noEndpoint, "no-endpoint", false, "only connect out: other sites cannot connect to this one")
+	fs.BoolVar(&f.noEndpoint, "no-door", false, "")
+	_ = fs.MarkHidden("no-door") // the old name
+	fs.StringVar(&e.Listen, "listen", "127.0.0.1:0", "`HOST:PORT` of the endpoint; port 0 lets the system choose")
+	fs.StringVar(&e.URL, "url", "", "`URL` under which others reach the endpoint, if that is another one")
+	fs.StringVar(&e.CertFile, "cert", "", "certificate of the endpoint, a PEM `FILE` (default: a self-signed one, whose pin the coordinator distributes)")
+	fs.StringVar(&e.KeyFile, "key", "", "its key, a PEM `FILE`")
+	fs.StringVar(&e.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client have all rights at the endpoint")
+	fs.StringArrayVar(&e.Clients, "client", nil,
+		"admit this `NAME` of a client's certificate: a DNS name, a common name or the whole subject (repeatable)")
+	fs.StringArrayVar(&e.Issuers, "issuer", nil,
+		"also accept tokens of this issuer (`URL`) at the endpoint, WLCG profile: their scopes are their rights (repeatable)")
+	fs.StringArrayVar(&e.Audience, "audience", nil, "audience of these tokens, such as `https://HOST:PORT`, besides the endpoint's URL (repeatable)")
+	fs.StringSliceVar(&e.Peers, "tpc-allow", nil,
+		"let holders of a token have the endpoint copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in these copies, accept a server by its certificate, whoever signed it: `HOST:PORT=SHA256`; several with commas")
+	fs.BoolVar(&e.Private, "tpc-private", false, "allow these copies also with addresses of this machine and of private networks")
+	fs.BoolVar(&f.private, "allow-private", false, "connect to sites also at addresses of private networks, of this machine and link-local ones "+
+		"(default: where the coordinator or this site's own endpoint is at such an address; never link-local ones)")
+	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; copies of leases have their own bound")
+	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 	return c
 }
 
-func (f *agentFlags) check() error {
+func (f *agentFlags) check() (err error) {
+	e := &f.endpoint
 	switch {
 	case f.o.Site == "":
-		return errors.New("which site is it? Name it: --site NAME")
+		return errors.New("name the site: --site NAME")
 	case f.o.Root == "":
-		return errors.New("where are its files? Name a folder: --root DIR")
-	case (f.door.CertFile == "") != (f.door.KeyFile == ""):
-		return errors.New("--cert and --key belong together")
-	case f.noDoor && (f.most != "" || f.door.CertFile != "" || f.door.URL != "" || f.door.Listen != "127.0.0.1:0"):
-		return errors.New("--no-door: leave --listen, --url, --cert, --key and --max-file out")
-	case slices.ContainsFunc(f.door.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
-		return errors.New("--issuer: name it by its https URL, as its tokens have it")
-	case (f.door.ClientCA == "") != (len(f.door.Clients) == 0):
-		return errors.New("--client-ca and --client belong together")
+		return errors.New("name the folder with its files: --root DIR")
+	case (e.CertFile == "") != (e.KeyFile == ""):
+		return errors.New("--cert and --key must be given together")
+	case f.noEndpoint && (f.maxFile != "" || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"):
+		return errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out")
+	case slices.ContainsFunc(e.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
+		return errors.New("--issuer: use its https URL, as in its tokens")
+	case (e.ClientCA == "") != (len(e.Clients) == 0):
+		return errors.New("--client-ca and --client must be given together")
 	case f.o.Slots < 1:
 		return fmt.Errorf("--slots %d: use 1 or more", f.o.Slots)
 	}
-	var err error
-	if f.door.Pins, err = trust.ReadPins(f.pins); err != nil {
+	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return fmt.Errorf("--tpc-pin: %w", err)
 	}
-	if f.door.MaxFile, err = maxFile(f.most); err != nil {
+	if e.MaxFile, err = maxFile(f.maxFile); err != nil {
 		return err
 	}
-	if info, err := os.Stat(f.o.Root); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--root %s: there is no such folder: make it if the site is to be empty", f.o.Root)
-	} else if err != nil {
-		return fmt.Errorf("--root: %w", err)
+	if info, err := os.Stat(f.o.Root); err != nil {
+		return fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err)
 	} else if !info.IsDir() {
-		return fmt.Errorf("--root %s is no folder", f.o.Root)
+		return fmt.Errorf("--root %s is not a folder", f.o.Root)
 	}
 	return nil
 }
 
-func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) error {
+// maxFile reads --max-file of servers and agents.
+func maxFile(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	size, err := unit.ParseSize(text)
+	if err == nil && size < 1 {
+		err = errors.New("use a size above 0, or leave it out")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--max-file: %w", err)
+	}
+	return int64(size), nil
+}
+
+func (f *agentFlags) run(ctx context.Context, s streams) error {
 	if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 		return err
 	}
@@ -135,23 +154,22 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 	}
 	if path := cmp.Or(f.tokenFile, os.Getenv("WEIR_TOKEN_FILE")); path != "" {
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			s.tell("weir: the token in %s can be read by others (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
+			s.tell("weir: other users can read the token in %s (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
 		}
 	}
-	conf.Wait = 40 * time.Second // longer than a question for work waits for its answer
+	conf.Wait = 40 * time.Second // longer than a poll for work waits for its answer
 	o := f.o
-	o.Coordinator, o.Version = conf, version()
-	o.Log = s.log()
-	if !f.noDoor {
-		o.Endpoint = &f.door
+	o.Coordinator, o.Version, o.Log = conf, version(), s.log()
+	if !f.noEndpoint {
+		o.Endpoint = &f.endpoint
 	}
-	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
+	ctx, cancel := s.untilSignal(ctx, f.stdin)
 	defer cancel()
 	a, err := agent.New(ctx, o)
 	if err != nil {
 		return err
 	}
-	where := "without a door"
+	where := "without an endpoint"
 	if a.URL() != "" {
 		where = "at " + a.URL()
 	}
@@ -159,26 +177,4 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 		return errors.Join(err, a.Close())
 	}
 	return errors.Join(withAdvice(conf.URLs[0], a.Run(ctx)), a.Close())
-}
-
-// untilSignal is ctx until the first signal, or the end of standard input if
-// that counts.
-func untilSignal(ctx context.Context, signals signalSource, in io.Reader, whileIn bool) (context.Context, context.CancelFunc) {
-	caught := signals.listen()
-	ctx, end := context.WithCancelCause(ctx)
-	cancel := func() { end(nil) }
-	if whileIn {
-		go func() {
-			_, _ = io.Copy(io.Discard, in) // its end is what matters
-			cancel()
-		}()
-	}
-	go func() {
-		select {
-		case by := <-caught:
-			end(interruption{by})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }

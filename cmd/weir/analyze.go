@@ -30,13 +30,15 @@ func analyzeCommand(s streams) *cobra.Command {
 	f := analyzeFlags{columns: map[table.Kind]*string{}}
 	c := &cobra.Command{
 		Use:   "analyze TABLE.csv",
-		Short: "The same analysis on anyone's table of clients and throughput",
-		Long: `Reads a table that another program or a person has made, one line for each load
-or each moment, and says what it shows: models, knee, optimum, the least load
-that is enough, and where conditions hold. A - reads standard input.
+		Short: "Analyze a table of clients and throughput from any source",
+		Long: `Analyze a table of clients and throughput from any source.
 
-Columns are known by their names and units, such as "Throughput (Gbit/s)", or
-chosen by name or by number from 1. See docs/analyze.md.`,
+The table has one line for each load or each moment. The analysis is that of a run:
+models, knee, optimum, the smallest sufficient load, and where conditions hold. A - reads
+standard input.
+
+Columns are recognized by their names and units, such as "Throughput (Gbit/s)", or chosen
+by name or by number from 1. See docs/analyze.md.`,
 		Example: `  weir analyze old.csv
   weir analyze old.csv --clients "Avg # Jobs" --throughput 2 --unit Gbit/s
   weir analyze wct.csv --boundary "latency_mean < 10 x single"
@@ -47,18 +49,27 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 			if err := f.figures.check(c); err != nil {
 				return err
 			}
-			return analyzeTable(args[0], f, s)
+			return f.analyze(args[0], s)
 		},
 	}
-	figuresFlags(c, &f.figures)
+	f.figures.add(c)
 	flags := c.Flags()
-	for _, k := range []table.Kind{table.Clients, table.Throughput, table.Rate, table.Latency, table.Errors, table.ErrorRatio, table.Done, table.Time, table.Step} {
-		f.columns[k] = flags.String(k.String(), "", "`COLUMN` of "+aboutColumn(k)+": its name, or its number from 1")
+	for _, column := range []struct {
+		kind  table.Kind
+		about string
+	}{
+		{table.Clients, "the number of clients, jobs, users or threads"}, {table.Throughput, "the throughput of all of them"},
+		{table.Rate, "operations per second"}, {table.Latency, "the mean latency, or wall clock time of a job"},
+		{table.Errors, "failed operations"}, {table.ErrorRatio, "the share of failed operations"},
+		{table.Done, "successful operations"}, {table.Time, "times"}, {table.Step, "the number or name of the step"},
+	} {
+		usage := "`COLUMN` of " + column.about + ": its name, or its number from 1"
+		f.columns[column.kind] = flags.String(column.kind.String(), "", usage)
 	}
 	flags.StringVar(&f.unit, "unit", "", "`UNIT` of the throughput, such as Gbit/s or MB/s, where the header has none")
-	flags.StringVar(&f.separator, "separator", "", "what stands between cells: `comma`, semicolon, tab, blank or a character (found out by itself)")
-	flags.StringVar(&f.points, "points", "", "what the points of the curve are: `rows`, steps (their two middle quarters) or subintervals (all four)")
-	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is sought, such as \"latency_mean < 600s\" (repeatable)")
+	flags.StringVar(&f.separator, "separator", "", "separator of cells: `comma`, semicolon, tab, blank or a character (default: detected)")
+	flags.StringVar(&f.points, "points", "", "points of the curve: `rows`, steps (their two middle quarters) or subintervals (all four)")
+	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is reported, such as \"latency_mean < 600s\" (repeatable)")
 	jsonFlag(c, &f.json, jsonOfRun)
 	htmlFlag(c, &f.html)
 	quietFlag(c, &s.quiet)
@@ -66,31 +77,26 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 	return c
 }
 
-func aboutColumn(k table.Kind) string {
-	return map[table.Kind]string{
-		table.Clients: "the number of clients, jobs, users or threads", table.Throughput: "the throughput of all of them", table.Rate: "operations per second",
-		table.Latency: "the mean latency, or wall clock time of a job", table.Errors: "failed operations", table.ErrorRatio: "the share of failed operations",
-		table.Done: "operations that ended well", table.Time: "times", table.Step: "what tells steps apart",
-	}[k]
-}
-
-func analyzeTable(name string, f analyzeFlags, s streams) error {
+func (f *analyzeFlags) analyze(name string, s streams) error {
 	options := table.Options{Unit: f.unit, Columns: map[table.Kind]string{}}
 	for k, column := range f.columns {
 		options.Columns[k] = *column
 	}
 	var err error
 	if options.Separator, err = separator(f.separator); err != nil {
-		return exit{exitUsage, err}
+		return usage(err)
 	}
 	for _, b := range f.boundaries {
 		if _, err := scenario.ParseBoundary(b); err != nil {
-			return exit{exitUsage, fmt.Errorf("--boundary: %w", err)}
+			return usagef("--boundary: %w", err)
 		}
 	}
-	w := s.working("analyzing " + name)
-	defer w.done()
-	read, err := readTable(name, options, s)
+	defer s.working("analyzing " + name).Stop()
+	of := name
+	if name == "-" {
+		of = "standard input"
+	}
+	read, err := readTable(name, of, options, s)
 	if err != nil {
 		return err
 	}
@@ -104,10 +110,6 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 		}
 	}
 	if f.figures.dir != "" {
-		of := name
-		if of == "-" {
-			of = "standard input"
-		}
 		if err := f.figures.write(gallery.OfTable(found, of, version()), s); err != nil {
 			return err
 		}
@@ -118,9 +120,9 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 	return report.Text(s.out, found, s.look())
 }
 
-func readTable(name string, o table.Options, s streams) (*table.Table, error) {
+func readTable(name, of string, o table.Options, s streams) (*table.Table, error) {
 	if name == "-" {
-		return table.Read("standard input", s.in, o)
+		return table.Read(of, s.in, o)
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -134,7 +136,8 @@ func readTable(name string, o table.Options, s streams) (*table.Table, error) {
 }
 
 func separator(text string) (rune, error) {
-	if r, ok := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}[text]; ok {
+	names := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}
+	if r, ok := names[text]; ok {
 		return r, nil
 	}
 	if r, size := utf8.DecodeRuneInString(text); size == len(text) && r != '"' && r != '#' && r != '\n' && r != '\r' {

@@ -30,24 +30,24 @@ func compareCommand(s streams) *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
 		Use:   "compare A B [C ...] | CAMPAIGN",
-		Short: "Do these runs differ, by how much, and how sure is that?",
-		Long: `Compares B, C ... with A, step by step and as a whole. Each is a run directory, a
-folder of run directories (repetitions of the same plan), or the folder of a
-campaign. Of one campaign alone, its variants are compared with the first, and
-the effects of its factors are told.
+		Short: "Compare runs and test the differences for significance",
+		Long: `Compare runs and test the differences for significance.
 
-Only runs are counted, never the seconds of one run: below 4 runs of each there
-is no test, 9 are recommended. Interleave them (A B A B), so that what else
-changes meanwhile meets both.
+B, C ... are compared with A, step by step and as a whole. Each is a run directory, a
+folder of run directories (repetitions of the same plan), or the folder of a campaign. Of
+one campaign alone, the variants are compared with the first one, and the effects of the
+factors are estimated.
 
-With --regress 5% the exit code is 3 if B (or C ...) is worse than A by more than 5%
-beyond doubt: if the whole 95% interval lies beyond it. An interval that
-reaches over the limit passes; more runs make it narrower. Too few runs for an
-interval are an error (1), an invalid run among them is exit code 4
-(weir help exit-codes).
+Only runs are counted, never the seconds of one run: with fewer than 4 runs of each there
+is no test, 9 are recommended. Interleave them (A B A B), so that other changes affect both.
 
-With --figures DIR it draws all of them on one plot, for papers and wiki pages:
-throughput, that of each client, wall clock time, CPU, and how efficient each is.`,
+With --regress 5% the exit code is 3 if B (or C ...) is worse than A by more than 5% beyond
+doubt: the whole 95% interval is beyond it. An interval that reaches over the limit passes;
+more runs make it narrower. Too few runs for an interval are an error (1), an invalid run
+among them is exit code 4 (weir help exit-codes).
+
+With --figures DIR it draws all of them on one plot, for papers and wiki pages: throughput,
+that of each client, wall clock time, CPU, and efficiency.`,
 		Example: `  weir compare runs/before runs/after
   weir compare runs/before runs/after --metric p99 --regress 10%
   weir compare runs/campaign --html campaign.html
@@ -57,38 +57,38 @@ throughput, that of each client, wall clock time, CPU, and how efficient each is
 			if err := f.figures.check(c); err != nil {
 				return err
 			}
-			return compareRuns(args, f, s)
+			return f.compare(args, s)
 		},
 	}
-	figuresFlags(c, &f.figures)
-	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+strings.Join(compare.MetricNames(), ", "))
+	f.figures.add(c)
+	metrics := strings.Join(compare.MetricNames(), ", ")
+	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+metrics)
 	jsonFlag(c, &f.json, "print the comparison as JSON instead of the tables")
 	htmlFlag(c, &f.html)
 	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
 	verboseFlag(c, &s.verbose)
-	c.Flags().StringVar(&f.regress, "regress", "", "exit code 3 if worse by more than this beyond doubt, as in `5%`")
+	c.Flags().StringVar(&f.regress, "regress", "", "exit with 3 if worse by more than this beyond doubt, as in `5%`")
 	return c
 }
 
-func compareRuns(args []string, f compareFlags, s streams) error {
+func (f *compareFlags) compare(args []string, s streams) error {
 	limit := unit.Fraction(-1)
 	if f.regress != "" {
 		var err error
 		if limit, err = unit.ParseFraction(f.regress); err != nil {
-			return exit{exitUsage, fmt.Errorf("--regress: %w", err)}
+			return usagef("--regress: %w", err)
 		}
 	}
 	for _, name := range f.metrics {
 		if name != "all" && compare.MetricOf(name) == nil {
-			return exit{exitUsage, fmt.Errorf("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))}
+			return usagef("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))
 		}
 	}
 	if len(args) == 1 && !campaign.Is(args[0]) {
-		return exit{exitUsage, fmt.Errorf("%s alone cannot be compared: name two or more runs, or the folder of a campaign", args[0])}
+		return usagef("%s alone cannot be compared: name two or more runs, or the folder of a campaign", args[0])
 	}
-	w := s.working("reading runs and comparing them")
-	defer w.done()
+	defer s.working("reading runs and comparing them").Stop()
 	groups, factors, err := campaign.Groups(args)
 	if err != nil {
 		return err
@@ -108,26 +108,27 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 	if f.figures.dir != "" {
 		err = errors.Join(err, f.figures.write(gallery.OfComparison(groups, version()), s))
 	}
-	return errors.Join(err, regression(c, float64(limit), f.failOn, s))
+	return errors.Join(err, f.regression(c, float64(limit), s))
 }
 
-// regression turns what c shows into the exit code.
-func regression(c *compare.Comparison, limit float64, on failOn, s streams) error {
-	var worse bool
+// regression returns the exit code of a comparison.
+func (f *compareFlags) regression(c *compare.Comparison, limit float64, s streams) error {
+	worse := false
 	for i := range c.Pairs {
 		if limit < 0 {
-			break // not asked for
+			break // not requested
 		}
-		is, err := c.Pairs[i].Regressed(limit)
+		p := &c.Pairs[i]
+		is, err := p.Regressed(limit)
 		if err != nil {
 			return fmt.Errorf("--regress: %w", err)
 		}
 		if is {
 			worse = true
-			s.tell("weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
+			s.tell("weir: %s is worse than %s by more than %s, beyond doubt\n", line(p.B), line(p.A), unit.Percent(limit))
 		}
 	}
-	if err := on.status(c.Status); err != nil {
+	if err := f.failOn.status(c.Status); err != nil {
 		return err
 	}
 	if worse {

@@ -1,178 +1,46 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"weir/analysis/compare"
+	"weir/lab"
 	"weir/report/figure/draw"
 	"weir/results"
 	"weir/run/campaign"
 	"weir/scenario"
+	"weir/transfer"
+	"weir/transfer/client"
+	"weir/transfer/text"
 )
 
 // A completer offers what can be typed next.
 type completer = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
-// completeRuns offers run directories and campaigns, and the folders that lead
-// to them: as many arguments as most, or any number if that is 0.
-func completeRuns(most int) completer {
-	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if most > 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var runs, folders []string
-		for _, dir := range foldersLike(typed) {
-			switch {
-			case results.IsRun(dir) || campaign.Is(dir):
-				if !slices.Contains(args, dir) {
-					runs = append(runs, dir)
-				}
-			case holdsRuns(dir):
-				folders = append(folders, dir+"/")
-			}
-		}
-		if len(folders) > 0 {
-			return append(runs, folders...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		}
-		return runs, cobra.ShellCompDirectiveNoFileComp
-	}
-}
+const (
+	noFiles = cobra.ShellCompDirectiveNoFileComp
+	noSpace = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+)
 
-// foldersLike returns the folders whose path begins with typed, and those in
-// runs where nothing was typed.
-func foldersLike(typed string) []string {
-	var dirs []string
-	base := typed[:strings.LastIndexByte(typed, '/')+1] // as it was typed
-	for _, parent := range slices.Compact([]string{base, "runs/"}) {
-		entries, err := os.ReadDir(filepath.Clean(parent)) // . where it is empty
-		if err != nil || parent != base && typed != "" {
-			continue
-		}
-		for _, e := range entries {
-			name := parent + e.Name()
-			if !strings.HasPrefix(name, typed) || strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(typed, parent+".") {
-				continue
-			}
-			if info, err := os.Stat(name); err == nil && info.IsDir() {
-				dirs = append(dirs, name)
-			}
-		}
-	}
-	return dirs
-}
-
-// holdsRuns tells whether a run or a campaign is in dir, or one folder below.
-func holdsRuns(dir string) bool {
-	for _, pattern := range []string{"*", "*/*"} {
-		below, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return false // a folder with a name that is a broken pattern
-		}
-		for _, d := range below[:min(len(below), 1000)] {
-			if results.IsRun(d) || campaign.Is(d) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// completeFiles offers files with these endings.
-func completeFiles(most int, endings ...string) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if most > 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return endings, cobra.ShellCompDirectiveFilterFileExt
-	}
-}
-
-// completeWords offers these words; with several, any number of them between commas.
-func completeWords(several bool, words ...string) completer {
-	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := ""
-		if several {
-			before = typed[:strings.LastIndexByte(typed, ',')+1]
-		}
-		var offers []string
-		for _, w := range words {
-			if !slices.Contains(strings.Split(before, ","), w) {
-				offers = append(offers, before+w)
-			}
-		}
-		if several {
-			return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		}
-		return offers, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeTargets offers the beginnings of URLs.
-func completeTargets(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	offers, _ := completeWords(false,
-		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "ftp://", "file:///", "simulated://")(c, args, typed)
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// completeVariables offers the variables of the scenarios that are named.
-func completeVariables(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var offers []string
-	for _, file := range args {
-		var sc struct {
-			Variables map[string]any `yaml:"variables"`
-		}
-		text, err := os.ReadFile(file)
-		if err != nil || yaml.Unmarshal(text, &sc) != nil {
-			continue // not whole yet: nothing is known of it
-		}
-		for name := range sc.Variables {
-			offers = append(offers, name+"=")
-		}
-	}
-	slices.Sort(offers)
-	return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// completeKeys offers the keys of a scenario with their descriptions, and after the =
-// of a key its values.
-func completeKeys(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	keys := scenario.SettableKeys()
-	key, _, hasValue := strings.Cut(typed, "=")
-	var offers []string
-	for _, k := range keys {
-		switch {
-		case hasValue && k.Path == key:
-			for _, v := range k.Values {
-				offers = append(offers, key+"="+v)
-			}
-		case !hasValue && strings.HasPrefix(k.Path, typed):
-			offers = append(offers, k.Path+"=\t"+k.About)
-		}
-	}
-	slices.Sort(offers)
-	offers = slices.Compact(offers)
-	if hasValue {
-		return offers, cobra.ShellCompDirectiveNoFileComp
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// complete makes c and its subcommands complete what users type. A command's
-// own completion of a flag stays.
+// complete makes c and its subcommands complete arguments and values of flags.
 func complete(c *cobra.Command) {
-	if f := argumentsOf(c); f != nil && c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
-		c.ValidArgsFunction = f
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = argumentsOf(c)
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() != "bool" {
-			_ = c.RegisterFlagCompletionFunc(f.Name, valuesOf(c, f)) // fails where there is one already
+			_ = c.RegisterFlagCompletionFunc(f.Name, valuesOf(c, f)) // the flag is there
 		}
 	})
 	for _, sub := range c.Commands() {
@@ -180,7 +48,7 @@ func complete(c *cobra.Command) {
 	}
 }
 
-// argumentsOf completes what c works on, nil where the shell does that well.
+// argumentsOf completes the arguments of c; nil leaves it to the shell.
 func argumentsOf(c *cobra.Command) completer {
 	switch c.Name() {
 	case "run", "plan":
@@ -197,14 +65,13 @@ func argumentsOf(c *cobra.Command) completer {
 		return completeTargets
 	case "serve", "man":
 		return completeFolders
-	case "doctor", "schema", "version", "list":
+	case "doctor", "schema", "version", "list", "backtest", "coordinator", "move-db", "token", "revoke", "link":
 		return cobra.NoFileCompletions
 	}
 	return nil
 }
 
-// valuesOf completes the value of a flag of c: by its name, or by what its help
-// calls the value.
+// valuesOf completes the value of a flag: by its name, or by the name of its value.
 func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	switch f.Name {
 	case "set":
@@ -213,29 +80,36 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 		return completeVariables
 	case "target":
 		return completeTargets
-	case "on":
-		return completeWords(false, scenario.Batches()...)
 	case "resume":
 		return completeRuns(0)
-	case "metric":
-		return completeWords(true, append(compare.MetricNames(), "all")...)
-	case "points":
-		return completeWords(false, "rows", "steps", "subintervals")
-	case "separator":
-		return completeWords(false, "comma", "semicolon", "tab", "blank")
-	case "client":
-		return completeWords(false, "xrdcp", "curl", "gfal-copy")
-	case "format":
-		return completeWords(true, draw.Formats()...)
-	case "size":
-		if c.Name() != "calibrate" { // there it is one of files
-			return completeWords(false, "column", "wide")
+	case "to", "from", "site":
+		if c.HasParent() && c.Name() != "move-db" && c.Name() != "agent" {
+			return completeSites
 		}
+	case "dataset":
+		return completeDatasets
 	case "html":
 		return completeFiles(0, "html")
+	case "version":
+		return completeWords(lab.XRootDVersions()...)
+	case "metric":
+		return completeLists(append(compare.MetricNames(), "all")...)
+	case "format":
+		return completeLists(draw.Formats()...)
+	case "role":
+		return completeLists("read", "submit", "approve", "admin")
+	case "size":
+		if c.Name() == "calibrate" { // there it is one of files
+			return cobra.NoFileCompletions
+		}
 	}
-	if f.Name == "kind" && c.Name() == "calibrate" {
-		return completeWords(false, "read", "write")
+	if words := map[string][]string{
+		"on": scenario.Batches(), "points": {"rows", "steps", "subintervals"}, "separator": {"comma", "semicolon", "tab", "blank"},
+		"client": {"xrdcp", "curl", "gfal-copy"}, "kind": {"read", "write"}, "size": {"column", "wide"}, "auth": lab.XRootDAuths(),
+		"fail-on": {"suspect", "invalid", "never"}, "mode": textsOf(transferModes()), "state": textsOf(text.States()),
+		"status": textsOf(text.Statuses()), "scale": {"small", "seed"},
+	}[f.Name]; words != nil {
+		return completeWords(words...)
 	}
 	switch value, _ := pflag.UnquoteUsage(f); {
 	case strings.Contains(value, "DIR"):
@@ -248,7 +122,221 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	return cobra.NoFileCompletions
 }
 
-// completeFolders offers folders.
+// textsOf returns the texts of constants.
+func textsOf[T ~string](all []T) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, string(one))
+	}
+	return texts
+}
+
 func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeFiles offers files with these endings, for most arguments; 0 is any number.
+func completeFiles(most int, endings ...string) completer {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, noFiles
+		}
+		return endings, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func completeWords(words ...string) completer { return cobra.FixedCompletions(words, noFiles) }
+
+// completeLists offers any number of words between commas.
+func completeLists(words ...string) completer {
+	return func(_ *cobra.Command, _ []string, typed string) (offers []string, _ cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		for _, w := range words {
+			if !slices.Contains(strings.Split(before, ","), w) {
+				offers = append(offers, before+w)
+			}
+		}
+		return offers, noSpace
+	}
+}
+
+// completeTargets offers the beginnings of URLs.
+func completeTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{
+		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "ftp://", "file:///", "simulated://",
+	}, noSpace
+}
+
+// completeVariables offers the variables of the named scenarios.
+func completeVariables(_ *cobra.Command, args []string, _ string) (offers []string, _ cobra.ShellCompDirective) {
+	for _, file := range args {
+		var sc struct {
+			Variables map[string]any `yaml:"variables"`
+		}
+		text, err := os.ReadFile(file)
+		if err != nil || yaml.Unmarshal(text, &sc) != nil {
+			continue // not complete yet
+		}
+		for name := range sc.Variables {
+			offers = append(offers, name+"=")
+		}
+	}
+	slices.Sort(offers)
+	return slices.Compact(offers), noSpace
+}
+
+// completeKeys offers the keys of a scenario with their descriptions, and behind the = of
+// a key its values.
+func completeKeys(_ *cobra.Command, _ []string, typed string) (offers []string, _ cobra.ShellCompDirective) {
+	keys := scenario.SettableKeys()
+	key, _, hasValue := strings.Cut(typed, "=")
+	for _, k := range keys {
+		switch {
+		case hasValue && k.Path == key:
+			for _, v := range k.Values {
+				offers = append(offers, key+"="+v)
+			}
+		case !hasValue && strings.HasPrefix(k.Path, typed):
+			offers = append(offers, k.Path+"=\t"+k.About)
+		}
+	}
+	slices.Sort(offers)
+	if offers = slices.Compact(offers); hasValue {
+		return offers, noFiles
+	}
+	return offers, noSpace
+}
+
+// completeRuns offers run directories and campaigns, and the folders that lead to them,
+// for most arguments; 0 is any number.
+func completeRuns(most int) completer {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, noFiles
+		}
+		var runs, folders []string
+		for _, dir := range foldersLike(typed) {
+			switch {
+			case isRunOrCampaign(dir):
+				if !slices.Contains(args, dir) {
+					runs = append(runs, dir)
+				}
+			case hasRuns(dir):
+				folders = append(folders, dir+"/")
+			}
+		}
+		if len(folders) > 0 {
+			return append(runs, folders...), noSpace
+		}
+		return runs, noFiles
+	}
+}
+
+func isRunOrCampaign(dir string) bool { return results.IsRun(dir) || campaign.Is(dir) }
+
+// foldersLike returns the folders whose path begins with typed, and those in runs if
+// nothing was typed.
+func foldersLike(typed string) (dirs []string) {
+	base := typed[:strings.LastIndexByte(typed, '/')+1] // as typed
+	for _, parent := range slices.Compact([]string{base, "runs/"}) {
+		entries, err := os.ReadDir(filepath.Clean(parent)) // . where it is empty
+		if err != nil || parent != base && typed != "" {
+			continue
+		}
+		for _, e := range entries {
+			name := parent + e.Name()
+			hidden := strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(typed, parent+".")
+			if info, err := os.Stat(name); err == nil && info.IsDir() && strings.HasPrefix(name, typed) && !hidden {
+				dirs = append(dirs, name)
+			}
+		}
+	}
+	return dirs
+}
+
+// hasRuns reports whether a run or a campaign is in dir, or one folder below.
+func hasRuns(dir string) bool {
+	for _, pattern := range []string{"*", "*/*"} {
+		below, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err == nil && slices.ContainsFunc(below[:min(len(below), 1000)], isRunOrCampaign) {
+			return true
+		}
+	}
+	return false
+}
+
+// offered asks the coordinator for what can be typed. One that does not answer soon
+// offers nothing.
+func offered(c *cobra.Command, query func(context.Context, *client.Client) ([]string, error)) (all []string, _ cobra.ShellCompDirective) {
+	value := func(name string) string {
+		if f := c.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	f := clientFlags{
+		address: value("coordinator"), tokenFile: value("token-file"), ca: value("coordinator-ca"), cert: value("client-cert"), key: value("client-key"),
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Second)
+	defer cancel()
+	_ = f.call(func(co *client.Client) (err error) {
+		all, err = query(ctx, co)
+		return err
+	})
+	return all, noFiles
+}
+
+// completeSites offers the names of sites, also in a list.
+func completeSites(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	return offered(c, func(ctx context.Context, co *client.Client) (names []string, _ error) {
+		sites, err := co.Sites(ctx)
+		for _, s := range sites {
+			names = append(names, before+s.Name+"\t"+string(s.Kind)+" "+line(s.URL))
+		}
+		return names, err
+	})
+}
+
+// completeFirst completes the first argument only.
+func completeFirst(f completer) completer {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, noFiles
+		}
+		return f(c, args, typed)
+	}
+}
+
+func completeDatasets(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return offered(c, func(ctx context.Context, co *client.Client) (names []string, _ error) {
+		all, err := co.Datasets(ctx, typed[:max(len(typed)-1, 0)], 1000) // names begin after what is shorter
+		for _, one := range all {
+			if strings.HasPrefix(one.Name, typed) {
+				names = append(names, fmt.Sprintf("%s\t%d files", one.Name, one.Files))
+			}
+		}
+		return names, err
+	})
+}
+
+// openRequests stands, among statuses, for that of all requests that have not ended.
+const openRequests = "open"
+
+// completeRequests offers the numbers of requests of a status, or ("") of all.
+func completeRequests(status string) completer {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		want := transfer.Filter{Limit: 100, Open: status == openRequests}
+		if !want.Open {
+			want.Status = transfer.Status(status)
+		}
+		return offered(c, func(ctx context.Context, co *client.Client) (ids []string, _ error) {
+			all, err := co.Requests(ctx, want)
+			for _, r := range all {
+				if id := strconv.FormatInt(r.ID, 10); !slices.Contains(args, id) {
+					ids = append(ids, fmt.Sprintf("%s\t%s to %s: %s", id, line(r.Dataset), line(r.To), r.Status))
+				}
+			}
+			return ids, err
+		})
+	}
 }

@@ -1,105 +1,82 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/say"
+	"weir/internal/screen"
 	"weir/internal/unit"
+	"weir/storage"
+	"weir/storage/all"
 	"weir/transfer"
 	"weir/transfer/catalog"
+	"weir/transfer/catalog/importer"
 	"weir/transfer/client"
+	"weir/transfer/text"
 )
 
-// datasetCommand is about what can be moved.
-func datasetCommand(s streams, signals signalSource) *cobra.Command {
-	c := &cobra.Command{
+func datasetCommand(s streams) *cobra.Command {
+	list := listCommand(s, "datasets", &cobra.Command{
+		Use: "list [PREFIX]", Short: "List datasets", Example: "  weir dataset list\n  weir dataset list /store/ --json",
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
+	}, func(ctx context.Context, co *client.Client, args []string) ([]catalog.Dataset, error) {
+		return co.DatasetsBelow(ctx, strings.Join(args, ""))
+	}, text.Datasets)
+	show := queryCommand(s, "print it as JSON", &cobra.Command{
+		Use: "show DATASET", Short: "Show the size of a dataset and the sites that have it",
+		Example: "  weir dataset show /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
+	}, func(ctx context.Context, co *client.Client, args []string) (catalog.Dataset, error) {
+		return co.Dataset(ctx, args[0])
+	},
+		func(w io.Writer, d catalog.Dataset) error { return text.Datasets(w, []catalog.Dataset{d}) })
+	remove := queryCommand(s, "print its name as JSON", &cobra.Command{
+		Use: "remove DATASET", Short: "Remove a dataset from the catalog; its files stay",
+		Example: "  weir dataset remove /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
+	}, func(ctx context.Context, co *client.Client, args []string) (removed, error) {
+		return removed{args[0]}, co.RemoveDataset(ctx, args[0])
+	}, func(w io.Writer, r removed) error {
+		_, err := fmt.Fprintf(w, "dataset %s is removed from the catalog; its files stay where they are\n", line(r.Name))
+		return err
+	})
+	return group(&cobra.Command{
 		Use:   "dataset",
-		Short: "The datasets that can be moved, and where their files are",
+		Short: "Manage the datasets of the catalog",
 		Example: `  weir dataset add /store/run1 --site A
   weir dataset list
   weir dataset files /store/run1`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(datasetAddCommand(s, signals), datasetListCommand(s), datasetShowCommand(s), datasetFilesCommand(s), datasetRemoveCommand(s))
-	return c
-}
-
-func datasetListCommand(s streams) *cobra.Command {
-	var f clientFlags
-	c := &cobra.Command{
-		Use: "list [PREFIX]", Short: "List datasets", Example: "  weir dataset list\n  weir dataset list /store/ --json",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeDatasets,
-		RunE: func(c *cobra.Command, args []string) error {
-			return askList(&f, s, "datasets", func(co *client.Client) ([]catalog.Dataset, error) {
-				return co.DatasetsBelow(c.Context(), strings.Join(args, ""))
-			}, printDatasets)
-		},
-	}
-	f.add(c, "print them as JSON")
-	return c
-}
-
-func printDatasets(w io.Writer, all []catalog.Dataset) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no datasets: add one with `weir dataset add`")
-		return err
-	}
-	t := newTable(w, "DATASET", "BLOCKS", "FILES", "SIZE", "WHERE")
-	for _, d := range all {
-		t.row(d.Name, d.Blocks, d.Files, unit.Bytes(float64(d.Bytes)), sitesOf(&d))
-	}
-	return t.Flush()
-}
-
-// sitesOf lists the sites that have files of a dataset, and how many if not all.
-func sitesOf(d *catalog.Dataset) string {
-	var parts []string
-	for site, files := range d.At {
-		part := site
-		if files < d.Files {
-			part += fmt.Sprintf(" (%d of %d)", files, d.Files)
-		}
-		parts = append(parts, part)
-	}
-	slices.Sort(parts)
-	if len(parts) == 0 {
-		return "nowhere"
-	}
-	return strings.Join(parts, ", ")
-}
-
-func datasetShowCommand(s streams) *cobra.Command {
-	var f clientFlags
-	c := &cobra.Command{
-		Use: "show DATASET", Short: "Show how large a dataset is, and which sites have it",
-		Example: "  weir dataset show /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeDatasets,
-		RunE: func(c *cobra.Command, args []string) error {
-			return ask(&f, s, func(co *client.Client) (catalog.Dataset, error) { return co.Dataset(c.Context(), args[0]) },
-				func(w io.Writer, d catalog.Dataset) error { return printDatasets(w, []catalog.Dataset{d}) })
-		},
-	}
-	f.add(c, "print it as JSON")
-	return c
+	}, datasetAddCommand(s), list, show, datasetFilesCommand(s), remove)
 }
 
 func datasetFilesCommand(s streams) *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{
 		Use: "files DATASET", Short: "List the files of a dataset with their checksums and sites",
-		Long:    "Lists all files of a dataset: size, adler32, block, and the sites that have them; those whose\ncopy at a site is known to be bad are named with the reason.",
-		Example: "  weir dataset files /store/run1\n  weir dataset files /store/run1 --json", Args: cobra.ExactArgs(1), ValidArgsFunction: completeDatasets,
+		Long: `List the files of a dataset: size, adler32, block, and the sites that have them, with the
+reason for replicas that are known to be bad.`,
+		Example: "  weir dataset files /store/run1\n  weir dataset files /store/run1 --json",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.call(func(co *client.Client) error {
 				if !f.json {
-					return co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { return printFiles(s.out, some) })
+					return co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { return text.Files(s.out, some) })
 				}
 				all := []transfer.FileReplicas{}
-				err := co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { all = append(all, some...); return nil })
+				err := co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error {
+					all = append(all, some...)
+					return nil
+				})
 				if err != nil {
 					return err
 				}
@@ -111,36 +88,215 @@ func datasetFilesCommand(s streams) *cobra.Command {
 	return c
 }
 
-func printFiles(w io.Writer, files []transfer.FileReplicas) error {
-	t := newTable(w)
-	for _, p := range files {
-		var sites []string
-		for _, r := range p.Replicas {
-			text := r.Site
-			if r.Bad != "" {
-				text += " (bad: " + r.Bad + ")"
-			}
-			sites = append(sites, text)
-		}
-		t.row(unit.Bytes(float64(p.Size)), orDash(p.Adler), p.Block, strings.Join(sites, ", "), p.Name)
-	}
-	return t.Flush()
+// addFlags select the files that are added to a dataset, and the way they are found.
+type addFlags struct {
+	clientFlags
+	name, site, path         string
+	local, csv, list, secret string
+	sums                     bool
 }
 
-func datasetRemoveCommand(s streams) *cobra.Command {
-	var f clientFlags
+func datasetAddCommand(s streams) *cobra.Command {
+	var f addFlags
 	c := &cobra.Command{
-		Use: "remove DATASET", Short: "Forget a dataset; no file is touched",
-		Example: "  weir dataset remove /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeDatasets,
+		Use:   "add DATASET --site SITE [--path PATH]",
+		Short: "Add the files of a folder at a site to a dataset",
+		Long: `Add the files of a folder at a site to a dataset, which is made if it is new.
+
+The agent of the site reads all files below the folder and computes their checksums. A file
+is named after the dataset and its path in the folder, whose first part is its block. The
+folder is below the root of the site; without --path it has the name of the dataset. Files
+may be added again, and at other sites: the same name must have the same size and checksum
+everywhere.
+
+At a site without an agent this command reads the files itself (--local), or takes them from
+a table (--csv) or from the listing of the storage service (--list). A table begins with a
+line of column names: name and size, and if they are known adler32, block, path and
+checksums.`,
+		Example: `  weir dataset add /store/run1 --site A
+  weir dataset add /store/run1 --site A --path incoming/run1
+  weir dataset add /store/run1 --site cern --local /eos/data
+  weir dataset add /store/run1 --site cern --csv files.csv
+  weir dataset add /store/run1 --site cern --list davs://eos.example.org:8444/eos/data --list-token-file cern.token`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
 		RunE: func(c *cobra.Command, args []string) error {
-			return ask(&f, s, func(co *client.Client) (removed, error) {
-				return removed{args[0]}, co.RemoveDataset(c.Context(), args[0])
-			}, func(w io.Writer, r removed) error {
-				_, err := fmt.Fprintf(w, "dataset %s is forgotten; its files are where they were\n", line(r.Name))
-				return err
-			})
+			f.name = strings.TrimSuffix(args[0], "/")
+			if err := f.check(c.Flags().Changed("path")); err != nil {
+				return usageError(c, err)
+			}
+			return f.call(func(co *client.Client) error { return f.run(c.Context(), co, s) })
 		},
 	}
-	f.add(c, "print its name as JSON")
+	f.add(c, "print the dataset as JSON")
+	fs := c.Flags()
+	fs.StringVar(&f.site, "site", "", "`SITE` that has the files")
+	fs.StringVar(&f.path, "path", "", "`FOLDER` of the files, below the root of the site (default: the name of the dataset)")
+	fs.StringVar(&f.local, "local", "", "read the files on this machine, where `DIR` is the root of the site")
+	fs.StringVar(&f.csv, "csv", "", "take the files from the table in `FILE`")
+	fs.StringVar(&f.list, "list", "", "take the files from the listing of the storage service at this `URL`, the root of the site")
+	fs.StringVar(&f.secret, "list-token-file", "", "send the token in `FILE` to the service of --list")
+	fs.BoolVar(&f.sums, "sums", true, "ask the service of --list for checksums")
+	quietFlag(c, &s.quiet)
 	return c
+}
+
+func (f *addFlags) check(hasPath bool) error {
+	ways := slices.DeleteFunc([]string{f.local, f.csv, f.list}, func(way string) bool { return way == "" })
+	switch {
+	case !strings.HasPrefix(f.name, "/"):
+		return fmt.Errorf("names of datasets begin with a slash, such as /store/run1, not %q", f.name)
+	case f.site == "":
+		return errors.New("name the site that has the files: --site SITE")
+	case len(ways) > 1:
+		return errors.New("--local, --csv and --list: choose one")
+	case f.csv != "" && hasPath:
+		return errors.New("--csv: leave --path out: the table has names, and may have paths")
+	case f.secret != "" && f.list == "":
+		return errors.New("--list-token-file needs --list")
+	}
+	if !hasPath {
+		f.path = f.name
+	}
+	f.path = strings.Trim(f.path, "/")
+	return nil
+}
+
+// An addition is the result of adding files.
+type addition struct {
+	files, bytes int64
+	problems     []string // files that were left out
+}
+
+// leaveOut notes a file that was left out, of many the first hundred.
+func (n *addition) leaveOut(path string, err error) {
+	if len(n.problems) < 100 {
+		n.problems = append(n.problems, fmt.Sprintf("%s: %v", path, err))
+	}
+}
+
+func (f *addFlags) run(ctx context.Context, co *client.Client, s streams) error {
+	ctx, cancel := s.untilSignal(ctx, false)
+	defer cancel()
+	var files, bytes atomic.Int64
+	update := func(nowFiles, nowBytes int64) { files.Store(nowFiles); bytes.Store(nowBytes) }
+	begun := time.Now()
+	stop := screen.New(s.progress()).Animate(func(int) []string {
+		size := float64(bytes.Load())
+		rate := unit.Bytes(size / time.Since(begun).Seconds())
+		return []string{fmt.Sprintf(" %s, %s, %s/s", say.Plural(int(files.Load()), "file"), unit.Bytes(size), rate)}
+	})
+	add, rest := f.addHere, "the same command adds the others"
+	if f.local+f.csv+f.list == "" {
+		add, rest = f.addByAgent, "the agent adds the others, and the same command waits for it again"
+	}
+	n, err := add(ctx, co, update)
+	stop()
+	for _, p := range n.problems {
+		screen.Paragraph(s.err, "", "weir: %s: %s", f.site, p)
+	}
+	switch {
+	case ctx.Err() != nil:
+		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(files.Load()), "file"), rest)
+		return afterSignal(ctx, nil)
+	case err != nil:
+		return err
+	case n.files == 0:
+		return fmt.Errorf("no file was added: site %s has none in %s", line(f.site), line("/"+f.path))
+	}
+	d, err := co.Dataset(ctx, f.name)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = writeJSON(s.out, d)
+	} else {
+		_, err = fmt.Fprintf(s.out, "%s, %s, of %s are at %s; it has %s, %s\n", say.Plural(int(n.files), "file"), unit.Bytes(float64(n.bytes)),
+			line(d.Name), line(f.site), say.Plural(int(d.Files), "file"), unit.Bytes(float64(d.Bytes)))
+	}
+	if err == nil && len(n.problems) > 0 {
+		err = exit{code: exitMissed}
+	}
+	return err
+}
+
+// addByAgent has the agent of the site read and add the files.
+func (f *addFlags) addByAgent(ctx context.Context, co *client.Client, update func(files, bytes int64)) (addition, error) {
+	state, err := co.FollowScan(ctx, transfer.NewScan{Dataset: f.name, Site: f.site, Path: f.path},
+		func(s transfer.ScanState) { update(s.Files, s.Bytes) })
+	return addition{state.Files, state.Bytes, state.Problem}, err
+}
+
+// addHere adds the files that this command finds itself.
+func (f *addFlags) addHere(ctx context.Context, co *client.Client, update func(files, bytes int64)) (n addition, err error) {
+	entries, release, err := f.entries(ctx, importer.Options{Dataset: f.name, Wrong: n.leaveOut})
+	if err != nil {
+		return n, err
+	}
+	defer release()
+	to := transfer.NewFiles{Dataset: f.name, Site: f.site}
+	if f.local != "" {
+		host, _ := os.Hostname() // optional
+		to.By = "weir dataset add on " + host
+	}
+	err = co.AddEntries(ctx, to, entries, func(files, bytes int64) {
+		n.files, n.bytes = files, bytes
+		update(files, bytes)
+	})
+	return n, err
+}
+
+// entries opens the list of files. The caller calls release.
+func (f *addFlags) entries(ctx context.Context, o importer.Options) (entries iter.Seq2[catalog.Entry, error], release func(), err error) {
+	switch {
+	case f.local != "":
+		root, err := os.OpenRoot(f.local)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--local: %w", err)
+		}
+		return importer.Folder(ctx, root, f.path, o), func() { _ = root.Close() }, nil // only read
+	case f.csv != "":
+		table, err := os.Open(f.csv)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--csv: %w", err)
+		}
+		named := func(yield func(catalog.Entry, error) bool) {
+			for e, err := range importer.CSV(table) {
+				if err != nil {
+					err = fmt.Errorf("%s: %w", f.csv, err)
+				}
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		return named, func() { _ = table.Close() }, nil // only read
+	}
+	service, err := f.service(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--list: %w", err)
+	}
+	remote := importer.Remote{Service: service, Folder: f.path, Sums: f.sums, Fresh: !strings.HasPrefix(f.list, "root")}
+	return importer.Listing(ctx, remote, o), func() { _ = service.Close() }, nil // only read
+}
+
+// service opens the storage service that lists the files.
+func (f *addFlags) service(ctx context.Context) (storage.Service, error) {
+	u, err := url.Parse(f.list)
+	if err != nil {
+		return nil, err
+	}
+	drivers := all.Drivers()
+	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return slices.Contains(d.Schemes, u.Scheme) })
+	if i < 0 || u.Host == "" && u.Path == "" {
+		return nil, errors.New("name a storage service, such as davs://se.example.org/data or root://se.example.org//data")
+	}
+	auth := storage.Auth{}
+	if f.secret != "" {
+		auth = storage.Auth{Method: "token", TokenFile: f.secret}
+	}
+	cred, err := auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	return drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
 }

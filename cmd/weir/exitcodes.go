@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +14,10 @@ import (
 	"weir/run"
 )
 
-// An exitCode is how a command ends. docs/seeing.md has the same table.
+// An exitCode is the exit code of the command. docs/seeing.md has the same table.
 type exitCode int
 
-// Exit codes. Those of signals are 128 and the signal's number, as shells have it.
+// Exit codes. Those of signals are 128 and the signal's number, as in shells.
 const (
 	exitFine       exitCode = 0
 	exitError      exitCode = 1
@@ -33,21 +30,20 @@ const (
 	exitTerminated exitCode = 143
 )
 
-// exitCodes are all exit codes with what they mean, as the help, the manual and the
-// docs have it.
-func exitCodes() []struct {
+// An exitMeaning explains an exit code in the help, the manual and the docs.
+type exitMeaning struct {
 	code  exitCode
 	means string
-} {
-	return []struct {
-		code  exitCode
-		means string
-	}{
-		{exitFine, "The command did what it was asked for. Of a run: it came to its end, and the result is valid or suspect."},
+}
+
+func exitCodes() []exitMeaning {
+	return []exitMeaning{
+		{exitFine, "The command did what it was asked for. A run came to its end, and its result is valid or suspect."},
 		{exitError, "An error, which standard error names."},
 		{exitUsage, "A wrong call, or a mistake in a scenario. Nothing was done."},
 		{exitMissed, "A threshold was not met, a regression was found (compare --regress), or files of a transfer are missing."},
-		{exitInvalid, "The result is invalid, as it is where the service was lost or the best step failed; with --fail-on suspect also a suspect one. The report gives the reason."},
+		{exitInvalid, "The result is invalid, for example because the service was lost or the best step failed; with --fail-on suspect " +
+			"also if it is suspect. The report gives the reason."},
 		{exitStopped, "A rule of the plan ended the run: stop.error_ratio, or a threshold with \"or stop\"."},
 		{exitHangup, "The terminal was closed (SIGHUP). As after SIGINT, what was measured is kept."},
 		{exitInterrupt, "Interrupted by Ctrl-C (SIGINT). A run has written its report, and what was measured is kept."},
@@ -55,44 +51,35 @@ func exitCodes() []struct {
 	}
 }
 
-// rank orders exit codes by how much they demand attention: of several runs the
-// highest counts.
-func (c exitCode) rank() int {
-	return slices.Index([]exitCode{exitFine, exitMissed, exitInvalid, exitStopped, exitUsage, exitError, exitHangup, exitInterrupt, exitTerminated}, c)
-}
-
-// worse returns the one of c and other that has the higher rank.
+// worse returns the one of c and other that demands more attention: the exit code of
+// several runs.
 func (c exitCode) worse(other exitCode) exitCode {
-	if other.rank() > c.rank() {
+	order := []exitCode{exitFine, exitMissed, exitInvalid, exitStopped, exitUsage, exitError, exitHangup, exitInterrupt, exitTerminated}
+	if slices.Index(order, other) > slices.Index(order, c) {
 		return other
 	}
 	return c
 }
 
-// exitCodesTopic is the help topic of that name.
+// exitCodesTopic is a help topic.
 func exitCodesTopic() *cobra.Command {
-	text := "How a command ended:\n"
+	text := "Explain the exit codes.\n"
 	for _, c := range exitCodes() {
-		for i, line := range say.Wrap(c.means, 72) {
-			head := ""
-			if i == 0 {
-				head = fmt.Sprint(int(c.code))
-			}
-			text += fmt.Sprintf("\n  %3s  %s", head, line)
-		}
+		lines := say.Wrap(c.means, 72)
+		text += fmt.Sprintf("\n  %3d  %s", c.code, strings.Join(lines, "\n       "))
 	}
 	for _, p := range []string{
-		"Of several that hold, the exit code is that of the signal, then 1, 5, 4 and 3, in this order. A campaign has that of its worst run.",
-		"--fail-on suspect has run, find, report, merge and compare end with 4 for suspect results, too; --fail-on never has them end so for none.",
-		"watch, serve, agent, coordinator and lab up serve until they are interrupted, which is their end: 0. A command whose output is no longer read (weir report | head) ends by SIGPIPE (141 for shells); run, find and calibrate go on, and end as their result says.",
+		"If several apply, the exit code is that of the signal, then 1, 5, 4 and 3, in this order. A campaign has that of its worst run.",
+		"With --fail-on suspect, run, find, report, merge and compare also exit with 4 for suspect results; with --fail-on never for none.",
+		"watch, serve, agent, coordinator and lab up serve until they are interrupted, which ends them with 0. A command whose output " +
+			"has lost its reader (weir report | head) ends by SIGPIPE (141 in shells); run, find and calibrate continue, and exit according to their result.",
 	} {
 		text += "\n\n" + strings.Join(say.Wrap(p, 78), "\n")
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "What exit codes mean", Long: text}
+	return &cobra.Command{Use: "exit-codes", Short: "Explain the exit codes", Long: text}
 }
 
-// An exit is an error with its exit code. A nil err, which has been reported
-// already, has no text.
+// An exit is an error with its exit code. A nil err has been reported already.
 type exit struct {
 	code exitCode
 	err  error
@@ -107,7 +94,15 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// outcome is what is still to be reported of err, and its exit code.
+// usage returns err as a wrong call; nil for nil.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit{exitUsage, err}
+}
+
+// outcome returns what is still to be reported of err, and its exit code.
 func outcome(err error) (text string, code exitCode) {
 	code = exitError
 	var e exit
@@ -120,43 +115,7 @@ func outcome(err error) (text string, code exitCode) {
 	return strings.TrimSpace(err.Error()), code
 }
 
-// An interruption is the signal that ended a command, as the cause of its context.
-type interruption struct{ signal os.Signal }
-
-func (i interruption) Error() string { return run.ErrInterrupted.Error() }
-
-// Is makes every interruption a run.ErrInterrupted.
-func (i interruption) Is(err error) bool { return err == run.ErrInterrupted }
-
-// SignalName returns the signal's name, as in kill -l.
-func (i interruption) SignalName() string {
-	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[i.signal]
-}
-
-func (i interruption) code() exitCode {
-	switch i.signal {
-	case syscall.SIGTERM:
-		return exitTerminated
-	case syscall.SIGHUP:
-		return exitHangup
-	}
-	return exitInterrupt
-}
-
-// afterSignal gives err the exit code of the signal that ended ctx; it returns err
-// itself if none did. Of an error that only says that ctx ended nothing is left to report.
-func afterSignal(ctx context.Context, err error) error {
-	var by interruption
-	if !errors.As(context.Cause(ctx), &by) {
-		return err
-	}
-	if errors.Is(err, context.Canceled) && !errors.Is(err, run.ErrInterrupted) {
-		err = nil
-	}
-	return exit{by.code(), err}
-}
-
-// A failOn is the state of a result from which on a command fails: --fail-on.
+// A failOn is the state of a result at which a command fails: --fail-on.
 type failOn string
 
 // States of --fail-on.
@@ -174,21 +133,19 @@ func (f *failOn) Type() string { return "STATE" }
 
 // Set implements pflag.Value.
 func (f *failOn) Set(text string) error {
-	switch failOn(text) {
-	case failOnSuspect, failOnInvalid, failOnNever:
-		*f = failOn(text)
-		return nil
+	if !slices.Contains([]failOn{failOnSuspect, failOnInvalid, failOnNever}, failOn(text)) {
+		return errors.New("use suspect, invalid or never")
 	}
-	return errors.New("use suspect, invalid or never")
+	*f = failOn(text)
+	return nil
 }
 
 func failOnFlag(c *cobra.Command, to *failOn) {
 	*to = failOnInvalid
-	c.Flags().Var(to, "fail-on", "exit code 4 if the result is of this `STATE` or worse: suspect, invalid or never")
-	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{string(failOnSuspect), string(failOnInvalid), string(failOnNever)}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	c.Flags().Var(to, "fail-on", "exit with 4 if the result is of this `STATE` or worse: suspect, invalid or never")
 }
 
-// status turns the state of a result into its exit code, nil if it passes.
+// status returns the exit code of a result's state, nil if it passes.
 func (f failOn) status(state string) error {
 	switch {
 	case state == analysis.Invalid && f != failOnNever:
@@ -199,8 +156,8 @@ func (f failOn) status(state string) error {
 	return nil
 }
 
-// verdict turns what a run showed into its exit code, nil if it passes. The report
-// has told why.
+// verdict returns the exit code of a run's result, nil if it passes. The report gives
+// the reason.
 func (f failOn) verdict(found *analysis.Findings) error {
 	if found.Ending != nil && found.Ending.Outcome == measure.StoppedByRule {
 		return exit{code: exitStopped}

@@ -161,7 +161,7 @@ func firstError(t *testing.T, target string, sets []string) error {
 	for _, set := range sets {
 		args = append(args, "--set", set)
 	}
-	root := newRoot(streams{out: io.Discard, err: io.Discard}, nil)
+	root := newRoot(streams{out: io.Discard, err: io.Discard})
 	root.SetArgs(args)
 	return root.ExecuteContext(t.Context())
 }

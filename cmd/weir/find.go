@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +9,6 @@ import (
 	"weir/internal/unit"
 	"weir/run"
 	"weir/scenario"
-	"weir/storage/all"
 )
 
 // findFlags are the flags of weir find.
@@ -22,52 +18,35 @@ type findFlags struct {
 	min, max     int
 }
 
-// findTimes are the times of a search's steps of the given hold, if no scenario
-// says others.
-func findTimes(hold time.Duration) []string {
-	text := func(key string, d time.Duration) string {
-		return fmt.Sprintf("load.%s=%v", key, unit.Duration(d.Round(time.Millisecond)))
-	}
-	return []string{text("ramp", hold/8), text("settle", hold/4), text("hold", hold), text("cool", max(hold/4, leastCool)), text("drain", 10*time.Second)}
-}
-
-// How long steps and rests of a search may become, as multiples.
-const (
-	longestHold = 6
-	longestCool = 15
-	usualHold   = 8 * time.Second
-	leastCool   = 500 * time.Millisecond
-	mostByFind  = 10_000 // clients, if nobody says how many
-)
-
-func findCommand(s streams, signals signalSource) *cobra.Command {
+func findCommand(s streams) *cobra.Command {
 	var f findFlags
 	c := &cobra.Command{
 		Use:   "find [TARGET | SCENARIO.yaml]",
-		Short: "Search for the number of clients that gives most",
-		Long: `Searches by itself for the number of virtual clients with the highest throughput:
-a ladder of loads (1, 2, 4 ...) until it has clearly stopped growing, then steps
-around the peak, each where it narrows the peak's place most. Between steps
-the service rests until it is as calm as before. It ends when that is
-known closely enough, when the top is found to be flat or without a maximum, or when the
-time is up. Without a target weir starts its own server.
+		Short: "Find the number of clients with the highest throughput",
+		Long: `Find the number of clients with the highest throughput.
 
-Ctrl-C ends the search early and reports what is known (exit code 130); a second
-one stops at once. --resume goes on with a search that was interrupted, or that
-shall have more --time. weir help exit-codes lists the exit codes.`,
+The search doubles the number of clients (1, 2, 4 ...) until throughput has clearly
+stopped growing. It then measures steps around the peak, each where it narrows the
+position of the peak most. Between steps it waits until the service is as idle as before.
+It ends when the position is known closely enough, when the top is flat, when there is no
+maximum, or when the time is up. Without a target weir starts its own server.
+
+Ctrl-C ends the search early and reports what is known (exit code 130); a second one
+stops at once. --resume continues a search that was interrupted, or that gets more --time.
+weir help exit-codes lists the exit codes.`,
 		Example: `  weir find davs://se.example.org/data --time 20m --max 2000
   weir find scenario.yaml --within 5%
   weir find --resume runs/se.example.org-20260301-120000 --time 30m
   weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
-				return f.watch.apart(args, err)
+				return f.watch.misplaced(args, err)
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			s := f.withStream(s)
-			defer func() { err = s.stream.end(err) }()
+			defer func() { err = s.stream.Close(err) }()
 			if f.resume != "" {
 				if len(args) == 1 && !isScenario(args[0]) {
 					f.target, args = args[0], nil // its secrets are not in that folder
@@ -76,29 +55,33 @@ shall have more --time. weir help exit-codes lists the exit codes.`,
 					return err
 				}
 			}
-			return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
-				return f.search(in, args, c.Flags().Changed, s)
-			})
+			return f.interruptible(c.Context(), s, func(in run.Interrupts) error { return f.search(in, args, c.Flags().Changed, s) })
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.time, "time", "10m", "search for so long at most, as in `10m`")
-	fs.StringVar(&f.within, "within", "10%", "how closely the place of the peak is to be known, as in `10%`")
+	fs.StringVar(&f.time, "time", "10m", "search for at most this time, as in `10m`")
+	fs.StringVar(&f.within, "within", "10%", "narrow the position of the peak to this share, as in `10%`")
 	fs.IntVar(&f.min, "min", 1, "begin with `N` clients")
-	fs.IntVar(&f.max, "max", 0, "never go beyond `N` clients (default 10000, or what this machine allows)")
-	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")
+	fs.IntVar(&f.max, "max", 0, "use at most `N` clients (default 10000, or what this machine allows)")
+	fs.StringVar(&f.hold, "hold", "", "measurement time of each step, as in `10s`; noise and large files make it longer (default 8s)")
 	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
-	f.addRun(c, &s, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)
+	f.addRun(c, &s, "continue the search in `DIR`; --time, --within and --max may change", jsonOfRun)
 	return c
 }
 
-// search does a search, or continues one. changed tells which flags were given.
+// search begins or continues a search. changed reports which flags were given.
 func (f *findFlags) search(in run.Interrupts, args []string, changed func(string) bool, s streams) error {
 	if f.resume != "" {
 		return f.measure(in, f.resume, s, func(c run.Config) error {
-			return run.ResumeSearch(c, f.target, func(p *scenario.Plan) error { return f.limits(p, changed) })
+			return run.ResumeSearch(c, f.target, func(p *scenario.Plan) error {
+				l, err := f.limits(changed)
+				if err != nil {
+					return err
+				}
+				return l.Apply(p)
+			})
 		})
 	}
 	plan, err := f.plan(args, changed)
@@ -111,89 +94,47 @@ func (f *findFlags) search(in run.Interrupts, args []string, changed func(string
 	})
 }
 
-// plan makes the plan of a search of what the command line names. Flags have
-// their defaults, but --max: what is most then depends on the machine.
+// plan returns the plan of a search. Flags have their defaults, except --max, whose
+// default depends on the machine.
 func (f *findFlags) plan(args []string, changed func(string) bool) (*scenario.Plan, error) {
-	sets := f.sets
-	if file := len(args) == 1 && isScenario(args[0]); !file {
+	if len(args) == 0 || !isScenario(args[0]) {
 		if len(args) == 1 {
 			f.target = args[0]
 		}
-		hold := usualHold
-		if d, err := unit.ParseDuration(f.hold); err == nil && d > 0 { // a mistake is told below
+		hold := run.SearchHold
+		if d, err := unit.ParseDuration(f.hold); err == nil && d > 0 { // read reports a mistake
 			hold = time.Duration(d)
 		}
-		args, f.sets = nil, append(findTimes(hold), sets...)
+		args, f.sets = nil, append(run.SearchTimes(hold), f.sets...)
 	}
 	sc, err := f.read(args)
 	if err != nil {
 		return nil, err
 	}
-	if len(sc.Load.Rate) > 0 {
-		return nil, exit{exitUsage, errors.New("load.rate: a search is for the number of clients (load.clients): open load has none to find")}
-	}
-	if sc.Load.Jobs > 0 {
-		return nil, exit{exitUsage, errors.New("load.jobs: a search holds each load for load.hold: leave jobs out, and clients do one job after the other")}
-	}
-	plan, err := sc.Plan(all.Drivers())
+	limits, err := f.limits(func(name string) bool { return name != "max" || changed(name) })
 	if err != nil {
-		return nil, exit{exitUsage, err}
-	}
-	l := sc.Load
-	plan.Steps = []scenario.Step{}
-	cool := l.Cool
-	if cool == 0 {
-		cool = unit.Duration(run.DefaultCool)
-	}
-	plan.Find = &scenario.Find{
-		Min: f.min, Max: f.max, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
-	}
-	if err := f.limits(plan, func(name string) bool { return name != "max" || changed(name) }); err != nil {
 		return nil, err
 	}
-	return plan, nil
+	limits.Min = f.min
+	return run.PlanSearch(sc, limits)
 }
 
-// isScenario tells a scenario's file from a target.
-func isScenario(arg string) bool {
-	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
-		return true
-	}
-	info, err := os.Stat(arg)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// limits brings the flags that were changed into the plan, and checks it
-// against what is possible here.
-func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error {
-	l := plan.Find
+// limits returns the limits that were given.
+func (f *findFlags) limits(changed func(string) bool) (l run.SearchLimits, err error) {
 	if changed("time") {
-		d, err := unit.ParseDuration(f.time)
-		if err != nil {
-			return exit{exitUsage, fmt.Errorf("--time: %w", err)}
+		if l.Time, err = unit.ParseDuration(f.time); err != nil {
+			return l, usagef("--time: %w", err)
 		}
-		l.Time = d
 	}
 	if changed("within") {
-		x, err := unit.ParseFraction(f.within)
-		if err != nil {
-			return exit{exitUsage, fmt.Errorf("--within: %w", err)}
+		if l.Within, err = unit.ParseFraction(f.within); err != nil {
+			return l, usagef("--within: %w", err)
 		}
-		l.Within = x
 	}
-	most, why := run.MostClients(plan)
-	switch {
-	case changed("max") && f.max > most:
-		return exit{exitUsage, fmt.Errorf("--max %d: this machine can be %d clients of this target: %s", f.max, most, why)}
-	case changed("max") && f.max < 1:
-		return exit{exitUsage, fmt.Errorf("--max %d: use 1 or more", f.max)}
-	case changed("max"):
-		l.Max = f.max
-	case l.Max == 0:
-		l.Max = max(min(mostByFind, most), l.Min)
+	if changed("max") {
+		if l.Max = f.max; f.max < 1 {
+			return l, exit{exitUsage, fmt.Errorf("--max %d: use 1 or more", f.max)}
+		}
 	}
-	if err := l.Check(); err != nil {
-		return exit{exitUsage, err}
-	}
-	return nil
+	return l, nil
 }

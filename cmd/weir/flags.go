@@ -2,16 +2,21 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/screen"
+	"weir/run"
+	"weir/run/live"
 	"weir/scenario"
+	"weir/storage/all"
 )
 
 // What --json prints, in the words of every command that has it.
@@ -27,7 +32,7 @@ func jsonFlag(c *cobra.Command, to *bool, prints string) {
 }
 
 func quietFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVarP(to, "quiet", "q", false, "no progress: only results, warnings and errors")
+	c.Flags().BoolVarP(to, "quiet", "q", false, "show no progress, only results, warnings and errors")
 }
 
 func verboseFlag(c *cobra.Command, to *bool) {
@@ -39,7 +44,7 @@ func outFlag(c *cobra.Command, to *string, usual string) {
 }
 
 func htmlFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "html", "", "write a page with plots into `FILE`, too")
+	c.Flags().StringVar(to, "html", "", "also write a page with plots into `FILE`")
 }
 
 func setFlag(c *cobra.Command, to *[]string) {
@@ -47,10 +52,16 @@ func setFlag(c *cobra.Command, to *[]string) {
 }
 
 func varFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringArrayVar(to, "var", nil, "give a variable of the scenario a value: `NAME=VALUE` (repeatable)")
+	c.Flags().StringArrayVar(to, "var", nil, "set a variable of the scenario: `NAME=VALUE` (repeatable)")
 }
 
-// scenarioFlags say which scenario, and how it is changed.
+func onFlags(c *cobra.Command, on, workers *string) {
+	c.Flags().StringVar(on, "on", "",
+		"run the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
+	c.Flags().StringVar(workers, "workers", "", "use `N` machines or slots (short for --set on.workers=)")
+}
+
+// scenarioFlags name a scenario and change it.
 type scenarioFlags struct {
 	target, clients, hold, repeat string
 	on, workers                   string
@@ -59,19 +70,146 @@ type scenarioFlags struct {
 
 func (f *scenarioFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "", "`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
+	fs.StringVar(&f.target, "target", "",
+		"`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
 	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
-	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s` (short for --set load.hold=)")
+	fs.StringVar(&f.hold, "hold", "", "measurement time of each step, as in `10s` (short for --set load.hold=)")
 	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")
 	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
 }
 
-// onFlags say which machines the clients are on.
-func onFlags(c *cobra.Command, on, workers *string) {
-	c.Flags().StringVar(on, "on", "", "put the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
-	c.Flags().StringVar(workers, "workers", "", "on `N` machines or slots (short for --set on.workers=)")
+// read returns the scenario of the given file, or the default one for a target.
+func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
+	sets := slices.Clone(f.sets)
+	for _, s := range [][2]string{
+		{"target", f.target}, {"load.clients", f.clients}, {"load.hold", f.hold},
+		{"repeat", f.repeat}, {"on.batch", f.on}, {"on.workers", f.workers},
+	} {
+		key, value := s[0], s[1]
+		if key == "load.clients" && strings.Contains(value, ",") {
+			value = "[" + value + "]"
+		}
+		if value != "" {
+			sets = append(sets, key+"="+value)
+		}
+	}
+	vars := map[string]string{}
+	for _, v := range f.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, usagef("--var %s: use NAME=VALUE", v)
+		}
+		vars[name] = value
+	}
+	sc, err := f.parse(args, vars, sets)
+	if errors.As(err, new(scenario.Mistakes)) {
+		err = usage(err)
+	}
+	return sc, err
+}
+
+// readAll returns the scenarios of the given files, or the default one.
+func (f *scenarioFlags) readAll(args []string) (all []*scenario.Scenario, err error) {
+	if len(args) < 2 {
+		sc, err := f.read(args)
+		return []*scenario.Scenario{sc}, err
+	}
+	for _, arg := range args {
+		sc, err := f.read([]string{arg})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sc)
+	}
+	return all, nil
+}
+
+func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []string) (*scenario.Scenario, error) {
+	target := f.target
+	switch {
+	case len(args) == 1 && isTarget(args[0]) && target != "":
+		return nil, usagef("%s and --target %s: name one target", line(args[0]), line(target))
+	case len(args) == 1 && isTarget(args[0]):
+		target = args[0]
+	case len(args) == 1:
+		sc, err := scenario.Read(args[0], vars, sets)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
+			if like := scenario.WithScheme(args[0]); like != "" && !isScenario(args[0]) {
+				err = usagef("%w\nhint: if %s is a service, write it with its protocol: %s", err, line(args[0]), like)
+			}
+		}
+		return sc, err
+	}
+	if len(vars) > 0 {
+		return nil, usagef("--var: only a scenario file has variables")
+	}
+	if target == "" {
+		target = scenario.BuiltIn
+	}
+	return scenario.DefaultWith(target, sets)
+}
+
+// planOf returns the plan of a scenario. Its errors are usage errors.
+func planOf(sc *scenario.Scenario) (*scenario.Plan, error) {
+	p, err := sc.Plan(all.Drivers())
+	return p, usage(err)
+}
+
+var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// isTarget tells a target from a scenario's file: it is a URL, or "built-in", and no file.
+func isTarget(arg string) bool {
+	if !urlScheme.MatchString(arg) && arg != scenario.BuiltIn {
+		return false
+	}
+	_, err := os.Lstat(arg)
+	return err != nil
+}
+
+// isScenario tells a scenario's file from a target.
+func isScenario(arg string) bool {
+	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// partFlags choose the part of a plan that this machine carries out.
+type partFlags struct{ part, begin string }
+
+func (f *partFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.part, "part", "", "run only part `NUMBER/OF` of the clients, as in 3/10: other machines run the rest, and weir merge combines them")
+	c.Flags().StringVar(&f.begin, "begin", "", "begin at `TIME` (14:30, 14:30:15, or 2026-03-01T14:30:00Z), so that several machines begin each step together")
+}
+
+// of returns the plan that the flags select.
+func (f *partFlags) of(p *scenario.Plan, now time.Time) (*scenario.Plan, error) {
+	if f.begin != "" {
+		at, err := run.ParseBegin(f.begin, now)
+		if err != nil {
+			return nil, usagef("--begin %s: %w", f.begin, err)
+		}
+		whole := *p
+		whole.BeginAt(at)
+		p = &whole
+	}
+	if f.part == "" {
+		return p, nil
+	}
+	if p.On.Apart {
+		return nil, usagef("--part cannot be combined with on.apart: with it each worker has a part already")
+	}
+	number, of, err := scenario.ParsePart(f.part)
+	if err == nil {
+		p, err = p.Apart(number, of)
+	}
+	if err != nil {
+		return nil, usagef("--part: %w", err)
+	}
+	return p, nil
 }
 
 // runFlags are the flags of weir run, and those that weir find shares with it.
@@ -88,108 +226,40 @@ type runFlags struct {
 	export      exportFlags
 }
 
-// addRun adds what is not about the scenario.
+// addRun adds the flags that do not change the scenario.
 func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
 	outFlag(c, &f.out, "NAME-TIME")
 	c.Flags().StringVar(&f.resume, "resume", "", resume)
-	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit asks for)")
+	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit requires)")
 	jsonFlag(c, &f.json, prints)
-	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each thing that happens: start, steps, warnings, findings")
+	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each event: start, steps, warnings, findings")
 	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
 	verboseFlag(c, &s.verbose)
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
-	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")
-	f.export.add(c, "write the numbers to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")
+	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "ask browsers for the token in `FILE`")
+	f.export.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")
 }
 
-// withStream is s, with a stream if the flags want one.
+// withStream returns s with a stream if the flags ask for one.
 func (f *runFlags) withStream(s streams) streams {
 	if f.stream {
-		s.stream = &stream{to: screen.NewQueue(s.out)}
+		s.stream = live.NewStream(s.out)
 	}
 	return s
 }
 
 // onlyResume refuses arguments, and flags of these names, beside --resume.
 func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) error {
-	var not []string
+	var refused []string
 	for _, name := range names {
 		if c.Flags().Changed(name) {
-			not = append(not, "--"+name)
+			refused = append(refused, "--"+name)
 		}
 	}
-	if not = slices.Concat(not, args); len(not) > 0 {
-		return exit{exitUsage, fmt.Errorf("--resume %s: leave %s out: what is done next stands in that folder", f.resume, strings.Join(not, " "))}
+	if refused = slices.Concat(refused, args); len(refused) > 0 {
+		return usagef("--resume %s: leave %s out: settings come from the run directory", f.resume, strings.Join(refused, " "))
 	}
 	return nil
-}
-
-// read returns the scenario of the given file, or weir's own one.
-func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
-	sets := append([]string(nil), f.sets...)
-	for key, value := range map[string]string{"target": f.target, "load.clients": f.clients, "load.hold": f.hold, "repeat": f.repeat, "on.batch": f.on, "on.workers": f.workers} {
-		if value == "" {
-			continue
-		}
-		if key == "load.clients" && strings.Contains(value, ",") {
-			value = "[" + value + "]"
-		}
-		sets = append(sets, key+"="+value)
-	}
-	vars := map[string]string{}
-	for _, v := range f.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok {
-			return nil, exit{exitUsage, fmt.Errorf("--var %s: use NAME=VALUE", v)}
-		}
-		vars[name] = value
-	}
-	sc, err := f.parse(args, vars, sets)
-	var mistakes scenario.Mistakes
-	if errors.As(err, &mistakes) {
-		return nil, exit{exitUsage, err}
-	}
-	return sc, err
-}
-
-// readAll returns the scenarios of the given files, or weir's own one.
-func (f *scenarioFlags) readAll(args []string) ([]*scenario.Scenario, error) {
-	if len(args) < 2 {
-		sc, err := f.read(args)
-		return []*scenario.Scenario{sc}, err
-	}
-	var all []*scenario.Scenario
-	for _, arg := range args {
-		sc, err := f.read([]string{arg})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sc)
-	}
-	return all, nil
-}
-
-func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []string) (*scenario.Scenario, error) {
-	target := f.target
-	switch {
-	case len(args) == 1 && isTarget(args[0]) && target != "":
-		return nil, exit{exitUsage, fmt.Errorf("%s and --target %s: name one target", line(args[0]), line(target))}
-	case len(args) == 1 && isTarget(args[0]):
-		target = args[0]
-	case len(args) == 1:
-		sc, err := scenario.Read(args[0], vars, sets)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			err = noScenario(args[0], err)
-		}
-		return sc, err
-	}
-	if len(vars) > 0 {
-		return nil, exit{exitUsage, errors.New("--var: only a scenario file has variables")}
-	}
-	if target == "" {
-		target = scenario.BuiltIn
-	}
-	return scenario.DefaultWith(target, sets)
 }

@@ -1,5 +1,5 @@
-// Command weir measures how much load a storage service carries, where it
-// stops growing and why. `weir help` tells how to call it.
+// Command weir measures a storage service's throughput limit and explains it, and
+// transfers datasets between sites. `weir help` describes its use.
 package main
 
 import (
@@ -8,10 +8,21 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weir/analysis"
 	"weir/internal/redact"
+	"weir/internal/say"
 	"weir/internal/screen"
+	"weir/results"
+	"weir/run/live"
 )
 
 func main() {
@@ -23,8 +34,8 @@ func main() {
 	os.Exit(int(execute(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals)))
 }
 
-// A signalSource begins to catch the signals that end a program. A command that
-// never asks for them is ended by them. The nil source has none.
+// A signalSource begins to catch the signals that end a program. A command that does
+// not call it is ended by them. The nil source has none.
 type signalSource func() <-chan os.Signal
 
 func (s signalSource) listen() <-chan os.Signal {
@@ -34,24 +45,24 @@ func (s signalSource) listen() <-chan os.Signal {
 	return s()
 }
 
-// streams are what a command reads and writes. run makes err a *screen.Screen,
-// so that what is written there, or to the same terminal, does not disturb what
-// moves.
+// streams are what a command reads, writes and is interrupted by. execute makes err a
+// *screen.Screen, so that permanent lines do not disturb rows that move.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	quiet    bool           // no progress is shown
 	verbose  bool           // results are printed in full
-	stream   *stream        // what programs are told; nil: nothing
-	secrets  *redact.Values // that no error may repeat; nil: none are known
+	stream   *live.Stream   // --json-stream; nil: none
+	secrets  *redact.Values // removed from all errors; nil: none are known
+	signals  signalSource
 }
 
-// execute is the whole command: arguments in, exit code out.
+// execute runs the command and returns its exit code.
 func execute(ctx context.Context, args []string, s streams, signals signalSource) exitCode {
 	to := screen.New(s.err)
-	s.err, s.out, s.secrets = to, to.Beside(s.out), new(redact.Values)
+	s.err, s.out, s.secrets, s.signals = to, to.Beside(s.out), new(redact.Values), signals
 	s.secrets.Learn(args...)
-	root := newRoot(s, signals)
+	root := newRoot(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -59,7 +70,172 @@ func execute(ctx context.Context, args []string, s streams, signals signalSource
 	}
 	text, code := outcome(err)
 	if text != "" {
-		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(s.secrets.Text(text))) // where else could it be told?
+		s.tell("weir: %s\n", plain(s.secrets.Text(text)))
 	}
 	return code
+}
+
+// newRoot returns the command with all its subcommands.
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "Measure a storage service's throughput limit and explain it",
+		Long: `Measure a storage service's throughput limit and explain it.
+
+weir loads a storage service with virtual clients, step by step, monitors clients and
+servers, and reports the throughput curve with confidence intervals, its limit, the
+bottleneck, and whether the result is valid. It also transfers datasets between sites
+and verifies each file.
+
+weir help exit-codes lists the exit codes.`,
+		Example: `  weir run                                            # the built-in server, half a minute
+  weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
+  weir run scenario.yaml --set load.hold=30s
+  weir find davs://se.example.org/data --time 20m     # the number of clients with the highest throughput
+  weir compare runs/before runs/after
+  weir report runs/latest                             # analyze again`,
+		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2, DisableAutoGenTag: true,
+		Version: version(),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("unknown command %q%s", args[0], suggestion(c, args[0]))
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(wrongFlag)
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Measure:", []*cobra.Command{runCommand(s), findCommand(s), planCommand(s), calibrateCommand(s), cleanCommand(s)}},
+		{"Analyze:", []*cobra.Command{
+			watchCommand(s), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s),
+		}},
+		{"Transfer data:", []*cobra.Command{
+			transferCommand(s), datasetCommand(s), siteCommand(s), agentCommand(s), coordinatorCommand(s),
+		}},
+		{"Prepare this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s), labCommand(s)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s), manCommand(s))
+	root.AddCommand(workerCommand(s), partCommand(s), keeperCommand(s), moverCommand(s), glanceCommand(s))
+	checkUsage(root)
+	complete(root)
+	return root
+}
+
+func versionCommand(s streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  weir version\n  weir version --json",
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return writeJSON(s.out, map[string]any{
+					"weir": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+					"formats": map[string]int{"run": results.FormatVersion, "findings": analysis.FindingsVersion},
+				})
+			}
+			_, err := fmt.Fprintln(s.out, "weir", version())
+			return err
+		},
+	}
+	jsonFlag(c, &asJSON, "print JSON, with the versions of the file formats")
+	return c
+}
+
+// version returns the version of the program, as far as the build recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := strings.TrimPrefix(info.Main.Version, "v")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v += " " + s.Value[:12]
+		}
+	}
+	return v
+}
+
+// checkUsage makes wrong arguments of c and its subcommands usage errors that name the
+// help to read.
+func checkUsage(c *cobra.Command) {
+	if args := c.Args; args != nil {
+		c.Args = func(cmd *cobra.Command, a []string) error {
+			if err := args(cmd, a); err != nil {
+				return usageError(cmd, argumentError(cmd, a, err))
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		checkUsage(sub)
+	}
+}
+
+// cobraArguments matches cobra's text for a wrong number of arguments.
+var cobraArguments = regexp.MustCompile(`^(accepts|requires) .*arg\(s\),( only)? received \d+`)
+
+// argumentError replaces cobra's "arg(s)" by the use of the command, and suggests
+// subcommands below the first level.
+func argumentError(c *cobra.Command, args []string, err error) error {
+	text := err.Error()
+	if cobraArguments.MatchString(text) {
+		text = cobraArguments.ReplaceAllLiteralString(text, say.Plural(len(args), "argument")+" given: use it as "+c.UseLine())
+	} else if c.HasParent() && c.HasSubCommands() && len(args) > 0 {
+		text += suggestion(c, args[0])
+	}
+	return exit{exitUsage, fmt.Errorf("%s", text)}
+}
+
+func suggestion(c *cobra.Command, word string) string {
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		return ": did you mean " + near[0] + "?"
+	}
+	return ""
+}
+
+// wrongFlag returns err with the flag that was probably meant.
+func wrongFlag(c *cobra.Command, err error) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		})
+		if near := say.Nearest(name, known); near != "" {
+			text += ": did you mean --" + near + "?"
+		}
+	}
+	return usageError(c, fmt.Errorf("%s", text))
+}
+
+// usageError returns err as a mistake in the call of c, with the help to read.
+func usageError(c *cobra.Command, err error) error {
+	return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+}
+
+// usagef returns an error in the call of a command.
+func usagef(format string, args ...any) error { return exit{exitUsage, fmt.Errorf(format, args...)} }
+
+// group returns a command that only has subcommands.
+func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.AddCommand(subcommands...)
+	return c
 }

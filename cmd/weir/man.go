@@ -4,82 +4,127 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"weir/internal/man"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
-// manCommand is for those who make packages.
+// manCommand is for packagers.
 func manCommand(s streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the manual pages (for those who make packages)",
-
+		Use:    "man DIR",
+		Short:  "Write the manual pages (for packagers)",
 		Hidden: true,
-		Long: `Writes a manual page for each command into the folder DIR: weir.1, weir-run.1 and
-so on. Pages of the same program are the same, to the byte: their date is that of
-SOURCE_DATE_EPOCH, or of the commit that the program was built from.`,
+		Long: `Write the manual pages: one for each command into the folder DIR, weir.1, weir-run.1 and
+so on. The same program writes the same bytes: the date is that of SOURCE_DATE_EPOCH, or of
+the commit that the program was built from.`,
 		Example: `  weir man man1
   man -l man1/weir-run.1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			date, err := manDate()
 			if err != nil {
-				return exit{exitUsage, err}
+				return err
 			}
-			c.Root().InitDefaultCompletionCmd()
-			names, err := manual(c.Root(), date).Write(args[0])
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := c.Root()
+			root.InitDefaultCompletionCmd()
+			forManual(root)
+			err = doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{
+				Path: args[0], CommandSeparator: "-",
+				Header: &doc.GenManHeader{Section: "1", Date: &date, Source: "weir " + version(), Manual: "weir manual"},
+			})
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(s.out, "%d pages in %s\n", len(names), filepath.Clean(args[0]))
+			pages, err := filepath.Glob(filepath.Join(args[0], "weir*.1"))
+			if err == nil {
+				_, err = fmt.Fprintf(s.out, "%d pages in %s\n", len(pages), filepath.Clean(args[0]))
+			}
 			return err
 		},
 	}
 }
 
-// manDate is when the pages are of, empty if nothing says so.
-func manDate() (string, error) {
+// manDate returns the date of the pages: the zero time if nothing gives one.
+func manDate() (time.Time, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
-			return "", fmt.Errorf("SOURCE_DATE_EPOCH=%s: use seconds since 1970", line(epoch))
+			return time.Time{}, usagef("SOURCE_DATE_EPOCH=%s: use seconds since 1970", line(epoch))
 		}
-		return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
+		return time.Unix(seconds, 0).UTC(), nil
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if at, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				return at.UTC().Format(time.DateOnly), nil
+				return at.UTC(), nil
 			}
 		}
 	}
-	return "", nil
+	return time.Time{}, nil
 }
 
-// manual is what the pages say beside the commands' help.
-func manual(root *cobra.Command, date string) *man.Manual {
-	var exits []man.Item
-	for _, c := range exitCodes() {
-		exits = append(exits, man.Item{Name: fmt.Sprint(int(c.code)), Text: c.means})
+// indented matches lines of a help text that keep their shape.
+var indented = regexp.MustCompile(`(?m)(^ {2}.*\n?)+`)
+
+// forManual prepares c and its subcommands for the generator, which reads help as
+// Markdown: indented lines become blocks, values of flags get their names, and the
+// sections on exit codes, environment and files are added.
+func forManual(c *cobra.Command) {
+	c.Long = indented.ReplaceAllStringFunc(c.Long, func(block string) string {
+		return "\n    " + strings.ReplaceAll(strings.TrimSuffix(block, "\n"), "\n", "\n    ") + "\n\n"
+	})
+	if c.Long == "" {
+		c.Long = c.Short + "."
 	}
-	return &man.Manual{
-		Root: root, Version: "weir " + version(), Date: date,
-		Exit: exits,
-		Env: []man.Item{
-			{Name: "NO_COLOR", Text: "If it is set, nothing is colored."},
-			{Name: "TERM", Text: "If it is dumb, nothing moves and nothing is colored."},
-			{Name: "LC_ALL, LC_CTYPE, LANG", Text: "Bars and curves are drawn with block characters where the locale is a UTF-8 one."},
-			{Name: "X509_USER_PROXY, X509_CERT_DIR, KRB5CCNAME, KRB5_CONFIG", Text: "Where credentials and authorities are, as for other clients of grid storage; and any variable that a scenario names."},
-		},
-		Files: []man.Item{
-			{Name: "runs/NAME-TIME/", Text: "The run directory: all that a run has measured and what was made from it. runs/latest leads to the last one."},
-			{Name: "SCENARIO.yaml", Text: "What to test. weir schema prints the JSON Schema of such files."},
-		},
-		See: []string{"https://no-color.org"},
+	c.Long += "\n\n# EXIT STATUS\n"
+	for _, e := range exitCodes() {
+		c.Long += fmt.Sprintf("**%d**\n\t%s\n\n", e.code, e.means)
+	}
+	c.Long += `# ENVIRONMENT
+**NO_COLOR**
+	If it is set, nothing is colored.
+
+**TERM**
+	If it is dumb, no row moves and nothing is colored.
+
+**LC_ALL**, **LC_CTYPE**, **LANG**
+	Bars and curves are drawn with block characters in UTF-8 locales.
+
+**X509_USER_PROXY**, **X509_CERT_DIR**, **KRB5CCNAME**, **KRB5_CONFIG**
+	Credentials and authorities, as for other clients of grid storage; and any variable that a scenario names.
+
+`
+	if !c.HasParent() {
+		c.Long += `# FILES
+**runs/NAME-TIME/**
+	The run directory: the measurements of a run and what was made from them. runs/latest leads to the last one.
+
+**SCENARIO.yaml**
+	A scenario. weir schema prints the JSON Schema of such files.
+
+`
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		value, usage := pflag.UnquoteUsage(f)
+		if f.Value.Type() == "bool" || value == "" {
+			return
+		}
+		if d := f.DefValue; d != "" && d != "0" && d != "0s" && d != "[]" && !strings.Contains(usage, "(default") {
+			usage += " (default " + d + ")"
+		}
+		f.Usage, f.DefValue = usage, value
+	})
+	for _, sub := range c.Commands() {
+		forManual(sub)
 	}
 }

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/run"
+	"weir/run/campaign"
 	"weir/scenario"
-	"weir/storage/all"
 )
 
 func planCommand(s streams) *cobra.Command {
@@ -15,32 +16,39 @@ func planCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "plan [TARGET | SCENARIO.yaml ...]",
-		Short: "Say what would run, without running it",
+		Short: "Print the plan of a run without running it",
 		Example: `  weir plan scenario.yaml
   weir plan scenario.yaml --set load.clients=[1,2,4] --json
-  weir plan scenario.yaml --part 3/10                 # of ten machines that each run a part
+  weir plan scenario.yaml --part 3/10                 # one of ten machines
   weir plan scenario.yaml --set matrix.workload.session=[kept,fresh] --repeat 5`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			defer s.working("planning").done()
+			defer s.working("planning").Stop()
 			scenarios, err := f.readAll(args)
 			if err != nil {
 				return err
 			}
-			if isCampaign(scenarios) {
-				return showCampaign(s.out, scenarios, asJSON)
+			if campaign.Needed(scenarios) {
+				p, plans, err := run.PlanCampaign(scenarios)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return writeJSON(s.out, map[string]any{"campaign": p.Campaign, "plans": plans})
+				}
+				return run.WritePlanned(s.out, p, plans)
 			}
-			p, err := scenarios[0].Plan(all.Drivers())
+			p, err := planOf(scenarios[0])
 			if err != nil {
-				return exit{exitUsage, err}
+				return err
 			}
 			if p, err = part.of(p, time.Now()); err != nil {
 				return err
 			}
-			if !asJSON {
-				return p.WriteText(s.out)
+			if asJSON {
+				return p.WriteJSON(s.out)
 			}
-			return p.WriteJSON(s.out)
+			return p.WriteText(s.out)
 		},
 	}
 	f.add(c)
@@ -52,7 +60,7 @@ func planCommand(s streams) *cobra.Command {
 func schemaCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of scenarios, for editors that complete and check",
+		Short: "Print the JSON Schema of scenarios, for editors",
 		Example: `  weir schema > weir.schema.json
   # then, as the first line of a scenario:
   # yaml-language-server: $schema=weir.schema.json`,

@@ -3,74 +3,87 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/engine"
+	"weir/analysis"
 	"weir/export"
+	"weir/internal/screen"
+	"weir/report"
+	"weir/results"
 	"weir/run"
 	"weir/run/campaign"
+	"weir/run/live"
 	"weir/scenario"
-	"weir/storage/all"
 )
 
-func runCommand(s streams, signals signalSource) *cobra.Command {
+func runCommand(s streams) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [TARGET | SCENARIO.yaml ...]",
-		Short: "Drive a service with virtual clients and say what it carries",
-		Long: `Steps virtual clients up (and down) against a service, watches both sides, and
-writes a run directory with a report. Without a scenario the files below the
-target are listed and read; without a target weir starts its own server.
+		Short: "Run a load test and report throughput",
+		Long: `Run a load test and report throughput.
 
-A scenario with repeat or matrix, or several scenarios, are a campaign: many runs,
-in blocks that have each variant once, in a folder of their own, compared at the
-end. --resume goes on with a run or a campaign that was broken off.
+The number of virtual clients goes up (and down) in steps while clients and servers are
+monitored. The result is a run directory with a report. Without a scenario, the files
+below the target are listed and read; without a target, weir starts its own server.
 
-Ctrl-C ends the run early and still reports (exit code 130); a second one stops
-at once. weir help exit-codes lists the exit codes.`,
+A scenario with repeat or matrix, or several scenarios, are a campaign: many runs, in
+blocks that have each variant once, in one folder, compared at the end. --resume
+continues a run or a campaign that was interrupted.
+
+Ctrl-C ends the run early and still reports (exit code 130); a second one stops at once.
+weir help exit-codes lists the exit codes.`,
 		Example: `  weir run
   weir run http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
   weir run scenario.yaml --set load.hold=30s --out runs/new-disks
-  weir run scenario.yaml --watch                      # and look on in the browser
-  weir run scenario.yaml --on htcondor --workers 50   # clients on a batch system's machines
+  weir run scenario.yaml --watch                      # with a live page in the browser
+  weir run scenario.yaml --on htcondor --workers 50   # clients on the machines of a batch system
   weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
   weir run --resume runs/old-and-new`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			s := f.withStream(s)
-			defer func() { err = s.stream.end(err) }()
+			defer func() { err = s.stream.Close(err) }()
 			if f.resume != "" {
-				return resume(c, args, f, s, signals)
+				return f.resumeRun(c, args, s)
 			}
 			scenarios, err := f.readAll(args)
 			if err != nil {
-				return f.watch.apart(args, err)
+				return f.watch.misplaced(args, err)
 			}
-			return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
-				if isCampaign(scenarios) {
-					if f.apart.part+f.apart.begin != "" {
-						return exit{exitUsage, errors.New("--part and --begin are of one run, and this is a campaign: start its runs one by one")}
-					}
-					return runCampaign(in, scenarios, f, s)
+			return f.interruptible(c.Context(), s, func(in run.Interrupts) error {
+				if !campaign.Needed(scenarios) {
+					return runScenario(in, scenarios[0], f, s)
 				}
-				return runScenario(in, scenarios[0], f, s)
+				if f.apart.part+f.apart.begin != "" {
+					return usagef("--part and --begin apply to one run, and this is a campaign: start its runs one by one")
+				}
+				p, plans, err := run.PlanCampaign(scenarios)
+				if err != nil {
+					return err
+				}
+				return f.campaign(in, run.NewDir(f.out, p.Name, time.Now()), len(p.Runs), s, func(c run.CampaignConfig) error {
+					return run.Campaign(c, &p.Campaign, plans)
+				})
 			})
 		},
 	}
 	f.add(c)
 	f.apart.add(c)
-	f.addRun(c, &s, "go on with the run or campaign in `DIR` where it was broken off", jsonOfMaybe)
+	f.addRun(c, &s, "continue the run or campaign in `DIR` where it was interrupted", jsonOfMaybe)
 	return c
 }
 
-// runScenario does one run.
+// runScenario makes the plan of a scenario and runs it.
 func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
-	plan, err := sc.Plan(all.Drivers())
+	plan, err := planOf(sc)
 	if err != nil {
-		return exit{exitUsage, err}
+		return err
 	}
 	if plan, err = f.apart.of(plan, time.Now()); err != nil {
 		return err
@@ -81,18 +94,21 @@ func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams
 	})
 }
 
-// resume continues a run or a campaign. Its folder has all settings, so that
-// neither a scenario nor flags that change one are taken, except the target,
-// whose secrets are not kept there.
-func resume(c *cobra.Command, args []string, f runFlags, s streams, signals signalSource) error {
+// resumeRun continues a run or a campaign. All settings come from its folder, except the
+// target, whose secrets are not kept there.
+func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
 	if err := f.onlyResume(c, args, "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
 		return err
 	}
-	return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
-		if campaign.Is(f.resume) {
-			return resumeCampaign(in, f, s)
+	return f.interruptible(c.Context(), s, func(in run.Interrupts) error {
+		if !campaign.Is(f.resume) {
+			return f.measure(in, f.resume, s, func(c run.Config) error { return run.Resume(c, f.target) })
 		}
-		return f.measure(in, f.resume, s, func(c run.Config) error { return run.Resume(c, f.target) })
+		c, err := campaign.Read(f.resume)
+		if err != nil {
+			return err
+		}
+		return f.campaign(in, f.resume, len(c.Runs), s, func(c run.CampaignConfig) error { return run.ResumeCampaign(c, f.target) })
 	})
 }
 
@@ -111,33 +127,84 @@ func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run
 	return verdict
 }
 
+// campaign has do measure into dir, and returns the worst exit code of its runs.
+func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, do func(run.CampaignConfig) error) error {
+	f.page.show(dir)
+	worst := exitFine
+	c := run.CampaignConfig{Config: f.config(in, dir, s)}
+	c.Judge = func(number int, r run.Result, again bool) {
+		if !again {
+			screen.Paragraph(s.progress(), "", "run %d of %d: %s", number, runs, report.Final(r.Findings))
+			s.say("\n")
+			s.stream.Write(live.Line{Event: "findings", Run: r.Dir, Findings: r.Findings})
+		}
+		if code := (exit{}); errors.As(f.failOn.verdict(r.Findings), &code) {
+			worst = worst.worse(code.code)
+		}
+	}
+	c.Conclude = func(c *campaign.Campaign, left int, failed bool) error {
+		if failed {
+			worst = worst.worse(exitError)
+		}
+		if left == len(c.Runs) {
+			return nil // nothing to compare
+		}
+		sum, err := run.Summarize(dir, c)
+		if err != nil {
+			s.tell("weir: the runs cannot be compared: %s\n", line(s.secrets.Text(err.Error())))
+			return nil
+		}
+		return ignoreUnread(showSummary(sum, f.json, s))
+	}
+	if err := do(c); err != nil {
+		return err
+	}
+	if worst != exitFine {
+		return exit{code: worst}
+	}
+	return nil
+}
+
 // config returns the configuration of all runs of these flags.
 func (f *runFlags) config(in run.Interrupts, dir string, s streams) run.Config {
 	return run.Config{
 		Dir: dir, Processes: f.processes, Version: version(), Console: s.console(), Interrupts: in, View: s.view(in),
-		Export: func(ctx context.Context) (run.Exporter, error) {
-			e, err := f.export.open(ctx, export.Written, s)
-			if errors.As(err, new(exit)) {
-				err = &run.UsageError{Err: err}
-			}
-			return e, err
-		},
+		Export: func(ctx context.Context) (run.Exporter, error) { return f.export.open(ctx, export.Written, s) },
 	}
 }
 
-// view returns what shows a run that in ends.
-func (s streams) view(in run.Interrupts) func(string, *scenario.Plan, run.Series) run.View {
-	return func(dir string, plan *scenario.Plan, of run.Series) run.View {
-		l := newLive(in.Finish, s.progress(), plan, of)
-		l.stream, l.dir, l.secrets = s.stream, dir, s.secrets
-		return l
+// show prints a result for programs or for people.
+func show(r run.Result, asJSON bool, s streams) error {
+	if s.stream != nil {
+		s.stream.Write(live.Line{Event: "findings", Run: r.Dir, Findings: r.Findings})
+		return nil
 	}
+	if asJSON {
+		return ignoreUnread(analysis.JSON(s.out, r.Findings))
+	}
+	if err := report.Text(s.out, r.Findings, s.look()); err != nil {
+		return ignoreUnread(err)
+	}
+	if r.Search != "" {
+		screen.Paragraph(s.out, "search         ", "%s", r.Search)
+	}
+	_, err := fmt.Fprintf(s.out, "run directory  %s\nreport         %s\n", r.Dir, filepath.Join(r.Dir, results.ReportFile))
+	return ignoreUnread(err)
 }
 
-// console returns how packages speak with people.
-func (s streams) console() run.Console {
-	return run.Console{Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.tell, Working: func(what string) (engine.Advance, func()) {
-		w := s.working(what)
-		return w.advance, w.done
-	}}
+// showSummary prints the common result of a campaign's runs.
+func showSummary(sum *run.Summary, asJSON bool, s streams) error {
+	if s.stream != nil {
+		l := live.Line{Event: "comparison", Run: sum.Dir, Comparison: sum.JSON}
+		if sum.Repeated {
+			l = live.Line{Event: "repetitions", Run: sum.Dir, Repetitions: sum.JSON}
+		}
+		s.stream.Write(l)
+		return nil
+	}
+	if asJSON {
+		_, err := s.out.Write(sum.JSON)
+		return err
+	}
+	return sum.WriteText(s.out, s.look())
 }

@@ -2,19 +2,23 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
 	"weir/serve"
+	"weir/transfer/endpoint"
 )
 
-// serveFlags are serve.Config as the command line says it.
+// serveFlags are the flags of a serve.Config.
 type serveFlags struct {
 	conf                    serve.Config
 	synthetic, events       string
@@ -22,28 +26,37 @@ type serveFlags struct {
 	rate, totalRate         string
 	whileStdin              bool
 	cores                   int
-	rights                  rightsFlags
+
+	issuers, audiences []string // of tokens
+	issuerKeys         string
+	maxFile            string
+	third              bool // third-party copies
+	guard              tpc.Guard
+	authorities        string
+	pins               []string
+	maxCopies          int
 }
 
-func serveCommand(s streams, signals signalSource) *cobra.Command {
+func serveCommand(s streams) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
-		Short: "Serve a folder, or invented files, over HTTP and WebDAV",
-		Long: `The built-in data server: ranges, uploads that appear when they are whole,
-digests, WebDAV, /metrics. It listens on the loopback interface unless told
-otherwise. The first line it prints is "serving URL".
+		Short: "Serve a folder or synthetic files over HTTP and WebDAV",
+		Long: `Serve a folder or synthetic files over HTTP and WebDAV.
 
-Invented files are called file000000.dat and so on. Their bytes follow from the
-seed and the name and are made as they are read, so that files of any size need
-neither disk nor memory, and clients can check what they get.
+The built-in data server supports ranges, atomic uploads, digests, WebDAV and /metrics. It
+listens on the loopback interface unless --listen says otherwise. Its first line of output
+is "serving URL".
 
-With --issuer it takes WLCG tokens: storage.read:/PATH reads below PATH,
-storage.create makes new files and changes none, storage.modify does both.
-With --third-party it copies from and to other servers (XRootD, dCache, StoRM,
-EOS, another weir) for clients such as gfal-copy and FTS, checksums compared;
-only with servers of --tpc-allow, and with private addresses only if --tpc-private
-says so.`,
+Synthetic files are called file000000.dat and so on. Their bytes follow from the seed and
+the name and are generated as they are read, so that files of any size need neither disk nor
+memory, and clients can verify what they get.
+
+With --issuer it accepts WLCG tokens: storage.read:/PATH reads below PATH, storage.create
+makes new files and changes none, storage.modify does both. With --third-party it copies from
+and to other servers (XRootD, dCache, StoRM, EOS, another weir) for clients such as gfal-copy
+and FTS, and compares checksums; only with servers of --tpc-allow, and with private addresses
+only with --tpc-private.`,
 		Example: `  weir serve /data --listen 127.0.0.1:8080
   weir serve --synthetic 1000x1MiB
   weir serve --events 50000x40KiB
@@ -52,18 +65,21 @@ says so.`,
       --third-party --tpc-allow '*.example.org'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			conf, err := f.config(args, s)
-			if err != nil {
-				return exit{exitUsage, err}
+			if len(args) == 1 {
+				f.conf.Dir = args[0]
 			}
+			if err := f.check(); err != nil {
+				return usage(err)
+			}
+			f.conf.Log = s.log()
 			if f.cores > 0 {
-				if err := useCores(f.cores); err != nil {
+				if err := monitor.UseCores(f.cores); err != nil {
 					return fmt.Errorf("--cores: %w", err)
 				}
 			}
-			ctx, cancel := untilSignal(c.Context(), signals, s.in, f.whileStdin)
+			ctx, cancel := s.untilSignal(c.Context(), f.whileStdin)
 			defer cancel()
-			return serveUntil(ctx, conf, s)
+			return serveUntil(ctx, f.conf, s)
 		},
 	}
 	f.add(c)
@@ -72,61 +88,44 @@ says so.`,
 
 func (f *serveFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
-	fs.StringVar(&f.synthetic, "synthetic", "", "invent files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
-	fs.StringVar(&f.events, "events", "", "invent files of events for analysis jobs: `EVENTSxSIZE`, one file, as in 50000x40KiB; or FILESxEVENTSxSIZE")
-	fs.Uint64Var(&conf.Seed, "seed", 0, "what invented files are made from")
-	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:0", "`HOST:PORT`; port 0 lets the system choose")
+	fs.StringVar(&f.synthetic, "synthetic", "", "serve synthetic files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
+	fs.StringVar(&f.events, "events", "",
+		"serve synthetic files of events for analysis jobs: `EVENTSxSIZE`, one file, as in 50000x40KiB; or FILESxEVENTSxSIZE")
+	fs.Uint64Var(&conf.Seed, "seed", 0, "seed of the bytes of synthetic files")
+	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:0", "listen at `HOST:PORT`; port 0 lets the system choose")
 	fs.BoolVar(&conf.Public, "public", false, "allow an address beyond this machine without TLS and credentials")
-	fs.StringVar(&conf.CertFile, "cert", "", "server certificate, a PEM `FILE`; with --key the server speaks TLS")
+	fs.StringVar(&conf.CertFile, "cert", "", "server certificate, a PEM `FILE`; with --key the server uses TLS")
 	fs.StringVar(&conf.KeyFile, "key", "", "its key, a PEM `FILE`")
-	fs.StringVar(&conf.User, "user", "", "ask for this user `NAME` and the password of --password-file")
+	fs.StringVar(&conf.User, "user", "", "require this user `NAME` and the password of --password-file")
 	fs.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password")
-	fs.StringVar(&f.tokenFile, "token-file", "", "ask for the bearer token in `FILE`")
+	fs.StringVar(&f.tokenFile, "token-file", "", "require the bearer token in `FILE`")
 	fs.BoolVar(&conf.ReadOnly, "read-only", false, "refuse whatever changes files")
-	fs.BoolVar(&conf.Sync, "sync", false, "answer an upload when it is on stable storage")
+	fs.BoolVar(&conf.Sync, "sync", false, "acknowledge an upload when it is on stable storage")
 	fs.StringVar(&f.rate, "rate", "", "limit each connection, as in `10MB/s`")
 	fs.StringVar(&f.totalRate, "total-rate", "", "limit all connections together, as in `1Gbit/s`")
-	fs.DurationVar(&conf.Delay, "delay", 0, "pause before each answer, as in `5ms`")
-	f.rights.add(c, conf)
-	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. With 1, a server that cannot use several, as many were")
-	fs.BoolVar(&f.whileStdin, "while-stdin", false, "end when standard input ends")
+	fs.DurationVar(&conf.Delay, "delay", 0, "delay each answer, as in `5ms`")
+	fs.StringArrayVar(&f.issuers, "issuer", nil, "accept tokens of this issuer (`URL`), WLCG profile: their scopes are their rights (repeatable)")
+	fs.StringVar(&f.issuerKeys, "issuer-keys", "", "`FILE` with the issuer's keys (JWKS); by default they are fetched from the issuer")
+	fs.StringArrayVar(&f.audiences, "audience", nil, "audience of these tokens, such as `https://HOST:PORT` (repeatable)")
+	fs.StringVar(&conf.ClientCA, "client-ca", "", "admit clients with certificates of these authorities, a PEM `FILE`, and a name of --client")
+	fs.StringArrayVar(&conf.Clients, "client", nil, "common name, DNS name or whole subject of a client's certificate, as in `ada` (repeatable)")
+	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE`, as in 100GB")
+	fs.BoolVar(&f.third, "third-party", false, "copy files from and to other servers when a client asks (COPY, HTTP-TPC)")
+	fs.StringSliceVar(&f.guard.Hosts, "tpc-allow", nil, "servers to copy with: `HOST`, HOST:PORT, *.DOMAIN or *; several with commas")
+	fs.BoolVar(&f.guard.Private, "tpc-private", false, "copy also with addresses of this machine and of private networks")
+	fs.BoolVar(&f.guard.Encrypted, "tpc-encrypted", false, "copy over https only")
+	fs.StringVar(&f.authorities, "tpc-ca", "", "authorities of those servers, a PEM `FILE` (default those of the system)")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "accept such a server by its certificate, whoever signed it: `HOST:PORT=SHA256`; several with commas")
+	fs.IntVar(&f.maxCopies, "tpc-most", 0, "copy at most `N` files at once; 0: 100")
+	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. 1 stands for a single-threaded server")
+	fs.BoolVar(&f.whileStdin, "while-stdin", false, "exit when standard input ends")
 }
 
-func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
-	conf := f.conf
-	if len(args) == 1 {
-		conf.Dir = args[0]
-	}
-	err := f.invent(&conf)
-	if err != nil {
-		return conf, err
-	}
-	if f.cores < 0 {
-		return conf, fmt.Errorf("--cores: %d: name a number of processors, or 0 for all", f.cores)
-	}
-	if conf.Password, err = fileText(f.passwordFile); err != nil {
-		return conf, fmt.Errorf("--password-file: %w", err)
-	}
-	if conf.Token, err = fileText(f.tokenFile); err != nil {
-		return conf, fmt.Errorf("--token-file: %w", err)
-	}
-	if conf.Rate, err = bytesPerSecond(f.rate); err != nil {
-		return conf, fmt.Errorf("--rate: %w", err)
-	}
-	if conf.TotalRate, err = bytesPerSecond(f.totalRate); err != nil {
-		return conf, fmt.Errorf("--total-rate: %w", err)
-	}
-	if err = f.rights.set(&conf); err != nil {
-		return conf, err
-	}
-	conf.Log = s.log()
-	return conf, nil
-}
-
-// invent says which files are invented.
-func (f *serveFlags) invent(conf *serve.Config) (err error) {
+// check completes the configuration.
+func (f *serveFlags) check() (err error) {
+	conf := &f.conf
 	if (conf.Dir == "") == (f.synthetic+f.events == "") {
-		return errors.New("serve needs a folder or invented files (--synthetic COUNTxSIZE, --events EVENTSxSIZE), and not both")
+		return errors.New("name either a folder or synthetic files (--synthetic COUNTxSIZE, --events EVENTSxSIZE)")
 	}
 	if f.synthetic != "" {
 		if conf.Synthetic, err = serve.ParseSynthetic(f.synthetic); err != nil {
@@ -140,23 +139,98 @@ func (f *serveFlags) invent(conf *serve.Config) (err error) {
 		}
 		conf.Synthetic = append(conf.Synthetic, set)
 	}
+	if f.cores < 0 {
+		return fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores)
+	}
+	for _, file := range []struct {
+		flag, name string
+		to         *string
+	}{{"--password-file", f.passwordFile, &conf.Password}, {"--token-file", f.tokenFile, &conf.Token}} {
+		if *file.to, err = fileText(file.name); err != nil {
+			return fmt.Errorf("%s: %w", file.flag, err)
+		}
+	}
+	for _, rate := range []struct {
+		flag, text string
+		to         *int64
+	}{{"--rate", f.rate, &conf.Rate}, {"--total-rate", f.totalRate, &conf.TotalRate}} {
+		if rate.text != "" {
+			r, err := unit.ParseBitrate(rate.text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", rate.flag, err)
+			}
+			*rate.to = int64(r / 8)
+		}
+	}
+	if conf.MaxFile, err = maxFile(f.maxFile); err != nil {
+		return err
+	}
+	if err := f.checkTokens(); err != nil {
+		return err
+	}
+	return f.checkCopies()
+}
+
+// checkTokens completes the configuration of tokens and client certificates.
+func (f *serveFlags) checkTokens() error {
+	switch {
+	case len(f.issuers) == 0 && (len(f.audiences) > 0 || f.issuerKeys != ""):
+		return errors.New("--audience and --issuer-keys need --issuer")
+	case len(f.issuers) > 0 && len(f.audiences) == 0:
+		return errors.New("--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT")
+	case len(f.issuers) > 1 && f.issuerKeys != "":
+		return errors.New("--issuer-keys cannot be combined with several --issuer")
+	case (f.conf.ClientCA == "") != (len(f.conf.Clients) == 0):
+		return errors.New("--client-ca and --client must be given together")
+	case len(f.issuers) == 0:
+		return nil
+	}
+	o := token.Options{Audience: f.audiences}
+	for _, i := range f.issuers {
+		t := token.Trust{Issuer: i}
+		if f.issuerKeys != "" {
+			keys, err := os.ReadFile(f.issuerKeys)
+			if err != nil {
+				return fmt.Errorf("--issuer-keys: %w", err)
+			}
+			t.Keys = keys
+		}
+		o.Trust = append(o.Trust, t)
+	}
+	checker, err := token.NewChecker(o)
+	if err != nil {
+		return fmt.Errorf("--issuer: %w", err)
+	}
+	f.conf.Authenticate = endpoint.Bearer(checker)
 	return nil
 }
 
-func fileText(path string) (string, error) {
-	if path == "" {
-		return "", nil
+// checkCopies completes the configuration of third-party copies.
+func (f *serveFlags) checkCopies() (err error) {
+	g := &f.guard
+	switch {
+	case !f.third && (len(g.Hosts) > 0 || g.Private || g.Encrypted || f.authorities != "" || len(f.pins) > 0 || f.maxCopies != 0):
+		return errors.New("--tpc-... are about third-party copies: add --third-party")
+	case f.third && len(g.Hosts) == 0:
+		return errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all")
+	case f.maxCopies < 0:
+		return fmt.Errorf("--tpc-most %d: use a number of copies, or 0 for 100", f.maxCopies)
+	case !f.third:
+		return nil
 	}
-	b, err := os.ReadFile(path)
-	return strings.TrimSpace(string(b)), err
-}
-
-func bytesPerSecond(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
+	o := endpoint.CopyOptions{Guard: *g, Most: f.maxCopies}
+	if o.Pins, err = trust.ReadPins(f.pins); err != nil {
+		return fmt.Errorf("--tpc-pin: %w", err)
 	}
-	r, err := unit.ParseBitrate(text)
-	return int64(r / 8), err
+	if f.authorities != "" {
+		pool, err := trust.Authorities(f.authorities)
+		if err != nil {
+			return fmt.Errorf("--tpc-ca: %w", err)
+		}
+		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	f.conf.Extensions = append(f.conf.Extensions, endpoint.NewCopier(o))
+	return nil
 }
 
 func serveUntil(ctx context.Context, conf serve.Config, s streams) error {

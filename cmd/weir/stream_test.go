@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"weir/results"
+	"weir/run/live"
 )
 
 // said calls weir in this process and returns what it wrote where.
@@ -80,7 +81,7 @@ func TestJSONStream(t *testing.T) {
 	}
 	var events []string
 	for l := range strings.Lines(out) {
-		var s streamed
+		var s live.Line
 		if err := json.Unmarshal([]byte(l), &s); err != nil {
 			t.Fatalf("%v: %s", err, l)
 		}

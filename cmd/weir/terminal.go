@@ -1,33 +1,34 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
+	"weir/engine"
 	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/report"
+	"weir/run"
+	"weir/run/live"
+	"weir/scenario"
 )
 
-// say prints the progress of a command, unless it is quiet; tell prints in any case.
-// Write errors are ignored: a command survives the loss of its terminal.
-func (s streams) say(format string, args ...any) {
-	if !s.quiet {
-		s.tell(format, args...)
-	}
-}
+// say prints progress, unless the command is quiet; tell prints in any case. Write
+// errors are ignored: a command survives the loss of its terminal.
+func (s streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s.progress(), format, args...) }
 
 func (s streams) tell(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
 
-// progress returns where progress is shown.
+// progress returns the writer for progress.
 func (s streams) progress() io.Writer {
 	if s.quiet {
 		return io.Discard
@@ -35,56 +36,28 @@ func (s streams) progress() io.Writer {
 	return s.err
 }
 
-// tell prints a sentence as plain text behind indent, in lines as wide as the
-// terminal. Write errors are ignored: a command survives the loss of its terminal.
-func tell(to io.Writer, indent, format string, args ...any) {
-	text := line(fmt.Sprintf(format, args...))
-	if wide := width(to); wide > 0 {
-		text = strings.Join(say.Wrap(text, max(wide-len(indent)-3, 20)), "\n"+indent+"  ")
+// working shows an activity on a terminal until Stop is called.
+func (s streams) working(what string) *screen.Spinner { return screen.Spin(s.progress(), what) }
+
+// console returns how packages show what they do.
+func (s streams) console() run.Console {
+	return run.Console{
+		Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.tell,
+		Working: func(what string) (engine.Advance, func()) {
+			w := s.working(what)
+			return w.Advance, w.Stop
+		},
 	}
-	_, _ = fmt.Fprintf(to, "%s%s\n", indent, text)
 }
 
-// look returns how a result is printed to standard output.
-func (s streams) look() report.Options {
-	terminal := isTerminal(s.out)
-	return report.Options{Color: terminal && screen.Colored(), Blocks: terminal && screen.Blocks(), Width: width(s.out), Verbose: s.verbose}
-}
-
-// lookOf returns the style of rows on s.
-func lookOf(s *screen.Screen) screen.Look {
-	return screen.Look{Color: s.Moves() && screen.Colored(), Blocks: s.Moves() && screen.Blocks()}
-}
-
-// width returns the columns of the terminal, 0 if w is none or does not say.
-func width(w io.Writer) int {
-	f, ok := screen.Under(w).(*os.File)
-	if !ok {
-		return 0
+// view returns what shows a run that in ends.
+func (s streams) view(in run.Interrupts) func(string, *scenario.Plan, run.Series) run.View {
+	return func(dir string, plan *scenario.Plan, of run.Series) run.View {
+		return live.New(live.Options{
+			Out: s.progress(), Plan: plan, Series: of, Finish: in.Finish, Dir: dir, Stream: s.stream, Secrets: s.secrets,
+		})
 	}
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return columns
 }
-
-func isTerminal(w io.Writer) bool {
-	f, ok := screen.Under(w).(*os.File)
-	return ok && screen.Obeys(f)
-}
-
-// plain replaces what a terminal would obey in text from elsewhere, but for the ends
-// of lines; line replaces these as well.
-func plain(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = say.Plain(l)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func line(text string) string { return say.Plain(text) }
 
 // log returns the log of a service. It redacts secrets.
 func (s streams) log() *slog.Logger {
@@ -99,87 +72,60 @@ func (s streams) log() *slog.Logger {
 	}}))
 }
 
-// errorLine returns an error on one line, without secrets.
-func (s streams) errorLine(err error) string { return line(s.secrets.Text(err.Error())) }
-
-// A work shows the progress of something slow on a terminal, once it has taken a
-// second. Elsewhere, and with --quiet, it shows nothing.
-type work struct {
-	mu    sync.Mutex
-	told  preparation
-	begun time.Time
-	still func()
-	look  screen.Look
-}
-
-// soon is how long nothing is shown.
-const soon = time.Second
-
-// working shows what is being done until done is called:
-//
-//	defer s.working("reading " + name).done()
-func (s streams) working(what string) *work {
-	w := &work{told: preparation{what: line(what), since: time.Now()}, begun: time.Now(), still: func() {}}
-	if to := screen.New(s.err); !s.quiet {
-		w.look = lookOf(to)
-		w.still = to.Animate(w.draw)
+// look returns how a result is printed to standard output.
+func (s streams) look() report.Options {
+	terminal := screen.IsTerminal(s.out)
+	return report.Options{
+		Color: terminal && screen.Colored(), Blocks: terminal && screen.Blocks(), Width: screen.Width(s.out), Verbose: s.verbose,
 	}
-	return w
 }
 
-// advance notes the progress; total is 0 while it is not known. It may be called by
-// several goroutines at once.
-func (w *work) advance(what string, done, total int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.told.advance(line(what), done, total)
+// line replaces what a terminal would obey in external text, and the ends of lines;
+// plain keeps these.
+func line(text string) string { return say.Plain(text) }
+
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = line(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
-// done removes the progress.
-func (w *work) done() { w.still() }
+// localTime is a point in time as tables show it.
+func localTime(t time.Time) string { return t.Local().Format(time.DateTime) }
 
-func (w *work) draw(columns int) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	gone := now.Sub(w.begun)
-	if gone < soon {
+// writeJSON prints v as indented JSON.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// printList prints a list as JSON under the given name, [] if it is empty, or with show.
+func printList[T any](w io.Writer, asJSON bool, name string, all []T, show func(io.Writer, []T) error) error {
+	if asJSON {
+		return writeJSON(w, map[string]any{name: append([]T{}, all...)})
+	}
+	return show(w, all)
+}
+
+// ignoreUnread returns err unless standard output has lost its reader, which is no error
+// of a command that has done its work.
+func ignoreUnread(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
 		return nil
 	}
-	p := w.told.progress(now)
-	if p.Share < 0 {
-		p.Detail = fmt.Sprintf(", %s so far", screen.Clock(gone))
-	}
-	return []string{p.Row(columns-3, w.look)}
+	return err
 }
 
-// A preparation is the progress of something that comes before the load, or after it.
-type preparation struct {
-	what        string
-	done, total int
-	since       time.Time
-}
-
-// advance notes the progress. Numbers of several goroutines may arrive out of order.
-func (m *preparation) advance(what string, done, total int) {
-	if m.what != what || m.total != total && total > 0 {
-		*m = preparation{what: what, total: total, since: time.Now()}
+// fileText returns the text of a file without the space around it, "" for no path.
+func fileText(path string) (string, error) {
+	if path == "" {
+		return "", nil
 	}
-	m.done = max(m.done, done)
-}
-
-// progress returns the row that shows it. The time left is extrapolated.
-func (m *preparation) progress(now time.Time) screen.Progress {
-	p := screen.Progress{Where: m.what, Share: screen.Unknown, Left: screen.Unknown, Now: now}
-	if m.done > 0 || m.total > 0 {
-		p.Where += fmt.Sprintf(": %d", m.done)
-	}
-	if m.total > 0 {
-		p.Where += fmt.Sprintf(" of %d", m.total)
-		p.Share = float64(m.done) / float64(m.total)
-		if gone := now.Sub(m.since); gone > 2*time.Second && m.done > 0 {
-			p.Left = time.Duration(float64(gone) * float64(m.total-m.done) / float64(m.done))
-		}
-	}
-	return p
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
 }

@@ -15,7 +15,7 @@ func TestDecisionsInWords(t *testing.T) {
 		want string
 	}{
 		{"is cancelled", transfer.Cancelled, "is cancelled"},
-		{"is cancelled", transfer.Running, "is being cancelled: copies that run are broken off"},
+		{"is cancelled", transfer.Running, "is being cancelled: copies under way are aborted"},
 		{"goes on", transfer.Running, "goes on: running"},
 		{"is cancelled", transfer.Completed, "is cancelled: completed"},
 	} {
@@ -28,22 +28,5 @@ func TestDecisionsInWords(t *testing.T) {
 	}
 	if got := ofRequest(2, errors.New("the coordinator does not answer")).Error(); got != "request 2: the coordinator does not answer" {
 		t.Error(got)
-	}
-}
-
-// An attempt that was told too late is no success.
-func TestLateAttemptsInWords(t *testing.T) {
-	done := transfer.Outcome{Verified: true}
-	for _, c := range []struct {
-		a    transfer.Attempt
-		want string
-	}{
-		{transfer.Attempt{Outcome: done}, "done, verified"},
-		{transfer.Attempt{Late: true, Outcome: done}, "told too late, another attempt counts"},
-		{transfer.Attempt{Late: true, Outcome: transfer.Outcome{Fault: transfer.Transient, Reason: "reset"}}, "transient: reset"},
-	} {
-		if got := outcomeOf(&c.a); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
 	}
 }

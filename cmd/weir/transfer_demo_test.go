@@ -29,7 +29,7 @@ func TestTransferScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := demos([]string{name})
+			all, err := trial.ReadScenarios([]string{name})
 			if err != nil {
 				t.Fatal(err)
 			}

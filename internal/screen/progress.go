@@ -2,11 +2,24 @@ package screen
 
 import (
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
+
+	"weir/internal/say"
 )
 
-// A Look says how rows are drawn.
+// Escapes of styles.
+const (
+	Faint  = "\x1b[2m"
+	Red    = "\x1b[31m"
+	Cyan   = "\x1b[36m"
+	Normal = "\x1b[0m"
+)
+
+// A Look is the style of rows.
 type Look struct {
 	Color  bool // escapes of styles
 	Blocks bool // block characters of Unicode
@@ -20,28 +33,28 @@ func (l Look) Paint(style, text string) string {
 	return style + text + Normal
 }
 
-// Unknown stands for a share and a time that nobody knows.
+// Unknown is a share or a time that is not known.
 const Unknown = -1
 
-// A Progress is how far something is.
+// A Progress is the content of a progress bar's row.
 type Progress struct {
-	Where  string        // what is being done
-	Detail string        // more of it, where there is room
+	Where  string        // the activity
+	Detail string        // more about it, where there is room
 	Pad    int           // columns for both, where there is room, so that the bar does not jump
 	Share  float64       // done, 0 to 1, or Unknown
 	Left   time.Duration // or Unknown
-	Most   bool          // Left is the most that it can be
+	Most   bool          // Left is an upper bound
 	Now    time.Time
 }
 
-// The bar has so many columns.
+// Columns of the bar.
 const (
-	leastBar = 8
-	mostBar  = 40
+	minBar = 8
+	maxBar = 40
 )
 
-// Row is one line of at most so many columns. What matters least is left out
-// first: the detail, the clock at the end, the bar, the time left.
+// Row returns one line of at most the given columns. Where they are few, it leaves out
+// the detail, the time of the end, the bar and the time left, in this order.
 func (p Progress) Row(columns int, l Look) string {
 	share, left, end := "", "", ""
 	if p.Share >= 0 {
@@ -56,7 +69,7 @@ func (p Progress) Row(columns int, l Look) string {
 		}
 	}
 	where, detail := " "+p.Where, p.Detail
-	bar := leastBar + 4
+	bar := minBar + 4
 	if share == "" {
 		bar = 0
 	}
@@ -73,27 +86,26 @@ func (p Progress) Row(columns int, l Look) string {
 	text := where + detail
 	if bar > 0 {
 		room := columns - cells(text+share+left+end) - 4
-		if pad := p.Pad + 1 - cells(text); pad > 0 && room-pad >= leastBar {
+		if pad := p.Pad + 1 - cells(text); pad > 0 && room-pad >= minBar {
 			text, room = text+strings.Repeat(" ", pad), room-pad
 		}
-		text += "  " + drawBar(p.Share, min(room, mostBar), l)
+		text += "  " + drawBar(p.Share, min(room, maxBar), l)
 	}
 	return cut(text+share+left+end, columns)
 }
 
-// layout is how the clock at the end is written: nobody needs the seconds of
-// what takes an hour, but everybody the day of what takes days.
+// layout returns the precision of the time at which something ends.
 func layout(left time.Duration) string {
 	switch {
 	case left < 20*time.Minute:
-		return "15:04:05"
+		return time.TimeOnly
 	case left < 20*time.Hour:
 		return "15:04"
 	}
 	return "Mon 2 Jan 15:04"
 }
 
-// Clock writes a time as 0:07, 12:40 or 1:02:03, in days from two of them on.
+// Clock writes a duration as 0:07, 12:40 or 1:02:03, in days from two of them on.
 func Clock(d time.Duration) string {
 	s := int64(max(d, 0).Round(time.Second) / time.Second)
 	switch {
@@ -105,7 +117,6 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d days %d:%02d", s/86400, s/3600%24, s/60%60)
 }
 
-// drawBar is a bar of so many columns, of which share is full; two more are its ends.
 func drawBar(share float64, columns int, l Look) string {
 	share = max(min(share, 1), 0)
 	if !l.Blocks {
@@ -120,13 +131,13 @@ func drawBar(share float64, columns int, l Look) string {
 	return "▕" + l.Paint(Cyan, text) + strings.Repeat(" ", columns-cells(text)) + "▏"
 }
 
-// Spark draws the last values of at most so many columns, each one column high
+// Spark draws the last values, at most as many as there are columns, each as a block
 // in eighths of the highest of them.
 func Spark(values []float64, columns int) string {
 	values = values[max(len(values)-max(columns, 0), 0):]
 	highest := 0.0
 	for _, v := range values {
-		if v > highest {
+		if v > highest { // never with NaN
 			highest = v
 		}
 	}
@@ -139,4 +150,123 @@ func Spark(values []float64, columns int) string {
 		b.WriteRune([]rune("▁▂▃▄▅▆▇█")[level])
 	}
 	return b.String()
+}
+
+// cells returns how many columns text takes: each rune one, an escape none.
+func cells(text string) int {
+	n := 0
+	for len(text) > 0 {
+		if e := escape(text); e > 0 {
+			text = text[e:]
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+		n++
+	}
+	return n
+}
+
+// cut returns as much of the beginning of text as fits into the columns.
+func cut(text string, columns int) string {
+	styled := false
+	for i, n := 0, 0; i < len(text); {
+		if e := escape(text[i:]); e > 0 {
+			i += e
+			styled = true
+			continue
+		}
+		if n >= columns {
+			if text = text[:i]; styled {
+				text += Normal
+			}
+			return text
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i, n = i+size, n+1
+	}
+	return text
+}
+
+// escape returns the length of the escape at the beginning of text, 0 if there is none.
+func escape(text string) int {
+	if !strings.HasPrefix(text, "\x1b[") {
+		return 0
+	}
+	return strings.IndexByte(text, 'm') + 1
+}
+
+// A Task is the progress of one activity.
+type Task struct {
+	What        string
+	done, total int
+	since       time.Time
+}
+
+// Advance notes the progress; total is 0 while it is not known. Another What begins anew.
+// Numbers of several goroutines may arrive out of order.
+func (t *Task) Advance(what string, done, total int) {
+	if t.What != what || t.total != total && total > 0 {
+		*t = Task{What: what, total: total, since: time.Now()}
+	}
+	t.done = max(t.done, done)
+}
+
+// Progress returns the row of the task. The time left is extrapolated.
+func (t *Task) Progress(now time.Time) Progress {
+	p := Progress{Where: t.What, Share: Unknown, Left: Unknown, Now: now}
+	if t.done > 0 || t.total > 0 {
+		p.Where += fmt.Sprintf(": %d", t.done)
+	}
+	if t.total > 0 {
+		p.Where += fmt.Sprintf(" of %d", t.total)
+		p.Share = float64(t.done) / float64(t.total)
+		if elapsed := now.Sub(t.since); elapsed > 2*time.Second && t.done > 0 {
+			p.Left = time.Duration(float64(elapsed) * float64(t.total-t.done) / float64(t.done))
+		}
+	}
+	return p
+}
+
+// spinnerDelay is how long an activity takes before a Spinner shows it.
+const spinnerDelay = time.Second
+
+// A Spinner shows an activity on a terminal until it is stopped.
+type Spinner struct {
+	mu    sync.Mutex
+	task  Task
+	begun time.Time
+	look  Look
+	// Stop removes the row.
+	Stop func()
+}
+
+// Spin shows an activity on w, if that is a terminal.
+func Spin(w io.Writer, what string) *Spinner {
+	to := New(w)
+	s := &Spinner{task: Task{What: say.Plain(what), since: time.Now()}, begun: time.Now(), look: to.Look()}
+	s.Stop = to.Animate(s.rows)
+	return s
+}
+
+// Advance shows progress, as that of a Task. It may be called by several goroutines at once.
+func (s *Spinner) Advance(what string, done, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task.Advance(say.Plain(what), done, total)
+}
+
+func (s *Spinner) rows(columns int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	elapsed := now.Sub(s.begun)
+	if elapsed < spinnerDelay {
+		return nil
+	}
+	p := s.task.Progress(now)
+	if p.Share < 0 {
+		p.Detail = fmt.Sprintf(", %s so far", Clock(elapsed))
+	}
+	return []string{p.Row(columns-3, s.look)}
 }

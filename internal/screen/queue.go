@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// A Queue writes what it is given, in order, in a goroutine of its own: a
-// terminal that was halted (Ctrl-S), or a reader that hangs, holds up nobody
-// who measures. It may be used by several goroutines at once.
+// A Queue writes in a goroutine of its own, so that a terminal that was halted (Ctrl-S)
+// or a reader that hangs does not block who measures. It may be used by several
+// goroutines at once.
 type Queue struct {
 	to    io.Writer
 	ended chan struct{}
 
 	mu      sync.Mutex
-	more    *sync.Cond // something was given, or all was
+	changed *sync.Cond
 	waiting []byte
 	closed  bool
 	err     error
 }
 
-// mostWaiting is how many bytes wait at most; what is more is lost.
-const mostWaiting = 16 << 20
+// maxWaiting bounds the bytes that wait; more are lost.
+const maxWaiting = 16 << 20
 
 // NewQueue returns a queue that writes to w until it is closed.
 func NewQueue(w io.Writer) *Queue {
 	q := &Queue{to: w, ended: make(chan struct{})}
-	q.more = sync.NewCond(&q.mu)
+	q.changed = sync.NewCond(&q.mu)
 	go q.run()
 	return q
 }
@@ -38,19 +38,19 @@ func (q *Queue) Write(p []byte) (int, error) {
 	switch {
 	case q.err != nil:
 		return 0, q.err
-	case q.closed || len(q.waiting)+len(p) > mostWaiting:
+	case q.closed || len(q.waiting)+len(p) > maxWaiting:
 		return 0, io.ErrShortWrite
 	}
 	q.waiting = append(q.waiting, p...)
-	q.more.Signal()
+	q.changed.Signal()
 	return len(p), nil
 }
 
-// Close waits until all was written, or an error came, which it returns.
+// Close waits until all is written or a write has failed, and returns that error.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	q.closed = true
-	q.more.Signal()
+	q.changed.Signal()
 	q.mu.Unlock()
 	<-q.ended
 	return q.err
@@ -62,7 +62,7 @@ func (q *Queue) run() {
 	defer q.mu.Unlock()
 	for {
 		for len(q.waiting) == 0 && !q.closed {
-			q.more.Wait()
+			q.changed.Wait()
 		}
 		if len(q.waiting) == 0 || q.err != nil {
 			return

@@ -50,7 +50,7 @@ func TestQueueError(t *testing.T) {
 	if err := q.Close(); err == nil || err.Error() != "gone" {
 		t.Errorf("%v", err)
 	}
-	if _, err := q.Write(bytes.Repeat([]byte("b"), mostWaiting+1)); err == nil {
+	if _, err := q.Write(bytes.Repeat([]byte("b"), maxWaiting+1)); err == nil {
 		t.Error("it takes more than it may keep")
 	}
 }

@@ -92,7 +92,7 @@ func (c *calibrator) lookOnce(ctx context.Context, s *side, service storage.Serv
 			return err
 		}
 	} else {
-		f := c.files[i%len(c.files)]
+		f := c.made[i%len(c.made)]
 		op.Kind, op.Path, op.Size = storage.Read, f.Path, f.Size
 	}
 	client, w := service.Client(), &witness{}

@@ -23,46 +23,51 @@ import (
 	"weir/workload"
 )
 
-// A Config says what is compared, and where.
+// A Config configures a comparison.
 type Config struct {
-	Own, Program    *scenario.Plan // of weir's clients, and the same for the program
-	Client, Release string         // the program, and its version
-	Rounds          int
-	Dir             string // for the run directories of all sides, and the result
-	Version         string // of weir
-	Console         run.Console
+	Options
+	Version string // of weir
+	Console run.Console
 	run.Interrupts
 }
 
 // A calibrator takes the steps of both sides in turns.
 type calibrator struct {
 	Config
-	sides  [3]*side // weir's own clients, the program's, and weir's again, as slow as the program
-	files  []workload.File
+	sides  [3]*side        // weir's own clients, the program's, and weir's again, as slow as the program
+	made   []workload.File // that are read
 	given  Given
 	asks   storage.Reporter // nil: the servers have no statistics
 	asked  []string         // the servers
 	loaded bool
 }
 
-// Run takes the steps of both sides in turns, and compares what they did. It
-// writes calibration.json and calibration.txt beside the run directories of the
-// sides, which are named in the order in which the Result has them.
-func Run(conf Config) (r *Result, dirs []string, err error) {
-	if err := room(conf.Program); err != nil {
-		return nil, nil, err
+// Run takes the steps of both sides in turns, and compares them. It writes
+// calibration.json and calibration.txt into the folder dir, beside the run directories
+// of the sides, which are named in the order in which the Result has them.
+func Run(conf Config) (r *Result, dir string, sides []string, err error) {
+	own, program, err := conf.plans()
+	if err == nil {
+		err = room(program)
 	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	defer conf.setEnvironment(own)()
+	conf.Dir = run.NewDir(conf.Dir, "calibrate-"+own.Name, time.Now())
+	conf.Console.Say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still compares\nmeasuring into %s\n",
+		say.Plain(conf.Target), conf.Client, conf.Rounds, conf.Clients, planned(own.Steps), conf.Dir)
 	c := &calibrator{Config: conf}
-	c.given.Program, c.given.Release = c.Client, c.Release
-	err = c.measure(c.Own, c.Program)
+	c.given.Program, c.given.Release = c.Client, c.release(c.Stop)
+	err = c.measure(own, program)
 	if !c.loaded {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(context.Cause(c.Stop), run.ErrStopped) {
-		err = nil // as requested; a note tells it
+		err = nil // as requested; a note says so
 	}
 	r, concluded := c.conclude()
-	return r, []string{c.sides[0].dir, c.sides[1].dir}, errors.Join(err, concluded)
+	return r, c.Dir, []string{c.sides[0].dir, c.sides[1].dir}, errors.Join(err, concluded)
 }
 
 // line returns the text of err in one line that a terminal can show.
@@ -170,7 +175,7 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 	if s.pause = pause; pause > 0 { // drawn, or all clients would come at the same time
 		plan.Work.Think = workload.Span{Uniform: []unit.Duration{0, unit.Duration(2 * pause)}}
 	}
-	config.Plan, config.Files, config.Finish = &plan, c.files, c.Finish.Done()
+	config.Plan, config.Files, config.Finish = &plan, c.made, c.Finish.Done()
 	config.Why = c.Ending
 	if writes := workload.Writes(plan.Work); writes {
 		if err := c.folders(config); err != nil {

@@ -35,17 +35,17 @@ func (c *calibrator) prepare() error {
 	}
 	files, err := engine.Prepare(c.Finish, own.config, listed, nil)
 	if err != nil && own.plan.Files.Make != nil && c.Finish.Err() == nil {
-		files, err = c.list(err)
+		files, err = c.readListing(err)
 	}
 	if err != nil {
 		return err
 	}
-	c.files, err = c.sizes(files)
+	c.made, err = c.sizes(files)
 	return err
 }
 
-// list is for services that cannot be written to: what is there is read.
-func (c *calibrator) list(refused error) ([]workload.File, error) {
+// readListing is for services that cannot be written to: what is there is read.
+func (c *calibrator) readListing(refused error) ([]workload.File, error) {
 	switch storage.Classify(refused) {
 	case storage.Refused, storage.Timeout, storage.Reset:
 		return nil, fmt.Errorf("the target cannot be reached: %w", refused)

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"weir/results"
+	"weir/scenario"
 )
 
 // File is the name of the file that makes a folder a campaign's.
@@ -121,4 +122,10 @@ func Write(dir string, c *Campaign) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(&whole)
 	})
+}
+
+// Needed reports whether scenarios ask for more than one run.
+func Needed(scenarios []*scenario.Scenario) bool {
+	sc := scenarios[0]
+	return len(scenarios) > 1 || sc.Repeat*sc.Matrix.Variants() > 1 || len(sc.Matrix) > 0
 }

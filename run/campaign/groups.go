@@ -33,6 +33,18 @@ func Groups(args []string) ([]compare.Group, []compare.Factor, error) {
 	return groups, nil, nil
 }
 
+// FigureGroups reads the campaign in dir for figures: its variants, or its repetitions
+// as one group.
+func FigureGroups(dir string, c *Campaign) ([]compare.Group, error) {
+	if len(c.Variants()) > 1 {
+		groups, _, err := VariantGroups(dir)
+		return groups, err
+	}
+	g, err := Group(dir)
+	g.Name = filepath.Base(filepath.Clean(dir))
+	return []compare.Group{g}, err
+}
+
 // groupName is the last part of a path, or all of it where several end alike.
 func groupName(args []string, i int) string {
 	name := filepath.Base(filepath.Clean(args[i]))

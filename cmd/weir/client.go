@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weir/internal/db"
+	"weir/internal/trust"
+	"weir/internal/wire"
+	"weir/transfer/client"
+)
+
+// clientFlags name the coordinator of a command, and the credentials.
+type clientFlags struct {
+	address, tokenFile string
+	ca, cert, key      string
+	json               bool
+}
+
+// add adds the flags to c, with --json if prints describes what that prints.
+func (f *clientFlags) add(c *cobra.Command, prints string) {
+	fs := c.Flags()
+	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN (default WEIR_COORDINATOR, or this user's on this machine)")
+	fs.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` (default WEIR_TOKEN_FILE, or this user's)")
+	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
+	fs.StringVar(&f.cert, "client-cert", "", "authenticate with this certificate, a PEM `FILE`, instead of a token")
+	fs.StringVar(&f.key, "client-key", "", "its key, a PEM `FILE`")
+	if prints != "" {
+		jsonFlag(c, &f.json, prints)
+	}
+}
+
+// config finds the coordinator and the credentials.
+func (f *clientFlags) config() (client.Config, error) {
+	conf, err := client.Find(f.address, f.tokenFile)
+	switch {
+	case err != nil:
+		return conf, err
+	case (f.cert == "") != (f.key == ""):
+		return conf, usagef("--client-cert and --client-key must be given together")
+	case f.ca != "":
+		conf.CAFile = f.ca
+	}
+	if f.cert != "" {
+		conf.CertFile, conf.KeyFile = f.cert, f.key
+		if f.tokenFile == "" {
+			conf.Token = "" // it would take precedence over the certificate
+		}
+	}
+	return conf, nil
+}
+
+// call calls do with a client of the coordinator. Errors say how to reach it.
+func (f *clientFlags) call(do func(*client.Client) error) error {
+	conf, err := f.config()
+	if err != nil {
+		return err
+	}
+	co, err := client.New(conf)
+	if err != nil {
+		return err
+	}
+	defer co.Close()
+	return withAdvice(co.URL(), do(co))
+}
+
+// queryCommand completes a command that queries the coordinator and prints the answer: as
+// JSON with --json, otherwise with show.
+func queryCommand[T any](s streams, prints string, c *cobra.Command, query func(context.Context, *client.Client, []string) (T, error),
+	show func(io.Writer, T) error) *cobra.Command {
+	var f clientFlags
+	f.add(c, prints)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return f.call(func(co *client.Client) error {
+			answer, err := query(c.Context(), co, args)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return writeJSON(s.out, answer)
+			}
+			return show(s.out, answer)
+		})
+	}
+	return c
+}
+
+// listCommand is queryCommand for a list, which has the given name in JSON.
+func listCommand[T any](s streams, name string, c *cobra.Command, query func(context.Context, *client.Client, []string) ([]T, error),
+	show func(io.Writer, []T) error) *cobra.Command {
+	list := func(ctx context.Context, co *client.Client, args []string) (map[string][]T, error) {
+		all, err := query(ctx, co, args)
+		return map[string][]T{name: append([]T{}, all...)}, err
+	}
+	return queryCommand(s, "print the list as JSON", c, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
+}
+
+// eachCommand completes a command that does something with each argument. done describes
+// the result of one.
+func eachCommand[T any](s streams, name string, c *cobra.Command, do func(context.Context, *client.Client, string) (T, error),
+	done func(T) string) *cobra.Command {
+	var f clientFlags
+	f.add(c, "print the results as JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return f.call(func(co *client.Client) error {
+			var all []T
+			for _, arg := range args {
+				one, err := do(c.Context(), co, arg)
+				if err == nil && !f.json {
+					_, err = fmt.Fprintln(s.out, done(one))
+				}
+				if err != nil {
+					return err
+				}
+				all = append(all, one)
+			}
+			if f.json {
+				return writeJSON(s.out, map[string]any{name: all})
+			}
+			return nil
+		})
+	}
+	return c
+}
+
+// removed is what commands that remove something print as JSON.
+type removed struct {
+	Name string `json:"removed"`
+}
+
+// withAdvice adds to an error of the coordinator at url what the user can do.
+func withAdvice(url string, err error) error {
+	switch {
+	case err == nil || errors.As(err, new(exit)) || errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, trust.ErrPin):
+		return fmt.Errorf("coordinator %s: %w", url, err)
+	case wire.Status(err) == http.StatusUnauthorized:
+		return fmt.Errorf("the coordinator at %s refuses this token: %w (name another one with --token-file; "+
+			"its administrator makes one with `weir coordinator token`)", url, err)
+	case wire.Status(err) == http.StatusServiceUnavailable:
+		return fmt.Errorf("the coordinator at %s is busy: %w: try again in a moment", url, err)
+	case client.Unreachable(err):
+		return fmt.Errorf("the coordinator at %s does not answer: %w (start it with `weir coordinator`, or name another one with --coordinator)", url, err)
+	}
+	return err
+}
+
+// dbFlags name a database. Its address may hold a password: then it should come from a
+// file or the environment, which other users cannot read.
+type dbFlags struct {
+	flag, env     string // name of the flag, and of the variable with its default, or ""
+	address, file string
+}
+
+func (f *dbFlags) add(fs *pflag.FlagSet, flag, env, about string) {
+	f.flag, f.env = flag, env
+	fs.StringVar(&f.address, flag, "", about)
+	where := ""
+	if env != "" {
+		where = " (or set " + env + " to it)"
+	}
+	fs.StringVar(&f.file, flag+"-file", "", "read --"+flag+" from `FILE`: for an address with a password in it"+where)
+}
+
+// find returns the address, "" if none is named. It warns of a password that other users of
+// this machine can see.
+func (f *dbFlags) find(s streams) (string, error) {
+	switch {
+	case f.address != "" && f.file != "":
+		return "", usagef("--%s and --%s-file: choose one", f.flag, f.flag)
+	case f.address != "":
+		if db.Public(f.address) != f.address {
+			s.tell("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n", f.flag, f.flag)
+		}
+		return f.address, nil
+	case f.file == "" && f.env != "":
+		return os.Getenv(f.env), nil
+	case f.file == "":
+		return "", nil
+	}
+	text, err := os.ReadFile(f.file)
+	if err != nil {
+		return "", fmt.Errorf("--%s-file: %w", f.flag, err)
+	}
+	address := strings.TrimSpace(string(text))
+	if address == "" || strings.ContainsAny(address, "\r\n") || len(address) > 4096 {
+		return "", fmt.Errorf("--%s-file %s: one line with the address of a database is expected", f.flag, line(f.file))
+	}
+	return address, nil
+}

@@ -1,0 +1,51 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"weir/transfer"
+)
+
+// However many files there are, a screenful is kept and printed, with the way to
+// see the others.
+func TestShortlistIsShort(t *testing.T) {
+	t.Parallel()
+	var l Shortlist
+	for i := range 100_000 {
+		one := transfer.Item{Name: fmt.Sprintf("/f%d", i), State: transfer.Done}
+		if i%2 == 1 {
+			one.State, one.Reason = transfer.FileFailed, "gone"
+		}
+		if err := l.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	if err := l.Print(&out, 7); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(l.first)+len(l.missing) != 2*MaxRows || len(lines) != MaxRows+2 || !strings.Contains(lines[1], "/f1: gone") ||
+		lines[MaxRows+1] != "and 49980 more: weir transfer manifest 7 --all" {
+		t.Errorf("%d and %d files are kept; printed:\n%s", len(l.first), len(l.missing), out.String())
+	}
+}
+
+// An attempt that was reported too late is no success.
+func TestLateAttemptsInWords(t *testing.T) {
+	done := transfer.Outcome{Verified: true}
+	for _, c := range []struct {
+		a    transfer.Attempt
+		want string
+	}{
+		{transfer.Attempt{Outcome: done}, "done, verified"},
+		{transfer.Attempt{Late: true, Outcome: done}, "reported too late, another attempt counts"},
+		{transfer.Attempt{Late: true, Outcome: transfer.Outcome{Fault: transfer.Transient, Reason: "reset"}}, "transient: reset"},
+	} {
+		if got := outcome(&c.a); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
