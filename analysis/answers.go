@@ -2,13 +2,17 @@ package analysis
 
 import "weir/analysis/fit"
 
-// The models laid through the curve by weighted least squares, as in findings.json. Their yield is bytes per second,
-// or operations per second where Findings.Measure is Rate. If Fits.Unfit is set, Best is "" and all models are nil.
+// The models fitted to the curve, as in findings.json.
 type (
-	Fits     = fit.Fits
-	Fit      = fit.Fit
+	// Fits are the models fitted by weighted least squares. Their yield is bytes per second, or operations per second
+	// where Findings.Measure is Rate. If Fits.Unfit is set, Best is "" and all models are nil.
+	Fits = fit.Fits
+	// Fit is one of the models.
+	Fit = fit.Fit
+	// Estimate is a parameter of a model with its interval.
 	Estimate = fit.Estimate
-	Maximum  = fit.Maximum
+	// Maximum is where a model is highest.
+	Maximum = fit.Maximum
 )
 
 // Knee is where more clients begin to bring less each than they did on average: the place of the curve that is

@@ -63,14 +63,6 @@ func over(x *float64, n float64) *float64 {
 	return new(*x / n)
 }
 
-// share01 returns 1 for true and 0 for false.
-func share01(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // duration returns a number of seconds as a time.Duration.
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 

@@ -45,27 +45,29 @@ func judged(status string, checks []Check) Validity {
 			continue
 		}
 		if c.Effect == "" {
-			c.Effect = cmp.Or(effects[c.Name], "the result may be wrong")
+			c.Effect = cmp.Or(effects()[c.Name], "the result may be wrong")
 		}
 	}
 	return v
 }
 
-// effects states what a warning or failure of a check means for the result, unless the check itself is more exact.
-var effects = map[string]string{
-	"availability":    "steps during which the service was unavailable are excluded from the curve",
-	"error pauses":    "the step shows the pauses of the clients, not the service",
-	"errors":          "the throughput is that of the successful operations only",
-	"verification":    "bytes that are not the content of the files count as payload",
-	"both ends agree": "the throughput may be wrong by the same amount",
-	"generator":       "the curve may show the load generator instead of the service",
-	"Little's law":    "the actual load was not the one on the axis of the curve",
-	"steadiness":      "the mean of these steps depends on when they were measured",
-	"monitoring":      "monitoring took CPU time from the test",
-	"jobs":            "jobs that were not completed transferred only part of their data",
-	"workers":         "the load was not as planned",
-	"links":           "the links were not as specified",
-	"backends agree":  "the throughput or the shares of the backends may be wrong by the same amount",
+// effects tells what a warning or failure of a check means for the result, unless the check itself is more exact.
+func effects() map[string]string {
+	return map[string]string{
+		"availability":    "steps during which the service was unavailable are excluded from the curve",
+		"error pauses":    "the step shows the pauses of the clients, not the service",
+		"errors":          "the throughput is that of the successful operations only",
+		"verification":    "bytes that are not the content of the files count as payload",
+		"both ends agree": "the throughput may be wrong by the same amount",
+		"generator":       "the curve may show the load generator instead of the service",
+		"Little's law":    "the actual load was not the one on the axis of the curve",
+		"steadiness":      "the mean of these steps depends on when they were measured",
+		"monitoring":      "monitoring took CPU time from the test",
+		"jobs":            "jobs that were not completed transferred only part of their data",
+		"workers":         "the load was not as planned",
+		"links":           "the links were not as specified",
+		"backends agree":  "the throughput or the shares of the backends may be wrong by the same amount",
+	}
 }
 
 // checkData asks whether the run directory is whole.

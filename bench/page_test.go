@@ -495,7 +495,7 @@ func (r result) section() section {
 		}
 		s.rows = append(s.rows, row)
 	}
-	for _, b := range r.comparison.bars {
+	for _, b := range r.bars {
 		found := r.judge(b)
 		s.bars = append(s.bars, shownBar{b.what(), b.text(), b.spread(found), b.verdict(found), b.why})
 	}

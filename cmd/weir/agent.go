@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weir/internal/trust"
 	"weir/internal/unit"
@@ -65,7 +66,12 @@ its copies when it is started again.`,
 		},
 	}
 	f.add(c, "")
-	fs, e := c.Flags(), &f.endpoint
+	f.addAgent(c.Flags())
+	return c
+}
+
+func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
+	e := &f.endpoint
 	fs.StringVar(&f.o.Site, "site", "", "`NAME` of the site")
 	fs.StringVar(&f.o.Root, "root", "", "`DIR` with all files of the site")
 	fs.StringVar(&f.o.State, "state", "", "keep journal and keys in this `DIR` (default: a hidden one in the root)")
@@ -94,7 +100,6 @@ its copies when it is started again.`,
 		"(default: where the coordinator or this site's own endpoint is at such an address; never link-local ones)")
 	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; copies of leases have their own bound")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
-	return c
 }
 
 func (f *agentFlags) check() (err error) {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"weir/engine"
 	"weir/internal/redact"
@@ -91,9 +90,6 @@ func plain(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// localTime is a point in time as tables show it.
-func localTime(t time.Time) string { return t.Local().Format(time.DateTime) }
 
 // writeJSON prints v as indented JSON.
 func writeJSON(w io.Writer, v any) error {

@@ -255,28 +255,31 @@ func transferListCommand(s streams) *cobra.Command {
 	return c
 }
 
+// fetchShown asks for a request and at most so many of its attempts, or of its files in a state; "" are those not at the
+// destination yet.
+func fetchShown(ctx context.Context, co *client.Client, id int64, attempts bool, state transfer.State, most int) (out text.Shown, err error) {
+	if out.Request, err = co.Request(ctx, id); err != nil {
+		return out, err
+	}
+	if out.WithAttempts = attempts; attempts {
+		if out.Attempts, err = co.Attempts(ctx, id, 0, most); err == nil {
+			out.Items, err = co.ItemsOf(ctx, id, out.Attempts)
+		}
+		return out, err
+	}
+	states := text.Unfinished()
+	if state != "" {
+		states = []transfer.State{state}
+	}
+	out.Items, err = co.ItemsIn(ctx, id, states, most)
+	return out, err
+}
+
 func transferShowCommand(s streams) *cobra.Command {
 	var f clientFlags
 	var wait, attempts bool
 	var state string
 	var most int
-	show := func(ctx context.Context, co *client.Client, id int64) (out text.Shown, err error) {
-		if out.Request, err = co.Request(ctx, id); err != nil {
-			return out, err
-		}
-		if out.WithAttempts = attempts; attempts {
-			if out.Attempts, err = co.Attempts(ctx, id, 0, most); err == nil {
-				out.Items, err = co.ItemsOf(ctx, id, out.Attempts)
-			}
-			return out, err
-		}
-		states := text.Unfinished()
-		if state != "" {
-			states = []transfer.State{transfer.State(state)}
-		}
-		out.Items, err = co.ItemsIn(ctx, id, states, most)
-		return out, err
-	}
 	c := &cobra.Command{
 		Use:   "show REQUEST",
 		Short: "Show the progress of a request and its files",
@@ -301,7 +304,7 @@ with --wait it waits for the end as weir transfer submit --wait does.`,
 					w := waiting{Client: co, id: id, json: f.json}
 					return w.wait(c.Context(), s)
 				}
-				out, err := show(c.Context(), co, id)
+				out, err := fetchShown(c.Context(), co, id, attempts, transfer.State(state), most)
 				switch {
 				case err != nil:
 					return err

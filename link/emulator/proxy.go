@@ -91,7 +91,7 @@ func (p *proxyLink) close() error {
 	}
 	p.mu.Unlock()
 	err := p.listeners.close()
-	p.listeners.wait()
+	p.wait()
 	for _, w := range p.wires {
 		close(w.chunks)
 	}

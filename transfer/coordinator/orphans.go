@@ -59,7 +59,7 @@ func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 		c.lost.next = map[int64]time.Time{}
 	}
 	for _, m := range list {
-		l := c.registry.lease(m.Lease.ID())
+		l := c.registry.lease(m.ID())
 		if l == nil {
 			l = &activeLease{Lease: m.Lease, mover: moverOf(m.Lease), dispatched: true, heard: m.Heard}
 			c.registry.leases[m.Item] = l

@@ -70,8 +70,14 @@ func (c *Coordinator) routes() {
 	handle(c, "POST "+api+"tokens/{id}/revoke", small, mayAdmin, c.revoke)
 	c.stream(api+"events", c.events)
 	c.stream("/metrics", c.metrics)
+	c.routeRequests(api)
+	c.server.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wire.Fail(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
+	}))
+}
 
-	const request = api + "requests/{number}"
+func (c *Coordinator) routeRequests(api string) {
+	request := api + "requests/{number}"
 	handle(c, "GET "+api+"requests", 0, mayRead, c.list)
 	handle(c, "POST "+api+"requests", large, maySubmit, c.submit)
 	handle(c, "GET "+request, 0, mayRead, c.show)
@@ -83,9 +89,6 @@ func (c *Coordinator) routes() {
 	handle(c, "POST "+request+"/cancel", small, "", c.decisionHandler("cancel", c.cancel))
 	handle(c, "POST "+request+"/retry", small, "", c.decisionHandler("retry", c.queue.Retry))
 	c.stream(request+"/manifest", c.manifest)
-	c.server.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wire.Fail(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
-	}))
 }
 
 // handle registers f for a pattern of http.ServeMux and callers with the role ("": f checks). An

@@ -161,7 +161,7 @@ func checkEndpointURL(address string) error {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%.200q: the URL must begin with https:// (or http://)", address)
 	case slices.Contains(strings.Split(u.Path, "/"), ".."):
-		return fmt.Errorf("%.200q: the path must not contain ..", address)
+		return fmt.Errorf("%.200q: the path must not contain a part \"..\"", address)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%.200q: expected a host and an optional path, and nothing else", address)
 	}
