@@ -100,7 +100,7 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its name by then
+	defer func() { _ = os.Remove(f.Name()) }() // it has its name by then
 	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {

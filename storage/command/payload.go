@@ -44,7 +44,7 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 		}
 		return res, err
 	}
-	defer os.RemoveAll(c.base + "dest") //nolint:errcheck // made anew, removed by Close at the latest
+	defer func() { _ = os.RemoveAll(c.base + "dest") }() // Close removes it at the latest
 	argv, err := f.line.expand(c.value(op, f.part, f.dest, ""))
 	if err != nil {
 		return res, err

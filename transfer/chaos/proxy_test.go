@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -100,7 +101,7 @@ func (w *way) pump(to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			if err != io.EOF { //nolint:errorlint // as Read has it
+			if !errors.Is(err, io.EOF) {
 				_ = to.Close()
 			}
 			return

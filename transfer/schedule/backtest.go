@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -220,26 +221,29 @@ func wilson(k, n int) stats.Interval {
 
 // Write tells a Verdict as a table and sentences.
 func (v Verdict) Write(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s, of which %d moved bytes and succeeded.\n", say.Plural(v.Tries, "attempt"), v.Used); err != nil {
-		return err
-	}
+	b := new(bytes.Buffer)
+	fmt.Fprintf(b, "%s, of which %d moved bytes and succeeded.\n", say.Plural(v.Tries, "attempt"), v.Used)
 	if v.Used > 0 && v.Unsampled > 0 {
-		fmt.Fprintf(w, "Of %d of them CPU and memory of the source are not known: they cannot be compared.\n", v.Unsampled) //nolint:errcheck // the last one tells
+		fmt.Fprintf(b, "CPU and memory of the source are not known of %d of them: these are not compared.\n", v.Unsampled)
 	}
 	if len(v.Predictors) == 0 || v.Predictors[0].Copies == 0 {
-		_, err := fmt.Fprintln(w, "That is too little to judge predictions by: it takes more than ten copies whose sources were seen.")
-		return err
+		fmt.Fprintln(b, "That is too little to judge predictions by: it takes more than ten copies with a monitored source.")
+	} else {
+		v.table(b)
+		fmt.Fprintln(b, v.sentence())
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PREDICTOR\tCOPIES\tERROR\tPREDICTED / TRUE (10%, 50%, 90%)\tFASTER SOURCE NAMED\tBY") //nolint:errcheck // Flush tells
-	for _, p := range v.Predictors {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", p.Name, p.Copies, times(p.Error), p.ratios(), p.named(v.Pairs), p.What) //nolint:errcheck // Flush tells
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, v.sentence())
+	_, err := b.WriteTo(w)
 	return err
+}
+
+func (v Verdict) table(b *bytes.Buffer) {
+	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
+	row := func(format string, a ...any) { _, _ = fmt.Fprintf(t, format, a...) } // to a buffer: it cannot fail
+	row("PREDICTOR\tCOPIES\tERROR\tPREDICTED / TRUE (10%%, 50%%, 90%%)\tFASTER SOURCE NAMED\tBY\n")
+	for _, p := range v.Predictors {
+		row("%s\t%d\t%s\t%s\t%s\t%s\n", p.Name, p.Copies, times(p.Error), p.ratios(), p.named(v.Pairs), p.What)
+	}
+	_ = t.Flush()
 }
 
 func times(q Quantile) string {
