@@ -44,7 +44,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	for want, auth := range map[string]storage.Auth{
-		"auth.password_variable: the variable PW stays on this machine": {Method: "basic", PasswordVariable: "PW"},
+		"auth.password_variable: the variable PW is not available to clients on other machines": {Method: "basic", PasswordVariable: "PW"},
 		"no such file":                   {Method: "token", TokenFile: filepath.Join(from, "none")},
 		"no certificate authority is in": {CADir: t.TempDir()},
 	} {
