@@ -41,7 +41,7 @@ func TestTokenCommands(t *testing.T) {
 	if said, ok := n.says("weir site list --token-file alice.token"); !ok {
 		t.Error(said)
 	}
-	if said, ok := n.says("weir coordinator token revoke " + list.Tokens[0].ID); !ok || !strings.Contains(said, "of alice does not count any more") {
+	if said, ok := n.says("weir coordinator token revoke " + list.Tokens[0].ID); !ok || !strings.Contains(said, "of alice is revoked") {
 		t.Error(said)
 	}
 	if said, ok := n.says("weir site list --token-file alice.token"); ok || !strings.Contains(said, "was revoked") {

@@ -88,7 +88,7 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	r.wants(1, as(ann, "transfer approve 1"), "weir.approve", "ann has weir.submit")
 	r.wants(1, as(nobody, "transfer list"), "weir.read", "has no role")
 	r.wants(1, as(stranger, "transfer list"), "certificate")
-	r.wants(2, as(ann[:2], "transfer list"), "--client-cert and --client-key belong together")
+	r.wants(2, as(ann[:2], "transfer list"), "--client-cert and --client-key must be given together")
 	r.wants(0, as(boss, "transfer approve 1"))
 	r.wants(0, as(ann, "transfer show 1 --wait"), "completed")
 }

@@ -178,7 +178,7 @@ func TestTransferByHand(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	r.wants(exitFine, words("transfer submit /store/run1 --to C --approve --wait"), "completed", "(10 had been there)", "skipped")
+	r.wants(exitFine, words("transfer submit /store/run1 --to C --approve --wait"), "completed", "(10 existed already)", "skipped")
 	r.wants(exitFine, words("dataset show /store/run1"), "A, C")
 	r.wants(exitFine, words("transfer show 1 --attempts"), "A -> C", "done, verified")
 	r.wants(exitFine, words("transfer list --to C"), "completed")
@@ -234,7 +234,7 @@ func TestDatasetAdd(t *testing.T) {
 	r.wants(exitMissed, words("dataset add /store/local --site A"), "leak", "5 files")
 	r.wants(exitUsage, words("dataset add /store/local --site A --csv x --local y"), "choose one")
 	r.wants(exitError, words("dataset add /store/local --site A --list gopher://x/"), "davs://")
-	r.wants(exitFine, words("dataset remove /store/local"), "its files are where they were")
+	r.wants(exitFine, words("dataset remove /store/local"), "its files stay where they are")
 	r.wants(exitError, words("dataset show /store/local"), "/store/local")
 }
 
@@ -309,16 +309,16 @@ func TestTransferMistakes(t *testing.T) {
 	r.wants(exitError, words("transfer submit /store/run1 --to Z"), "Z")
 	r.wants(exitError, words("transfer submit /store/none --to A"), "/store/none")
 	r.wants(exitError, words("transfer show 99"), "99")
-	r.wants(exitUsage, words("transfer show x"), "no number of a request")
+	r.wants(exitUsage, words("transfer show x"), "invalid request number")
 	r.wants(exitError, words("dataset add /store/run2 --site A"), "run2")
 	r.wants(exitError, words("dataset add /store/run2 --site Z"), "Z")
 	r.wants(exitError, words("dataset show /store/none"), "/store/none")
-	r.wants(exitError, words("site show Z"), "there is A")
+	r.wants(exitError, words("site show Z"), "there are: A")
 	bad := filepath.Join(r.Dir(), "bad.token")
 	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.wants(exitError, words("site list --token-file "+bad), "does not take this token", "weir coordinator token")
+	r.wants(exitError, words("site list --token-file "+bad), "refuses this token", "weir coordinator token")
 	r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"), ".")
 	token := r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"))
 	if err := os.WriteFile(bad, []byte(token), 0o600); err != nil {
@@ -487,7 +487,7 @@ func TestSiteBehindAFirewall(t *testing.T) {
 	id := r.submits(transfer.Submission{Dataset: "/store/run2", To: "M", From: []string{"N"}})
 	waitFor(t, func() bool {
 		_, out, _ := r.weir("transfer", "explain", strconv.FormatInt(id, 10))
-		return strings.Contains(out, "door")
+		return strings.Contains(out, "endpoint")
 	})
 }
 

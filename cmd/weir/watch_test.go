@@ -143,7 +143,7 @@ func TestWatchWaits(t *testing.T) {
 	if text := lab.Get(t, w.url+"plain"); !strings.Contains(text, "Waiting for the run to begin") {
 		t.Error(text)
 	}
-	if code, said := w.end(t, true); code != exitFine || !strings.Contains(said, "is not there yet") {
+	if code, said := w.end(t, true); code != exitFine || !strings.Contains(said, "does not exist yet") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
@@ -215,14 +215,14 @@ func TestWatchUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"is a file":             {"watch", file},
-		"is no address":         {"watch", "x", "--listen", "a b"},
-		"16 letters or more":    {"watch", "x", "--token-file", file},
-		"no such file":          {"watch", "x", "--token-file", file + "x"},
-		"is for --watch":        {"run", "--watch-token-file", file},
-		"use HOST:PORT":         {"run", "--watch=http://x:1/"},
-		"2 arguments given":     {"watch", "a", "b"},
-		"is no address of this": {"watch", "x", "--listen", "192.0.2.1:0"},
+		"is a file":                 {"watch", file},
+		"is no address":             {"watch", "x", "--listen", "a b"},
+		"16 characters or more":     {"watch", "x", "--token-file", file},
+		"no such file":              {"watch", "x", "--token-file", file + "x"},
+		"needs --watch":             {"run", "--watch-token-file", file},
+		"use HOST:PORT":             {"run", "--watch=http://x:1/"},
+		"2 arguments given":         {"watch", "a", "b"},
+		"is not an address of this": {"watch", "x", "--listen", "192.0.2.1:0"},
 	} {
 		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {
 			t.Errorf("weir %v: exit code %d: %s", args, code, said)
