@@ -77,7 +77,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	err := s.end(h, cancel)
-	_ = <-failed // that it was told to end
+	<-failed //nolint:errcheck // that it was told to end
 	return err
 }
 
