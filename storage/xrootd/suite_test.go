@@ -72,7 +72,10 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 // folder is moved on one of them, whatever lies in it on the others.
 func TestClusterPassesTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
-	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove)})
+	// The redirector may place a folder and the one in it on different servers: the outer one is empty on its own then, and may go.
+	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
+		Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove, storagetest.SafeRemove),
+	})
 }
 
 // TestAsynchronousServerPassesTheSuite has a server that reads and writes
