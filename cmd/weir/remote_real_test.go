@@ -159,7 +159,7 @@ func fewSlots(t *testing.T, system, url string) {
 			absent++
 		}
 	}
-	if state, detail := status(f, "workers"); state != analysis.Warn || absent != 2 || !strings.Contains(detail, "2 of 5 never came") {
+	if state, detail := status(f, "workers"); state != analysis.Warn || absent != 2 || !strings.Contains(detail, "2 of 5 never started") {
 		t.Errorf("%s: %s, %d absent\n%s", state, detail, absent, said)
 	}
 	if all, err := os.ReadDir(r.run() + "/batch"); err != nil || len(all) < 2 {

@@ -46,8 +46,12 @@ export function significant(x: number): string {
 
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
 
+/** leastShown is the least amount or rate that is not shown as 0. */
+const leastShown = 1e-6;
+
 function scaled(x: number, unit: string): string {
   if (!finite(x)) return "n/a";
+  if (Math.abs(x) < leastShown) return "0 " + unit;
   let n = 0;
   for (; Math.abs(x) >= 999.5 && n < prefixes.length - 1; n++) x /= 1000;
   if (n === 0 && Number.isInteger(x)) return plain(x) + " " + unit;
