@@ -118,7 +118,7 @@ func TestTheFullBackendIsFound(t *testing.T) {
 	front, socket := startBalancer(t, "server quick "+u.Host+"\n server small "+u.Host+" maxconn 2")
 	for session, source := range map[string]string{"fresh": analysis.ByBalancer, "kept": analysis.BySessions} {
 		dir := filepath.Join(t.TempDir(), "run")
-		code, said := weir(t, "run", "--quiet", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms",
+		code, said := weir(t, "run", "--quiet", "--verbose", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms",
 			"--set", "workload.session="+session, "--set", "balancer={haproxy: "+socket+", service: web}", "--set", "files.make={count: 20, size: 256KiB}",
 			"--set", "thresholds=[imbalance < 1.0001 at 16 clients, imbalance < 3]")
 		if code != exitMissed && code != exitInvalid {

@@ -125,7 +125,7 @@ func TestLabUpForPeople(t *testing.T) {
 	if len(pids) != 6 {
 		t.Errorf("processes %v of one redirector and two data servers in\n%s", pids, text)
 	}
-	_, block, found := strings.Cut(text, "# of a scenario\n")
+	_, block, found := strings.Cut(text, "# for a scenario\n")
 	if !found {
 		t.Fatalf("no scenario in\n%s", text)
 	}
@@ -223,7 +223,7 @@ func TestLabUpBalanced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, k.said.String())
 	}
-	_, block, _ := strings.Cut(string(said[:n]), "# of a scenario\n")
+	_, block, _ := strings.Cut(string(said[:n]), "# for a scenario\n")
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
 		t.Fatal(err)

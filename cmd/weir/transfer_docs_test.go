@@ -250,7 +250,7 @@ func (n *newcomer) moves(line string) {
 		out, err = move.CombinedOutput()
 		return err == nil || !strings.Contains(string(out), "is in use")
 	})
-	if !strings.Contains(string(out), "all is there") {
+	if !strings.Contains(string(out), "All rows are copied") {
 		n.t.Errorf("%s: %s", line, out)
 	}
 }
