@@ -114,7 +114,10 @@ func (j *job) ask(ctx context.Context) {
 	}
 	idle := map[int]bool{}
 	for _, q := range has {
-		idle[q.proc] = q.status == 1
+		idle[q.proc] = q.status == idleStatus
+		if q.status == heldStatus && q.proc < j.sub.Count && j.Last(q.proc).State == batch.Queued { // of a job submitted on hold the log says nothing
+			j.Note(batch.Change{Worker: q.proc, State: batch.Held, Reason: q.held, Exit: -1})
+		}
 	}
 	why, known := "", false
 	for i := range j.sub.Count {

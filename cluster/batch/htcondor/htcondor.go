@@ -170,17 +170,29 @@ func (j *job) mine() string {
 const tagAttribute = "WeirSubmission"
 
 // inQueue is a job that is in HTCondor's queue.
-type inQueue struct{ cluster, proc, status int }
+type inQueue struct {
+	cluster, proc, status int
+	held                  string // the reason, "" if it is not
+}
+
+// Values of JobStatus.
+const (
+	idleStatus = 1
+	heldStatus = 5
+)
 
 // queue asks which of our jobs HTCondor still has.
 func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
-	said, err := batch.Ask(ctx, system, "condor_q", "-constraint", j.mine(), "-af", "ClusterId", "ProcId", "JobStatus")
+	said, err := batch.Ask(ctx, system, "condor_q", "-constraint", j.mine(), "-af", "ClusterId", "ProcId", "JobStatus", "HoldReason")
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(said) {
 		var q inQueue
 		if n, _ := fmt.Sscan(line, &q.cluster, &q.proc, &q.status); n == 3 {
+			if fields := strings.SplitN(strings.TrimSpace(line), " ", 4); len(fields) == 4 && fields[3] != "undefined" {
+				q.held = batch.Words(fields[3], nil)
+			}
 			all = append(all, q)
 		} else if strings.TrimSpace(line) != "" {
 			return nil, fmt.Errorf("unexpected output of condor_q: %q", batch.Words(line, nil))
