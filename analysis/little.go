@@ -119,14 +119,14 @@ func (d *data) checkLittle(f *Findings) Check {
 		}
 	}
 	if judged == 0 {
-		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.duration)")
+		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.hold)")
 	}
 	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	switch {
 	case why != "" && c.Status != OK:
 		c.Detail += ": " + why
 	case why != "":
-		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "measure longer (load.duration)")
+		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "measure longer (load.hold)")
 	}
 	return c
 }

@@ -193,7 +193,7 @@ func checkSteady(f *Findings) Check {
 	if judged == 0 && bounded {
 		return c.skip("each step lasts until its last job is done, so fewer jobs run towards its end")
 	}
-	switch longer := "measure longer (load.duration)"; {
+	switch longer := "measure longer (load.hold)"; {
 	case judged+len(unclear) == 0:
 		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
 	case judged == 0:
