@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"iter"
-	"math"
 	"time"
 
 	"weir/analysis/stats"
@@ -40,12 +39,7 @@ func ratio(a, b float64) float64 { return stats.Ratio(a, b) }
 func part(a, b float64) *float64 { return new(ratio(a, b)) }
 
 // finite returns x, and 0 if JSON has no text for it.
-func finite(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0
-	}
-	return x
-}
+func finite(x float64) float64 { return stats.OrZero(x) }
 
 // value returns *p, and 0 if p is nil.
 func value(p *float64) float64 {
@@ -77,7 +71,7 @@ func common(from, to, begin, end time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// shared returns how many seconds the two spans have in common.
+// secondsShared returns how many seconds the two spans have in common.
 func secondsShared(from, to, begin, end time.Time) float64 {
 	from, to = common(from, to, begin, end)
 	return max(0, to.Sub(from).Seconds())

@@ -96,7 +96,7 @@ func (f *Fit) draw() {
 		if f.From > 0 && f.To > 10*f.From {
 			x = f.From * math.Pow(f.To/f.From, float64(i)/places)
 		}
-		f.Drawn = append(f.Drawn, [2]float64{x, finite(f.At(x))})
+		f.Drawn = append(f.Drawn, [2]float64{x, stats.OrZero(f.At(x))})
 	}
 }
 
@@ -112,19 +112,11 @@ func (f *Fit) band() {
 	values := make([]float64, n)
 	for _, at := range f.Drawn {
 		for k, curve := range f.Resampled {
-			values[k] = finite(curve(at[0]))
+			values[k] = stats.OrZero(curve(at[0]))
 		}
 		slices.Sort(values)
 		f.Band = append(f.Band, [2]float64{values[n/40], values[n-1-n/40]})
 	}
-}
-
-// finite returns x, and 0 if JSON has no text for it.
-func finite(x float64) float64 {
-	if stats.Finite(x) {
-		return x
-	}
-	return 0
 }
 
 // certain tells whether chance is no explanation of a turn: 0, that points come down at the end, or 1, that they rise
@@ -135,7 +127,7 @@ func (a *candidate) certain(turn int) bool {
 
 func (c *curve) report(a *candidate) *Fit {
 	f := &Fit{
-		Name: a.name, Formula: a.formula, R2: 1, AICc: finite(a.aicc), Weight: finite(a.weight), Points: len(c.x),
+		Name: a.name, Formula: a.formula, R2: 1, AICc: stats.OrZero(a.aicc), Weight: stats.OrZero(a.weight), Points: len(c.x),
 		From: c.first() * c.xUnit, To: c.last() * c.xUnit, Residuals: make([]float64, len(c.x)),
 		at: func(clients float64) float64 { return a.value(a.p, clients/c.xUnit) * c.yUnit },
 	}
@@ -153,7 +145,7 @@ func (c *curve) report(a *candidate) *Fit {
 		f.Residuals[at] = (c.y[i] - a.fitted[i]) * c.yUnit
 	}
 	if c.meanVariance > 0 {
-		f.R2 = finite(1 - c.squares(a.model, a.p, c.y)/c.meanVariance)
+		f.R2 = stats.OrZero(1 - c.squares(a.model, a.p, c.y)/c.meanVariance)
 	}
 	f.draw()
 	if f.NoMax = c.refuses(a); f.NoMax == "" {

@@ -151,8 +151,16 @@ func Finite(x ...float64) bool {
 
 // Ratio returns a/b, and 0 where that is no finite number.
 func Ratio(a, b float64) float64 {
-	if r := a / b; b != 0 && Finite(r) {
-		return r
+	if b == 0 {
+		return 0
+	}
+	return OrZero(a / b)
+}
+
+// OrZero returns x, and 0 where it is no finite number: JSON has no text for the others.
+func OrZero(x float64) float64 {
+	if Finite(x) {
+		return x
 	}
 	return 0
 }

@@ -263,6 +263,3 @@ func answer(w http.ResponseWriter, status int, v any) {
 
 // Fail answers with an error; one that is no *Error has status 500.
 func Fail(w http.ResponseWriter, err error) { fail(w, Status(err), err) }
-
-// JSON answers with a value.
-func JSON(w http.ResponseWriter, v any) { answer(w, http.StatusOK, v) }

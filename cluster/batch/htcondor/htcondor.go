@@ -190,8 +190,8 @@ func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
 	for line := range strings.Lines(said) {
 		var q inQueue
 		if n, _ := fmt.Sscan(line, &q.cluster, &q.proc, &q.status); n == 3 {
-			if fields := strings.SplitN(strings.TrimSpace(line), " ", 4); len(fields) == 4 && fields[3] != "undefined" {
-				q.held = batch.Words(fields[3], nil)
+			if reason := strings.Join(strings.Fields(line)[3:], " "); reason != "undefined" {
+				q.held = batch.Words(reason, nil)
 			}
 			all = append(all, q)
 		} else if strings.TrimSpace(line) != "" {
