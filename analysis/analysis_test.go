@@ -73,7 +73,7 @@ func TestCurveFollowsTheory(t *testing.T) {
 		near(t, "p99 latency", p.Latency.P99, 1.49*float64(n)/x, 0.03)
 		near(t, "per client", p.PerClient, x*float64(s.File)/float64(n), 0.02)
 		near(t, "active clients", p.ActiveClients, float64(n), 1e-9)
-		near(t, "hold", p.Hold, float64(s.Hold), 1e-9)
+		near(t, "hold", p.Duration, float64(s.Duration), 1e-9)
 		near(t, "Little's law", *p.Little, 1, 0.001)
 		share := x / s.Most()
 		near(t, "server CPU share", *p.ServerCPU, 3.4*share/4, 1e-6)
@@ -194,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := resultstest.Typical()
-			s.Hold = 8
+			s.Duration = 8
 			c.change(&s)
 			f := of(t, s)
 			if got := placed(f); got != c.want {
@@ -249,14 +249,14 @@ func TestChecksSeeFaults(t *testing.T) {
 				s.Nets[i].Sent *= 2
 			}
 		}), "both ends agree", Skipped, Valid, "+104"},
-		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Hold, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
+		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Duration, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
 		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations per client"},
-		"two seconds":             {func(s *resultstest.Service) { s.Hold = 2 }, "enough data", Warn, Suspect, "2 batch means"},
+		"two seconds":             {func(s *resultstest.Service) { s.Duration = 2 }, "enough data", Warn, Suspect, "2 batch means"},
 		"names, and files of one byte": {func(s *resultstest.Service) {
 			s.File = 1
 			s.Interval = func(iv *measure.Interval) { iv.Wire = 300 * iv.Moved }
 		}, "both ends agree", Skipped, Valid, "nearly all of it are requests and responses"},
-		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Hold = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
+		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Duration = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
 
 		"the service counts for itself": {sample(func(s *monitor.Sample) {
 			for i := range s.Procs {
@@ -355,7 +355,7 @@ func TestOpenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Hold, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
+		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Measured, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
 		if i >= 10 {
 			iv.Missed = 50
 		}

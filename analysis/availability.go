@@ -26,7 +26,7 @@ const (
 	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
 	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
 	leastBursts      = 3    // seconds to judge by
-	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
+	outageShare      = 0.01 // of a step's measurement time: a step that lost more does not count
 	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
 	leastWrong       = 5    // wrong payloads: fewer say little of all
 	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
@@ -72,7 +72,7 @@ func (d *data) availability(f *Findings) {
 			lost := d.heldWithin(s.Step, o.From, o.To)
 			s.Unavailable += lost
 			recurring := o.Kind == OutageStalled && stalls >= repeatedStalls || planned
-			if lost > outageShare*s.Hold && !recurring && reason == "" {
+			if lost > outageShare*s.Duration && !recurring && reason == "" {
 				reason = o.text()
 			}
 		}
@@ -116,7 +116,7 @@ func (d *data) plannedOutages() bool {
 	return slices.ContainsFunc(d.plan.Links, func(l link.Named) bool { return len(l.Spec.Outages) > 0 })
 }
 
-// heldWithin returns how many seconds of a step's hold time lie between from and to.
+// heldWithin returns how many seconds of a step's measurement time lie between from and to.
 func (d *data) heldWithin(step int, from, to time.Time) (sum float64) {
 	for x := range each(d.steps[step].seconds) {
 		sum += secondsShared(x.start, x.end(), from, to)
@@ -152,7 +152,7 @@ func (d *data) outages() []Outage {
 	last, first := time.Time{}, 0 // the last sign of progress, and the place of its second
 	for i := range d.seconds {
 		s := &d.seconds[i]
-		if s.phase == measure.Drain || s.clients <= 0 && s.done+s.errors == 0 {
+		if s.phase == measure.GracefulStop || s.clients <= 0 && s.done+s.errors == 0 {
 			last = time.Time{}
 			continue
 		}
@@ -160,7 +160,7 @@ func (d *data) outages() []Outage {
 			last, first = s.start, i
 		}
 		from, to, any := s.progress(d.plan.Work.Kind, byStep[s.step])
-		if any && from.After(last) || i+1 == len(d.seconds) || d.seconds[i+1].phase == measure.Drain {
+		if any && from.After(last) || i+1 == len(d.seconds) || d.seconds[i+1].phase == measure.GracefulStop {
 			end := s.end()
 			if any {
 				end = from

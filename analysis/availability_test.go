@@ -12,7 +12,7 @@ import (
 
 // flat is a service of which each client gets the same until 4 clients fill it.
 func flat() resultstest.Service {
-	return resultstest.Service{Lambda: 1000, Sigma: 0.3, Kappa: 0.0005, File: 1 << 20, Clients: []int{1, 2, 4, 8}, Hold: 6, Noise: 0.02}
+	return resultstest.Service{Lambda: 1000, Sigma: 0.3, Kappa: 0.0005, File: 1 << 20, Clients: []int{1, 2, 4, 8}, Duration: 6, Noise: 0.02}
 }
 
 // away makes the service refuse from a moment on, for some time: successes
@@ -43,7 +43,7 @@ func away(from time.Time, length time.Duration, class storage.Class) func(*measu
 
 // stepAt returns when the hold of step i (from 0) begins in a run of s.
 func stepAt(s *resultstest.Service, i int) time.Time {
-	return resultstest.Start().Add(time.Duration(i*(s.Hold+2)+2) * time.Second)
+	return resultstest.Start().Add(time.Duration(i*(s.Duration+2)+2) * time.Second)
 }
 
 func TestOutageExcludesItsStep(t *testing.T) {
@@ -157,7 +157,7 @@ func TestSuspendedGeneratorIsNotTheService(t *testing.T) {
 // Slow operations, few operations and scattered errors are no outages.
 func TestHealthyRunsHaveNoOutage(t *testing.T) {
 	slow, errors, plain := flat(), flat(), flat()
-	slow.Lambda, slow.File, slow.Hold = 3, 0, 30 // operations end every three seconds, of all clients together
+	slow.Lambda, slow.File, slow.Duration = 3, 0, 30 // operations end every three seconds, of all clients together
 	slow.Interval = func(iv *measure.Interval) {
 		if iv.Start.Unix()%3 != 0 {
 			iv.Done, iv.Tasks, iv.Latency = 0, 0, measure.Histogram{}

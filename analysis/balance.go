@@ -28,7 +28,7 @@ type Balance struct {
 	First    *BackendLimit `json:"first_saturated"` // nil: none was seen to be
 }
 
-// A Backend is one of the servers that share the load, in the hold time of all steps.
+// A Backend is one of the servers that share the load, in the measurement time of all steps.
 type Backend struct {
 	Name       string        `json:"name"`
 	Throughput *float64      `json:"throughput_bytes_per_second"` // nil: sessions are all that is known
@@ -46,7 +46,7 @@ type BackendLimit struct {
 	Detail   string `json:"detail"`
 }
 
-// A BackendFigure is one backend in the hold time of one step. Bytes are payload per second; nil is what nobody told.
+// A BackendFigure is one backend in the measurement time of one step. Bytes are payload per second; nil is what nobody told.
 type BackendFigure struct {
 	Name        string   `json:"name"`
 	Throughput  *float64 `json:"throughput_bytes_per_second"` // by Balance.Source
@@ -116,7 +116,7 @@ func (d *data) balance(f *Findings) *Balance {
 		}
 		s.shareOut(b.Source)
 		s.Balance = s.even(b.Source)
-		hold += s.Hold
+		hold += s.Duration
 	}
 	b.sumUp(f, hold)
 	b.limits(f)
@@ -177,10 +177,10 @@ func (d *data) source(f *Findings, seen map[int]map[int]*measure.Sum, places []i
 			}
 		}
 		for name, n := range step {
-			sums[name] += n * s.Hold
+			sums[name] += n * s.Duration
 			late[name] = late[name] || math.Abs(n-s.Throughput) > untimely*s.Throughput
 		}
-		all += s.Throughput * s.Hold
+		all += s.Throughput * s.Duration
 	}
 	for _, name := range []string{ByClients, ByLog, ByInterface, ByItself, ByBalancer} {
 		if timely := name != ByItself && name != ByBalancer || !late[name]; sums[name] > 0 && sums[name] >= leastTold*all && timely {
@@ -198,10 +198,10 @@ func (x *BackendFigure) bySource() map[string]*float64 {
 func (d *data) backend(s *Step, place int, seen *measure.Sum) BackendFigure {
 	x := BackendFigure{Name: d.backends.names[place]}
 	if seen != nil {
-		x.Clients, x.Operations, x.Errors = new(ratio(float64(seen.Moved), s.Hold)), new(ratio(float64(seen.Done), s.Hold)), seen.Errors()
+		x.Clients, x.Operations, x.Errors = new(ratio(float64(seen.Moved), s.Duration)), new(ratio(float64(seen.Done), s.Duration)), seen.Errors()
 	}
 	if sum := d.backends.steps[s.Step][place]; sum != nil {
-		x.take(sum, s.Hold, d.backends.balancer != "")
+		x.take(sum, s.Duration, d.backends.balancer != "")
 	}
 	if place < d.backends.declared {
 		h := &d.backends.hosts[place]
@@ -303,10 +303,10 @@ func (s *Step) even(source string) *StepBalance {
 // choices is how often a backend was chosen for something: for each session, and where a redirector chooses, for each
 // operation that it redirected.
 func (s *Step) choices() int64 {
-	made := s.SessionRate * s.Hold
+	made := s.SessionRate * s.Duration
 	told := 0.0
 	for i := range s.Backends {
-		told += value(s.Backends[i].SessionRate) * s.Hold
+		told += value(s.Backends[i].SessionRate) * s.Duration
 	}
 	most := max(s.ActiveClients, made, told)
 	if s.Redirect != nil {
@@ -321,8 +321,8 @@ func (b *Balance) sumUp(f *Findings, hold float64) {
 	amounts := make([]float64, len(b.Backends))
 	for i := range f.Curve {
 		for k := range f.Curve[i].Backends {
-			amounts[k] += f.Curve[i].Backends[k].amount() * f.Curve[i].Hold
-			sum += f.Curve[i].Backends[k].amount() * f.Curve[i].Hold
+			amounts[k] += f.Curve[i].Backends[k].amount() * f.Curve[i].Duration
+			sum += f.Curve[i].Backends[k].amount() * f.Curve[i].Duration
 		}
 	}
 	for k := range b.Backends {

@@ -28,7 +28,7 @@ func (s station) rate(n float64) float64 { return min(n/(s.latency+s.think), s.m
 // service makes a run of the station. Its machines idle unless sample says else.
 func (s station) service() resultstest.Service {
 	r := resultstest.Typical()
-	r.Clients, r.Hold, r.Sigma, r.Kappa, r.Think, r.Noise = s.clients, 6, 0, 0, s.think, 0
+	r.Clients, r.Duration, r.Sigma, r.Kappa, r.Think, r.Noise = s.clients, 6, 0, 0, s.think, 0
 	r.Lambda = 1 / (s.latency + s.think)
 	r.Interval = func(iv *measure.Interval) {
 		x := s.rate(iv.Clients) * (1 + s.wobble*float64(1-2*(iv.Step%2)))

@@ -27,7 +27,7 @@ const (
 	bytesOK   = 0.01
 	bytesWarn = 0.05
 	bytesFail = 0.10 // beyond this the result is invalid, however short the time that was compared
-	inside    = 0.99 // share of a sample that must lie in one step's hold time
+	inside    = 0.99 // share of a sample that must lie in one step's measurement time
 	leastSeen = 1e6  // bytes; less is lost among everything else that a machine does
 	leastLong = 3.0  // seconds that must have been compared before more than bytesWarn is a fault
 )
@@ -58,7 +58,7 @@ func (c *count) off() float64 {
 }
 
 // checkBytes compares the payload that the clients counted with what the kernel or the service counted in the same
-// seconds of the hold times. It is enough that one source agrees: an interface carries others' traffic, and a process
+// seconds of the measurement times. It is enough that one source agrees: an interface carries others' traffic, and a process
 // can move bytes by calls that the kernel does not charge to it.
 func (d *data) checkBytes() Check {
 	if d.transfers != nil {
@@ -165,7 +165,7 @@ func (s source) String() string {
 	return "process " + s.name + " of " + s.host + " (" + s.what + ")"
 }
 
-// byteSums are the counts of all sources over the samples that lie within hold times, and what servers say of
+// byteSums are the counts of all sources over the samples that lie within measurement times, and what servers say of
 // themselves.
 type byteSums struct {
 	counts      []count
@@ -216,7 +216,7 @@ func (c *count) add(there, expected float64, s *span) {
 	c.until, c.open = s.to, s.last
 }
 
-// addBytes adds what the counters of s saw; held says that s lies within a hold time.
+// addBytes adds what the counters of s saw; held says that s lies within a measurement time.
 func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 	server := s.Service != nil && s.Service.Kind != monitor.ClusterManager
 	if !held && !server {

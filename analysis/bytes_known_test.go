@@ -14,7 +14,7 @@ import (
 // see them.
 func checkedWrites(readBack, summed, served float64) resultstest.Service {
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{8}, 6
+	s.Clients, s.Duration = []int{8}, 6
 	s.Interval = func(iv *measure.Interval) {
 		iv.Kind = storage.Write
 		iv.ReadBack, iv.Summed = int64(readBack*float64(iv.Moved)), int64(summed*float64(iv.Moved))

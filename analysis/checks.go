@@ -37,8 +37,8 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	}
 	s := &f.Curve[best]
 	if lacks := d.lacks(f, s); len(lacks) > 0 {
-		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", f.at(s), unit.Seconds(s.Hold), strings.Join(lacks, ", "))
-		c.worsen(Warn, "another run may give another result: measure longer (load.hold)")
+		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", f.at(s), unit.Seconds(s.Duration), strings.Join(lacks, ", "))
+		c.worsen(Warn, "another run may give another result: measure longer (load.duration)")
 		return c
 	}
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
@@ -49,7 +49,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 		}
 	}
 	if len(others) > 0 {
-		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "), "measure longer (load.hold)")
+		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "), "measure longer (load.duration)")
 	}
 	return c
 }
@@ -138,7 +138,7 @@ const (
 func (d *data) sessions(f *Findings) {
 	made, ended, done := 0.0, 0.0, int64(0)
 	for s := range each(f.Curve) {
-		made += s.SessionRate * s.Hold
+		made += s.SessionRate * s.Duration
 		ended += float64(s.Done + s.Errors)
 		done += s.Done
 	}

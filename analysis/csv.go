@@ -115,7 +115,7 @@ func text(s string) string {
 }
 
 // curveNames are the columns of curve.csv; each names its unit.
-const curveNames = `step clients rate_per_second hold_seconds active_clients
+const curveNames = `step clients rate_per_second measured_seconds active_clients
 throughput_bytes_per_second throughput_low_bytes_per_second throughput_high_bytes_per_second
 operations_per_second operations_low_per_second operations_high_per_second
 done errors error_ratio per_client_bytes_per_second sessions_per_second tasks task_seconds late_p99_seconds
@@ -133,7 +133,7 @@ imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
 
 // cells returns the cells of a step in the order of curveNames, without the last.
 func (s *Step) cells() []any {
-	cells := []any{s.Step, s.Clients, s.Rate, s.Hold, s.ActiveClients,
+	cells := []any{s.Step, s.Clients, s.Rate, s.Duration, s.ActiveClients,
 		s.Throughput, s.ThroughputLow, s.ThroughputHigh,
 		s.Operations, s.OperationsLow, s.OperationsHigh,
 		s.Done, s.Errors, s.ErrorRatio, s.PerClient, s.SessionRate, s.Tasks, s.TaskSeconds, s.LateP99,

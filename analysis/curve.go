@@ -11,7 +11,7 @@ import (
 	"weir/storage"
 )
 
-// step turns the sums of a step's hold time into its point of the curve.
+// step turns the sums of a step's measurement time into its point of the curve.
 func (d *data) step(t *total) Step {
 	s := t.step()
 	s.Clients = int(math.Round(s.ActiveClients))
@@ -39,7 +39,7 @@ func (d *data) step(t *total) Step {
 // step is what the sums alone say.
 func (t *total) step() Step {
 	s := Step{
-		Step: t.number, Hold: t.span,
+		Step: t.number, Duration: t.span,
 		Throughput: ratio(float64(t.Moved), t.span), Operations: ratio(float64(t.Done), t.span),
 		Moved: t.Moved, Discarded: t.Discarded, Done: t.Done, Errors: t.Errors(), Canceled: t.Failed[storage.Canceled],
 		ErrorRatio: ratio(float64(t.Errors()), float64(t.Done+t.Errors())), ErrorsBy: t.Failures(),
@@ -72,7 +72,7 @@ func (d *data) taskSeconds(s *Step) *float64 {
 	if d.plan.Model == scenario.OpenModel || s.Tasks <= 0 {
 		return nil
 	}
-	seconds := (s.ActiveClients*s.Hold - s.thinkSeconds - s.Paused) / float64(s.Tasks)
+	seconds := (s.ActiveClients*s.Duration - s.thinkSeconds - s.Paused) / float64(s.Tasks)
 	if !(seconds > 0) || math.IsInf(seconds, 0) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // small is a run of a few hundred lines.
 func small() resultstest.Service {
 	s := resultstest.Typical()
-	s.Clients, s.Hold, s.Lambda = []int{1, 2, 4}, 12, 5
+	s.Clients, s.Duration, s.Lambda = []int{1, 2, 4}, 12, 5
 	return s
 }
 

@@ -11,7 +11,7 @@ import (
 // and levels of noise that users measure with.
 func healthy(r *rand.Rand, seed uint64) resultstest.Service {
 	s := resultstest.Typical()
-	s.Seed, s.Hold, s.Noise = seed, 5+r.IntN(16), []float64{0.01, 0.05, 0.1, 0.2}[r.IntN(4)]
+	s.Seed, s.Duration, s.Noise = seed, 5+r.IntN(16), []float64{0.01, 0.05, 0.1, 0.2}[r.IntN(4)]
 	s.Lambda = []float64{20, 60}[r.IntN(2)]
 	s.Clients = [][]int{{4}, {1, 8}, {2, 4, 8}, {1, 2, 4, 6, 8}}[r.IntN(4)]
 	return s
@@ -35,7 +35,7 @@ func TestHealthyRunsAreValid(t *testing.T) {
 		for _, c := range f.Validity.Checks {
 			if c.Status == Warn || c.Status == Fail {
 				alarms[c.Name]++
-				t.Logf("hold %d s, noise %g, %v: %s: %s", s.Hold, s.Noise, s.Clients, c.Name, c.Detail)
+				t.Logf("hold %d s, noise %g, %v: %s: %s", s.Duration, s.Noise, s.Clients, c.Name, c.Detail)
 			}
 		}
 	}

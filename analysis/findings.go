@@ -22,7 +22,7 @@ import (
 )
 
 // FindingsVersion is the version of the format of findings.json.
-const FindingsVersion = 3
+const FindingsVersion = 4
 
 // Values of Findings.Measure.
 const (
@@ -53,7 +53,7 @@ type Findings struct {
 	// than chance.
 	Correlation float64  `json:"batch_correlation"`
 	Phases      []Phase  `json:"phases"`
-	Kinds       []Part   `json:"kinds"`   // hold time of all steps, by kind of operation
+	Kinds       []Part   `json:"kinds"`   // measurement time of all steps, by kind of operation
 	Servers     []Part   `json:"servers"` // the same, by data server
 	Knee        *Knee    `json:"knee"`
 	Optimum     *Optimum `json:"optimum"`
@@ -109,7 +109,7 @@ const (
 	Skipped = "skipped" // nothing to judge by; the detail says why
 )
 
-// A Step is one point of the curve: what the hold time of one step gave. Pointers are nil where the run does not
+// A Step is one point of the curve: what the measurement time of one step gave. Pointers are nil where the run does not
 // tell.
 type Step struct {
 	Step           int     `json:"step"`
@@ -118,7 +118,7 @@ type Step struct {
 	WorkersMissing int     `json:"workers_missing,omitempty"` // of a run on many machines: that never came, or were lost before its hold was over
 	ClientsMissing float64 `json:"clients_missing,omitempty"` // mean over the hold, where workers were missing: planned and not active
 	Rate           float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
-	Hold           float64 `json:"hold_seconds"`              // measured
+	Duration       float64 `json:"measured_seconds"`          // measured
 	ActiveClients  float64 `json:"active_clients"`            // mean
 
 	Throughput     float64  `json:"throughput_bytes_per_second"`
@@ -137,7 +137,7 @@ type Step struct {
 	ErrorsBy    map[storage.Class]int64 `json:"errors_by_class,omitempty"`
 	Paused      float64                 `json:"paused_seconds"`      // that clients paused after failed tasks, summed
 	PausedShare float64                 `json:"paused_share"`        // of the clients' time
-	Unavailable float64                 `json:"unavailable_seconds"` // of the hold time, in outages
+	Unavailable float64                 `json:"unavailable_seconds"` // of the measurement time, in outages
 	Excluded    string                  `json:"excluded,omitempty"`  // why the step does not count for the curve; "" if it does
 	Canceled    int64                   `json:"canceled"`            // by the end of the run; no errors
 	Retried     int64                   `json:"retried"`
@@ -225,7 +225,7 @@ type Phase struct {
 	Errors     int64   `json:"errors"`
 }
 
-// A Part is the share of one kind of operation, or of one data server, in the hold time of all steps.
+// A Part is the share of one kind of operation, or of one data server, in the measurement time of all steps.
 type Part struct {
 	Name       string     `json:"name"` // "" is the target itself
 	Throughput float64    `json:"throughput_bytes_per_second"`
@@ -238,7 +238,7 @@ type Part struct {
 	ErrorsBy map[storage.Class]int64 `json:"errors_by_class,omitempty"`
 }
 
-// A HostFigure is the mean of what one host went through in one step's hold time.
+// A HostFigure is the mean of what one host went through in one step's measurement time.
 type HostFigure struct {
 	Host            string        `json:"host"`
 	Role            scenario.Role `json:"role"`

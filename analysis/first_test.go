@@ -31,7 +31,7 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := resultstest.Typical()
-			s.Clients, s.Hold = s.Clients[:1], c.hold
+			s.Clients, s.Duration = s.Clients[:1], c.hold
 			s.Interval = func(iv *measure.Interval) {
 				iv.Moved = int64(float64(iv.Moved) * c.moved)
 				iv.Wire = int64(float64(iv.Wire) * c.moved)
@@ -180,7 +180,7 @@ func TestMeasureOfSmallPayload(t *testing.T) {
 // Closing sessions is a part of the clients' time: of 8 clients for 5 s, 15% here.
 func TestLittlesLawKnowsClosingSessions(t *testing.T) {
 	d := &data{plan: &scenario.Plan{}}
-	s := &Step{Hold: 5, ActiveClients: 8, Done: 10_000, latencySeconds: 34, closingSeconds: 6}
+	s := &Step{Duration: 5, ActiveClients: 8, Done: 10_000, latencySeconds: 34, closingSeconds: 6}
 	if n := d.little(s); n == nil || *n != 1 {
 		t.Errorf("%v of the clients' time is explained, want all", n)
 	}
@@ -201,7 +201,7 @@ func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
 		"too little for those":           {0.45, 0.01, 1, Fail, "delayed them"},
 		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "delayed them"},
 	} {
-		s := &Step{Little: &c.little, Hold: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
+		s := &Step{Little: &c.little, Duration: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
 		if status, why := d.judgeLittle(s); status != c.status || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, status, why, c.status, c.why)
 		}

@@ -21,7 +21,7 @@ import (
 // findings that JSON can carry or an error, and never a panic.
 func FuzzRun(f *testing.F) {
 	s := resultstest.Typical()
-	s.Clients, s.Hold, s.Lambda = []int{1, 2}, 1, 5
+	s.Clients, s.Duration, s.Lambda = []int{1, 2}, 1, 5
 	dir := filepath.Join(f.TempDir(), "run")
 	if err := s.Write(dir); err != nil {
 		f.Fatal(err)
@@ -36,8 +36,8 @@ func FuzzRun(f *testing.F) {
 	plan, intervals, hosts, events := read(results.PlanFile), read(results.IntervalsFile), read(results.HostsFile), read(results.EventsFile)
 	about := read(results.AboutFile)
 	f.Add(about, plan, intervals, hosts, events)
-	f.Add([]byte(`{"format":1}`), []byte(`{}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"hold","duration_seconds":1e-300,"clients":1e9,"moved_bytes":1125899906842624}`), []byte(`{}`), []byte(`{}`))
-	f.Add(about, []byte(`{"work":{"kind":"job"},"links":[{"name":"a"},{"name":"a"},{"name":"b","link":{"share":-1}}]}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"hold","duration_seconds":1,"step":1,"jobs_running":1e9,`+
+	f.Add([]byte(`{"format":1}`), []byte(`{}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1e-300,"clients":1e9,"moved_bytes":1125899906842624}`), []byte(`{}`), []byte(`{}`))
+	f.Add(about, []byte(`{"work":{"kind":"job"},"links":[{"name":"a"},{"name":"a"},{"name":"b","link":{"share":-1}}]}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1,"step":1,"jobs_running":1e9,`+
 		`"sites":{"a":{"jobs_running":1e9,"compute_seconds":1e-300},"":{"events":1,"jobs_crashed":3},"c":{}}}`), []byte(`{}`), []byte(`{"time":"2026-01-01T00:00:00Z","event":"step","step":1,"clients":1000000000000}`))
 	f.Fuzz(func(t *testing.T, about, plan, intervals, hosts, events []byte) {
 		dir := t.TempDir()
@@ -77,7 +77,7 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 0.0, int64(0), int64(0), 0, 0, 0.0, 0, 0.0, "")
 	f.Fuzz(func(t *testing.T, seconds, clients float64, moved, done int64, step, planned int, rate float64, cores int, cpu float64, model string) {
 		dir := t.TempDir()
-		plan := scenario.Plan{Version: 1, Model: scenario.Model(model), Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Hold: unit.Duration(moved)}}}
+		plan := scenario.Plan{Version: 1, Model: scenario.Model(model), Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Duration: unit.Duration(moved)}}}
 		w, err := results.Create(dir, &plan, results.About{})
 		if err != nil {
 			return // no JSON for it
@@ -85,7 +85,7 @@ func FuzzNumbers(f *testing.F) {
 		at := resultstest.Start()
 		for i := range 7 {
 			iv := &measure.Interval{
-				Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Hold, Clients: clients,
+				Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Measured, Clients: clients,
 				Sum: measure.Sum{
 					Moved: moved, Wire: done, Done: done, Begun: done, Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done}, Missed: moved,
 				},

@@ -55,13 +55,13 @@ type Violation struct {
 // of one second come one after the other; what a second shows is judged when the next begins.
 func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 	switch {
-	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Hold):
+	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Measured):
 		broken = g.End()
 	case !v.Start.Equal(g.sum.at) && g.sum.span >= g.sum.next && g.sum.ended() >= gateLeast:
 		g.sum.next = g.sum.span + gateEvery.Seconds()
 		broken = g.judge(func(t scenario.Threshold) figure { return g.sum.surely(t) })
 	}
-	if v.Phase == measure.Hold && v.Step > g.ended {
+	if v.Phase == measure.Measured && v.Step > g.ended {
 		g.sum.take(v)
 	}
 	return broken

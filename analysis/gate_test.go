@@ -51,7 +51,7 @@ func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 func run(g *Gate, step, seconds int, second func(i int) made) (said string, at int) {
 	begin := time.Unix(1_000_000+int64(step)*1000, 0)
 	for i := range seconds {
-		if said = feed(g, begin.Add(time.Duration(i)*time.Second), step, measure.Hold, second(i)); said != "" {
+		if said = feed(g, begin.Add(time.Duration(i)*time.Second), step, measure.Measured, second(i)); said != "" {
 			return said, i
 		}
 	}
@@ -103,12 +103,12 @@ func TestGateEndsWithTheStep(t *testing.T) {
 	}
 	begin := time.Unix(1000, 0)
 	for i := range 3 {
-		feed(g, begin.Add(time.Duration(i)*time.Second), 1, measure.Hold, made{done: 6})
+		feed(g, begin.Add(time.Duration(i)*time.Second), 1, measure.Measured, made{done: 6})
 	}
 	if said := g.End(); said != nil {
 		t.Errorf("6/s is %q", said)
 	}
-	late := feed(g, begin.Add(3*time.Second), 1, measure.Hold, made{done: 1})
+	late := feed(g, begin.Add(3*time.Second), 1, measure.Measured, made{done: 1})
 	if late += feed(g, begin.Add(4*time.Second), 2, measure.Ramp, made{}); late != "" {
 		t.Errorf("what came late says %q", late)
 	}
@@ -171,7 +171,7 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 		g := gateOf(t, "p99 < 4700ms or stop", "error_ratio < 11% or stop")
 		begin := time.Unix(1000, 0)
 		for i := range 120 {
-			v := &measure.Interval{Start: begin.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 10}
+			v := &measure.Interval{Start: begin.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 10}
 			v.Failed = map[storage.Class]int64{}
 			for range 10 {
 				if r.Float64() < 0.1 {
@@ -194,7 +194,7 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 
 func ExampleGate() {
 	g := NewGate(&scenario.Plan{Thresholds: []string{"rate > 10/s or stop"}, Steps: []scenario.Step{{Number: 1, Clients: 3}}})
-	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Hold, Sum: measure.Sum{Done: 4}}) == nil)
+	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Measured, Sum: measure.Sum{Done: 4}}) == nil)
 	broken := g.End()
 	fmt.Println(broken.Threshold)
 	fmt.Println(broken.Text)

@@ -327,7 +327,7 @@ func liesOn(device, disk string) bool {
 	return strings.Trim(rest, "0123456789") == ""
 }
 
-// hosts fills in what the hosts went through in t's hold time.
+// hosts fills in what the hosts went through in t's measurement time.
 func (d *data) hosts(s *Step, t *total) {
 	s.Hosts = []HostFigure{}
 	for _, h := range d.watched.steps[t.number] {

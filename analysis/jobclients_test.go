@@ -43,7 +43,7 @@ func TestPartsOfTheGridFTPTests(t *testing.T) {
 // and leave: the curve is drawn over those that were active, though more were
 // submitted, and each step is shown in four parts.
 func TestClientsThatAreJobs(t *testing.T) {
-	s := resultstest.Service{Clients: []int{10, 20, 30, 40}, Hold: 10, File: 1 << 20}
+	s := resultstest.Service{Clients: []int{10, 20, 30, 40}, Duration: 10, File: 1 << 20}
 	plan := s.Plan()
 	plan.On.Batch, plan.On.JobPerClient = "htcondor", true
 	dir := filepath.Join(t.TempDir(), "run")
@@ -61,19 +61,19 @@ func TestClientsThatAreJobs(t *testing.T) {
 	}
 	for _, step := range plan.Steps {
 		now = now.Add(7 * time.Second) // the queue
-		tell(measure.Event{Kind: measure.EventStep, Step: step.Number, Clients: step.Clients, Text: "begins", Hold: 10})
+		tell(measure.Event{Kind: measure.EventStep, Step: step.Number, Clients: step.Clients, Text: "begins", Duration: 10})
 		there := min(step.Clients, slots)
 		for range there {
 			name++
 			tell(measure.Event{Kind: measure.EventWorker, Text: "came", Worker: &measure.Worker{Name: fmt.Sprint(name), State: measure.Came, Host: "slot", Clients: 1, Offset: 0.01, Doubt: 0.002}})
 		}
 		for k := range 20 { // five seconds each: they come, are there twice, leave
-			phase, active := measure.Hold, float64(there)
+			phase, active := measure.Measured, float64(there)
 			switch {
 			case k < 5:
 				phase, active = measure.Ramp, float64(there)*(float64(k)+0.5)/5
 			case k >= 15:
-				phase, active = measure.Drain, float64(there)*(19.5-float64(k))/5
+				phase, active = measure.GracefulStop, float64(there)*(19.5-float64(k))/5
 			}
 			v := &measure.Interval{Start: now, Seconds: 1, Step: step.Number, Phase: phase, Clients: active, Kind: storage.Read, Sum: measure.Sum{Moved: int64(active * (100 - active) * 1e4), Done: int64(active), Tasks: int64(active)}}
 			for range int(active) {

@@ -43,7 +43,7 @@ type JobFigures struct {
 	Scratch       *DiskFigure `json:"scratch,omitempty"` // the disk that copies lie on; nil: not among those that were watched
 }
 
-// JobCounts are jobs of the hold time of a step. Those that the run broke off have begun and not ended.
+// JobCounts are jobs of the measurement time of a step. Those that the run broke off have begun and not ended.
 type JobCounts struct {
 	Begun   int64 `json:"begun"`
 	Done    int64 `json:"done"`    // that came to their end
@@ -54,7 +54,7 @@ type JobCounts struct {
 // Ended returns how many jobs ended, however they did.
 func (c *JobCounts) Ended() int64 { return c.Done + c.Failed + c.Crashed }
 
-// A DiskFigure is one disk of a host over the hold time of a step.
+// A DiskFigure is one disk of a host over the measurement time of a step.
 type DiskFigure struct {
 	Host  string   `json:"host"`
 	Disk  string   `json:"disk"`
@@ -168,7 +168,7 @@ func (d *data) jobs(s *Step) {
 	d.complete(&s.JobFigures)
 	s.Sites = d.sites(s, t)
 	if j := d.plan.Work.Job; j != nil && j.Burn {
-		s.burned = ratio(t.Compute, s.Hold)
+		s.burned = ratio(t.Compute, s.Duration)
 	}
 	s.eachJob = d.plan.Work.Kind == workload.JobWork
 	s.programs = d.plan.Work.Kind == workload.CommandJobWork

@@ -15,7 +15,7 @@ import (
 // The figures of jobs are those that the made-up farm has by its formulas.
 func TestJobFigures(t *testing.T) {
 	s := resultstest.Farm()
-	s.Hold, s.Jobs.Failed = 40, 0.05
+	s.Duration, s.Jobs.Failed = 40, 0.05
 	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-40)/400) } // 10% of 80
 	f := of(t, s)
 	if !f.OfJobs() {
@@ -242,7 +242,7 @@ func TestBoundedSteps(t *testing.T) {
 	s.Jobs.Each = 3
 	run := written(t, s)
 	for i := range run.Plan.Steps {
-		run.Plan.Steps[i].Hold *= 100
+		run.Plan.Steps[i].Duration *= 100
 	}
 	f, err := Analyze(run)
 	if err != nil {
@@ -258,7 +258,7 @@ func TestBoundedSteps(t *testing.T) {
 
 func TestJobsVerdict(t *testing.T) {
 	s := resultstest.Farm()
-	s.Hold = 30
+	s.Duration = 30
 	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-20)/100) }
 	f := of(t, s)
 	for _, want := range []string{"at 20 jobs", "7", "At 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ", " jobs, a job takes ", " jobs crashed (", "the first at 40 jobs; at 80 jobs "} {

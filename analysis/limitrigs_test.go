@@ -125,7 +125,7 @@ const rigFile = 1 << 20
 func (g *limitRig) service() resultstest.Service {
 	s := resultstest.Typical()
 	s.Lambda, s.Sigma, s.Kappa, s.Noise = 1e-6, 0, 0, 0 // intervals are made here
-	s.Clients, s.Hold, s.File = g.loads, g.hold, rigFile
+	s.Clients, s.Duration, s.File = g.loads, g.hold, rigFile
 	s.Environment = json.RawMessage(`{"cores":8,"open_files_soft":1048576,"ephemeral_port_low":32768,"ephemeral_port_high":60999}`)
 	s.Interval, s.Sample, s.MoreSamples = g.interval, g.sample, g.more
 	if g.kind == "generator's ports" {

@@ -12,7 +12,7 @@ import (
 	"weir/results"
 )
 
-// A LinkFigure is what an emulated link went through in one step: means over its hold time, one entry for each way.
+// A LinkFigure is what an emulated link went through in one step: means over its measurement time, one entry for each way.
 type LinkFigure struct {
 	ToClients   WayFigure `json:"to_clients"`
 	FromClients WayFigure `json:"from_clients"`

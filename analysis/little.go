@@ -20,7 +20,7 @@ const (
 )
 
 // little returns the share of the clients' time that the recorded operations and pauses explain: N = X*(R+Z) with N
-// the mean number of active clients, X*R the operations in progress (latencies summed over the hold time, and closing
+// the mean number of active clients, X*R the operations in progress (latencies summed over the measurement time, and closing
 // sessions after them) and X*Z the clients in pauses, which end late on a busy machine: how late is recorded, and the
 // generator's check judges it. It is nil where that says nothing: in the open model, with few operations a client,
 // and, in runs that do not record the time of failed operations, where more than a few failed.
@@ -30,7 +30,7 @@ const (
 // about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
 	if s.Jobs != nil && d.plan.Model != scenario.OpenModel && s.ActiveClients >= littleEnough && !s.oneByOne {
-		return part(s.RunningJobs*s.Hold+s.thinkSeconds+s.Paused+s.closingSeconds, s.Hold*s.ActiveClients)
+		return part(s.RunningJobs*s.Duration+s.thinkSeconds+s.Paused+s.closingSeconds, s.Duration*s.ActiveClients)
 	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
 	if d.plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed && s.failedSeconds == 0 {
@@ -44,7 +44,7 @@ func (d *data) little(s *Step) *float64 {
 	if s.Jobs == nil {
 		sum += s.lateSeconds
 	}
-	return part(sum, s.Hold*s.ActiveClients)
+	return part(sum, s.Duration*s.ActiveClients)
 }
 
 // inRequests tells whether a job's time is the sum of what its requests took and what it computed. It is not where it
@@ -61,7 +61,7 @@ func (d *data) inRequests() bool {
 // so if any failed there may be too little by the time limit of each.
 func (d *data) untold(s *Step) (more, less float64) {
 	if s.Latency != nil {
-		more = ratio(s.Latency.Max, s.Hold)
+		more = ratio(s.Latency.Max, s.Duration)
 	}
 	if s.Errors > 0 {
 		limit := time.Duration(d.plan.Work.Timeout).Seconds()
@@ -69,7 +69,7 @@ func (d *data) untold(s *Step) (more, less float64) {
 		if s.failedSeconds == 0 {
 			untimed += float64(s.Errors)
 		}
-		less = ratio(untimed*limit, s.Hold*s.ActiveClients)
+		less = ratio(untimed*limit, s.Duration*s.ActiveClients)
 	}
 	return more, less
 }
@@ -119,14 +119,14 @@ func (d *data) checkLittle(f *Findings) Check {
 		}
 	}
 	if judged == 0 {
-		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.hold)")
+		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.duration)")
 	}
 	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	switch {
 	case why != "" && c.Status != OK:
 		c.Detail += ": " + why
 	case why != "":
-		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "measure longer (load.hold)")
+		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "measure longer (load.duration)")
 	}
 	return c
 }

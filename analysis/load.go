@@ -47,8 +47,8 @@ type total struct {
 	measure.Sum
 	name    string
 	number  int
-	span    float64                 // s of hold time
-	seconds []second                // hold time only, in order
+	span    float64                 // s of measurement time
+	seconds []second                // measurement time only, in order
 	servers map[string]*measure.Sum // without histograms
 	sites   map[string]*total       // their seconds, Moved, CPU and Jobs
 }
@@ -67,7 +67,7 @@ type data struct {
 	backends *backends
 	events   []*measure.Event
 	moved    int64 // all phases
-	down, up int64 // hold time: read and written payload
+	down, up int64 // measurement time: read and written payload
 	wire     int64 // all phases
 	back     int   // lines that lie before their predecessor
 	hold     float64
@@ -203,7 +203,7 @@ func (d *data) count(iv *measure.Interval) {
 	d.moved += iv.Moved
 	d.wire += iv.Wire
 	d.computed = d.computed || worked(iv) > 0
-	if iv.Phase != measure.Hold {
+	if iv.Phase != measure.Measured {
 		return
 	}
 	switch iv.Kind {
@@ -232,7 +232,7 @@ func (d *data) count(iv *measure.Interval) {
 func (d *data) finish() {
 	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
 	for _, s := range d.seconds {
-		if s.phase == measure.Hold && s.seconds > 0 {
+		if s.phase == measure.Measured && s.seconds > 0 {
 			t := entryOf(&d.steps, s.step)
 			t.seconds = append(t.seconds, s)
 			t.span += s.seconds
@@ -247,7 +247,7 @@ func (d *data) finish() {
 	}
 }
 
-// held returns the steps that have hold time, by number.
+// held returns the steps that have measurement time, by number.
 func (d *data) held() []*total {
 	var all []*total
 	for _, t := range d.steps {

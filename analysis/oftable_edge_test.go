@@ -73,7 +73,7 @@ func TestTableQuarters(t *testing.T) {
 			t.Errorf("part %d: %+v, want %v", i+1, x, want[i])
 		}
 	}
-	if len(f.Curve) != 1 || math.Abs(f.Curve[0].Throughput/1e6-110.0/3) > 1e-9 || f.Curve[0].Clients != 4 || f.Curve[0].Hold != 180 {
+	if len(f.Curve) != 1 || math.Abs(f.Curve[0].Throughput/1e6-110.0/3) > 1e-9 || f.Curve[0].Clients != 4 || f.Curve[0].Duration != 180 {
 		t.Errorf("the step's two middle quarters: %+v", f.Curve)
 	}
 	if f := tableText(t, text, TableOptions{Points: PointsOfSubintervals}); len(f.Curve) != 4 || math.Abs(f.Curve[3].ActiveClients-8.0/3) > 1e-9 {

@@ -11,7 +11,7 @@ import (
 // held makes seconds of a step's hold from a second on.
 func heldSeconds(d *data, step, from, n int) {
 	for i := range n {
-		s := second{start: time.Unix(int64(1_700_000_000+from+i), 0), seconds: 1, step: step, phase: measure.Hold, clients: 4}
+		s := second{start: time.Unix(int64(1_700_000_000+from+i), 0), seconds: 1, step: step, phase: measure.Measured, clients: 4}
 		d.seconds = append(d.seconds, s)
 		t := entryOf(&d.steps, step)
 		t.number, t.span = step, t.span+1

@@ -84,7 +84,7 @@ func TestRowsAreCSV(t *testing.T) {
 
 // A line of a table takes no memory of its own.
 func TestRowsMakeNoGarbage(t *testing.T) {
-	iv := &measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 4, Server: "store01.example.org:1094", Sum: measure.Sum{Done: 7}}
+	iv := &measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Server: "store01.example.org:1094", Sum: measure.Sum{Done: 7}}
 	for i := range 50 {
 		iv.Latency.Record(time.Duration(i) * time.Millisecond)
 	}

@@ -6,7 +6,7 @@ import (
 	"weir/monitor"
 )
 
-// A ServerFigure is what one server of the service said of itself in one step's hold time: means over its seconds.
+// A ServerFigure is what one server of the service said of itself in one step's measurement time: means over its seconds.
 type ServerFigure struct {
 	Kind        string   `json:"kind"`                      // monitor.Redirector, DataServer or ClusterManager
 	Cores       float64  `json:"cpu_cores"`                 // that it used
@@ -28,7 +28,7 @@ type ServerFigure struct {
 }
 
 // A serverSum gathers the samples of one server in one step. What they count is taken by the part of their span that
-// lies in the hold time.
+// lies in the measurement time.
 type serverSum struct {
 	seconds, cpu, received, sent, operations float64
 	logins, refused, redirects, errors       float64

@@ -7,7 +7,7 @@ import (
 )
 
 // TestServerFigures: each server's share, rates by the part of a sample that
-// lies in the hold time, and no figure where it would be counted late.
+// lies in the measurement time, and no figure where it would be counted late.
 func TestServerFigures(t *testing.T) {
 	of := func(v monitor.Service) HostFigure {
 		h := &hostSum{}

@@ -24,7 +24,7 @@ type Series struct {
 
 	Kinds     []storage.Kind  // of operations that ended well at any time
 	Classes   []storage.Class // of failures that there were
-	Latencies []Distribution  // of the steps' hold times, by step
+	Latencies []Distribution  // of the steps' measurement times, by step
 	JobTimes  []Distribution  // wall clock times of jobs, by step
 	Heat      *Heat           // nil: no operation ended well
 }
@@ -107,7 +107,7 @@ func (d *data) series(f *Findings) *Series {
 	return s
 }
 
-// A Distribution is how long the operations, or the jobs, of one step's hold time took.
+// A Distribution is how long the operations, or the jobs, of one step's measurement time took.
 type Distribution struct {
 	Step      int
 	Quantiles Quantiles

@@ -81,7 +81,7 @@ func TestHeatRows(t *testing.T) {
 // What was read of a run adds up to its sums, in time and by server and class.
 func TestSeriesAddUp(t *testing.T) {
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{4, 64, 256}, 200
+	s.Clients, s.Duration = []int{4, 64, 256}, 200
 	s.Interval = func(iv *measure.Interval) {
 		iv.Server = "a:1"
 		iv.Failed = map[storage.Class]int64{storage.Canceled: 5}
@@ -167,7 +167,7 @@ func TestTaskSeconds(t *testing.T) {
 	}
 	for i := range f.Curve {
 		x := &f.Curve[i]
-		want := float64(x.Clients)/(float64(x.Tasks)/x.Hold) - 0.5
+		want := float64(x.Clients)/(float64(x.Tasks)/x.Duration) - 0.5
 		if x.TaskSeconds == nil && want > 0 || x.TaskSeconds != nil && math.Abs(*x.TaskSeconds-want) > 1e-9 {
 			t.Errorf("%d clients: %v, want %v", x.Clients, x.TaskSeconds, want)
 		}
@@ -176,7 +176,7 @@ func TestTaskSeconds(t *testing.T) {
 		t.Errorf("programs of servers that tell nothing: %v", series.Programs)
 	}
 	open := &data{plan: &scenario.Plan{Model: "open"}}
-	if open.taskSeconds(&Step{Tasks: 1, ActiveClients: 1, Hold: 1}) != nil || (&data{plan: &scenario.Plan{}}).taskSeconds(&Step{ActiveClients: 1, Hold: 1}) != nil {
+	if open.taskSeconds(&Step{Tasks: 1, ActiveClients: 1, Duration: 1}) != nil || (&data{plan: &scenario.Plan{}}).taskSeconds(&Step{ActiveClients: 1, Duration: 1}) != nil {
 		t.Error("a time of tasks that nobody knows")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"weir/storage"
 )
 
-// A Share is what one data server did in the hold time of one step. Failures of the target itself, as of an
+// A Share is what one data server did in the measurement time of one step. Failures of the target itself, as of an
 // overloaded redirector, have the name "".
 type Share struct {
 	Name            string                  `json:"name"` // "" is the target itself

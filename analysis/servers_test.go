@@ -17,7 +17,7 @@ import (
 // refuses some, and half of the operations wait.
 func cluster() resultstest.Service {
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{1, 16}, 5
+	s.Clients, s.Duration = []int{1, 16}, 5
 	s.Interval = func(iv *measure.Interval) {
 		iv.Server = "ds1:1094"
 		iv.Waits, iv.Waited, iv.Reopened = iv.Done/2, float64(iv.Done)/200, 1

@@ -41,7 +41,7 @@ func addSites[T any](to map[string]*T, iv *measure.Interval, add func(*T, *measu
 	return to
 }
 
-// heldSites gives each site of a step the part that it had in s, a second of the step's hold time. A site that
+// heldSites gives each site of a step the part that it had in s, a second of the step's measurement time. A site that
 // nothing is told of in it was idle.
 func (t *total) heldSites(s *second) {
 	for name, site := range t.sites {

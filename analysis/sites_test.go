@@ -12,7 +12,7 @@ import (
 // farAndNear is a farm whose jobs run at two sites, a quarter of them far away.
 func farAndNear() resultstest.Service {
 	s := resultstest.Farm()
-	s.Clients, s.Hold = []int{4, 8, 40}, 40
+	s.Clients, s.Duration = []int{4, 8, 40}, 40
 	s.Jobs.Far, s.Jobs.Job.Events = 0.25, 20
 	s.Links = []link.Named{{Name: "near", Spec: link.Spec{Share: 3}}, {Name: "far"}, {Name: "idle", Spec: link.Spec{Share: 1e-6}}}
 	return s

@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-// unsteady is the drift over a hold time, as a share of the mean, from which a step is not called steady if the drift
+// unsteady is the drift over a measurement time, as a share of the mean, from which a step is not called steady if the drift
 // is more than chance.
 const unsteady = 0.1
 
@@ -193,7 +193,7 @@ func checkSteady(f *Findings) Check {
 	if judged == 0 && bounded {
 		return c.skip("each step lasts until its last job is done, so fewer jobs run towards its end")
 	}
-	switch longer := "measure longer (load.hold)"; {
+	switch longer := "measure longer (load.duration)"; {
 	case judged+len(unclear) == 0:
 		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
 	case judged == 0:

@@ -13,7 +13,7 @@ func held(rate func(i int) float64, seconds int) *total {
 	t := &total{}
 	for i := range seconds {
 		moved := int64(rate(i))
-		t.seconds = append(t.seconds, second{seconds: 1, step: 1, phase: measure.Hold, clients: 10, moved: moved})
+		t.seconds = append(t.seconds, second{seconds: 1, step: 1, phase: measure.Measured, clients: 10, moved: moved})
 		t.Moved += moved
 		t.span++
 	}

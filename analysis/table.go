@@ -150,7 +150,7 @@ func (r *reader) point(number int, rows []int) Step {
 	r.errors(&s, rows)
 	for _, i := range rows {
 		if r.seconds != nil {
-			s.Hold += r.seconds[i]
+			s.Duration += r.seconds[i]
 		}
 	}
 	r.spread(&s, yields)

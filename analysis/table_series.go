@@ -116,17 +116,17 @@ func (r *reader) quarters(subs []Subinterval, points string) []Step {
 // pointOf makes a point of some quarters of a step; rows are those in them.
 func (r *reader) pointOf(number int, rows []int, of []Subinterval) Step {
 	s := r.point(number, rows)
-	s.Hold, s.ActiveClients, s.Throughput = 0, 0, 0
+	s.Duration, s.ActiveClients, s.Throughput = 0, 0, 0
 	operations := 0.0
 	for _, x := range of {
-		s.Hold += x.Seconds
+		s.Duration += x.Seconds
 		s.ActiveClients += x.Clients * x.Seconds
 		s.Throughput += x.Throughput * x.Seconds
 		operations += x.Operations * x.Seconds
 	}
-	s.ActiveClients, s.Throughput = ratio(s.ActiveClients, s.Hold), ratio(s.Throughput, s.Hold)
+	s.ActiveClients, s.Throughput = ratio(s.ActiveClients, s.Duration), ratio(s.Throughput, s.Duration)
 	if r.Has(given.Rate) {
-		s.Operations = ratio(operations, s.Hold)
+		s.Operations = ratio(operations, s.Duration)
 	}
 	s.Clients = int(math.Round(s.ActiveClients))
 	s.PerClient, s.PerClientRate = ratio(s.Throughput, s.ActiveClients), ratio(s.Operations, s.ActiveClients)

@@ -24,7 +24,7 @@ func transferred(t *testing.T, lost int64) *Findings {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(duration(seconds)) }
 	dir := filepath.Join(t.TempDir(), "run")
-	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "t", Target: "sites A to C", Driver: "transfer", Model: "closed", Steps: []scenario.Step{{Number: 1, Clients: 2, Hold: 2e9}}}
+	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "t", Target: "sites A to C", Driver: "transfer", Model: "closed", Steps: []scenario.Step{{Number: 1, Clients: 2, Duration: 2e9}}}
 	p.Work.Kind = "copy"
 	w, err := results.Create(dir, p, results.About{Weir: "test", Start: begin})
 	if err != nil {
@@ -32,7 +32,7 @@ func transferred(t *testing.T, lost int64) *Findings {
 	}
 	err = errors.Join(w.Event(measure.Event{Time: begin, Kind: measure.EventStep, Step: 1, Clients: 2, Text: "three files"}))
 	for second := range 2 {
-		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 2, Kind: storage.Copy, Server: "A", Sum: measure.Sum{Moved: 1e9, Begun: 1, Done: 1, Verified: 1}}))
+		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 2, Kind: storage.Copy, Server: "A", Sum: measure.Sum{Moved: 1e9, Begun: 1, Done: 1, Verified: 1}}))
 		for _, site := range []string{"A", "C"} {
 			proc := monitor.Proc{Name: "weir agent", Role: "server", Count: 1, User: 0.25 * float64(second+1), RSS: 1 << 30}
 			if site == "A" {

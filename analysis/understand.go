@@ -62,7 +62,7 @@ func (f *Findings) fit() *fit.Fits {
 			p.Error = ratio(high-mean, stats.Student(float64(s.Batches-1)))
 		}
 		if s.latencySeconds > 0 && s.thinkSeconds > 0 {
-			p.Busy = min(p.Clients, ratio(s.latencySeconds, s.Hold))
+			p.Busy = min(p.Clients, ratio(s.latencySeconds, s.Duration))
 		}
 		points = append(points, p)
 	}

@@ -126,8 +126,8 @@ func (d *data) tellMissing(f *Findings, c *Check) {
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
-			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Hold < 0.9*want-0.1 {
-				c.tell("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
+			if want := durationSeconds(p.Duration); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Duration < 0.9*want-0.1 {
+				c.tell("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Duration, want)
 			}
 		}
 	}
@@ -335,7 +335,7 @@ func (d *data) checkVerification(f *Findings) Check {
 	return c
 }
 
-// payloads returns how many operations of the hold times moved payloads or told their checksums.
+// payloads returns how many operations of the measurement times moved payloads or told their checksums.
 func (d *data) payloads() (n int64) {
 	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
 		if t := d.kinds[kind.String()]; t != nil {

@@ -115,14 +115,14 @@ func (w *watched) hostSeries() []HostSeries {
 	return all
 }
 
-// A hold is one contiguous stretch of a step's hold time.
+// A hold is one contiguous stretch of a step's measurement time.
 type hold struct {
 	from, to time.Time
 	step     int
 	last     time.Time // the latest end of this one and all before it
 }
 
-// holds are all hold times of a run by their begin.
+// holds are all measurement times of a run by their begin.
 type holds []hold
 
 func (d *data) holdTimes() holds {
@@ -164,7 +164,7 @@ func (h holds) during(from, to time.Time, f func(step int, seconds float64)) {
 	tell()
 }
 
-// spans returns the contiguous stretches of a step's hold time.
+// spans returns the contiguous stretches of a step's measurement time.
 func (t *total) spans() [][2]time.Time {
 	var all [][2]time.Time
 	for s := range each(t.seconds) {

@@ -54,7 +54,7 @@ func figuresOf(samples []*monitor.Sample, t *total) []HostFigure {
 	return all
 }
 
-// heldBytes sums what interfaces sent in samples within the hold times.
+// heldBytes sums what interfaces sent in samples within the measurement times.
 func heldBytes(d *data, samples []*monitor.Sample) (there, clients, seconds float64) {
 	var spans [][2]time.Time
 	for _, t := range d.held() {

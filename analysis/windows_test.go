@@ -16,7 +16,7 @@ func jobs(counts []float64, perClient float64) *data {
 	d := &data{plan: &scenario.Plan{}}
 	at := resultstest.Start()
 	for _, n := range counts {
-		d.seconds = append(d.seconds, second{start: at, seconds: 1, step: 1, phase: measure.Hold, clients: n, moved: int64(n * perClient)})
+		d.seconds = append(d.seconds, second{start: at, seconds: 1, step: 1, phase: measure.Measured, clients: n, moved: int64(n * perClient)})
 		at = at.Add(time.Second)
 	}
 	return d
@@ -71,8 +71,8 @@ func TestWindows(t *testing.T) {
 		if s.AllActive == nil || s.WithTail == nil {
 			t.Fatalf("step %d has %v and %v", s.Step, s.AllActive, s.WithTail)
 		}
-		if s.AllActive.Seconds != s.Hold+1 || s.WithTail.Seconds != s.Hold+2 { // settle, and ramp
-			t.Errorf("step %d: %v s active, %v s whole, hold %v s", s.Step, s.AllActive.Seconds, s.WithTail.Seconds, s.Hold)
+		if s.AllActive.Seconds != s.Duration+1 || s.WithTail.Seconds != s.Duration+2 { // settle, and ramp
+			t.Errorf("step %d: %v s active, %v s whole, hold %v s", s.Step, s.AllActive.Seconds, s.WithTail.Seconds, s.Duration)
 		}
 		near(t, "all active", s.AllActive.Clients, float64(s.Clients), 1e-9)
 		near(t, "throughput of all active", s.AllActive.Throughput, s.Throughput, 0.02)

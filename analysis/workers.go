@@ -102,7 +102,7 @@ func (d *data) missingWorkers(f *Findings) {
 func (d *data) holdEnds() map[int]time.Time {
 	ends := map[int]time.Time{}
 	for s := range each(d.seconds) {
-		if s.phase == measure.Hold {
+		if s.phase == measure.Measured {
 			ends[s.step] = s.end()
 		}
 	}
@@ -245,7 +245,7 @@ func clocks(f *Findings, c *Check) {
 	c.tell("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
 	shortest := math.Inf(1)
 	for s := range each(f.Curve) {
-		shortest = min(shortest, s.Hold)
+		shortest = min(shortest, s.Duration)
 	}
 	switch {
 	case doubt > blurredHold*shortest:
@@ -291,7 +291,7 @@ func (d *data) when(t time.Time) string {
 		if t.Before(s.start) || !t.Before(s.end()) {
 			continue
 		}
-		if s.phase == measure.Hold {
+		if s.phase == measure.Measured {
 			return fmt.Sprintf(" during the measurement of step %d", s.step)
 		}
 		return fmt.Sprintf(" before or after the measurement of step %d", s.step)

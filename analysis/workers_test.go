@@ -15,7 +15,7 @@ import (
 func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 	t.Helper()
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{8, 16}, 6
+	s.Clients, s.Duration = []int{8, 16}, 6
 	s.Interval = func(iv *measure.Interval) {
 		if iv.Step == 2 {
 			iv.Clients *= 1 - gone

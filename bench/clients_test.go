@@ -129,7 +129,7 @@ func (r *rig) residentWhile(l load) (int64, outcome, error) {
 		}
 	}
 	if len(held) == 0 {
-		return 0, o, errors.New("no look at the process's memory fell into the hold time")
+		return 0, o, errors.New("no look at the process's memory fell into the measurement time")
 	}
 	slices.Sort(held)
 	return held[len(held)/2], o, nil
@@ -186,7 +186,7 @@ func waking(s scale) comparison {
 				if err != nil {
 					return nil, err
 				}
-				sum := o.sum("hold")
+				sum := o.sum("measure")
 				if sum.Late.Count() == 0 {
 					return nil, errors.New("no client woke up")
 				}

@@ -95,7 +95,7 @@ func computing(jobs int, judged bool, s scale) comparison {
 					if err != nil {
 						return nil, err
 					}
-					sum := o.sum(measure.Hold)
+					sum := o.sum(measure.Measured)
 					if sum.Late.Count() == 0 {
 						return nil, errors.New("no job computed")
 					}

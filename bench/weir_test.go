@@ -61,7 +61,7 @@ func (l load) scenario(dir string) (string, error) {
 	if l.jobs > 0 {
 		jobs = fmt.Sprintf("jobs: %d, ", l.jobs)
 	}
-	fmt.Fprintf(&b, "load: {clients: [%s], "+jobs+"ramp: %s, settle: %s, hold: %s, drain: %s}\n", l.clients, l.ramp, l.settle, l.hold, cmp.Or(l.drain, 10*time.Second))
+	fmt.Fprintf(&b, "load: {clients: [%s], "+jobs+"ramp: %s, warmup: %s, duration: %s, graceful_stop: %s}\n", l.clients, l.ramp, l.settle, l.hold, cmp.Or(l.drain, 10*time.Second))
 	if l.most > 0 {
 		fmt.Fprintf(&b, "stop: {bytes: %dB}\n", l.most)
 	}
@@ -208,10 +208,10 @@ func (r *rig) weirSide(l load, group int) side {
 	}}
 }
 
-// held returns when the hold time began and ended.
+// held returns when the measurement time began and ended.
 func (o *outcome) held() (from, to time.Time) {
 	for _, v := range o.intervals {
-		if v.Phase != measure.Hold {
+		if v.Phase != measure.Measured {
 			continue
 		}
 		if from.IsZero() || v.Start.Before(from) {

@@ -249,9 +249,9 @@ func runController(args []string, out io.Writer) error {
 		return err
 	}
 	dir := flags.Arg(0)
-	plan := &scenario.Plan{Model: "closed", Driver: "simulated", Target: "simulated://pretended", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, Drain: unit.Duration(time.Second)}
+	plan := &scenario.Plan{Model: "closed", Driver: "simulated", Target: "simulated://pretended", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, GracefulStop: unit.Duration(time.Second)}
 	for i := range 2 {
-		plan.Steps = append(plan.Steps, scenario.Step{Number: i + 1, Clients: (i + 1) * 100 * *workers, Hold: unit.Duration(*hold)})
+		plan.Steps = append(plan.Steps, scenario.Step{Number: i + 1, Clients: (i + 1) * 100 * *workers, Duration: unit.Duration(*hold)})
 	}
 	w, err := results.Create(filepath.Join(dir, "run"), plan, results.About{})
 	if err != nil {
@@ -420,9 +420,9 @@ func (c *counted) Event(e measure.Event) error {
 // loadedPlan is a step of clients that read one file again and again.
 func loadedPlan(target string, clients int, hold time.Duration) *scenario.Plan {
 	return &scenario.Plan{
-		Model: "closed", Driver: "webdav", Target: target, Seed: 1, Drain: unit.Duration(time.Second),
+		Model: "closed", Driver: "webdav", Target: target, Seed: 1, GracefulStop: unit.Duration(time.Second),
 		Work:  workload.Work{Kind: "read", Session: "kept", Pick: "random"},
-		Steps: []scenario.Step{{Number: 1, Clients: clients, Hold: unit.Duration(hold)}},
+		Steps: []scenario.Step{{Number: 1, Clients: clients, Duration: unit.Duration(hold)}},
 	}
 }
 
@@ -456,7 +456,7 @@ func (r *rig) aloneSide(plan *scenario.Plan) side {
 }
 
 func loadedFigures(u usage, done float64, plan *scenario.Plan) figures {
-	seconds := time.Duration(plan.Steps[0].Hold).Seconds()
+	seconds := time.Duration(plan.Steps[0].Duration).Seconds()
 	return figures{rate: done / seconds, requestCPU: u.cpu.Seconds() / done, coresUsed: u.cpu.Seconds() / seconds}
 }
 

@@ -92,7 +92,7 @@ func plan(steps ...scenario.Step) engine.Config {
 	}
 	p := &scenario.Plan{
 		Model: "closed", Driver: "simulated", Target: "simulated://x?servers=1000&service=20ms&dist=constant&files=10x1KiB",
-		Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, Steps: steps, Seed: 3, Drain: unit.Duration(5 * time.Second),
+		Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, Steps: steps, Seed: 3, GracefulStop: unit.Duration(5 * time.Second),
 	}
 	files := []workload.File{}
 	for i := range 10 {
@@ -102,7 +102,7 @@ func plan(steps ...scenario.Step) engine.Config {
 }
 
 func hold(clients int, s float64) scenario.Step {
-	return scenario.Step{Clients: clients, Settle: unit.Duration(time.Second / 5), Hold: unit.Duration(s * 1e9)}
+	return scenario.Step{Clients: clients, Warmup: unit.Duration(time.Second / 5), Duration: unit.Duration(s * 1e9)}
 }
 
 func peers(workers []*hired) (p []Peer) {
@@ -128,7 +128,7 @@ func TestWorkersAddUp(t *testing.T) {
 		var done, latencies int64
 		var area, span float64
 		for _, v := range n.intervals {
-			if v.Step == step && v.Phase == measure.Hold {
+			if v.Step == step && v.Phase == measure.Measured {
 				done, latencies = done+v.Done, latencies+v.Latency.Count()
 				area, span = area+v.Clients*v.Seconds, span+v.Seconds
 			}
@@ -268,12 +268,12 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	const ms = time.Millisecond
 	early, late := &stream{}, &stream{}
 	tell(early, measure.Ramp, "a", 0, 980*ms, 1)
-	tell(early, measure.Hold, "a", 980*ms, 1000*ms, 2)
-	tell(early, measure.Hold, "a", 1000*ms, 2000*ms, 2)
-	tell(early, measure.Hold, "b", 1000*ms, 2000*ms, 2)
+	tell(early, measure.Measured, "a", 980*ms, 1000*ms, 2)
+	tell(early, measure.Measured, "a", 1000*ms, 2000*ms, 2)
+	tell(early, measure.Measured, "b", 1000*ms, 2000*ms, 2)
 	tell(late, measure.Ramp, "a", 2*ms, 1000*ms, 3)
 	tell(late, measure.Ramp, "a", 1000*ms, 1020*ms, 4)
-	tell(late, measure.Hold, "b", 1020*ms, 2000*ms, 4)
+	tell(late, measure.Measured, "b", 1020*ms, 2000*ms, 4)
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -307,10 +307,10 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)
-	s.phase = func(int64) string { return measure.Hold }
+	s.phase = func(int64) string { return measure.Measured }
 	early, late := &stream{}, &stream{}
 	tell := func(by orderLine, from, seconds float64) {
-		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Hold, Kind: storage.Read, Clients: 1, Sum: measure.Sum{Done: 1}}
+		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Measured, Kind: storage.Read, Clients: 1, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
 	tell(late, 0.5, 2.5)

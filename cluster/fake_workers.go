@@ -90,7 +90,7 @@ func (r FakeWorkers) one(ctx context.Context, p Pass) error {
 
 // hold tells of a step, second by second.
 func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) error {
-	end := step.Begin.Add(time.Duration(step.Ramp + step.Settle + step.Hold))
+	end := step.Begin.Add(time.Duration(step.Ramp + step.Warmup + step.Duration))
 	for from := step.Begin; from.Before(end); {
 		to := from.Truncate(time.Second).Add(time.Second)
 		if to.After(end) {
@@ -110,7 +110,7 @@ func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) er
 // second tells of what was between from and to.
 func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) error {
 	for i := range max(1, r.Servers) {
-		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Hold, Clients: float64(step.Clients)}
+		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Measured, Clients: float64(step.Clients)}
 		if r.Servers > 0 {
 			v.Server = fmt.Sprintf("store%03d.example.org:1094", i)
 		}

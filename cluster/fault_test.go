@@ -21,7 +21,7 @@ func (n *notes) held(step int) (clients, seconds float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, v := range n.intervals {
-		if v.Step == step && v.Phase == measure.Hold {
+		if v.Step == step && v.Phase == measure.Measured {
 			clients, seconds = clients+v.Clients*v.Seconds, seconds+v.Seconds
 		}
 	}
@@ -117,7 +117,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	var once1 sync.Once
 	mended := make(chan struct{})
 	n.seen = func(v *measure.Interval) {
-		if v.Step == 1 && v.Phase == measure.Hold {
+		if v.Step == 1 && v.Phase == measure.Measured {
 			once1.Do(func() {
 				r.cut() // over the end of the step, too
 				time.AfterFunc(patience*2/3, func() { r.mend(); close(mended) })
@@ -155,7 +155,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	conf.Sink = n
 	var cut sync.Once
 	n.seen = func(v *measure.Interval) {
-		if v.Phase == measure.Hold {
+		if v.Phase == measure.Measured {
 			cut.Do(func() {
 				r.cut()
 				time.AfterFunc(patience+patience/2, r.mend)
@@ -260,7 +260,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	}
 	start := orders.Orders[0].Order.Step.Begin.Truncate(time.Second)
 	second := func(no int64) json.RawMessage {
-		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 1, Sum: measure.Sum{Done: no}}})
+		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 1, Sum: measure.Sum{Done: no}}})
 	}
 	var wg sync.WaitGroup
 	for _, batch := range [][]json.RawMessage{
@@ -274,7 +274,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	far := raw(report{No: 7, Interval: &measure.Interval{Start: start.AddDate(1, 0, 0), Seconds: 1, Step: 1, Phase: measure.Hold}})
+	far := raw(report{No: 7, Interval: &measure.Interval{Start: start.AddDate(1, 0, 0), Seconds: 1, Step: 1, Phase: measure.Measured}})
 	for _, bad := range []json.RawMessage{far, json.RawMessage(`{"no":7,"interval":{"latency_seconds":{"count":1,"hdr":"nonsense"}}}`), json.RawMessage(`7`)} {
 		if err := c.Ask(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{bad}}, &ordersResponse{}); wire.Status(err) != 400 {
 			t.Errorf("%s was taken: %v", bad, err)

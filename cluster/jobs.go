@@ -34,9 +34,9 @@ func (j *jobStep) phase(second int64) string {
 	case j.steady.IsZero() || second <= j.steady.Unix():
 		return measure.Ramp
 	case !j.waning.IsZero() && second >= j.waning.Unix():
-		return measure.Drain
+		return measure.GracefulStop
 	}
-	return measure.Hold
+	return measure.Measured
 }
 
 // idle tells whether a job has had no client any more, and nothing was left to be told.
@@ -121,7 +121,7 @@ func (k *controller) judge() {
 	case !j.steady.IsZero():
 	case coming == 0:
 		j.steady = j.last
-	case now.Sub(j.last) > k.options.patience || now.Sub(j.first) > time.Duration(j.Hold):
+	case now.Sub(j.last) > k.options.patience || now.Sub(j.first) > time.Duration(j.Duration):
 		j.steady = now
 	}
 	working := 0
@@ -134,7 +134,7 @@ func (k *controller) judge() {
 		if j.ended.IsZero() {
 			j.ended = now // it was lost, or ended while there was no controller
 		}
-		j.waning = later(j.ended, j.steady.Add(max(time.Duration(j.Hold)/5, 2*time.Second)))
+		j.waning = later(j.ended, j.steady.Add(max(time.Duration(j.Duration)/5, 2*time.Second)))
 	}
 }
 
@@ -149,8 +149,8 @@ func (j *jobStep) leaves(w *remote) {
 func (k *controller) employ(w *remote) error {
 	j := k.jobs
 	one := j.Step
-	one.Clients, one.Ramp, one.Settle = 1, 0, 0
-	one.Cool = 1 // it leaves when its time is over, whether or not we are there to say so
+	one.Clients, one.Ramp, one.Warmup = 1, 0, 0
+	one.Cooldown = 1 // it leaves when its time is over, whether or not we are there to say so
 	one.Begin = k.clock().Add(k.notice(1))
 	if j.begun++; j.begun == 1 {
 		j.first = one.Begin
@@ -177,7 +177,7 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 	k.number = step.Number
 	err := k.event(measure.Event{
 		Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
-		Clients: step.Clients, Hold: time.Duration(step.Hold).Seconds(),
+		Clients: step.Clients, Duration: time.Duration(step.Duration).Seconds(),
 	})
 	if k.options.Call != nil {
 		err = errors.Join(err, k.options.Call(ctx, step))
@@ -192,7 +192,7 @@ func (k *controller) overJobs() error {
 		return errors.Join(fmt.Errorf("no job of step %d has begun in %v", j.Number, k.options.Wait), k.absent())
 	}
 	err := k.sum.flush()
-	k.jobs, k.calm = nil, k.clock().Add(time.Duration(j.Cool))
+	k.jobs, k.calm = nil, k.clock().Add(time.Duration(j.Cooldown))
 	if j.begun < j.Clients {
 		text := fmt.Sprintf("step %d: %d of %d jobs have begun", j.Number, j.begun, j.Clients)
 		if why := k.absent(); why != nil {

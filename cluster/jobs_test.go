@@ -19,7 +19,7 @@ import (
 func jobs(clients ...int) engine.Config {
 	var steps []scenario.Step
 	for _, n := range clients {
-		steps = append(steps, scenario.Step{Clients: n, Hold: unit.Duration(time.Minute), Jobs: 2, Cool: unit.Duration(300 * time.Millisecond)})
+		steps = append(steps, scenario.Step{Clients: n, Duration: unit.Duration(time.Minute), Jobs: 2, Cooldown: unit.Duration(300 * time.Millisecond)})
 	}
 	conf := plan(steps...)
 	compute := workload.Span{Uniform: []unit.Duration{0, unit.Duration(1500 * time.Millisecond)}}
@@ -47,7 +47,7 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 		var v measure.Interval
 		area, running := 0.0, 0.0
 		for _, i := range n.intervals {
-			if i.Step == step && i.Phase == measure.Hold {
+			if i.Step == step && i.Phase == measure.Measured {
 				v.Add(i)
 				area, running = area+i.Clients*i.Seconds, running+i.Running*i.Seconds
 			}

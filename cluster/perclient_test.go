@@ -46,7 +46,7 @@ func TestClientsAreJobs(t *testing.T) {
 		if p := phases[v.Step]; len(p) == 0 || p[len(p)-1] != v.Phase {
 			phases[v.Step] = append(p, v.Phase)
 		}
-		if timely && v.Phase == measure.Hold && v.Step == 2 && v.Clients < 3.9 {
+		if timely && v.Phase == measure.Measured && v.Step == 2 && v.Clients < 3.9 {
 			t.Errorf("%v clients in the hold of step 2", v.Clients)
 		}
 	}
@@ -54,7 +54,7 @@ func TestClientsAreJobs(t *testing.T) {
 		t.Errorf("client seconds %v, want 70 and 16; most clients %v, want 6 and 4", area, most)
 	}
 	for step, p := range phases {
-		if len(p) != 3 || p[0] != measure.Ramp || p[1] != measure.Hold || p[2] != measure.Drain {
+		if len(p) != 3 || p[0] != measure.Ramp || p[1] != measure.Measured || p[2] != measure.GracefulStop {
 			t.Errorf("phases of step %d: %v", step, p)
 		}
 	}

@@ -25,7 +25,7 @@ func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
 	p.notes.mu.Lock()
 	held := 0.0
 	for _, v := range p.notes.intervals {
-		if v.Step == len(p.seen) && v.Phase == measure.Hold {
+		if v.Step == len(p.seen) && v.Phase == measure.Measured {
 			held += v.Seconds
 		}
 	}
@@ -49,7 +49,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	one, two := hold(7, 1.3), hold(3, 1)
 	one.Number, two.Number = 1, 2
-	one.Cool, two.Cool = unit.Duration(300*time.Millisecond), unit.Duration(300*time.Millisecond)
+	one.Cooldown, two.Cooldown = unit.Duration(300*time.Millisecond), unit.Duration(300*time.Millisecond)
 	conf, n := plan(), &notes{}
 	conf.Plan.Find = &scenario.Find{Max: 7}
 	pilot := &reader{notes: n, steps: []scenario.Step{one, two}, think: 1200 * time.Millisecond}
@@ -65,7 +65,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	var rest float64
 	slots := map[string]bool{}
 	for _, v := range n.intervals {
-		if v.Phase == measure.Drain && v.Clients == 0 {
+		if v.Phase == measure.GracefulStop && v.Clients == 0 {
 			rest += v.Seconds
 			if v.Begun > 0 {
 				t.Errorf("%d operations began in a rest", v.Begun)
@@ -89,7 +89,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	one := hold(4, .5)
-	one.Number, one.Cool = 1, unit.Duration(100*time.Millisecond)
+	one.Number, one.Cooldown = 1, unit.Duration(100*time.Millisecond)
 	conf, n := plan(), &notes{}
 	conf.Plan.Find = &scenario.Find{Max: 4}
 	finish := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 // heldFor sums the seconds that were written of a step's hold.
 func (n *notes) heldFor(step int) (s float64) {
 	for _, v := range n.intervals {
-		if v.Step == step && v.Phase == measure.Hold {
+		if v.Step == step && v.Phase == measure.Measured {
 			s += v.Seconds
 		}
 	}
@@ -87,7 +87,7 @@ func ofJobs(t *testing.T, n *notes, jobs []*job, want float64, timely bool) {
 	if timely && math.Abs(area-want) > .02*want {
 		t.Errorf("%.2f client seconds, want %v", area, want)
 	}
-	if !slices.Equal(phases, []string{measure.Ramp, measure.Hold, measure.Drain}) {
+	if !slices.Equal(phases, []string{measure.Ramp, measure.Measured, measure.GracefulStop}) {
 		t.Errorf("phases %v", phases)
 	}
 	if n.count("resume", "workers still hold step 1, which goes on") != 1 || !n.told("end", measure.AllDone) || n.told("warning", "") {

@@ -87,9 +87,9 @@ func (j *jobStep) saw(v *measure.Interval) {
 		j.first = v.Start
 	}
 	switch {
-	case v.Phase == measure.Hold && j.steady.IsZero():
+	case v.Phase == measure.Measured && j.steady.IsZero():
 		j.steady = v.Start.Add(-time.Second)
-	case v.Phase == measure.Drain && j.waning.IsZero():
+	case v.Phase == measure.GracefulStop && j.waning.IsZero():
 		j.waning = v.Start
 	}
 }

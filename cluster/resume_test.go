@@ -37,7 +37,7 @@ func beController(dir string) error {
 	crew := WorkerOptions{Want: 3, Wait: time.Minute, patience: patient}
 	if cool, err := time.ParseDuration(os.Getenv(coolEnv)); err == nil {
 		for i := range conf.Plan.Steps {
-			conf.Plan.Steps[i].Cool = unit.Duration(cool)
+			conf.Plan.Steps[i].Cooldown = unit.Duration(cool)
 		}
 	}
 	if os.Getenv(jobsEnv) != "" {
@@ -160,7 +160,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	}
 	until(t, "a second of step 1 that is held", func() bool {
 		n := read(t, run)
-		return len(n.intervals) > 2 && n.intervals[len(n.intervals)-1].Phase == measure.Hold
+		return len(n.intervals) > 2 && n.intervals[len(n.intervals)-1].Phase == measure.Measured
 	})
 	first.kill()
 	<-time.After(1500 * time.Millisecond) // there is nobody to tell
@@ -178,7 +178,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	}
 	held := map[int]float64{}
 	for _, v := range n.intervals {
-		if v.Phase == measure.Hold {
+		if v.Phase == measure.Measured {
 			held[v.Step] += v.Seconds
 		}
 	}
@@ -194,7 +194,7 @@ func TestIntervalsOfNoStep(t *testing.T) {
 	s := newSession(0)
 	w := &remote{orderLine: s, there: true}
 	s.taken, s.open[1] = 1, struct{}{}
-	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.Drain}}), k.sum.flush()); err != nil {
+	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.GracefulStop}}), k.sum.flush()); err != nil {
 		t.Fatal(err)
 	}
 	if len(n.intervals) != 0 || s.acked() != 1 {

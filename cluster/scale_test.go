@@ -40,7 +40,7 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
 	want := int64(0) // operations: a hundred of each worker on each server in each second that it has a part of
 	seen := func(servers int64, s scenario.Step, at time.Time) {
-		from, to := s.Begin.UnixNano(), s.Begin.Add(time.Duration(s.Ramp+s.Settle+s.Hold)).UnixNano()
+		from, to := s.Begin.UnixNano(), s.Begin.Add(time.Duration(s.Ramp+s.Warmup+s.Duration)).UnixNano()
 		mu.Lock()
 		defer mu.Unlock()
 		if first[s.Number].IsZero() || at.Before(first[s.Number]) {

@@ -78,7 +78,7 @@ func TestWorkersComeInOverTheNetwork(t *testing.T) {
 		var done, latencies int64
 		var area, span float64
 		for _, v := range n.intervals {
-			if v.Step == step && v.Phase == measure.Hold {
+			if v.Step == step && v.Phase == measure.Measured {
 				done, latencies = done+v.Done, latencies+v.Latency.Count()
 				area, span = area+v.Clients*v.Seconds, span+v.Seconds
 			}

@@ -112,7 +112,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	if k.loaded.IsZero() {
 		k.loaded = k.clock()
 	}
-	k.cool, k.number = step.Cool > 0 || step.Jobs > 0, step.Number
+	k.cool, k.number = step.Cooldown > 0 || step.Jobs > 0, step.Number
 	step.Begin = k.clock().Add(k.notice(len(mine)))
 	shares := distribute(step.Clients, mine, k.Plan.Links)
 	total := 0
@@ -183,7 +183,7 @@ func (k *controller) announce(step scenario.Step, workers int) error {
 	}
 	return k.event(measure.Event{
 		Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
-		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(), Processes: processes,
+		Clients: step.Clients, Rate: float64(step.Rate), Duration: time.Duration(step.Duration).Seconds(), Processes: processes,
 	})
 }
 

@@ -105,7 +105,9 @@ func (s *sum) before(t time.Time) error {
 }
 
 // over writes all seconds of the phases that no worker is in any more when all rest after a step.
-func (s *sum) over() error { return s.write(func(at slot) bool { return at.phase != measure.Drain }) }
+func (s *sum) over() error {
+	return s.write(func(at slot) bool { return at.phase != measure.GracefulStop })
+}
 
 func (s *sum) write(is func(slot) bool) error {
 	var ready []*known

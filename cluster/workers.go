@@ -20,7 +20,7 @@ type WorkerOptions struct {
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched
 	ResumeState    *ResumeState    // nil: the run is a new one
-	// JobPerClient: each worker is one client, a job that begins when it comes and works for the step's hold time.
+	// JobPerClient: each worker is one client, a job that begins when it comes and works for the step's measurement time.
 	// Want is not used then.
 	JobPerClient bool
 	// Call has as many workers come as the step has clients, with JobPerClient. It returns when they were submitted;

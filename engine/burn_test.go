@@ -17,7 +17,7 @@ import (
 func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, cpu time.Duration) {
 	t.Helper()
 	job := workload.Job{Events: 20, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(.003)}}
-	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: clients, Hold: seconds(1)})
+	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: clients, Duration: seconds(1)})
 	conf.Pacer = nil
 	before := processTime()
 	if err := Run(t.Context(), conf); err != nil {
@@ -52,8 +52,8 @@ func TestBurningIsCPUTime(t *testing.T) {
 // Jobs that wait for a core end at once when the run is broken off.
 func TestBurningIsBrokenOff(t *testing.T) {
 	job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(3600)}}
-	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: 9, Hold: seconds(.3)})
-	conf.Pacer, conf.Plan.Drain = nil, seconds(.1)
+	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: 9, Duration: seconds(.3)})
+	conf.Pacer, conf.Plan.GracefulStop = nil, seconds(.1)
 	begin := time.Now()
 	if err := Run(t.Context(), conf); err != nil {
 		t.Fatal(err)

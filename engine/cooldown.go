@@ -28,7 +28,7 @@ func Ask(ctx context.Context, p StepSource) <-chan Answer {
 // next returns the step after the current one. If a cool-down separates the two, it comes first; otherwise the clients
 // continue until the StepSource has answered, with several engines for longestSilence at most.
 func (r *run) next(ctx context.Context) (scenario.Step, error) {
-	apart := r.step.Cool > 0 || r.step.Jobs > 0
+	apart := r.step.Cooldown > 0 || r.step.Jobs > 0
 	if _, several := r.Steps.(StepBarrier); !apart && !several {
 		return r.Steps.Next(ctx)
 	}
@@ -68,23 +68,23 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 			if answer.Err != nil || !apart {
 				return answer.Step, answer.Err // the rest of the second belongs to the next step, or to the run's end
 			}
-			return answer.Step, r.cut(measure.Drain)
+			return answer.Step, r.cut(measure.GracefulStop)
 		}
 		select {
 		case <-silence.C:
 			apart = true
 			home = r.leave()
-			drain.Reset(time.Duration(r.Plan.Drain))
+			drain.Reset(time.Duration(r.Plan.GracefulStop))
 			second.Reset(toNextSecond(r.Clock()))
 		case <-home:
 			home = nil
 			drain.Stop()
 			r.comeBack()
 			if answers == nil && answer == nil {
-				cool.Reset(time.Duration(r.step.Cool))
+				cool.Reset(time.Duration(r.step.Cooldown))
 			}
 		case <-drain.C:
-			if err := r.warn(fmt.Sprintf("operations still running %v after step %d were broken off", r.Plan.Drain, r.step.Number)); err != nil {
+			if err := r.warn(fmt.Sprintf("operations still running %v after step %d were broken off", r.Plan.GracefulStop, r.step.Number)); err != nil {
 				return scenario.Step{}, err
 			}
 			r.breakOff()
@@ -100,7 +100,7 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 		case <-ctx.Done():
 			return scenario.Step{}, ctx.Err()
 		case <-r.Finish:
-			return scenario.Step{}, r.early(measure.Drain, r.Finished())
+			return scenario.Step{}, r.early(measure.GracefulStop, r.Finished())
 		}
 	}
 }
@@ -114,7 +114,7 @@ func stopped() *time.Timer {
 
 // resting writes a second of rest and holds the run against its stop rules.
 func (r *run) resting() error {
-	if err := r.cut(measure.Drain); err != nil {
+	if err := r.cut(measure.GracefulStop); err != nil {
 		return err
 	}
 	if why, now := r.stop.Due(r.rec.Now()); now {

@@ -18,7 +18,7 @@ import (
 // operations that began in them.
 func (n *notes) rest(step int) (seconds float64, begun int64) {
 	for _, v := range n.intervals {
-		if v.Step == step && v.Phase == measure.Drain && v.Clients == 0 {
+		if v.Step == step && v.Phase == measure.GracefulStop && v.Clients == 0 {
 			seconds += v.Seconds
 			begun += v.Begun
 		}
@@ -33,7 +33,7 @@ func TestNoOperationWhileTheServiceRests(t *testing.T) {
 		t.Run(string(model), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one, two := hold(8, 5), hold(3, 5)
-				one.Cool = seconds(4)
+				one.Cooldown = seconds(4)
 				one.Rate, two.Rate = 100, 50
 				conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", work, one, two)
 				conf.Plan.Model = model
@@ -81,9 +81,9 @@ func checkRestEvents(t *testing.T, n *notes) {
 // work as if nothing had been.
 func TestOperationsThatHangAreBrokenOffBeforeARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := scenario.Step{Clients: 4, Hold: seconds(2), Cool: seconds(1)}, scenario.Step{Clients: 1, Hold: seconds(120)}
+		one, two := scenario.Step{Clients: 4, Duration: seconds(2), Cooldown: seconds(1)}, scenario.Step{Clients: 1, Duration: seconds(120)}
 		conf, n := closed(t, "simulated://x?servers=1&service=40s&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, one, two)
-		conf.Plan.Drain = seconds(5)
+		conf.Plan.GracefulStop = seconds(5)
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +124,14 @@ func TestSecondsAreWrittenWhileThePilotThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"})
 		conf.Plan.Steps = nil
-		step := scenario.Step{Number: 1, Clients: 2, Hold: seconds(3), Cool: seconds(1)}
+		step := scenario.Step{Number: 1, Clients: 2, Duration: seconds(3), Cooldown: seconds(1)}
 		second := step
 		second.Number = 2
 		conf.Steps = &thinker{steps: []scenario.Step{step, second}, think: 10 * time.Second}
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
-		if n.intervals[0].Phase == measure.Drain || n.intervals[0].Seconds > 1 {
+		if n.intervals[0].Phase == measure.GracefulStop || n.intervals[0].Seconds > 1 {
 			t.Errorf("the first interval is %s of %v s: waiting for the first step belongs to none", n.intervals[0].Phase, n.intervals[0].Seconds)
 		}
 		if rest, begun := n.rest(1); rest < 10 || begun > 0 {
@@ -150,7 +150,7 @@ func TestFinishWhileResting(t *testing.T) {
 	for _, after := range []time.Duration{3500 * time.Millisecond, 8 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"})
-			conf.Steps = &thinker{steps: []scenario.Step{{Number: 1, Clients: 2, Hold: seconds(3), Cool: seconds(2)}}, think: time.Millisecond}
+			conf.Steps = &thinker{steps: []scenario.Step{{Number: 1, Clients: 2, Duration: seconds(3), Cooldown: seconds(2)}}, think: time.Millisecond}
 			begin := time.Now()
 			if after > 5*time.Second {
 				conf.Steps.(*thinker).think = 6 * time.Second

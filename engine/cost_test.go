@@ -10,7 +10,7 @@ import (
 // oneClient returns a client of a run that has not begun.
 func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 	t.Helper()
-	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work, scenario.Step{Clients: 1, Hold: seconds(1)})
+	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work, scenario.Step{Clients: 1, Duration: seconds(1)})
 	for i := range conf.Files {
 		conf.Files[i].Size = 1 << 20
 	}

@@ -200,7 +200,7 @@ var errFinished = errors.New("finished early")
 
 func (r *run) steps(ctx context.Context) error {
 	step, err := r.Steps.Next(ctx)
-	r.rec.Cut(0, measure.Drain, r.idle) // how long the first step was waited for belongs to none
+	r.rec.Cut(0, measure.GracefulStop, r.idle) // how long the first step was waited for belongs to none
 	for ; err == nil; step, err = r.next(ctx) {
 		r.step = step
 		if err = r.oneStep(ctx); err != nil {
@@ -231,13 +231,13 @@ func (c *Config) finishing() bool {
 }
 
 // crowded is from how many clients on what their start has left behind is
-// cleared away before it would be in the hold time.
+// cleared away before it would be in the measurement time.
 const crowded = 10_000
 
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
 		Time: r.Clock().UTC(), Kind: measure.EventStep, Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
-		Clients: r.step.Clients, Rate: float64(r.step.Rate), Hold: time.Duration(r.step.Hold).Seconds(),
+		Clients: r.step.Clients, Rate: float64(r.step.Rate), Duration: time.Duration(r.step.Duration).Seconds(),
 	})
 	if err != nil {
 		return err
@@ -259,16 +259,16 @@ func (r *run) oneStep(ctx context.Context) error {
 		span time.Duration
 	}{
 		{measure.Ramp, time.Duration(r.step.Ramp)},
-		{measure.Settle, time.Duration(r.step.Settle)},
-		{measure.Hold, time.Duration(r.step.Hold)},
+		{measure.Warmup, time.Duration(r.step.Warmup)},
+		{measure.Measured, time.Duration(r.step.Duration)},
 	} {
 		end = end.Add(p.span)
-		if p.name == measure.Settle && p.span > 0 && r.pool.size() >= crowded {
+		if p.name == measure.Warmup && p.span > 0 && r.pool.size() >= crowded {
 			runtime.GC() // what lies in pools goes with the second
 			debug.FreeOSMemory()
 		}
-		if p.name == measure.Hold && r.deserted {
-			return r.warn(fmt.Sprintf("all jobs of step %d ended before its hold began, so nothing of it was measured: use load.ramp: 0 and load.settle: 0", r.step.Number))
+		if p.name == measure.Measured && r.deserted {
+			return r.warn(fmt.Sprintf("all jobs of step %d ended before its measurement began, so nothing of it was measured: use load.ramp: 0 and load.warmup: 0", r.step.Number))
 		}
 		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err
@@ -300,8 +300,8 @@ const leastPatience = 5 * time.Second
 // the plan allows, and writes the rest.
 func (r *run) finish(ctx context.Context) error {
 	home := r.leave()
-	deadline := time.Now().Add(time.Duration(r.Plan.Drain))
-	drain := time.NewTimer(time.Duration(r.Plan.Drain))
+	deadline := time.Now().Add(time.Duration(r.Plan.GracefulStop))
+	drain := time.NewTimer(time.Duration(r.Plan.GracefulStop))
 	defer drain.Stop()
 	var err error
 	for waiting := true; waiting; {
@@ -310,14 +310,14 @@ func (r *run) finish(ctx context.Context) error {
 		case <-home:
 			waiting = false
 		case <-drain.C:
-			err = errors.Join(err, r.warn(fmt.Sprintf("operations still running %v after the last step were broken off", r.Plan.Drain)))
+			err = errors.Join(err, r.warn(fmt.Sprintf("operations still running %v after the last step were broken off", r.Plan.GracefulStop)))
 			r.kill()
 		case <-ctx.Done():
 			r.kill()
 			<-home
 			waiting = false
 		case <-second.C:
-			err = errors.Join(err, r.cut(measure.Drain))
+			err = errors.Join(err, r.cut(measure.GracefulStop))
 		}
 		second.Stop()
 	}
@@ -325,7 +325,7 @@ func (r *run) finish(ctx context.Context) error {
 	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()
 	patience.Stop()
-	err = errors.Join(err, r.cut(measure.Drain))
+	err = errors.Join(err, r.cut(measure.GracefulStop))
 	r.kill()
 	return err
 }

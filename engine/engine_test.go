@@ -42,7 +42,7 @@ func (n *notes) held(step int) (sum measure.Interval) {
 	seen := map[time.Time]bool{}
 	area := 0.0
 	for _, v := range n.intervals {
-		if v.Step != step || v.Phase != measure.Hold {
+		if v.Step != step || v.Phase != measure.Measured {
 			continue
 		}
 		seconds := sum.Seconds
@@ -108,14 +108,14 @@ func closed(t *testing.T, target string, work workload.Work, steps ...scenario.S
 	for i := range 100 {
 		files = append(files, workload.File{Path: simulated.FileName(i), Size: int64(size)})
 	}
-	p := &scenario.Plan{Model: "closed", Work: work, Steps: steps, Seed: 7, Drain: seconds(30), ErrorPause: seconds(1), Target: target}
+	p := &scenario.Plan{Model: "closed", Work: work, Steps: steps, Seed: 7, GracefulStop: seconds(30), ErrorPause: seconds(1), Target: target}
 	return Config{Plan: p, Service: service, Files: files, Folder: "weir-test", Sink: n, Pacer: Timers(), Manifest: &remembered{}}, n
 }
 
 func seconds(s float64) unit.Duration { return unit.Duration(s * 1e9) }
 
 func hold(clients int, s float64) scenario.Step {
-	return scenario.Step{Clients: clients, Settle: seconds(20), Hold: seconds(s)}
+	return scenario.Step{Clients: clients, Warmup: seconds(20), Duration: seconds(s)}
 }
 
 // The operating point that a run finds is the one that theory gives, within 5%,
@@ -154,14 +154,14 @@ func TestOperatingPointIsTheoretical(t *testing.T) {
 func TestStepsUpAndDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Fixed: seconds(1)}}
-		ramped := scenario.Step{Clients: 40, Ramp: seconds(10), Settle: seconds(5), Hold: seconds(10)}
+		ramped := scenario.Step{Clients: 40, Ramp: seconds(10), Warmup: seconds(5), Duration: seconds(10)}
 		conf, n := closed(t, "simulated://x?servers=1000&service=1ms&files=100x1KiB", work, hold(4, 10), ramped, hold(2, 10), hold(0, 5), hold(3, 10))
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []float64{4, 40, 2, 0, 3} {
-			if v := n.held(i + 1); math.Abs(v.Clients-want) > .01 || math.Abs(v.Seconds-time.Duration(conf.Plan.Steps[i].Hold).Seconds()) > 1e-6 {
-				t.Errorf("step %d: %v clients for %v s, want %v for %v", i+1, v.Clients, v.Seconds, want, conf.Plan.Steps[i].Hold)
+			if v := n.held(i + 1); math.Abs(v.Clients-want) > .01 || math.Abs(v.Seconds-time.Duration(conf.Plan.Steps[i].Duration).Seconds()) > 1e-6 {
+				t.Errorf("step %d: %v clients for %v s, want %v for %v", i+1, v.Clients, v.Seconds, want, conf.Plan.Steps[i].Duration)
 			}
 		}
 		var area, span float64
@@ -180,7 +180,7 @@ func TestIntervalsCoverTheRunWithoutGapAndEndAtWholeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		conf, n := closed(t, "simulated://x?servers=1&service=1ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
-			scenario.Step{Clients: 1, Settle: seconds(1.5), Hold: seconds(2.25)})
+			scenario.Step{Clients: 1, Warmup: seconds(1.5), Duration: seconds(2.25)})
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestOpenModelDoesNotHideAStall(t *testing.T) {
 	for _, poisson := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: "kept"}
-			step := scenario.Step{Clients: 50, Rate: 200, Poisson: poisson, Settle: seconds(5), Hold: seconds(60)}
+			step := scenario.Step{Clients: 50, Rate: 200, Poisson: poisson, Warmup: seconds(5), Duration: seconds(60)}
 			conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x1KiB", work, step)
 			conf.Plan.Model = "open"
 			stalled := &stall{Service: conf.Service, from: time.Now().Add(20 * time.Second), to: time.Now().Add(22 * time.Second)}
@@ -253,7 +253,7 @@ func (c *stalled) Do(ctx context.Context, op *storage.Op, p storage.Progress) (s
 
 func TestOverloadedOpenModelCountsWhatNeverStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := scenario.Step{Clients: 10, Rate: 100, Hold: seconds(60)}
+		step := scenario.Step{Clients: 10, Rate: 100, Duration: seconds(60)}
 		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, step)
 		conf.Plan.Model = "open"
 		if err := Run(t.Context(), conf); err != nil {
@@ -412,7 +412,7 @@ func TestDrainIsBounded(t *testing.T) {
 		}
 		canceled := int64(0)
 		for _, v := range n.intervals {
-			if v.Phase == measure.Drain {
+			if v.Phase == measure.GracefulStop {
 				canceled += v.Failed[storage.Canceled]
 			}
 		}

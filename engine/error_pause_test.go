@@ -38,7 +38,7 @@ func (c *failingClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 func heldWith(t *testing.T, clients int, pause float64, fails func(n int64) bool) (done, failed int64, paused float64) {
 	t.Helper()
 	conf, n := closed(t, "simulated://x?servers=1000&service=1ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
-		scenario.Step{Clients: clients, Hold: seconds(60)})
+		scenario.Step{Clients: clients, Duration: seconds(60)})
 	conf.Plan.ErrorPause = seconds(pause)
 	conf.Service = &failing{Service: conf.Service, fails: fails}
 	if err := Run(t.Context(), conf); err != nil {

@@ -58,8 +58,8 @@ func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 	work := jobbing(workload.Job{Events: 20, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.005)}})
 	work.Timeout, work.Verify = seconds(1), .1
 	p := &scenario.Plan{
-		Model: "closed", Driver: "xrootd", Target: s.URL, Work: work, Seed: 7, Drain: seconds(5),
-		Steps: []scenario.Step{{Number: 1, Clients: 5, Hold: seconds(120)}},
+		Model: "closed", Driver: "xrootd", Target: s.URL, Work: work, Seed: 7, GracefulStop: seconds(5),
+		Steps: []scenario.Step{{Number: 1, Clients: 5, Duration: seconds(120)}},
 		Files: scenario.Files{Make: &scenario.Make{Count: 3, Size: workload.Dist{Fixed: 1 << 20}}},
 	}
 	finish := make(chan struct{})

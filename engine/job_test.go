@@ -35,7 +35,7 @@ func (n *notes) jobs(step int) (v measure.Interval, efficiency float64) {
 	area := 0.0
 	seen := map[time.Time]bool{}
 	for _, i := range n.intervals {
-		if i.Step == step && i.Phase == measure.Hold && !seen[i.Start] {
+		if i.Step == step && i.Phase == measure.Measured && !seen[i.Start] {
 			seen[i.Start] = true
 			area += i.Running * i.Seconds
 		}
@@ -55,7 +55,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 func TestEfficiencyOfJobsIsTheoretical(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := jobbing(workload.Job{Events: 100, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.03)}})
-		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x8MiB", work, scenario.Step{Clients: 7, Hold: seconds(100)})
+		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x8MiB", work, scenario.Step{Clients: 7, Duration: seconds(100)})
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestReadAheadOverlapsWithComputing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			job := workload.Job{Events: 50, Event: 32 << 10, Page: 8 << 10, Ahead: 32 << 10, Compute: workload.Span{Fixed: seconds(c.compute)}}
 			target := fmt.Sprintf("simulated://x?servers=100&service=%v&dist=constant&files=100x8MiB", time.Duration(seconds(c.read)))
-			conf, n := closed(t, target, jobbing(job), scenario.Step{Clients: 3, Hold: seconds(60)})
+			conf, n := closed(t, target, jobbing(job), scenario.Step{Clients: 3, Duration: seconds(60)})
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
@@ -96,8 +96,8 @@ func TestReadAheadOverlapsWithComputing(t *testing.T) {
 func TestComputingCountsWhileItGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(100)}}
-		conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x8MiB", jobbing(job), scenario.Step{Clients: 2, Settle: seconds(5), Hold: seconds(10)})
-		conf.Plan.Drain = seconds(3.3)
+		conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x8MiB", jobbing(job), scenario.Step{Clients: 2, Warmup: seconds(5), Duration: seconds(10)})
+		conf.Plan.GracefulStop = seconds(3.3)
 		begin := time.Now()
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestOutcomesOfJobs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
 			work.Timeout = unit.Duration(2 * time.Second)
-			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work, scenario.Step{Clients: 2, Hold: seconds(30)})
+			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work, scenario.Step{Clients: 2, Duration: seconds(30)})
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
@@ -140,9 +140,9 @@ func TestOutcomesOfJobs(t *testing.T) {
 func TestStepsEndWithTheirJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.2)}}
-		step := scenario.Step{Hold: seconds(3600), Jobs: 3, Cool: seconds(1)}
+		step := scenario.Step{Duration: seconds(3600), Jobs: 3, Cooldown: seconds(1)}
 		one, two := step, step
-		one.Clients, two.Clients, two.Cool = 5, 2, 0
+		one.Clients, two.Clients, two.Cooldown = 5, 2, 0
 		conf, n := closed(t, "simulated://x?servers=100&service=50ms&dist=constant&files=100x8MiB", jobbing(job), one, two)
 		begin := time.Now()
 		if err := Run(t.Context(), conf); err != nil {
@@ -172,7 +172,7 @@ func TestStepsEndWithTheirJobs(t *testing.T) {
 func TestOpenJobsCountFromTheirPlannedStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 9, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.1)}}
-		step := scenario.Step{Clients: 1, Rate: 2, Hold: seconds(20)}
+		step := scenario.Step{Clients: 1, Rate: 2, Duration: seconds(20)}
 		conf, n := closed(t, "simulated://x?servers=1&service=11111111ns&dist=constant&files=100x8MiB", jobbing(job), step)
 		conf.Plan.Model = "open"
 		if err := Run(t.Context(), conf); err != nil {
@@ -190,7 +190,7 @@ func TestJobsOnShortFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
 		work.Pick = "sequential"
-		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work, scenario.Step{Clients: 1, Hold: seconds(30)})
+		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work, scenario.Step{Clients: 1, Duration: seconds(30)})
 		for i := range conf.Files {
 			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other one is half as long
 		}

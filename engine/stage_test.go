@@ -22,7 +22,7 @@ func staging(t *testing.T, query string, clients int) (Config, *notes) {
 	t.Helper()
 	work := jobbing(workload.Job{Access: workload.Staged, Events: 10, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.03)}})
 	work.Verify = 1
-	conf, n := closed(t, "simulated://x?servers=100&service=100ms&dist=constant&seed=5&files=100x400KiB"+query, work, scenario.Step{Clients: clients, Hold: seconds(40)})
+	conf, n := closed(t, "simulated://x?servers=100&service=100ms&dist=constant&seed=5&files=100x400KiB"+query, work, scenario.Step{Clients: clients, Duration: seconds(40)})
 	for i := range conf.Files {
 		f := &conf.Files[i]
 		f.Size, f.Seed, f.Made = 400<<10, content.Seed(5, f.Path), true
@@ -144,7 +144,7 @@ func TestStagedJobsNeedAFolder(t *testing.T) {
 func TestStagedJobsBrokenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := staging(t, "&bandwidth=1MB/s", 4)
-		conf.Plan.Steps[0].Hold, conf.Plan.Drain = seconds(1), seconds(.1)
+		conf.Plan.Steps[0].Duration, conf.Plan.GracefulStop = seconds(1), seconds(.1)
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}

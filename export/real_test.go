@@ -27,7 +27,7 @@ func made(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{1, 4, 16, 64}, 4
+	s.Clients, s.Duration = []int{1, 4, 16, 64}, 4
 	s.More = func(iv *measure.Interval) []*measure.Interval {
 		other := *iv
 		other.Server, other.Moved, other.Done = weird, 1000, 2

@@ -38,7 +38,7 @@ func runRows() shape[moment] {
 	})
 	s.gauge("planned_arrivals_per_second", "Open model: planned arrivals of all clients.", func(m *moment) float64 { return unlessZero(m.planned.Rate) })
 	s.gauge("step", "Number of the running step, from 1.", func(m *moment) float64 { return float64(m.second.Step) })
-	s.each("phase", "1 for the current phase of the step.", Gauge, false, "phase", []string{measure.Ramp, measure.Settle, measure.Hold, measure.Drain},
+	s.each("phase", "1 for the current phase of the step.", Gauge, false, "phase", []string{measure.Ramp, measure.Warmup, measure.Measured, measure.GracefulStop},
 		func(m *moment, phase string) float64 { return flag(m.second.Phase == phase) })
 	return s
 }

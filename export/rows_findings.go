@@ -11,7 +11,7 @@ func curveRows() shape[analysis.Step] {
 	s.gauge("curve_clients", "Planned virtual clients of the step.", func(v *step) float64 { return float64(v.Clients) })
 	s.gauge("curve_active_clients", "Running virtual clients, mean over the measurement.", func(v *step) float64 { return v.ActiveClients })
 	s.gauge("curve_arrivals_per_second", "Open model: planned arrivals.", func(v *step) float64 { return unlessZero(v.Rate) })
-	s.gauge("curve_hold_seconds", "Measurement time of the step.", func(v *step) float64 { return v.Hold })
+	s.gauge("curve_measured_seconds", "Measurement time of the step.", func(v *step) float64 { return v.Duration })
 	s.gauge("curve_throughput_bytes_per_second", "Mean throughput.", func(v *step) float64 { return v.Throughput })
 	s.gauge("curve_throughput_low_bytes_per_second", "Lower end of the 95% interval of the throughput.", func(v *step) float64 { return known(v.ThroughputLow) })
 	s.gauge("curve_throughput_high_bytes_per_second", "Upper end of the 95% interval of the throughput.", func(v *step) float64 { return known(v.ThroughputHigh) })

@@ -12,7 +12,23 @@ type IntervalReader struct{ lines scan.Reader[Interval] }
 
 // Read fills v from b, in the memory that v has. It returns false if b is not written as this program writes;
 // encoding/json then reads it, or says what is wrong.
-func (d *IntervalReader) Read(b []byte, v *Interval) bool { return d.lines.Read(b, v, v) }
+func (d *IntervalReader) Read(b []byte, v *Interval) bool {
+	read := d.lines.Read(b, v, v)
+	v.renamePhase()
+	return read
+}
+
+// renamePhase gives a phase that an older version wrote its name of today.
+func (v *Interval) renamePhase() {
+	switch v.Phase {
+	case "settle":
+		v.Phase = Warmup
+	case "hold":
+		v.Phase = Measured
+	case "drain":
+		v.Phase = GracefulStop
+	}
+}
 
 // UnmarshalJSON reads an interval as encoding/json does by its keys.
 func (v *Interval) UnmarshalJSON(b []byte) error {
@@ -21,7 +37,26 @@ func (v *Interval) UnmarshalJSON(b []byte) error {
 	}
 	type interval Interval
 	*v = Interval{}
-	return json.Unmarshal(b, (*interval)(v))
+	err := json.Unmarshal(b, (*interval)(v))
+	v.renamePhase()
+	return err
+}
+
+// UnmarshalJSON reads an event, also one of an older version, in which hold_seconds is what duration_seconds is today.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	type event Event
+	*e = Event{}
+	older := struct {
+		*event
+		Hold float64 `json:"hold_seconds"`
+	}{event: (*event)(e)}
+	if err := json.Unmarshal(b, &older); err != nil {
+		return err
+	}
+	if e.Duration == 0 {
+		e.Duration = older.Hold
+	}
+	return nil
 }
 
 // ReadLine reads h from a line; see [scan.Value].

@@ -8,10 +8,10 @@ import (
 
 // Phases of a step, as they stand in Interval.Phase.
 const (
-	Ramp   = "ramp"   // clients are being started or stopped
-	Settle = "settle" // full load, not counted
-	Hold   = "hold"   // full load, counted
-	Drain  = "drain"  // no new operations; the last ones end
+	Ramp         = "ramp"          // clients are being started or stopped
+	Warmup       = "warmup"        // full load, not counted
+	Measured     = "measure"       // full load, counted
+	GracefulStop = "graceful_stop" // no new operations; the last ones end
 )
 
 // An Interval is what the clients saw in one second of one phase of one step,
@@ -78,10 +78,10 @@ type Event struct {
 	On    string        `json:"server,omitempty"` // of errors: the data server that failed; "" is the target itself
 	What  string        `json:"kind,omitempty"`   // of errors: kind of operation
 
-	Clients   int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
-	Rate      float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
-	Hold      float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
-	Processes int     `json:"processes,omitempty"`       // of steps whose clients are in several processes of one machine: how many
+	Clients   int     `json:"clients,omitempty"`          // of steps: virtual clients; in the open model the most
+	Rate      float64 `json:"rate_per_second,omitempty"`  // of steps in the open model: arrivals
+	Duration  float64 `json:"duration_seconds,omitempty"` // of steps: as planned
+	Processes int     `json:"processes,omitempty"`        // of steps whose clients are in several processes of one machine: how many
 
 	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
 	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold

@@ -15,7 +15,7 @@ import (
 
 // total cuts r and adds all intervals up.
 func total(r *Recorder) (*Interval, []Event) {
-	rows, events := r.Cut(1, Hold, storage.Read)
+	rows, events := r.Cut(1, Measured, storage.Read)
 	sum := rows[0]
 	for _, v := range rows[1:] {
 		clients := sum.Clients // rows of one cut all tell the same clients
@@ -75,7 +75,7 @@ func TestBytesCountWhenTheyMoveAndWhereTheyComeFrom(t *testing.T) {
 	m.Start(storage.Read)
 	m.ServedBy("ds1:1094")
 	m.Moved(10)
-	rows, _ := r.Cut(1, Hold, storage.Read)
+	rows, _ := r.Cut(1, Measured, storage.Read)
 	by := map[string]*Interval{}
 	for _, v := range rows {
 		by[v.Server] = v
@@ -84,7 +84,7 @@ func TestBytesCountWhenTheyMoveAndWhereTheyComeFrom(t *testing.T) {
 		t.Fatalf("bytes of a running operation are not with their data server: %+v", by)
 	}
 	m.End(&storage.Result{}, nil)
-	rows, _ = r.Cut(1, Hold, storage.Read)
+	rows, _ = r.Cut(1, Measured, storage.Read)
 	for _, v := range rows {
 		if want := int64(len(v.Server) / len("ds1:1094")); v.Done != want {
 			t.Errorf("server %q: done %d, want %d", v.Server, v.Done, want)
@@ -112,7 +112,7 @@ func TestFailuresAreClassedAndTheFirstOfEachStepKept(t *testing.T) {
 	}
 	r.Cut(2, Ramp, storage.Stat)
 	fail(fs.ErrNotExist)
-	if _, events := r.Cut(2, Hold, storage.Stat); len(events) != 1 {
+	if _, events := r.Cut(2, Measured, storage.Stat); len(events) != 1 {
 		t.Errorf("a new step keeps its own errors: %d, want 1", len(events))
 	}
 }

@@ -82,7 +82,7 @@ func TestFailuresCountWhereTheyHappen(t *testing.T) {
 	fail("", "ds1:1094")     // named by it, never reached
 	fail("ds1:1094", "")     // while it served
 	fail("ds1:1094", "ds2:") // the next one
-	rows, events := r.Cut(1, Hold, storage.Read)
+	rows, events := r.Cut(1, Measured, storage.Read)
 	got := map[string]int64{}
 	for _, v := range rows {
 		got[v.Server] = v.Failed[storage.Refused]
@@ -95,7 +95,7 @@ func TestFailuresCountWhereTheyHappen(t *testing.T) {
 	}
 	m.Start(storage.Read)
 	m.End(&storage.Result{}, errors.New("plain"))
-	if rows, _ = r.Cut(1, Hold, storage.Read); rows[0].Failed[storage.Other]+rows[1].Failed[storage.Other]+rows[2].Failed[storage.Other] != 1 {
+	if rows, _ = r.Cut(1, Measured, storage.Read); rows[0].Failed[storage.Other]+rows[1].Failed[storage.Other]+rows[2].Failed[storage.Other] != 1 {
 		t.Error("an error without a server is lost")
 	}
 }
@@ -109,7 +109,7 @@ func TestInventedServersDoNotFillMemory(t *testing.T) {
 		m.ServedBy(fmt.Sprintf("ds%d:1094", i))
 		m.End(&storage.Result{}, nil)
 	}
-	rows, _ := r.Cut(1, Hold, storage.Stat)
+	rows, _ := r.Cut(1, Measured, storage.Stat)
 	done, others := int64(0), int64(0)
 	for _, v := range rows {
 		done += v.Done

@@ -24,7 +24,7 @@ func variant(name string, n int, throughput float64, levels map[string]string) c
 		f := &analysis.Findings{Run: fmt.Sprint(name, i), Measure: analysis.Throughput, Target: "http://" + name, Start: time.Unix(int64(1e9+100*i), 0), Validity: analysis.Validity{Status: analysis.Suspect}}
 		for k := range 3 {
 			t := throughput * float64(k+1) * (1 + 0.001*float64(i*i%7))
-			f.Curve = append(f.Curve, analysis.Step{Step: k + 1, Clients: 10 << k, Hold: 9, Throughput: t, Moved: 1, Done: 9, Errors: int64(i % 2), ErrorRatio: 0.1 * float64(i%2),
+			f.Curve = append(f.Curve, analysis.Step{Step: k + 1, Clients: 10 << k, Duration: 9, Throughput: t, Moved: 1, Done: 9, Errors: int64(i % 2), ErrorRatio: 0.1 * float64(i%2),
 				Latency: &analysis.Quantiles{P50: 1e6 / t, P99: 3e6 / t}})
 		}
 		f.Optimum = &analysis.Optimum{Clients: 20 + i, Inside: true, Throughput: 3 * throughput}

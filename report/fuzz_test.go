@@ -29,7 +29,7 @@ func FuzzPage(f *testing.F) {
 		if json.Unmarshal(b, &found) != nil {
 			return
 		}
-		point := analysis.Point{At: at, Seconds: seconds, Phase: measure.Hold, Throughput: y, Operations: y, P50: y, P99: seconds}
+		point := analysis.Point{At: at, Seconds: seconds, Phase: measure.Measured, Throughput: y, Operations: y, P50: y, P99: seconds}
 		point.ErrorsBy[storage.Reset] = seconds
 		host := analysis.HostPoint{At: at, Seconds: seconds, CPU: y, ServerCores: y, DiskRead: y, Sent: seconds, MemoryUsed: y, User: at, DiskBusy: seconds}
 		server := []analysis.ServerPoint{{At: at, Throughput: y, Operations: seconds, Errors: y}, {At: seconds}}

@@ -92,7 +92,7 @@ func lostChart(f *analysis.Findings) *figure.Figure {
 func usedChart(f *analysis.Findings) *figure.Figure {
 	const same = 0.01
 	each := func(n func(*analysis.Step) int64) func(*analysis.Step) (float64, bool) {
-		return func(s *analysis.Step) (float64, bool) { return float64(n(s)) / max(s.Hold, 1e-9), s.Jobs != nil }
+		return func(s *analysis.Step) (float64, bool) { return float64(n(s)) / max(s.Duration, 1e-9), s.Jobs != nil }
 	}
 	moved := series(f, "moved", 0, each(func(s *analysis.Step) int64 { return s.Moved }), unit.Bits)
 	used := series(f, "used", 2, each(func(s *analysis.Step) int64 { return s.Used }), unit.Bits)

@@ -37,7 +37,7 @@ func farm(t *testing.T, change func(*resultstest.Service)) (*analysis.Findings, 
 
 // crashing has a tenth of the jobs crash from 40 on, and few fail.
 func crashing(s *resultstest.Service) {
-	s.Hold, s.Jobs.Failed = 30, 0.02
+	s.Duration, s.Jobs.Failed = 30, 0.02
 	s.Jobs.Crashed = func(n int) float64 { return map[bool]float64{true: 0.1}[n >= 40] }
 }
 

@@ -15,8 +15,8 @@ func repeated(t *testing.T) *compare.Repeated {
 		name := string(rune('1' + i))
 		g.Runs = append(g.Runs, &compare.Run{Dir: "c/00" + name + "-a", Name: name, Status: analysis.Valid, Found: &analysis.Findings{
 			Measure: analysis.Throughput, Optimum: &analysis.Optimum{Clients: 8, Throughput: v, Inside: true}, Curve: []analysis.Step{
-				{Step: 1, Clients: 4, Hold: 10, Throughput: v / 2, Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.01, P99: 0.1}},
-				{Step: 2, Clients: 8, Hold: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.02, P99: 0.2}},
+				{Step: 1, Clients: 4, Duration: 10, Throughput: v / 2, Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.01, P99: 0.1}},
+				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.02, P99: 0.2}},
 			},
 		}})
 	}

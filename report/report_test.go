@@ -70,7 +70,7 @@ func both(t testing.TB, dir string) (*analysis.Findings, *analysis.Series) {
 func hostile() resultstest.Service {
 	const name = `<script>alert(1)</script>"'&\x1b[31m` + "\x1b[2J\u202e"
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{1, 8, 64}, 3
+	s.Clients, s.Duration = []int{1, 8, 64}, 3
 	s.Interval = func(iv *measure.Interval) {
 		iv.Server = name
 		iv.Failed = map[storage.Class]int64{storage.Other: 1}
@@ -89,7 +89,7 @@ func hostile() resultstest.Service {
 
 func small() resultstest.Service {
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{1, 8, 64, 256}, 5
+	s.Clients, s.Duration = []int{1, 8, 64, 256}, 5
 	return s
 }
 
@@ -97,7 +97,7 @@ func small() resultstest.Service {
 // times fails itself, and whose operations have a tail.
 func cluster() resultstest.Service {
 	s := resultstest.Typical()
-	s.Clients, s.Hold = []int{4, 32, 256}, 6
+	s.Clients, s.Duration = []int{4, 32, 256}, 6
 	s.Interval = func(iv *measure.Interval) {
 		iv.Server = "ds1.example.org:1094"
 		iv.Waits, iv.Waited = iv.Done/20, float64(iv.Done)/200
@@ -253,8 +253,8 @@ func TestHTMLWithoutSeries(t *testing.T) {
 }
 
 func TestHTMLStandsAlone(t *testing.T) {
-	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(), "one": {Lambda: 1, Clients: []int{1}, Hold: 1},
-		"none": {Lambda: 1}, "no payload": {Lambda: 30, Clients: []int{1, 2}, Hold: 6}} {
+	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(), "one": {Lambda: 1, Clients: []int{1}, Duration: 1},
+		"none": {Lambda: 1}, "no payload": {Lambda: 30, Clients: []int{1, 2}, Duration: 6}} {
 		t.Run(name, func(t *testing.T) {
 			f, series := analyzed(t, s)
 			text := body(t, page1(t, f, series))

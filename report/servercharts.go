@@ -127,8 +127,8 @@ func serverErrorChart(f *analysis.Findings) *figure.Figure {
 	for k, name := range names[:min(len(names), mostServerLines)] {
 		lines = append(lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
 			for _, x := range s.Servers {
-				if x.Name == name && s.Hold > 0 {
-					return float64(x.Errors) / s.Hold, true
+				if x.Name == name && s.Duration > 0 {
+					return float64(x.Errors) / s.Duration, true
 				}
 			}
 			return 0, true

@@ -15,7 +15,7 @@ import (
 // and in a terminal.
 func TestSites(t *testing.T) {
 	f, s, _ := farm(t, func(s *resultstest.Service) {
-		s.Clients, s.Hold = []int{4, 8, 40}, 40
+		s.Clients, s.Duration = []int{4, 8, 40}, 40
 		s.Jobs.Far, s.Jobs.Job.Events = 0.25, 20
 		s.Jobs.Crashed = func(n int) float64 { return map[bool]float64{true: 0.2}[n >= 40] }
 		s.Links = []link.Named{{Name: "near", Spec: link.Spec{Share: 3}}, {Name: "far"}}

@@ -63,7 +63,7 @@ func zones(f *analysis.Findings, s *analysis.Series) []figure.Zone {
 	step, phase := 0, ""
 	for i := range s.Points {
 		p := &s.Points[i]
-		if p.Phase == measure.Hold {
+		if p.Phase == measure.Measured {
 			if step != p.Step || phase != p.Phase {
 				z := figure.Zone{From: p.At - p.Seconds/2}
 				if x := stepOf(f, p.Step); x != nil {

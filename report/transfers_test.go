@@ -13,7 +13,7 @@ func moved() *analysis.Findings {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	cpu, mean, most, share, resident := 75.5, 0.375, 0.5, 0.006, int64(36_000_000)
 	return &analysis.Findings{
-		Curve: []analysis.Step{{Step: 1, Clients: 2, Hold: 2}},
+		Curve: []analysis.Step{{Step: 1, Clients: 2, Duration: 2}},
 		Transfers: &analysis.TransferFigures{
 			Cases: []analysis.TransferCase{{
 				Step: 1, Case: "three \x1b[31mfiles<b>", Files: 3, Arrived: 2, Smallest: 1e9, Largest: 2e9, Bytes: 3e9, Attempts: 4, Failures: 2, AtOnce: 2,

@@ -24,14 +24,14 @@ func TestColumnsCountEveryOperation(t *testing.T) {
 		"an age": func(i int) time.Duration { return time.Duration(i) * time.Hour },
 	} {
 		s := resultstest.Typical()
-		s.Clients, s.Hold = []int{2}, 2
+		s.Clients, s.Duration = []int{2}, 2
 		want := 0.0
 		s.Interval = func(iv *measure.Interval) {
 			iv.Latency.Reset()
 			for i := range 100 {
 				iv.Latency.Record(of(i))
 			}
-			if iv.Phase == measure.Hold {
+			if iv.Phase == measure.Measured {
 				want += 100
 			}
 		}

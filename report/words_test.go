@@ -82,7 +82,7 @@ func TestImbalance(t *testing.T) {
 // Who does not see a plot is told of it with numbers; what a curve says is what
 // the numbers say.
 func TestEveryFigureIsTold(t *testing.T) {
-	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "small": small(), "one": {Lambda: 1, Clients: []int{1}, Hold: 1}} {
+	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "small": small(), "one": {Lambda: 1, Clients: []int{1}, Duration: 1}} {
 		f, series := analyzed(t, s)
 		p := Figures(f, series)
 		all := append(p.All(), append(p.OtherSteps, p.Papers...)...)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"testing"
+	"time"
 
 	"weir/measure"
 )
@@ -20,6 +21,10 @@ func TestEndingOfUntypedRuns(t *testing.T) {
 		p, err := run.Progress()
 		if err != nil || p.Ended == nil || p.Ended.Outcome != want.Outcome || p.Steps[len(p.Steps)-1].Passed {
 			t.Errorf("%s: %+v, %v", dir, p, err)
+		}
+		// Phases and the length of a step had other names then.
+		if first := p.Steps[0]; first.Duration <= 0 || first.Want != time.Duration(run.Plan.Steps[0].Duration) || first.Want <= 0 {
+			t.Errorf("%s: step %+v of %+v", dir, first, run.Plan.Steps)
 		}
 	}
 }

@@ -18,16 +18,16 @@ type Progress struct {
 
 // A Begun is a step that began.
 type Begun struct {
-	Number int
-	Hold   time.Duration // as measured
-	Want   time.Duration // as planned
-	Passed bool          // the next step, or the run's own end, came without a break
+	Number   int
+	Duration time.Duration // as measured
+	Want     time.Duration // as planned
+	Passed   bool          // the next step, or the run's own end, came without a break
 }
 
 // Whole tells whether the step was held for as long as it was to be; what the
 // last second was still to bring when a run was interrupted is not missed.
 func (b Begun) Whole() bool {
-	return b.Hold > 0 && float64(b.Hold) >= 0.95*float64(b.Want)-0.05*float64(time.Second)
+	return b.Duration > 0 && float64(b.Duration) >= 0.95*float64(b.Want)-0.05*float64(time.Second)
 }
 
 // Progress reads how far the run came. A damaged line is an error.
@@ -42,10 +42,10 @@ func (r *Run) Progress() (*Progress, error) {
 		end.Saw(e)
 		switch e.Kind {
 		case measure.EventStep:
-			want := time.Duration(e.Hold * float64(time.Second))
+			want := time.Duration(e.Duration * float64(time.Second))
 			for _, s := range r.Plan.Steps {
 				if want == 0 && s.Number == e.Step {
-					want = time.Duration(s.Hold)
+					want = time.Duration(s.Duration)
 				}
 			}
 			if n := len(p.Steps); n > 0 {
@@ -58,7 +58,7 @@ func (r *Run) Progress() (*Progress, error) {
 			resumed = true
 		case measure.EventEnd:
 			if n := len(p.Steps); n > 0 && e.Ending().Outcome == measure.Complete {
-				p.Steps[n-1].Passed = true // its jobs may have been done before its hold time was over
+				p.Steps[n-1].Passed = true // its jobs may have been done before its measurement time was over
 			}
 		}
 	}
@@ -96,12 +96,12 @@ func (p *Progress) count(r *Run) error {
 		last = *v
 		span := time.Duration(v.Seconds * float64(time.Second))
 		p.Spent += span
-		if v.Phase == measure.Hold {
+		if v.Phase == measure.Measured {
 			hold[v.Step] += span
 		}
 	}
 	for i := range p.Steps {
-		p.Steps[i].Hold = hold[p.Steps[i].Number]
+		p.Steps[i].Duration = hold[p.Steps[i].Number]
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ const (
 
 // FormatVersion is the version of the run directory's format that this
 // program writes. It reads this one and all before it.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // A Run is a run directory that is read: of a run that is over, was broken
 // off, or still goes on. It holds no open file; each iterator opens its own.
@@ -72,8 +72,16 @@ func Open(dir string) (*Run, error) {
 	if r.About.Format > FormatVersion || r.About.Format < 1 {
 		return nil, fmt.Errorf("results: %s has format %d, this program reads 1 to %d: use a newer weir", dir, r.About.Format, FormatVersion)
 	}
-	if err := readJSON(dir, PlanFile, r.Plan); err != nil {
+	var plan json.RawMessage
+	if err := readJSON(dir, PlanFile, &plan); err != nil {
 		return nil, err
+	}
+	plan, err := scenario.UpgradePlan(plan)
+	if err == nil {
+		err = json.Unmarshal(plan, r.Plan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("results: %s: %w", filepath.Join(dir, PlanFile), err)
 	}
 	if r.Plan.Version > scenario.PlanVersion {
 		return nil, fmt.Errorf("results: %s has a plan of version %d, this program reads up to %d: use a newer weir", dir, r.Plan.Version, scenario.PlanVersion)

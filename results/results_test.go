@@ -29,7 +29,7 @@ func testPlan() *scenario.Plan {
 
 func testInterval(i int) *measure.Interval {
 	iv := &measure.Interval{
-		Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 4, Kind: storage.Read, Server: "localhost:1",
+		Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Kind: storage.Read, Server: "localhost:1",
 		Sum: measure.Sum{
 			Moved: int64(1000 + i), Done: 3, Failed: map[storage.Class]int64{storage.NotFound: 2},
 		},
@@ -197,7 +197,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ about, plan, want string }{
 		"empty folder":   {"", "", "is not a run directory"},
 		"no plan":        {`{"format":1}`, "", "plan.json"},
-		"newer format":   {`{"format":2}`, plan, "use a newer weir"},
+		"newer format":   {`{"format":3}`, plan, "use a newer weir"},
 		"no format":      {`{}`, plan, "format 0"},
 		"newer plan":     {`{"format":1}`, `{"version":9}`, "use a newer weir"},
 		"broken about":   {`{"format`, plan, "about.json"},
@@ -226,7 +226,7 @@ func put(t *testing.T, dir, name, text string) {
 }
 
 func TestDamagedLines(t *testing.T) {
-	good := `{"start":"2026-01-02T03:04:05Z","duration_seconds":1,"step":1,"phase":"hold","kind":"read"}`
+	good := `{"start":"2026-01-02T03:04:05Z","duration_seconds":1,"step":1,"phase":"measure","kind":"read"}`
 	for name, c := range map[string]struct {
 		text string
 		n    int    // lines read

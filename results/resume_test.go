@@ -93,7 +93,7 @@ func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 // part writes the hold of a step, whole or not, second by second.
 func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	t.Helper()
-	if err := w.Event(measure.Event{Kind: measure.EventStep, Step: step, Hold: want}); err != nil {
+	if err := w.Event(measure.Event{Kind: measure.EventStep, Step: step, Duration: want}); err != nil {
 		t.Fatal(err)
 	}
 	for range seconds {
@@ -108,12 +108,12 @@ func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	}
 }
 
-// A step whose jobs were done before its hold time was over is not held again
+// A step whose jobs were done before its measurement time was over is not held again
 // when the run came to its end.
 func TestAStepThatEndedWithItsJobsIsOver(t *testing.T) {
 	for text, want := range map[string]int{measure.AllDone: 1, "ended early: finish was asked for": 0} {
 		plan := testPlan()
-		plan.Steps = []scenario.Step{{Number: 1, Clients: 4, Jobs: 1, Hold: 3600e9}}
+		plan.Steps = []scenario.Step{{Number: 1, Clients: 4, Jobs: 1, Duration: 3600e9}}
 		dir := t.TempDir()
 		w, err := Create(dir, plan, About{})
 		if err != nil {
@@ -157,7 +157,7 @@ func TestProgressTellsWhereARunStopped(t *testing.T) {
 			plan := testPlan()
 			plan.Steps = nil
 			for i := range 3 {
-				plan.Steps = append(plan.Steps, scenario.Step{Number: i + 1, Clients: 4, Hold: 5e9})
+				plan.Steps = append(plan.Steps, scenario.Step{Number: i + 1, Clients: 4, Duration: 5e9})
 			}
 			dir := t.TempDir()
 			w, err := Create(dir, plan, About{})

@@ -19,12 +19,12 @@ import (
 
 // Defaults and limits of the steps of a search.
 const (
-	SearchHold    = 8 * time.Second // measurement time
-	DefaultCool   = 2 * time.Second // cool-down
-	minCool       = 500 * time.Millisecond
-	longestHold   = 6  // times the measurement time
-	longestCool   = 15 // times the cool-down
-	searchClients = 10_000
+	SearchDuration  = 8 * time.Second // measurement time
+	DefaultCooldown = 2 * time.Second // cool-down
+	minCooldown     = 500 * time.Millisecond
+	longestDuration = 6  // times the measurement time
+	longestCooldown = 15 // times the cool-down
+	searchClients   = 10_000
 )
 
 // SearchTimes returns the settings of a search's steps with the given measurement time,
@@ -34,7 +34,7 @@ func SearchTimes(hold time.Duration) []string {
 		return fmt.Sprintf("load.%s=%v", key, unit.Duration(d.Round(time.Millisecond)))
 	}
 	return []string{
-		text("ramp", hold/8), text("settle", hold/4), text("hold", hold), text("cool", max(hold/4, minCool)), text("drain", 10*time.Second),
+		text("ramp", hold/8), text("warmup", hold/4), text("duration", hold), text("cooldown", max(hold/4, minCooldown)), text("graceful_stop", 10*time.Second),
 	}
 }
 
@@ -52,19 +52,19 @@ func PlanSearch(sc *scenario.Scenario, limits SearchLimits) (*scenario.Plan, err
 		return nil, usage(errors.New("load.rate: a search varies the number of clients (load.clients): open load has none to find"))
 	}
 	if l.Jobs > 0 {
-		return nil, usage(errors.New("load.jobs: a search measures each load for load.hold: leave jobs out, and clients do one job after the other"))
+		return nil, usage(errors.New("load.jobs: a search measures each load for load.duration: leave jobs out, and clients do one job after the other"))
 	}
 	plan, err := sc.Plan(all.Drivers())
 	if err != nil {
 		return nil, usage(err)
 	}
-	cool := l.Cool
+	cool := l.Cooldown
 	if cool == 0 {
-		cool = unit.Duration(DefaultCool)
+		cool = unit.Duration(DefaultCooldown)
 	}
 	plan.Steps = []scenario.Step{}
 	plan.Find = &scenario.Find{
-		Min: limits.Min, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
+		Min: limits.Min, Ramp: l.Ramp, Warmup: l.Warmup, Duration: l.Duration, Longest: longestDuration * l.Duration, Cooldown: cool, Calm: longestCooldown * cool,
 	}
 	return plan, limits.Apply(plan)
 }
@@ -141,7 +141,7 @@ func ResumeSearch(c Config, target string, limit func(*scenario.Plan) error) err
 }
 
 func newFinder(l *scenario.Find, dir string) *finder {
-	return &finder{limits: *l, dir: dir, quiescence: newQuiescence(), around: time.Duration(l.Ramp + l.Settle + l.Cool)}
+	return &finder{limits: *l, dir: dir, quiescence: newQuiescence(), around: time.Duration(l.Ramp + l.Warmup + l.Cooldown)}
 }
 
 // steps returns the steps of the search in r.
@@ -168,7 +168,7 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 		f.learn(ctx, min(learnFor, f.left()/20))
 	} else {
 		f.ended = f.number
-		f.wait(ctx, min(time.Duration(f.limits.Calm-f.limits.Cool), f.left()))
+		f.wait(ctx, min(time.Duration(f.limits.Calm-f.limits.Cooldown), f.left()))
 		f.around = max(f.around, time.Since(f.asked)-f.hold)
 	}
 	if ctx.Err() != nil {
@@ -184,7 +184,7 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 	}
 	text := d.Why
 	if d.End == "" {
-		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Hold), d.Why)
+		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Duration), d.Why)
 	}
 	e := measure.Event{Time: time.Now().UTC(), Kind: measure.EventSearch, Step: f.number, Text: text}
 	f.view.Search(e, d.Optimum)
@@ -198,9 +198,9 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 		return none, io.EOF
 	}
 	f.number++
-	f.asked, f.hold = time.Now(), d.Hold
+	f.asked, f.hold = time.Now(), d.Duration
 	l := &f.limits
-	return scenario.Step{Number: f.number, Clients: d.Clients, Ramp: l.Ramp, Settle: l.Settle, Hold: unit.Duration(d.Hold), Cool: l.Cool}, nil
+	return scenario.Step{Number: f.number, Clients: d.Clients, Ramp: l.Ramp, Warmup: l.Warmup, Duration: unit.Duration(d.Duration), Cooldown: l.Cooldown}, nil
 }
 
 // decide returns what follows the steps of run.
@@ -211,7 +211,7 @@ func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	}
 	l := search.Limits{
 		Min: f.limits.Min, Max: f.limits.Max, Within: float64(f.limits.Within),
-		Hold: time.Duration(f.limits.Hold), Longest: time.Duration(f.limits.Longest), Around: f.around,
+		Duration: time.Duration(f.limits.Duration), Longest: time.Duration(f.limits.Longest), Around: f.around,
 	}
 	return l.Next(steps, f.left()), nil
 }

@@ -127,7 +127,7 @@ func (o *offlineRun) wait() error {
 	ended := make(chan error, 1)
 	go func() { ended <- o.job.Follow(ctx, o.changed) }()
 	p := o.Plan
-	over := p.Steps[0].Begin.Add(p.Time() + time.Duration(p.Drain) + bringTimeout)
+	over := p.Steps[0].Begin.Add(p.Time() + time.Duration(p.GracefulStop) + bringTimeout)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	interrupted := o.Finish.Done()

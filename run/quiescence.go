@@ -103,7 +103,7 @@ func (q *quiescence) idle(since time.Time) bool {
 	defer q.mu.Unlock()
 	for host, base := range q.base {
 		u := q.now[host]
-		old := u.end.Add(-u.span).Before(since.Add(-DefaultCool))
+		old := u.end.Add(-u.span).Before(since.Add(-DefaultCooldown))
 		if old || u.busy > base.busy+moreBusy || u.iowait > base.iowait+moreWait || u.queue > base.queue+moreQueue {
 			return false
 		}

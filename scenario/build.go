@@ -36,21 +36,21 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
 		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Links: slices.Clone(s.Links), On: s.On,
-		Model: ClosedModel, Drain: s.Load.Drain, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}
 	l := s.Load
 	for i, n := range l.Clients {
-		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Jobs: l.Jobs, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold})
+		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Jobs: l.Jobs, Ramp: l.Ramp, Warmup: l.Warmup, Duration: l.Duration})
 	}
 	for i, r := range l.Rate {
 		p.Model = OpenModel
 		p.Steps = append(p.Steps, Step{
-			Number: i + 1, Clients: l.MaxClients, Rate: r, Poisson: l.Arrivals == "poisson", Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold,
+			Number: i + 1, Clients: l.MaxClients, Rate: r, Poisson: l.Arrivals == "poisson", Ramp: l.Ramp, Warmup: l.Warmup, Duration: l.Duration,
 		})
 	}
 	for i := range p.Steps[:max(len(p.Steps), 1)-1] {
-		p.Steps[i].Cool = l.Cool // nobody waits after the last one
+		p.Steps[i].Cooldown = l.Cooldown // nobody waits after the last one
 	}
 	return p, nil
 }

@@ -60,11 +60,11 @@ func (c *checker) load() {
 	}
 	switch {
 	case l.Jobs < 0 || l.Jobs > 1_000_000_000:
-		c.say("load.jobs", "%d: each client does 1 to 1000000000 jobs; 0: as many as it can in the hold time", l.Jobs)
+		c.say("load.jobs", "%d: each client does 1 to 1000000000 jobs; 0: as many as it can in the measurement time", l.Jobs)
 	case l.Jobs > 0 && open:
-		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive until the hold time is over")
+		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive until the measurement time is over")
 	}
-	c.refuse(l.Hold <= 0, "load.hold", "must be above 0: it is the time that counts")
+	c.refuse(l.Duration <= 0, "load.duration", "must be above 0: it is the time that counts")
 	c.times()
 }
 
@@ -79,14 +79,14 @@ const longest = 366 * 24 * time.Hour
 
 func (c *checker) times() {
 	l := c.Load
-	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "cool": l.Cool, "drain": l.Drain, "error_pause": l.ErrorPause} {
+	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "warmup": l.Warmup, "duration": l.Duration, "cooldown": l.Cooldown, "graceful_stop": l.GracefulStop, "error_pause": l.ErrorPause} {
 		if d < 0 || time.Duration(d) > longest {
 			c.say("load."+key, "%v: use up to 366d", d)
 			return
 		}
 	}
 	steps := max(len(l.Clients), len(l.Rate))
-	if each := time.Duration(l.Ramp + l.Settle + l.Hold + l.Cool); steps > 0 && each > longest/time.Duration(steps) {
-		c.say("load.hold", "%d steps of %v are longer than a year", steps, unit.Duration(each))
+	if each := time.Duration(l.Ramp + l.Warmup + l.Duration + l.Cooldown); steps > 0 && each > longest/time.Duration(steps) {
+		c.say("load.duration", "%d steps of %v are longer than a year", steps, unit.Duration(each))
 	}
 }

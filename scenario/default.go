@@ -24,7 +24,7 @@ func defaults() *Scenario {
 		},
 		Load: Load{
 			Arrivals: "constant", MaxClients: 1000,
-			Ramp: seconds(2), Settle: seconds(3), Hold: seconds(10), Drain: seconds(30), ErrorPause: seconds(1),
+			Ramp: seconds(2), Warmup: seconds(3), Duration: seconds(10), GracefulStop: seconds(30), ErrorPause: seconds(1),
 		},
 		Seed: 1, Repeat: 1,
 	}
@@ -113,7 +113,7 @@ func unset(d workload.Dist) bool { return d.Fixed == 0 && d.Uniform == nil && d.
 func defaultFor(target string) *Scenario {
 	s := defaults()
 	s.Name, s.Target = "first-light", target
-	s.Load.Ramp, s.Load.Settle, s.Load.Hold, s.Load.Drain = seconds(0.2), seconds(0.3), seconds(3.2), seconds(5)
+	s.Load.Ramp, s.Load.Warmup, s.Load.Duration, s.Load.GracefulStop = seconds(0.2), seconds(0.3), seconds(3.2), seconds(5)
 	s.complete()
 	return s
 }
@@ -188,14 +188,14 @@ func (s *Scenario) completeJobs() {
 	if l.Jobs <= 0 {
 		return
 	}
-	if l.Cool == 0 {
-		l.Cool = defaultCool
+	if l.Cooldown == 0 {
+		l.Cooldown = defaultCooldown
 	}
 	for _, k := range []struct {
 		key      string
 		at       *unit.Duration
 		usual, d unit.Duration
-	}{{"ramp", &l.Ramp, usual.Ramp, 0}, {"settle", &l.Settle, usual.Settle, 0}, {"hold", &l.Hold, usual.Hold, defaultJobsHold}} {
+	}{{"ramp", &l.Ramp, usual.Ramp, 0}, {"warmup", &l.Warmup, usual.Warmup, 0}, {"duration", &l.Duration, usual.Duration, defaultJobsDuration}} {
 		if !s.given("load."+k.key) && *k.at == k.usual {
 			*k.at = k.d
 		}
@@ -204,8 +204,8 @@ func (s *Scenario) completeJobs() {
 
 // Defaults of a load of a number of jobs.
 const (
-	defaultCool     = unit.Duration(time.Second)
-	defaultJobsHold = unit.Duration(time.Hour)
+	defaultCooldown     = unit.Duration(time.Second)
+	defaultJobsDuration = unit.Duration(time.Hour)
 )
 
 // defaultValues returns the values of keys that are left out, by their dotted

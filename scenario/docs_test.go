@@ -249,7 +249,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"workload: {sesion: kept}", "workload: {session: keept}", "load: {hold: 10}", "load: {hold: 10min}", "load: {clients: 0}", "load: {clients: {from: 1}}", "client: [a]",
+		"workload: {sesion: kept}", "workload: {session: keept}", "load: {duration: 10}", "load: {duration: 10min}", "load: {clients: 0}", "load: {clients: {from: 1}}", "client: [a]",
 		"workload: {think: {uniform: [1s]}}", "workload: {verify: 2}", "auth: {password: x}", "hosts: [{role: sever}]", "workload: {size: {weights: {1MiB: -1}}}",
 		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "link: {speed: 1Mbit/s}", "link: {rate: 2Mbit}", "link: {cern: {}}", "link: {cern: {rtt: 1ms}, rate: 1Mbit/s}", "link: {outages: [{after: 1s}]}", "seed: -1", "load: {rate: 10}",
 	} {
@@ -401,7 +401,7 @@ func TestExamplesOfThePage(t *testing.T) {
 	if examples < 10 {
 		t.Errorf("only %d examples found", examples)
 	}
-	_, err = Parse("my-first.yaml", []byte("name: my-first\ntarget: http://a/\nworkload: {sesion: kept}\nload:\n  clients: [1]\n  hold: 30\n"), nil, nil)
+	_, err = Parse("my-first.yaml", []byte("name: my-first\ntarget: http://a/\nworkload: {sesion: kept}\nload:\n  clients: [1]\n  duration: 30\n"), nil, nil)
 	if err == nil || !strings.Contains(string(text), "```text\n"+err.Error()+"\n```") {
 		t.Errorf("the page shows other mistakes than\n%v", err)
 	}

@@ -18,18 +18,18 @@ func TestDefaultsOfJobs(t *testing.T) {
 	if size := s.Files.Make.Size.Fixed; size != 3000*40<<10 {
 		t.Errorf("files of %v are made for it", size)
 	}
-	if l := s.Load; l.Ramp == 0 || l.Hold != seconds(10) || l.Cool != 0 {
+	if l := s.Load; l.Ramp == 0 || l.Duration != seconds(10) || l.Cooldown != 0 {
 		t.Errorf("without load.jobs the load is %+v", l)
 	}
 	s = parse(t, "target: simulated://x\nworkload: {kind: job, job: {event_size: 4KiB, access: staged}}\nload: {jobs: 2}\n")
-	if l := s.Load; l.Ramp != 0 || l.Settle != 0 || l.Hold != unit.Duration(time.Hour) || l.Cool != seconds(1) {
+	if l := s.Load; l.Ramp != 0 || l.Warmup != 0 || l.Duration != unit.Duration(time.Hour) || l.Cooldown != seconds(1) {
 		t.Errorf("with load.jobs the load is %+v", l)
 	}
 	if j := s.Work.Job; j.Page != 4<<10 || j.Copy != unit.Duration(time.Hour) {
 		t.Errorf("small events, staged: %+v", j)
 	}
-	s = parse(t, "target: simulated://x\nload: {jobs: 2, ramp: 2s, settle: 3s, hold: 10s, cool: 5s}\n")
-	if l := s.Load; l.Ramp != seconds(2) || l.Settle != seconds(3) || l.Hold != seconds(10) || l.Cool != seconds(5) {
+	s = parse(t, "target: simulated://x\nload: {jobs: 2, ramp: 2s, warmup: 3s, duration: 10s, cooldown: 5s}\n")
+	if l := s.Load; l.Ramp != seconds(2) || l.Warmup != seconds(3) || l.Duration != seconds(10) || l.Cooldown != seconds(5) {
 		t.Errorf("what is given is kept: %+v", l)
 	}
 }

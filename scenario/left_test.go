@@ -9,7 +9,7 @@ import (
 
 func TestLeft(t *testing.T) {
 	second := unit.Duration(time.Second)
-	steps := []Step{{Ramp: second, Hold: 4 * second}, {Ramp: second, Settle: second, Hold: 7 * second, Cool: second}}
+	steps := []Step{{Ramp: second, Duration: 4 * second}, {Ramp: second, Warmup: second, Duration: 7 * second, Cooldown: second}}
 	for _, c := range []struct {
 		p            Plan
 		place        int

@@ -96,7 +96,7 @@ func TestMatrixMistakes(t *testing.T) {
 		{"a link's key", target + "link: {rtt: 1ms}\nmatrix: {link.rate: [1Mbit/s, 2Mbit]}\n", `s.yaml:3:31: link.rate: "2Mbit" has an unknown unit; did you mean 2Mbit/s?`},
 		{"a link in a group", target + "matrix: {net: [{name: a, link: {cern: {speed: 1}}}, {name: b}]}\n", `s.yaml:2:40: unknown key link.cern.speed`},
 		{"value", target + "matrix: {auth.method: [none, unix], workload.session: [kept, freesh]}\n", `s.yaml:2:62: workload.session: unknown session "freesh"; did you mean fresh?`},
-		{"value in a group", target + "matrix: {p: [{name: a, load.hold: 1}, {name: b}]}\n", `s.yaml:2:35: load.hold: "1" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
+		{"value in a group", target + "matrix: {p: [{name: a, load.duration: 1}, {name: b}]}\n", `s.yaml:2:39: load.duration: "1" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
 		{"combination", "matrix: {target: [\"http://a/\", \"root://a/\"], workload.session: [kept, shared], seedless: [{name: x}, {name: y}]}\n",
 			`s.yaml:1:71: workload.session: clients of http:// cannot share a session, only those of root:// and roots:// can; use kept or fresh (with target http://a/, workload.session shared)`},
 		{"twice", target + "matrix: {workload.session: [kept, \"kept\"]}\n", `s.yaml:2:35: matrix.workload.session.1: level "kept" is there twice`},

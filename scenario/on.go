@@ -83,7 +83,7 @@ func (c *checker) onlyHere(o On) {
 	case o.JobPerClient && o.Apart:
 		c.say("on.apart", "cannot be combined with job_per_client; omit one of them")
 	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):
-		c.say("on.job_per_client", "each job does one client's work for the hold time: leave load.rate and load.jobs out")
+		c.say("on.job_per_client", "each job does one client's work for the measurement time: leave load.rate and load.jobs out")
 	case o.JobPerClient && o.Workers > 0:
 		c.say("on.workers", "cannot be combined with job_per_client; omit it")
 	}

@@ -61,7 +61,7 @@ workload:
   checksum: md5
   timeout: 1m
   retries: 2
-load: {rate: [10/s, 600/min], arrivals: poisson, max_clients: 7, ramp: 1s, settle: 0, hold: 1h, drain: 5s, error_pause: 250ms}
+load: {rate: [10/s, 600/min], arrivals: poisson, max_clients: 7, ramp: 1s, warmup: 0, duration: 1h, graceful_stop: 5s, error_pause: 250ms}
 stop: {time: 1d, count: 5, bytes: 1TB, error_ratio: 0.5}
 hosts:
 - {name: a, role: server, node_exporter: "http://a:9100/metrics"}
@@ -79,7 +79,7 @@ seed: 0xff
 			Part: &workload.Part{Size: 64 << 10, Count: 3, Order: "sequential"}, Size: workload.Dist{Uniform: []unit.Size{1000, 2000}},
 			Keep: true, Verify: 0.5, Sum: "md5", Timeout: seconds(60), Retries: 2,
 		},
-		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Hold: seconds(3600), Drain: seconds(5), ErrorPause: seconds(0.25)},
+		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Duration: seconds(3600), GracefulStop: seconds(5), ErrorPause: seconds(0.25)},
 		Stop:       Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
 		Hosts:      []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"}, {Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
 		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255, Repeat: 1,
@@ -100,11 +100,11 @@ func TestMistakes(t *testing.T) {
 		{"no target", "name: x\n", `s.yaml: target: missing; name the service, as in target: https://localhost:8443/data, or built-in for weir's own server`},
 		{"two documents", target + "---\nname: x\n", `s.yaml:3:5: a second document; write one document`},
 		{"twice", target + "name: a\nname: b\n", `s.yaml:3:1: key "name" is repeated, first in line 2; keep one`},
-		{"merge", target + "load: &l\n  hold: 1s\n  <<: *l\n", `s.yaml:4:3: "<<" is not a key; write plain words, without merges, anchors or tags`},
+		{"merge", target + "load: &l\n  duration: 1s\n  <<: *l\n", `s.yaml:4:3: "<<" is not a key; write plain words, without merges, anchors or tags`},
 		{"tag", target + "name: !!str x\n", `s.yaml:2:7: "!!str" is not allowed in a scenario; write plain maps, lists and values`},
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion; did you mean session?`},
-		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed; use one of clients, rate, arrivals, max_clients, jobs, ramp, settle, hold, cool, drain, error_pause`},
+		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed; use one of clients, rate, arrivals, max_clients, jobs, ramp, warmup, duration, cooldown, graceful_stop, error_pause`},
 		{"machines without what starts workers", target + "on: {workers: 2}\n", `s.yaml:2:6: on.batch: missing; name what starts the workers, one of local, htcondor, slurm, ssh`},
 		{"ssh without machines", target + "on: {batch: ssh}\n", `s.yaml:2:6: on.hosts: missing; name the machines to log in to, as in [node1, user@node2]`},
 		{"machines of a batch system", target + "on: {batch: slurm, hosts: [a]}\n", `s.yaml:2:27: on.hosts: applies to batch: ssh only; slurm chooses its machines itself (see on.submit)`},
@@ -144,19 +144,19 @@ func TestMistakes(t *testing.T) {
 		{"keytab of a program", target + "client: curl\nauth: {method: krb5, user: a, keytab_file: k}\n", `s.yaml:3:44: auth.keytab_file: an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file`},
 		{"no kerberos", target + "auth: {method: unix, ticket_file: t}\n", `s.yaml:2:16: auth.method: keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them`},
 		{"kind", target + "workload: {kind: raed, part: {size: 1B}}\n", `s.yaml:2:18: workload.kind: unknown kind "raed"; did you mean read?`},
-		{"unit", target + "load: {hold: 10}\n", `s.yaml:2:14: load.hold: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
-		{"no value", target + "load:\n  hold:\n", `s.yaml:3:9: load.hold has no value; give it one, or omit the key`},
-		{"map for value", target + "load: {hold: {a: 1}}\n", `s.yaml:2:15: load.hold: a map; write one value`},
+		{"unit", target + "load: {duration: 10}\n", `s.yaml:2:18: load.duration: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
+		{"no value", target + "load:\n  hold:\n", `s.yaml:3:9: load.duration has no value; give it one, or omit the key`},
+		{"map for value", target + "load: {hold: {a: 1}}\n", `s.yaml:2:15: load.duration: a map; write one value`},
 		{"value for map", target + "load: 5\n", `s.yaml:2:7: load: "5"; write a map with keys such as clients, rate, arrivals`},
 		{"value for list", target + "hosts: a\n", `s.yaml:2:8: hosts: "a"; write a list, as in [a, b]`},
 		{"bool", target + "files: {listing: yes}\n", `s.yaml:2:18: files.listing: "yes"; write true or false`},
-		{"hold", target + "load: {hold: 0s}\n", `s.yaml:2:14: load.hold: must be above 0: it is the time that counts`},
+		{"hold", target + "load: {duration: 0s}\n", `s.yaml:2:18: load.duration: must be above 0: it is the time that counts`},
 		{"clients", target + "load: {clients: [1, 0, x, -2]}\n", `s.yaml:2:21: load.clients.1: "0"; a step has at least one client` + "\n" +
 			`s.yaml:2:24: load.clients.2: "x"; write a whole number` + "\n" + `s.yaml:2:27: load.clients.3: "-2": cannot be negative`},
 		{"many clients", target + "load: {clients: 99999999999999999999}\n", `s.yaml:2:17: load.clients: "99999999999999999999": too large`},
 		{"columns are characters", "target: http://localhost/äöü\nname: \"äöü\"\nworkload: {checksum: äöü, sesion: x}\n",
 			"s.yaml:2:7: name: \"äöü\" is not a name; use up to 64 letters, digits, dots, _ and -\ns.yaml:3:22: workload.checksum: unknown checksum \"äöü\"; use one of adler32, crc32c, md5, sha256\ns.yaml:3:27: unknown key workload.sesion"},
-		{"windows", "target: http://localhost/\r\nload:\r\n  hold: 5\r\n", `s.yaml:3:9: load.hold: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
+		{"windows", "target: http://localhost/\r\nload:\r\n  duration: 5\r\n", `s.yaml:3:13: load.duration: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
 		{"no brackets", target + "load: {clients: 1,2}\n", `s.yaml:2:19: unknown key load.2; several values need brackets, as in [1, 2, 4]`},
 		{"by", target + "load: {clients: {from: 1, to: 10, by: x1}}\n", `s.yaml:2:39: load.clients.by: "x1"; write a factor above 1, as in x2`},
 		{"endless", target + "load: {clients: {from: 1, to: 10, by: x1.1}}\n", `s.yaml:2:39: load.clients.by: "x1.1" makes more than 1000 steps, or repeats one; use another step`},
@@ -202,7 +202,7 @@ func TestMistakes(t *testing.T) {
 		{"jobs at a rate", target + "workload: {kind: job}\nload: {rate: 1/s, jobs: 2}\n", `s.yaml:3:25: load.jobs: is for closed load (load.clients)`},
 		{"no jobs", target + "load: {jobs: -2}\n", `s.yaml:2:14: load.jobs: "-2": cannot be negative`},
 		{"small files", target + "workload: {kind: job}\nfiles: {make: {count: 3, size: 1MiB}}\n", `s.yaml:3:32: files.make.size: 1MiB is too small for a job of 3000 events of 40KiB; make files of 122.88MB or more, or omit size`},
-		{"long", target + "load: {hold: 300d, clients: [1, 2]}\n", `s.yaml:2:14: load.hold: 2 steps of 300d5s are longer than a year`},
+		{"long", target + "load: {duration: 300d, clients: [1, 2]}\n", `s.yaml:2:18: load.duration: 2 steps of 300d5s are longer than a year`},
 	} {
 		_, err := Parse("s.yaml", []byte(c.text), nil, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -318,14 +318,14 @@ func TestSet(t *testing.T) {
 	for set, want := range map[string]string{
 		"workload.sesion=fresh":   "--set workload.sesion: unknown key workload.sesion; did you mean session?",
 		"workload.session=krempt": `--set workload.session: unknown session "krempt"; did you mean kept?`,
-		"load.hold=5":             `--set load.hold: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`,
-		"load.hold=[":             "--set load.hold: not YAML; sequence end token ']' not found",
-		"load.hold":               "--set load.hold: write a key and its value, as in --set workload.session=fresh",
+		"load.duration=5":         `--set load.duration: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`,
+		"load.duration=[":         "--set load.duration: not YAML; sequence end token ']' not found",
+		"load.duration":           "--set load.duration: write a key and its value, as in --set workload.session=fresh",
 		"=5":                      "--set ...: write a key and its value, as in --set workload.session=fresh",
 		"load..hold=5":            "--set load..hold: write a key and its value, as in --set workload.session=fresh",
 		"hosts.7.name=x":          `--set hosts.7.name: hosts: there is no item "7"`,
 		"hosts.7=x":               "--set hosts.7: there is no item 7: the list has 1",
-		"load.hold=0s":            "--set load.hold: must be above 0: it is the time that counts",
+		"load.duration=0s":        "--set load.duration: must be above 0: it is the time that counts",
 	} {
 		_, err := Parse("s.yaml", []byte(text), nil, []string{set})
 		if err == nil || err.Error() != want {
@@ -401,7 +401,7 @@ func FuzzParse(f *testing.F) {
 		"target: http://a/\nfiles: {make: {count: 1, size: {weights: {1B: 1}}}}\nhosts: [{role: both}]\n",
 		"matrix: {p: [{name: a, target: file:///a}, {name: b, target: http://a/}], workload.session: [kept, fresh]}\nrepeat: 2\n",
 	} {
-		f.Add(text, "load.hold=1s")
+		f.Add(text, "load.duration=1s")
 	}
 	f.Fuzz(func(t *testing.T, text, set string) {
 		s, err := Parse("", []byte(text), nil, []string{set})

@@ -13,31 +13,31 @@ import (
 // all steps listed, the seed fixed. Two equal plans do the same work. It holds
 // no secret and can be written, sent and read again.
 type Plan struct {
-	Version    int                `json:"version"` // of the plan's format: PlanVersion
-	Name       string             `json:"name"`
-	Target     string             `json:"target"`                  // URL; of several doors the first
-	Others     []string           `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
-	Balancer   Balancer           `json:"balancer,omitzero"`
-	Driver     storage.DriverName `json:"driver"` // name of the storage driver
-	Command    []string           `json:"command,omitempty"`
-	Auth       storage.Auth       `json:"auth,omitzero"`
-	Seed       uint64             `json:"seed"`
-	Files      Files              `json:"files,omitzero"`
-	Work       workload.Work      `json:"workload"`
-	Links      Links              `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
-	On         On                 `json:"on,omitzero"`     // which machines the clients are on
-	Model      Model              `json:"model"`
-	Steps      []Step             `json:"steps"`
-	Find       *Find              `json:"find,omitempty"` // the steps are searched for; then Steps is empty
-	Drain      unit.Duration      `json:"drain"`          // how long the last operations may take
-	ErrorPause unit.Duration      `json:"error_pause"`    // longest pause of a client whose tasks go on failing; 0: none
-	Stop       Stop               `json:"stop,omitzero"`
-	Hosts      []Host             `json:"hosts,omitempty"`
-	Thresholds []string           `json:"thresholds,omitempty"` // what the result must meet
-	Boundaries []string           `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
-	First      int                `json:"first_client"`         // number of this share's first client
-	BuiltIn    bool               `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
-	Part       *Part              `json:"part,omitempty"`       // nil: it is no part of another plan
+	Version      int                `json:"version"` // of the plan's format: PlanVersion
+	Name         string             `json:"name"`
+	Target       string             `json:"target"`                  // URL; of several doors the first
+	Others       []string           `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
+	Balancer     Balancer           `json:"balancer,omitzero"`
+	Driver       storage.DriverName `json:"driver"` // name of the storage driver
+	Command      []string           `json:"command,omitempty"`
+	Auth         storage.Auth       `json:"auth,omitzero"`
+	Seed         uint64             `json:"seed"`
+	Files        Files              `json:"files,omitzero"`
+	Work         workload.Work      `json:"workload"`
+	Links        Links              `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
+	On           On                 `json:"on,omitzero"`     // which machines the clients are on
+	Model        Model              `json:"model"`
+	Steps        []Step             `json:"steps"`
+	Find         *Find              `json:"find,omitempty"` // the steps are searched for; then Steps is empty
+	GracefulStop unit.Duration      `json:"graceful_stop"`  // how long the last operations may take
+	ErrorPause   unit.Duration      `json:"error_pause"`    // longest pause of a client whose tasks go on failing; 0: none
+	Stop         Stop               `json:"stop,omitzero"`
+	Hosts        []Host             `json:"hosts,omitempty"`
+	Thresholds   []string           `json:"thresholds,omitempty"` // what the result must meet
+	Boundaries   []string           `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
+	First        int                `json:"first_client"`         // number of this share's first client
+	BuiltIn      bool               `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
+	Part         *Part              `json:"part,omitempty"`       // nil: it is no part of another plan
 }
 
 // A Model is what the load of a step is set by.
@@ -58,7 +58,7 @@ type Part struct {
 }
 
 // PlanVersion is the version of the plan's format.
-const PlanVersion = 1
+const PlanVersion = 2
 
 // Files says where the paths come from: exactly one of List, Listing and Make;
 // none for workloads that need no files.
@@ -77,18 +77,18 @@ type Make struct {
 
 // A Step is a load that is held for a while.
 type Step struct {
-	Number  int           `json:"step"`           // 1, 2, 3 ...
-	Clients int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
-	Rate    unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
-	Poisson bool          `json:"poisson,omitempty"`
-	Ramp    unit.Duration `json:"ramp"`           // clients are started (or stopped) evenly over it
-	Settle  unit.Duration `json:"settle"`         // at full load, not counted
-	Hold    unit.Duration `json:"hold"`           // counted
-	Jobs    int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Hold is over
+	Number   int           `json:"step"`           // 1, 2, 3 ...
+	Clients  int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
+	Rate     unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
+	Poisson  bool          `json:"poisson,omitempty"`
+	Ramp     unit.Duration `json:"ramp"`           // clients are started (or stopped) evenly over it
+	Warmup   unit.Duration `json:"warmup"`         // at full load, not counted
+	Duration unit.Duration `json:"duration"`       // counted
+	Jobs     int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Hold is over
 
 	// Cool sets the step apart from the next one, if it is above 0: all clients
 	// leave, their last operations end, and the service rests for so long.
-	Cool unit.Duration `json:"cool,omitempty"`
+	Cooldown unit.Duration `json:"cooldown,omitempty"`
 
 	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
 }
@@ -135,12 +135,12 @@ type Find struct {
 	Within unit.Fraction `json:"within"`      // the optimum is known well enough when its interval is no wider, as a share
 	Time   unit.Duration `json:"time"`        // at most, from the first step on, all interrupted parts together
 
-	Ramp    unit.Duration `json:"ramp"`
-	Settle  unit.Duration `json:"settle"`
-	Hold    unit.Duration `json:"hold"`         // of most steps
-	Longest unit.Duration `json:"longest_hold"` // of those that large files or noise make longer
-	Cool    unit.Duration `json:"cool"`         // rest between steps, at least
-	Calm    unit.Duration `json:"longest_cool"` // rest at most, if the servers are still busy
+	Ramp     unit.Duration `json:"ramp"`
+	Warmup   unit.Duration `json:"warmup"`
+	Duration unit.Duration `json:"duration"`         // of most steps
+	Longest  unit.Duration `json:"longest_duration"` // of those that large files or noise make longer
+	Cooldown unit.Duration `json:"cooldown"`         // rest between steps, at least
+	Calm     unit.Duration `json:"longest_cooldown"` // rest at most, if the servers are still busy
 }
 
 // Check refuses what no search can keep to.
@@ -150,13 +150,13 @@ func (f *Find) Check() error {
 		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min, f.Max, maxClients)
 	case !(f.Within > 0) || f.Within >= 1:
 		return fmt.Errorf("within %v: use more than 0 and less than 100%%", f.Within)
-	case f.Hold <= 0 || f.Longest < f.Hold || f.Cool <= 0 || f.Calm < f.Cool || min(f.Ramp, f.Settle) < 0:
-		return fmt.Errorf("hold %v to %v, cool %v to %v, ramp %v, settle %v: hold and cool are above 0, and the longest are not shorter",
-			f.Hold, f.Longest, f.Cool, f.Calm, f.Ramp, f.Settle)
-	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Settle)) > longest:
+	case f.Duration <= 0 || f.Longest < f.Duration || f.Cooldown <= 0 || f.Calm < f.Cooldown || min(f.Ramp, f.Warmup) < 0:
+		return fmt.Errorf("duration %v to %v, cooldown %v to %v, ramp %v, warmup %v: duration and cooldown are above 0, and the longest are not shorter",
+			f.Duration, f.Longest, f.Cooldown, f.Calm, f.Ramp, f.Warmup)
+	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Warmup)) > longest:
 		return fmt.Errorf("time %v: use up to 366d", f.Time)
-	case f.Time < f.Ramp+f.Settle+f.Hold:
-		return fmt.Errorf("time %v: too short, one step takes %v", f.Time, f.Ramp+f.Settle+f.Hold)
+	case f.Time < f.Ramp+f.Warmup+f.Duration:
+		return fmt.Errorf("time %v: too short, one step takes %v", f.Time, f.Ramp+f.Warmup+f.Duration)
 	}
 	return nil
 }

@@ -63,15 +63,15 @@ func TestDefaultTakesHalfAMinute(t *testing.T) {
 			t.Errorf("%s: role %s", target, p.Hosts[0].Role)
 		}
 	}
-	s, err := DefaultWith("http://far.example.org/", []string{"load.clients=1,10,100", "load.hold=10s", "workload.kind=write"})
+	s, err := DefaultWith("http://far.example.org/", []string{"load.clients=1,10,100", "load.duration=10s", "workload.kind=write"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := s.Plan(drivers())
-	if err != nil || len(p.Steps) != 3 || p.Steps[0].Hold != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing || p.Hosts[0].Role != "client" {
+	if err != nil || len(p.Steps) != 3 || p.Steps[0].Duration != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing || p.Hosts[0].Role != "client" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := DefaultWith("http://a/", []string{"load.hld=10s"}); err == nil || err.Error() != "--set load.hld: unknown key load.hld; did you mean hold?" {
+	if _, err := DefaultWith("http://a/", []string{"load.duraton=10s"}); err == nil || err.Error() != "--set load.duraton: unknown key load.duraton; did you mean duration?" {
 		t.Error(err)
 	}
 }
@@ -100,9 +100,9 @@ func TestPlanAsksTheDriver(t *testing.T) {
 		t.Error(err)
 	}
 	s := defaultFor("http://a/")
-	s.Load.Hold = 0
+	s.Load.Duration = 0
 	s.Work.Kind = "x"
-	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.hold: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
+	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.duration: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
 		t.Error(err)
 	}
 }
@@ -161,7 +161,7 @@ target: http://localhost/data
 auth: {method: basic, user: ada, password_variable: PW}
 files: {make: {count: 3, size: {uniform: [1MB, 2MB]}}}
 workload: {kind: read, part: {size: 64KiB, count: 4}, think: {exponential: 2s}, retries: 1}
-load: {rate: [10/s, 20/s], arrivals: poisson, ramp: 0, settle: 5s, hold: 10s}
+load: {rate: [10/s, 20/s], arrivals: poisson, ramp: 0, warmup: 5s, duration: 10s}
 stop: {time: 1h, count: 100000, bytes: 1TB, error_ratio: 50%}
 thresholds: [error_ratio < 1%]
 `
@@ -203,11 +203,11 @@ func TestPlansAreReadStrictly(t *testing.T) {
 		"":                                     "this is no plan: unexpected end of JSON input",
 		"{}":                                   "this is no plan: it has no version; a scenario is made into a plan with weir plan",
 		"target: x":                            "this is no plan: invalid character",
-		change(`"version": 1`, `"version":2`):  "plan of version 2: this program reads up to 1: use a newer weir",
-		change(`"version": 1`, `"version":0`):  "plan of version 0: versions start at 1",
+		change(`"version": 2`, `"version":3`):  "plan of version 3: this program reads up to 2: use a newer weir",
+		change(`"version": 2`, `"version":0`):  "plan of version 0: versions start at 1",
 		change(`"seed"`, `"sed"`):              `plan: json: unknown field "sed"`,
 		change(`"closed"`, `"clsd"`):           `plan: model "clsd": use closed or open`,
-		change(`"10s"`, `"0s"`):                "plan: step 1: hold 0s",
+		change(`"10s"`, `"0s"`):                "plan: step 1: duration 0s",
 		change(`"10s"`, `"10"`):                `plan: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`,
 		change(`"step": 2`, `"step": 3`):       "plan: step 2 has the number 3",
 		change(`"clients": 2`, `"clients":-2`): "plan: step 2: -2 clients",

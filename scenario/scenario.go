@@ -64,17 +64,17 @@ func (c Command) own() bool {
 
 // A Load says how much is asked for, and for how long.
 type Load struct {
-	Clients    Counts        `yaml:"clients"`     // closed model: one step each
-	Rate       Rates         `yaml:"rate"`        // open model: one step each
-	Arrivals   string        `yaml:"arrivals"`    // open model: constant, poisson
-	MaxClients int           `yaml:"max_clients"` // open model: most clients that may be busy at once
-	Jobs       int           `yaml:"jobs"`        // jobs that each client of a step does before it leaves; 0: until the hold time is over
-	Ramp       unit.Duration `yaml:"ramp"`
-	Settle     unit.Duration `yaml:"settle"`
-	Hold       unit.Duration `yaml:"hold"`
-	Cool       unit.Duration `yaml:"cool"` // rest between steps; 0: they follow each other
-	Drain      unit.Duration `yaml:"drain"`
-	ErrorPause unit.Duration `yaml:"error_pause"` // longest pause of a client whose tasks go on failing; 0: none
+	Clients      Counts        `yaml:"clients"`     // closed model: one step each
+	Rate         Rates         `yaml:"rate"`        // open model: one step each
+	Arrivals     string        `yaml:"arrivals"`    // open model: constant, poisson
+	MaxClients   int           `yaml:"max_clients"` // open model: most clients that may be busy at once
+	Jobs         int           `yaml:"jobs"`        // jobs that each client of a step does before it leaves; 0: until the measurement time is over
+	Ramp         unit.Duration `yaml:"ramp"`
+	Warmup       unit.Duration `yaml:"warmup"`
+	Duration     unit.Duration `yaml:"duration"`
+	Cooldown     unit.Duration `yaml:"cooldown"` // rest between steps; 0: they follow each other
+	GracefulStop unit.Duration `yaml:"graceful_stop"`
+	ErrorPause   unit.Duration `yaml:"error_pause"` // longest pause of a client whose tasks go on failing; 0: none
 }
 
 // Counts are the virtual clients of the steps.
@@ -112,6 +112,7 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 		t.say(root.at, "%s; a scenario is a map of keys, as in target: http://localhost:8080/", root.what())
 		return nil, t.mistakes.err()
 	}
+	t.renameOlder(root, "")
 	for _, set := range sets {
 		t.apply(root, set)
 	}

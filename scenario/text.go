@@ -32,7 +32,9 @@ func (p *Plan) Time() time.Duration {
 }
 
 // Time returns how long the step takes, with the rest after it.
-func (s *Step) Time() time.Duration { return time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool) }
+func (s *Step) Time() time.Duration {
+	return time.Duration(s.Ramp + s.Warmup + s.Duration + s.Cooldown)
+}
 
 // Left returns how long the steps still take when there was load for spent, and
 // the step of that place in p, from 1, began since ago; 0: none has begun. A
@@ -97,7 +99,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if p.endsWithJobs() {
 		atMost = "at most "
 	}
-	row("time", "%s%v in %s, then up to %v to drain", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
+	row("time", "%s%v in %s, then a graceful stop of up to %v", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.GracefulStop)
 	if p.Model != OpenModel {
 		row("error pause", "%s", p.errorPauseText())
 	}
@@ -145,9 +147,9 @@ func aligned(w io.Writer, table string, flags uint) error {
 
 func (p *Plan) writeSteps(w io.Writer) error {
 	open := p.Model == OpenModel
-	head := "step\tclients\tramp\tsettle\thold\tfrom\t\n"
+	head := "step\tclients\tramp\twarm-up\tduration\tfrom\t\n"
 	if open {
-		head = "step\trate\tclients, at most\tramp\tsettle\thold\tfrom\t\n"
+		head = "step\trate\tclients, at most\tramp\twarm-up\tduration\tfrom\t\n"
 	}
 	var b strings.Builder
 	b.WriteString("\n" + head)
@@ -157,8 +159,8 @@ func (p *Plan) writeSteps(w io.Writer) error {
 		if open {
 			rate = s.Rate.String() + "\t"
 		}
-		fmt.Fprintf(&b, "%d\t%s%d\t%v\t%v\t%v\t%v\t\n", s.Number, rate, s.Clients, s.Ramp, s.Settle, s.Hold, from)
-		from += s.Ramp + s.Settle + s.Hold + s.Cool
+		fmt.Fprintf(&b, "%d\t%s%d\t%v\t%v\t%v\t%v\t\n", s.Number, rate, s.Clients, s.Ramp, s.Warmup, s.Duration, from)
+		from += s.Ramp + s.Warmup + s.Duration + s.Cooldown
 	}
 	return aligned(w, b.String(), tabwriter.AlignRight)
 }
@@ -241,7 +243,7 @@ func (p *Plan) waysText() []string {
 }
 
 // Jobs returns how many jobs all steps are, 0 if clients do as many as they can
-// in the hold time.
+// in the measurement time.
 func (p *Plan) Jobs() (n int64) {
 	for i := range p.Steps {
 		n += int64(p.Steps[i].Clients) * int64(p.Steps[i].Jobs)

@@ -101,7 +101,7 @@ func (p *Plan) arrivals() float64 {
 	n, last := 0.0, unit.Rate(0)
 	for _, s := range p.Steps {
 		n += float64(s.Rate+last) / 2 * time.Duration(s.Ramp).Seconds()
-		n += float64(s.Rate) * time.Duration(s.Settle+s.Hold).Seconds()
+		n += float64(s.Rate) * time.Duration(s.Warmup+s.Duration).Seconds()
 		last = s.Rate
 	}
 	return n

@@ -176,9 +176,11 @@ func listHint(name string, known []string) string {
 func (t *tree) apply(root *node, set string) {
 	path, text, found := strings.Cut(set, "=")
 	path = strings.TrimSpace(path)
-	keys := strings.Split(path, ".")
+	var keys []string
 	if factor, ok := strings.CutPrefix(path, "matrix."); ok && factor != "" {
-		keys = []string{"matrix", factor} // whose name is a dotted path
+		keys = []string{"matrix", currentKey(factor)} // whose name is a dotted path
+	} else {
+		keys = strings.Split(currentKey(path), ".")
 	}
 	at := place{set: path}
 	if path == "" {
@@ -192,6 +194,7 @@ func (t *tree) apply(root *node, set string) {
 	if value == nil {
 		return
 	}
+	t.renameOlder(value, strings.Join(keys, "."))
 	t.insert(root, keys, value, at)
 }
 

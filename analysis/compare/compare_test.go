@@ -40,7 +40,7 @@ func (l lot) run(name string, at, gained float64) *Run {
 	all := math.Exp(gained) * l.factor * (1 + l.noise*l.r.NormFloat64())
 	for i := range l.steps {
 		t := 1e8 * float64(i+1) * all * (1 + l.own*l.r.NormFloat64())
-		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Hold: 30, Throughput: t, Moved: int64(30 * t), Done: 1000, Operations: t / 1e6,
+		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Duration: 30, Throughput: t, Moved: int64(30 * t), Done: 1000, Operations: t / 1e6,
 			Latency: &analysis.Quantiles{P50: 1e7 / t, P99: 3e7 / t, Mean: 1.1e7 / t}})
 	}
 	if l.bare {
@@ -149,7 +149,7 @@ func TestWarnings(t *testing.T) {
 	for _, r := range groups[1].Runs {
 		r.facts[5].value = "2"
 		for i := range r.Found.Curve {
-			r.Found.Curve[i].Hold = 60
+			r.Found.Curve[i].Duration = 60
 		}
 		if len(r.Found.Curve) == 3 {
 			r.Found.Curve = append(r.Found.Curve, analysis.Step{Step: 4, Clients: 77})

@@ -101,7 +101,7 @@ func stepsText(v any) string {
 		if rate, open := step["rate"]; open {
 			load = rate
 		}
-		all = append(all, fmt.Sprintf("%v for %v", load, step["hold"]))
+		all = append(all, fmt.Sprintf("%v for %v", load, step["duration"]))
 	}
 	return strings.Join(all, ", ")
 }

@@ -15,7 +15,7 @@ import (
 // cell makes a run with these levels, of the given error ratio and throughput.
 func cell(block int, levels map[string]string, ratio, throughput float64) *Run {
 	f := &analysis.Findings{Run: fmt.Sprint(block, levels), Measure: analysis.Throughput, Model: "closed", Validity: analysis.Validity{Status: analysis.Valid},
-		Curve: []analysis.Step{{Step: 1, Clients: 1, Hold: 1, ErrorRatio: ratio, Done: 1, Throughput: throughput, Moved: 1}}}
+		Curve: []analysis.Step{{Step: 1, Clients: 1, Duration: 1, ErrorRatio: ratio, Done: 1, Throughput: throughput, Moved: 1}}}
 	return NewRun("x", results.About{}, &scenario.Plan{}, f).Of("campaign", block, levels)
 }
 

@@ -22,8 +22,8 @@ func repetitions(values ...float64) Group {
 	for i, v := range values {
 		g.Runs = append(g.Runs, &Run{Dir: fmt.Sprintf("%03d-a", i+1), Name: fmt.Sprint(i), Status: analysis.Valid, Found: &analysis.Findings{
 			Measure: analysis.Throughput, Curve: []analysis.Step{
-				{Step: 1, Clients: 4, Hold: 10, Throughput: v / 2, Moved: 100, Done: 10, Operations: v},
-				{Step: 2, Clients: 8, Hold: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Operations: v},
+				{Step: 1, Clients: 4, Duration: 10, Throughput: v / 2, Moved: 100, Done: 10, Operations: v},
+				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Operations: v},
 			},
 		}})
 	}

@@ -40,7 +40,7 @@ func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Fi
 	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
 	r.facts = []fact{
 		{"target", f.Target}, {"workload", f.Work}, {"load model", string(f.Model)}, {"files", filesText(plan.Files)},
-		{"ramp and settle", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
+		{"ramp and warm-up", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
 	}
 	return r
 }
@@ -86,7 +86,7 @@ func filesText(f scenario.Files) string {
 func settleText(steps []scenario.Step) string {
 	text := ""
 	for _, s := range steps {
-		one := s.Ramp.String() + " and " + s.Settle.String()
+		one := s.Ramp.String() + " and " + s.Warmup.String()
 		if text != "" && text != one {
 			return "not the same in all steps"
 		}

@@ -189,7 +189,7 @@ func holds(a, b *Group, loads []load) []string {
 func hold(g *Group, l load) float64 {
 	for _, r := range g.Runs {
 		if s := r.at(l); s != nil {
-			return s.Hold
+			return s.Duration
 		}
 	}
 	return 0

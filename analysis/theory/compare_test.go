@@ -27,10 +27,10 @@ func repeated(t *testing.T, service string, seed, times int) []*compare.Run {
 	var out []*compare.Run
 	for i := range times {
 		target := fmt.Sprintf("simulated://x?servers=4&dist=constant&noise=3%%&files=10x1KiB&service=%s", service)
-		p := &scenario.Plan{Name: "repeated", Model: "closed", Driver: "simulated", Work: work, Seed: 1, Drain: unit.Duration(time.Minute),
+		p := &scenario.Plan{Name: "repeated", Model: "closed", Driver: "simulated", Work: work, Seed: 1, GracefulStop: unit.Duration(time.Minute),
 			Target: fmt.Sprintf("%s&seed=%d", target, seed+i)} // which draws the capacity
 		for k, n := range []int{2, 8} {
-			p.Steps = append(p.Steps, scenario.Step{Number: k + 1, Clients: n, Settle: unit.Duration(time.Second), Hold: unit.Duration(5 * time.Second)})
+			p.Steps = append(p.Steps, scenario.Step{Number: k + 1, Clients: n, Warmup: unit.Duration(time.Second), Duration: unit.Duration(5 * time.Second)})
 		}
 		f := measured(t, p, simulated.Driver())
 		f.Run, f.Target = fmt.Sprintf("%s-%d", service, seed+i), target

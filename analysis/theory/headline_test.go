@@ -73,7 +73,7 @@ func drawCurve(r *rand.Rand, kind string) noisyCurve {
 func (c noisyCurve) run(t *testing.T, r *rand.Rand) *analysis.Findings {
 	t.Helper()
 	const bytes = 1e9
-	s := resultstest.Service{Lambda: 3, File: 1, Clients: c.loads, Hold: c.hold}
+	s := resultstest.Service{Lambda: 3, File: 1, Clients: c.loads, Duration: c.hold}
 	step, level, last := 0, 0.0, 0.0
 	s.Interval = func(iv *measure.Interval) {
 		if iv.Step != step {

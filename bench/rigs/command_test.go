@@ -94,7 +94,7 @@ func latestStays(s *stage) {
 		s.must(fmt.Errorf("the first run left no runs/latest: exit %d, %s", first.exit, lastLine(first.text)))
 	}
 	// Without a list the target is asked for its files first, which fails.
-	r := s.runAs("target: "+dead+"\nworkload: {kind: read}\nload: {clients: 2, hold: 1s}\n", how{open: true, title: "second"})
+	r := s.runAs("target: "+dead+"\nworkload: {kind: read}\nload: {clients: 2, duration: 1s}\n", how{open: true, title: "second"})
 	s.fails(r)
 	s.expect(latest() == good, "runs/latest must stay at the run that measured")
 }

@@ -88,7 +88,7 @@ func tooShort(s *stage) {
 // fewOperations is a scenario of six operations in all.
 func (s *stage) fewOperations(clients string) string {
 	w, files := s.faultyFiles(spec{Delay: ms(900)})
-	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, hold: 3s, ramp: 0s, settle: 0s, drain: 2s}\n", w.url, files, clients)
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, duration: 3s, ramp: 0s, warmup: 0s, graceful_stop: 2s}\n", w.url, files, clients)
 }
 
 func sixOperations(s *stage) {
@@ -102,7 +102,7 @@ func sixOperations(s *stage) {
 func weirStopped(s *stage) {
 	w, _ := s.nginx(lab.NginxConfig{SlowRate: 2 << 20}, 16, 64<<10)
 	files := s.list(w, true)
-	scenario := fmt.Sprintf("target: %s\n%sworkload: {kind: read, think: 5ms}\nload: {clients: [4], hold: 5s, %s}\n", w.url, files, brief)
+	scenario := fmt.Sprintf("target: %s\n%sworkload: {kind: read, think: 5ms}\nload: {clients: [4], duration: 5s, %s}\n", w.url, files, brief)
 	base := s.run(scenario)
 	base.title = "without"
 	r := s.begin(scenario, how{title: "stopped"})

@@ -8,11 +8,11 @@ import (
 )
 
 // brief are the phases of the steps of most rigs beside their hold.
-const brief = "ramp: 200ms, settle: 300ms, drain: 5s"
+const brief = "ramp: 200ms, warmup: 300ms, graceful_stop: 5s"
 
 // reads is a scenario that reads whole files in steps.
 func reads(w *site, files, clients, hold, more string) string {
-	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], hold: %s, %s}\n", w.url, files, more, clients, hold, brief)
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], duration: %s, %s}\n", w.url, files, more, clients, hold, brief)
 }
 
 // read runs weir with that scenario on the files of w, listed with their sizes.
@@ -91,7 +91,7 @@ func (s *stage) pair(a, b spec, clients, hold, more string) (first, second *ran)
 func failingSums(s *stage) {
 	const clients, think = 4, 0.005
 	w, files := s.faultyFiles(spec{EverySum: 16})
-	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: mix, mix: {checksum: 1}, think: 5ms}\nload: {clients: %d, hold: 4s, %s}\n", w.url, files, clients, brief))
+	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: mix, mix: {checksum: 1}, think: 5ms}\nload: {clients: %d, duration: 4s, %s}\n", w.url, files, clients, brief))
 	s.totals(r)
 	x := r.best()
 	s.between("error ratio", x.ErrorRatio, 0.04, 0.09)

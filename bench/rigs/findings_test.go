@@ -46,7 +46,7 @@ type validity struct {
 type step struct {
 	Step        int              `json:"step"`
 	Clients     int              `json:"clients"`
-	Hold        float64          `json:"hold_seconds"`
+	Duration    float64          `json:"measured_seconds"`
 	Throughput  float64          `json:"throughput_bytes_per_second"`
 	Low         float64          `json:"throughput_low"`
 	High        float64          `json:"throughput_high"`

@@ -36,7 +36,7 @@ func generatorRigs() []rig {
 }
 
 func generatorCPU(s *stage) {
-	r := s.runAs(fmt.Sprintf("target: simulated://s?servers=100000&service=1ms\nworkload: {kind: read, verify: 0}\nload: {clients: [64, 512, 2048, 8192], hold: 3s, %s}\n", brief),
+	r := s.runAs(fmt.Sprintf("target: simulated://s?servers=100000&service=1ms\nworkload: {kind: read, verify: 0}\nload: {clients: [64, 512, 2048, 8192], duration: 3s, %s}\n", brief),
 		how{wrap: []string{"taskset", "-c", "1"}})
 	s.totals(r)
 	s.fit(r)

@@ -24,7 +24,7 @@ type healthyCase struct {
 }
 
 // calm are the phases of healthy runs: as short as a run may be that is to be valid.
-const calm = "ramp: 100ms, settle: 200ms, drain: 2s"
+const calm = "ramp: 100ms, warmup: 200ms, graceful_stop: 2s"
 
 // tryHealthy does as many healthy runs as are asked for, of all kinds in turn.
 func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
@@ -82,7 +82,7 @@ func healthyCases(s *stage) []healthyCase {
 	own := s.faulty(spec{Delay: ms(3)})
 	secure, http := *web, *xrd
 	secure.url, http.url = nginx.URLs["https"], xrootd.URLs["http"]
-	const one, two = "clients: [4], hold: 3s", "clients: [2, 4], hold: 3s"
+	const one, two = "clients: [4], duration: 3s", "clients: [2, 4], duration: 3s"
 	var all []healthyCase
 	for _, x := range []struct {
 		name             string
@@ -92,7 +92,7 @@ func healthyCases(s *stage) []healthyCase {
 		{"reads from nginx", web, "kind: read, think: 5ms", two, ""},
 		{"writes to nginx", web, "kind: write, size: 64KiB, think: 5ms", one, ""},
 		{"stats of nginx", web, "kind: mix, mix: {stat: 1}, think: 4ms", one, ""},
-		{"open load on nginx", web, "kind: read", "rate: 200/s, hold: 3s", ""},
+		{"open load on nginx", web, "kind: read", "rate: 200/s, duration: 3s", ""},
 		{"reads from nginx over TLS", &secure, "kind: read, think: 5ms", one, "auth: {ca_file: " + nginx.CAFile + "}\n"},
 		{"reads from XRootD", xrd, "kind: read, think: 5ms", two, ""},
 		{"writes to XRootD", xrd, "kind: write, size: 64KiB, think: 5ms", one, ""},

@@ -96,7 +96,7 @@ func (s *stage) bottleneck(w *site, clients string, most float64, h how, resourc
 }
 
 func cpuShared(s *stage) {
-	r := s.run(fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [1, 4, 16, 64, 256], hold: 3s, %s}\n", brief))
+	r := s.run(fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [1, 4, 16, 64, 256], duration: 3s, %s}\n", brief))
 	s.totals(r)
 	s.expect(r.limit().Side == "both", "side both expected, is %q", r.limit().Side)
 	s.limited(r, "cpu")

@@ -53,14 +53,14 @@ func flatNoise(s *stage, seed uint64) {
 func flatFind(s *stage) {
 	w, files := s.faultyFiles(spec{Total: 30e6, Noise: 0.1, Seed: 3})
 	r := s.runAs(fmt.Sprintf("target: %s\n%sworkload: {kind: read}\n", w.url, files),
-		how{verb: "find", flags: []string{"--time", "60s", "--hold", "2s", "--min", "2", "--max", "64"}})
+		how{verb: "find", flags: []string{"--time", "60s", "--duration", "2s", "--min", "2", "--max", "64"}})
 	s.naive = append(s.naive, "largest mean: "+bits(r.best().Throughput)+fmt.Sprintf(" with %d clients", r.best().Clients))
 	s.flat(r, 2)
 }
 
 // builtIn reads from the built-in server with four clients, as fast as it goes.
 func builtIn(hold string) string {
-	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [4], hold: %s, %s}\n", hold, brief)
+	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [4], duration: %s, %s}\n", hold, brief)
 }
 
 func neighbors(s *stage, share float64) {

@@ -198,7 +198,7 @@ func stallClosed(s *stage) {
 
 func stallOpen(s *stage) {
 	w, files := s.faultyFiles(stalls())
-	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {rate: 50/s, hold: 8s, %s}\n", w.url, files, brief))
+	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {rate: 50/s, duration: 8s, %s}\n", w.url, files, brief))
 	s.askOn(hey(50), stalls(), 10, 8)
 	s.quantiles(r, 1.7, 2.15, 1.8, 2.4)
 }

@@ -27,7 +27,7 @@ type ran struct {
 	foreign float64
 }
 
-// totals are the raw sums of the hold times of a run, of which a naive tool makes its answer.
+// totals are the raw sums of the measurement times of a run, of which a naive tool makes its answer.
 type totals struct {
 	moved, done, failed int64
 	seconds             float64
@@ -130,7 +130,7 @@ func (r *running) began(number int) (at time.Time) {
 	return at
 }
 
-// readTotals sums up the hold times of a run directory.
+// readTotals sums up the measurement times of a run directory.
 func readTotals(dir string) (t totals, err error) {
 	seen := map[time.Time]bool{}
 	err = readLines(filepath.Join(dir, "intervals.jsonl"), func(line []byte) error {
@@ -142,7 +142,7 @@ func readTotals(dir string) (t totals, err error) {
 			Done     int64            `json:"done"`
 			Failed   map[string]int64 `json:"failed"`
 		}
-		if err := json.Unmarshal(line, &x); err != nil || x.Phase != "hold" {
+		if err := json.Unmarshal(line, &x); err != nil || x.Phase != "measure" {
 			return err
 		}
 		t.moved, t.done = t.moved+x.Moved, t.done+x.Done

@@ -20,7 +20,7 @@ import (
 // behindBalancer are the arguments for a run against a lab's balanced service.
 func behindBalancer(s *lab.System) []string {
 	return []string{"--target", s.URL, "--set", "balancer=" + s.BalancerBlock(), "--set", "hosts=[" + strings.Join(s.HostsBlock(), ", ") + "]",
-		"--set", "load.ramp=100ms", "--set", "load.settle=500ms"}
+		"--set", "load.ramp=100ms", "--set", "load.warmup=500ms"}
 }
 
 // TestBackendsOfGridFTP reads from real GridFTP servers behind a real HAProxy: what
@@ -41,7 +41,7 @@ func TestBackendsOfGridFTP(t *testing.T) {
 				lab.Need(t, "globus-url-copy")
 			}
 			s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3, Loopback: c.loopback})
-			args := append(behindBalancer(s), "--clients", "3,12", "--hold", "4s", "--set", "workload.session=fresh", "--set", "files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
+			args := append(behindBalancer(s), "--clients", "3,12", "--duration", "4s", "--set", "workload.session=fresh", "--set", "files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
 			if c.clients != "" {
 				list := filepath.Join(t.TempDir(), "list")
 				args = append(args, "--set", "client="+c.clients, "--set", "files={list: "+list+"}")
@@ -118,7 +118,7 @@ func TestTheFullBackendIsFound(t *testing.T) {
 	front, socket := startBalancer(t, "server quick "+u.Host+"\n server small "+u.Host+" maxconn 2")
 	for session, source := range map[string]string{"fresh": analysis.ByBalancer, "kept": analysis.BySessions} {
 		dir := filepath.Join(t.TempDir(), "run")
-		code, said := weir(t, "run", "--quiet", "--verbose", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms",
+		code, said := weir(t, "run", "--quiet", "--verbose", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--duration", "3s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
 			"--set", "workload.session="+session, "--set", "balancer={haproxy: "+socket+", service: web}", "--set", "files.make={count: 20, size: 256KiB}",
 			"--set", "thresholds=[imbalance < 1.0001 at 16 clients, imbalance < 3]")
 		if code != exitMissed && code != exitInvalid {
@@ -196,7 +196,7 @@ func TestDoorsAreUsedInTurn(t *testing.T) {
 	for _, processes := range []string{"1", "2"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		scenario := filepath.Join(t.TempDir(), "s.yaml")
-		text := fmt.Sprintf("target: [%q, %q]\nfiles: {make: {count: 8, size: 256KiB}}\nworkload: {think: 10ms}\nload: {clients: [2, 7], ramp: 100ms, settle: 200ms, hold: 2s}\n", s.URL, other)
+		text := fmt.Sprintf("target: [%q, %q]\nfiles: {make: {count: 8, size: 256KiB}}\nworkload: {think: 10ms}\nload: {clients: [2, 7], ramp: 100ms, warmup: 200ms, duration: 2s}\n", s.URL, other)
 		if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import "testing"
 // What comes from weir's own server is known, also parts of it.
 func TestPartsOfBuiltin(t *testing.T) {
 	t.Parallel()
-	f := measureFor(t, "--target", "built-in", "--clients", "2", "--hold", "500ms", "--set", "load.ramp=0s", "--set", "load.settle=0s",
+	f := measureFor(t, "--target", "built-in", "--clients", "2", "--duration", "500ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
 		"--set", "workload.part={size: 8KiB, count: 2}", "--set", "workload.verify=100%")
 	clean(t, f)
 	if c := f.Curve[0]; c.Verified == 0 {

@@ -35,7 +35,7 @@ The results are run directories with reports, calibration.json and calibration.t
 ends early and compares what was measured. Any key of a scenario can be set, for both sides:
 workload.think, auth.method.`,
 		Example: `  weir calibrate root://127.0.0.1:1094//data
-  weir calibrate root://redirector.example.org//store/test --clients 1,10,50 --hold 5s
+  weir calibrate root://redirector.example.org//store/test --clients 1,10,50 --duration 5s
   weir calibrate root://127.0.0.1:1094//data --kind write --size 10MiB
   weir calibrate root://127.0.0.1:1094//data --plain --rounds 5
   weir calibrate http://127.0.0.1:8080/data --client gfal-copy
@@ -55,7 +55,7 @@ workload.think, auth.method.`,
 	fs.StringVar(&f.Client, "client", "", "real `PROGRAM`: xrdcp, curl or gfal-copy (default: xrdcp for root://, curl for http://)")
 	fs.StringVar(&f.Kind, "kind", "read", "operation of the clients: `read` or write")
 	fs.StringVar(&f.Clients, "clients", "1,8", "clients of each side, as in `1,8`")
-	fs.StringVar(&f.Hold, "hold", "2s", "measurement time of each step, as in `2s`")
+	fs.StringVar(&f.Duration, "duration", "2s", "measurement time of each step, as in `2s`")
 	fs.IntVar(&f.Rounds, "rounds", 3, "measure each side with each number of clients `N` times")
 	fs.StringVar(&f.Size, "size", "1MiB", "`SIZE` of the files that are made or written")
 	fs.IntVar(&f.Files, "files", 16, "make `N` files for reading")

@@ -24,7 +24,7 @@ func TestCalibrateFindsStalls(t *testing.T) {
 	lab.Need(t, "xrdcp", "xrdfs", "unshare", "mount")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
 	n := newNameServer(t, 20)
-	r, _ := calibratedWith(t, func(cmd *exec.Cmd) error { return lab.NameServer(cmd, n.address) }, s.URL, "--clients", "8", "--rounds", "1", "--hold", "6s", "--size", "64KiB")
+	r, _ := calibratedWith(t, func(cmd *exec.Cmd) error { return lab.NameServer(cmd, n.address) }, s.URL, "--clients", "8", "--rounds", "1", "--duration", "6s", "--size", "64KiB")
 	if n.questions.Load() == 0 {
 		t.Fatal("nobody asked the name server")
 	}

@@ -31,7 +31,7 @@ func calibratedWith(t *testing.T, names func(*exec.Cmd) error, args ...string) (
 	dir := filepath.Join(t.TempDir(), "out")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	args = append([]string{"calibrate", "--out", dir, "--json", "--set", "load.settle=200ms"}, args...)
+	args = append([]string{"calibrate", "--out", dir, "--json", "--set", "load.warmup=200ms"}, args...)
 	cmd := exec.CommandContext(ctx, "weir", args...)
 	if err := names(cmd); err != nil {
 		t.Logf("with the name servers of this machine: %v", err)
@@ -109,7 +109,7 @@ func TestCalibrateXRootD(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
-	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--hold", "600ms", "--size", "256KiB")
+	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--duration", "600ms", "--size", "256KiB")
 	if r.Relay == nil || r.Servers == nil {
 		t.Fatalf("relay %v, statistics %v; notes %q", r.Relay, r.Servers, r.Notes)
 	}
@@ -133,7 +133,7 @@ func TestCalibrateWriteXRootD(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
-	r, _ := calibrated(t, s.URL, "--kind", "write", "--plain", "--clients", "1", "--rounds", "1", "--hold", "500ms", "--size", "64KiB")
+	r, _ := calibrated(t, s.URL, "--kind", "write", "--plain", "--clients", "1", "--rounds", "1", "--duration", "500ms", "--size", "64KiB")
 	once(t, r.Relay, "connection", "login", "open", "write", "close")
 	if r.Relay.Sent.Weir < 64<<10 || !r.Plain {
 		t.Errorf("%.0f bytes sent a file; plain: %v", r.Relay.Sent.Weir, r.Plain)
@@ -147,7 +147,7 @@ func TestCalibrateRedirected(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
-	r, _ := calibrated(t, s.URL, "--files", "4", "--size", "64KiB", "--clients", "1", "--rounds", "1", "--hold", "500ms")
+	r, _ := calibrated(t, s.URL, "--files", "4", "--size", "64KiB", "--clients", "1", "--rounds", "1", "--duration", "500ms")
 	if r.Relay == nil || !r.Relay.Redirected || r.Servers == nil {
 		t.Fatalf("%+v, %+v", r.Relay, r.Servers)
 	}
@@ -161,7 +161,7 @@ func TestCalibrateNginx(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "curl")
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--hold", "600ms")
+	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--duration", "600ms")
 	if r.Relay == nil || r.Program != "curl" {
 		t.Fatalf("no look: %q", r.Notes)
 	}
@@ -178,7 +178,7 @@ func TestCalibrateReadOnly(t *testing.T) {
 	lab.Need(t, "curl")
 	s := lab.StartNginx(t, lab.NginxConfig{Extra: "if ($request_method ~ ^(PUT|MKCOL|DELETE)$) { return 403; }"})
 	fill(t, s.Data, 10, 64<<10)
-	r, said := calibrated(t, s.URL, "--clients", "1", "--rounds", "1", "--hold", "500ms")
+	r, said := calibrated(t, s.URL, "--clients", "1", "--rounds", "1", "--duration", "500ms")
 	if !strings.Contains(said, "reading 10 that are there") {
 		t.Errorf("said %q", said)
 	}
@@ -194,7 +194,7 @@ func TestCalibrateInterrupted(t *testing.T) {
 	say := &waker{text: "round 1 of 90", wake: func() { signals <- os.Interrupt }}
 	dir := filepath.Join(t.TempDir(), "out")
 	var out bytes.Buffer
-	code := execute(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir},
+	code := execute(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--duration", "300ms", "--set", "load.warmup=100ms", "--out", dir},
 		streams{in: strings.NewReader(""), out: &out, err: say}, func() <-chan os.Signal { return signals })
 	if code != exitInterrupt || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
 		t.Errorf("exit code %d:\n%s", code, out.String())

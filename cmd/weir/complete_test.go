@@ -62,11 +62,11 @@ func TestComplete(t *testing.T) {
 		{"clean ./o", []string{"./old/"}},
 		{"run s.yaml --var ", []string{"HOST=", "SIZE="}},
 		{"run s.yaml broken.yaml missing.yaml --var ", []string{"HOST=", "SIZE="}},
-		{"run --set load.h", []string{"load.hold="}},
+		{"run --set load.h", []string{"load.duration="}},
 		{"run --set workload.kind=", []string{"workload.kind=command-job", "workload.kind=job", "workload.kind=login", "workload.kind=metadata", "workload.kind=mix", "workload.kind=read", "workload.kind=write"}},
 		{"run --set workload.sync=", []string{"workload.sync=false", "workload.sync=true"}},
 		{"run --set nothing=", nil},
-		{"run --hold ", nil},
+		{"run --duration ", nil},
 		{"run ", []string{"yaml", "yml"}}, // endings of files
 		{"calibrate --client ", []string{"xrdcp", "curl", "gfal-copy"}},
 		{"calibrate --kind ", []string{"read", "write"}},
@@ -128,7 +128,7 @@ comp "weir run --target dav"
 		t.Fatal(err, string(out))
 	}
 	for _, want := range []string{
-		"weir ca -> calibrate", "weir report runs/ -> runs/a runs/b runs/camp", "weir run --set load.h -> load.hold=",
+		"weir ca -> calibrate", "weir report runs/ -> runs/a runs/b runs/camp", "weir run --set load.h -> load.duration=",
 		"weir run --set workload.kind=me -> metadata", "weir run --target dav -> dav:// davs://",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

@@ -113,9 +113,9 @@ func short(command string) []string {
 	args := strings.Fields(command)
 	switch args[0] {
 	case "run":
-		return append(args, "--set", "load.ramp=0s", "--set", "load.settle=100ms")
+		return append(args, "--set", "load.ramp=0s", "--set", "load.warmup=100ms")
 	case "calibrate":
-		return append(args, "--rounds", "1", "--hold", "300ms", "--clients", "1")
+		return append(args, "--rounds", "1", "--duration", "300ms", "--clients", "1")
 	}
 	return args
 }
@@ -166,7 +166,7 @@ func TestScenarios(t *testing.T) {
 	if err := os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]", "--set", "load.cool=0s"}
+	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]", "--set", "load.cooldown=0s"}
 	listed := append(here[:len(here):len(here)], "--var", "LIST="+list, "--set", "auth={method: none}")
 	extra := map[string][]string{
 		"first-light.yaml":  nil,
@@ -175,7 +175,7 @@ func TestScenarios(t *testing.T) {
 		"nginx-webdav.yaml": {"--target", web.URL},
 		"upload.yaml":       {"--target", web.URL},
 		"metadata.yaml":     {"--target", web.URL},
-		"matrix.yaml":       {"--repeat", "1", "--set", "load.hold=1s"},
+		"matrix.yaml":       {"--repeat", "1", "--set", "load.duration=1s"},
 		"open-load.yaml":    {"--target", web.URL, "--set", "load.rate=[20/s]", "--set", "load.clients=null"},
 		"login.yaml":        {"--target", web.URL, "--set", "auth=null"},
 		"xrootd-http.yaml":  {"--target", xrd.URLs["http"]},
@@ -195,7 +195,7 @@ func TestScenarios(t *testing.T) {
 			if !ok {
 				t.Fatal("not tested: add it here")
 			}
-			args := []string{file, "--set", "load.hold=3s", "--set", "load.settle=500ms", "--set", "load.ramp=0s", "--set", "load.drain=20s"}
+			args := []string{file, "--set", "load.duration=3s", "--set", "load.warmup=500ms", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}
 			if !strings.Contains(strings.Join(more, " "), "load.rate") {
 				args = append(args, "--clients", "1,2")
 			}

@@ -22,7 +22,7 @@ import (
 // written its report and keeps what it measured.
 func TestSignalsAreExitCodes(t *testing.T) {
 	t.Parallel()
-	load := []string{"--hold", "10m", "--set", "workload.think=5ms", "--set", "load.ramp=0s", "--set", "load.settle=0s"}
+	load := []string{"--duration", "10m", "--set", "workload.think=5ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s"}
 	simulated := []string{"--target", "simulated://x?servers=2&service=5ms&files=9x1KiB"}
 	for name, c := range map[string]struct {
 		args   []string
@@ -36,7 +36,7 @@ func TestSignalsAreExitCodes(t *testing.T) {
 		"run, twice":        {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGINT, twice: true, code: exitInterrupt},
 		"several processes": {args: []string{"run", "--clients", "2", "--processes", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
 		"workers":           {args: []string{"run", "--on", "local", "--workers", "2", "--clients", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
-		"find":              {args: []string{"find", peaked, "--hold", "1s"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"find":              {args: []string{"find", peaked, "--duration", "1s"}, signal: syscall.SIGTERM, code: exitTerminated},
 		"campaign":          {args: append([]string{"run", "--repeat", "3", "--clients", "1"}, simulated...), run: "001-a", signal: syscall.SIGTERM, code: exitTerminated},
 		"threshold":         {args: append([]string{"run", "--clients", "1,2", "--set", "thresholds=[rate > 1000000/s at 1 client]"}, simulated...), signal: syscall.SIGINT, code: exitInterrupt},
 	} {
@@ -75,7 +75,7 @@ func TestSignalsAreExitCodes(t *testing.T) {
 func TestResumedAndInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "1,2", "--hold", "10m", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir)
+	p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "1,2", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGINT)
 	if code, said := p.ended(); code != exitInterrupt {
@@ -123,7 +123,7 @@ func TestRulesThatEndARun(t *testing.T) {
 			t.Parallel()
 			url, server := servedUntilKilled(t)
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, "run", "--target", url, "--clients", "20,20", "--hold", "10m", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "workload.think=200ms", "--set", rule, "--out", dir)
+			p := started(t, "run", "--target", url, "--clients", "20,20", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "workload.think=200ms", "--set", rule, "--out", dir)
 			untilHeld(t, dir, 1)
 			if err := server.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestRulesThatEndARun(t *testing.T) {
 func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s"}
+	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s"}
 	latest := func() string {
 		to, _ := os.Readlink(filepath.Join(dir, "runs", "latest")) // there may be none
 		return to
@@ -233,7 +233,7 @@ func TestReaderThatGoesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--out", dir)
+	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--out", dir)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = write, &said
 	if err := errors.Join(read.Close(), cmd.Start(), write.Close()); err != nil {
@@ -291,7 +291,7 @@ func TestCalibrateTerminated(t *testing.T) {
 	lab.Need(t, "curl")
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	dir := filepath.Join(t.TempDir(), "out")
-	p := started(t, "calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir)
+	p := started(t, "calibrate", s.URL, "--rounds", "90", "--clients", "1", "--duration", "300ms", "--set", "load.warmup=100ms", "--out", dir)
 	untilHeld(t, filepath.Join(dir, "curl"), 1)
 	p.send(t, syscall.SIGTERM)
 	ended := time.Now()

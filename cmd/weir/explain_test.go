@@ -157,7 +157,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 // firstError runs the command on a target and returns its error.
 func firstError(t *testing.T, target string, sets []string) error {
 	t.Helper()
-	args := []string{"run", target, "--clients", "1", "--hold", "1s", "-q", "--out", filepath.Join(t.TempDir(), "run")}
+	args := []string{"run", target, "--clients", "1", "--duration", "1s", "-q", "--out", filepath.Join(t.TempDir(), "run")}
 	for _, set := range sets {
 		args = append(args, "--set", set)
 	}

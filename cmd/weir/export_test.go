@@ -58,7 +58,7 @@ func TestNumbersOfARun(t *testing.T) {
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	// Prometheus begins to fetch after five seconds.
-	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--hold", "4s", "--out", dir,
+	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--duration", "4s", "--out", dir,
 		"--metrics", "127.0.0.1:0", "--remote-write", to.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	from := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{page}})
 	if err := cmd.Wait(); err != nil && exitCode(cmd.ProcessState.ExitCode()) != exitInvalid {
@@ -145,7 +145,7 @@ func TestDashboardOfJobs(t *testing.T) {
 	t.Parallel()
 	to := lab.StartPrometheus(t, lab.PrometheusConfig{})
 	s, dir := resultstest.Farm(), filepath.Join(t.TempDir(), "run")
-	s.Clients, s.Hold, s.Jobs.Job.Events = []int{10, 40}, 20, 20
+	s.Clients, s.Duration, s.Jobs.Job.Events = []int{10, 40}, 20, 20
 	s.Sample = func(v *monitor.Sample) { v.Link = &monitor.Link{ToClients: link.Traffic{Busy: 0.5}} }
 	if err := s.Write(dir); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestNumbersInDocs(t *testing.T) {
 	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := t.TempDir()
-	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 2s}\n"
+	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, warmup: 0s, duration: 2s}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	prom, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
-	run := started(t, "run", "--clients", "1,2", "--hold", "20s", "--out", dir, "--quiet")
+	run := started(t, "run", "--clients", "1,2", "--duration", "20s", "--out", dir, "--quiet")
 	untilHeld(t, dir, 1)
 	follower := started(t, "export", dir, "--follow", "--remote-write", prom.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	known := func() bool { return len(exporttest.Ask(t, prom.URL, "weir_clients", "run", time.Now())) > 0 }

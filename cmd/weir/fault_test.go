@@ -18,7 +18,7 @@ import (
 func TestInterruptFinishesAndReports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--clients", "2", "--hold", "10m", "--set", "workload.think=5ms", "--out", dir)
+	p := started(t, "run", "--clients", "2", "--duration", "10m", "--set", "workload.think=5ms", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, os.Interrupt)
 	code, said := p.ended()
@@ -44,7 +44,7 @@ func TestKillLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--target", "file://"+target, "--clients", "3", "--hold", "10m", "--out", dir,
+	p := started(t, "run", "--target", "file://"+target, "--clients", "3", "--duration", "10m", "--out", dir,
 		"--set", "workload={kind: write, size: 64KiB, think: 1ms}")
 	untilHeld(t, dir, 1)
 	p.kill(t)
@@ -90,7 +90,7 @@ func TestOpenFileLimit(t *testing.T) {
 	limited := func(args ...string) (code exitCode, said string) {
 		return start(t, t.TempDir(), "sh", append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, "weir", "run", "--target", s.URL, "--clients", "120"}, args...)...).ended()
 	}
-	code, said := limited("--hold", "3s", "--set", "workload.think=500ms", "--out", dir)
+	code, said := limited("--duration", "3s", "--set", "workload.think=500ms", "--out", dir)
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -124,7 +124,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}()
 	dir := filepath.Join(disk, "run")
-	code, said := weir(t, "run", "-q", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--hold", "2m",
+	code, said := weir(t, "run", "-q", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--duration", "2m",
 		"--set", "hosts=[{name: localhost, role: both}]")
 	if code != exitError || !strings.Contains(said, "no space left") {
 		t.Errorf("exit code %d:\n%s", code, said)
@@ -161,7 +161,7 @@ func TestListOfManyFiles(t *testing.T) {
 	if !strings.Contains(said, path) || !strings.Contains(said, "100002") {
 		t.Errorf("the plan does not name the list and how long it is:\n%s", said)
 	}
-	f := measureFor(t, "--target", target, "--clients", "9", "--hold", "1s", "--set", "files.list="+path)
+	f := measureFor(t, "--target", target, "--clients", "9", "--duration", "1s", "--set", "files.list="+path)
 	if f.Curve[0].Done < 100 {
 		t.Errorf("%d operations, errors %v", f.Curve[0].Done, f.Curve[0].ErrorsBy)
 	}
@@ -169,7 +169,7 @@ func TestListOfManyFiles(t *testing.T) {
 	if err := os.WriteFile(few, []byte("missing/1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f = measureFor(t, "--target", target, "--clients", "1", "--hold", "1s", "--set", "files.list="+few)
+	f = measureFor(t, "--target", target, "--clients", "1", "--duration", "1s", "--set", "files.list="+few)
 	if c := f.Curve[0]; c.Done > 0 || c.ErrorsBy[storage.NotFound] == 0 {
 		t.Errorf("a missing file: %d done, errors %v, want only not found", c.Done, c.ErrorsBy)
 	}
@@ -228,7 +228,7 @@ func TestInterruptWhilePreparing(t *testing.T) {
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--clients", "4", "--hold", "6s", "--set", "workload.think=5ms", "--processes", "2", "--out", dir)
+	p := started(t, "run", "--clients", "4", "--duration", "6s", "--set", "workload.think=5ms", "--processes", "2", "--out", dir)
 	untilHeld(t, dir, 1)
 	killed := false
 	for _, pid := range children(t, p.Process.Pid) {

@@ -27,7 +27,7 @@ func TestSeeingPageFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"latest", "direct", "staged"} {
-		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", "runs/" + name}
+		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", "runs/" + name}
 		if code, said := start(t, dir, "weir", args...).ended(); code != exitFine && code != exitInvalid {
 			t.Fatalf("exit code %d: %s", code, said)
 		}

@@ -22,7 +22,7 @@ func TestFiguresOfARun(t *testing.T) {
 	fill(t, web.Data, 5, 1<<20)
 	dir := t.TempDir()
 	out, figures := filepath.Join(dir, "run"), filepath.Join(dir, "figures")
-	code, said := weir(t, "run", "--target", web.URL, "--clients", "1,2,4", "--hold", "2s", "--set", "load.ramp=0s", "--set", "load.settle=100ms", "--out", out, "--quiet")
+	code, said := weir(t, "run", "--target", web.URL, "--clients", "1,2,4", "--duration", "2s", "--set", "load.ramp=0s", "--set", "load.warmup=100ms", "--out", out, "--quiet")
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

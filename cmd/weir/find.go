@@ -37,7 +37,7 @@ weir help exit-codes lists the exit codes.`,
 		Example: `  weir find davs://se.example.org/data --time 20m --max 2000
   weir find scenario.yaml --within 5%
   weir find --resume runs/se.example.org-20260301-120000 --time 30m
-  weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
+  weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --duration 2s --time 1m`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
 				return f.watch.misplaced(args, err)
@@ -51,7 +51,7 @@ weir help exit-codes lists the exit codes.`,
 				if len(args) == 1 && !isScenario(args[0]) {
 					f.target, args = args[0], nil // its secrets are not in that folder
 				}
-				if err := f.onlyResume(c, args, "min", "hold", "on", "workers", "set", "var", "out"); err != nil {
+				if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "set", "var", "out"); err != nil {
 					return err
 				}
 			}
@@ -63,7 +63,7 @@ weir help exit-codes lists the exit codes.`,
 	fs.StringVar(&f.within, "within", "10%", "narrow the position of the peak to this share, as in `10%`")
 	fs.IntVar(&f.min, "min", 1, "begin with `N` clients")
 	fs.IntVar(&f.max, "max", 0, "use at most `N` clients (default 10000, or what this machine allows)")
-	fs.StringVar(&f.hold, "hold", "", "measurement time of each step, as in `10s`; noise and large files make it longer (default 8s)")
+	fs.StringVar(&f.hold, "duration", "", "measurement time of each step, as in `10s`; noise and large files make it longer (default 8s)")
 	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
@@ -101,7 +101,7 @@ func (f *findFlags) plan(args []string, changed func(string) bool) (*scenario.Pl
 		if len(args) == 1 {
 			f.target = args[0]
 		}
-		hold := run.SearchHold
+		hold := run.SearchDuration
 		if d, err := unit.ParseDuration(f.hold); err == nil && d > 0 { // read reports a mistake
 			hold = time.Duration(d)
 		}

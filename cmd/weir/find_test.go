@@ -42,7 +42,7 @@ func foundSteps(t *testing.T, dir string) []search.Step {
 func TestFindIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	killed(t, dir, 3, "find", peaked, "--hold", "1s", "--time", "40s", "--max", "400", "--out", dir)
+	killed(t, dir, 3, "find", peaked, "--duration", "1s", "--time", "40s", "--max", "400", "--out", dir)
 	before := foundSteps(t, dir)
 	if len(before) < 2 {
 		t.Fatalf("%d steps before the kill", len(before))
@@ -78,7 +78,7 @@ func TestFindIsResumed(t *testing.T) {
 func TestFindIsInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "find", peaked, "--hold", "1s", "--out", dir)
+	p := started(t, "find", peaked, "--duration", "1s", "--out", dir)
 	untilHeld(t, dir, 3)
 	p.send(t, os.Interrupt)
 	code, said := p.ended()
@@ -94,7 +94,7 @@ func TestFindIsInterrupted(t *testing.T) {
 func TestFindWithSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "find", "--hold", "1s", "--time", "2m", "--max", "8", "--set", "workload.think=20ms", "--processes", "2", "--out", dir)
+	p := started(t, "find", "--duration", "1s", "--time", "2m", "--max", "8", "--set", "workload.think=20ms", "--processes", "2", "--out", dir)
 	untilHeld(t, dir, 3) // how many steps fit into a given time depends on the machine
 	p.send(t, os.Interrupt)
 	if code, said := p.ended(); code != exitInterrupt {
@@ -119,7 +119,7 @@ func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := search.Limits{Min: 1, Max: 1 << 20, Within: 0.1, Hold: time.Second, Longest: time.Second}.Next(steps, 0)
+	d := search.Limits{Min: 1, Max: 1 << 20, Within: 0.1, Duration: time.Second, Longest: time.Second}.Next(steps, 0)
 	o, p := d.Optimum, f.Optimum
 	if (o == nil) != (p == nil) || o != nil && (o.Clients != p.Clients || o.Low != p.ClientsLow || o.High != p.ClientsHigh || o.Inside != p.Inside) {
 		t.Errorf("the search has the optimum %+v, the findings %+v", o, p)
@@ -138,7 +138,7 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(15, 6))
 	for range 15 {
-		s := resultstest.Service{Lambda: 5, Sigma: 0.3 * r.Float64(), Kappa: math.Pow(10, -5+3*r.Float64()), File: 1 << 20, Hold: 3 + r.IntN(10), Noise: 0.2 * r.Float64()}
+		s := resultstest.Service{Lambda: 5, Sigma: 0.3 * r.Float64(), Kappa: math.Pow(10, -5+3*r.Float64()), File: 1 << 20, Duration: 3 + r.IntN(10), Noise: 0.2 * r.Float64()}
 		for n := 1; n < 300; n *= 2 {
 			s.Clients = append(s.Clients, n)
 		}
@@ -173,7 +173,7 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 func TestFindOnNginxNamesOneOptimum(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := started(t, "find", s.URL, "--hold", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}", "--out", dir).ended()
+	code, said := started(t, "find", s.URL, "--duration", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}", "--out", dir).ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weir/run"
 	"weir/run/live"
@@ -73,7 +74,7 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.target, "target", "",
 		"`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
 	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
-	fs.StringVar(&f.hold, "hold", "", "measurement time of each step, as in `10s` (short for --set load.hold=)")
+	fs.StringVar(&f.hold, "duration", "", "measurement time of each step, as in `10s` (short for --set load.duration=)")
 	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")
 	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
@@ -84,7 +85,7 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
 	sets := slices.Clone(f.sets)
 	for _, s := range [][2]string{
-		{"target", f.target}, {"load.clients", f.clients}, {"load.hold", f.hold},
+		{"target", f.target}, {"load.clients", f.clients}, {"load.duration", f.hold},
 		{"repeat", f.repeat}, {"on.batch", f.on}, {"on.workers", f.workers},
 	} {
 		key, value := s[0], s[1]
@@ -262,4 +263,12 @@ func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) 
 		return usagef("--resume %s: leave %s out: settings come from the run directory", f.resume, strings.Join(refused, " "))
 	}
 	return nil
+}
+
+// currentFlag returns today's name of a flag: --hold of earlier versions is --duration.
+func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "hold" {
+		name = "duration"
+	}
+	return pflag.NormalizedName(name)
 }

@@ -31,7 +31,7 @@ func TestGridFTP(t *testing.T) {
 		"fresh": {"workload={kind: read, session: fresh, think: 20ms}", "files.make={count: 10, size: 64KiB}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"--target", s.URL, "--clients", "4", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms"}
+			args := []string{"--target", s.URL, "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms"}
 			for _, set := range sets {
 				args = append(args, "--set", set)
 			}

@@ -78,7 +78,7 @@ func (p *process) kill(t *testing.T) {
 // untilHeld waits until the run in dir has written a second of a step's hold.
 func untilHeld(t *testing.T, dir string, step int) {
 	t.Helper()
-	text := fmt.Sprintf(`"step":%d,"phase":"hold"`, step)
+	text := fmt.Sprintf(`"step":%d,"phase":"measure"`, step)
 	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
 }
 

@@ -35,7 +35,7 @@ func loopback6(t *testing.T) net.Listener {
 func readsAt(t *testing.T, target string) {
 	t.Helper()
 	dir := t.TempDir()
-	p := start(t, dir, "weir", "run", "--target", target, "--clients", "1,2", "--hold", "1s", "--set", "load={ramp: 0, settle: 0, drain: 2s}", "-q")
+	p := start(t, dir, "weir", "run", "--target", target, "--clients", "1,2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 2s}", "-q")
 	code, said := p.ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
@@ -110,7 +110,7 @@ func TestIPv6(t *testing.T) {
 		}))
 		t.Cleanup(front.Close)
 		out := filepath.Join(t.TempDir(), "run")
-		_, said := weir(t, "run", "--target", front.URL, "--clients", "1", "--hold", "1s", "--set", "files.list="+writeTemp(t, "none.dat\n"), "--set", "load={ramp: 0, settle: 0}", "--out", out)
+		_, said := weir(t, "run", "--target", front.URL, "--clients", "1", "--duration", "1s", "--set", "files.list="+writeTemp(t, "none.dat\n"), "--set", "load={ramp: 0, warmup: 0}", "--out", out)
 		f := findings(t, out)
 		if len(f.Curve) != 1 || f.Curve[0].Errors == 0 || !contains(filepath.Join(out, results.EventsFile), `"class":"not found","server":"`+l.Addr().String()+`"`) {
 			t.Errorf("%+v\n%s", f.Curve, said)

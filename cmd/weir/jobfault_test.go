@@ -15,7 +15,7 @@ import (
 // smallJobs are the options of a run whose jobs read and compute for some
 // tenths of a second.
 func smallJobs(dir, target, access string, more ...string) []string {
-	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "load.drain=5s",
+	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "load.graceful_stop=5s",
 		"--set", "workload={kind: job, job: {access: " + access + ", events: 20, event_size: 40KiB, compute: 5ms}, timeout: 5s}"}, more...)
 }
 
@@ -28,8 +28,8 @@ func TestServerDiesUnderJobs(t *testing.T) {
 			t.Parallel()
 			server, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB")
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "8s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
-			done := regexp.MustCompile(`"phase":"hold".*"jobs_done":`)
+			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--duration", "8s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
+			done := regexp.MustCompile(`"phase":"measure".*"jobs_done":`)
 			waitFor(t, func() bool {
 				b, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
 				return err == nil && done.Match(b)
@@ -46,8 +46,8 @@ func TestServerDiesUnderJobs(t *testing.T) {
 				t.Fatalf("what was measured is not there: %+v\n%s", f.Curve, said)
 			}
 			s := f.Curve[0]
-			if s.Jobs.Failed == 0 || s.Jobs.Crashed > 0 || s.Jobs.Done == 0 || s.Hold < 4 || *s.JobFailureRatio <= 0 {
-				t.Errorf("%+v in %v s", s.Jobs, s.Hold)
+			if s.Jobs.Failed == 0 || s.Jobs.Crashed > 0 || s.Jobs.Done == 0 || s.Duration < 4 || *s.JobFailureRatio <= 0 {
+				t.Errorf("%+v in %v s", s.Jobs, s.Duration)
 			}
 			if th := f.Thresholds; len(th) != 1 || th[0].Met {
 				t.Errorf("%+v", th)
@@ -77,7 +77,7 @@ func TestFilesShorterThanTheirEvents(t *testing.T) {
 	for _, access := range []string{"direct", "staged"} {
 		for _, files := range []string{"{listing: true}", "{list: " + list + "}"} {
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := weir(t, smallJobs(dir, "file://"+data, access, "--clients", "2", "--hold", "2s", "--set", "files="+files)...)
+			code, said := weir(t, smallJobs(dir, "file://"+data, access, "--clients", "2", "--duration", "2s", "--set", "files="+files)...)
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("%s, files %s: exit code %d\n%s", access, files, code, said)
 			}
@@ -100,7 +100,7 @@ func TestJobsCrashOfTimeouts(t *testing.T) {
 	_, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB", "--delay", "2s")
 	for access, set := range map[string]string{"direct": "workload.timeout=300ms", "staged": "workload.job.copy_timeout=300ms"} {
 		dir := filepath.Join(t.TempDir(), "run")
-		code, said := weir(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "2s", "--set", set, "--set", "files.listing=true", "--set", "thresholds=[crash_ratio < 1%]")...)
+		code, said := weir(t, smallJobs(dir, url, access, "--clients", "3", "--duration", "2s", "--set", set, "--set", "files.listing=true", "--set", "thresholds=[crash_ratio < 1%]")...)
 		if code != exitMissed && code != exitInvalid {
 			t.Errorf("%s: exit code %d\n%s", access, code, said)
 		}

@@ -46,7 +46,7 @@ func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
 // bottleneck, at 1000 Mbit/s a CPU; over the WAN jobs get a few percent.
 func TestLANAndWAN(t *testing.T) {
 	linkNeeds(t)
-	runs, dir, said := byLevel(t, "lan-wan-small.yaml", "network", "--clients", "1,20", "--hold", "2s", "--set", "load.settle=500ms")
+	runs, dir, said := byLevel(t, "lan-wan-small.yaml", "network", "--clients", "1,20", "--duration", "2s", "--set", "load.warmup=500ms")
 	for network, want := range map[string][]string{
 		"LAN 1000 Mbit/s": {analysis.ResourceCPU, analysis.ResourceCore},
 		"LAN 10 Mbit/s":   {analysis.ResourceNetwork},
@@ -87,7 +87,7 @@ func TestLANAndWAN(t *testing.T) {
 func TestDirectAndStaged(t *testing.T) {
 	linkNeeds(t)
 	for try := range 3 {
-		runs, dir, said := byLevel(t, "direct-vs-staged-small.yaml", "access", "--clients", "20", "--hold", "4s", "--set", "load.settle=1s")
+		runs, dir, said := byLevel(t, "direct-vs-staged-small.yaml", "access", "--clients", "20", "--duration", "4s", "--set", "load.warmup=1s")
 		direct, staged := heaviest(t, runs["direct"]), heaviest(t, runs["staged"])
 		for access, s := range map[string]*analysis.Step{"direct": direct, "staged": staged} {
 			if s.Jobs.Done == 0 || s.Jobs.Failed+s.Jobs.Crashed > 0 || (s.Staged > 0) != (access == "staged") {
@@ -119,7 +119,7 @@ func TestDirectAndStaged(t *testing.T) {
 func TestCutLink(t *testing.T) {
 	t.Parallel()
 	linkNeeds(t)
-	runs, dir, said := byLevel(t, "cut-link.yaml", "workload.timeout", "--hold", "7s", "--set", "load.settle=0s", "--set", "load.ramp=0s",
+	runs, dir, said := byLevel(t, "cut-link.yaml", "workload.timeout", "--duration", "7s", "--set", "load.warmup=0s", "--set", "load.ramp=0s",
 		"--set", "link.outages=[{after: 1500ms, for: 2s}]", "--set", "matrix.workload.timeout=[1s, 30s]", "--set", "workload.job.events=2", "--set", "thresholds=[crash_ratio < 1%]")
 	short, long := heaviest(t, runs["1s"]), heaviest(t, runs["30s"])
 	if short.Jobs.Crashed < 5 || *short.CrashRatio == 0 {
@@ -151,10 +151,10 @@ func TestCutLink(t *testing.T) {
 func TestFullJobScenarios(t *testing.T) {
 	t.Parallel()
 	linkNeeds(t)
-	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.drain=20s"}
+	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}
 	for name, args := range map[string][]string{
-		"lan-wan.yaml":          {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set", "load.cool=100ms"},
-		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--hold", "2s", "--set", "load.settle=500ms"},
+		"lan-wan.yaml":          {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set", "load.cooldown=100ms"},
+		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--duration", "2s", "--set", "load.warmup=500ms"},
 	} {
 		for _, f := range measureAll(t, slices.Concat([]string{"../../scenarios/jobs/" + name}, common, args)...) {
 			done := int64(0)
@@ -200,7 +200,7 @@ func TestJobsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("hold 10s", "hold 1s", "hold: 20s", "hold: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
+	text := strings.NewReplacer("hold 10s", "hold 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
 	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)
 	if example == nil {
 		t.Fatal("the example is not there")
@@ -218,7 +218,7 @@ func TestJobsPage(t *testing.T) {
 		if file, ok := strings.CutPrefix(strings.Join(args, " "), "run scenarios/"); ok {
 			args = append([]string{"plan"}, strings.Fields(filepath.Join(scenarios(t), file))...)
 		} else if args[0] == "run" {
-			args = append(args, "--quiet", "--set", "load.ramp=0s", "--set", "load.settle=100ms")
+			args = append(args, "--quiet", "--set", "load.ramp=0s", "--set", "load.warmup=100ms")
 		}
 		if code, said := start(t, dir, "weir", args...).ended(); code != exitFine && code != exitInvalid {
 			t.Errorf("weir %s: exit code %d\n%s", m[1], code, said)

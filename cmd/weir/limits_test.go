@@ -18,7 +18,7 @@ import (
 func limitedBy(t *testing.T, resource string, args ...string) string {
 	t.Helper()
 	for range 3 {
-		f := measureFor(t, append(args, "--set", "load.ramp=100ms", "--set", "load.settle=500ms")...)
+		f := measureFor(t, append(args, "--set", "load.ramp=100ms", "--set", "load.warmup=500ms")...)
 		if len(f.Bottleneck) == 0 {
 			t.Fatal("nothing is said of what limits the curve")
 		}
@@ -54,13 +54,13 @@ func listed(t *testing.T, folder string, size int) string {
 // only waits for its own operations.
 func TestLimitOfEachConnection(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{SlowRate: 1 << 20})
-	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--hold", "2s", "--set", "files={list: "+listed(t, s.Data, 5<<18)+"}") // its first second's bytes are sent at once
+	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--duration", "2s", "--set", "files={list: "+listed(t, s.Data, 5<<18)+"}") // its first second's bytes are sent at once
 }
 
 // A rate that all clients share is a limit inside the server.
 func TestLimitInsideTheServer(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;", Extra: "limit_req zone=all burst=10000;"})
-	limitedBy(t, analysis.LimitInside, "--target", s.URL, "--clients", "1,4,32", "--hold", "2s", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
+	limitedBy(t, analysis.LimitInside, "--target", s.URL, "--clients", "1,4,32", "--duration", "2s", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
 }
 
 // shown writes a file that servers, which are other users, can read and run.
@@ -86,7 +86,7 @@ func TestLimitOfOneCore(t *testing.T) {
 	passwords := shown(t, "passwords", "ada:"+hash+"\n")
 	s := lab.StartNginx(t, lab.NginxConfig{Extra: "auth_basic weir; auth_basic_user_file " + passwords + ";"})
 	secret := shown(t, "secret", "secret")
-	said := limitedBy(t, analysis.ResourceCore, "--target", s.URL, "--clients", "1,2,8,32", "--hold", "2s",
+	said := limitedBy(t, analysis.ResourceCore, "--target", s.URL, "--clients", "1,2,8,32", "--duration", "2s",
 		"--set", "files={list: "+listed(t, s.Data, 1<<10)+"}", "--set", "auth={method: basic, user: ada, password_file: "+secret+"}")
 	if !strings.Contains(said, "busiest thread") {
 		t.Errorf("the thread is not named: %s", said)
@@ -97,7 +97,7 @@ func TestLimitOfOneCore(t *testing.T) {
 func TestLimitOfThreads(t *testing.T) {
 	slow := shown(t, "slow", "#!/bin/sh\nsleep 0.1\necho 00000001\n")
 	s := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrd.sched mint 8 maxt 8 avlt 4 idle 60\nxrootd.chksum max 64 adler32 " + slow + "\n"})
-	said := limitedBy(t, analysis.ResourceThreads, "--target", s.URL, "--clients", "1,4,16,32", "--hold", "2s",
+	said := limitedBy(t, analysis.ResourceThreads, "--target", s.URL, "--clients", "1,4,16,32", "--duration", "2s",
 		"--set", "files.make={count: 400, size: 1KiB}", "--set", "workload.kind=mix", "--set", "workload.mix={checksum: 1}", "--set", "workload.verify=0")
 	if !strings.Contains(said, "8 threads") {
 		t.Errorf("how many threads there are is not said: %s", said)

@@ -63,7 +63,7 @@ func TestAPageTakesARoundTrip(t *testing.T) {
 			f := measureFor(t, scenarioOf(t, "target: "+target+`
 link: {rate: 100Mbit/s, rtt: 51ms, congestion: cubic}
 workload: {kind: job, verify: 0, job: {events: 8, event_size: 40KiB, page: 8KiB}}
-load: {clients: [1, 1, 1], jobs: 2, hold: 60s, ramp: 0, settle: 0, cool: 100ms}
+load: {clients: [1, 1, 1], jobs: 2, duration: 60s, ramp: 0, warmup: 0, cooldown: 100ms}
 `))
 			took := 1e9 // at best: the machine's other work may spoil some
 			for _, s := range f.Curve {
@@ -85,7 +85,7 @@ link:
   far: {rate: 2Mbit/s, rtt: 51ms, congestion: cubic}
   near: {rate: 8Mbit/s, rtt: 7ms, congestion: cubic}
 workload: {kind: job, verify: 0, job: {events: 10, page: 8KiB}}
-load: {clients: 24, hold: 6s, ramp: 0, settle: 2s, drain: 1s}
+load: {clients: 24, duration: 6s, ramp: 0, warmup: 2s, graceful_stop: 1s}
 `)
 	f := measureFor(t, file)
 	want(t, f, "workers", analysis.OK)
@@ -118,7 +118,7 @@ func TestALinkThatIsDownForAWhile(t *testing.T) {
 			file := scenarioOf(t, `target: built-in
 link: {rate: 10Mbit/s, rtt: 20ms, outages: [{after: 1s, for: 3s}]}
 workload: {kind: job, verify: 0, timeout: `+timeout+`, job: {events: 20, page: 8KiB}}
-load: {clients: 3, jobs: 1, hold: 60s, ramp: 0, settle: 0}
+load: {clients: 3, jobs: 1, duration: 60s, ramp: 0, warmup: 0}
 `)
 			if code, said := weir(t, "run", "--quiet", "--out", dir, file); code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d:\n%s", code, said)
@@ -154,7 +154,7 @@ func TestLinksLeaveNothing(t *testing.T) {
 			p := started(t, "run", "--quiet", "--out", dir, scenarioOf(t, `target: built-in
 link: {a: {rate: 10Mbit/s}, b: {rate: 10Mbit/s, rtt: 20ms}}
 workload: {kind: job, job: {events: 20, page: 8KiB}}
-load: {clients: 4, hold: 10m, ramp: 0, settle: 0, drain: 1s}
+load: {clients: 4, duration: 10m, ramp: 0, warmup: 0, graceful_stop: 1s}
 `))
 			untilHeld(t, dir, 1)
 			family := descendants(p.Process.Pid)
@@ -242,7 +242,7 @@ func TestLinksWithoutPrivileges(t *testing.T) {
 		file := filepath.Join(dir, name+".yaml")
 		text := "target: built-in\nlink: " + link + `
 workload: {kind: job, verify: 0, job: {events: 20, page: 8KiB, read_ahead: 64KiB}}
-load: {clients: 8, hold: 3s, ramp: 0, settle: 1s, drain: 2s}
+load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 `
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func TestLinksReachWhatIsNamed(t *testing.T) {
 files: {make: {count: 4, size: 256KiB}}
 workload: {verify: 0.2}
 link: {far: {rate: 40Mbit/s, rtt: 5ms}, near: {rate: 80Mbit/s}}
-load: {clients: 6, hold: 3s, ramp: 0, settle: 500ms}
+load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 `))
 			clean(t, f)
 			carried := linkHost(t, f, "link far").ToClients.Carried + linkHost(t, f, "link near").ToClients.Carried
@@ -315,7 +315,7 @@ func TestExampleOfLinks(t *testing.T) {
 	if !ok {
 		t.Fatal("the page has no example")
 	}
-	f := measureFor(t, scenarioOf(t, example), "--set", "load={clients: [3, 6], hold: 2s, ramp: 0, settle: 0, drain: 1s}")
+	f := measureFor(t, scenarioOf(t, example), "--set", "load={clients: [3, 6], duration: 2s, ramp: 0, warmup: 0, graceful_stop: 1s}")
 	for _, name := range []string{"link far", "link near"} {
 		if l := linkHost(t, f, name); l == nil || l.ToClients.Carried == 0 {
 			t.Errorf("%s carried nothing", name)

@@ -25,7 +25,7 @@ func TestClumsyAddresses(t *testing.T) {
 	if err := os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	short := []string{"--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--out", filepath.Join(dir, "run")}
+	short := []string{"--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--out", filepath.Join(dir, "run")}
 	for _, c := range []struct {
 		args []string
 		code exitCode

@@ -43,7 +43,7 @@ func TestClientsAsJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, said := r.start(t, "run", scenario, "--on", s.name, "--target", ftp.URL, "--set", "balancer="+ftp.BalancerBlock(),
-				"--set", "hosts=["+strings.Join(ftp.HostsBlock(), ",")+"]", "--set", "on.submit="+s.submit, "--hold", "8s", "--out", "run").ended()
+				"--set", "hosts=["+strings.Join(ftp.HostsBlock(), ",")+"]", "--set", "on.submit="+s.submit, "--duration", "8s", "--out", "run").ended()
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
@@ -84,7 +84,7 @@ func asJobs(t *testing.T, f *analysis.Findings) {
 		if s.Planned != 50*(i+1) || s.Errors > 0 || s.Done == 0 {
 			t.Errorf("step %d: %d of %d clients, %d files, %d errors %v", s.Step, s.Clients, s.Planned, s.Done, s.Errors, s.ErrorsBy)
 		}
-		for _, phase := range []string{measure.Ramp, measure.Hold, measure.Drain} {
+		for _, phase := range []string{measure.Ramp, measure.Measured, measure.GracefulStop} {
 			if phases[fmt.Sprint(s.Step, phase)] == 0 {
 				t.Errorf("step %d has no %s", s.Step, phase)
 			}

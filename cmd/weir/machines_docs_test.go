@@ -22,7 +22,7 @@ func TestMachinesPage(t *testing.T) {
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 64<<10)
 	r := newRemote(t)
-	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, settle: 100ms, hold: 2s}\n", web.URL)
+	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: 100ms, duration: 2s}\n", web.URL)
 	if err := os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestMachinesPage(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
 			if ran++; strings.Contains(line, "--resume") {
-				p := r.start(t, "run", "scenario.yaml", "--on", "htcondor", "--workers", "2", "--hold", "5s", "--out", "runs/many")
+				p := r.start(t, "run", "scenario.yaml", "--on", "htcondor", "--workers", "2", "--duration", "5s", "--out", "runs/many")
 				untilHeld(t, filepath.Join(r.dir, "runs/many"), 1)
 				p.kill(t)
 			}

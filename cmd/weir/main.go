@@ -89,8 +89,8 @@ and verifies each file.
 
 weir help exit-codes lists the exit codes.`,
 		Example: `  weir run                                            # the built-in server, half a minute
-  weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
-  weir run scenario.yaml --set load.hold=30s
+  weir run --target davs://se.example.org/data --clients 1,10,100 --duration 10s
+  weir run scenario.yaml --set load.duration=30s
   weir find davs://se.example.org/data --time 20m     # the number of clients with the highest throughput
   weir compare runs/before runs/after
   weir report runs/latest                             # analyze again`,
@@ -129,6 +129,7 @@ weir help exit-codes lists the exit codes.`,
 	}
 	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s), manCommand(s))
 	root.AddCommand(workerCommand(s), partCommand(s), keeperCommand(s), moverCommand(s), glanceCommand(s))
+	root.SetGlobalNormalizationFunc(currentFlag)
 	checkUsage(root)
 	complete(root)
 	return root

@@ -18,7 +18,7 @@ import (
 func TestPartsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, settle: 300ms, hold: 3s}\n"
+	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: 300ms, duration: 3s}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestPartsAreMerged(t *testing.T) {
 	}
 	f := findings(t, filepath.Join(dir, "runs/together"))
 	// Two parts have 8 clients; on a busy machine some of the 12 are late.
-	if len(f.Curve) != 2 || f.Curve[1].Clients != 12 || f.Curve[1].ActiveClients <= 8 || f.Curve[1].Hold < 2 || len(f.Workers) != 3 {
+	if len(f.Curve) != 2 || f.Curve[1].Clients != 12 || f.Curve[1].ActiveClients <= 8 || f.Curve[1].Duration < 2 || len(f.Workers) != 3 {
 		t.Errorf("%+v\n%s", f, said)
 	}
 	if s, detail := status(f, "workers"); s != analysis.OK {

@@ -18,7 +18,7 @@ func deadSeconds(dir string, step int) (n int) {
 		return 0
 	}
 	for iv, err := range run.Intervals() {
-		if err == nil && iv.Step == step && iv.Phase == measure.Hold && iv.Done == 0 && iv.Moved == 0 {
+		if err == nil && iv.Step == step && iv.Phase == measure.Measured && iv.Done == 0 && iv.Moved == 0 {
 			n++
 		}
 	}
@@ -50,7 +50,7 @@ func TestServerAwayDuringAStep(t *testing.T) {
 			s := c.start(t)
 			fill(t, s.Data, 4, 4096)
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--hold", "6s", "--set", "load.ramp=0s", "--set", "load.settle=200ms", "--quiet", "--out", dir)
+			p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--duration", "6s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms", "--quiet", "--out", dir)
 			untilHeld(t, dir, 2)
 			c.away(t, s)
 			waitFor(t, func() bool { return deadSeconds(dir, 2) >= 2 })
@@ -98,7 +98,7 @@ func TestServerLost(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--hold", "3s", "--set", "load.ramp=0s", "--quiet", "--out", dir)
+	p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--duration", "3s", "--set", "load.ramp=0s", "--quiet", "--out", dir)
 	untilHeld(t, dir, 2)
 	s.Kill()
 	code, said := p.ended()

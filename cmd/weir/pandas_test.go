@@ -20,7 +20,7 @@ func TestPandas(t *testing.T) {
 		t.Fatal("the snippet is not there")
 	}
 	dir := t.TempDir()
-	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--hold", "4s", "--out", "runs/latest").ended(); code != exitFine && code != exitInvalid {
+	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--duration", "4s", "--out", "runs/latest").ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("%d\n%s", code, said)
 	}
 	check := snippet[1] + `
@@ -28,7 +28,7 @@ found = {s["step"]: s for s in findings["curve"]}
 assert list(steps.index) == sorted(found) == [1, 2, 3], steps.index
 for step, row in steps.iterrows():
     s = found[step]
-    for ours, theirs in (("throughput", "throughput_bytes_per_second"), ("seconds", "hold_seconds"), ("clients", "active_clients"), ("done", "done"), ("moved", "moved_bytes")):
+    for ours, theirs in (("throughput", "throughput_bytes_per_second"), ("seconds", "measured_seconds"), ("clients", "active_clients"), ("done", "done"), ("moved", "moved_bytes")):
         assert abs(row[ours] - s[theirs]) <= 1e-6 * s[theirs], (step, ours, row[ours], s[theirs])
     assert s["throughput_low"] is None or abs(row["throughput_low_bytes_per_second"] - s["throughput_low"]) <= 1e-9 * s["throughput_bytes_per_second"], (step, row)
     assert row["rough_interval"] > 0

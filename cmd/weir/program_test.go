@@ -82,8 +82,8 @@ func TestProgramsThatEndBadly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := weir(t, "run", "--quiet", "--out", dir, "--target", "built-in", "--clients", "1", "--hold", "50s", "--set", "workload.kind=command-job",
-				"--set", "client={command: [sh, -c, '"+c.script+"']}", "--set", "load.jobs=2", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "workload.timeout="+c.timeout)
+			code, said := weir(t, "run", "--quiet", "--out", dir, "--target", "built-in", "--clients", "1", "--duration", "50s", "--set", "workload.kind=command-job",
+				"--set", "client={command: [sh, -c, '"+c.script+"']}", "--set", "load.jobs=2", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "workload.timeout="+c.timeout)
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d:\n%s", code, said)
 			}

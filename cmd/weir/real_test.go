@@ -26,7 +26,7 @@ func clean(t *testing.T, f *analysis.Findings) {
 
 func TestReadNginx(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
-	f := measureFor(t, "--target", s.URL, "--clients", "1,8", "--hold", "4s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms", "--set", "files.make={count: 40, size: 1MiB}", "--set", "workload.verify=5%")
+	f := measureFor(t, "--target", s.URL, "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "files.make={count: 40, size: 1MiB}", "--set", "workload.verify=5%")
 	clean(t, f)
 	want(t, f, "both ends agree", analysis.OK)
 	if f.Curve[0].Discarded == 0 {
@@ -46,7 +46,7 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 		"part":     {"workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}", "files.make={count: 5, size: 1MiB}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"--target", s.URL, "--clients", "4", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms"}
+			args := []string{"--target", s.URL, "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms"}
 			for _, set := range sets {
 				args = append(args, "--set", set)
 			}
@@ -67,7 +67,7 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 func TestReadXRootDOverHTTP(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
 	fill(t, s.Data, 20, 1<<20)
-	f := measureFor(t, "--target", s.URLs["http"], "--clients", "1,8", "--hold", "4s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms", "--set", "workload.verify=5%")
+	f := measureFor(t, "--target", s.URLs["http"], "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "workload.verify=5%")
 	clean(t, f)
 	want(t, f, "both ends agree", analysis.OK)
 }
@@ -92,7 +92,7 @@ func TestRealClients(t *testing.T) {
 			if c.target == ftp.URL || c.client == "curl" {
 				files = "files.make={count: 10, size: 1MiB}" // no listing, or none with checksums
 			}
-			f := measureFor(t, "--target", c.target, "--clients", "2", "--hold", "8s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms", "--set", "client="+c.client, "--set", files, "--set", "workload.verify=50%")
+			f := measureFor(t, "--target", c.target, "--clients", "2", "--duration", "8s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "client="+c.client, "--set", files, "--set", "workload.verify=50%")
 			clean(t, f)
 			if f.Curve[0].ExternalCores == 0 {
 				t.Error("the programs' CPU time was not counted")
@@ -110,7 +110,7 @@ func TestServerKilledInTheMiddle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ended := make(chan exitCode, 1)
 	go func() {
-		code, said := weir(t, "run", "-q", "--out", dir, "--target", s.URL, "--clients", "4,4", "--hold", "5s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms")
+		code, said := weir(t, "run", "-q", "--out", dir, "--target", s.URL, "--clients", "4,4", "--duration", "5s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms")
 		t.Log(said)
 		ended <- code
 	}()

@@ -100,7 +100,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 	page := strings.SplitAfter(target, "/data")[0] + "/../metrics?key=" + secretPage
 	hosts := "hosts=[{name: h, role: server, node_exporter: '" + strings.Replace(page, "/data/..", "", 1) + "'}]"
-	load := []string{"--clients", "2", "--hold", "1s", "--set", "load={ramp: 0, settle: 0, drain: 1s}", "--set", "files.list=" + list, "--set", "workload.timeout=2s"}
+	load := []string{"--clients", "2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 1s}", "--set", "files.list=" + list, "--set", "workload.timeout=2s"}
 	for name, c := range map[string]struct {
 		args []string
 		ran  bool
@@ -113,10 +113,10 @@ func TestSecretsStay(t *testing.T) {
 		"processes":  {args: append([]string{"run", "--processes", "2", "--target", target}, load...), ran: true},
 		"refused":    {args: append([]string{"run", "--target", wrong}, load...), ran: true},
 		"no server":  {args: append([]string{"run", "--target", gone}, load...), ran: true},
-		"listing":    {args: []string{"run", "--target", wrong, "--clients", "1", "--hold", "1s"}},
+		"listing":    {args: []string{"run", "--target", wrong, "--clients", "1", "--duration", "1s"}},
 		"campaign":   {args: append([]string{"run", "--target", target, "--set", "matrix.workload.session=[kept, fresh]"}, load...), ran: true},
 		"targets":    {args: append([]string{"run", "--set", "matrix={service: [{name: one, target: '" + target + "'}, {name: two, target: '" + wrong + "'}]}"}, load...)},
-		"find":       {args: []string{"find", target, "--time", "3s", "--hold", "500ms", "--max", "2", "--set", "files.list=" + list}, ran: true},
+		"find":       {args: []string{"find", target, "--time", "3s", "--duration", "500ms", "--max", "2", "--set", "files.list=" + list}, ran: true},
 		"password":   {args: append([]string{"run", "--target", strings.Replace(target, "://", "://alice:"+secretUser+"@", 1)}, load...)},
 		"authz":      {args: append([]string{"run", "--target", target + "&authz=Bearer%20" + secretOther}, load...)},
 		"fragment":   {args: append([]string{"run", "--target", target + "#" + secretOther}, load...)},
@@ -177,7 +177,7 @@ func TestResumeWithSecrets(t *testing.T) {
 	if err := os.WriteFile(list, []byte("a.dat 4096\nb.dat 4096\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := started(t, "run", "--target", target, "--clients", "1,2", "--hold", "2s", "--set", "load={ramp: 0, settle: 0}", "--set", "files.list="+list, "--set", "workload.think=5ms", "--out", out)
+	p := started(t, "run", "--target", target, "--clients", "1,2", "--duration", "2s", "--set", "load={ramp: 0, warmup: 0}", "--set", "files.list="+list, "--set", "workload.think=5ms", "--out", out)
 	untilHeld(t, out, 1)
 	p.kill(t)
 	for _, args := range [][]string{{}, {"--target", strings.Replace(target, "/data", "/other", 1)}, {"--target", strings.SplitN(target, "?", 2)[0]}} {

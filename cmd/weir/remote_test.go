@@ -56,7 +56,7 @@ func TestRunWithWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--hold", "2s", "--set", "workload={kind: write, size: 4KiB, think: 20ms}")
+	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--duration", "2s", "--set", "workload={kind: write, size: 4KiB, think: 20ms}")
 	var token string
 	waitFor(t, func() bool {
 		found, _ := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json"))
@@ -111,7 +111,7 @@ func TestWorkersGiveTheSameAnswer(t *testing.T) {
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
-	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, settle: 200ms, hold: 1200ms}\n"
+	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, warmup: 200ms, duration: 1200ms}\n"
 	for name, on := range map[string]string{"one": "", "four": "on: {batch: local, workers: 4, address: 127.0.0.1}\n"} {
 		if err := os.WriteFile(filepath.Join(r.dir, name+".yaml"), fmt.Appendf(nil, text, name, on, s.URL), 0o600); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestWorkersGiveTheSameAnswer(t *testing.T) {
 func TestInterruptedWorkersGoHome(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	p := r.local(t, "--workers", "2", "--clients", "4", "--hold", "10m", "--set", "workload.think=5ms")
+	p := r.local(t, "--workers", "2", "--clients", "4", "--duration", "10m", "--set", "workload.think=5ms")
 	untilHeld(t, r.run(), 1)
 	p.send(t, os.Interrupt)
 	code, said := p.ended()
@@ -178,7 +178,7 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--hold", "5s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cool=200ms")
+	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--duration", "5s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cooldown=200ms")
 	untilHeld(t, r.run(), 2)
 	p.kill(t)
 	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json")); err != nil || len(all) != 1 {
@@ -205,7 +205,7 @@ func TestCleanForgetsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--hold", "10m", "--set", "workload={kind: write, size: 4KiB, think: 5ms}")
+	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--duration", "10m", "--set", "workload={kind: write, size: 4KiB, think: 5ms}")
 	untilHeld(t, r.run(), 1)
 	if code, said := r.start(t, "clean", "run").ended(); code != exitError || !strings.Contains(said, "still goes on, with its workers") {
 		t.Errorf("while it goes on: exit code %d\n%s", code, said)
@@ -229,7 +229,7 @@ func (r *remote) measuring(t *testing.T) (n int) {
 	for _, place := range s.Places {
 		found, _ := filepath.Glob(filepath.Join(place, "*", "run", results.IntervalsFile)) // a good pattern
 		for _, path := range found {
-			if contains(path, `"phase":"hold"`) {
+			if contains(path, `"phase":"measure"`) {
 				n++
 			}
 		}
@@ -254,7 +254,7 @@ func TestRunApart(t *testing.T) {
 			if interrupted {
 				hold = "10m"
 			}
-			p := r.start(t, "run", "--on", "local", "--workers", "3", "--set", "on.apart=true", "--set", "on.wait=3s", "--target", s.URL, "--clients", "3,7", "--hold", hold,
+			p := r.start(t, "run", "--on", "local", "--workers", "3", "--set", "on.apart=true", "--set", "on.wait=3s", "--target", s.URL, "--clients", "3,7", "--duration", hold,
 				"--set", "workload={kind: read, think: 20ms}", "--set", "files.list="+list, "--set", "thresholds=[rate > 1/s at 7 clients]", "--out", "run")
 			if interrupted {
 				waitFor(t, func() bool { return r.measuring(t) == 3 })
@@ -268,7 +268,7 @@ func TestRunApart(t *testing.T) {
 			if len(f.Workers) != 3 || len(f.Thresholds) != 1 {
 				t.Errorf("%+v, %+v", f.Workers, f.Thresholds)
 			}
-			if !interrupted && (len(f.Curve) != 2 || f.Curve[1].Clients != 7 || f.Curve[1].ActiveClients < 5.5 || f.Curve[1].Hold < 1 || f.Curve[1].Errors > 0) {
+			if !interrupted && (len(f.Curve) != 2 || f.Curve[1].Clients != 7 || f.Curve[1].ActiveClients < 5.5 || f.Curve[1].Duration < 1 || f.Curve[1].Errors > 0) {
 				t.Errorf("%+v\n%s", f.Curve, said)
 			}
 			r.left(t)

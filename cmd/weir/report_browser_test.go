@@ -20,7 +20,7 @@ func TestReportOfARealRun(t *testing.T) {
 		t.Skip("weir was built without the scripts of its pages: make web builds them")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if code, said := weir(t, "run", "--clients", "1,2,4", "--hold", "3s", "--set", "load.ramp=200ms", "--set", "load.settle=300ms", "--out", dir); code != exitFine && code != exitInvalid {
+	if code, said := weir(t, "run", "--clients", "1,2,4", "--duration", "3s", "--set", "load.ramp=200ms", "--set", "load.warmup=300ms", "--out", dir); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(dir)

@@ -16,8 +16,8 @@ func TestKilledRunIsResumed(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()
 	dir := filepath.Join(t.TempDir(), "run")
-	args := []string{"run", "--target", "file://" + target, "--out", dir, "--hold", "4s",
-		"--set", "load={clients: [1, 2, 3], ramp: 0, settle: 0, cool: 300ms}", "--set", "workload={kind: write, size: 4KiB, think: 5ms}"}
+	args := []string{"run", "--target", "file://" + target, "--out", dir, "--duration", "4s",
+		"--set", "load={clients: [1, 2, 3], ramp: 0, warmup: 0, cooldown: 300ms}", "--set", "workload={kind: write, size: 4KiB, think: 5ms}"}
 	killed(t, dir, 2, args...)
 	left, err := filepath.Glob(filepath.Join(target, "weir-*", "*", "*"))
 	if err != nil || len(left) == 0 {
@@ -31,8 +31,8 @@ func TestKilledRunIsResumed(t *testing.T) {
 	var clients, numbers []int
 	for _, s := range f.Curve {
 		clients, numbers = append(clients, s.Clients), append(numbers, s.Step)
-		if s.Done == 0 || s.Hold < 3.6 {
-			t.Errorf("step %d: %d operations in %v s", s.Step, s.Done, s.Hold)
+		if s.Done == 0 || s.Duration < 3.6 {
+			t.Errorf("step %d: %d operations in %v s", s.Step, s.Done, s.Duration)
 		}
 	}
 	if len(clients) != 3 || clients[0] != 1 || clients[1] != 2 || clients[2] != 3 || numbers[0] != 1 || numbers[1] != 4 || numbers[2] != 5 {
@@ -58,8 +58,8 @@ func TestKilledRunIsResumed(t *testing.T) {
 func TestKilledRunOfTheBuiltInServerIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	killed(t, dir, 2, "run", "--out", dir, "--clients", "1,4", "--hold", "4s", "--processes", "2",
-		"--set", "load={ramp: 100ms, settle: 0, cool: 200ms}", "--set", "workload.think=5ms")
+	killed(t, dir, 2, "run", "--out", dir, "--clients", "1,4", "--duration", "4s", "--processes", "2",
+		"--set", "load={ramp: 100ms, warmup: 0, cooldown: 200ms}", "--set", "workload.think=5ms")
 	code, said := started(t, "run", "--resume", dir, "--processes", "2").ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
@@ -82,7 +82,7 @@ func TestResumeRefuses(t *testing.T) {
 	if code, said := weir(t, "run", "--resume", dir, "--clients", "3", "--set", "seed=2"); code != exitUsage || !strings.Contains(said, "leave --clients --set out") {
 		t.Errorf("other flags: exit code %d: %s", code, said)
 	}
-	p := started(t, "run", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--hold", "10m")
+	p := started(t, "run", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--duration", "10m")
 	untilHeld(t, dir, 1)
 	if code, said := weir(t, "run", "--resume", dir); code != exitError || !strings.Contains(said, results.ErrBusy.Error()) {
 		t.Errorf("a run that goes on: exit code %d: %s", code, said)

@@ -38,9 +38,9 @@ continues a run or a campaign that was interrupted.
 Ctrl-C ends the run early and still reports (exit code 130); a second one stops at once.
 weir help exit-codes lists the exit codes.`,
 		Example: `  weir run
-  weir run http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
+  weir run http://127.0.0.1:8080/data --clients 1,10,100 --duration 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
-  weir run scenario.yaml --set load.hold=30s --out runs/new-disks
+  weir run scenario.yaml --set load.duration=30s --out runs/new-disks
   weir run scenario.yaml --watch                      # with a live page in the browser
   weir run scenario.yaml --on htcondor --workers 50   # clients on the machines of a batch system
   weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
@@ -97,7 +97,7 @@ func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams
 // resumeRun continues a run or a campaign. All settings come from its folder, except the
 // target, whose secrets are not kept there.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
-	if err := f.onlyResume(c, args, "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
+	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
 		return err
 	}
 	return f.interruptible(c.Context(), s, func(in run.Interrupts) error {

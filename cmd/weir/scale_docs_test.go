@@ -45,7 +45,7 @@ func TestScalePage(t *testing.T) {
 	}
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
-	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, settle: 500ms, hold: 3s}\n", s.URL))
+	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, warmup: 500ms, duration: 3s}\n", s.URL))
 	begin := time.Now().Add(8 * time.Second).Format(time.RFC3339)
 	var controllers sync.WaitGroup
 	for _, n := range []string{"1", "2"} {
@@ -67,7 +67,7 @@ func TestScalePage(t *testing.T) {
 		t.Errorf("%s: exit code %d\n%s", merge, code, said)
 	}
 	f := findings(t, filepath.Join(r.dir, "runs/whole"))
-	if len(f.Curve) != 2 || f.Curve[1].ActiveClients < 11.5 || f.Curve[1].Hold < 2 {
+	if len(f.Curve) != 2 || f.Curve[1].ActiveClients < 11.5 || f.Curve[1].Duration < 2 {
 		t.Errorf("%+v", f.Curve)
 	}
 	if s, detail := status(f, "workers"); s != analysis.OK {

@@ -41,7 +41,7 @@ func TestStagedJobs(t *testing.T) {
 				lab.Need(t, "curl")
 			}
 			scratch := t.TempDir()
-			f := measureFor(t, append(stagedJobs(scratch, "--clients", "3", "--hold", "3s"), args...)...)
+			f := measureFor(t, append(stagedJobs(scratch, "--clients", "3", "--duration", "3s"), args...)...)
 			c := f.Curve[0]
 			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed+c.Jobs.Crashed > 0 || c.Errors > 0 {
 				t.Fatalf("jobs %+v, errors %v", c.Jobs, c.ErrorsBy)
@@ -74,7 +74,7 @@ func TestFullScratchDisk(t *testing.T) {
 	}()
 	fill(t, data, 4, 400<<10)
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := weir(t, append([]string{"run", "--target", "file://" + data, "--clients", "4", "--hold", "4s", "--out", dir}, stagedJobs(disk)...)...)
+	code, said := weir(t, append([]string{"run", "--target", "file://" + data, "--clients", "4", "--duration", "4s", "--out", dir}, stagedJobs(disk)...)...)
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -100,7 +100,7 @@ func TestFullScratchDisk(t *testing.T) {
 func TestNoScratchFolder(t *testing.T) {
 	t.Parallel()
 	none, dir := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "run")
-	code, said := weir(t, stagedJobs(none, "run", "--target", "file://"+t.TempDir(), "--clients", "1", "--hold", "1s", "--out", dir)...)
+	code, said := weir(t, stagedJobs(none, "run", "--target", "file://"+t.TempDir(), "--clients", "1", "--duration", "1s", "--out", dir)...)
 	if code != exitError || !strings.Contains(said, "workload.job.scratch") || !strings.Contains(said, none+": no such file or directory") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
@@ -134,7 +134,7 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 	for i, processes := range []string{"1", "2"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		args := stagedJobs(disk, "--target", "file://"+data, "--clients", "4", "--set", "workload.job.compute=50ms", "--processes", processes)
-		p := started(t, append([]string{"run", "--hold", "10m", "--out", dir}, args...)...)
+		p := started(t, append([]string{"run", "--duration", "10m", "--out", dir}, args...)...)
 		untilHeld(t, dir, 1)
 		waitFor(t, func() bool { return len(copies()) > 0 })
 		workers := children(t, p.Process.Pid)
@@ -147,7 +147,7 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 			if len(copies()) == 0 {
 				t.Error("no copies are left by kill -9")
 			}
-			command = append([]string{"run", "--hold", "1s", "--out", filepath.Join(t.TempDir(), "next")}, args...)
+			command = append([]string{"run", "--duration", "1s", "--out", filepath.Join(t.TempDir(), "next")}, args...)
 		}
 		code, said := weir(t, command...)
 		if code != exitFine && code != exitInvalid {
@@ -175,7 +175,7 @@ func TestStagedJobsInterrupted(t *testing.T) {
 	s, disk := lab.StartNginx(t, lab.NginxConfig{}), t.TempDir()
 	fill(t, s.Data, 4, 400<<10)
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, append([]string{"run", "--target", s.URL, "--clients", "4", "--hold", "10m", "--out", dir}, stagedJobs(disk)...)...)
+	p := started(t, append([]string{"run", "--target", s.URL, "--clients", "4", "--duration", "10m", "--out", dir}, stagedJobs(disk)...)...)
 	untilHeld(t, dir, 1)
 	s.Kill()
 	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"jobs_failed"`) })

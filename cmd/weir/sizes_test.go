@@ -27,7 +27,7 @@ func TestPartsOfFilesWithoutSizes(t *testing.T) {
 	if err := os.WriteFile(list, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=100ms",
+	f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=100ms",
 		"--set", "files.list="+list, "--set", "workload.part={size: 4KiB, count: 8}")
 	c := f.Curve[0]
 	if each := float64(c.Moved) / float64(max(c.Done, 1)); c.Errors > 0 || c.Done == 0 || each < 0.8*8*4096 || each > 1.2*8*4096 {

@@ -31,7 +31,7 @@ func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	simulated := []string{"--target", "simulated://x?service=1ms", "--clients", "1,2", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}"}
+	simulated := []string{"--target", "simulated://x?service=1ms", "--clients", "1,2", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: [1, 2]}"}
 	code, out, _ := said(t, append([]string{"run", "--json", "--quiet", "--out", dir}, simulated...)...)
 	if code != exitFine && code != exitInvalid || !json.Valid([]byte(out)) {
 		t.Fatalf("exit code %d: %s", code, out)
@@ -75,7 +75,7 @@ func TestJSONStream(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	code, out, _ := said(t, "run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
-		"--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}", "--repeat", "2")
+		"--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: [1, 2]}", "--repeat", "2")
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
@@ -98,7 +98,7 @@ func TestJSONStream(t *testing.T) {
 				t.Errorf("start %+v", s.Start)
 			}
 		case "step":
-			if s.Step.Done == 0 || s.Step.Latency == nil || s.Step.Hold < .5 || math.Round(s.Step.Clients) != float64(s.Step.Step) {
+			if s.Step.Done == 0 || s.Step.Latency == nil || s.Step.Duration < .5 || math.Round(s.Step.Clients) != float64(s.Step.Step) {
 				t.Errorf("step %+v", s.Step)
 			}
 		case "findings":
@@ -127,7 +127,7 @@ func TestJSONStreamLost(t *testing.T) {
 	var say bytes.Buffer
 	code := execute(t.Context(), []string{
 		"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
-		"--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: 1}",
+		"--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: 1}",
 	}, streams{in: strings.NewReader(""), out: lostPipe{}, err: &say}, nil)
 	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
 		t.Errorf("%d points", len(f.Curve))
@@ -154,7 +154,7 @@ func TestSeeingPageJSON(t *testing.T) {
 	}
 	for _, c := range commands {
 		dir := t.TempDir()
-		const scenario = "target: simulated://x?service=1ms\nload: {clients: 1, ramp: 0s, settle: 0s, hold: 1s}\n"
+		const scenario = "target: simulated://x?service=1ms\nload: {clients: 1, ramp: 0s, warmup: 0s, duration: 1s}\n"
 		if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestHangingReaders(t *testing.T) {
 	ended := make(chan exitCode, 1)
 	go func() {
 		ended <- execute(t.Context(), []string{
-			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}",
+			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: [1, 2]}",
 		}, streams{in: strings.NewReader(""), out: out, err: said}, nil)
 		_, _ = out.Close(), said.Close()
 	}()

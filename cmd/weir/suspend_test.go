@@ -19,7 +19,7 @@ func TestHangup(t *testing.T) {
 	}
 	target, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	p := started(t, "run", "--target", "file://"+target, "--set", "files={make: {count: 4, size: 64KiB}}",
-		"--clients", "1,2", "--hold", "30s", "--set", "workload.think=10ms", "--out", dir)
+		"--clients", "1,2", "--duration", "30s", "--set", "workload.think=10ms", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGHUP)
 	if code, said := p.ended(); code != exitHangup {
@@ -35,7 +35,7 @@ func TestHangup(t *testing.T) {
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "5s", "--out", dir)
+	p := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "5s", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGSTOP)
 	began := time.Now()

@@ -33,8 +33,8 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 // colors only where they are wanted.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	args := []string{"run", "--target", "'simulated://x?service=1ms'", "--clients", "1,2", "--hold", "2s",
-		"--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "name=x", "--out", filepath.Join(t.TempDir(), "run")}
+	args := []string{"run", "--target", "'simulated://x?service=1ms'", "--clients", "1,2", "--duration", "2s",
+		"--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "name=x", "--out", filepath.Join(t.TempDir(), "run")}
 	for _, c := range []struct {
 		env            []string
 		moves, colored bool
@@ -43,7 +43,7 @@ func TestTerminal(t *testing.T) {
 	} {
 		args[len(args)-1] += "x" // a folder of its own
 		said := onTerminal(t, c.env, args...)
-		if moved := strings.Contains(said, "step 2 of 2: hold") && strings.Contains(said, "\x1b[J"); moved != c.moves {
+		if moved := strings.Contains(said, "step 2 of 2: measure") && strings.Contains(said, "\x1b[J"); moved != c.moves {
 			t.Errorf("%q: rows move: %v\n%q", c.env, moved, said)
 		}
 		if colored := regexp.MustCompile("\x1b\\[[0-9]+m").MatchString(said); colored != c.colored {

@@ -29,7 +29,7 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 		{"writes to the built-in server", "built-in", writes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := []string{"--target", c.target, "--clients", "4", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=200ms"}
+			args := []string{"--target", c.target, "--clients", "4", "--duration", "3s", "--set", "load.ramp=100ms", "--set", "load.warmup=200ms"}
 			for _, set := range c.sets {
 				args = append(args, "--set", set)
 			}
@@ -46,7 +46,7 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 // Six operations are too few to rely on.
 func TestSixOperationsAreNotValid(t *testing.T) {
 	t.Parallel()
-	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--hold", "3s", "--set", "load.ramp=0s", "--set", "load.settle=0s")
+	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--duration", "3s", "--set", "load.ramp=0s", "--set", "load.warmup=0s")
 	want(t, f, "enough data", analysis.Warn)
 	if f.Validity.Status == analysis.Valid {
 		t.Errorf("%+v", f.Validity)

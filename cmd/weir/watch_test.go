@@ -91,7 +91,7 @@ func TestWatchInBrowser(t *testing.T) {
 		t.Skip(web.Missing)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	w := watch(t, "run", "--watch=127.0.0.1:0", "--clients", "1,2,4", "--hold", "4s", "--out", dir)
+	w := watch(t, "run", "--watch=127.0.0.1:0", "--clients", "1,2,4", "--duration", "4s", "--out", dir)
 	p := browser.Open(t, w.url, 1600, 1000)
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 3 && document.querySelector("[role=progressbar]").ariaValueNow > 0`)
 	p.Reload() // in the middle
@@ -152,7 +152,7 @@ func TestWatchWaits(t *testing.T) {
 func TestWatchCampaignAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "campaign")
-	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir)
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
 	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -161,7 +161,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 		n = strings.Count(lab.Get(t, w.url+"plain"), "/plain?run=")
 	}
 	w.end(t, true)
-	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--hold", "300ms", "--time", "3s", "--out", filepath.Join(t.TempDir(), "search"))
+	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--duration", "300ms", "--time", "3s", "--out", filepath.Join(t.TempDir(), "search"))
 	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -170,7 +170,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 // A page that is open does not keep a run from ending, and an interrupt ends both.
 func TestWatchIsInterrupted(t *testing.T) {
 	t.Parallel()
-	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--hold", "10m", "--out", filepath.Join(t.TempDir(), "run"))
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out", filepath.Join(t.TempDir(), "run"))
 	resp, err := http.Get(w.url + "events")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	if code, said := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1,2", "--hold", "500ms", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir).ended(); code != exitFine && code != exitInvalid {
+	if code, said := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1,2", "--duration", "500ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir).ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	code, said := started(t, "glance", dir).ended()
@@ -236,7 +236,7 @@ func TestWatchPageOfDocs(t *testing.T) {
 	t.Parallel()
 	text := section(t, "seeing.md", "### The live page")
 	dir := t.TempDir()
-	scenario := "target: simulated://x?service=1ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 500ms}\n"
+	scenario := "target: simulated://x?service=1ms\nload: {clients: [1, 2], ramp: 0s, warmup: 0s, duration: 500ms}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestWatchWaitsForPages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	log := filepath.Join(t.TempDir(), "log")
-	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 --hold 3s --out "+filepath.Join(t.TempDir(), "run"), log)
+	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 --duration 3s --out "+filepath.Join(t.TempDir(), "run"), log)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analy
 			return f, page
 		}
 		if len(longer) > 0 {
-			args, longer = append(slices.Clone(args), "--hold", longer[0]), longer[1:]
+			args, longer = append(slices.Clone(args), "--duration", longer[0]), longer[1:]
 		}
 	}
 	t.Fatal("nothing was measured, five times: this machine has too much to do")
@@ -43,8 +43,8 @@ func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analy
 func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	all := []string{"run", "--quiet", "--out", dir, "../../scenarios/xrootd/" + name, "--target", s.URL, "--hold", "2s",
-		"--set", "load.ramp=100ms", "--set", "load.settle=200ms", "--set", "load.drain=20s", "--set", "workload.verify=20%"}
+	all := []string{"run", "--quiet", "--out", dir, "../../scenarios/xrootd/" + name, "--target", s.URL, "--duration", "2s",
+		"--set", "load.ramp=100ms", "--set", "load.warmup=200ms", "--set", "load.graceful_stop=20s", "--set", "workload.verify=20%"}
 	if s.Settings != nil {
 		auth, err := json.Marshal(s.Settings)
 		if err != nil {
@@ -183,13 +183,13 @@ func scenarios2008(t *testing.T, s *lab.System) {
 	t.Helper()
 	t.Run("write, then read", func(t *testing.T) { writeThenRead(t, s) })
 	t.Run("read.yaml", func(t *testing.T) {
-		f, _ := xrootdRun(t, s, "read.yaml", "--clients", "20", "--set", "files.make.count=16", "--hold", "1s")
+		f, _ := xrootdRun(t, s, "read.yaml", "--clients", "20", "--set", "files.make.count=16", "--duration", "1s")
 		served(t, s, f)
 		want(t, f, "verification", analysis.OK)
 	})
 	t.Run("namespace.yaml", func(t *testing.T) { namespace(t, s) })
 	t.Run("copy.yaml with a matrix", func(t *testing.T) {
-		for i, f := range measureAll(t, "../../scenarios/xrootd/copy.yaml", "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=200ms",
+		for i, f := range measureAll(t, "../../scenarios/xrootd/copy.yaml", "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms",
 			"--set", "files.make.count=4", "--set", "matrix.workload.session=[fresh, kept]") {
 			c := f.Curve[0]
 			if fresh := c.SessionRate > c.Operations/2; c.Errors > 0 || fresh != (i == 0) {
@@ -243,7 +243,7 @@ func emptyServers(t *testing.T, s *lab.System) {
 // writeThenRead is series 1, whose files stay, and series 2 on these files: the
 // short form of 2000 clients.
 func writeThenRead(t *testing.T, s *lab.System) {
-	f, page := xrootdRun(t, s, "write.yaml", "--clients", "100", "--hold", "3s", "--set", "workload.keep=true")
+	f, page := xrootdRun(t, s, "write.yaml", "--clients", "100", "--duration", "3s", "--set", "workload.keep=true")
 	served(t, s, f)
 	want(t, f, "verification", analysis.OK)
 	agree(t, f)
@@ -319,14 +319,14 @@ func left(t *testing.T, s *lab.System) (folder string, files int) {
 
 func namespace(t *testing.T, s *lab.System) {
 	small := []string{"--clients", "16", "--set", "files.make.count=16"}
-	f, page := xrootdRun(t, s, "namespace.yaml", append(small, "--hold", "3s")...)
+	f, page := xrootdRun(t, s, "namespace.yaml", append(small, "--duration", "3s")...)
 	did(t, f, "stat", "locate", "list", "write", "mkdir", "remove")
 	if f.Measure != analysis.Rate {
 		t.Errorf("measured in %v: names have next to no payload", f.Measure)
 	}
 	served(t, s, f)
 	charted(t, page, "Operations of each kind against time")
-	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--hold", "1s", "--set", "workload.mix={stat: 1}", "--set", "workload.size=null", "--set", "workload.verify=null")...)
+	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--duration", "1s", "--set", "workload.mix={stat: 1}", "--set", "workload.size=null", "--set", "workload.verify=null")...)
 	did(t, f, "stat")
 	if c := f.Curve[0]; c.Waits > 0 || c.Operations <= float64(c.Clients) { // one a second, had each to wait
 		t.Errorf("%.1f stats/s with %d waits of files that the redirector knows", c.Operations, c.Waits)
@@ -336,7 +336,7 @@ func namespace(t *testing.T, s *lab.System) {
 // loginAndCopy is series 3 and 4 for one way of authentication.
 func loginAndCopy(t *testing.T, s *lab.System) {
 	t.Helper()
-	f, page := xrootdRun(t, s, "login.yaml", "--clients", "8", "--hold", "1s")
+	f, page := xrootdRun(t, s, "login.yaml", "--clients", "8", "--duration", "1s")
 	did(t, f, "login")
 	charted(t, page, "Operations against load", "Operation time with 8 clients")
 	for _, c := range f.Curve {
@@ -349,9 +349,9 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 	}
 	// A login by GSI takes the server's CPU for 37 ms, and longer on a busy machine:
 	// each server is to have some.
-	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make={count: 16, size: 1B, keep: true}", "--hold", "3s")
+	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make={count: 16, size: 1B, keep: true}", "--duration", "3s")
 	kept, _ := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make=null", "--set", "files.listing=true",
-		"--set", "workload.verify=0", "--hold", "3s", "--var", "SESSION=kept")
+		"--set", "workload.verify=0", "--duration", "3s", "--var", "SESSION=kept")
 	served(t, s, fresh)
 	served(t, s, kept)
 	want(t, fresh, "verification", analysis.OK)

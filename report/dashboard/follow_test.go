@@ -67,7 +67,7 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 	}
 	for i := range found.Curve {
 		want, got := &found.Curve[i], p.steps[found.Curve[i].Step]
-		if got.Clients != want.Clients || got.Done != want.Done || got.Moved != want.Moved || got.Errors < want.Errors || math.Abs(got.Held-want.Hold) > 1e-6 ||
+		if got.Clients != want.Clients || got.Done != want.Done || got.Moved != want.Moved || got.Errors < want.Errors || math.Abs(got.Held-want.Duration) > 1e-6 ||
 			want.Latency != nil && (got.P50 != want.Latency.P50 || got.P99 != want.Latency.P99) {
 			t.Errorf("step %+v, not %+v", got, want)
 		}
@@ -121,7 +121,7 @@ func (p *pen) check(err error) {
 
 func (p *pen) event(kind measure.EventKind, text string) {
 	p.t.Helper()
-	p.check(p.w.Event(measure.Event{Time: p.at, Kind: kind, Step: p.step, Text: text, Clients: p.step, Hold: 8}))
+	p.check(p.w.Event(measure.Event{Time: p.at, Kind: kind, Step: p.step, Text: text, Clients: p.step, Duration: 8}))
 }
 
 // seconds writes n seconds of two data servers and one host.
@@ -138,7 +138,7 @@ func (p *pen) seconds(n int) {
 }
 
 func (p *pen) interval(server string) *measure.Interval {
-	iv := &measure.Interval{Start: p.at, Seconds: 1, Step: p.step, Phase: measure.Hold, Clients: 1, Server: server, Sum: measure.Sum{Moved: 1000, Done: 2}}
+	iv := &measure.Interval{Start: p.at, Seconds: 1, Step: p.step, Phase: measure.Measured, Clients: 1, Server: server, Sum: measure.Sum{Moved: 1000, Done: 2}}
 	iv.Latency.Record(time.Second)
 	return iv
 }
@@ -267,7 +267,7 @@ func TestLongRun(t *testing.T) {
 	at := resultstest.Start()
 	const n = mostRows + 2000
 	for i := range n {
-		iv := &measure.Interval{Start: at, Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 4, Server: "s", Sum: measure.Sum{Moved: 8, Done: 4}}
+		iv := &measure.Interval{Start: at, Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Server: "s", Sum: measure.Sum{Moved: 8, Done: 4}}
 		iv.Latency.Record(time.Duration(1+i%2) * time.Second)
 		h.interval(iv)
 		at = at.Add(time.Second)
@@ -301,7 +301,7 @@ func TestClockSetBack(t *testing.T) {
 		if i == 3 {
 			epoch = h.epoch
 		}
-		h.interval(&measure.Interval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Sum: measure.Sum{Moved: int64(second)}})
+		h.interval(&measure.Interval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Sum: measure.Sum{Moved: int64(second)}})
 	}
 	for i, want := range []float64{5, 6, 10, 11, 12, 13} {
 		if got := float64(h.rows.cols[colMoved][i]); got != want || h.rows.at[i] != want-10 {
@@ -317,7 +317,7 @@ func TestClockSetBack(t *testing.T) {
 func TestManyHosts(t *testing.T) {
 	h := newHistory()
 	for i := range 3 * mostStores {
-		h.interval(&measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Hold, Server: unit.Count(float64(i)), Sum: measure.Sum{Moved: 1}})
+		h.interval(&measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Measured, Server: unit.Count(float64(i)), Sum: measure.Sum{Moved: 1}})
 		h.sample(&monitor.Sample{Time: resultstest.Start().Add(time.Second), Seconds: 1, Host: unit.Count(float64(i)), Cores: 1})
 	}
 	if len(h.stores) != mostStores+1 || h.stores[othersName].moved != 2*mostStores {
@@ -335,7 +335,7 @@ func TestManyHosts(t *testing.T) {
 // FuzzRun reads damaged runs: whatever can be read can be told to a page.
 func FuzzRun(f *testing.F) {
 	dir := f.TempDir()
-	if err := (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Hold: 2}).Write(dir); err != nil {
+	if err := (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Duration: 2}).Write(dir); err != nil {
 		f.Fatal(err)
 	}
 	var seeds [3][]byte
@@ -348,7 +348,7 @@ func FuzzRun(f *testing.F) {
 		seeds[i] = b[:min(len(b), 4000)]
 	}
 	f.Add(seeds[0], seeds[1], seeds[2])
-	f.Add([]byte(`{"start":"2026-03-01T12:00:00Z","duration_seconds":1e-300,"step":1,"phase":"hold","kind":"read","moved_bytes":1125899906842624,"begun":0,"done":1,"failed":{"other":9}}`+"\n"),
+	f.Add([]byte(`{"start":"2026-03-01T12:00:00Z","duration_seconds":1e-300,"step":1,"phase":"measure","kind":"read","moved_bytes":1125899906842624,"begun":0,"done":1,"failed":{"other":9}}`+"\n"),
 		[]byte(`{"time":"2026-03-01T11:00:00Z","host":"\u0000","processes":[{"role":"server","user_cpu_seconds":1}]}`+"\n"),
 		[]byte(`{"time":"9999-12-31T23:59:59-23:59","event":"step","step":-1}`+"\n"+`{"event":"error","class":"other"}`+"\n"))
 	f.Fuzz(func(t *testing.T, intervals, hosts, events []byte) {

@@ -31,7 +31,9 @@ func colNames() []string {
 }
 
 // phases are numbers in a column.
-func phases() []string { return []string{measure.Ramp, measure.Settle, measure.Hold, measure.Drain} }
+func phases() []string {
+	return []string{measure.Ramp, measure.Warmup, measure.Measured, measure.GracefulStop}
+}
 
 // A history is what was read of a run: the clients' seconds, each host's and
 // each data server's, and what happened. It is guarded by its owner.

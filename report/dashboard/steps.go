@@ -8,7 +8,7 @@ import (
 	"weir/storage"
 )
 
-// A stepTally is what the hold time of one step gave so far, and the errors of all its phases.
+// A stepTally is what the measurement time of one step gave so far, and the errors of all its phases.
 type stepTally struct {
 	seq   int64
 	begin time.Time
@@ -36,8 +36,8 @@ type stepTally struct {
 func (h *history) begin(e *measure.Event) {
 	s := h.step(e.Step)
 	s.seq, s.begin = h.seq, e.Time
-	if e.Clients > 0 || e.Hold > 0 { // otherwise the plan has it
-		s.Clients, s.Rate, s.Planned = e.Clients, e.Rate, e.Hold
+	if e.Clients > 0 || e.Duration > 0 { // otherwise the plan has it
+		s.Clients, s.Rate, s.Planned = e.Clients, e.Rate, e.Duration
 	}
 }
 
@@ -58,7 +58,7 @@ func (h *history) step(number int) *stepTally {
 		}
 	}
 	p := h.planned[number]
-	s := &stepTally{seq: h.seq, Step: number, Clients: p.Clients, Rate: float64(p.Rate), Planned: time.Duration(p.Hold).Seconds()}
+	s := &stepTally{seq: h.seq, Step: number, Clients: p.Clients, Rate: float64(p.Rate), Planned: time.Duration(p.Duration).Seconds()}
 	h.steps = append(h.steps, s)
 	return s
 }
@@ -82,7 +82,7 @@ func (h *history) tally(iv *measure.Interval) {
 	if s.Errors > 0 {
 		s.seq = h.seq
 	}
-	if iv.Phase != measure.Hold {
+	if iv.Phase != measure.Measured {
 		return
 	}
 	s.seq = h.seq

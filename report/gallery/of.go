@@ -20,7 +20,7 @@ func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 		measured = s.About.Weir
 	}
 	set := Set{Title: "run " + f.Run, Figures: figures(f, s),
-		Bars: "Each 95% interval of a mean is by Student's distribution over " + batches(f) + " batch means of the seconds of its hold"}
+		Bars: "Each 95% interval of a mean is by Student's distribution over " + batches(f) + " batch means of the seconds that were measured"}
 	set.Origin = fmt.Sprintf("Run %s (%s) against %s, begun %s. Validity: %s. Measured with weir %s, drawn with weir %s.",
 		f.Run, f.Name, f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST"), validity(f), measured, drawn)
 	return set
@@ -58,9 +58,9 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 		runs = append(runs, fmt.Sprintf("%s is %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target, strings.Join(of, ", ")))
 	}
 	set := Set{Title: strings.Join(names, " and "), Figures: report.Overlay(sides)}
-	set.Bars = "Bars are 95% confidence intervals of the mean of each hold, by Student's distribution over batch means of its seconds"
+	set.Bars = "Bars are 95% confidence intervals of the mean of each step, by Student's distribution over batch means of its seconds"
 	if many {
-		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least three; of a single run, of the mean of its hold"
+		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least three; of a single run, of its own mean"
 	}
 	set.Origin = strings.Join(runs, ". ") + ". Drawn with weir " + drawn + "."
 	return set

@@ -21,7 +21,7 @@ import (
 
 // plan is of two steps, of 6 and 9 clients.
 func plan() *scenario.Plan {
-	p := resultstest.Service{Clients: []int{6, 9}, Hold: 10, File: 1 << 20}.Plan()
+	p := resultstest.Service{Clients: []int{6, 9}, Duration: 10, File: 1 << 20}.Plan()
 	p.Hosts = []scenario.Host{{Name: "localhost", Role: "client"}}
 	return p
 }
@@ -58,7 +58,7 @@ func (r recorded) write(t *testing.T) string {
 		if r.until > 0 && told >= r.until {
 			break
 		}
-		if err := w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: s.Number, Text: "begins", Clients: s.Clients, Hold: 10}); err != nil {
+		if err := w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: s.Number, Text: "begins", Clients: s.Clients, Duration: 10}); err != nil {
 			t.Fatal(err)
 		}
 		for k := range 12 {
@@ -66,7 +66,7 @@ func (r recorded) write(t *testing.T) string {
 				break
 			}
 			told++
-			phase := []string{measure.Ramp, measure.Settle, measure.Hold}[min(k, 2)]
+			phase := []string{measure.Ramp, measure.Warmup, measure.Measured}[min(k, 2)]
 			// Intervals end at whole seconds, and where a phase ends.
 			for _, cut := range [][2]time.Time{{now, now.Truncate(time.Second).Add(time.Second)}, {now.Truncate(time.Second).Add(time.Second), now.Add(time.Second)}} {
 				length := min(cut[1].Sub(cut[0]), time.Second)
@@ -154,7 +154,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 		for i, clients := range []int{6, 9} {
 			s := &f.Curve[i]
 			if s.Clients != clients || !near(s.ActiveClients, float64(clients)) || !near(s.Throughput, float64(clients)*1e6) || s.Done != int64(clients)*10 ||
-				!near(s.Hold, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != of || s.Hosts[0].Host != "node1" {
+				!near(s.Duration, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != of || s.Hosts[0].Host != "node1" {
 				t.Errorf("%d parts, step %d: %+v", of, i+1, s)
 			}
 		}
@@ -179,8 +179,8 @@ func TestRunsThatBeganApart(t *testing.T) {
 		}
 		for i := range f.Curve {
 			s := &f.Curve[i]
-			if math.Abs(s.Hold-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 || math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
-				t.Errorf("%v apart: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Hold, hold, s.ActiveClients, s.Throughput)
+			if math.Abs(s.Duration-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 || math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
+				t.Errorf("%v apart: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Duration, hold, s.ActiveClients, s.Throughput)
 			}
 		}
 		for _, c := range f.Validity.Checks {
@@ -208,7 +208,7 @@ func TestMissingPartsAreTold(t *testing.T) {
 	}
 	all[2].ends, all[2].until = "", 15
 	f = merged(t, all)
-	if !near(f.Curve[0].ActiveClients, 6) || f.Curve[1].ActiveClients > 8 || !near(f.Curve[1].Hold, 10) {
+	if !near(f.Curve[0].ActiveClients, 6) || f.Curve[1].ActiveClients > 8 || !near(f.Curve[1].Duration, 10) {
 		t.Errorf("one was killed: %+v", f.Curve)
 	}
 }

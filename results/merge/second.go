@@ -231,7 +231,7 @@ func apart(a, b time.Time) bool { return a.Sub(b).Abs() > slack }
 
 // rank is the order in which phases keep others from being the second's.
 func rank(phase string) int {
-	return slices.Index([]string{"", measure.Hold, measure.Settle, measure.Drain, measure.Ramp}, phase)
+	return slices.Index([]string{"", measure.Measured, measure.Warmup, measure.GracefulStop, measure.Ramp}, phase)
 }
 
 // label is the phase of a second in which the runs are at different places of a
@@ -270,7 +270,7 @@ func (s *source) state(spans []*span, step int) string {
 	case s.at.step == step && s.head != nil && s.head.Step == step && s.at.phase == s.head.Phase:
 		return "" // a second is missing
 	case s.head != nil || s.whole:
-		return measure.Drain // it has left it
+		return measure.GracefulStop // it has left it
 	}
 	return "" // it was ended, or killed
 }

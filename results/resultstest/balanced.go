@@ -17,7 +17,7 @@ import (
 // share of the files, that of the largest to 95% from 32 clients on.
 func Balanced(shares ...float64) Service {
 	s := Typical()
-	s.File, s.Clients, s.Hold = 8<<20, []int{4, 8, 16, 32, 64}, 10
+	s.File, s.Clients, s.Duration = 8<<20, []int{4, 8, 16, 32, 64}, 10
 	s.Balancer = scenario.Balancer{HAProxy: "/run/haproxy/admin.sock"}
 	for i := range shares {
 		s.Hosts = append(s.Hosts, scenario.Host{Name: fmt.Sprintf("gftp-%d", i+1), Role: "server", Address: []string{dataAddress(i)}, Interface: "eth1",

@@ -17,7 +17,7 @@ type Jobs struct {
 	Job     workload.Job
 	Crashed func(n int) float64 // share of the jobs that crash with n of them; may be nil
 	Failed  float64             // share of the jobs that fail
-	Each    int                 // that each client does in a step before it leaves; 0: for its hold time
+	Each    int                 // that each client does in a step before it leaves; 0: for its measurement time
 	Far     float64             // share of the jobs that run at the site "far", where they take twice as long; the others are at "near". 0: there are no sites
 }
 
@@ -27,7 +27,7 @@ type Jobs struct {
 func Farm() Service {
 	job := workload.Job{Access: workload.Direct, Events: 100, Event: 40 << 10, Page: 8 << 10, Skim: 1, Slim: 1,
 		Compute: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
-	return Service{Lambda: 80, Sigma: 0.02, Kappa: 0.0002, File: 8 << 10, Clients: []int{1, 5, 10, 20, 40, 80}, Hold: 12, Noise: 0.02, Jobs: &Jobs{Job: job}}
+	return Service{Lambda: 80, Sigma: 0.02, Kappa: 0.0002, File: 8 << 10, Clients: []int{1, 5, 10, 20, 40, 80}, Duration: 12, Noise: 0.02, Jobs: &Jobs{Job: job}}
 }
 
 // pages is how many operations an event takes.

@@ -39,7 +39,7 @@ func Hour() Large {
 
 // service is the made-up service that the run's load follows.
 func (l Large) service() Service {
-	s := Service{Lambda: 60 * float64(l.Stores) / 50, Sigma: 0.004, Kappa: 1e-6, Think: 0, File: 64 << 20, Hold: l.Seconds/l.Steps - 2}
+	s := Service{Lambda: 60 * float64(l.Stores) / 50, Sigma: 0.004, Kappa: 1e-6, Think: 0, File: 64 << 20, Duration: l.Seconds/l.Steps - 2}
 	for i := range l.Steps {
 		s.Clients = append(s.Clients, 10*(i+1)*(i+2)/2) // 10 to 2100 in 20 steps
 	}
@@ -70,7 +70,7 @@ func (l Large) Write(dir string) (err error) {
 	err = w.Event(measure.Event{Time: now, Kind: measure.EventRun, Text: "begins"})
 	for i := range s.Clients {
 		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}), l.step(lines[0], lines[1], r, s, i, now))
-		now = now.Add(time.Duration(s.Hold+2) * time.Second)
+		now = now.Add(time.Duration(s.Duration+2) * time.Second)
 	}
 	return errors.Join(err, lines[0].Flush(), lines[1].Flush(), w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: "all steps done"}))
 }
@@ -90,13 +90,13 @@ func (l Large) step(intervals, samples *bufio.Writer, r *rand.Rand, s Service, n
 	}
 	out := json.NewEncoder(samples)
 	out.SetEscapeHTML(false)
-	for k := range s.Hold + 2 {
-		phase := measure.Hold
+	for k := range s.Duration + 2 {
+		phase := measure.Measured
 		switch k {
 		case 0:
 			phase = measure.Ramp
 		case 1:
-			phase = measure.Settle
+			phase = measure.Warmup
 		}
 		now := begin.Add(time.Duration(k) * time.Second)
 		moved := int64(0)

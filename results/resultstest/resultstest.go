@@ -26,7 +26,7 @@ type Service struct {
 	Think                float64 // Z, seconds
 	File                 int64   // bytes; 0 for operations without payload
 	Clients              []int
-	Hold                 int                                             // seconds of each step
+	Duration             int                                             // seconds of each step
 	Noise                float64                                         // relative deviation of each second's rate
 	Interval             func(*measure.Interval)                         // changes each interval before it is written; may be nil
 	Sample               func(*monitor.Sample)                           // changes each sample
@@ -44,7 +44,7 @@ type Service struct {
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
 func Typical() Service {
-	return Service{Lambda: 60, Sigma: 0.02, Kappa: 0.0001, File: 1 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256}, Hold: 8, Noise: 0.02}
+	return Service{Lambda: 60, Sigma: 0.02, Kappa: 0.0001, File: 1 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256}, Duration: 8, Noise: 0.02}
 }
 
 // Rate returns X(n), operations per second.
@@ -74,8 +74,8 @@ func (s Service) Plan() *scenario.Plan {
 		Model: "closed", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: unit.Duration(time.Minute)},
 		Files: scenario.Files{Make: &scenario.Make{Count: 1000, Size: workload.Dist{Fixed: unit.Size(s.File)}}}}
 	for i, n := range s.Clients {
-		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Ramp: unit.Duration(time.Second), Settle: unit.Duration(time.Second),
-			Hold: unit.Duration(time.Duration(s.Hold) * time.Second)})
+		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second),
+			Duration: unit.Duration(time.Duration(s.Duration) * time.Second)})
 	}
 	if s.Jobs != nil {
 		p.Work.Kind, p.Work.Job = "job", &s.Jobs.Job
@@ -103,13 +103,13 @@ func (s Service) Write(dir string) error {
 	for i, n := range s.Clients {
 		ended := 0.0 // of the next job
 		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}))
-		for k := range s.Hold + 2 {
-			phase, clients := measure.Hold, float64(n)
+		for k := range s.Duration + 2 {
+			phase, clients := measure.Measured, float64(n)
 			switch k {
 			case 0:
 				phase, clients = measure.Ramp, float64(n)/2
 			case 1:
-				phase = measure.Settle
+				phase = measure.Warmup
 			}
 			if s.Event != nil {
 				if e := s.Event(now, i+1); e != nil {
@@ -139,7 +139,7 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 			Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: done / 100, Think: s.Think * float64(done),
 		},
 	}
-	if k := float64(done) / 100; k < 1 && phase == measure.Hold {
+	if k := float64(done) / 100; k < 1 && phase == measure.Measured {
 		iv.Verified = 1
 	}
 	latency := clients/max(float64(done), 1) - s.Think

@@ -253,15 +253,15 @@ func TestShortHold(t *testing.T) {
 		}
 		s.add(v, true)
 	}
-	add(measure.Settle, 1, 0, false)
-	add(measure.Hold, 2, 3, false)
-	add(measure.Hold, 2, 4, true) // another server, the same span
-	add(measure.Drain, 1, 1, false)
-	s.add(&measure.Interval{Phase: measure.Drain, Seconds: 100}, true) // the other side's turn
+	add(measure.Warmup, 1, 0, false)
+	add(measure.Measured, 2, 3, false)
+	add(measure.Measured, 2, 4, true) // another server, the same span
+	add(measure.GracefulStop, 1, 1, false)
+	s.add(&measure.Interval{Phase: measure.GracefulStop, Seconds: 100}, true) // the other side's turn
 	if h := s.span(); !s.slow() || h.Seconds != 4 || h.Done != 8 {
 		t.Errorf("%+v", h)
 	}
-	add(measure.Hold, 1, 1, false)
+	add(measure.Measured, 1, 1, false)
 	if h := s.span(); s.slow() || h.Seconds != 3 || h.Done != 8 || h.Latency.Count() != 8 {
 		t.Errorf("%+v", h)
 	}

@@ -14,7 +14,7 @@ func (r *Result) notes() {
 	}
 	r.noteRounds()
 	if n := min(r.Files[0], r.Files[1]); len(r.Points) > 0 && n < fewFiles {
-		r.note("one side moved only %d files: use a longer --hold, more --rounds or smaller files", n)
+		r.note("one side moved only %d files: use a longer --duration, more --rounds or smaller files", n)
 	}
 	r.noteSlow()
 	r.noteTicks()
@@ -50,7 +50,7 @@ func (r *Result) noteSlow() {
 			}
 		}
 		if n > 0 {
-			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are of the whole step; a longer --hold is better",
+			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are of the whole step; a longer --duration is better",
 				n, len(r.sides[i]), name, fewHeld)
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Result) noteTicks() {
 		}
 	}
 	if least < leastCPU {
-		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --hold makes that figure exact", unit.Seconds(least))
+		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --duration makes that figure exact", unit.Seconds(least))
 	}
 }
 

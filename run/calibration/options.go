@@ -19,18 +19,18 @@ import (
 
 // Options select what is compared. Errors name them as flags of weir calibrate.
 type Options struct {
-	Target  string
-	Client  string // the real program: xrdcp, curl or gfal-copy; "": that of the protocol
-	Kind    string // read or write
-	Clients string // of each step
-	Hold    string // measurement time of a step
-	Rounds  int
-	Size    string // of the files that are made or written
-	Files   int    // that are made
-	List    string // file with the paths to read; "": none
-	Plain   bool   // without page checksums
-	Sets    []string
-	Dir     string // for the run directories and the result; "": a new one below runs
+	Target   string
+	Client   string // the real program: xrdcp, curl or gfal-copy; "": that of the protocol
+	Kind     string // read or write
+	Clients  string // of each step
+	Duration string // measurement time of a step
+	Rounds   int
+	Size     string // of the files that are made or written
+	Files    int    // that are made
+	List     string // file with the paths to read; "": none
+	Plain    bool   // without page checksums
+	Sets     []string
+	Dir      string // for the run directories and the result; "": a new one below runs
 }
 
 // Check refuses options that cannot be combined, and chooses the program.
@@ -93,7 +93,7 @@ func (o *Options) installed() error {
 func (o *Options) plans() (own, program *scenario.Plan, err error) {
 	sets := []string{
 		"workload.kind=" + o.Kind, "workload.session=fresh", "workload.verify=0%",
-		"load.clients=[" + o.Clients + "]", "load.hold=" + o.Hold, "load.ramp=0s", "load.settle=500ms", "load.drain=60s",
+		"load.clients=[" + o.Clients + "]", "load.duration=" + o.Duration, "load.ramp=0s", "load.warmup=500ms", "load.graceful_stop=60s",
 	}
 	switch {
 	case o.Kind == "write":
@@ -185,7 +185,7 @@ func (o *Options) release(ctx context.Context) string {
 func planned(steps []scenario.Step) time.Duration {
 	var sum time.Duration
 	for _, s := range steps {
-		sum += 3 * time.Duration(s.Ramp+s.Settle+s.Hold)
+		sum += 3 * time.Duration(s.Ramp+s.Warmup+s.Duration)
 	}
 	return sum.Round(time.Second)
 }

@@ -108,7 +108,7 @@ func (s *Step) add(iv *measure.Interval, external bool) {
 	if iv.Clients > 0 || iv.Done > 0 { // else it was the other side's turn
 		s.All.Add(iv)
 	}
-	if iv.Phase == measure.Hold {
+	if iv.Phase == measure.Measured {
 		s.Held.Add(iv)
 	}
 }

@@ -60,7 +60,7 @@ func (r *Result) missing() string {
 		case done == 0 && failed > 0:
 			return fmt.Sprintf("all operations of %s failed (%d); its run directory says how", name, failed)
 		case held == 0 && done == 0:
-			return name + " brought no file to its end: use a longer --hold, or smaller files (--size)"
+			return name + " brought no file to its end: use a longer --duration, or smaller files (--size)"
 		}
 	}
 	return "no two steps with the same clients ended well"
@@ -127,7 +127,7 @@ func (r *Result) serverVerdict() {
 	f := p.Figure(ServerByFile)
 	switch {
 	case f.Ratio == nil && f.Weir != nil && f.Real != nil:
-		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --hold, or larger files (--size).")
+		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --duration, or larger files (--size).")
 		return
 	case f.Ratio == nil:
 		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), and it does not tell of itself.")

@@ -39,8 +39,8 @@ func (c *position) begin(e *measure.Event) {
 	c.since, c.phase, c.jobsBegun = time.Now(), measure.Ramp, c.jobs
 	if f := c.plan.Find; f != nil {
 		c.place++
-		hold := unit.Duration(e.Hold * float64(time.Second))
-		c.step = scenario.Step{Number: e.Step, Clients: e.Clients, Ramp: f.Ramp, Settle: f.Settle, Hold: hold, Cool: f.Cool}
+		hold := unit.Duration(e.Duration * float64(time.Second))
+		c.step = scenario.Step{Number: e.Step, Clients: e.Clients, Ramp: f.Ramp, Warmup: f.Warmup, Duration: hold, Cooldown: f.Cooldown}
 		return
 	}
 	for i := range c.plan.Steps {
@@ -91,7 +91,7 @@ func (c *position) progress(now time.Time) screen.Progress {
 	case c.ends(now):
 		p.Where += "the last operations end"
 		if c.series.All == 0 {
-			p.Share, p.Left, p.Most = 1, max(time.Duration(c.plan.Drain)-now.Sub(c.ending), 0), true
+			p.Share, p.Left, p.Most = 1, max(time.Duration(c.plan.GracefulStop)-now.Sub(c.ending), 0), true
 		}
 	case c.since.IsZero() && c.plan.On.Batch != "":
 		p.Where += "waiting for workers"
@@ -104,8 +104,8 @@ func (c *position) progress(now time.Time) screen.Progress {
 		if c.plan.Find == nil {
 			p.Where += fmt.Sprintf(" of %d", len(c.plan.Steps))
 		}
-		if p.Where += ": "; c.phase == measure.Drain {
-			p.Where += "rest"
+		if p.Where += ": "; c.phase == measure.GracefulStop {
+			p.Where += "cool-down"
 		} else {
 			p.Where += c.phase
 		}
@@ -119,8 +119,8 @@ func (c *position) progress(now time.Time) screen.Progress {
 // ends reports whether only the last operations go on: the steps are over, or an
 // interrupt has ended them.
 func (c *position) ends(now time.Time) bool {
-	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && (now.Sub(c.since) > c.step.Time() || c.phase == measure.Drain) ||
-		c.plan.Find != nil && c.phase == measure.Drain && now.Sub(c.begun) > c.total
+	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && (now.Sub(c.since) > c.step.Time() || c.phase == measure.GracefulStop) ||
+		c.plan.Find != nil && c.phase == measure.GracefulStop && now.Sub(c.begun) > c.total
 	if c.ending.IsZero() && !c.since.IsZero() && (last || c.finish.Err() != nil) {
 		c.ending = now
 	}
@@ -138,7 +138,7 @@ func (c *position) run() string {
 // within returns how far the phase is: " 12 of 30 s", or " 3 of 20 jobs".
 func (c *position) within(now time.Time) string {
 	s := &c.step
-	if all := int64(s.Clients) * int64(s.Jobs); all > 0 && c.phase == measure.Hold {
+	if all := int64(s.Clients) * int64(s.Jobs); all > 0 && c.phase == measure.Measured {
 		return fmt.Sprintf(" %d of %s", c.jobs-c.jobsBegun, say.Plural(int(all), "job"))
 	}
 	elapsed := now.Sub(c.since)
@@ -146,10 +146,10 @@ func (c *position) within(now time.Time) string {
 	switch c.phase {
 	case measure.Ramp:
 		all = time.Duration(s.Ramp)
-	case measure.Settle:
-		elapsed, all = elapsed-time.Duration(s.Ramp), time.Duration(s.Settle)
-	case measure.Hold:
-		elapsed, all = elapsed-time.Duration(s.Ramp+s.Settle), time.Duration(s.Hold)
+	case measure.Warmup:
+		elapsed, all = elapsed-time.Duration(s.Ramp), time.Duration(s.Warmup)
+	case measure.Measured:
+		elapsed, all = elapsed-time.Duration(s.Ramp+s.Warmup), time.Duration(s.Duration)
 	}
 	if all < 2*time.Second {
 		return ""

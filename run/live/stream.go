@@ -44,8 +44,8 @@ type Start struct {
 // they are known before the run is over.
 type Step struct {
 	Step       int                 `json:"step"`
-	Hold       float64             `json:"hold_seconds"`   // measured
-	Clients    float64             `json:"active_clients"` // mean of the last second
+	Duration   float64             `json:"measured_seconds"` // measured
+	Clients    float64             `json:"active_clients"`   // mean of the last second
 	Throughput float64             `json:"throughput_bytes_per_second"`
 	Operations float64             `json:"operations_per_second"`
 	Moved      int64               `json:"moved_bytes"`
@@ -90,7 +90,7 @@ func (s *Stream) Close(err error) error {
 
 func stepOf(w *measure.Window, failures *measure.Failures, cpu *cpuUsage) *Step {
 	s := &Step{
-		Step: w.Step, Hold: w.Seconds, Clients: w.Clients, Throughput: w.Throughput(), Operations: w.Rate(),
+		Step: w.Step, Duration: w.Seconds, Clients: w.Clients, Throughput: w.Throughput(), Operations: w.Rate(),
 		Moved: w.Moved, Done: w.Done, Errors: w.Errors(), Failed: failures.Count(), Latency: analysis.QuantilesOf(&w.Latency),
 		Server: known(cpu.share(serverSide)), Client: known(cpu.share(clientSide)),
 	}

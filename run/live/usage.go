@@ -50,7 +50,7 @@ type hostSample struct {
 // interval takes what the clients saw.
 func (u *cpuUsage) interval(v *measure.Interval) {
 	end := v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
-	if n := len(u.measured); v.Phase == measure.Hold {
+	if n := len(u.measured); v.Phase == measure.Measured {
 		if n > 0 && !v.Start.After(u.measured[n-1][1].Add(50*time.Millisecond)) {
 			u.measured[n-1][1] = end
 		} else {

@@ -30,10 +30,10 @@ func TestBusyWhileHeld(t *testing.T) {
 	}
 	second(1, 1.5, measure.Ramp)
 	sample(2, 2) // before the interval that says that half of it was held
-	second(1.5, 2, measure.Hold)
-	second(2, 3, measure.Hold)
+	second(1.5, 2, measure.Measured)
+	second(2, 3, measure.Measured)
 	sample(3, 1)
-	second(3, 3.5, measure.Hold)
+	second(3, 3.5, measure.Measured)
 	if got, want := b.share(serverSide), (0.5*2+1)/(1.5*4); got < want-1e-9 || got > want+1e-9 {
 		t.Errorf("share %v, want %v", got, want)
 	}
@@ -43,7 +43,7 @@ func TestBusyWhileHeld(t *testing.T) {
 	b.reset()
 	second(3.5, 4, measure.Ramp)
 	sample(4, 4) // half of it is of the step before
-	second(4, 5, measure.Hold)
+	second(4, 5, measure.Measured)
 	sample(5, 0.4)
 	if got, want := b.share(serverSide), 0.1; got < want-1e-9 || got > want+1e-9 {
 		t.Errorf("share of the second step %v, want %v", got, want)

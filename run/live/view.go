@@ -189,7 +189,7 @@ func (v *View) Interval(i *measure.Interval) error {
 	v.failures.Add(i)
 	v.next.Add(i)
 	v.remember(i)
-	if i.Phase == measure.Hold {
+	if i.Phase == measure.Measured {
 		v.step.Add(i)
 	}
 	return nil

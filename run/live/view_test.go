@@ -34,7 +34,7 @@ func TestLiveTable(t *testing.T) {
 			{Role: "server", User: user / 2}, {Role: "server", System: user / 2}, {Role: "client", User: .1},
 		}}
 		interval := measure.Interval{
-			Start: at.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 100_000,
+			Start: at.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 100_000,
 			Sum: measure.Sum{
 				Moved: 123_456_789_012, Done: 1_000_000, Failed: map[storage.Class]int64{storage.Busy: 100_000},
 			},
@@ -74,9 +74,9 @@ func TestLiveTable(t *testing.T) {
 func TestPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := func(n int) scenario.Step {
-			return scenario.Step{Number: n, Clients: n, Ramp: unit.Duration(time.Second), Settle: unit.Duration(time.Second), Hold: unit.Duration(8 * time.Second)}
+			return scenario.Step{Number: n, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second), Duration: unit.Duration(8 * time.Second)}
 		}
-		p := &scenario.Plan{Steps: []scenario.Step{step(1), step(2)}, Drain: unit.Duration(time.Minute)}
+		p := &scenario.Plan{Steps: []scenario.Step{step(1), step(2)}, GracefulStop: unit.Duration(time.Minute)}
 		c := position{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context()}
 		row := func() string { return c.progress(time.Now()).Row(79, screen.Look{}) }
 		tell := func(want ...string) {
@@ -89,11 +89,11 @@ func TestPosition(t *testing.T) {
 		}
 		tell("the load begins", "0%", "0:20 left")
 		for _, s := range p.Steps {
-			c.begin(&measure.Event{Kind: measure.EventStep, Step: s.Number, Clients: s.Clients, Hold: 8})
+			c.begin(&measure.Event{Kind: measure.EventStep, Step: s.Number, Clients: s.Clients, Duration: 8})
 			tell(fmt.Sprintf("step %d of 2: ramp", s.Number))
 			time.Sleep(5 * time.Second)
-			c.interval(&measure.Interval{Step: s.Number, Phase: measure.Hold})
-			tell("hold 3 of 8 s", map[int]string{1: "25%  0:15 left", 2: "75%  0:05 left"}[s.Number])
+			c.interval(&measure.Interval{Step: s.Number, Phase: measure.Measured})
+			tell("measure 3 of 8 s", map[int]string{1: "25%  0:15 left", 2: "75%  0:05 left"}[s.Number])
 			time.Sleep(5 * time.Second)
 		}
 		time.Sleep(time.Second)
@@ -102,18 +102,18 @@ func TestPosition(t *testing.T) {
 		tell("at most 0:40 left")
 
 		c = position{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(), series: run.Series{Number: 2, All: 3, Spent: 30 * time.Second, Ahead: 30 * time.Second}}
-		c.begin(&measure.Event{Kind: measure.EventStep, Step: 2, Clients: 2, Hold: 8})
+		c.begin(&measure.Event{Kind: measure.EventStep, Step: 2, Clients: 2, Duration: 8})
 		c.begun = c.begun.Add(-10 * time.Second)
 		time.Sleep(5 * time.Second)
 		tell("run 2 of 3, step 2 of 2: ramp", "56%  0:35 left") // 45 s of 80 s
 		c.step.Jobs = 3
-		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Sum: measure.Sum{Jobs: measure.Jobs{Ended: 4, Crashed: 1}}})
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Measured, Sum: measure.Sum{Jobs: measure.Jobs{Ended: 4, Crashed: 1}}})
 		if got := c.progress(time.Now()); got.Detail != " 5 of 6 jobs" || !got.Most {
 			t.Errorf("a step of jobs: %+v", got)
 		}
 		c.step.Jobs = 0
 		p.Stop.Count = 100
-		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Sum: measure.Sum{Done: 90}})
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Measured, Sum: measure.Sum{Done: 90}})
 		tell("0:32 left") // a tenth of the operations is left
 	})
 }
@@ -122,7 +122,7 @@ func TestPosition(t *testing.T) {
 // and in lines of files as in rows that move.
 func TestErrorsOfTheStepAreShown(t *testing.T) {
 	var out bytes.Buffer
-	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Hold: unit.Duration(time.Minute)}, {Number: 2, Clients: 8}}}
+	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Duration: unit.Duration(time.Minute)}, {Number: 2, Clients: 8}}}
 	l := New(Options{Finish: t.Context(), Out: &out, Plan: plan})
 	begin := time.Unix(1e9, 0)
 	second := func(n, step int, phase string, done, failed int64) {
@@ -140,17 +140,17 @@ func TestErrorsOfTheStepAreShown(t *testing.T) {
 		return ""
 	}
 	second(0, 1, measure.Ramp, 0, 40_000)
-	second(1, 1, measure.Hold, 0, 6_807)
-	second(2, 1, measure.Hold, 500, 0)
-	second(3, 1, measure.Hold, 500, 0)
+	second(1, 1, measure.Measured, 0, 6_807)
+	second(2, 1, measure.Measured, 500, 0)
+	second(3, 1, measure.Measured, 500, 0)
 	if got := errorsShown(); got != "46807" || l.worse() != "" {
 		t.Errorf("%s errors are shown, and %q", got, l.worse())
 	}
 	if s := stepOf(&l.step, &l.failures, &l.cpu); s.Errors != 6_807 || s.Failed != 46_807 {
 		t.Errorf("the stream has %d errors, %d of all phases", s.Errors, s.Failed)
 	}
-	second(4, 2, measure.Hold, 900, 0)
-	second(5, 2, measure.Hold, 10, 20)
+	second(4, 2, measure.Measured, 900, 0)
+	second(5, 2, measure.Measured, 10, 20)
 	if got := errorsShown(); got != "20" || l.worse() == "" {
 		t.Errorf("%s errors are shown of the next step, and %q", got, l.worse())
 	}

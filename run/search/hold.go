@@ -17,7 +17,7 @@ const (
 // allowed or than what is left. It is less than Hold if there is no time for a
 // step any more.
 func (s *state) hold(n int) time.Duration {
-	want := float64(s.Hold)
+	want := float64(s.Duration)
 	if d := s.duration(n); d > 0 {
 		want = max(want, perClient*d*float64(time.Second))
 	}
@@ -37,7 +37,7 @@ func (s *state) duration(n int) float64 {
 		}
 		near, d = far, step.Latency
 		if step.Done == 0 && step.Yield > 0 {
-			d = max(d, 2*step.Hold/perClient) // none ended: next time twice as long
+			d = max(d, 2*step.Duration/perClient) // none ended: next time twice as long
 		}
 		if n > step.Clients {
 			d *= float64(n) / float64(step.Clients)
@@ -51,13 +51,13 @@ func (s *state) duration(n int) float64 {
 func (s *state) noisy() float64 {
 	var all []float64
 	for i := len(s.done) - 1; i >= 0 && len(all) < 5; i-- {
-		if step := s.done[i]; step.good() && step.Error > 0 && step.Hold > 0 {
+		if step := s.done[i]; step.good() && step.Error > 0 && step.Duration > 0 {
 			r := step.relative() / wantsError
-			all = append(all, r*r*step.Hold*float64(time.Second))
+			all = append(all, r*r*step.Duration*float64(time.Second))
 		}
 	}
 	if len(all) < 3 {
 		return 0
 	}
-	return min(median(all), 4*float64(s.Hold))
+	return min(median(all), 4*float64(s.Duration))
 }

@@ -36,7 +36,7 @@ func (s *state) ladder() (next int, why string) {
 // factor is from one step of the ladder to the next: 2, or more if three fifths
 // of the time would not do for a ladder to the largest load.
 func (s *state) factor(from int) float64 {
-	steps := 0.6 * float64(s.left) / float64(s.Around+s.Hold)
+	steps := 0.6 * float64(s.left) / float64(s.Around+s.Duration)
 	return min(max(2, math.Pow(float64(s.Max)/float64(from), 1/max(1, steps))), 8)
 }
 

@@ -67,7 +67,7 @@ func TestErrorsEndTheLadder(t *testing.T) {
 
 func TestHoldsAreAsLongAsFilesAndNoiseNeed(t *testing.T) {
 	step := func(n int, latency float64, done int64, noise float64) Step {
-		return Step{Clients: n, Yield: 100 * float64(n), Error: noise * 100 * float64(n), Latency: latency, Done: done, Hold: 10}
+		return Step{Clients: n, Yield: 100 * float64(n), Error: noise * 100 * float64(n), Latency: latency, Done: done, Duration: 10}
 	}
 	for name, c := range map[string]struct {
 		steps []Step
@@ -86,7 +86,7 @@ func TestHoldsAreAsLongAsFilesAndNoiseNeed(t *testing.T) {
 		"none before, a time": {nil, 15 * time.Second, 0},
 	} {
 		d := limits(1000).Next(c.steps, c.left)
-		if (d.End != "") != (c.want == 0) || d.End == "" && d.Hold.Round(time.Second) != c.want {
+		if (d.End != "") != (c.want == 0) || d.End == "" && d.Duration.Round(time.Second) != c.want {
 			t.Errorf("%s: %+v, want a hold of %v", name, d, c.want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestTheSameStepsGiveTheSameDecision(t *testing.T) {
 	f := find(t, service{name: "x", yield: usl(80, 0.02), max: 1000, noise: 0.01, within: 0.01}, limits(1000), time.Hour, 4)
 	for i := range f.steps {
 		a, b := limits(1000).Next(f.steps[:i], time.Hour), limits(1000).Next(append([]Step(nil), f.steps[:i]...), time.Hour)
-		if a.Clients != b.Clients || a.Hold != b.Hold || a.Why != b.Why {
+		if a.Clients != b.Clients || a.Duration != b.Duration || a.Why != b.Why {
 			t.Errorf("after %d steps: %+v and %+v", i, a, b)
 		}
 	}
@@ -143,11 +143,11 @@ func FuzzSearch(f *testing.F) {
 			if d.End != "" {
 				return
 			}
-			if d.Clients < l.Min || d.Clients > l.Max || d.Hold < l.Hold || d.Hold > l.Longest {
+			if d.Clients < l.Min || d.Clients > l.Max || d.Duration < l.Duration || d.Duration > l.Longest {
 				t.Fatalf("step %+v of limits %+v", d, l)
 			}
-			left -= d.Hold + l.Around
-			steps = append(steps, Step{Clients: d.Clients, Yield: number(), Error: number(), Failed: number() - 1, Latency: number(), Done: int64(r.IntN(1000)), Hold: number()})
+			left -= d.Duration + l.Around
+			steps = append(steps, Step{Clients: d.Clients, Yield: number(), Error: number(), Failed: number() - 1, Latency: number(), Done: int64(r.IntN(1000)), Duration: number()})
 		}
 		t.Fatalf("no end after %d steps", len(steps))
 	})
@@ -155,8 +155,8 @@ func FuzzSearch(f *testing.F) {
 
 // A service that dies in the middle ends the search; one that has a limit does not.
 func TestAServiceThatDiesEndsTheSearch(t *testing.T) {
-	served := []Step{{Clients: 1, Yield: 1, Done: 100, Hold: 8}, {Clients: 2, Yield: 2, Done: 200, Hold: 8}, {Clients: 4, Yield: 3, Done: 300, Hold: 8}}
-	dead := func(n int) []Step { return append(slices.Clone(served), Step{Clients: n, Failed: 1, Hold: 8}) }
+	served := []Step{{Clients: 1, Yield: 1, Done: 100, Duration: 8}, {Clients: 2, Yield: 2, Done: 200, Duration: 8}, {Clients: 4, Yield: 3, Done: 300, Duration: 8}}
+	dead := func(n int) []Step { return append(slices.Clone(served), Step{Clients: n, Failed: 1, Duration: 8}) }
 	l := limits(100)
 	for _, n := range []int{1, 3, 4} {
 		if d := l.Next(dead(n), time.Hour); d.End != Gone || d.Optimum == nil || d.Optimum.Clients > 4 {

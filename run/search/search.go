@@ -22,29 +22,29 @@ type Limits struct {
 	Min, Max int     // clients; 1 <= Min <= Max
 	Within   float64 // the interval is tight enough when its upper end is at most 1+Within times the lower one
 
-	Hold    time.Duration // of a step, above 0
-	Longest time.Duration // of a step that large files or noise make longer
-	Around  time.Duration // what a step takes besides its hold: ramp, settle, drain, rest
+	Duration time.Duration // of a step, above 0
+	Longest  time.Duration // of a step that large files or noise make longer
+	Around   time.Duration // what a step takes besides its hold: ramp, settle, drain, rest
 }
 
 // A Step is what one step gave.
 type Step struct {
-	Clients int
-	Yield   float64 // bytes or operations per second, mean of the hold
-	Error   float64 // standard error of Yield; 0 is unknown
-	Batches int     // independent means that Error stands on; 0: taken as many
-	Failed  float64 // share of its operations, 0 to 1
-	Latency float64 // mean of its operations, seconds; 0 is unknown
-	Done    int64   // operations that ended well
-	Hold    float64 // seconds
+	Clients  int
+	Yield    float64 // bytes or operations per second, mean of the hold
+	Error    float64 // standard error of Yield; 0 is unknown
+	Batches  int     // independent means that Error stands on; 0: taken as many
+	Failed   float64 // share of its operations, 0 to 1
+	Latency  float64 // mean of its operations, seconds; 0 is unknown
+	Done     int64   // operations that ended well
+	Duration float64 // seconds
 }
 
 // A Decision is the next step, or the end.
 type Decision struct {
-	End     Reason        // why the search is over; "": it goes on
-	Clients int           // of the next step
-	Hold    time.Duration // of the next step
-	Why     string        // of the step or of the end, in words
+	End      Reason        // why the search is over; "": it goes on
+	Clients  int           // of the next step
+	Duration time.Duration // of the next step
+	Why      string        // of the step or of the end, in words
 
 	Optimum *Optimum // by the steps so far; nil: nothing was moved yet
 }
@@ -82,9 +82,9 @@ func (l Limits) Next(done []Step, left time.Duration) Decision {
 	d := s.decide()
 	if d.End == "" {
 		d.Clients = min(max(d.Clients, l.Min), l.Max)
-		d.Hold = s.hold(d.Clients)
+		d.Duration = s.hold(d.Clients)
 		switch {
-		case d.Hold < l.Hold:
+		case d.Duration < l.Duration:
 			d = end(TimeUp, "the time is up")
 		case len(done) >= mostSteps:
 			d = end(Enough, fmt.Sprintf("%d steps are enough", mostSteps))

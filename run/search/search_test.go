@@ -48,7 +48,7 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 		own += x * x / 4
 	}
 	own = s.within * long * math.Sqrt(own)
-	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
+	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Duration: hold.Seconds()}
 	if s.failed != nil {
 		step.Failed = s.failed(float64(n))
 	}
@@ -57,7 +57,7 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 
 // limits are those of a search in test: steps of 10 s, 18 s in all.
 func limits(most int) Limits {
-	return Limits{Min: 1, Max: most, Within: 0.1, Hold: 10 * time.Second, Longest: 60 * time.Second, Around: 8 * time.Second}
+	return Limits{Min: 1, Max: most, Within: 0.1, Duration: 10 * time.Second, Longest: 60 * time.Second, Around: 8 * time.Second}
 }
 
 // searched is what a whole search did.
@@ -76,11 +76,11 @@ func find(t testing.TB, s service, l Limits, time time.Duration, seed uint64) se
 			f.end = d
 			return f
 		}
-		if d.Clients < l.Min || d.Clients > l.Max || d.Hold < l.Hold || d.Hold > l.Longest || len(f.steps) > mostSteps {
+		if d.Clients < l.Min || d.Clients > l.Max || d.Duration < l.Duration || d.Duration > l.Longest || len(f.steps) > mostSteps {
 			t.Fatalf("%s: step %d: %+v", s.name, len(f.steps)+1, d)
 		}
-		f.spent += d.Hold + l.Around
-		f.steps = append(f.steps, s.step(d.Clients, d.Hold, len(f.steps), r))
+		f.spent += d.Duration + l.Around
+		f.steps = append(f.steps, s.step(d.Clients, d.Duration, len(f.steps), r))
 	}
 }
 

@@ -33,7 +33,7 @@ func StepsOf(run *results.Run, sure func(number int) bool) ([]Step, error) {
 
 // stepOf returns what a search needs to know of a step.
 func stepOf(s *analysis.Step, measure string) Step {
-	out := Step{Clients: s.Clients, Batches: s.Batches, Done: s.Done, Hold: s.Hold, Failed: s.ErrorRatio, Yield: s.Operations}
+	out := Step{Clients: s.Clients, Batches: s.Batches, Done: s.Done, Duration: s.Duration, Failed: s.ErrorRatio, Yield: s.Operations}
 	low, high := s.OperationsLow, s.OperationsHigh
 	if measure == analysis.Throughput {
 		out.Yield, low, high = s.Throughput, s.ThroughputLow, s.ThroughputHigh

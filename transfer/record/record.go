@@ -129,7 +129,7 @@ func plan(r Run, all []*taken) *scenario.Plan {
 	p.Work.Kind, p.Work.Verify, p.Work.Sum = "copy", 1, "adler32"
 	var from, to []string
 	for _, t := range all {
-		p.Steps = append(p.Steps, scenario.Step{Number: t.step, Clients: t.atOnce, Hold: unit.Duration(t.end.Sub(t.begin))})
+		p.Steps = append(p.Steps, scenario.Step{Number: t.step, Clients: t.atOnce, Duration: unit.Duration(t.end.Sub(t.begin))})
 		for _, a := range t.list {
 			to = append(to, a.Dest)
 			if a.Source != "" {
@@ -161,7 +161,7 @@ func named(names []string) string {
 func events(w *results.Writer, all []*taken) error {
 	list := []measure.Event{{Time: all[0].begin, Kind: "run", Text: "begins"}}
 	for _, t := range all {
-		list = append(list, measure.Event{Time: t.begin, Kind: measure.EventStep, Step: t.step, Clients: t.atOnce, Hold: t.end.Sub(t.begin).Seconds(), Text: t.name})
+		list = append(list, measure.Event{Time: t.begin, Kind: measure.EventStep, Step: t.step, Clients: t.atOnce, Duration: t.end.Sub(t.begin).Seconds(), Text: t.name})
 		for _, n := range t.notes {
 			list = append(list, measure.Event{Time: n.Time, Kind: measure.EventSite, Step: t.step, Text: n.Text})
 		}

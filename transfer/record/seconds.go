@@ -113,7 +113,7 @@ func (t *taken) intervals(sites map[string]*site) []*measure.Interval {
 		running := 0.0
 		cut := make([]*measure.Interval, len(sources))
 		for i, s := range sources {
-			cut[i] = &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: t.step, Phase: measure.Hold, Kind: storage.Copy, Server: s}
+			cut[i] = &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: t.step, Phase: measure.Measured, Kind: storage.Copy, Server: s}
 		}
 		for i := range t.list {
 			a := &t.list[i]

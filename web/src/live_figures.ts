@@ -5,7 +5,7 @@ import { bits as showBits, count, percent as showPercent, seconds } from "./form
 import { bits, decimal, durations, least, linear, most, percent, scaled, time } from "./live_axes";
 import type { Data, Numbers } from "./live_data";
 
-const hold = 2; // number of the phase, as the server counts them
+const measure = 2; // number of the phase, as the server counts them
 
 /** zones are the stretches in which a load was held, named by it. */
 export function zones(d: Data): Zone[] {
@@ -14,8 +14,8 @@ export function zones(d: Data): Zone[] {
   let step: number | null = null;
   let before: number | null = null;
   for (let i = 0; i < at.length; i++) {
-    if (phases[i] === hold) {
-      if (before !== hold || steps[i] !== step) all.push({ from: at[i]!, to: at[i]!, name: load(d, steps[i] ?? 0) });
+    if (phases[i] === measure) {
+      if (before !== measure || steps[i] !== step) all.push({ from: at[i]!, to: at[i]!, name: load(d, steps[i] ?? 0) });
       all.at(-1)!.to = at[i]! + (spans[i] ?? 0);
     }
     step = steps[i] ?? null;
