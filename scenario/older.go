@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// olderKeys are the names of keys of load before version 2 of the plan's format. They are still read.
-var olderKeys = map[string]string{"hold": "duration", "settle": "warmup", "cool": "cooldown", "drain": "graceful_stop"}
+// olderKeys returns the names that keys of load had before version 2 of the plan's format, with those of today.
+func olderKeys() map[string]string {
+	return map[string]string{"hold": "duration", "settle": "warmup", "cool": "cooldown", "drain": "graceful_stop"}
+}
 
 // currentKey returns today's name of the dotted path of a key.
 func currentKey(path string) string {
-	if name, ok := olderKeys[strings.TrimPrefix(path, "load.")]; ok && strings.HasPrefix(path, "load.") {
+	if name, ok := olderKeys()[strings.TrimPrefix(path, "load.")]; ok && strings.HasPrefix(path, "load.") {
 		return "load." + name
 	}
 	return path
@@ -72,7 +74,7 @@ func upgradePlan(plan map[string]any) error {
 	}
 	for _, o := range objects {
 		m, _ := o.(map[string]any)
-		for old, name := range olderKeys {
+		for old, name := range olderKeys() {
 			for _, prefix := range []string{"", "longest_"} {
 				v, ok := m[prefix+old]
 				if !ok {
