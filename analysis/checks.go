@@ -8,6 +8,7 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/scenario"
+	"weir/storage"
 	"weir/workload"
 )
 
@@ -160,4 +161,20 @@ func (d *data) sessions(f *Findings) {
 		return
 	}
 	f.Work = d.plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
+}
+
+// signing says whether the service had requests signed, where clients of the XRootD protocol proved who they are.
+func (d *data) signing(f *Findings) {
+	signed, ended := 0.0, 0.0
+	for s := range each(f.Curve) {
+		signed += float64(s.Signed)
+		ended += float64(s.Done + s.Errors)
+	}
+	switch {
+	case ended == 0:
+	case signed > 0:
+		f.Work += fmt.Sprintf(", requests signed (%s per operation)", unit.Significant(signed/ended))
+	case d.plan.Driver == storage.XRootD && d.plan.Auth.Method != "" && d.plan.Auth.Method != storage.NoAuth:
+		f.Work += ", requests not signed"
+	}
 }

@@ -123,7 +123,7 @@ server_cpu_share server_cpu_cores client_cpu_share client_cpu_cores external_cpu
 latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p99_seconds latency_p999_seconds latency_max_seconds
 first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p99_seconds first_byte_p999_seconds first_byte_max_seconds
 redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p99_seconds redirect_p999_seconds redirect_max_seconds
-waits waited_seconds reopened
+waits waited_seconds reopened signed
 running_jobs jobs_begun jobs_done jobs_failed jobs_crashed job_failure_ratio crash_ratio
 cpu_efficiency_share cpu_efficiency_low_share cpu_efficiency_high_share
 cluster_throughput_jobs cluster_throughput_low_jobs cluster_throughput_high_jobs
@@ -141,7 +141,7 @@ func (s *Step) cells() []any {
 	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Redirect} {
 		cells = append(cells, q.cells()...)
 	}
-	cells = append(cells, s.Waits, s.Waited, s.Reopened)
+	cells = append(cells, s.Waits, s.Waited, s.Reopened, s.Signed)
 	if j := s.Jobs; j != nil {
 		cells = append(cells, s.RunningJobs, j.Begun, j.Done, j.Failed, j.Crashed)
 	} else {

@@ -45,7 +45,7 @@ func (t *total) step() Step {
 		ErrorRatio: ratio(float64(t.Errors()), float64(t.Done+t.Errors())), ErrorsBy: t.Failures(),
 		Retried: t.Retried, Verified: t.Verified, Unverified: t.Unverifiable, Missed: t.Missed,
 		SessionRate: ratio(float64(t.Sessions), t.span), Tasks: t.Tasks,
-		Waits: t.Waits, Waited: finite(t.Waited), Reopened: t.Reopened, Redirect: QuantilesOf(&t.Redirect), Servers: t.shares(),
+		Waits: t.Waits, Waited: finite(t.Waited), Reopened: t.Reopened, Signed: t.Signed, Redirect: QuantilesOf(&t.Redirect), Servers: t.shares(),
 		Latency: QuantilesOf(&t.Latency), FirstByte: QuantilesOf(&t.FirstByte),
 		Connect: QuantilesOf(&t.Connect), Login: QuantilesOf(&t.Login),
 		ExternalCores: ratio(t.CPU, t.span), latencySeconds: t.Latency.Sum(), thinkSeconds: t.Think, lateSeconds: t.Late.Sum(),

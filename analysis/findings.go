@@ -151,6 +151,7 @@ type Step struct {
 	Waits    int64   `json:"waits,omitempty"`          // times that the service told a client to wait and ask again
 	Waited   float64 `json:"waited_seconds,omitempty"` // how long clients did so, summed
 	Reopened int64   `json:"reopened,omitempty"`       // files opened again because their data server was lost
+	Signed   int64   `json:"signed,omitempty"`         // requests that were signed because the service demands it
 
 	Latency   *Quantiles `json:"latency_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds"`
@@ -348,6 +349,7 @@ func (d *data) findings() *Findings {
 		f.Curve = append(f.Curve, step)
 	}
 	d.sessions(f)
+	d.signing(f)
 	d.availability(f)
 	f.Correlation = widen(f.Curve)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()

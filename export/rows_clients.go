@@ -77,6 +77,7 @@ func operationRows() shape[measure.Interval] {
 	s.rareCounter("waits", "Requests of the service to wait and retry.", func(v *iv) float64 { return float64(v.Waits) })
 	s.rareCounter("waited_seconds", "Sum of the times that clients waited for that reason.", func(v *iv) float64 { return v.Waited })
 	s.rareCounter("reopened", "Files reopened after the loss of their data server.", func(v *iv) float64 { return float64(v.Reopened) })
+	s.rareCounter("signed", "Requests that were signed because the service demands it.", func(v *iv) float64 { return float64(v.Signed) })
 	s.rareCounter("think_seconds", "Sum of the planned pauses that began.", func(v *iv) float64 { return v.Think })
 	s.rareCounter("paused_seconds", "Sum of the pauses of clients after failed tasks.", func(v *iv) float64 { return v.Paused })
 	s.rareCounter("client_program_cpu_seconds", "CPU time of ended external client programs.", func(v *iv) float64 { return v.CPU })

@@ -116,6 +116,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	c.sum.Waits += int64(res.Waits)
 	c.sum.Waited += res.Waited.Seconds()
 	c.sum.Reopened += int64(res.Reopened)
+	c.sum.Signed += int64(res.Signed)
 	if m.redirect > 0 {
 		c.sum.Redirect.Record(m.redirect)
 	}

@@ -30,6 +30,7 @@ type Sum struct {
 	Waits        int64                   `json:"waits,omitempty"`                // of the operations that ended: requests of the service to wait and retry
 	Waited       float64                 `json:"waited_seconds,omitempty"`       // time that clients waited for that reason
 	Reopened     int64                   `json:"reopened,omitempty"`             // of the operations that ended: files opened again because their data server was lost
+	Signed       int64                   `json:"signed,omitempty"`               // of the operations that ended: requests that were signed because the service demands it
 	Think        float64                 `json:"think_seconds,omitempty"`        // planned pauses that began
 	Paused       float64                 `json:"paused_seconds,omitempty"`       // pauses of clients after failed tasks; on one line of the interval for all kinds
 	FailedTime   float64                 `json:"failed_seconds,omitempty"`       // duration of the operations that failed
@@ -57,19 +58,19 @@ type Field struct {
 
 // Fields returns all quantities of s in the order in which they are written.
 // Values whose JSON is "omitempty" may be missing there.
-func (s *Sum) Fields() [31 + jobFields]Field {
-	all := [31 + jobFields]Field{
+func (s *Sum) Fields() [32 + jobFields]Field {
+	all := [32 + jobFields]Field{
 		{"moved_bytes", &s.Moved}, {"discarded_bytes", &s.Discarded}, {"wire_bytes", &s.Wire}, {"begun", &s.Begun}, {"done", &s.Done},
 		{"failed", &s.Failed}, {"retried", &s.Retried}, {"verified", &s.Verified}, {"unverifiable", &s.Unverifiable},
 		{"read_back_bytes", &s.ReadBack}, {"checksummed_bytes", &s.Summed}, {"tasks", &s.Tasks}, {"sessions", &s.Sessions},
-		{"missed", &s.Missed}, {"waits", &s.Waits}, {"waited_seconds", &s.Waited}, {"reopened", &s.Reopened},
+		{"missed", &s.Missed}, {"waits", &s.Waits}, {"waited_seconds", &s.Waited}, {"reopened", &s.Reopened}, {"signed", &s.Signed},
 		{"think_seconds", &s.Think}, {"paused_seconds", &s.Paused}, {"failed_seconds", &s.FailedTime}, {"closing_seconds", &s.Closing},
 		{"first_done", &s.FirstDone}, {"last_done", &s.LastDone}, {"latency_seconds", &s.Latency}, {"first_byte_seconds", &s.FirstByte},
 		{"connect_seconds", &s.Connect}, {"login_seconds", &s.Login}, {"redirect_seconds", &s.Redirect}, {"late_seconds", &s.Late},
 		{"client_cpu_seconds", &s.CPU}, {"program_memory_bytes", &s.Memory},
 	}
 	jobs := s.Jobs.Fields()
-	copy(all[31:], jobs[:])
+	copy(all[32:], jobs[:])
 	return all
 }
 

@@ -83,6 +83,7 @@ type Result struct {
 	Wire       int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
 	Waits      int           // how often the service told the client to wait and ask again
 	Waited     time.Duration // how long the client did so
+	Signed     int           // requests that the service wanted to be signed, and that were
 	Reopened   int           // how often a file was opened again because its data server was lost
 	Process    *Usage        // what an external program used; nil for native clients
 }

@@ -265,7 +265,7 @@ func (x *call) noData(l *link, h frame, code uint16) error {
 	}
 	switch h.status {
 	case stError:
-		return parseError(x.data)
+		return unsigned(l, parseError(x.data))
 	case stWait:
 		return x.obey()
 	}

@@ -148,7 +148,7 @@ func (x *call) question(l *link, r *request) (frame, error) {
 	}
 	f, err := x.collect(l, stream)
 	if err == nil && f.status == stError {
-		err = parseError(x.data)
+		err = unsigned(l, parseError(x.data))
 	}
 	return f, err
 }
@@ -159,9 +159,11 @@ func (x *call) send(l *link, b []byte) (err error) {
 		return nil
 	}
 	if l.signs != nil {
+		before := l.signs.last
 		if x.signed, err = l.signs.append(x.signed[:0], b); err != nil {
 			return err
 		}
+		x.Result.Signed += int(l.signs.last - before)
 		b = x.signed
 	}
 	_, err = l.wire.Write(b)

@@ -21,6 +21,7 @@ type branch struct {
 	timer    *time.Timer
 	rest     int64         // bytes of a request that are still to be sent
 	in, out  int64         // bytes of this client
+	signed   int           // requests since they were counted
 	since    int64         // how much the trunk had heard when the last request was sent
 	news     chan struct{} // receives when there are new answers
 	room     chan struct{} // holds a value when something was read
@@ -160,26 +161,58 @@ func (b *branch) until() (over <-chan time.Time, stop func() bool) {
 func (b *branch) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
-		n := min(b.rest, int64(len(p)-done))
-		if b.rest == 0 {
+		head := b.rest == 0
+		if head {
 			if err := b.enter(); err != nil {
 				return done, err
 			}
 			b.rest = requestSize + int64(binary.BigEndian.Uint32(p[done+requestSize-4:]))
-			n = min(b.rest, int64(len(p)-done))
 		}
-		k, err := b.push(p[done : done+int(n)])
-		done += k
+		n := min(b.rest, int64(len(p)-done))
+		part, before := p[done:done+int(n)], 0
+		if head && b.t.signs != nil {
+			var err error
+			if part, err = b.sign(part); err != nil {
+				return done, b.lost(err)
+			}
+			before = len(part) - int(n)
+		}
+		k, err := b.push(part)
 		b.out += int64(k)
+		k = max(0, k-before)
+		done += k
 		if b.rest -= int64(k); err != nil {
-			b.t.fail(err) // it is unknown how much of the request was sent
-			return done, err
+			return done, b.lost(err) // it is unknown how much of the request was sent
 		}
 		if b.rest == 0 {
 			<-b.t.writing
 		}
 	}
 	return done, nil
+}
+
+// lost fails the trunk in the middle of a request and lets the others find out.
+func (b *branch) lost(err error) error {
+	b.t.fail(err)
+	b.rest = 0
+	<-b.t.writing
+	return err
+}
+
+// sign puts the signature of a request before its beginning, if it needs one.
+func (b *branch) sign(begin []byte) ([]byte, error) {
+	args := begin[requestSize:]
+	if len(args) == 0 && b.rest > requestSize {
+		args = nil // data that follows
+	}
+	t, before := b.t, b.t.signs.last
+	var err error
+	if t.signed, err = t.signs.sign(t.signed[:0], begin[:requestSize], args); err != nil {
+		return nil, err
+	}
+	b.signed += int(t.signs.last - before)
+	t.signed = append(t.signed, begin...)
+	return t.signed, nil
 }
 
 // push sends bytes while no other client does. An operation that is canceled meanwhile gets a little time, so that

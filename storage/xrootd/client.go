@@ -179,10 +179,15 @@ func (x *call) clear() {
 	x.slot, x.file, x.sum = nil, file{}, sum{}
 }
 
-// count adds the link's bytes since the last count to the result.
+// count adds the link's bytes since the last count to the result, and the requests that a shared session signed.
 func (x *call) count(l *link) {
-	if l.wire != nil {
-		x.Count(l.wire, &l.counted)
+	if l.wire == nil {
+		return
+	}
+	x.Count(l.wire, &l.counted)
+	if b, ok := l.wire.(*branch); ok {
+		x.Result.Signed += b.signed
+		b.signed = 0
 	}
 }
 

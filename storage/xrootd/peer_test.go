@@ -27,6 +27,7 @@ type peer struct {
 	file      []byte                      // what it serves to those who ask nicely
 	flags     uint32                      // what it says of itself
 	offer     string                      // authentication that it wants
+	demand    string                      // what it says of signatures
 	greet     func(c *talk) bool          // replaces the whole login
 	answer    func(c *talk, q query) bool // false ends the connection; nil is good
 	budget    atomic.Int64                // one more than a connection may send before it breaks; 0: as much as it likes
@@ -184,7 +185,7 @@ func (c *talk) hello() bool {
 	if err != nil || q.code != rqProtocol {
 		return false
 	}
-	if !c.raw(answerOf(0, stOK, number(protocolVersion)+number(1)) + answerOf(q.stream, stOK, number(protocolVersion)+number(c.peer.flags)) + c.late) {
+	if !c.raw(answerOf(0, stOK, number(protocolVersion)+number(1)) + answerOf(q.stream, stOK, number(protocolVersion)+number(c.peer.flags)+c.peer.demand) + c.late) {
 		return false
 	}
 	if c.peer.cert != nil {
@@ -307,6 +308,8 @@ func (p *peer) state() string { return fmt.Sprintf("1 %d 16 1700000000\x00", len
 func (c *talk) good(q query) bool {
 	p := c.peer
 	switch q.code {
+	case rqSigver:
+		return true // no answer
 	case rqOpen:
 		return c.say(q, stOK, "hndl"+strings.Repeat("\x00", 8)+p.state())
 	case rqStat:
@@ -351,6 +354,7 @@ type events struct {
 	phases []storage.Phase
 	moved  int64
 	server string
+	signed int // requests, noted by the test
 }
 
 func (e *events) Reached(p storage.Phase) { e.phases = append(e.phases, p) }

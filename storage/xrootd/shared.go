@@ -62,7 +62,7 @@ func (h *shared) attach(x *call, l *link) error {
 	if err := t.failed(); err != nil {
 		return err
 	}
-	l.wire, l.flags, l.first, l.secure, l.opaque = b, t.flags, b.first, t.secure, true
+	l.wire, l.flags, l.first, l.secure, l.opaque, l.demands = b, t.flags, b.first, t.secure, true, t.demands
 	return b.Begin(x.Ctx, x.Deadline)
 }
 
@@ -101,10 +101,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	w, err := dialLoose(x)
 	if err == nil {
 		sapling.wire = w
-		if err = x.login(&sapling); err == nil && sapling.signs != nil {
-			err = fmt.Errorf("the server wants requests to be signed, which clients that share a session cannot do: use another session: %w", errors.ErrUnsupported)
-		}
-		if err != nil {
+		if err = x.login(&sapling); err != nil {
 			err = errors.Join(err, sapling.close())
 		}
 	}
@@ -114,7 +111,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	}
 	sapling.Return()
 	x.count(&sapling)
-	t.conn, t.wire, t.flags, t.secure = w, sapling.wire, sapling.flags, sapling.secure
+	t.conn, t.wire, t.flags, t.secure, t.signs, t.demands = w, sapling.wire, sapling.flags, sapling.secure, sapling.signs, sapling.demands
 	err = t.wire.Begin(context.Background(), time.Time{})
 	if err == nil {
 		err = t.failed() // its only client may have gone meanwhile

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 
 	"weir/storage/wireclient"
 	"weir/storage/xrootd/security"
@@ -90,17 +91,19 @@ func (d *demands) signed(head []byte) bool {
 	return binary.BigEndian.Uint16(head[6:])&changing != 0
 }
 
-// A signer signs the requests of one connection.
+// A signer signs the requests of one connection, in the order in which they are sent.
 type signer struct {
 	demands
-	seal func([]byte) ([]byte, error) // nil: the login has agreed on no key
-	last uint64
+	seal func(b, data []byte) ([]byte, error) // nil: the login has agreed on no key
+	last uint64                               // how many were signed
+	hash hash.Hash
+	sum  [sha256.Size]byte
 }
 
 // newSigner returns what signs after a login, nil if nothing is to be signed: a server lets clients pass that have
 // no key unless it insists.
 func newSigner(d demands, e security.Exchange) *signer {
-	s := &signer{demands: d}
+	s := &signer{demands: d, hash: sha256.New()}
 	if with, ok := e.(security.Sealer); ok {
 		s.seal = with.Seal
 	}
@@ -123,23 +126,13 @@ func (s *signer) append(b, requests []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sign appends the signature of a request with its arguments; nil are data that is not signed.
+// sign appends the signature of a request with its arguments, if it needs one; nil are data that is not signed.
 func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	if !s.signed(head) {
 		return b, nil
 	}
 	s.last++
-	h := sha256.New()
-	h.Write(binary.BigEndian.AppendUint64(nil, s.last))
-	h.Write(head)
-	h.Write(args)
-	sum := h.Sum(nil)
-	if s.seal != nil {
-		var err error
-		if sum, err = s.seal(sum); err != nil {
-			return nil, fmt.Errorf("signature: %w", err)
-		}
-	}
+	start := len(b)
 	var p [16]byte
 	copy(p[0:], head[2:4]) // which request follows
 	if args == nil {
@@ -147,19 +140,43 @@ func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	}
 	binary.BigEndian.PutUint64(p[4:], s.last)
 	p[12] = 0x01 // kXR_SHA256
-	b = appendRequest(b, binary.BigEndian.Uint16(head), rqSigver, &p, len(sum))
-	return append(b, sum...), nil
+	b = appendRequest(b, binary.BigEndian.Uint16(head), rqSigver, &p, 0)
+	s.hash.Reset()
+	s.hash.Write(b[start+8 : start+16]) // the number, as in p
+	s.hash.Write(head)
+	s.hash.Write(args)
+	sum := s.hash.Sum(s.sum[:0])
+	if s.seal == nil {
+		b = append(b, sum...)
+	} else {
+		var err error
+		if b, err = s.seal(b, sum); err != nil {
+			return nil, fmt.Errorf("signature: %w", err)
+		}
+	}
+	binary.BigEndian.PutUint32(b[start+requestSize-4:], uint32(len(b)-start-requestSize))
+	return b, nil
 }
 
 // sendHead sends the head of a write, whose data follows and is not signed.
 func (x *call) sendHead(l *link, head []byte) (err error) {
 	if l.signs != nil {
+		before := l.signs.last
 		if x.signed, err = l.signs.sign(x.signed[:0], head, nil); err != nil {
 			return err
 		}
+		x.Result.Signed += int(l.signs.last - before)
 		x.signed = append(x.signed, head...)
 		head = x.signed
 	}
 	_, err = l.wire.WriteMore(head)
 	return err
+}
+
+// unsigned adds to a refusal for want of a signature why there was none.
+func unsigned(l *link, err error) error {
+	if refused(err) != erSigVer || l.signs != nil || l.demands.level == 0 && l.demands.other == nil {
+		return err
+	}
+	return fmt.Errorf("%w: the server wants requests to be signed, and the login has agreed on no key to sign them with: use auth.method x509", err)
 }

@@ -180,6 +180,7 @@ const (
 	erIsDirectory = 3016
 	erNotFile     = 3015
 	erFSError     = 3005
+	erSigVer      = 3022
 	erTLSRequired = 3028
 	erFileNotOpen = 3004
 )

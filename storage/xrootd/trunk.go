@@ -20,10 +20,13 @@ type trunk struct {
 	h       *shared
 	server  *server
 	ready   chan struct{} // closed when the session is there, or has failed
-	conn    *loose        // valid after ready, as are wire and flags
+	conn    *loose        // valid after ready, as are those below
 	wire    wire          // conn, or TLS on it
 	flags   uint32
 	secure  bool
+	demands demands
+	signs   *signer // used by who is sending a request; nil: nothing is signed
+	signed  []byte  // likewise: a request with its signature
 	in      *bufio.Reader
 	writing chan struct{} // holds a value while a request is being sent
 

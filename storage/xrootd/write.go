@@ -163,7 +163,7 @@ func (x *call) receiveWritten(f *file) error {
 			return err
 		}
 	case stError:
-		return parseError(x.data)
+		return unsigned(l, parseError(x.data))
 	case stWait: // the data would have to be sent again; no server is known to ask for that
 		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
 	default:

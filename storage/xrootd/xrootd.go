@@ -36,7 +36,7 @@
 // redirector names, tokens only over TLS. A redirect from roots:// to a server without TLS is refused. TLS begins
 // where the server requires it: before the login, after it, or for data. Requests are signed (kXR_sigver) as the
 // server requires, with the key that a GSI login has agreed on. The other methods agree on no key; servers accept
-// their requests unless signatures are forced (sec.level force). Clients that share a session cannot sign.
+// their requests unless signatures are forced (sec.level force). Result.Signed counts them.
 package xrootd
 
 import (

@@ -48,8 +48,9 @@ type Exchange interface {
 
 // A Sealer is an Exchange that has agreed on a key with the server.
 type Sealer interface {
-	// Seal encrypts data for the server with that key, after the login.
-	Seal(data []byte) ([]byte, error)
+	// Seal appends data to b, encrypted for the server with that key, after the login. It does not allocate where b has
+	// room.
+	Seal(b, data []byte) ([]byte, error)
 }
 
 // Hint returns what might explain that the server refused e's proof, such as "the token expired at

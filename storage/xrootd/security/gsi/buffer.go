@@ -157,30 +157,49 @@ func chooseDigest(list string) (string, error) {
 	return "", fmt.Errorf("the server offers the digests %.100q; known are sha256, sha384, sha512, sha1 and md5: %w", list, errors.ErrUnsupported)
 }
 
-// seal encrypts data with the secret that was agreed upon. With a vector the result begins with it; otherwise the
-// vector is zero, as old servers want it.
-func (s suite) seal(secret, data []byte, vector bool) ([]byte, error) {
+// A sealer encrypts with the secret that a login agreed upon. It belongs to one goroutine.
+type sealer struct {
+	block  cipher.Block
+	vector bool             // the ciphertext begins with a random vector; otherwise the vector is zero, as old servers want it
+	cbc    cipher.BlockMode // kept, since making it costs as much as encrypting a hash
+}
+
+// sealer returns what encrypts with the secret that was agreed upon.
+func (s suite) sealer(secret []byte, vector bool) (*sealer, error) {
 	if len(secret) < s.key {
 		return nil, malformed("an agreed secret of %d bytes is too short for %s", len(secret), s.name)
 	}
 	block, err := s.make(secret[:s.key])
-	if err != nil {
-		return nil, err
+	return &sealer{block: block, vector: vector}, err
+}
+
+// seal appends data to b, encrypted.
+func (s *sealer) seal(b, data []byte) []byte {
+	size, start := s.block.BlockSize(), len(b)
+	b = append(b, make([]byte, vectorSize)...)
+	if s.vector {
+		_, _ = rand.Read(b[start:]) // never fails
 	}
-	pad := block.BlockSize() - len(data)%block.BlockSize()
-	iv := make([]byte, vectorSize, vectorSize+len(data)+pad)
-	if vector {
-		_, _ = rand.Read(iv) // never fails
+	s.reset(b[start : start+size])
+	if !s.vector {
+		b = b[:start]
 	}
-	out := append(iv, data...)
-	for range pad {
-		out = append(out, byte(pad))
+	from := len(b)
+	b = append(b, data...)
+	for pad := size - len(data)%size; len(b) < from+len(data)+pad; {
+		b = append(b, byte(pad))
 	}
-	cipher.NewCBCEncrypter(block, iv[:block.BlockSize()]).CryptBlocks(out[vectorSize:], out[vectorSize:])
-	if !vector {
-		out = out[vectorSize:]
+	s.cbc.CryptBlocks(b[from:], b[from:])
+	return b
+}
+
+// reset begins a message with a vector.
+func (s *sealer) reset(iv []byte) {
+	if again, ok := s.cbc.(interface{ SetIV([]byte) }); ok {
+		again.SetIV(iv)
+		return
 	}
-	return out, nil
+	s.cbc = cipher.NewCBCEncrypter(s.block, iv)
 }
 
 // signBlocks signs data itself, not its digest, in as many blocks as it takes: what the protocol calls encryption

@@ -18,14 +18,16 @@ type exchange struct {
 	offer   offer
 	version int // the lower one of the server's and ours
 	round   int
-	tag     []byte // what the server has to sign
-	suite   suite
-	secret  []byte // that was agreed upon
+	tag     []byte  // what the server has to sign
+	sealer  *sealer // with the secret that was agreed upon
 }
 
-// Seal encrypts data as requests are signed, with the secret that the login agreed upon.
-func (e *exchange) Seal(data []byte) ([]byte, error) {
-	return e.suite.seal(e.secret, data, e.version >= signsAgreement)
+// Seal appends data to b, encrypted with the secret that the login agreed upon.
+func (e *exchange) Seal(b, data []byte) ([]byte, error) {
+	if e.sealer == nil {
+		return b, malformed("the login ended before a key was agreed upon")
+	}
+	return e.sealer.seal(b, data), nil
 }
 
 // Next returns the first message for a nil challenge and the second, which is the last, for the server's answer to
@@ -171,8 +173,10 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.suite, e.secret = s, secret
-	return e.proof(a, s, digest, own, secret)
+	if e.sealer, err = s.sealer(secret, e.version >= signsAgreement); err != nil {
+		return nil, err
+	}
+	return e.proof(a, s.name, digest, own)
 }
 
 // verifyServer verifies the server's certificate, that it has the certificate's key and that its answer is fresh, and returns
@@ -206,7 +210,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 const longestTag = 32
 
 // proof returns the second message.
-func (e *exchange) proof(a answer, s suite, digest string, own *half, secret []byte) ([]byte, error) {
+func (e *exchange) proof(a answer, suite, digest string, own *half) ([]byte, error) {
 	if len(a.tag) > longestTag {
 		return nil, malformed("the server's tag has %d bytes", len(a.tag))
 	}
@@ -219,22 +223,18 @@ func (e *exchange) proof(a answer, s suite, digest string, own *half, secret []b
 		main = append(main, bucket{bucketUser, []byte(e.method.user)})
 	}
 	main = append(main, bucket{bucketTag, newTag()})
-	signs := e.version >= signsAgreement
-	sealed, err := s.seal(secret, encode(stepProof, main...), signs)
-	if err != nil {
-		return nil, err
-	}
+	sealed := e.sealer.seal(nil, encode(stepProof, main...))
 	module := bucket{bucketModule, []byte(e.offer.module)}
-	if !signs {
+	if !e.sealer.vector {
 		return encode(stepProof, module,
-			bucket{bucketCiphers, []byte(s.name)}, bucket{bucketDigests, []byte(digest)},
+			bucket{bucketCiphers, []byte(suite)}, bucket{bucketDigests, []byte(digest)},
 			bucket{bucketPublic, own.public}, bucket{bucketMain, sealed}), nil
 	}
 	if !e.offer.padded {
 		module.data = append(module.data, "nopad"...)
 	}
 	return encode(stepProof, module,
-		bucket{bucketCiphers, []byte(s.name + "#16")}, bucket{bucketDigests, []byte(digest)},
+		bucket{bucketCiphers, []byte(suite + "#16")}, bucket{bucketDigests, []byte(digest)},
 		bucket{bucketAgreement, own.signed}, bucket{bucketPublic, e.id.public},
 		bucket{bucketMain, sealed}), nil
 }

@@ -204,14 +204,16 @@ func TestPadding(t *testing.T) {
 func TestVector(t *testing.T) {
 	s := must(chooseSuite("aes-128-cbc"))
 	secret := make([]byte, 64)
-	one, two := must(s.seal(secret, []byte("data"), true)), must(s.seal(secret, []byte("data"), true))
+	with := must(s.sealer(secret, true))
+	one, two := with.seal(nil, []byte("data")), with.seal([]byte("head"), []byte("data"))[4:]
 	if len(one) != 32 || bytes.Equal(one[:16], two[:16]) {
 		t.Errorf("%x and %x", one, two)
 	}
-	if three := must(s.seal(secret, []byte("data"), false)); len(three) != 16 {
-		t.Errorf("without a vector: %x", three)
+	without := must(s.sealer(secret, false))
+	if three, four := without.seal(nil, []byte("data")), without.seal(nil, []byte("data")); len(three) != 16 || !bytes.Equal(three, four) {
+		t.Errorf("without a vector: %x and %x", three, four)
 	}
-	if _, err := s.seal(secret[:15], nil, true); !errors.Is(err, storage.ErrProtocol) {
+	if _, err := s.sealer(secret[:15], true); !errors.Is(err, storage.ErrProtocol) {
 		t.Errorf("a short secret: %v", err)
 	}
 }

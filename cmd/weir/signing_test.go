@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// A server that wants requests to be signed is measured with signatures, by clients with a
+// session each and by clients that share one, and the report says so: each open, page read
+// and close is signed.
+func TestSignedRequests(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]string{"none": "requests not signed", "pedantic": "requests signed (3.00 per operation)"} {
+		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi", Extra: "sec.level all " + level + "\n"})
+		for _, session := range []string{"kept", "shared"} {
+			f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=500ms",
+				"--set", "auth="+s.AuthBlock(), "--set", "workload={kind: read, session: "+session+", think: 5ms}", "--set", "files.make.count=2", "--set", "files.make.size=1KiB")
+			if step := f.Curve[0]; step.Errors > 0 || step.Done == 0 || (step.Signed > 0) != (level == "pedantic") {
+				t.Errorf("level %s, session %s: %d operations, %d errors, %d requests were signed", level, session, step.Done, step.Errors, step.Signed)
+			}
+			if !strings.Contains(f.Work, want) {
+				t.Errorf("level %s, session %s: the report says %q, want %q", level, session, f.Work, want)
+			}
+		}
+	}
+}

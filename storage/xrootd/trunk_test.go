@@ -1,0 +1,41 @@
+package xrootd
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// A client that waits to send on a shared session learns that the session was lost in the
+// middle of another's request; it has no deadline of its own.
+func TestSenderLearnsOfALostSession(t *testing.T) {
+	near, far := net.Pipe()
+	h := newShared(nil)
+	conn := &loose{Conn: near}
+	tr := &trunk{h: h, ready: make(chan struct{}), writing: make(chan struct{}, 1), branches: map[uint16]*branch{}, conn: conn, wire: conn}
+	close(tr.ready)
+	first, second := tr.branch(), tr.branch()
+	for _, b := range []*branch{first, second} {
+		if err := b.Begin(t.Context(), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := [16]byte{}
+	ping := appendRequest(nil, 0, rqPing, &p, 0)
+	errs := make(chan error, 2)
+	go func() { _, err := first.Write(ping); errs <- err }()
+	if _, err := io.ReadFull(far, make([]byte, 4)); err != nil { // the first holds the session
+		t.Fatal(err)
+	}
+	go func() { _, err := second.Write(ping); errs <- err }()
+	if err := far.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-errs; !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("sending on a lost session: %v", err)
+		}
+	}
+}
