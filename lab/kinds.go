@@ -56,7 +56,7 @@ func Kinds() []Kind {
 		Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector",
 		TLS: true, Version: true,
 		config: func(c Config, o Options) starter {
-			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version}
+			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version, Set: o.Set}
 		},
 	}}
 }
@@ -75,6 +75,13 @@ func (k Kind) Missing(o Options) (found []*MissingError) {
 		}
 	}
 	return found
+}
+
+// CheckSet returns an error if settings are not such that an XRootD with o can have.
+func (o Options) CheckSet() error {
+	c := XRootDConfig{Servers: o.Servers, Auth: cmp.Or(o.Auth, "none"), Set: o.Set}
+	_, err := c.directives()
+	return err
 }
 
 // Install says what brings what is missing: a command, several, or "" where none does.
@@ -101,6 +108,7 @@ type Options struct {
 	Lookup  time.Duration // for which a redirector lets clients wait for each new file; whole seconds
 	Auth    string        // one of the kind's Auths
 	Version string        // of the server; "": this system's
+	Set     []string      // settings of each server, as XRootDConfig.Set has them
 }
 
 // Installed returns an error with the command that installs what is missing if k cannot be started with o here.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,9 @@ type XRootDConfig struct {
 	Macaroons string
 	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
 	IPv6 bool
+	// Set are settings of each server, DIRECTIVE=VALUE with one of XRootDDirectives. It is an error if a server does
+	// not understand one; the error has the server's words.
+	Set []string
 	// Extra is lines for the configuration of each server, in XRootD's own language. Those that begin with "cms."
 	// reach cmsd, too.
 	Extra string
@@ -73,7 +77,14 @@ func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	if c.root != "" {
 		program = "" // of this system's
 	}
-	return c.launch(ctx, "xrootd", program, func(s *System, program string) { s.xrootd(ctx, c, program) }, "admin", "run")
+	s, err := c.launch(ctx, "xrootd", program, func(s *System, program string) { s.xrootd(ctx, c, program) }, "admin", "run")
+	if err != nil {
+		return s, err
+	}
+	if line := s.ignored(c.Set); line != "" {
+		return nil, errors.Join(fmt.Errorf("lab: xrootd: a setting is not understood: %s", line), s.Stop())
+	}
+	return s, nil
 }
 
 // complete fills in what is left to us and refuses what cannot be.
@@ -95,6 +106,11 @@ func (c *XRootDConfig) complete() error {
 		}
 		c.root, c.Version = root, full
 	}
+	lines, err := c.directives()
+	if err != nil {
+		return err
+	}
+	c.Extra = lines + c.Extra
 	c.TLS = c.TLS || c.Auth == "ztn" || c.Copies
 	if c.Authority != nil && c.Authority.ca == nil {
 		return fmt.Errorf("the authority of %s: it has none, start it with TLS", c.Authority.Name)

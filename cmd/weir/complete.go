@@ -75,6 +75,9 @@ func argumentsOf(c *cobra.Command) completer {
 func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	switch f.Name {
 	case "set":
+		if c.Name() == "up" {
+			return completeDirectives
+		}
 		return completeKeys
 	case "var":
 		return completeVariables
@@ -283,6 +286,14 @@ func offered(c *cobra.Command, query func(context.Context, *client.Client) ([]st
 		return err
 	})
 	return all, noFiles
+}
+
+// completeDirectives offers the directives of XRootD that can be set.
+func completeDirectives(*cobra.Command, []string, string) (all []string, _ cobra.ShellCompDirective) {
+	for _, name := range lab.XRootDDirectives() {
+		all = append(all, name+"=")
+	}
+	return all, noSpace
 }
 
 // completeSites offers the names of sites, also in a list.

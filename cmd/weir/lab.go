@@ -75,6 +75,7 @@ service and exits as the command did. The command also gets:
   WEIR_LAB_ON         the on block of a scenario, of a system that runs jobs`,
 		Example: `  weir lab up xrootd --servers 3 --auth krb5
   weir lab up xrootd --version 6
+  weir lab up xrootd --set xrootd.async=off --set xrd.sched="mint 8 maxt 1024 avlt 128 idle 256"
   weir lab up nginx --tls --json
   weir lab up gridftp --servers 6
   weir lab up htcondor --slots 500 -- condor_status
@@ -99,6 +100,7 @@ service and exits as the command did. The command also gets:
 	fs.DurationVar(&f.Lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
 	fs.StringVar(&f.Auth, "auth", "none", "authentication `METHOD`: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
 	fs.StringVar(&f.Version, "version", "", "`VERSION` of the server, as in 5.8 or 6 (xrootd; default: this system's)")
+	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; can be repeated (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
 	fs.StringVar(&f.dir, "dir", "", "use this empty or missing `DIR` for all files of the service; it is emptied at the end")
 	quietFlag(c, &s.quiet)
@@ -147,6 +149,7 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 		{"auth", func(k lab.Kind) bool { return len(k.Auths) > 1 }},
 		{"tls", func(k lab.Kind) bool { return k.TLS }},
 		{"version", func(k lab.Kind) bool { return k.Version }},
+		{"set", func(k lab.Kind) bool { return k.Name == "xrootd" }},
 	} {
 		if !c.Flags().Changed(flag.name) || flag.has(k) {
 			continue
@@ -174,6 +177,9 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 		return fmt.Errorf("--slots %d: use 1 to %d", f.Slots, lab.MaxSlots)
 	case !slices.Contains(k.Auths, f.Auth):
 		return fmt.Errorf("--auth %s: use one of %s", f.Auth, strings.Join(k.Auths, ", "))
+	}
+	if err := f.CheckSet(); err != nil {
+		return fmt.Errorf("--set: %w", err)
 	}
 	return nil
 }
