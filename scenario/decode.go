@@ -78,7 +78,7 @@ func (d *decoder) basic(n *node, path string, v reflect.Value) {
 	case reflect.Slice:
 		d.slice(n, path, v)
 	case reflect.Map:
-		d.weights(n, path, v)
+		d.named(n, path, v)
 	default:
 		d.scalar(n, path, v)
 	}
@@ -132,6 +132,11 @@ func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 // never quotes the value: it may be a secret.
 func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 	full := join(path, e.key)
+	known := fieldNames(t)
+	if d.format != nil {
+		d.unknownOther(e, full, known)
+		return
+	}
 	if text, ok := secretKeys()[strings.ToLower(e.key)]; ok {
 		d.say(e.at, "%s: a scenario must not contain secrets; %s", full, text)
 		return
@@ -140,7 +145,6 @@ func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 		d.say(e.at, "unknown key %s; several values need brackets, as in [1, 2, 4]", full)
 		return
 	}
-	known := fieldNames(t)
 	if path == "" {
 		known = append(known, "variables")
 	}
@@ -220,7 +224,7 @@ func whole(text string) (int64, error) {
 
 // word checks a value of which only some are known.
 func (d *decoder) word(n *node, path string) {
-	known := words()[index(path)]
+	known := d.words(index(path))
 	if known == nil || slices.Contains(known, n.text) {
 		return
 	}
@@ -228,7 +232,8 @@ func (d *decoder) word(n *node, path string) {
 		d.say(n.at, "%s: %s %s", path, quote(n.text), text)
 		return
 	}
-	d.say(n.at, "%s: unknown %s %s%s", path, path[strings.LastIndexByte(path, '.')+1:], quote(n.text), meant(n.text, known))
+	key := strings.TrimSuffix(index(path), ".[]")
+	d.say(n.at, "%s: unknown %s %s%s", path, key[strings.LastIndexByte(key, '.')+1:], quote(n.text), meant(n.text, known))
 }
 
 // index replaces the numbers in a path: hosts.3.role is hosts.[].role.

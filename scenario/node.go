@@ -80,7 +80,8 @@ func (n *node) what() string {
 // A tree reads YAML into nodes and collects what is wrong with it.
 type tree struct {
 	file     string
-	set      string // when it reads the value of a --set
+	format   *Format // of another kind of file; nil: a scenario
+	set      string  // when it reads the value of a --set
 	mistakes Mistakes
 	anchors  map[string]*node
 	nodes    int
@@ -97,7 +98,7 @@ func (t *tree) read(data []byte) (root *node) {
 	t.anchors = map[string]*node{}
 	top := place{line: 1, column: 1, set: t.set}
 	if len(data) > maxBytes {
-		t.say(top, "%d bytes are too many; use at most %d, and put long lists of files into a file of their own (files.list)", len(data), maxBytes)
+		t.say(top, "%d bytes are too many; use at most %d%s", len(data), maxBytes, t.only(", and put long lists of files into a file of their own (files.list)"))
 		return nil
 	}
 	defer func() { // the YAML parser has had panics on malformed input
@@ -128,7 +129,7 @@ func (t *tree) read(data []byte) (root *node) {
 		root = t.node(doc.Body, 0)
 	}
 	if root == nil {
-		t.say(top, "the scenario is empty; give at least a target, as in target: http://localhost:8080/")
+		t.say(top, "the %s is empty%s", t.noun(), t.only("; give at least a target, as in target: http://localhost:8080/"))
 	}
 	return root
 }
@@ -179,7 +180,7 @@ func (t *tree) exceeds(at place, depth int) bool {
 		return false
 	}
 	if !t.full {
-		t.say(at, "the scenario is too large; use at most %d values with all aliases expanded, and %d nested maps and lists", maxNodes, maxDepth)
+		t.say(at, "the %s is too large; use at most %d values with all aliases expanded, and %d nested maps and lists", t.noun(), maxNodes, maxDepth)
 	}
 	t.full = true
 	return true
@@ -219,7 +220,7 @@ func (t *tree) node(n ast.Node, depth int) *node {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return &node{text: n.GetToken().Value, at: at}
 	}
-	t.say(at, "%s is not allowed in a scenario; write plain maps, lists and values", quote(n.GetToken().Value))
+	t.say(at, "%s is not allowed in a %s; write plain maps, lists and values", quote(n.GetToken().Value), t.noun())
 	return &node{kind: null, at: at}
 }
 

@@ -242,3 +242,30 @@ type Token struct {
 	RevokedBy string    `json:"revoked_by,omitempty"`
 	Revoked   time.Time `json:"revoked,omitzero"`
 }
+
+// A Notification tells a target that a request has ended.
+type Notification struct {
+	Target    string    `json:"target"`
+	ID        string    `json:"id"`
+	Request   int64     `json:"request"`
+	Status    Status    `json:"status"` // of the request
+	Made      time.Time `json:"made"`
+	Due       time.Time `json:"due"` // of the next attempt
+	Tries     int       `json:"tries"`
+	Problem   string    `json:"problem,omitempty"` // of the last attempt
+	Ended     time.Time `json:"ended,omitzero"`    // when it was delivered or given up
+	Delivered bool      `json:"delivered"`
+}
+
+// NotifyTest asks for a test of notifications.
+type NotifyTest struct {
+	Target string `json:"target,omitempty"` // "": all
+}
+
+// NotifyResult is what came of a test of a target.
+type NotifyResult struct {
+	Target  string  `json:"target"`
+	Kind    string  `json:"kind"`              // webhook, command, mail
+	Problem string  `json:"problem,omitempty"` // "": it was delivered
+	Seconds float64 `json:"duration_seconds"`
+}

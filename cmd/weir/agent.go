@@ -29,12 +29,13 @@ type agentFlags struct {
 	pins       []string
 	private    bool // --allow-private, if it was given
 	stdin      bool
+	file       configFile
 }
 
 func agentCommand(s streams) *cobra.Command {
 	var f agentFlags
 	c := &cobra.Command{
-		Use:   "agent --site NAME --root DIR",
+		Use:   "agent {--site NAME --root DIR | --config FILE}",
 		Short: "Run a site agent: serve a folder and transfer its files",
 		Long: `Run a site agent: its endpoint, through which other sites read and write files below the
 folder, and its mover, which pulls and pushes the files of the coordinator's leases. Files
@@ -53,11 +54,12 @@ While the coordinator is away, copies continue. An agent that was stopped or kil
 its copies when it is started again.`,
 		Example: `  weir agent --site A --root /data/a
   weir agent --site B --root /data/b --coordinator https://weir.example.org:9443#PIN --token-file b.token --listen :9444
-  weir agent --site C --root /data/c --coordinator https://weir.example.org:9443#PIN --token-file c.token --no-endpoint`,
+  weir agent --site C --root /data/c --coordinator https://weir.example.org:9443#PIN --token-file c.token --no-endpoint
+  weir agent --config /etc/weir/agent.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return usageError(c, err)
+			if err := f.file.load(c, f.check); err != nil {
+				return err
 			}
 			if c.Flags().Changed("allow-private") {
 				f.o.Private = &f.private
@@ -65,9 +67,14 @@ its copies when it is started again.`,
 			return f.run(c.Context(), s)
 		},
 	}
+	f.addAll(c)
+	return c
+}
+
+func (f *agentFlags) addAll(c *cobra.Command) {
+	f.file.add(c.Flags(), nil)
 	f.add(c, "")
 	f.addAgent(c.Flags())
-	return c
 }
 
 func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
@@ -110,26 +117,26 @@ func (f *agentFlags) check() (err error) {
 	case f.o.Root == "":
 		return errors.New("name the folder with its files: --root DIR")
 	case (e.CertFile == "") != (e.KeyFile == ""):
-		return errors.New("--cert and --key must be given together")
+		return about(cmp.Or(given("cert", e.CertFile), "key"), errors.New("--cert and --key must be given together"))
 	case f.noEndpoint && (f.maxFile != "" || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"):
-		return errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out")
+		return about("no-endpoint", errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"))
 	case slices.ContainsFunc(e.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
-		return errors.New("--issuer: use its https URL, as in its tokens")
+		return about("issuer", errors.New("--issuer: use its https URL, as in its tokens"))
 	case (e.ClientCA == "") != (len(e.Clients) == 0):
-		return errors.New("--client-ca and --client must be given together")
+		return about(cmp.Or(given("client-ca", e.ClientCA), "client"), errors.New("--client-ca and --client must be given together"))
 	case f.o.Slots < 1:
-		return fmt.Errorf("--slots %d: use 1 or more", f.o.Slots)
+		return about("slots", fmt.Errorf("--slots %d: use 1 or more", f.o.Slots))
 	}
 	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
-		return fmt.Errorf("--tpc-pin: %w", err)
+		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
 	}
 	if e.MaxFile, err = maxFile(f.maxFile); err != nil {
 		return err
 	}
 	if info, err := os.Stat(f.o.Root); err != nil {
-		return fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err)
+		return about("root", fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err))
 	} else if !info.IsDir() {
-		return fmt.Errorf("--root %s is not a folder", f.o.Root)
+		return about("root", fmt.Errorf("--root %s is not a folder", f.o.Root))
 	}
 	return nil
 }
@@ -144,7 +151,7 @@ func maxFile(text string) (int64, error) {
 		err = errors.New("use a size above 0, or leave it out")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("--max-file: %w", err)
+		return 0, about("max-file", fmt.Errorf("--max-file: %w", err))
 	}
 	return int64(size), nil
 }

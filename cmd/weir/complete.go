@@ -65,7 +65,8 @@ func argumentsOf(c *cobra.Command) completer {
 		return completeTargets
 	case "serve", "man":
 		return completeFolders
-	case "doctor", "schema", "version", "list", "backtest", "coordinator", "move-db", "token", "revoke", "link":
+	case "doctor", "schema", "version", "list", "backtest", "coordinator", "move-db", "token", "revoke", "link",
+		"config", "notify-test", "notifications":
 		return cobra.NoFileCompletions
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type coordinatorFlags struct {
 	patience      string
 	names, shares []string
 	stdin         bool
+	file          configFile
+	extra         coordinatorKeys
 }
 
 func coordinatorCommand(s streams) *cobra.Command {
@@ -45,22 +48,31 @@ in one database: a file, or PostgreSQL. A coordinator that was killed continues 
 
 Agents and commands of this user on this machine find it by themselves: it writes its address
 and a token into a file that only this user can read. For others make tokens with weir
-coordinator token. While a coordinator that is in that file answers, it stays there: give a
+coordinator token. With --config, settings come from a file, also sites, tokens and
+notifications; flags override it. While a coordinator that is in that file answers, it stays there: give a
 second one, and all that use it, WEIR_CONFIG=FILE in their environments. Without --cert its
 certificate is self-signed, and identified by the pin that is printed.`,
 		Example: `  weir coordinator
   weir coordinator --listen :9443 --url https://weir.example.org:9443 --approve-up-to 1TB
   weir coordinator --db postgres://weir@db.example.org/weir --share production=3 --share users=1
+  weir coordinator --config /etc/weir/coordinator.yaml
   weir coordinator token --site B --life 365d --out b.token`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return usageError(c, err)
+			if err := f.file.load(c, f.check); err != nil {
+				return err
 			}
 			return f.run(c.Context(), s)
 		},
 	}
+	f.add(c)
+	c.AddCommand(linkCommand(s), tokenCommand(s), moveDBCommand(s))
+	return c
+}
+
+func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
+	f.file.add(fs, &f.extra)
 	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default ~/.local/state/weir/coordinator)")
 	f.db.add(fs, "db", "WEIR_DB",
 		"keep all state in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: a file in the state folder)")
@@ -80,22 +92,22 @@ certificate is self-signed, and identified by the pin that is printed.`,
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
-	c.AddCommand(linkCommand(s), tokenCommand(s), moveDBCommand(s))
-	return c
 }
 
 // check reads the values of flags.
 func (f *coordinatorFlags) check() (err error) {
 	conf := &f.conf
+	conf.Names, conf.Shares = map[string][]string{}, map[string]float64{}
+	f.extra.fill(conf, &f.file)
 	if (conf.Cert == "") != (conf.Key == "") {
-		return errors.New("--cert and --key must be given together")
+		return about(cmp.Or(given("cert", conf.Cert), "key"), errors.New("--cert and --key must be given together"))
 	}
 	if conf.Plain && conf.Cert != "" {
-		return errors.New("--plain and --cert: choose one")
+		return about("plain", errors.New("--plain and --cert: choose one"))
 	}
 	if conf.URL != "" {
 		if u, err := url.Parse(conf.URL); err != nil || u.Host == "" || u.Scheme != "https" && !conf.Plain {
-			return fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL))
+			return about("url", fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL)))
 		}
 	}
 	if f.approve == "all" {
@@ -103,24 +115,23 @@ func (f *coordinatorFlags) check() (err error) {
 	} else if f.approve != "" {
 		size, err := unit.ParseSize(f.approve)
 		if err != nil {
-			return fmt.Errorf("--approve-up-to: %w (or all)", err)
+			return about("approve-up-to", fmt.Errorf("--approve-up-to: %w (or all)", err))
 		}
 		conf.Approve = int64(size)
 	}
 	if f.lease != "" {
 		if conf.Lease, err = parseTime("--lease", f.lease, 2*time.Second); err != nil {
-			return err
+			return about("lease", err)
 		}
 	}
 	if f.patience != "" {
 		if conf.Patience, err = parseTime("--patience", f.patience, 1); err != nil {
-			return err
+			return about("patience", err)
 		}
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
-		return errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max")
+		return about("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
 	}
-	conf.Names, conf.Shares = map[string][]string{}, map[string]float64{}
 	for _, text := range f.names {
 		name, roles := cutLast(text)
 		if name == "" || roles == "" {

@@ -119,7 +119,7 @@ weir help exit-codes lists the exit codes.`,
 		{"Transfer data:", []*cobra.Command{
 			transferCommand(s), datasetCommand(s), siteCommand(s), agentCommand(s), coordinatorCommand(s),
 		}},
-		{"Prepare this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s), labCommand(s)}},
+		{"Prepare this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s), labCommand(s), configCommand(s)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {

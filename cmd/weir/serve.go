@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -35,6 +36,9 @@ type serveFlags struct {
 	authorities        string
 	pins               []string
 	maxCopies          int
+
+	file  configFile
+	extra serveKeys
 }
 
 func serveCommand(s streams) *cobra.Command {
@@ -62,14 +66,15 @@ only with --tpc-private.`,
   weir serve --events 50000x40KiB
   weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token
   weir serve /data --listen :8443 --cert host.pem --key host.key --issuer https://iam.example.org/ --audience https://se.example.org:8443 \
-      --third-party --tpc-allow '*.example.org'`,
+      --third-party --tpc-allow '*.example.org'
+  weir serve --config /etc/weir/serve.yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.conf.Dir = args[0]
 			}
-			if err := f.check(); err != nil {
-				return usage(err)
+			if err := f.file.load(c, f.check); err != nil {
+				return err
 			}
 			f.conf.Log = s.log()
 			if f.cores > 0 {
@@ -88,6 +93,7 @@ only with --tpc-private.`,
 
 func (f *serveFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
+	f.file.add(fs, &f.extra)
 	fs.StringVar(&f.synthetic, "synthetic", "", "serve synthetic files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
 	fs.StringVar(&f.events, "events", "",
 		"serve synthetic files of events for analysis jobs: `EVENTSxSIZE`, one file, as in 50000x40KiB; or FILESxEVENTSxSIZE")
@@ -124,30 +130,31 @@ func (f *serveFlags) add(c *cobra.Command) {
 // check completes the configuration.
 func (f *serveFlags) check() (err error) {
 	conf := &f.conf
+	conf.Dir = cmp.Or(conf.Dir, f.file.resolve(f.extra.Dir))
 	if (conf.Dir == "") == (f.synthetic+f.events == "") {
 		return errors.New("name either a folder or synthetic files (--synthetic COUNTxSIZE, --events EVENTSxSIZE)")
 	}
 	if f.synthetic != "" {
 		if conf.Synthetic, err = serve.ParseSynthetic(f.synthetic); err != nil {
-			return fmt.Errorf("--synthetic: %w", err)
+			return about("synthetic", fmt.Errorf("--synthetic: %w", err))
 		}
 	}
 	if f.events != "" {
 		set, err := serve.ParseEvents(f.events)
 		if err != nil {
-			return fmt.Errorf("--events: %w", err)
+			return about("events", fmt.Errorf("--events: %w", err))
 		}
 		conf.Synthetic = append(conf.Synthetic, set)
 	}
 	if f.cores < 0 {
-		return fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores)
+		return about("cores", fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores))
 	}
 	for _, file := range []struct {
 		flag, name string
 		to         *string
 	}{{"--password-file", f.passwordFile, &conf.Password}, {"--token-file", f.tokenFile, &conf.Token}} {
 		if *file.to, err = fileText(file.name); err != nil {
-			return fmt.Errorf("%s: %w", file.flag, err)
+			return about(file.flag[2:], fmt.Errorf("%s: %w", file.flag, err))
 		}
 	}
 	for _, rate := range []struct {
@@ -157,7 +164,7 @@ func (f *serveFlags) check() (err error) {
 		if rate.text != "" {
 			r, err := unit.ParseBitrate(rate.text)
 			if err != nil {
-				return fmt.Errorf("%s: %w", rate.flag, err)
+				return about(rate.flag[2:], fmt.Errorf("%s: %w", rate.flag, err))
 			}
 			*rate.to = int64(r / 8)
 		}
@@ -175,13 +182,13 @@ func (f *serveFlags) check() (err error) {
 func (f *serveFlags) checkTokens() error {
 	switch {
 	case len(f.issuers) == 0 && (len(f.audiences) > 0 || f.issuerKeys != ""):
-		return errors.New("--audience and --issuer-keys need --issuer")
+		return about(cmp.Or(given("issuer-keys", f.issuerKeys), "audience"), errors.New("--audience and --issuer-keys need --issuer"))
 	case len(f.issuers) > 0 && len(f.audiences) == 0:
-		return errors.New("--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT")
+		return about("issuer", errors.New("--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT"))
 	case len(f.issuers) > 1 && f.issuerKeys != "":
-		return errors.New("--issuer-keys cannot be combined with several --issuer")
+		return about("issuer-keys", errors.New("--issuer-keys cannot be combined with several --issuer"))
 	case (f.conf.ClientCA == "") != (len(f.conf.Clients) == 0):
-		return errors.New("--client-ca and --client must be given together")
+		return about(cmp.Or(given("client-ca", f.conf.ClientCA), "client"), errors.New("--client-ca and --client must be given together"))
 	case len(f.issuers) == 0:
 		return nil
 	}
@@ -191,7 +198,7 @@ func (f *serveFlags) checkTokens() error {
 		if f.issuerKeys != "" {
 			keys, err := os.ReadFile(f.issuerKeys)
 			if err != nil {
-				return fmt.Errorf("--issuer-keys: %w", err)
+				return about("issuer-keys", fmt.Errorf("--issuer-keys: %w", err))
 			}
 			t.Keys = keys
 		}
@@ -199,7 +206,7 @@ func (f *serveFlags) checkTokens() error {
 	}
 	checker, err := token.NewChecker(o)
 	if err != nil {
-		return fmt.Errorf("--issuer: %w", err)
+		return about("issuer", fmt.Errorf("--issuer: %w", err))
 	}
 	f.conf.Authenticate = endpoint.Bearer(checker)
 	return nil
@@ -212,20 +219,20 @@ func (f *serveFlags) checkCopies() (err error) {
 	case !f.third && (len(g.Hosts) > 0 || g.Private || g.Encrypted || f.authorities != "" || len(f.pins) > 0 || f.maxCopies != 0):
 		return errors.New("--tpc-... are about third-party copies: add --third-party")
 	case f.third && len(g.Hosts) == 0:
-		return errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all")
+		return about("third-party", errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all"))
 	case f.maxCopies < 0:
-		return fmt.Errorf("--tpc-most %d: use a number of copies, or 0 for 100", f.maxCopies)
+		return about("tpc-most", fmt.Errorf("--tpc-most %d: use a number of copies, or 0 for 100", f.maxCopies))
 	case !f.third:
 		return nil
 	}
 	o := endpoint.CopyOptions{Guard: *g, Most: f.maxCopies}
 	if o.Pins, err = trust.ReadPins(f.pins); err != nil {
-		return fmt.Errorf("--tpc-pin: %w", err)
+		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
 	}
 	if f.authorities != "" {
 		pool, err := trust.Authorities(f.authorities)
 		if err != nil {
-			return fmt.Errorf("--tpc-ca: %w", err)
+			return about("tpc-ca", fmt.Errorf("--tpc-ca: %w", err))
 		}
 		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}

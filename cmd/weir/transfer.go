@@ -40,6 +40,7 @@ listed with their reasons), failed, cancelled, rejected or expired.`,
 		c.AddCommand(decisionCommand(s, d))
 	}
 	c.AddCommand(explainCommand(s), manifestCommand(s), backtestCommand(s), recordCommand(s), demoCommand(s))
+	c.AddCommand(notifyTestCommand(s), notificationsCommand(s))
 	return c
 }
 

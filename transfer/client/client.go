@@ -255,3 +255,14 @@ func page(after string, n int) url.Values {
 	}
 	return q
 }
+
+// Notifications returns notifications, the latest first. GET /api/v1/notifications
+func (c *Client) Notifications(ctx context.Context) ([]transfer.Notification, error) {
+	return get[[]transfer.Notification](ctx, c, "/api/v1/notifications", nil)
+}
+
+// TestNotify sends a test to a target of notifications, "" is all of them, and returns what came of it.
+// POST /api/v1/notifications/test
+func (c *Client) TestNotify(ctx context.Context, target string) ([]transfer.NotifyResult, error) {
+	return post[[]transfer.NotifyResult](ctx, c, "/api/v1/notifications/test", transfer.NotifyTest{Target: target})
+}

@@ -32,7 +32,9 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/internal/wire"
+	"weir/transfer"
 	"weir/transfer/catalog/store"
+	"weir/transfer/notify"
 	"weir/transfer/page"
 	"weir/transfer/queue"
 	"weir/transfer/schedule"
@@ -55,6 +57,9 @@ type Config struct {
 	Approve  int64               // requests of up to this many bytes need no approval; negative: none does
 	Lease    time.Duration       // how long a mover may be silent; 0 is a minute
 	Patience time.Duration       // how long files wait while no site that has them is up; 0 is a day
+	Sites    []transfer.NewSite  // sites without an agent, which are added or changed at the start
+	Tokens   []TokenFile         // tokens that are written at the start
+	Notify   []notify.Target     // who is notified of requests that have ended
 	Version  string
 	Log      *slog.Logger     // nil: nothing is logged
 	Now      func() time.Time // nil is time.Now
@@ -93,6 +98,8 @@ type Coordinator struct {
 	uncertain     atomic.Bool // the database may have leases that are not in the registry
 	revoked       revoked
 	listening     atomic.Int64 // followers of events
+	senders       []*notify.Sender
+	notified      signal // notifications are to be delivered
 }
 
 // Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. The
@@ -178,6 +185,9 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.openRevoked(ctx); err != nil {
 		return err
 	}
+	if err = c.openNotify(ctx); err != nil {
+		return err
+	}
 	return c.openRegistry(ctx)
 }
 
@@ -247,6 +257,9 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		c.guards[area] = &tpc.Guard{Hosts: []string{"*"}, Upto: area}
 	}
 	if err := c.openPage(); err != nil {
+		return err
+	}
+	if err := c.predefine(ctx); err != nil {
 		return err
 	}
 	c.routes()

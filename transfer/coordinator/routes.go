@@ -68,6 +68,8 @@ func (c *Coordinator) routes() {
 	handle(c, "POST "+api+"tokens", small, mayAdmin, c.newToken)
 	handle(c, "GET "+api+"tokens", 0, mayAdmin, c.tokens)
 	handle(c, "POST "+api+"tokens/{id}/revoke", small, mayAdmin, c.revoke)
+	handle(c, "GET "+api+"notifications", 0, mayAdmin, c.listNotifications)
+	handle(c, "POST "+api+"notifications/test", small, mayAdmin, c.testNotify)
 	c.stream(api+"events", c.events)
 	c.stream("/metrics", c.metrics)
 	c.routeRequests(api)

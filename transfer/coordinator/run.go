@@ -35,7 +35,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		defer end()
 		taken = c.claim.Keep(ctx)
 	})
-	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll} {
+	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()
@@ -80,7 +80,7 @@ func (c *Coordinator) workAll(ctx context.Context) {
 			c.eventsChanged.broadcast()
 			continue
 		}
-		await(ctx, next, second)
+		await(ctx, next)
 	}
 }
 
@@ -89,13 +89,13 @@ func (c *Coordinator) dispatchAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := c.wake.next()
 		c.untilDone(ctx, c.dispatch)
-		await(ctx, next, second)
+		await(ctx, next)
 	}
 }
 
-// await waits until a channel is closed, for at most d.
-func await(ctx context.Context, next <-chan struct{}, d time.Duration) {
-	timeout := time.NewTimer(d)
+// await waits until a channel is closed, for at most a second.
+func await(ctx context.Context, next <-chan struct{}) {
+	timeout := time.NewTimer(second)
 	defer timeout.Stop()
 	select {
 	case <-next:
@@ -129,6 +129,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 		if now.Sub(pruned) >= pruneEvery {
 			pruned = now
 			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
+			c.health.database(c.db.Exec(ctx, "DELETE FROM notification WHERE made < ?", now.Add(-notifyKept)))
 		}
 	}
 }

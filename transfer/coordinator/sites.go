@@ -170,20 +170,10 @@ func checkEndpointURL(address string) error {
 
 // addSite adds a site without an agent, or changes it.
 func (c *Coordinator) addSite(q *call, in *transfer.NewSite) (none catalog.Site, err error) {
-	if err := errors.Join(catalog.CheckSite(in.Name), checkEndpointURL(in.URL)); err != nil {
+	if err := CheckSite(in); err != nil {
 		return none, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
-	if in.Max < 0 || in.Max > 10000 || len(in.Token) > 64<<10 || len(in.Pin) > 64 {
-		return none, wire.Refuse(http.StatusBadRequest, "site %s: expected 0 to 10000 concurrent transfers and a token of at most 64 kB", in.Name)
-	}
-	if in.Token != "" && strings.HasPrefix(in.URL, "http:") && !isLoopbackURL(in.URL) {
-		return none, wire.Refuse(http.StatusBadRequest, "site %s: tokens are not sent without TLS: use https://", in.Name)
-	}
-	if i := slices.IndexFunc(in.Servers, func(s string) bool { return !tpc.IsHosts(s) || s == "*" }); i >= 0 {
-		return none, wire.Refuse(http.StatusBadRequest, "site %s: invalid data server %.100q: use HOST, HOST:PORT or *.DOMAIN", in.Name, in.Servers[i])
-	}
-	site := catalog.Site{Name: in.Name, Kind: httpKind, URL: strings.TrimSuffix(in.URL, "/"), Max: in.Max}
-	if err := c.putSite(q.Context(), site, secrets{Token: in.Token, Pin: in.Pin, Servers: in.Servers, Lend: in.Lend}); err != nil {
+	if err := c.putSite(q.Context(), newSite(in), secretsIn(in)); err != nil {
 		return none, err
 	}
 	c.log.Info("site added", "site", in.Name, "by", q.name)

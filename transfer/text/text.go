@@ -442,3 +442,35 @@ func Tokens(w io.Writer, tokens []transfer.Token) error {
 	}
 	return t.Flush()
 }
+
+// Notifications writes a table of notifications.
+func Notifications(w io.Writer, all []transfer.Notification) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no notifications")
+		return err
+	}
+	t := say.NewTable(w, "REQUEST", "STATUS", "TARGET", "MADE", "ATTEMPTS", "STATE")
+	for _, n := range all {
+		state := "next attempt " + localMinute(n.Due)
+		switch {
+		case n.Delivered:
+			state = "delivered " + localMinute(n.Ended)
+		case !n.Ended.IsZero():
+			state = "given up " + localMinute(n.Ended)
+		}
+		if n.Problem != "" {
+			state += ": " + n.Problem
+		}
+		t.Row(fmt.Sprint(n.Request), string(n.Status), n.Target, localMinute(n.Made), fmt.Sprint(n.Tries), state)
+	}
+	return t.Flush()
+}
+
+// NotifyResults writes what came of a test of notifications.
+func NotifyResults(w io.Writer, all []transfer.NotifyResult) error {
+	t := say.NewTable(w, "TARGET", "KIND", "TOOK", "RESULT")
+	for _, r := range all {
+		t.Row(r.Target, r.Kind, unit.Seconds(r.Seconds), cmp.Or(r.Problem, "delivered"))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+	"weir/scenario"
+	"weir/transfer"
+	"weir/transfer/coordinator"
+	"weir/transfer/notify"
+)
+
+// coordinatorKeys are the keys of a coordinator's file that are no flags.
+type coordinatorKeys struct {
+	Names  map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
+	Shares map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
+	Sites  []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
+	Tokens []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
+	Notify []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
+}
+
+// serveKeys are the keys of a server's file that are no flags.
+type serveKeys struct {
+	Dir string `yaml:"dir" jsonschema_description:"Folder that is served."`
+}
+
+type siteKeys struct {
+	Name          string   `yaml:"name" jsonschema_description:"Name of the site."`
+	URL           string   `yaml:"url" jsonschema_description:"URL of the folder with the files."`
+	TokenFile     string   `yaml:"token_file" jsonschema_description:"File with the bearer token for the site."`
+	TokenVariable string   `yaml:"token_variable" jsonschema_description:"Environment variable with the bearer token for the site."`
+	Pin           string   `yaml:"pin" jsonschema_description:"SHA256 of the site's certificate, if that is self-signed."`
+	Max           int      `yaml:"max" jsonschema_description:"Most copies at once from and to the site; 0: what the links carry."`
+	Servers       []string `yaml:"servers" jsonschema_description:"Data servers that get the token as well: HOST, HOST:PORT or *.DOMAIN."`
+	Lend          bool     `yaml:"lend_token" jsonschema_description:"Give the token itself to agents and sites that copy from or to this one."`
+}
+
+type tokenKeys struct {
+	Site  string        `yaml:"site" jsonschema_description:"Site whose agent the token is for."`
+	Name  string        `yaml:"name" jsonschema_description:"User whom the token is for."`
+	Roles []string      `yaml:"roles" jsonschema_description:"Roles of the user: read, submit, approve, admin."`
+	Life  unit.Duration `yaml:"life" jsonschema_description:"Lifetime; left out: 365d."`
+	File  string        `yaml:"file" jsonschema_description:"File that the token is written to, which only the coordinator's user can read."`
+}
+
+type notifyKeys struct {
+	Name           string        `yaml:"name" jsonschema_description:"Name of the target, unique."`
+	On             []string      `yaml:"on" jsonschema_description:"Ends that are notified; left out: partial, failed, cancelled, rejected and expired."`
+	Webhook        string        `yaml:"webhook" jsonschema_description:"URL that JSON is posted to."`
+	SecretFile     string        `yaml:"secret_file" jsonschema_description:"File with the secret that signs webhooks."`
+	SecretVariable string        `yaml:"secret_variable" jsonschema_description:"Environment variable with the secret that signs webhooks."`
+	CAFile         string        `yaml:"ca_file" jsonschema_description:"PEM file of authorities of the webhook's certificate, besides those of the system."`
+	Private        bool          `yaml:"private" jsonschema_description:"The webhook may be at an address of a private network or of this machine."`
+	Command        []string      `yaml:"command" jsonschema_description:"Program and arguments, which gets JSON on its standard input."`
+	Mail           []string      `yaml:"mail" jsonschema_description:"Addresses that get a mail."`
+	From           string        `yaml:"from" jsonschema_description:"Sender of the mail; left out: that of sendmail."`
+	Sendmail       []string      `yaml:"sendmail" jsonschema_description:"Program and arguments that take the mail; left out: /usr/sbin/sendmail -t -i."`
+	Timeout        unit.Duration `yaml:"timeout" jsonschema_description:"Time that one attempt may take, up to 10m; left out: 30s."`
+}
+
+// configFormat is the format of the file of a command.
+func configFormat(name string) scenario.Format {
+	f := scenario.Format{
+		Noun: "configuration", Title: "weir " + name + " configuration",
+		About: "Settings of weir " + name + ": its flags, with _ for -. Paths are relative to the folder of the file.",
+	}
+	if name == "coordinator" {
+		f.Words = map[string][]string{
+			"tokens.[].roles.[]": {"read", "submit", "approve", "admin"},
+			"notify.[].on.[]":    textsOf(notify.Ends()),
+		}
+	}
+	return f
+}
+
+// fill completes the configuration of a coordinator by the file's keys. What flags have set stays.
+func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
+	if f.doc == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Names)) {
+		for i, role := range k.Names[name] {
+			role = "weir." + strings.TrimPrefix(role, "weir.")
+			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
+				f.doc.Wrong(fmt.Sprintf("names.%s.%d", name, i), fmt.Errorf("names: unknown role %q; use read, submit, approve or admin", line(role)))
+			}
+			conf.Names[name] = append(conf.Names[name], role)
+		}
+	}
+	for name, weight := range k.Shares {
+		if !(weight > 0 && weight <= 1e6) {
+			f.doc.Wrong("shares."+name, fmt.Errorf("shares.%s: use a weight above 0, up to 1000000", line(name)))
+		}
+		conf.Shares[name] = weight
+	}
+	for i := range k.Sites {
+		conf.Sites = append(conf.Sites, k.Sites[i].site(f, fmt.Sprintf("sites.%d", i)))
+	}
+	for i := range k.Tokens {
+		conf.Tokens = append(conf.Tokens, k.Tokens[i].token(f, fmt.Sprintf("tokens.%d", i)))
+	}
+	for i := range k.Notify {
+		conf.Notify = append(conf.Notify, k.Notify[i].target(f, fmt.Sprintf("notify.%d", i)))
+	}
+	if i := twice(k.Notify, func(n notifyKeys) string { return n.Name }); i >= 0 {
+		f.doc.Wrong(fmt.Sprintf("notify.%d.name", i), errors.New("notify: another target has this name"))
+	}
+	if i := twice(k.Sites, func(s siteKeys) string { return s.Name }); i >= 0 {
+		f.doc.Wrong(fmt.Sprintf("sites.%d.name", i), errors.New("sites: another site has this name"))
+	}
+}
+
+// twice returns the index of the first element whose name another one before has, -1 if there is none.
+func twice[T any](all []T, name func(T) string) int {
+	seen := map[string]bool{}
+	for i, one := range all {
+		if seen[name(one)] {
+			return i
+		}
+		seen[name(one)] = true
+	}
+	return -1
+}
+
+func (k *siteKeys) site(f *configFile, at string) transfer.NewSite {
+	s := transfer.NewSite{Name: k.Name, URL: k.URL, Pin: k.Pin, Max: k.Max, Servers: k.Servers, Lend: k.Lend}
+	s.Token = f.secret(at+".token", k.TokenFile, k.TokenVariable)
+	switch u, err := url.Parse(k.URL); {
+	case k.Name == "":
+		f.doc.Wrong(at+".name", fmt.Errorf("%s has no name", at))
+	case err == nil && u.User != nil:
+		f.doc.Wrong(at+".url", fmt.Errorf("%s.url: leave user and password out; name a token with token_file", at))
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		f.doc.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER", at))
+	default:
+		if err := coordinator.CheckSite(&s); err != nil {
+			f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+		}
+	}
+	return s
+}
+
+func (k *tokenKeys) token(f *configFile, at string) coordinator.TokenFile {
+	if k.Life == 0 {
+		k.Life = unit.Duration(365 * 24 * time.Hour)
+	}
+	t, err := newToken(k.Site, k.Name, k.Life.String(), k.Roles)
+	switch {
+	case k.Site != "" && (k.Name != "" || len(k.Roles) > 0):
+		err = errors.New("site is for an agent, name and roles for a user; make two tokens")
+	case err != nil:
+		err = errors.New("give a site, or a name and roles")
+	case k.File == "":
+		err = errors.New("name the file that it is written to with file")
+	}
+	if err != nil {
+		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+	}
+	return coordinator.TokenFile{Token: t, File: f.resolve(k.File)}
+}
+
+func (k *notifyKeys) target(f *configFile, at string) notify.Target {
+	t := notify.Target{
+		Name: k.Name, Webhook: k.Webhook, Private: k.Private, CAFile: f.resolve(k.CAFile), Command: k.Command,
+		Mail: k.Mail, From: k.From, Sendmail: k.Sendmail, Timeout: time.Duration(k.Timeout),
+	}
+	for _, status := range k.On {
+		t.On = append(t.On, transfer.Status(status))
+	}
+	t.Secret = f.secret(at+".secret", k.SecretFile, k.SecretVariable)
+	if err := t.Check(); err != nil {
+		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+	}
+	return t
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"weir/transfer"
+	"weir/transfer/trial"
+)
+
+// put writes a file into dir.
+func put(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The examples are valid by the check and, with all that is commented out in them, by the schema.
+func TestConfigExamples(t *testing.T) {
+	t.Parallel()
+	for _, command := range configCommands() {
+		_, schema := weir(t, "config", "schema", command)
+		_, example := weir(t, "config", "example", command)
+		dir := t.TempDir()
+		for _, name := range []string{"host.pem", "host.key", "serve.token", "a.token"} {
+			put(t, dir, name, "x")
+		}
+		file := put(t, dir, command+".yaml", strings.ReplaceAll(strings.ReplaceAll(example, "/data/a", dir), "/data", dir))
+		if code, said := weir(t, "config", "check", command, file); code != exitFine {
+			t.Errorf("%s: %d\n%s", command, code, said)
+		}
+		commented := regexp.MustCompile(`(?m)^( *)# ( *(?:- )?[a-z_@.]+:.*)$`)
+		validate(t, schema, commented.ReplaceAllString(example, "$1$2"), true)
+		validate(t, schema, example+"\nlisten_at: x\n", false)
+	}
+}
+
+func validate(t *testing.T, schema, text string, valid bool) {
+	t.Helper()
+	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, schema)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data any
+	if err := yaml.Unmarshal([]byte(text), &data); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	plain, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(plain)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(value); (err == nil) != valid {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// Each mistake has its place, and what would be right. No secret is repeated.
+func TestConfigMistakes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "empty", "")
+	for _, c := range []struct{ command, text, place, says string }{
+		{"coordinator", "lisen: x", "1:1", "did you mean listen?"},
+		{"coordinator", "state: [a, b]", "1:8", "write one value"},
+		{"coordinator", "link_max: many", "1:11", "whole number"},
+		{"coordinator", "url: https://weir.example\nlease: 5x", "2:8", "use a time of 2s or more"},
+		{"coordinator", "link_min: 5\nlink_max: 2", "2:11", "the larger one"},
+		{"coordinator", "approve_up_to: lots", "1:16", "approve_up_to"},
+		{"coordinator", "cert: c.pem", "1:7", "must be given together"},
+		{"coordinator", "shares: {a: 0}", "1:13", "above 0"},
+		{"coordinator", "names: {alice: [submit, fly]}", "1:25", "use read, submit, approve or admin"},
+		{"coordinator", "db: postgres://weir:hush@db/weir", "1:5", "db_file"},
+		{"coordinator", "sites:\n  - name: A\n    token: hush", "3:5", "token_file"},
+		{"coordinator", "sites:\n  - {name: A, url: \"https://u:hush@a.example/\"}", "2:20", "leave user and password out"},
+		{"coordinator", "sites:\n  - {name: A, url: \"https://a.example/\", token_file: empty}", "2:54", "is empty"},
+		{"coordinator", "sites:\n  - {name: A, url: \"https://a.example/\", token_variable: WEIR_NONE_SUCH}", "2:58", "the environment has no"},
+		{"coordinator", "sites:\n  - {name: \"A B\", url: \"https://a.example/\"}", "2:6", "letters, digits"},
+		{"coordinator", "tokens: [{name: alice, roles: [submit]}]", "1:11", "name the file"},
+		{"coordinator", "tokens: [{site: A, roles: [fly], file: x}]", "1:28", "unknown roles"},
+		{"coordinator", "notify: [{name: x, on: [done], webhook: \"https://a.example/hush\"}]", "1:25", "use one of completed"},
+		{"coordinator", "notify: [{name: x, webhook: \"https://169.254.169.254/hush\", private: true}]", "1:11", "not allowed"},
+		{"coordinator", "notify: [{name: x, webhook: \"http://a.example/hush\"}]", "1:11", "https only"},
+		{"coordinator", "notify: [{name: x, mail: [nobody]}]", "1:11", "mail address"},
+		{"coordinator", "notify: [{name: x, mail: [a@b.example]}, {name: x, command: [x]}]", "1:49", "another target"},
+		{"coordinator", "- a", "1:1", "map of keys"},
+		{"coordinator", "a: [", "1:4", "not YAML"},
+		{"coordinator", "", "1:1", "empty"},
+		{"agent", "site: A\nroot: nowhere", "2:7", "existing folder"},
+		{"agent", "site: A\nroot: .\nslots: 0", "3:8", "use 1 or more"},
+		{"agent", "site: A\nroot: .\nno_endpoint: perhaps", "3:14", "true or false"},
+		{"agent", "while_stdin: true", "1:1", "unknown key"},
+		{"serve", "dir: .\nrate: fast", "2:7", "rate"},
+		{"serve", "dir: .\ntpc_allow: a.example", "2:12", "write a list"},
+		{"serve", "dir: .\npassword: hush", "2:1", "password_file"},
+		{"serve", "dir: .\ndelay: soon", "2:8", "delay"},
+	} {
+		file := put(t, dir, "c.yaml", c.text)
+		code, said := weir(t, "config", "check", c.command, file)
+		if code != exitUsage || !strings.Contains(said, file+":"+c.place+": ") || !strings.Contains(said, c.says) || strings.Contains(said, "hush") {
+			t.Errorf("%q: %d\n%s", c.text, code, said)
+		}
+	}
+	if code, said := weir(t, "config", "check", "agent", filepath.Join(dir, "none.yaml")); code != exitUsage || !strings.Contains(said, "no such file") {
+		t.Errorf("%d\n%s", code, said)
+	}
+	if code, said := weir(t, "config", "schema", "run"); code != exitUsage || !strings.Contains(said, "coordinator, agent, serve") {
+		t.Errorf("%d\n%s", code, said)
+	}
+}
+
+// Flags override the file, and what neither has keeps its default. Paths are relative to the file.
+func TestConfigAndFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := put(t, dir, "agent.yaml", "site: A\nroot: .\nslots: 7\nclient: [a, b]\nclient_ca: ca.pem\nallow_private: true\ntpc_allow: [x.example]")
+	c, f, check, err := configOf("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ParseFlags([]string{"--config", file, "--slots", "9", "--client", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.load(c, check); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"site": "A", "root": dir, "slots": "9", "client": "[c]", "client-ca": filepath.Join(dir, "ca.pem"), "allow-private": "true",
+		"tpc-allow": "[x.example]", "listen": "127.0.0.1:0",
+	} {
+		if got := c.Flags().Lookup(name).Value.String(); got != want {
+			t.Errorf("%s is %q, not %q", name, got, want)
+		}
+	}
+	if !c.Flags().Changed("allow-private") {
+		t.Error("what the file gives does not count as given")
+	}
+}
+
+// A coordinator with predefined sites and tokens, and agents and a server, all by files: a dataset
+// is copied, also once more after a restart with the same files.
+func TestConfiguredService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "hook.token", "x")
+	file := put(t, dir, "coordinator.yaml", `
+lease: 30s
+approve_up_to: 1GB
+shares: {production: 3}
+sites:
+  - {name: far, url: "https://127.0.0.1:1/data", token_file: hook.token, max: 3}
+tokens:
+  - {name: alice, roles: [submit, read], life: 10d, file: tokens/alice}
+  - {site: A, file: tokens/a}
+`)
+	agent := put(t, dir, "agent.yaml", "slots: 3\nmax_file: 1GB\ntoken_file: tokens/a\n")
+	r := rooms(t, trial.Options{
+		Coordinator: []string{"--config", file}, Sites: []trial.Site{{Name: "A", Args: []string{"--config", agent}}, {Name: "B"}},
+	})
+	files := trial.Files("/store/run1", 5, 10_000)
+	r.fills("A", "/store/run1", files...)
+	alice := filepath.Join(dir, "tokens", "alice")
+	before, err := os.ReadFile(alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(alice); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info.Mode(), err)
+	}
+	submit := words("transfer submit /store/run1 --to B --wait --token-file " + alice)
+	r.wants(exitFine, submit, "5 of 5 files")
+	r.wants(exitFine, words("site show far"), "127.0.0.1:1/data")
+	if code, _, _ := r.weir(words("site remove far --token-file " + alice)...); code == exitFine {
+		t.Error("alice may remove sites")
+	}
+	if err := r.Coordinator().Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(alice); err != nil || string(after) != string(before) {
+		t.Error("a valid token was replaced", err)
+	}
+	r.completes(r.submits(transfer.Submission{Dataset: "/store/run1", To: "B"}), files...)
+
+	put(t, dir, "data/f", "content")
+	n := newNewcomer(t)
+	serve := put(t, dir, "serve.yaml", "dir: data\nlisten: 127.0.0.1:0\nmax_file: 1MB\n")
+	if _, said := n.stays("weir serve --max-file 2MB --config " + serve); !strings.HasPrefix(said, "serving http://127.0.0.1:") {
+		t.Error(said)
+	}
+}

@@ -1,0 +1,206 @@
+// Package notify tells webhooks, commands and mail recipients that a request has ended.
+//
+// It delivers one message to one target. The coordinator keeps what is to be delivered in its
+// database and repeats it until it is delivered, so a target may get a message more than once: the
+// message's ID is the same each time.
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/internal/trust"
+	"weir/transfer"
+)
+
+// Bounds of one attempt.
+const (
+	usualTimeout   = 30 * time.Second
+	longestTimeout = 10 * time.Minute
+	keptOutput     = 2048 // bytes of an answer, or of a program's output, that an error repeats
+)
+
+// A Target is who is notified, by one of Webhook, Command and Mail.
+type Target struct {
+	Name     string
+	On       []transfer.Status // ends that are notified; nil: all of Ends but completed
+	Webhook  string            // URL that gets a POST; https, unless Private
+	Secret   string            // signs webhooks; "": they are not signed
+	CAFile   string            // PEM file of authorities of the webhook's certificate, besides the system's
+	Private  bool              // the webhook may be at an address of a private network or of this machine
+	Command  []string          // program and arguments
+	Mail     []string          // addresses
+	From     string            // sender of the mail; "": sendmail decides
+	Sendmail []string          // program and arguments; nil: /usr/sbin/sendmail -t -i
+	Timeout  time.Duration     // of one attempt; 0: 30 s
+}
+
+// Ends returns the ways in which requests end.
+func Ends() []transfer.Status {
+	return []transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected, transfer.Expired}
+}
+
+// Wants reports whether the target is notified of requests that end so.
+func (t *Target) Wants(s transfer.Status) bool {
+	if len(t.On) == 0 {
+		return s != transfer.Completed && slices.Contains(Ends(), s)
+	}
+	return slices.Contains(t.On, s)
+}
+
+// Kind returns webhook, command or mail.
+func (t *Target) Kind() string {
+	switch {
+	case t.Webhook != "":
+		return "webhook"
+	case len(t.Command) > 0:
+		return "command"
+	}
+	return "mail"
+}
+
+// Check returns what is wrong with the target.
+func (t *Target) Check() error {
+	kinds := 0
+	for _, given := range []bool{t.Webhook != "", len(t.Command) > 0, len(t.Mail) > 0} {
+		if given {
+			kinds++
+		}
+	}
+	switch {
+	case t.Name == "" || len(t.Name) > 100:
+		return errors.New("give the target a name of at most 100 bytes")
+	case kinds != 1:
+		return errors.New("give exactly one of webhook, command and mail")
+	case t.Timeout < 0 || t.Timeout > longestTimeout:
+		return fmt.Errorf("timeout: use at most %v", longestTimeout)
+	case t.Webhook == "" && (t.Secret != "" || t.CAFile != "" || t.Private):
+		return errors.New("secret, ca_file and private are for a webhook")
+	case len(t.Mail) == 0 && (t.From != "" || len(t.Sendmail) > 0):
+		return errors.New("from and sendmail are for mail")
+	case len(t.Command) > 0 && t.Command[0] == "":
+		return errors.New("command: name a program")
+	}
+	for _, s := range t.On {
+		if !slices.Contains(Ends(), s) {
+			return fmt.Errorf("on: %q is no end of a request", string(s))
+		}
+	}
+	for _, address := range append(slices.Clone(t.Mail), t.From) {
+		if _, err := mail.ParseAddress(address); err != nil && (address != "" || len(t.Mail) > 0 && slices.Contains(t.Mail, "")) {
+			return fmt.Errorf("mail: %q is not a mail address, as in ops@example.org", address)
+		}
+	}
+	if t.Webhook == "" {
+		return nil
+	}
+	if _, err := t.secret(); err != nil {
+		return err
+	}
+	u, err := url.Parse(t.Webhook)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("webhook: write it as https://HOST/PATH") // it may hold a secret: it is not repeated
+	}
+	if err := t.guard().Check(u); err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	return nil
+}
+
+// guard says to which addresses a webhook may connect: never to link-local and other special ones.
+func (t *Target) guard() *tpc.Guard {
+	g := &tpc.Guard{Hosts: []string{"*"}, Encrypted: !t.Private}
+	if t.Private {
+		g.Upto = tpc.Loopback
+	}
+	return g
+}
+
+// A Message is what targets are told.
+type Message struct {
+	ID          string            `json:"id"`   // the same for each attempt
+	Type        string            `json:"type"` // request.partial and so on, or test
+	Time        time.Time         `json:"time"` // when the request ended
+	Coordinator string            `json:"coordinator"`
+	Text        string            `json:"text"` // a sentence
+	Request     *transfer.Request `json:"request,omitempty"`
+	Files       []File            `json:"files,omitempty"`         // that are not at the destination, the first ones
+	MoreFiles   int64             `json:"files_omitted,omitempty"` // how many others are not there
+}
+
+// A File is a file that is not at the destination.
+type File struct {
+	Name   string         `json:"name"`
+	State  transfer.State `json:"state"`
+	Reason string         `json:"reason"`
+	Source string         `json:"source,omitempty"` // of the last attempt
+}
+
+// A Sender delivers messages to one target. It is safe for concurrent use.
+type Sender struct {
+	Target
+	http *http.Client
+}
+
+// New returns a sender for a target that Check accepts.
+func New(t Target) (*Sender, error) {
+	if err := t.Check(); err != nil {
+		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
+	}
+	if t.Timeout == 0 {
+		t.Timeout = usualTimeout
+	}
+	if len(t.Mail) > 0 && len(t.Sendmail) == 0 {
+		t.Sendmail = []string{"/usr/sbin/sendmail", "-t", "-i"}
+	}
+	s := &Sender{Target: t}
+	if t.Webhook == "" {
+		return s, nil
+	}
+	pool, err := trust.WithSystem(t.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
+	}
+	dialer := &net.Dialer{Timeout: t.Timeout, Control: t.guard().Dialing}
+	s.http = &http.Client{
+		Transport: &http.Transport{ // no proxy: it would be asked in the place of the address that the guard has seen
+			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool},
+			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, nil
+}
+
+// Send delivers a message once, within the target's timeout. body is the message as JSON. after is
+// how long a webhook wants not to be asked again, 0 if it has said nothing.
+func (s *Sender) Send(ctx context.Context, m *Message, body []byte) (after time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	switch s.Kind() {
+	case "webhook":
+		return s.post(ctx, m, body)
+	case "command":
+		return 0, s.command(ctx, m, body)
+	}
+	return 0, s.mail(ctx, m)
+}
+
+// brief returns text on one line, cut short.
+func brief(text []byte) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "?")), " ")
+	if len(line) > 200 {
+		line = line[:200] + "..."
+	}
+	return line
+}
