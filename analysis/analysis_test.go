@@ -92,13 +92,15 @@ func TestCurveFollowsTheory(t *testing.T) {
 
 func TestBestStepAndKnee(t *testing.T) {
 	f := of(t, resultstest.Typical())
-	if o := f.Optimum; o == nil || o.Clients != 128 || o.ClientsLow != 128 || o.ClientsHigh != 128 || !o.Inside { // 64 give 2.5% less, which is more than chance
+	// 64 give 2.5% less, which is more than chance
+	if o := f.Optimum; o == nil || o.Clients != 128 || o.ClientsLow != 128 || o.ClientsHigh != 128 || !o.Inside {
 		t.Fatalf("optimum %+v", f.Optimum)
 	}
 	if p := f.Optimum.Peak; p == nil || p.Value < 95 || p.Value > 103 || *p.Low > 99 || *p.High < 99 {
 		t.Errorf("peak %+v, theory has it at 99 clients", p)
 	}
-	if k := f.Knee; k == nil || k.ClientsLow == nil || *k.ClientsLow > float64(k.Clients) || *k.ClientsHigh < float64(k.Clients) || k.Tested != 32 {
+	if k := f.Knee; k == nil || k.ClientsLow == nil || *k.ClientsLow > float64(k.Clients) || *k.ClientsHigh < float64(k.Clients) ||
+		k.Tested != 32 {
 		t.Errorf("knee %+v", f.Knee)
 	}
 	if f.Fits == nil || f.Fits.Best != "usl" {
@@ -182,7 +184,8 @@ func TestVerdicts(t *testing.T) {
 		"only errors beyond a load": {func(s *resultstest.Service) {
 			s.Interval = func(iv *measure.Interval) {
 				if iv.Step > 5 {
-					*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Sum: measure.Sum{Failed: map[storage.Class]int64{storage.Refused: 5}}}
+					*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients,
+						Sum: measure.Sum{Failed: map[storage.Class]int64{storage.Refused: 5}}}
 				}
 			}
 		}, turned{16, 16, 16, false, false}, Suspect},
@@ -249,14 +252,17 @@ func TestChecksSeeFaults(t *testing.T) {
 				s.Nets[i].Sent *= 2
 			}
 		}), "both ends agree", Skipped, Valid, "+104"},
-		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Duration, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
-		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations per client"},
-		"two seconds":             {func(s *resultstest.Service) { s.Duration = 2 }, "enough data", Warn, Suspect, "2 batch means"},
+		"six operations": {func(s *resultstest.Service) { s.Clients, s.Duration, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data",
+			Warn, Suspect, "6 operations"},
+		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 },
+			"enough data", Warn, Suspect, "2 operations per client"},
+		"two seconds": {func(s *resultstest.Service) { s.Duration = 2 }, "enough data", Warn, Suspect, "2 batch means"},
 		"names, and files of one byte": {func(s *resultstest.Service) {
 			s.File = 1
 			s.Interval = func(iv *measure.Interval) { iv.Wire = 300 * iv.Moved }
 		}, "both ends agree", Skipped, Valid, "nearly all of it are requests and responses"},
-		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Duration = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
+		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Duration = []int{8}, 0.9, 5 }, "enough data", Warn,
+			Suspect, "interval"},
 
 		"the service counts for itself": {sample(func(s *monitor.Sample) {
 			for i := range s.Procs {
@@ -273,7 +279,8 @@ func TestChecksSeeFaults(t *testing.T) {
 				}
 			}
 		}, "both ends agree", OK, Valid, "(written and read)"},
-		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid, "no monitored interface"},
+		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid,
+			"no monitored interface"},
 		"generator eats the CPU": {sample(func(s *monitor.Sample) {
 			if s.Role == client {
 				s.Procs[0].User = 3.9
@@ -301,23 +308,26 @@ func TestChecksSeeFaults(t *testing.T) {
 				iv.Failed = map[storage.Class]int64{storage.Checksummed: 1}
 			}
 		}), "verification", Fail, Invalid, "payloads were wrong"},
-		"nothing verified":          {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Skipped, Valid, "none of"},
-		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unverifiable = 0, 1 }), "verification", Skipped, Valid, "returned no checksum"},
+		"nothing verified": {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Skipped, Valid, "none of"},
+		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unverifiable = 0, 1 }), "verification", Skipped, Valid,
+			"returned no checksum"},
 		"some errors": {hold(func(iv *measure.Interval) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
 		}), "errors", Warn, Suspect, "timeout"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
 		}), "steadiness", Warn, "", "drifted during"},
-		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "was aborted"},
-		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
+		"cut off": {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "was aborted"},
+		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect,
+			"other programs used at most 32.5%"},
 		"others behind interrupts": {sample(func(s *monitor.Sample) { // which count as the processes' time
 			half := s.CPU.System / 2
 			s.CPU.System, s.CPU.IRQ, s.Others = half, s.CPU.IRQ+half, 0.25*s.Seconds*float64(s.Cores)
 		}), "quiet machines", Warn, Suspect, "other programs used at most 25%"},
-		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid, "and 0% while no core was idle"},
-		"noisy neighbor":        {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor used 10%"},
-		"expensive":             {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
+		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid,
+			"and 0% while no core was idle"},
+		"noisy neighbor": {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor used 10%"},
+		"expensive":      {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
 		"missing seconds": {hold(func(iv *measure.Interval) {
 			if iv.Start.Second()%10 == 5 {
 				iv.Seconds = 0.5
@@ -355,7 +365,8 @@ func TestOpenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Measured, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
+		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10,
+			Phase: measure.Measured, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
 		if i >= 10 {
 			iv.Missed = 50
 		}

@@ -110,17 +110,18 @@ type ResourceUsage struct {
 
 // A Bottleneck is what limits the curve from some load on.
 type Bottleneck struct {
-	Resource   string      `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
-	Host       string      `json:"host"`
-	Side       string      `json:"side"`
-	Step       int         `json:"step"`                    // the lightest at which it is saturated
-	From       int         `json:"from_clients"`            // of that step
-	Shared     bool        `json:"shared"`                  // clients and service use it together
-	Foreign    float64     `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
-	Reason     string      `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
-	Candidates []Candidate `json:"candidates,omitempty"`    // of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
-	Excluded   []string    `json:"excluded,omitempty"`      // of LimitInside: kinds of resources that are clearly not the limit
-	Evidence   []string    `json:"evidence"`                // sentences with numbers
+	Resource string  `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
+	Host     string  `json:"host"`
+	Side     string  `json:"side"`
+	Step     int     `json:"step"`                    // the lightest at which it is saturated
+	From     int     `json:"from_clients"`            // of that step
+	Shared   bool    `json:"shared"`                  // clients and service use it together
+	Foreign  float64 `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
+	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
+	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
+	Candidates []Candidate `json:"candidates,omitempty"`
+	Excluded   []string    `json:"excluded,omitempty"` // of LimitInside: kinds of resources that are clearly not the limit
+	Evidence   []string    `json:"evidence"`           // sentences with numbers
 }
 
 // Values of Bottleneck.Reason.

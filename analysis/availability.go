@@ -79,7 +79,8 @@ func (d *data) availability(f *Findings) {
 		if reason == "" && !planned && s.Done+s.Errors > 0 && s.ErrorRatio >= shape.MostErrors {
 			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
 		}
-		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= shape.MostErrors*float64(wrong+s.Verified) {
+		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong &&
+			float64(wrong) >= shape.MostErrors*float64(wrong+s.Verified) {
 			reason = fmt.Sprintf("%d of %d checked payloads were wrong", wrong, wrong+s.Verified)
 		}
 		s.Excluded = reason
@@ -385,7 +386,8 @@ func (f *Findings) outageHeadline(left int) string {
 	}
 	const none = "no capacity can be stated"
 	if done, errors, by := counts(f); done == 0 && errors > 0 {
-		return fitting(fmt.Sprintf("All %d operations failed (%s): %s", errors, classes(by), none), fmt.Sprintf("All %d operations failed: %s", errors, none))
+		return fitting(fmt.Sprintf("All %d operations failed (%s): %s", errors, classes(by), none),
+			fmt.Sprintf("All %d operations failed: %s", errors, none))
 	}
 	why := f.firstExclusion()
 	if left == 0 {

@@ -34,7 +34,8 @@ func away(from time.Time, length time.Duration, class storage.Class) func(*measu
 		} else if to.Before(end) {
 			iv.FirstDone = to
 		}
-		iv.Done, iv.Moved, iv.Wire, iv.Tasks = int64(float64(iv.Done)*(1-lost)), int64(float64(iv.Moved)*(1-lost)), int64(float64(iv.Wire)*(1-lost)), int64(float64(iv.Tasks)*(1-lost))
+		iv.Done, iv.Moved, iv.Wire, iv.Tasks = int64(float64(iv.Done)*(1-lost)), int64(float64(iv.Moved)*(1-lost)),
+			int64(float64(iv.Wire)*(1-lost)), int64(float64(iv.Tasks)*(1-lost))
 		if class.Failure() {
 			iv.Failed = map[storage.Class]int64{class: 3}
 		}

@@ -69,7 +69,8 @@ const (
 
 // watchBackends prepares for the samples.
 func (d *data) watchBackends() {
-	b := &backends{known: map[string]int{}, steps: map[int]map[int]*backendSum{}, series: newBinned[int](mostServerPoints, (*backendCount).join)}
+	b := &backends{known: map[string]int{}, steps: map[int]map[int]*backendSum{},
+		series: newBinned[int](mostServerPoints, (*backendCount).join)}
 	for _, h := range d.plan.Hosts {
 		switch {
 		case h.Backend():

@@ -101,7 +101,8 @@ func (s *Step) fullBackend(x *BackendFigure) (resource, detail string) {
 	case x.Network != nil && *x.Network >= boundOf(ResourceNetwork).reached:
 		return ResourceNetwork, fmt.Sprintf("its network interface is used to %s of its speed, headers included", unit.Percent(*x.Network))
 	case value(x.Queue) >= waitingSessions:
-		return LimitSessions, fmt.Sprintf("on average %s sessions wait for it, in addition to its %s sessions", unit.Count(*x.Queue), unit.Count(value(x.Sessions)))
+		return LimitSessions, fmt.Sprintf("on average %s sessions wait for it, in addition to its %s sessions", unit.Count(*x.Queue),
+			unit.Count(value(x.Sessions)))
 	case x.Limit > 0 && value(x.Sessions) >= fullSessions*float64(x.Limit):
 		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
 	}
@@ -157,8 +158,8 @@ func (d *data) strangers(b *Balance) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of the servers that share the load %s not a host of the scenario by name or address: %s", say.Capital(fmt.Sprint(len(names))),
-		map[bool]string{true: "is", false: "are"}[len(names) == 1], strings.Join(head(names, 4), ", "))}
+	return []string{fmt.Sprintf("%s of the servers that share the load %s not a host of the scenario by name or address: %s",
+		say.Capital(fmt.Sprint(len(names))), map[bool]string{true: "is", false: "are"}[len(names) == 1], strings.Join(head(names, 4), ", "))}
 }
 
 // ofRun is what a source says of a backend over the whole run; false if it says nothing.
@@ -203,7 +204,8 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	if !apart {
 		seen = float64(d.moved)
 	}
-	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "server reports", ByBalancer: "the balancer"}[source]
+	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "server reports",
+		ByBalancer: "the balancer"}[source]
 	switch {
 	case told == 0 || seen < leastSeen || there == 0 && source != ByLog || !apart && told < len(b.Backends):
 		return "", OK

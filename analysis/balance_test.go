@@ -46,10 +46,12 @@ func TestBalance(t *testing.T) {
 			t.Errorf("by chance: %+v", c)
 		}
 	}
-	if b.First == nil || b.First.Backend != "gftp-3" || b.First.From != 32 || b.First.Resource != ResourceCPU || !strings.Contains(b.First.Detail, "95% busy") {
+	if b.First == nil || b.First.Backend != "gftp-3" || b.First.From != 32 || b.First.Resource != ResourceCPU ||
+		!strings.Contains(b.First.Detail, "95% busy") {
 		t.Errorf("first %+v", b.First)
 	}
-	if c := checkNamed(t, f, "backends agree"); c.Status != OK || !strings.Contains(c.Detail, "transfer logs of 4 backends") || !strings.Contains(c.Detail, "interfaces") || !strings.Contains(c.Detail, "took another path") {
+	if c := checkNamed(t, f, "backends agree"); c.Status != OK || !strings.Contains(c.Detail, "transfer logs of 4 backends") ||
+		!strings.Contains(c.Detail, "interfaces") || !strings.Contains(c.Detail, "took another path") {
 		t.Errorf("%+v", c)
 	}
 	if _, err := json.Marshal(f); err != nil {
@@ -105,7 +107,8 @@ func TestSourcesOfShares(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ keep, want string }{
-		{"clients transfer log interface", ByClients}, {"transfer log interface", ByLog}, {"interface balancer", ByInterface}, {"balancer", ByBalancer}, {"", BySessions},
+		{"clients transfer log interface", ByClients}, {"transfer log interface", ByLog}, {"interface balancer", ByInterface},
+		{"balancer", ByBalancer}, {"", BySessions},
 	} {
 		for _, name := range []string{ByClients, ByLog, ByInterface, ByBalancer} {
 			keep[name] = strings.Contains(c.keep, name)
@@ -131,7 +134,8 @@ func TestBackendsThatNobodyNamed(t *testing.T) {
 	plan := s
 	plan.Hosts = nil
 	f := of(t, plan)
-	if f.Balance == nil || f.Balance.Backends[0].Name != "192.0.2.11" || len(f.Balance.Backends) != 2 || f.Curve[0].Backends[0].Sessions != nil {
+	if f.Balance == nil || f.Balance.Backends[0].Name != "192.0.2.11" || len(f.Balance.Backends) != 2 ||
+		f.Curve[0].Backends[0].Sessions != nil {
 		t.Errorf("%+v", f.Balance)
 	}
 	if f = of(t, resultstest.Typical()); f.Balance != nil || f.Curve[0].Balance != nil {
@@ -148,7 +152,8 @@ func TestStrangers(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.25, 0.25)
 	s.Hosts[2].Address = []string{"192.0.2.99"}
 	f := of(t, s)
-	if len(f.Balance.Backends) != 4 || f.Balance.Backends[3].Name != "192.0.2.13" || !strings.Contains(strings.Join(f.Warnings, "\n"), "not a host of the scenario by name or address: 192.0.2.13") {
+	if len(f.Balance.Backends) != 4 || f.Balance.Backends[3].Name != "192.0.2.13" ||
+		!strings.Contains(strings.Join(f.Warnings, "\n"), "not a host of the scenario by name or address: 192.0.2.13") {
 		t.Errorf("%+v, %q", f.Balance, f.Warnings)
 	}
 }

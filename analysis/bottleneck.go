@@ -152,11 +152,13 @@ func (l *ladder) context(causes []full) []string {
 	var all []string
 	switch x.use.Side {
 	case "both":
-		all = append(all, "Clients and service share this machine: what one of them uses is not available to the other, and the curve is that of both together.")
+		all = append(all, "Clients and service share this machine: what one of them uses is not available to the other, "+
+			"and the curve is that of both together.")
 	case client:
 		what := "This limit is on the client side: the service may be able to give more than the curve shows."
 		if x.resource == ResourceCPU && (s.burned > 0 || s.programs) {
-			what = "The jobs themselves compute with it: more or faster machines would do more, and the service may be able to give more than the curve shows."
+			what = "The jobs themselves compute with it: more or faster machines would do more, and the service may be able to give more than " +
+				"the curve shows."
 		}
 		all = append(all, what)
 	}

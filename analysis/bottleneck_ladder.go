@@ -256,7 +256,8 @@ func deepens(uses []*ResourceUsage, onset int) bool {
 // always sending is full, whoever keeps the cores busy meanwhile. Waiting for a disk is never full itself, but it
 // cannot be ruled out either.
 func rank(resource string) int {
-	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
+	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk,
+		ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
 }
 
 // early tells whether x is full where the curve levels off, or at most one step later, or from there on was never

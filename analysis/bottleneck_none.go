@@ -25,7 +25,8 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	})
 	switch {
 	case len(all) == 0 && len(idle) > 0:
-		return []Bottleneck{{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients, Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.crowdedText(&idle[0])}}}
+		return []Bottleneck{{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients,
+			Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.crowdedText(&idle[0])}}}
 	case len(all) == 0:
 		return []Bottleneck{{Resource: LimitNone, Step: s.Step, From: s.Clients, Evidence: []string{alone, mostUsed(s)}}}
 	}
@@ -61,13 +62,15 @@ func (l *ladder) growing(all []full) []Bottleneck {
 			b.Resource = LimitLatency
 		}
 	} else {
-		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s gives %s of what it gave at %s. A limit is near; heavier steps would show it.",
+		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s gives %s of what it gave at %s. "+
+			"A limit is near; heavier steps would show it.",
 			say.Capital(l.f.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
 	}
 	b.Evidence = append(b.Evidence, mostUsed(s))
 	b.Candidates = l.candidates(last, rest)
 	for i := range rest {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Saturated at %s, although the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]), rest[i].use.Detail))
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Saturated at %s, although the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]),
+			rest[i].use.Detail))
 	}
 	return []Bottleneck{b}
 }
@@ -85,7 +88,8 @@ func (l *ladder) straight() []string {
 	last := l.last()
 	s, first := l.steps[last], l.steps[0]
 	if l.f.Open() {
-		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would give more.", l.f.at(first), l.f.at(s))}
+		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would give more.",
+			l.f.at(first), l.f.at(s))}
 	}
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
 	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each gives %s at %s and %s at %s; more %[2]s would give more.",
@@ -136,8 +140,8 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	switch seen, there := machines(l.steps[l.last()]); {
 	case !slices.ContainsFunc(l.steps[from:], sawServer):
 		b.Reason = ReasonUnwatched
-		b.Evidence = append(b.Evidence, "No machine of the service was monitored, so its saturated resources are unknown: name it in the scenario under hosts, "+
-			"with role: server and the node_exporter of that machine, or run weir there.")
+		b.Evidence = append(b.Evidence, "No machine of the service was monitored, so its saturated resources are unknown: "+
+			"name it in the scenario under hosts, with role: server and the node_exporter of that machine, or run weir there.")
 	case seen < there:
 		b.Reason = ReasonUnwatched
 	case !slices.ContainsFunc(l.steps[from:], sawGenerator):
@@ -148,8 +152,8 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	case l.waitedFor(b.Candidates):
 		c := b.Candidates[0]
 		b.Resource, b.Host, b.Side, b.Candidates = c.Resource, c.Host, c.Side, nil
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all monitored resources only %s is near its limit: %s%s. During %s of the time a runnable task waited for a core there.",
-			c.text(), c.Detail, c.interval(), unit.Percent(l.waits(&c))))
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all monitored resources only %s is near its limit: %s%s. "+
+			"During %s of the time a runnable task waited for a core there.", c.text(), c.Detail, c.interval(), unit.Percent(l.waits(&c))))
 	case len(b.Candidates) > 0:
 		b.Reason = ReasonNoise
 	case !l.sure:
@@ -159,7 +163,8 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 		b.Resource, b.Side = LimitInside, server
 		b.Excluded = l.excluded(from, v.later)
 		b.Evidence = append(b.Evidence, mostUsed(l.steps[l.last()]),
-			"Clients wait for a lock, for a limit in the configuration of the service (processes, connections, a rate), or for a part of the path that was not monitored.")
+			"Clients wait for a lock, for a limit in the configuration of the service (processes, connections, a rate), or for a part of the path "+
+				"that was not monitored.")
 	}
 	for c := range each(b.Candidates) {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("The limit may be %s: %s%s.", c.text(), c.Detail, c.interval()))
@@ -212,7 +217,8 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 				continue
 			}
 			if most == nil || shareOf(u.Share) > shareOf(most.Share) {
-				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Share: u.Share, Low: u.Low, High: u.High, Detail: u.Detail}
+				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Share: u.Share, Low: u.Low, High: u.High,
+					Detail: u.Detail}
 			}
 		}
 		if most != nil {
@@ -220,7 +226,8 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 		}
 	}
 	slices.SortFunc(all, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(rank(a.Resource), rank(b.Resource)), cmp.Compare(a.Host, b.Host))
+		return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(rank(a.Resource), rank(b.Resource)),
+			cmp.Compare(a.Host, b.Host))
 	})
 	return all[:min(len(all), mostCandidates)]
 }
@@ -321,18 +328,21 @@ func (l *ladder) hints() []string {
 	var all []string
 	s := l.steps[l.last()]
 	if s.ErrorRatio >= 0.01 {
-		all = append(all, fmt.Sprintf("At %s %s of the operations fail (%s): the service may reject requests beyond a limit.", l.f.at(s), unit.Percent(s.ErrorRatio), classes(s.ErrorsBy)))
+		all = append(all, fmt.Sprintf("At %s %s of the operations fail (%s): the service may reject requests beyond a limit.", l.f.at(s),
+			unit.Percent(s.ErrorRatio), classes(s.ErrorsBy)))
 	}
 	if s.Waits > 0 {
-		all = append(all, fmt.Sprintf("At %s the service asked clients to wait %s times, for %s each on average.", l.f.at(s), unit.Count(float64(s.Waits)), unit.Seconds(ratio(s.Waited, float64(s.Waits)))))
+		all = append(all, fmt.Sprintf("At %s the service asked clients to wait %s times, for %s each on average.", l.f.at(s),
+			unit.Count(float64(s.Waits)), unit.Seconds(ratio(s.Waited, float64(s.Waits)))))
 	}
 	if seen, there := machines(s); seen > 0 && seen < there {
-		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were monitored: the saturated resource may be on another one.", there, seen))
+		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were monitored: the saturated resource may be on another one.",
+			there, seen))
 	}
 	for h := range each(s.Hosts) {
 		if v := h.Service; v != nil && (v.Refused > 0 || v.Queue > 0 || v.Limited > 0) {
-			all = append(all, fmt.Sprintf("%s reports %s refused logins/s, at most %s waiting for a thread, and reaching its thread limit %s times/s.",
-				h.Host, unit.Count(v.Refused), several(v.Queue, "job", "jobs"), unit.Count(v.Limited)))
+			all = append(all, fmt.Sprintf("%s reports %s refused logins/s, at most %s waiting for a thread, "+
+				"and reaching its thread limit %s times/s.", h.Host, unit.Count(v.Refused), several(v.Queue, "job", "jobs"), unit.Count(v.Limited)))
 		}
 	}
 	for i := range s.Resources {

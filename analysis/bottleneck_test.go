@@ -94,7 +94,8 @@ func nearlyBusy(x *monitor.Sample, part, waits float64) {
 func both(x *monitor.Sample, serves, loads, kernel float64) {
 	x.Host, x.Role, x.Cores = "one.example.org", "both", 2
 	x.CPU = &monitor.CPU{User: (serves + loads) / 2, IRQ: kernel / 2, Idle: 1 - (serves+loads+kernel)/2}
-	x.Procs = []monitor.Proc{{Name: "stored", Role: server, Count: 1, Threads: 8, User: serves}, {Name: "weir", Role: client, Count: 1, Threads: 8, User: loads}}
+	x.Procs = []monitor.Proc{{Name: "stored", Role: server, Count: 1, Threads: 8, User: serves},
+		{Name: "weir", Role: client, Count: 1, Threads: 8, User: loads}}
 }
 
 // limit is the station of most tests: straight to 32 clients, flat at 400/s from 40 on.
@@ -112,15 +113,22 @@ func TestBottleneck(t *testing.T) {
 		"server CPU": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })),
 			[]string{"cpu store.example.org server 64"},
 			[]string{"At 64 clients the CPU of store.example.org is saturated: 97% busy, 3.88 of 4 cores: the service's processes 3.88.",
-				"At 32 clients it was used to 77.6%", "does not grow (3.36 Gbit/s, then at most 3.36 Gbit/s), while the number of clients grows 4-fold (to 256 clients)"}},
-		"others fill the CPU at the only load, and both sides want little of it": {station{clients: []int{2}, latency: 0.1, most: 400, sample: func(x *monitor.Sample, _, _ float64) {
-			both(x, 0.01, 0.01, 0)
-			x.CPU = &monitor.CPU{User: 1}
-		}}, []string{"unknown   2"}, []string{"The limit is probably not the CPU of one.example.org, although other programs and guests used 99% of it"}},
-		"a CPU that may be full, for which something waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) { nearlyBusy(x, rate/most, 0.66) })),
-			[]string{"cpu store.example.org server 64"}, []string{"At 64 clients", "only the CPU of store.example.org is near its limit", "During 66% of the time a runnable task waited for a core"}},
-		"a CPU that may be full, for which little waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) { nearlyBusy(x, rate/most, 0.2) })),
-			[]string{"unknown   64"}, []string{"The limit may be the CPU of store.example.org"}},
+				"At 32 clients it was used to 77.6%", "does not grow (3.36 Gbit/s, then at most 3.36 Gbit/s), while the number of clients grows " +
+					"4-fold (to 256 clients)"}},
+		"others fill the CPU at the only load, and both sides want little of it": {station{clients: []int{2}, latency: 0.1, most: 400,
+			sample: func(x *monitor.Sample, _, _ float64) {
+				both(x, 0.01, 0.01, 0)
+				x.CPU = &monitor.CPU{User: 1}
+			}}, []string{"unknown   2"}, []string{"The limit is probably not the CPU of one.example.org, although other programs and " +
+			"guests used 99% of it"}},
+		"a CPU that may be full, for which something waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			nearlyBusy(x, rate/most, 0.66)
+		})),
+			[]string{"cpu store.example.org server 64"}, []string{"At 64 clients", "only the CPU of store.example.org is near its limit",
+				"During 66% of the time a runnable task waited for a core"}},
+		"a CPU that may be full, for which little waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			nearlyBusy(x, rate/most, 0.2)
+		})), []string{"unknown   64"}, []string{"The limit may be the CPU of store.example.org"}},
 		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.3*rate/most)
 			x.Core = []float64{0.05, 0.99 * rate / most, 0.06, 0.04}
@@ -144,10 +152,12 @@ func TestBottleneck(t *testing.T) {
 		"a core that is allowed": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.2475*rate/most)
 			x.Procs[0].BusiestThread, x.Procs[0].AllowedCores = 0.3*rate/most, 1
-		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 8 threads) used 0.99 of the 1 core on which it may run, of 4"}},
+		})), []string{"core store.example.org server 64"},
+			[]string{"stored (1 process, 8 threads) used 0.99 of the 1 core on which it may run, of 4"}},
 		"waiting for a disk that is not seen": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.1, IOWait: 0.4 * rate / most, Idle: 0.9 - 0.4*rate/most}
-		})), []string{"unknown   64"}, []string{"The limit may be the iowait of store.example.org: cores were idle for 40% of the time while waiting for a disk"}},
+		})), []string{"unknown   64"}, []string{"The limit may be the iowait of store.example.org: cores were idle for 40% of the time while " +
+			"waiting for a disk"}},
 		"near to a threshold": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.86*rate/most) })),
 			[]string{"unknown   64"}, []string{"The limit may be the CPU of store.example.org: 86% busy"}},
 		"workers with one thread each": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
@@ -158,10 +168,12 @@ func TestBottleneck(t *testing.T) {
 		"disk": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			x.Disks = []monitor.Disk{{Name: "sda", Read: 4e8, Busy: min(1, rate/most), Queue: n / 10}}
 			x.CPU = &monitor.CPU{User: 0.02, IOWait: 0.3 * rate / most, Idle: 0.98 - 0.3*rate/most}
-		})), []string{"disk store.example.org server 64"}, []string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in service or waiting"}},
+		})), []string{"disk store.example.org server 64"},
+			[]string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in service or waiting"}},
 		"a fast disk that is always at work is not full": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Disks = []monitor.Disk{{Name: "nvme0n1", Read: 4e8, Busy: 1, Queue: 3}}
-		})), []string{"inside the server  server 64"}, []string{"The most used resource that was monitored is the disk of store.example.org: nvme0n1 is 100% busy"}},
+		})), []string{"inside the server  server 64"}, []string{"The most used resource that was monitored is the disk of store.example.org: " +
+			"nvme0n1 is 100% busy"}},
 		"interface, sending": {limit(onServer(func(x *monitor.Sample, _, _ float64) { x.Nets[0].Speed = 3.7e9 })),
 			[]string{"network sent store.example.org server 64"}, []string{"eth0 sent 3.52 Gbit/s, headers included, of 3.70 Gbit/s"}},
 		"threads with a queue": {limit(onServer(func(x *monitor.Sample, n, _ float64) {
@@ -170,21 +182,27 @@ func TestBottleneck(t *testing.T) {
 				v.Limited = 300
 			}
 			asXRootD(x, v)
-		})), []string{"threads ds1:1094 server 64"}, []string{"40 of the 40 threads of this data server were busy, 24 jobs waited for a thread (at most 24); it reached its thread limit 300 times/s"}},
+		})), []string{"threads ds1:1094 server 64"}, []string{"40 of the 40 threads of this data server were busy, 24 jobs waited for a thread " +
+			"(at most 24); it reached its thread limit 300 times/s"}},
 		"the generator": {limit(func(x *monitor.Sample, _, rate float64) {
 			if x.Role == client {
 				busy(x, 0.93*rate/most)
 			}
 		}), []string{"generator load.example.org client 64", "cpu load.example.org client 64"},
-			[]string{"the load generator on load.example.org is saturated: it used 3.72 of 4 cores", "This limit is on the client side", "Also saturated from 64 clients on: the CPU of load.example.org"}},
+			[]string{"the load generator on load.example.org is saturated: it used 3.72 of 4 cores", "This limit is on the client side",
+				"Also saturated from 64 clients on: the CPU of load.example.org"}},
 		"a machine for both": {limit(func(x *monitor.Sample, _, rate float64) { both(x, rate/most, 0.7*rate/most, 0.25*rate/most) }),
 			[]string{"cpu one.example.org both 64"},
-			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1.00, the clients 0.70, interrupts 0.25", "Clients and service share this machine"}},
+			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1.00, the clients 0.70, interrupts 0.25",
+				"Clients and service share this machine"}},
 		"latency": {station{clients: []int{1, 8, 64, 256}, latency: 0.05, think: 0.45, most: 1e9},
-			[]string{"latency   256"}, []string{"Throughput grows in proportion to the clients: each gives 16.8 Mbit/s at 1 client and 16.8 Mbit/s at 256 clients",
-				"An operation takes 50 ms and the pause after it 450 ms: N/(R+Z) for 256 clients is 512 operations/s; measured: 512.", "The most used resource"}},
+			[]string{"latency   256"}, []string{"Throughput grows in proportion to the clients: each gives 16.8 Mbit/s at 1 client and 16.8 " +
+				"Mbit/s at 256 clients",
+				"An operation takes 50 ms and the pause after it 450 ms: N/(R+Z) for 256 clients is 512 operations/s; measured: 512.",
+				"The most used resource"}},
 		"inside the server": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.4*rate/most) })),
-			[]string{"inside the server  server 64"}, []string{"An operation takes 160 ms there and 640 ms at 256 clients: additional clients only wait",
+			[]string{"inside the server  server 64"}, []string{"An operation takes 160 ms there and 640 ms at 256 clients: " +
+				"additional clients only wait",
 				"The most used resource that was monitored is the CPU of store.example.org: 40% busy", "a lock, for a limit"}},
 		"unwatched": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Host, x.Role, x.CPU, x.Procs, x.Nets, x.Cores = "other.example.org", "other", nil, nil, nil, 0
@@ -198,25 +216,31 @@ func TestBottleneck(t *testing.T) {
 			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
 			x.Procs[0].User = 0.6 * rate / most
 			x.Nets[0].Speed = 3.7e9
-		})), []string{"network sent store.example.org server 64"}, []string{"Other programs and guests used 95.6% of the CPU of store.example.org at 1 client"}},
+		})), []string{"network sent store.example.org server 64"},
+			[]string{"Other programs and guests used 95.6% of the CPU of store.example.org at 1 client"}},
 		"full before, of which the service wants nothing": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.86, IRQ: 0.1, Idle: 0.04} // by others
 			x.Procs[0].User = 0.2 * rate / most
-		})), []string{"unknown   64"}, []string{"The limit is probably not the CPU of store.example.org, although other programs and guests used 85.9% of it"}},
+		})), []string{"unknown   64"}, []string{"The limit is probably not the CPU of store.example.org, although other programs and guests " +
+			"used 85.9% of it"}},
 
 		"full before, of which the service takes a part": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.98, Idle: 0.02}
 			x.Procs[0].User = 1 + 2.5*rate/most
-		})), []string{"cpu store.example.org server 1"}, []string{"Other programs and guests used 71.4% of the CPU of store.example.org at 1 client. Clients and service shared the rest"}},
+		})), []string{"cpu store.example.org server 1"},
+			[]string{"Other programs and guests used 71.4% of the CPU of store.example.org at 1 client. Clients and service shared the rest"}},
 		"one thread beside programs that fill the rest": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU, x.Core = &monitor.CPU{User: 0.99, Idle: 0.01}, []float64{0.99, 0.99, 0.99, 0.99}
 			x.Procs[0].User, x.Procs[0].Threads = 0.98*rate/most, 1
 			x.Procs[0].MeasuredThreads, x.Procs[0].BusiestThread = 1, x.Procs[0].User
-		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 cores", "At 32 clients it was used to 78.4%", "Other programs and guests used 98.4% of the CPU"}},
+		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 cores",
+			"At 32 clients it was used to 78.4%", "Other programs and guests used 98.4% of the CPU"}},
 		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.95*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}
-		})), []string{"cpu store.example.org server 64"}, []string{"The limit is not the disk of store.example.org: it was saturated from 1 client on (sda is 100% busy", "but throughput grew 40-fold after that."}},
+		})), []string{"cpu store.example.org server 64"},
+			[]string{"The limit is not the disk of store.example.org: it was saturated from 1 client on (sda is 100% busy",
+				"but throughput grew 40-fold after that."}},
 		"full at the last step, as the curve bends": {station{clients: []int{1, 2, 4, 8, 16, 32, 64}, latency: 0.1, most: 400,
 			sample: onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })},
 			[]string{"cpu store.example.org server 64"}, []string{"It is the heaviest load tested"}},
@@ -276,14 +300,16 @@ func TestFilesRunOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.events = append(d.events, &measure.Event{Kind: measure.EventError, Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: too many open files"})
+	d.events = append(d.events, &measure.Event{Kind: measure.EventError, Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: " +
+		"too many open files"})
 	for n, step := range d.steps {
 		if n >= 7 {
 			step.Failed = map[storage.Class]int64{storage.Other: 3}
 		}
 	}
 	f := d.findings()
-	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceFiles || f.Bottleneck[0].From != 64 || !strings.Contains(f.Bottleneck[0].Evidence[0], "socket: too many open files") {
+	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceFiles || f.Bottleneck[0].From != 64 ||
+		!strings.Contains(f.Bottleneck[0].Evidence[0], "socket: too many open files") {
 		t.Errorf("%+v", f.Bottleneck)
 	}
 }
@@ -323,7 +349,8 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	if len(got) != 2 || got[0].Host != "ds1" || got[0].From != 32 || got[1].Host != "ds2" {
 		t.Fatalf("%+v", got)
 	}
-	if !strings.Contains(strings.Join(got[0].Evidence, " "), "Also saturated from 32 clients on: the CPU of ds2, the CPU of ds3") || !strings.Contains(strings.Join(got[1].Evidence, " "), "On ds3 it is saturated from 32 clients on.") {
+	if !strings.Contains(strings.Join(got[0].Evidence, " "), "Also saturated from 32 clients on: the CPU of ds2, the CPU of ds3") ||
+		!strings.Contains(strings.Join(got[1].Evidence, " "), "On ds3 it is saturated from 32 clients on.") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -333,8 +360,8 @@ func TestHintsOfALimitInside(t *testing.T) {
 	f := &Findings{Measure: Rate, Model: "closed"}
 	for i, n := range []int{1, 2, 4, 8} {
 		cpu := 0.2
-		f.Curve = append(f.Curve, Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Operations: 50, Errors: 100, ErrorRatio: 0.5,
-			ErrorsBy: map[storage.Class]int64{storage.Busy: 100}, Waits: 40, Waited: 80,
+		f.Curve = append(f.Curve, Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Operations: 50, Errors: 100,
+			ErrorRatio: 0.5, ErrorsBy: map[storage.Class]int64{storage.Busy: 100}, Waits: 40, Waited: 80,
 			Hosts: []HostFigure{{Host: "ds1", Role: server, Cores: 4, CPU: &cpu, ListenDrops: 3, Retransmits: 7},
 				{Host: "rd:1094", Role: server, Service: &ServerFigure{Kind: monitor.Redirector, Threads: 8, Refused: 5, Limited: 2, Queue: 1}}},
 			Servers: []Share{{Name: "ds1:1094"}, {Name: "ds2:1094"}, {Name: "ds2:1095"}, {}}})
@@ -346,7 +373,8 @@ func TestHintsOfALimitInside(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	said := strings.Join(got[0].Evidence, "\n")
-	for _, want := range []string{"50% of the operations fail (100 busy)", "asked clients to wait 40 times, for 2 s each", "Of the machines of 2 data servers only 1 were monitored",
+	for _, want := range []string{"50% of the operations fail (100 busy)", "asked clients to wait 40 times, for 2 s each",
+		"Of the machines of 2 data servers only 1 were monitored",
 		"rd:1094 reports 5 refused logins/s, at most 1 job waiting for a thread, and reaching its thread limit 2 times/s",
 		"On ds1 a full listen queue dropped 3 connections/s.", "On ds1 7 TCP segments/s were retransmitted."} {
 		if !strings.Contains(said, want) {
@@ -368,7 +396,8 @@ func TestRedirectorIsNamed(t *testing.T) {
 	}
 	d := &data{}
 	d.resources(f)
-	if got := d.bottleneck(f, 3); len(got) != 1 || got[0].Host != "rd:1094" || got[0].From != 16 || !strings.Contains(got[0].Evidence[0], "8 of the 8 threads of this redirector were busy") {
+	if got := d.bottleneck(f, 3); len(got) != 1 || got[0].Host != "rd:1094" || got[0].From != 16 ||
+		!strings.Contains(got[0].Evidence[0], "8 of the 8 threads of this redirector were busy") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -384,13 +413,16 @@ func TestBottleneckOfArrivals(t *testing.T) {
 	d := &data{}
 	d.resources(f)
 	got := d.bottleneck(f, 3)
-	if len(got) != 1 || got[0].Resource != ResourceCPU || got[0].Step != 3 || !strings.Contains(got[0].Evidence[0], "At 400 arrivals/s the CPU of store is saturated") ||
-		!strings.Contains(strings.Join(got[0].Evidence, " "), "From there on the rate does not grow (300 operations/s, then at most 300 operations/s), while the number of arrivals grows 2-fold (to 800 arrivals/s).") {
+	if len(got) != 1 || got[0].Resource != ResourceCPU || got[0].Step != 3 ||
+		!strings.Contains(got[0].Evidence[0], "At 400 arrivals/s the CPU of store is saturated") ||
+		!strings.Contains(strings.Join(got[0].Evidence, " "), "From there on the rate does not grow (300 operations/s, "+
+			"then at most 300 operations/s), while the number of arrivals grows 2-fold (to 800 arrivals/s).") {
 		t.Errorf("%+v", got)
 	}
 	f.Curve = f.Curve[:2]
 	d.resources(f)
-	if got := d.bottleneck(f, 1); len(got) != 1 || got[0].Resource != LimitNone || !strings.Contains(got[0].Evidence[0], "kept up with all planned arrivals, from 100 arrivals/s to 200 arrivals/s") {
+	if got := d.bottleneck(f, 1); len(got) != 1 || got[0].Resource != LimitNone ||
+		!strings.Contains(got[0].Evidence[0], "kept up with all planned arrivals, from 100 arrivals/s to 200 arrivals/s") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -405,8 +437,10 @@ func TestBottleneckOfStrangeCurves(t *testing.T) {
 			a, b := finite(x), finite(y) // as what is read of hosts always is
 			for i, n := range []int{1, 1, 0, 4, 8} {
 				f.Curve = append(f.Curve, Step{Step: i, Clients: n, ActiveClients: x, Throughput: y, Done: int64(i), Latency: &Quantiles{Mean: x},
-					Hosts: []HostFigure{{Role: "both", CPU: &a, Cores: 2, MostUsedCore: &b, IOWait: &a, DiskBusy: &a, DiskQueue: &b, ClientCores: &a, ServerCores: &b,
-						groups: []groupFigure{{cores: ranged{mean: a}, measured: 1, busiest: ranged{b, a}}, {cores: ranged{mean: b}}}, ReceivedShare: &a, SentShare: &b, NetSpeed: b, unknownTraffic: a, Steal: &b, userSystem: &a,
+					Hosts: []HostFigure{{Role: "both", CPU: &a, Cores: 2, MostUsedCore: &b, IOWait: &a, DiskBusy: &a, DiskQueue: &b, ClientCores: &a,
+						ServerCores: &b,
+						groups:      []groupFigure{{cores: ranged{mean: a}, measured: 1, busiest: ranged{b, a}}, {cores: ranged{mean: b}}}, ReceivedShare: &a,
+						SentShare: &b, NetSpeed: b, unknownTraffic: a, Steal: &b, userSystem: &a,
 						Service: &ServerFigure{Threads: a, Busy: b, QueueMean: a, Connections: b, Cores: a}}}})
 			}
 			for n := range len(f.Curve) + 1 {

@@ -51,7 +51,8 @@ func (b *Bottleneck) notClause() string {
 		names[0] = "CPU"
 	}
 	last := len(names) - 1
-	return ", not by " + strings.Join(slices.DeleteFunc([]string{strings.Join(names[:last], ", "), names[last]}, func(s string) bool { return s == "" }), " or ")
+	return ", not by " + strings.Join(slices.DeleteFunc([]string{strings.Join(names[:last], ", "), names[last]},
+		func(s string) bool { return s == "" }), " or ")
 }
 
 // text is that of its Bottleneck.
@@ -126,26 +127,28 @@ func (l *ladder) growthText(i int) string {
 	}
 	a, b := l.yield(i), l.yield(after)
 	if b <= a {
-		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s), while %s.", l.f.noun(), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s), while %s.", l.f.noun(), l.f.show(a), l.f.show(b),
+			l.loadText(i, l.last()))
 	}
-	return fmt.Sprintf("From there on %s grows by at most %s (%s to %s), while %s.", l.f.noun(), unit.Percent(ratio(b, a)-1), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+	return fmt.Sprintf("From there on %s grows by at most %s (%s to %s), while %s.", l.f.noun(), unit.Percent(ratio(b, a)-1), l.f.show(a),
+		l.f.show(b), l.loadText(i, l.last()))
 }
 
 // beforeText tells of what was full while the yield still grew.
 func (l *ladder) beforeText(x *full) string {
 	after := l.bestAfter(x.onset)
-	return fmt.Sprintf("The limit is not %s: it was saturated from %s on (%s), but %s grew %.3g-fold after that.", x.text(), l.f.at(l.steps[x.onset]),
-		x.use.Detail, l.f.noun(), ratio(l.yield(after), l.yield(x.onset)))
+	return fmt.Sprintf("The limit is not %s: it was saturated from %s on (%s), but %s grew %.3g-fold after that.", x.text(),
+		l.f.at(l.steps[x.onset]), x.use.Detail, l.f.noun(), ratio(l.yield(after), l.yield(x.onset)))
 }
 
 // crowdedText says that others use a resource.
 func (l *ladder) crowdedText(x *full) string {
 	if x.idle() {
-		return fmt.Sprintf("The limit is probably not %s, although other programs and guests used %s of it: clients and service use little of it (see the check \"quiet machines\").",
-			x.text(), unit.Percent(x.use.foreign))
+		return fmt.Sprintf("The limit is probably not %s, although other programs and guests used %s of it: clients and service use little of "+
+			"it (see the check \"quiet machines\").", x.text(), unit.Percent(x.use.foreign))
 	}
-	return fmt.Sprintf("Other programs and guests used %s of %s at %s. Clients and service shared the rest (see the check \"quiet machines\").",
-		unit.Percent(x.use.foreign), x.text(), l.f.at(l.steps[x.onset]))
+	return fmt.Sprintf("Other programs and guests used %s of %s at %s. Clients and service shared the rest (see the check "+
+		"\"quiet machines\").", unit.Percent(x.use.foreign), x.text(), l.f.at(l.steps[x.onset]))
 }
 
 // limitAt names the load from which on b limits, "" if the curve has no such step.

@@ -70,7 +70,8 @@ func (d *data) checkBytes() Check {
 		return c
 	}
 	if float64(d.moved) < leastSeen && float64(d.wire) > 10*float64(d.moved) {
-		c.Detail = fmt.Sprintf("%s of payload in %s on the network: nearly all of it are requests and responses", unit.Bytes(float64(d.moved)), unit.Bytes(float64(d.wire)))
+		c.Detail = fmt.Sprintf("%s of payload in %s on the network: nearly all of it are requests and responses", unit.Bytes(float64(d.moved)),
+			unit.Bytes(float64(d.wire)))
 		return c
 	}
 	if d.plan.Driver == storage.Local || d.plan.Driver == storage.Simulated {
@@ -82,8 +83,8 @@ func (d *data) checkBytes() Check {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
 	if len(sources) == 0 {
-		c.unchecked("no monitored interface or server process carried at least "+unit.Bytes(leastSeen)+" of this traffic in a second of the measurement",
-			"measure for 3 s or longer, and name the server's machine and processes in hosts")
+		c.unchecked("no monitored interface or server process carried at least "+unit.Bytes(leastSeen)+
+			" of this traffic in a second of the measurement", "measure for 3 s or longer, and name the server's machine and processes in hosts")
 		return c
 	}
 	sources = onTheWay(sources)
@@ -132,7 +133,8 @@ func onTheWay(sources []count) []count {
 // judge says what the difference means. A source that others use and that has more than the clients is no evidence
 // against them, unless it is a link that the test needs for itself.
 func (c *count) judge(k *Check) {
-	k.Detail = fmt.Sprintf("clients counted %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there), 100*ratio(c.there-c.clients, c.clients))
+	k.Detail = fmt.Sprintf("clients counted %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there),
+		100*ratio(c.there-c.clients, c.clients))
 	if c.more > 0 {
 		k.Detail += fmt.Sprintf("; the server may have read %s of that for checksums", unit.Bytes(c.more))
 	}
@@ -142,7 +144,8 @@ func (c *count) judge(k *Check) {
 	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
 		k.unchecked(k.Detail+"; no other source counted only these bytes", "set workload.verify to 0, or leave the network interface to the test")
 	case off > 0 && c.shared && c.of.name == loopback:
-		k.unchecked(k.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
+		k.unchecked(k.Detail+"; other programs use this interface", "name the server's processes in hosts, "+
+			"or leave the loopback interface to the test")
 	case off > 0 && c.shared:
 		k.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
 	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && c.seconds < leastLong:
@@ -257,7 +260,8 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead flo
 		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role, less: asked})
 		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), v.moved*overhead, v, count{partial: true, role: s.Role})
 	case d.down == 0: // a server need not read a file to send it, or to know its checksum, but it may
-		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v, count{partial: true, role: s.Role, less: asked, more: v.readBack + v.summed})
+		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v,
+			count{partial: true, role: s.Role, less: asked, more: v.readBack + v.summed})
 	}
 }
 
@@ -371,8 +375,10 @@ func together(counts []count) []count {
 func summed(s sameSide, hosts map[string]*count) count {
 	sum := *hosts[slices.Min(slices.Collect(maps.Keys(hosts)))]
 	longest, there := addUp(hosts)
-	sum.there, sum.clients, sum.seconds, sum.edges, sum.more, sum.less = there, longest.clients, longest.seconds, longest.edges, longest.more, longest.less
-	what := map[string]string{"interface": "interfaces", "service": "services", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
+	sum.there, sum.clients, sum.seconds, sum.edges, sum.more, sum.less = there, longest.clients, longest.seconds, longest.edges,
+		longest.more, longest.less
+	what := map[string]string{"interface": "interfaces", "service": "services", "written": "processes (written)",
+		"written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
 }

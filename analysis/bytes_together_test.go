@@ -37,13 +37,15 @@ func TestHostsAreSummed(t *testing.T) {
 			host           string
 			there, seconds float64
 		}{{"a", 50e6, 10}, {"b", second, 10}} {
-			all = append(all, count{of: source{"interface", "eth0", h.host}, role: server, shared: true, clients: 100e6, there: h.there, seconds: h.seconds},
+			all = append(all, count{of: source{"interface", "eth0", h.host}, role: server, shared: true, clients: 100e6, there: h.there,
+				seconds: h.seconds},
 				count{of: source{"interface", loopback, h.host}, role: server, shared: true, clients: 100e6, there: 7e6, seconds: h.seconds})
 		}
 		return append(all, count{of: source{"interface", "eth0", "load"}, role: client, shared: true, clients: 100e6, there: 99e6, seconds: 10})
 	}
 	got := together(counts(51e6))
-	if len(got) != 2 || got[0].of.host != "load" || got[1].there != 101e6 || got[1].clients != 100e6 || got[1].source != "interfaces of 2 server hosts" || !got[1].shared {
+	if len(got) != 2 || got[0].of.host != "load" || got[1].there != 101e6 || got[1].clients != 100e6 ||
+		got[1].source != "interfaces of 2 server hosts" || !got[1].shared {
 		t.Errorf("%+v", got)
 	}
 	if got := together(counts(50e6)[:2]); len(got) != 2 {

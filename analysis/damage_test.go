@@ -102,25 +102,30 @@ func TestDamageIsTold(t *testing.T) {
 			}
 			return join(all)
 		}, "are recorded twice", "data"},
-		"the file twice":  {results.IntervalsFile, func(l [][]byte) []byte { return join(append(l, l...)) }, "out of order", "clock"},
-		"backwards":       {results.IntervalsFile, func(l [][]byte) []byte { slices.Reverse(l); return join(l) }, "out of order", "clock"},
-		"no length":       {results.IntervalsFile, replace(`"duration_seconds":1,`, `"duration_seconds":0,`, 20), "no duration but transferred", "data"},
-		"no length ever":  {results.IntervalsFile, replace(`"duration_seconds":1,`, `"duration_seconds":0,`, 0), "no step was measured", "data"},
-		"unknown steps":   {results.IntervalsFile, replace(`"step":3`, `"step":77`, 0), "not in the plan were measured: 77", "data"},
-		"negative":        {results.IntervalsFile, replace(`"done":`, `"done":-`, 20), "intervals.jsonl:21: damaged line: done -", ""},
-		"no number":       {results.IntervalsFile, replace(`"clients":`, `"clients":NaN`, 20), "intervals.jsonl:21: damaged line", ""},
-		"too large":       {results.IntervalsFile, replace(`"clients":`, `"clients":1e99`, 20), "intervals.jsonl:21: damaged line", ""},
-		"text":            {results.IntervalsFile, replace(`"done":`, `"done":"many","x":`, 20), "intervals.jsonl:21: damaged line", ""},
-		"not JSON":        {results.IntervalsFile, func(l [][]byte) []byte { l[7] = []byte("\x00\x01"); return join(l) }, "intervals.jsonl:8: damaged line", ""},
-		"nothing":         {results.IntervalsFile, func([][]byte) []byte { return nil }, "no step was measured", "data"},
-		"hosts stop":      {results.HostsFile, func(l [][]byte) []byte { return append(join(l[:30]), '\n') }, "host load.example.org in the last", "data"},
-		"hosts negative":  {results.HostsFile, replace(`"cost_cpu_seconds":`, `"cost_cpu_seconds":-`, 9), "hosts.jsonl:10: damaged line", ""},
-		"hosts not JSON":  {results.HostsFile, func(l [][]byte) []byte { l[7] = []byte("{]"); return join(l) }, "hosts.jsonl:8: damaged line", ""},
-		"events not JSON": {results.EventsFile, func(l [][]byte) []byte { l[1] = []byte("{]"); return join(l) }, "events.jsonl:2: damaged line", ""},
-		"newer run":       {results.AboutFile, func(l [][]byte) []byte { return []byte(`{"format":99}`) }, "use a newer weir", ""},
-		"newer plan":      {results.PlanFile, func(l [][]byte) []byte { return []byte(`{"version":99}`) }, "use a newer weir", ""},
-		"empty about":     {results.AboutFile, func(l [][]byte) []byte { return nil }, "about.json", ""},
-		"empty plan":      {results.PlanFile, func(l [][]byte) []byte { return nil }, "plan.json", ""},
+		"the file twice": {results.IntervalsFile, func(l [][]byte) []byte { return join(append(l, l...)) }, "out of order", "clock"},
+		"backwards":      {results.IntervalsFile, func(l [][]byte) []byte { slices.Reverse(l); return join(l) }, "out of order", "clock"},
+		"no length": {results.IntervalsFile, replace(`"duration_seconds":1,`, `"duration_seconds":0,`, 20),
+			"no duration but transferred", "data"},
+		"no length ever": {results.IntervalsFile, replace(`"duration_seconds":1,`, `"duration_seconds":0,`, 0), "no step was measured", "data"},
+		"unknown steps":  {results.IntervalsFile, replace(`"step":3`, `"step":77`, 0), "not in the plan were measured: 77", "data"},
+		"negative":       {results.IntervalsFile, replace(`"done":`, `"done":-`, 20), "intervals.jsonl:21: damaged line: done -", ""},
+		"no number":      {results.IntervalsFile, replace(`"clients":`, `"clients":NaN`, 20), "intervals.jsonl:21: damaged line", ""},
+		"too large":      {results.IntervalsFile, replace(`"clients":`, `"clients":1e99`, 20), "intervals.jsonl:21: damaged line", ""},
+		"text":           {results.IntervalsFile, replace(`"done":`, `"done":"many","x":`, 20), "intervals.jsonl:21: damaged line", ""},
+		"not JSON": {results.IntervalsFile, func(l [][]byte) []byte { l[7] = []byte("\x00\x01"); return join(l) },
+			"intervals.jsonl:8: damaged line", ""},
+		"nothing": {results.IntervalsFile, func([][]byte) []byte { return nil }, "no step was measured", "data"},
+		"hosts stop": {results.HostsFile, func(l [][]byte) []byte { return append(join(l[:30]), '\n') },
+			"host load.example.org in the last", "data"},
+		"hosts negative": {results.HostsFile, replace(`"cost_cpu_seconds":`, `"cost_cpu_seconds":-`, 9), "hosts.jsonl:10: damaged line", ""},
+		"hosts not JSON": {results.HostsFile, func(l [][]byte) []byte { l[7] = []byte("{]"); return join(l) },
+			"hosts.jsonl:8: damaged line", ""},
+		"events not JSON": {results.EventsFile, func(l [][]byte) []byte { l[1] = []byte("{]"); return join(l) },
+			"events.jsonl:2: damaged line", ""},
+		"newer run":   {results.AboutFile, func(l [][]byte) []byte { return []byte(`{"format":99}`) }, "use a newer weir", ""},
+		"newer plan":  {results.PlanFile, func(l [][]byte) []byte { return []byte(`{"version":99}`) }, "use a newer weir", ""},
+		"empty about": {results.AboutFile, func(l [][]byte) []byte { return nil }, "about.json", ""},
+		"empty plan":  {results.PlanFile, func(l [][]byte) []byte { return nil }, "plan.json", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := written(t, small())
@@ -135,7 +140,8 @@ func TestDamageIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := find(t, f, c.check); c.file != results.HostsFile && got.Status == OK || !strings.Contains(fmt.Sprint(got.Detail, f.Validity.Notes), c.want) {
+			if got := find(t, f, c.check); c.file != results.HostsFile && got.Status == OK ||
+				!strings.Contains(fmt.Sprint(got.Detail, f.Validity.Notes), c.want) {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
 			if _, err := json.Marshal(f); err != nil {

@@ -12,8 +12,11 @@ import (
 )
 
 func TestDocumentedKeys(t *testing.T) {
-	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Outage{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, ServerFigure{}, LinkFigure{}, WayFigure{},
-		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, ResourceUsage{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, SiteFigure{}, DiskFigure{}, WorkerFigure{}, PartFits{}, TransferFigures{}, TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
+	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Outage{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{},
+		Share{}, HostFigure{}, ServerFigure{}, LinkFigure{}, WayFigure{},
+		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, ResourceUsage{}, Bottleneck{},
+		Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, SiteFigure{}, DiskFigure{}, WorkerFigure{}, PartFits{}, TransferFigures{},
+		TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
 }
 
 // The thresholds of docs/methods.md are those of the code.
@@ -60,11 +63,15 @@ func TestDocumentedThresholds(t *testing.T) {
 		t.Errorf("%d resources have thresholds on the page, want 12", rows)
 	}
 	for _, text := range []string{
-		"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples), "+-" + unit.Percent(noInterval), fmt.Sprintf("at most %d times as large", efficiency),
+		"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples), "+-" + unit.Percent(noInterval),
+		fmt.Sprintf("at most %d times as large", efficiency),
 		fmt.Sprintf("at least %v requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
-		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " + unit.Percent(fallen) + " of a lighter one's",
-		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(shape.NearBest) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
-		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " + unit.Percent(leastOwn) + " of it",
+		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " +
+			unit.Percent(fallen) + " of a lighter one's",
+		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(shape.NearBest) + " of the best one", "with " +
+			unit.Percent(roomSlip-1) + " for noise",
+		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " +
+			unit.Percent(leastOwn) + " of it",
 		"| " + unit.Percent(missingFail) + " of a step's clients were missing",
 	} {
 		if !strings.Contains(string(b), text) {

@@ -61,7 +61,8 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	curve := readTable(t, run.Dir, results.CurveFile)
-	near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+f.Curve[2].Throughput, 1e-12)
+	near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+
+		f.Curve[2].Throughput, 1e-12)
 	intervals := readTable(t, run.Dir, results.IntervalsCSVFile)
 	moved, done := 0.0, 0.0
 	for _, p := range series.Points {
@@ -82,7 +83,8 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again Findings
-	if err := json.Unmarshal(b, &again); err != nil || again.Verdict != f.Verdict || len(again.Curve) != 3 || again.Curve[2].Latency.P99 != f.Curve[2].Latency.P99 {
+	if err := json.Unmarshal(b, &again); err != nil || again.Verdict != f.Verdict || len(again.Curve) != 3 ||
+		again.Curve[2].Latency.P99 != f.Curve[2].Latency.P99 {
 		t.Errorf("findings.json does not hold the findings: %v", err)
 	}
 	if _, err := results.Open(run.Dir); err != nil {
@@ -109,8 +111,8 @@ func TestPromisedKeys(t *testing.T) {
 		keys []string
 	}{
 		{all, []string{"version", "run", "validity", "curve", "phases", "fits", "knee", "optimum", "bottleneck", "boundaries", "warnings"}},
-		{curve[0], []string{"clients", "throughput_bytes_per_second", "throughput_low", "throughput_high", "operations_per_second", "errors", "error_ratio",
-			"latency_seconds", "first_byte_seconds", "per_client_bytes_per_second", "steady", "job_seconds", "cpu_efficiency"}},
+		{curve[0], []string{"clients", "throughput_bytes_per_second", "throughput_low", "throughput_high", "operations_per_second", "errors",
+			"error_ratio", "latency_seconds", "first_byte_seconds", "per_client_bytes_per_second", "steady", "job_seconds", "cpu_efficiency"}},
 	} {
 		for _, key := range c.keys {
 			if _, ok := c.in[key]; !ok {
@@ -143,7 +145,8 @@ func TestBrokenOffRunIsAnalysed(t *testing.T) {
 		if find(t, f, "data").Status == OK {
 			t.Errorf("%v of the run is called whole", share)
 		}
-		if n := len(f.Curve); n > 1 && !slices.EqualFunc(f.Curve[:n-1], whole.Curve[:n-1], func(a, b Step) bool { return a.Throughput == b.Throughput && a.Done == b.Done }) {
+		if n := len(f.Curve); n > 1 && !slices.EqualFunc(f.Curve[:n-1], whole.Curve[:n-1],
+			func(a, b Step) bool { return a.Throughput == b.Throughput && a.Done == b.Done }) {
 			t.Errorf("%v of the run gives other figures for the steps that it has", share)
 		}
 	}

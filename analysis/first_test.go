@@ -153,7 +153,8 @@ func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 
 // Operations without payload are none that should have been checked.
 func TestOnlyPayloadsAreToBeChecked(t *testing.T) {
-	d := &data{plan: resultstest.Typical().Plan(), moved: 71, kinds: map[string]*total{"read": {Sum: measure.Sum{Done: 2}}, "stat": {Sum: measure.Sum{Done: 4882}}}}
+	d := &data{plan: resultstest.Typical().Plan(), moved: 71, kinds: map[string]*total{"read": {Sum: measure.Sum{Done: 2}},
+		"stat": {Sum: measure.Sum{Done: 4882}}}}
 	c := d.checkVerification(&Findings{Curve: []Step{{Done: 4884}}})
 	if c.Status != Skipped || !strings.Contains(c.Detail, "none of 2 ") {
 		t.Errorf("%+v", c)

@@ -36,12 +36,17 @@ func FuzzRun(f *testing.F) {
 	plan, intervals, hosts, events := read(results.PlanFile), read(results.IntervalsFile), read(results.HostsFile), read(results.EventsFile)
 	about := read(results.AboutFile)
 	f.Add(about, plan, intervals, hosts, events)
-	f.Add([]byte(`{"format":1}`), []byte(`{}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1e-300,"clients":1e9,"moved_bytes":1125899906842624}`), []byte(`{}`), []byte(`{}`))
-	f.Add(about, []byte(`{"work":{"kind":"job"},"links":[{"name":"a"},{"name":"a"},{"name":"b","link":{"share":-1}}]}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1,"step":1,"jobs_running":1e9,`+
-		`"sites":{"a":{"jobs_running":1e9,"compute_seconds":1e-300},"":{"events":1,"jobs_crashed":3},"c":{}}}`), []byte(`{}`), []byte(`{"time":"2026-01-01T00:00:00Z","event":"step","step":1,"clients":1000000000000}`))
+	f.Add([]byte(`{"format":1}`), []byte(`{}`),
+		[]byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1e-300,"clients":1e9,"moved_bytes":1125899906842624}`),
+		[]byte(`{}`), []byte(`{}`))
+	f.Add(about, []byte(`{"work":{"kind":"job"},"links":[{"name":"a"},{"name":"a"},{"name":"b","link":{"share":-1}}]}`),
+		[]byte(`{"start":"2026-01-01T00:00:00Z","phase":"measure","duration_seconds":1,"step":1,"jobs_running":1e9,`+
+			`"sites":{"a":{"jobs_running":1e9,"compute_seconds":1e-300},"":{"events":1,"jobs_crashed":3},"c":{}}}`), []byte(`{}`),
+		[]byte(`{"time":"2026-01-01T00:00:00Z","event":"step","step":1,"clients":1000000000000}`))
 	f.Fuzz(func(t *testing.T, about, plan, intervals, hosts, events []byte) {
 		dir := t.TempDir()
-		for name, b := range map[string][]byte{results.AboutFile: about, results.PlanFile: plan, results.IntervalsFile: intervals, results.HostsFile: hosts, results.EventsFile: events} {
+		for name, b := range map[string][]byte{results.AboutFile: about, results.PlanFile: plan, results.IntervalsFile: intervals,
+			results.HostsFile: hosts, results.EventsFile: events} {
 			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -75,9 +80,11 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(1.0, 4.0, int64(1000), int64(3), 1, 4, 0.0, 2, 0.5, "closed")
 	f.Add(1e-300, 1e9, int64(1)<<50, int64(1)<<50, 1, -5, 1e308, 0, 1e16, "open")
 	f.Add(0.0, 0.0, int64(0), int64(0), 0, 0, 0.0, 0, 0.0, "")
-	f.Fuzz(func(t *testing.T, seconds, clients float64, moved, done int64, step, planned int, rate float64, cores int, cpu float64, model string) {
+	f.Fuzz(func(t *testing.T, seconds, clients float64, moved, done int64, step, planned int, rate float64, cores int, cpu float64,
+		model string) {
 		dir := t.TempDir()
-		plan := scenario.Plan{Version: 1, Model: scenario.Model(model), Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Duration: unit.Duration(moved)}}}
+		plan := scenario.Plan{Version: 1, Model: scenario.Model(model),
+			Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Duration: unit.Duration(moved)}}}
 		w, err := results.Create(dir, &plan, results.About{})
 		if err != nil {
 			return // no JSON for it
@@ -87,12 +94,13 @@ func FuzzNumbers(f *testing.F) {
 			iv := &measure.Interval{
 				Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Measured, Clients: clients,
 				Sum: measure.Sum{
-					Moved: moved, Wire: done, Done: done, Begun: done, Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done}, Missed: moved,
+					Moved: moved, Wire: done, Done: done, Begun: done, Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done},
+					Missed: moved,
 				},
 			}
 			iv.Latency.Record(duration(seconds))
-			s := &monitor.Sample{Time: at.Add(duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores, CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu},
-				Nets:  []monitor.Net{{Name: loopback, Sent: moved, PacketsOut: done}},
+			s := &monitor.Sample{Time: at.Add(duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores,
+				CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu}, Nets: []monitor.Net{{Name: loopback, Sent: moved, PacketsOut: done}},
 				Procs: []monitor.Proc{{Role: server, User: cpu, Written: moved, Sent: done}, {Role: client, System: cpu}}}
 			if w.Interval(iv) != nil || w.Sample(s) != nil {
 				break

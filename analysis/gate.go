@@ -88,8 +88,8 @@ func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
 	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
 	for i, t := range g.thresholds {
 		if v := value(t); t.Holds(clients, float64(step.Rate)) && v.known && !t.Met(v.value) {
-			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i], g.sum.number, g.sum.span,
-				t.Measure.Format(now.figure(t.Measure.Name).value), load)}
+			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i],
+				g.sum.number, g.sum.span, t.Measure.Format(now.figure(t.Measure.Name).value), load)}
 		}
 	}
 	return nil

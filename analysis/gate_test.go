@@ -32,7 +32,8 @@ func gateOf(t *testing.T, thresholds ...string) *Gate {
 func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 	said := ""
 	for _, server := range []string{"a", "b"} {
-		v := &measure.Interval{Start: start, Seconds: 1, Step: step, Phase: phase, Clients: float64(10 * step), Server: server, Sum: measure.Sum{Moved: m.bytes / 2}}
+		v := &measure.Interval{Start: start, Seconds: 1, Step: step, Phase: phase, Clients: float64(10 * step), Server: server,
+			Sum: measure.Sum{Moved: m.bytes / 2}}
 		if server == "a" {
 			v.Done, v.Failed = int64(m.done), map[storage.Class]int64{storage.Busy: int64(m.errors), storage.Canceled: 7}
 			for range m.done {
@@ -82,7 +83,8 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 	} {
 		g := gateOf(t, "p99 < 1ms", text)
 		said, at := run(g, 1, 5, always(fine))
-		if want == "" && said != "" || want != "" && (!strings.Contains(said, want) || !strings.HasPrefix(said, text+": step 1 was stopped after 5 s")) {
+		if want == "" && said != "" || want != "" && (!strings.Contains(said, want) ||
+			!strings.HasPrefix(said, text+": step 1 was stopped after 5 s")) {
 			t.Errorf("%s: %q, want %q", text, said, want)
 		}
 		if at != 5 {
@@ -194,7 +196,8 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 
 func ExampleGate() {
 	g := NewGate(&scenario.Plan{Thresholds: []string{"rate > 10/s or stop"}, Steps: []scenario.Step{{Number: 1, Clients: 3}}})
-	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Measured, Sum: measure.Sum{Done: 4}}) == nil)
+	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Measured,
+		Sum: measure.Sum{Done: 4}}) == nil)
 	broken := g.End()
 	fmt.Println(broken.Threshold)
 	fmt.Println(broken.Text)

@@ -124,10 +124,12 @@ func judge(s *Step) (status string, reasons []string) {
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
 	if s.crowded() { // then arrivals wait for a client, which tells nothing of the generator
-		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, or load.max_clients is too small", s.Clients))
+		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, "+
+			"or load.max_clients is too small", s.Clients))
 		return worse(status, Warn), reasons
 	}
-	if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 { // a few starts after a failure say nothing; who burns waits for a core
+	// a few starts after a failure say nothing; who burns waits for a core
+	if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 {
 		cycle := ratio(s.latencySeconds+s.thinkSeconds+s.computeSeconds, float64(s.Done)) // what is late matters if it is a part of it
 		warn, what := max(lateWarn, 0.1*cycle), "starts late by "
 		if s.eachJob {

@@ -168,7 +168,8 @@ func (f *Findings) beyondText() string {
 	case f.oneLoad():
 		return "One load shows no maximum."
 	case last.unwell() > shape.FewErrors && f.load(last) > f.load(high):
-		return fmt.Sprintf("Beyond %s too many operations fail: at %s throughput is %s, and %s fail.", f.at(high), f.at(last), f.show(end), unit.Percent(last.unwell()))
+		return fmt.Sprintf("Beyond %s too many operations fail: at %s throughput is %s, and %s fail.", f.at(high), f.at(last), f.show(end),
+			unit.Percent(last.unwell()))
 	case o.Inside && end < top:
 		return fmt.Sprintf("Beyond %s %s falls, to %s at %s.", f.at(high), f.noun(), f.show(end), f.at(last))
 	case len(o.Equals) == 1 && o.Low != nil:
@@ -188,7 +189,8 @@ func (f *Findings) highestText() string {
 	if highest.Step == f.Optimum.Step {
 		return ""
 	}
-	return fmt.Sprintf("The highest mean is %s%s at %s, which is not more beyond noise, or by less than 1%%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
+	return fmt.Sprintf("The highest mean is %s%s at %s, which is not more beyond noise, or by less than 1%%.", f.show(f.mean(highest)),
+		f.between(highest), f.at(highest))
 }
 
 // mean is what steps are compared by.
@@ -221,7 +223,8 @@ func (f *Findings) peakText() string {
 	if p == nil {
 		return ""
 	}
-	return fmt.Sprintf("The fitted %s is highest at %.0f %s (%.0f to %.0f).", f.Fits.Best, p.Value, f.Load(), math.Floor(*p.Low), math.Ceil(*p.High))
+	return fmt.Sprintf("The fitted %s is highest at %.0f %s (%.0f to %.0f).", f.Fits.Best, p.Value, f.Load(), math.Floor(*p.Low),
+		math.Ceil(*p.High))
 }
 
 // cpuText tells what the optimum's step cost both sides.

@@ -139,6 +139,7 @@ func (w *watched) program(s *monitor.Sample) {
 // programs lists them by server.
 func (w *watched) programs() []Program {
 	return slices.SortedFunc(maps.Keys(w.told), func(a, b Program) int {
-		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Kind, b.Kind))
 	})
 }

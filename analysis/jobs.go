@@ -222,7 +222,8 @@ func checkJobs(f *Findings, best int) *Check {
 		}
 	}
 	if ended == 0 {
-		c.unchecked(fmt.Sprintf("no job ended during the measurement, %s began", say.Plural(int(begun), "job")), "measure longer, or use smaller jobs")
+		c.unchecked(fmt.Sprintf("no job ended during the measurement, %s began", say.Plural(int(begun), "job")),
+			"measure longer, or use smaller jobs")
 	}
 	return c
 }
@@ -255,7 +256,8 @@ func (f *Findings) jobsText() (text string, bad bool) {
 		word string
 	}{{all.Crashed, "crashed"}, {all.Failed, "failed"}} {
 		if x.n > 0 {
-			said = append(said, fmt.Sprintf("%s of %s %s (%s)", unit.Count(float64(x.n)), ended, x.word, unit.Percent(ratio(float64(x.n), float64(all.Ended())))))
+			said = append(said, fmt.Sprintf("%s of %s %s (%s)", unit.Count(float64(x.n)), ended, x.word,
+				unit.Percent(ratio(float64(x.n), float64(all.Ended())))))
 		}
 	}
 	switch {

@@ -98,7 +98,8 @@ func TestEfficiencyIsAtMostOne(t *testing.T) {
 	}
 	for _, x := range of(t, s).Curve {
 		if *x.CPUEfficiencyHigh > 1 || *x.CPUEfficiencyHigh < *x.CPUEfficiency || *x.ClusterThroughputHigh > x.RunningJobs {
-			t.Errorf("efficiency %v to %v, cluster throughput to %v of %v jobs", *x.CPUEfficiency, *x.CPUEfficiencyHigh, *x.ClusterThroughputHigh, x.RunningJobs)
+			t.Errorf("efficiency %v to %v, cluster throughput to %v of %v jobs", *x.CPUEfficiency, *x.CPUEfficiencyHigh, *x.ClusterThroughputHigh,
+				x.RunningJobs)
 		}
 	}
 }
@@ -108,8 +109,10 @@ func TestScratchDevice(t *testing.T) {
 		device, disk string
 		want         bool
 	}{
-		{"vda", "vda", true}, {"/dev/vda1", "vda", true}, {"nvme0n1p2", "nvme0n1", true}, {"nvme0n1", "nvme0n1", true}, {"mmcblk0p12", "mmcblk0", true},
-		{"vdab", "vda", false}, {"vdb1", "vda", false}, {"nvme0n12", "nvme0n1", false}, {"tmpfs", "vda", false}, {"", "vda", false}, {"vda", "", false}, {"nvme0n1p", "nvme0n1", false},
+		{"vda", "vda", true}, {"/dev/vda1", "vda", true}, {"nvme0n1p2", "nvme0n1", true}, {"nvme0n1", "nvme0n1", true},
+		{"mmcblk0p12", "mmcblk0", true},
+		{"vdab", "vda", false}, {"vdb1", "vda", false}, {"nvme0n12", "nvme0n1", false}, {"tmpfs", "vda", false}, {"", "vda", false},
+		{"vda", "", false}, {"nvme0n1p", "nvme0n1", false},
 	} {
 		if got := liesOn(c.device, c.disk); got != c.want {
 			t.Errorf("%s on %s: %v", c.device, c.disk, got)
@@ -158,10 +161,12 @@ func burning(burn bool) resultstest.Service {
 // of the generator; the same CPU used by the generator itself is.
 func TestBurnedCPU(t *testing.T) {
 	f := of(t, burning(true))
-	if c := checkNamed(t, f, "generator"); c.Status != OK || !strings.Contains(c.Detail, "in addition to at most 4.00 cores that its jobs burned on purpose") {
+	if c := checkNamed(t, f, "generator"); c.Status != OK ||
+		!strings.Contains(c.Detail, "in addition to at most 4.00 cores that its jobs burned on purpose") {
 		t.Errorf("%+v", c)
 	}
-	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "The jobs themselves compute with it") {
+	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != client ||
+		!strings.Contains(strings.Join(b.Evidence, " "), "The jobs themselves compute with it") {
 		t.Errorf("%+v", b)
 	}
 	if f.Validity.Status == Invalid {
@@ -194,7 +199,8 @@ func TestBurnedCPUOfSomeCores(t *testing.T) {
 	}
 	d.about.Environment = json.RawMessage(`{"cores":8,"cores_used":4}`)
 	b := d.findings().Bottleneck[0]
-	if b.Resource != ResourceCPU || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "clients used 4.02 of the 4 cores they may use; of the whole machine 50% busy") {
+	if b.Resource != ResourceCPU || b.Side != client ||
+		!strings.Contains(strings.Join(b.Evidence, " "), "clients used 4.02 of the 4 cores they may use; of the whole machine 50% busy") {
 		t.Errorf("%+v", b)
 	}
 }
@@ -261,7 +267,8 @@ func TestJobsVerdict(t *testing.T) {
 	s.Duration = 30
 	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-20)/100) }
 	f := of(t, s)
-	for _, want := range []string{"at 20 jobs", "7", "At 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ", " jobs, a job takes ", " jobs crashed (", "the first at 40 jobs; at 80 jobs "} {
+	for _, want := range []string{"at 20 jobs", "7", "At 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ",
+		" jobs, a job takes ", " jobs crashed (", "the first at 40 jobs; at 80 jobs "} {
 		if !strings.Contains(f.Verdict, want) {
 			t.Errorf("%q is not in %q", want, f.Verdict)
 		}
@@ -272,7 +279,8 @@ func TestJobsVerdict(t *testing.T) {
 	for _, b := range f.Boundaries {
 		t.Logf("%s: %s", b.Condition, b.Detail)
 	}
-	if len(f.Boundaries) != 3 || f.Boundaries[1].Condition != "cpu_efficiency >= 50%" || f.Boundaries[1].To == nil || f.Boundaries[2].Next == nil || *f.Boundaries[2].Next != 40 {
+	if len(f.Boundaries) != 3 || f.Boundaries[1].Condition != "cpu_efficiency >= 50%" || f.Boundaries[1].To == nil ||
+		f.Boundaries[2].Next == nil || *f.Boundaries[2].Next != 40 {
 		t.Errorf("%+v", f.Boundaries)
 	}
 }

@@ -67,7 +67,8 @@ func newLimitRig(kind, want string, seed uint64) *limitRig {
 		g.loads = append(g.loads, int(n))
 		g.step = append(g.step, 1+0.015*g.r.NormFloat64())
 	}
-	g.shared = kind == "CPU that clients and service share" || g.r.IntN(3) == 0 && kind != "generator's CPU" && kind != "generator's ports" && kind != "interface" && kind != "CPU, all cores"
+	g.shared = kind == "CPU that clients and service share" || g.r.IntN(3) == 0 && kind != "generator's CPU" && kind != "generator's ports" &&
+		kind != "interface" && kind != "CPU, all cores"
 	g.cores = []int{2, 4, 8, 16}[g.r.IntN(4)]
 	if kind == "one core, by affinity" || kind == "one thread" {
 		g.cores = max(4, g.cores)
@@ -133,7 +134,8 @@ func (g *limitRig) service() resultstest.Service {
 			if g.rate(float64(g.loads[step-1])) < 0.9*g.most {
 				return nil
 			}
-			return &measure.Event{Time: now, Kind: measure.EventError, Step: step, Class: storage.Other, Text: "dial tcp 192.0.2.1:80: connect: cannot assign requested address"}
+			return &measure.Event{Time: now, Kind: measure.EventError, Step: step, Class: storage.Other, Text: "dial tcp 192.0.2.1:80: connect: " +
+				"cannot assign requested address"}
 		}
 	}
 	return s

@@ -76,8 +76,8 @@ func TestKnownLimits(t *testing.T) {
 			}
 			got := judgedLimits(t, dir)
 			if one.count(kind.want, got) || got[0].Resource == LimitUnknown {
-				t.Logf("%s, seed %d: %s (%s), %d steps of %d s, shared %v, foreign %.2f, full %.3f\n%s", kind.kind, 1000*k+i, got[0].Resource, got[0].Reason,
-					len(g.loads), g.hold, g.shared, g.foreign, g.full, strings.Join(got[0].Evidence, "\n"))
+				t.Logf("%s, seed %d: %s (%s), %d steps of %d s, shared %v, foreign %.2f, full %.3f\n%s", kind.kind, 1000*k+i, got[0].Resource,
+					got[0].Reason, len(g.loads), g.hold, g.shared, g.foreign, g.full, strings.Join(got[0].Evidence, "\n"))
 			}
 		}
 		table += fmt.Sprintf("| %s | %d | %d | %d | %d |\n", kind.kind, one.of, one.right, one.unknown, one.wrong)

@@ -103,10 +103,12 @@ func linkUses(h *HostFigure) []ResourceUsage {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {
 		case w.Busy != nil && *w.Busy >= 0.001:
-			u := use(ResourceNetwork, h, w.share(), "the link %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+			u := use(ResourceNetwork, h, w.share(), "the link %s was sending for %s of the time: %s, headers included, of %s", way,
+				unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
 				u.Detail += fmt.Sprintf("; %s packets/s were dropped at its full queue", unit.Count(w.Dropped))
-				u.reached = *u.Low >= boundOf(ResourceNetwork).holds-doubtful && u.holds // it is idle between bursts, or before and after the load, but not enough
+				// it is idle between bursts, or before and after the load, but not enough
+				u.reached = *u.Low >= boundOf(ResourceNetwork).holds-doubtful && u.holds
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:
@@ -142,7 +144,8 @@ func (d *data) checkLinks(f *Findings) *Check {
 			worst = max(worst, late)
 			if most := d.mostLate(h.Host); late > most {
 				c.Status = Warn
-				notes = append(notes, fmt.Sprintf("at %s packets were %s late on %s (p99); at most %s is acceptable", f.at(s), unit.Seconds(late), h.Host, unit.Seconds(most)))
+				notes = append(notes, fmt.Sprintf("at %s packets were %s late on %s (p99); at most %s is acceptable", f.at(s), unit.Seconds(late),
+					h.Host, unit.Seconds(most)))
 			}
 		}
 	}

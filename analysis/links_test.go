@@ -31,7 +31,8 @@ func TestALinkThatIsFull(t *testing.T) {
 		dropped  int64
 		reached  bool
 		resource string
-	}{{0.99, 0, true, ResourceNetwork}, {0.6, 0, false, ResourceNetwork}, {0.6, 20, false, ResourceNetwork}, {0.85, 0, false, ResourceNetwork}, {0.85, 20, true, ResourceNetwork}} {
+	}{{0.99, 0, true, ResourceNetwork}, {0.6, 0, false, ResourceNetwork}, {0.6, 20, false, ResourceNetwork}, {0.85, 0, false, ResourceNetwork},
+		{0.85, 20, true, ResourceNetwork}} {
 		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
 		for i := range 3 {
 			second := linked("link far", 1, time.Unix(int64(i), 0), c.busy, 0.0001)
@@ -40,7 +41,8 @@ func TestALinkThatIsFull(t *testing.T) {
 		}
 		f := h.figure()
 		uses := netUses(&f)
-		if len(uses) != 1 || uses[0].Resource != c.resource || uses[0].reached != c.reached || math.Abs(*uses[0].Share-c.busy) > 1e-9 || uses[0].Host != "link far" {
+		if len(uses) != 1 || uses[0].Resource != c.resource || uses[0].reached != c.reached || math.Abs(*uses[0].Share-c.busy) > 1e-9 ||
+			uses[0].Host != "link far" {
 			t.Errorf("%+v", uses)
 		}
 	}
@@ -60,14 +62,16 @@ func TestCheckLinks(t *testing.T) {
 		status string
 		want   string
 	}{
-		"fine":  {0.0004, "userspace", OK, "delayed packets by at most 400 us"},
-		"rtt":   {0.002, "userspace", OK, "at most 2 ms (p99)"},
-		"late":  {0.010, "userspace", Warn, "packets were 10 ms late on link far (p99); at most 2.55 ms is acceptable; the links were not as specified"},
+		"fine": {0.0004, "userspace", OK, "delayed packets by at most 400 us"},
+		"rtt":  {0.002, "userspace", OK, "at most 2 ms (p99)"},
+		"late": {0.010, "userspace", Warn, "packets were 10 ms late on link far (p99); at most 2.55 ms is acceptable; " +
+			"the links were not as specified"},
 		"proxy": {0, "proxy", Warn, "a TCP proxy emulated the links, with limitations: no slow start"},
 	} {
 		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
 		h.add(linked("link far", 1, time.Unix(1, 0), 0.5, c.late), 1)
-		d := &data{plan: &scenario.Plan{Links: scenario.Links{far}}, about: results.About{Links: &results.Links{Way: c.way, Blind: []string{"no slow start"}}}}
+		d := &data{plan: &scenario.Plan{Links: scenario.Links{far}},
+			about: results.About{Links: &results.Links{Way: c.way, Blind: []string{"no slow start"}}}}
 		got := d.checkLinks(&Findings{Curve: []Step{{Step: 1, Clients: 4, Hosts: []HostFigure{h.figure()}}}})
 		if got.Status != c.status || !strings.Contains(got.Detail, c.want) {
 			t.Errorf("%s: %+v", name, got)

@@ -33,7 +33,8 @@ func (d *data) little(s *Step) *float64 {
 		return part(s.RunningJobs*s.Duration+s.thinkSeconds+s.Paused+s.closingSeconds, s.Duration*s.ActiveClients)
 	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
-	if d.plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed && s.failedSeconds == 0 {
+	if d.plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed &&
+		s.failedSeconds == 0 {
 		return nil
 	}
 	failed := s.failedSeconds
@@ -82,7 +83,8 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	case off <= littleWarn:
 		return OK, ""
 	case *s.Little > 1 && off <= more: // as it must be, which says nothing
-		return OK, fmt.Sprintf("the recorded times exceed the time of the clients: operations of up to %.3g s began before the measurement, which is short in comparison", s.Latency.Max)
+		return OK, fmt.Sprintf("the recorded times exceed the time of the clients: operations of up to %.3g s began before the measurement, "+
+			"which is short in comparison", s.Latency.Max)
 	case *s.Little < 1 && off <= less:
 		return Warn, fmt.Sprintf("the rest may be the time of %d failed operations, up to %s each", s.Errors, d.plan.Work.Timeout)
 	case s.Jobs != nil && !s.oneByOne:
@@ -90,7 +92,8 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	case *s.Little > 1:
 		why = "that is more time than the clients had: operations overlapped, or a clock is wrong"
 	default:
-		why = "clients spent the rest neither in an operation" + map[bool]string{true: ", nor computing,"}[s.Jobs != nil] + " nor in a pause: the load generator delayed them"
+		why = "clients spent the rest neither in an operation" + map[bool]string{true: ", nor computing,"}[s.Jobs != nil] +
+			" nor in a pause: the load generator delayed them"
 	}
 	if off > littleFail {
 		return Fail, why
@@ -119,9 +122,11 @@ func (d *data) checkLittle(f *Findings) Check {
 		}
 	}
 	if judged == 0 {
-		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "measure longer (load.duration)")
+		return c.unchecked(fmt.Sprintf("no step has %d operations per client with at most %.0f%% errors", leastCycles, 100*mostUntimed),
+			"measure longer (load.duration)")
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged,
+		len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	switch {
 	case why != "" && c.Status != OK:
 		c.Detail += ": " + why

@@ -14,7 +14,9 @@ import (
 
 // Rows of one load are repetitions: their spread makes the interval.
 func TestTableRepetitions(t *testing.T) {
-	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n1,1.1,8,0\n2,2.2,9,0.02\n1,0.9,8,0\n2,1.8,10,0\n", TableOptions{})
+	f := tableText(t,
+		"clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n1,1.1,8,0\n2,2.2,9,0.02\n1,0.9,8,0\n2,1.8,10,0\n",
+		TableOptions{})
 	if len(f.Curve) != 2 {
 		t.Fatalf("%d points", len(f.Curve))
 	}
@@ -76,7 +78,8 @@ func TestTableQuarters(t *testing.T) {
 	if len(f.Curve) != 1 || math.Abs(f.Curve[0].Throughput/1e6-110.0/3) > 1e-9 || f.Curve[0].Clients != 4 || f.Curve[0].Duration != 180 {
 		t.Errorf("the step's two middle quarters: %+v", f.Curve)
 	}
-	if f := tableText(t, text, TableOptions{Points: PointsOfSubintervals}); len(f.Curve) != 4 || math.Abs(f.Curve[3].ActiveClients-8.0/3) > 1e-9 {
+	if f := tableText(t, text, TableOptions{Points: PointsOfSubintervals}); len(f.Curve) != 4 ||
+		math.Abs(f.Curve[3].ActiveClients-8.0/3) > 1e-9 {
 		t.Errorf("points of quarters: %d", len(f.Curve))
 	}
 	if f := tableText(t, text, TableOptions{Points: PointsOfRows}); len(f.Curve) != 3 || f.Curve[1].Batches != 4 { // up, level, down
@@ -129,7 +132,8 @@ func TestTableOfOwnCurve(t *testing.T) {
 	}
 	for i := range again.Curve {
 		a, b := &f.Curve[i], &again.Curve[i]
-		if a.ActiveClients != b.ActiveClients || a.Throughput != b.Throughput || a.ErrorRatio != b.ErrorRatio || a.Latency.Mean != b.Latency.Mean {
+		if a.ActiveClients != b.ActiveClients || a.Throughput != b.Throughput || a.ErrorRatio != b.ErrorRatio ||
+			a.Latency.Mean != b.Latency.Mean {
 			t.Errorf("point %d: %+v, read again %+v", i+1, a, b)
 		}
 	}
@@ -138,8 +142,10 @@ func TestTableOfOwnCurve(t *testing.T) {
 // Thin tables get a plain sentence, and what each model would need.
 func TestThinTables(t *testing.T) {
 	for name, c := range map[string]struct{ text, verdict, warning string }{
-		"one row":          {"clients,throughput_gbps\n4,1\n", "1.00 Gbit/s at 4 clients, the only load tested", "poly4 needs 8 points, there are 1"},
-		"all rows alike":   {"clients,throughput_gbps\n4,1\n4,1\n4,1\n", "1.00 Gbit/s (1.00 to 1.00) at 4 clients, the only load tested", "usl needs 6 points, there are 1"},
+		"one row": {"clients,throughput_gbps\n4,1\n", "1.00 Gbit/s at 4 clients, the only load tested",
+			"poly4 needs 8 points, there are 1"},
+		"all rows alike": {"clients,throughput_gbps\n4,1\n4,1\n4,1\n", "1.00 Gbit/s (1.00 to 1.00) at 4 clients, the only load tested",
+			"usl needs 6 points, there are 1"},
 		"nothing moved":    {"clients,throughput_gbps\n4,0\n8,0\n", "No operation was completed and no payload was transferred", ""},
 		"no clients":       {"clients,throughput_gbps\n0,0\n0,1\n", "", ""},
 		"all equal yields": {"clients,throughput_gbps\n1,1\n2,1\n4,1\n8,1\n", "", "poly4 needs 8 points, there are 4"},
@@ -163,7 +169,8 @@ func TestTablePoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for points, want := range map[string]string{"steps": "t.csv: points of steps need a column of times", "weeks": `points of "weeks": use rows, steps or subintervals`} {
+	for points, want := range map[string]string{"steps": "t.csv: points of steps need a column of times",
+		"weeks": `points of "weeks": use rows, steps or subintervals`} {
 		if _, err := AnalyzeTable(tab, TableOptions{Points: points}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", points, err)
 		}
@@ -177,7 +184,8 @@ func TestTablePoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AnalyzeTable(tab, TableOptions{}); err == nil || !strings.Contains(err.Error(), "3000 points are too many for a curve, at most 2000") {
+	if _, err := AnalyzeTable(tab, TableOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "3000 points are too many for a curve, at most 2000") {
 		t.Error(err)
 	}
 }

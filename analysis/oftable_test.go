@@ -91,7 +91,8 @@ func TestMethodsOfTables(t *testing.T) {
 		f := tableOf(t, "monarc/"+network+"mbit.csv", TableOptions{})
 		a, b := &f.Curve[0], &f.Curve[1]
 		at := a.ActiveClients + (600-a.Latency.Mean)/(b.Latency.Mean-a.Latency.Mean)*(b.ActiveClients-a.ActiveClients)
-		said = append(said, map[string]string{"1000": fmt.Sprintf("600 s at %.1f jobs", at), "100": fmt.Sprintf("on 100 Mbit/s at %.1f,", at)}[network])
+		said = append(said, map[string]string{"1000": fmt.Sprintf("600 s at %.1f jobs", at),
+			"100": fmt.Sprintf("on 100 Mbit/s at %.1f,", at)}[network])
 	}
 	for _, text := range said {
 		if !strings.Contains(string(page), text) {
@@ -193,7 +194,8 @@ func TestMonarcBoundaries(t *testing.T) {
 		{"100mbit-concluded.csv", limit, 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested"},
 		{"10mbit-concluded.csv", limit, 1, 6, 10, 6, "holds from 1 to 6 clients, but not at 10 clients"},
 		// the definition of the text, with each configuration's own single job
-		{"1000mbit-concluded.csv", "latency_mean <= 10 x single", 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested; the limit is 10m, 10 x 60 s at 1 client"},
+		{"1000mbit-concluded.csv", "latency_mean <= 10 x single", 1, 15, 0, 0, "holds from 1 to 15 clients, the heaviest load tested; " +
+			"the limit is 10m, 10 x 60 s at 1 client"},
 		{"100mbit-concluded.csv", "latency_mean <= 10 x single", 1, 10, 15, 10 + 5*(480.0-150)/(600-150), ""},
 		{"10mbit.csv", "latency_mean < 10 x single", 1, 10, 0, 0, "the limit is 33m20s, 10 x 3m20s at 1 client"},
 		{"2mbit.csv", "latency_mean < 10 x single", 1, 10, 0, 0, ""},
@@ -209,8 +211,10 @@ func TestMonarcBoundaries(t *testing.T) {
 			}
 			return *p
 		}
-		if value(b.From) != c.from || value(b.To) != c.to || value(b.Next) != c.broken || math.Abs(value(b.Crossing)-c.crossing) > 1e-9 || !strings.Contains(b.Detail, c.detail) {
-			t.Errorf("%s, %s: from %v to %v, broken at %v, crossed at %v: %s", c.file, c.condition, value(b.From), value(b.To), value(b.Next), value(b.Crossing), b.Detail)
+		if value(b.From) != c.from || value(b.To) != c.to || value(b.Next) != c.broken || math.Abs(value(b.Crossing)-c.crossing) > 1e-9 ||
+			!strings.Contains(b.Detail, c.detail) {
+			t.Errorf("%s, %s: from %v to %v, broken at %v, crossed at %v: %s", c.file, c.condition, value(b.From), value(b.To), value(b.Next),
+				value(b.Crossing), b.Detail)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"weir/internal/unit"
 )
 
-const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the 95% interval of the difference, corrected for multiple comparisons"
+const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the " +
+	"95% interval of the difference, corrected for multiple comparisons"
 
 // optimum turns that of the points into what findings.json holds.
 func (f *Findings) optimum(o shape.Optimum) *Optimum {

@@ -93,7 +93,8 @@ func shareOf(p *float64) float64 {
 func use(resource string, h *HostFigure, v ranged, format string, args ...any) ResourceUsage {
 	share, low, high := max(0, finite(v.mean)), max(0, finite(v.low())), max(0, finite(v.high()))
 	b := boundOf(resource)
-	return ResourceUsage{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high, Detail: fmt.Sprintf(format, args...),
+	return ResourceUsage{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high,
+		Detail:  fmt.Sprintf(format, args...),
 		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
@@ -120,7 +121,8 @@ func (h *HostFigure) side() string {
 func hostUses(h *HostFigure, s *Step) []ResourceUsage {
 	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
-		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores were idle for %s of the time while waiting for a disk", unit.Percent(*h.IOWait))
+		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores were idle for %s of the time while waiting for a disk",
+			unit.Percent(*h.IOWait))
 		u.clear = *h.IOWait*float64(h.Cores) < partOfCore || !h.serves()
 		all = append(all, u)
 	}
@@ -150,7 +152,8 @@ func several(n int, one, many string) string {
 // memoryUse is reached where almost none is left and pages are swapped out.
 func memoryUse(h *HostFigure) ResourceUsage {
 	left := ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
-	u := use(ResourceMemory, h, ranged{mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)), unit.Bytes(float64(h.MemoryTotal)))
+	u := use(ResourceMemory, h, ranged{mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)),
+		unit.Bytes(float64(h.MemoryTotal)))
 	if h.Swapped > 0 {
 		u.Detail += fmt.Sprintf(", %s swapped out", unit.Bytes(float64(h.Swapped)))
 	}
@@ -163,7 +166,8 @@ func memoryUse(h *HostFigure) ResourceUsage {
 // diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
 func diskUse(h *HostFigure) ResourceUsage {
 	v := h.share(ResourceDisk, *h.DiskBusy)
-	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite))
+	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead),
+		unit.Bytes(h.DiskWrite))
 	if h.DiskQueue != nil {
 		u.depth = *h.DiskQueue
 		u.Detail += fmt.Sprintf(", with %.3g requests in service or waiting", u.depth)
@@ -184,7 +188,8 @@ func netUses(h *HostFigure) []ResourceUsage {
 	}{{ResourceReceived, "received", h.ReceivedShare}, {ResourceSent, "sent", h.SentShare}} {
 		if way.share != nil && *way.share >= 0.001 {
 			v := h.share(way.resource, *way.share)
-			all = append(all, use(way.resource, h, v, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(v.mean*h.NetSpeed/8), unit.Bits(h.NetSpeed/8)))
+			all = append(all, use(way.resource, h, v, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(v.mean*h.NetSpeed/8),
+				unit.Bits(h.NetSpeed/8)))
 		}
 	}
 	if h.unknownTraffic >= leastTraffic {
@@ -204,7 +209,8 @@ func serviceUses(h *HostFigure) []ResourceUsage {
 	name := cmp.Or(v.Kind, "server")
 	var all []ResourceUsage
 	if v.Threads > 0 {
-		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for a thread (at most %d)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
+		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, "+
+			"%.3g jobs waited for a thread (at most %d)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
 		if v.Limited > 0 {
 			u.Detail += fmt.Sprintf("; it reached its thread limit %s times/s", unit.Count(v.Limited))
 		}

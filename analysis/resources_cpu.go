@@ -22,7 +22,8 @@ func cpuUses(h *HostFigure, s *Step) []ResourceUsage {
 	}
 	all := []ResourceUsage{u}
 	if core, thread := coreUse(h, others*float64(h.Cores)); core.Resource != "" {
-		if u.reached && (!thread || u.foreign < othersWarn || u.Side == "both") { // all cores are full; but a thread that has one has all it can use, if others fill the rest
+		// all cores are full; but a thread that has one has all it can use, if others fill the rest
+		if u.reached && (!thread || u.foreign < othersWarn || u.Side == "both") {
 			core.reached = false
 		}
 		all = append(all, core)

@@ -70,7 +70,8 @@ func (d *data) generatorUses(s *Step) []ResourceUsage {
 			u.Detail += fmt.Sprintf(", in addition to %.2f that its jobs burned on purpose", s.burnedOn(h))
 		}
 		if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 {
-			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.eachJob], unit.Seconds(*s.LateP99))
+			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.eachJob],
+				unit.Seconds(*s.LateP99))
 		}
 		u.reached = u.reached || status == Fail && *u.Share < generatorFail // it is late, or misses starts
 		u.holds = u.holds || status == Fail || status == Warn
@@ -97,8 +98,8 @@ func (s *Step) narrow(h *HostFigure) {
 	}
 	for u := range each(s.Resources) {
 		if u.Resource == ResourceCPU && u.Host == h.Host && share > shareOf(u.Share) {
-			*u = use(ResourceCPU, h, h.share(ResourceGenerator, *h.ClientCores).times(ratio(1, s.clientMay)), "clients used %.2f of the %s they may use; of the whole machine %s",
-				*h.ClientCores, say.Plural(int(s.clientMay), "core"), u.Detail)
+			*u = use(ResourceCPU, h, h.share(ResourceGenerator, *h.ClientCores).times(ratio(1, s.clientMay)),
+				"clients used %.2f of the %s they may use; of the whole machine %s", *h.ClientCores, say.Plural(int(s.clientMay), "core"), u.Detail)
 			u.Side, u.own = client, share
 		}
 	}
@@ -108,12 +109,14 @@ func (s *Step) narrow(h *HostFigure) {
 func tableUses(h *HostFigure, here surroundings) []ResourceUsage {
 	var all []ResourceUsage
 	if here.Files > 0 && h.ClientFiles > 0 {
-		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)}, "the generator had %d files and sockets open, of at most %.0f", h.ClientFiles, here.Files)
+		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)},
+			"the generator had %d files and sockets open, of at most %.0f", h.ClientFiles, here.Files)
 		u.Side = client
 		all = append(all, u)
 	}
 	if ports := here.PortHigh - here.PortLow + 1; here.PortLow > 0 && ports > 1 && h.Connections > 0 && h.side() == client {
-		all = append(all, use(ResourcePorts, h, ranged{mean: ratio(h.Connections, float64(ports))}, "%.0f connections of at most %d to one address and port", h.Connections, ports))
+		all = append(all, use(ResourcePorts, h, ranged{mean: ratio(h.Connections, float64(ports))},
+			"%.0f connections of at most %d to one address and port", h.Connections, ports))
 	}
 	return all
 }

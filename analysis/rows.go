@@ -82,7 +82,8 @@ func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, 
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
 		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
 		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened", "signed",
-		"jobs_running", "jobs_begun", "jobs_done", "jobs_failed", "jobs_crashed", "events", "used_bytes", "staged_bytes", "compute_seconds", "client_cpu_seconds"}
+		"jobs_running", "jobs_begun", "jobs_done", "jobs_failed", "jobs_crashed", "events", "used_bytes", "staged_bytes", "compute_seconds",
+		"client_cpu_seconds"}
 	for class := storage.None + 1; class < storage.Classes; class++ {
 		names = append(names, "failed_"+strings.ReplaceAll(class.String(), " ", "_"))
 	}
@@ -157,7 +158,8 @@ func hostRow(out []byte, s *monitor.Sample) []byte {
 	r.float(k.clientCores)
 	r.int(k.serverRSS)
 	r.int(k.clientRSS)
-	for _, x := range [...]float64{k.diskBusy, k.diskRead, k.diskWrite, max(k.received, k.back), max(k.sent, k.looped), k.retransmits, s.Cost} {
+	for _, x := range [...]float64{k.diskBusy, k.diskRead, k.diskWrite, max(k.received, k.back), max(k.sent, k.looped),
+		k.retransmits, s.Cost} {
 		r.float(x)
 	}
 	r.text(s.Error)

@@ -58,7 +58,8 @@ func TestHeatCountsEachOperationOnce(t *testing.T) {
 		if sum != total || slow != 1 {
 			t.Errorf("%s: %d of %d operations, %d slow ones", name, sum, total, slow)
 		}
-		if n := len(heat.Counts); n > mostColumns || len(heat.At) != n+1 || !slices.IsSorted(heat.At) || heat.At[0] != 0 || heat.At[n] != float64(seconds) {
+		if n := len(heat.Counts); n > mostColumns || len(heat.At) != n+1 || !slices.IsSorted(heat.At) || heat.At[0] != 0 ||
+			heat.At[n] != float64(seconds) {
 			t.Errorf("%s: %d columns from %g to %g", name, n, heat.At[0], heat.At[len(heat.At)-1])
 		}
 	}
@@ -176,7 +177,8 @@ func TestTaskSeconds(t *testing.T) {
 		t.Errorf("programs of servers that tell nothing: %v", series.Programs)
 	}
 	open := &data{plan: &scenario.Plan{Model: "open"}}
-	if open.taskSeconds(&Step{Tasks: 1, ActiveClients: 1, Duration: 1}) != nil || (&data{plan: &scenario.Plan{}}).taskSeconds(&Step{ActiveClients: 1, Duration: 1}) != nil {
+	if open.taskSeconds(&Step{Tasks: 1, ActiveClients: 1, Duration: 1}) != nil ||
+		(&data{plan: &scenario.Plan{}}).taskSeconds(&Step{ActiveClients: 1, Duration: 1}) != nil {
 		t.Error("a time of tasks that nobody knows")
 	}
 }

@@ -31,8 +31,9 @@ func (t *total) shares() []Share {
 			continue // a redirector that only redirected
 		}
 		named = named || name != ""
-		all = append(all, Share{Name: name, Throughput: ratio(float64(s.Moved), t.span), ThroughputShare: ratio(float64(s.Moved), float64(t.Moved)),
-			Operations: ratio(float64(s.Done), t.span), OperationsShare: ratio(float64(s.Done), float64(t.Done)),
+		all = append(all, Share{Name: name, Throughput: ratio(float64(s.Moved), t.span),
+			ThroughputShare: ratio(float64(s.Moved), float64(t.Moved)),
+			Operations:      ratio(float64(s.Done), t.span), OperationsShare: ratio(float64(s.Done), float64(t.Done)),
 			Done: s.Done, Errors: s.Errors(), ErrorsBy: s.Failures()})
 	}
 	if !named {

@@ -100,7 +100,8 @@ func TestRedirectsInTables(t *testing.T) {
 		for i, name := range rows[0] {
 			cell[name] = rows[1][i]
 		}
-		if got := cell["redirect_p50_seconds"] != "" && cell["redirect_p99_seconds"] != "" && cell["waits"] != "0" && cell["waited_seconds"] != "0" && cell["reopened"] != "0"; got != c.want {
+		if got := cell["redirect_p50_seconds"] != "" && cell["redirect_p99_seconds"] != "" && cell["waits"] != "0" &&
+			cell["waited_seconds"] != "0" && cell["reopened"] != "0"; got != c.want {
 			t.Errorf("table has %v", cell)
 		}
 	}

@@ -39,7 +39,8 @@ func TestSites(t *testing.T) {
 			"events":     {near.EventRate, far.EventRate, x.EventRate},
 			"throughput": {near.Throughput, far.Throughput, x.Throughput},
 			"cluster":    {*near.ClusterThroughput, *far.ClusterThroughput, *x.ClusterThroughput},
-			"wall clock": {near.JobSeconds.Mean * float64(near.JobSeconds.Count), far.JobSeconds.Mean * float64(far.JobSeconds.Count), x.JobSeconds.Mean * float64(x.JobSeconds.Count)},
+			"wall clock": {near.JobSeconds.Mean * float64(near.JobSeconds.Count), far.JobSeconds.Mean * float64(far.JobSeconds.Count),
+				x.JobSeconds.Mean * float64(x.JobSeconds.Count)},
 		} {
 			if !(math.Abs(v[0]+v[1]-v[2]) <= 1e-6*v[2]) || v[0] <= 0 || v[2] <= 0 {
 				t.Errorf("%d jobs: %s: %v near and %v far, %v together", x.Clients, name, v[0], v[1], v[2])

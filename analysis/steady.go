@@ -187,7 +187,8 @@ func checkSteady(f *Findings) Check {
 			part = s.SteadyPart.Operations
 		}
 		if math.Abs(part-all) > otherwise*all {
-			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s overall", f.at(s), f.show(part), unit.Seconds(s.SteadyPart.From), f.show(all)))
+			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s overall", f.at(s), f.show(part),
+				unit.Seconds(s.SteadyPart.From), f.show(all)))
 		}
 	}
 	if judged == 0 && bounded {
@@ -206,10 +207,12 @@ func checkSteady(f *Findings) Check {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
-		c.tell("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
+		c.tell("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged,
+			strings.Join(head(drifted, 4), ", "))
 	}
 	if len(warmed) > 0 {
-		c.tell("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
+		c.tell("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged,
+			strings.Join(head(warmed, 3), "; "))
 	}
 	return c
 }

@@ -32,7 +32,8 @@ const mostTablePoints = 2000
 // does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
 func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
-		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{}, Outages: []Outage{}, Phases: []Phase{},
+		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{},
+		Outages: []Outage{}, Phases: []Phase{},
 		Kinds: []Part{}, Servers: []Part{}, Thresholds: []Judgment{},
 		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
 	}
@@ -83,7 +84,8 @@ func (r *reader) curve(f *Findings, points string) error {
 		return fmt.Errorf("points of %q: use %s, %s or %s", points, PointsOfRows, PointsOfSteps, PointsOfSubintervals)
 	}
 	if len(f.Curve) > mostTablePoints {
-		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name, len(f.Curve), mostTablePoints)
+		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name,
+			len(f.Curve), mostTablePoints)
 	}
 	return nil
 }
@@ -251,7 +253,8 @@ func (r *reader) notes(f *Findings) []string {
 		all = append(all, "the rate is clients / latency (Little's law), which assumes that clients never paused")
 	}
 	if r.Has(given.Errors) && !r.Has(given.Done) && !r.Has(given.ErrorRatio) {
-		all = append(all, "the error ratio is unknown: the table has no column for the number of successful operations (done) or the error ratio (error_ratio)")
+		all = append(all, "the error ratio is unknown: the table has no column for the number of successful operations (done) or the error "+
+			"ratio (error_ratio)")
 	}
 	if f.Fits != nil {
 		all = append(all, f.Fits.Lacking...)

@@ -140,7 +140,8 @@ func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt stri
 	}
 	sure := t.Met(*v.low) == met && t.Met(*v.high) == met
 	if !sure {
-		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: measure longer, or repeat", t.Measure.Format(*v.low), t.Measure.Format(*v.high))
+		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: measure longer, or repeat", t.Measure.Format(*v.low),
+			t.Measure.Format(*v.high))
 	}
 	return met, &sure, doubt
 }
@@ -214,7 +215,8 @@ func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 	switch {
 	case f.best() < 0:
 		return Judgment{Detail: "no operation succeeded, so there is no " + called(what)}
-	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside && f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
+	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside &&
+		f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
 		return f.beyond(t, what, name)
 	}
 	v := f.place(what, name)

@@ -16,9 +16,12 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		return &Quantiles{Count: 1, Mean: x, P50: x + 1, P90: x + 2, P99: x + 3, P999: x + 4, Max: x + 5}
 	}
 	f := &Findings{Measure: Throughput, Curve: []Step{{
-		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20, Missed: 25, Waits: 30,
-		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25), Balance: &StepBalance{Imbalance: 1.25},
-		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7, JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
+		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20,
+		Missed: 25, Waits: 30,
+		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25),
+		Balance: &StepBalance{Imbalance: 1.25},
+		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7,
+			JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
 	}}}
 	f.Optimum = &Optimum{Equals: []int{0}, Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
 	f.Knee = &Knee{Clients: 3, Throughput: 3500, Operations: 35}
@@ -63,10 +66,13 @@ func TestEveryMeasureIsFound(t *testing.T) {
 // A run whose range ended below the maximum tells that the optimum is not
 // lighter than its heaviest step, and nothing else.
 func TestThresholdsOfTheWholeRun(t *testing.T) {
-	rising := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Step: 2, Clients: 5000, Throughput: 4e8, Done: 1}}}
+	rising := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1},
+		{Step: 2, Clients: 5000, Throughput: 4e8, Done: 1}}}
 	rising.Optimum = &Optimum{Step: 2, Clients: 5000, ClientsLow: 5000, ClientsHigh: 5000, Throughput: 4e8}
-	peak := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Step: 2, Clients: 3000, Throughput: 4e8, Done: 1}, {Step: 3, Clients: 5000, Throughput: 3e8, Done: 1}}}
-	peak.Optimum = &Optimum{Step: 2, Clients: 2161, ClientsLow: 1900, ClientsHigh: 2400, Throughput: 4e8, Low: ref(3.9e8), High: ref(4.1e8), Inside: true}
+	peak := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1},
+		{Step: 2, Clients: 3000, Throughput: 4e8, Done: 1}, {Step: 3, Clients: 5000, Throughput: 3e8, Done: 1}}}
+	peak.Optimum = &Optimum{Step: 2, Clients: 2161, ClientsLow: 1900, ClientsHigh: 2400, Throughput: 4e8, Low: ref(3.9e8),
+		High: ref(4.1e8), Inside: true}
 	for _, c := range []struct {
 		f       *Findings
 		text    string
@@ -115,7 +121,8 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 		"throughput < 5 Gbit/s at 8 clients":   {true, true},
 	} {
 		got := f.judged([]string{text})[0]
-		if got.Met != want.met || got.Certain == nil || *got.Certain != want.certain || strings.Contains(got.Detail, "not certain") == want.certain {
+		if got.Met != want.met || got.Certain == nil || *got.Certain != want.certain ||
+			strings.Contains(got.Detail, "not certain") == want.certain {
 			t.Errorf("%s: %+v, want %v", text, got, want)
 		}
 	}
@@ -124,7 +131,8 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 // What ended a run stays broken, whatever the last seconds did.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
 	for version, reason := range map[string]string{"now": "p99 < 1s or stop", "older": ""} {
-		d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"}, {Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped", Reason: reason}}}
+		d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"},
+			{Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped", Reason: reason}}}
 		got := d.stopped([]Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
 		if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
 			t.Errorf("%s: %+v", version, got)
@@ -135,7 +143,8 @@ func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
 func TestThresholds(t *testing.T) {
 	f := &Findings{Curve: []Step{
 		{Clients: 1, Throughput: 1e8, PerClient: 1e8, Operations: 100, Done: 1000, Latency: &Quantiles{Count: 1000, P50: .01, P99: .02}},
-		{Clients: 8, Throughput: 5e8, PerClient: 6e7, Operations: 500, Done: 990, Errors: 10, ErrorRatio: .01, Latency: &Quantiles{Count: 990, P50: .016, P99: .2}},
+		{Clients: 8, Throughput: 5e8, PerClient: 6e7, Operations: 500, Done: 990, Errors: 10, ErrorRatio: .01,
+			Latency: &Quantiles{Count: 990, P50: .016, P99: .2}},
 	}}
 	for text, want := range map[string]struct {
 		met    bool

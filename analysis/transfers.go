@@ -128,7 +128,8 @@ func (d *data) loadTransfers(run *results.Run) error {
 			return err
 		}
 		if d.transfers == nil {
-			d.transfers = &transferSums{figures: TransferFigures{Files: []TransferFile{}, Missing: []TransferFile{}}, tries: map[string]int{}, ends: map[siteCase]*endSum{}}
+			d.transfers = &transferSums{figures: TransferFigures{Files: []TransferFile{}, Missing: []TransferFile{}}, tries: map[string]int{},
+				ends: map[siteCase]*endSum{}}
 		}
 		d.transfers.add(t)
 	}
@@ -349,7 +350,8 @@ func (d *data) checkEnds() Check {
 		return c
 	}
 	off := ratio(float64(there-moved), float64(moved))
-	c.Detail = fmt.Sprintf("movers counted %s, the endpoints at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)), unit.Bytes(float64(there)), 100*off)
+	c.Detail = fmt.Sprintf("movers counted %s, the endpoints at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)),
+		unit.Bytes(float64(there)), 100*off)
 	if silent > 0 {
 		c.Detail += fmt.Sprintf("; not compared where a site sent no samples (%s)", say.Times(int64(silent)))
 	}
@@ -394,7 +396,8 @@ func (t *TransferFigures) Text() string {
 		all.Files, all.Arrived, all.There, all.Bytes = all.Files+c.Files, all.Arrived+c.Arrived, all.There+c.There, all.Bytes+c.Bytes
 		all.Attempts, all.Failures = all.Attempts+c.Attempts, all.Failures+c.Failures
 	}
-	text := fmt.Sprintf("%d of %s arrived (%s) in %s", all.Arrived, say.Plural(all.Files, "file"), unit.Bytes(float64(all.Bytes)), say.Plural(all.Attempts, "attempt"))
+	text := fmt.Sprintf("%d of %s arrived (%s) in %s", all.Arrived, say.Plural(all.Files, "file"), unit.Bytes(float64(all.Bytes)),
+		say.Plural(all.Attempts, "attempt"))
 	if all.Failures > 0 {
 		text += fmt.Sprintf(", %d of which failed", all.Failures)
 	}

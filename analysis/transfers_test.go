@@ -24,7 +24,8 @@ func transferred(t *testing.T, lost int64) *Findings {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(duration(seconds)) }
 	dir := filepath.Join(t.TempDir(), "run")
-	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "t", Target: "sites A to C", Driver: "transfer", Model: "closed", Steps: []scenario.Step{{Number: 1, Clients: 2, Duration: 2e9}}}
+	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "t", Target: "sites A to C", Driver: "transfer", Model: "closed",
+		Steps: []scenario.Step{{Number: 1, Clients: 2, Duration: 2e9}}}
 	p.Work.Kind = "copy"
 	w, err := results.Create(dir, p, results.About{Weir: "test", Start: begin})
 	if err != nil {
@@ -32,13 +33,15 @@ func transferred(t *testing.T, lost int64) *Findings {
 	}
 	err = errors.Join(w.Event(measure.Event{Time: begin, Kind: measure.EventStep, Step: 1, Clients: 2, Text: "three files"}))
 	for second := range 2 {
-		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 2, Kind: storage.Copy, Server: "A", Sum: measure.Sum{Moved: 1e9, Begun: 1, Done: 1, Verified: 1}}))
+		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 2,
+			Kind: storage.Copy, Server: "A", Sum: measure.Sum{Moved: 1e9, Begun: 1, Done: 1, Verified: 1}}))
 		for _, site := range []string{"A", "C"} {
 			proc := monitor.Proc{Name: "weir agent", Role: "server", Count: 1, User: 0.25 * float64(second+1), RSS: 1 << 30}
 			if site == "A" {
 				proc.Sent = 1e9 - lost/2
 			}
-			err = errors.Join(err, w.Sample(&monitor.Sample{Time: at(float64(second + 1)), Seconds: 1, Host: "site " + site, Role: "server", Cores: 4, CPU: &monitor.CPU{User: 0.1, Idle: 0.9},
+			err = errors.Join(err, w.Sample(&monitor.Sample{Time: at(float64(second + 1)), Seconds: 1, Host: "site " + site, Role: "server",
+				Cores: 4, CPU: &monitor.CPU{User: 0.1, Idle: 0.9},
 				Memory: &monitor.Memory{Total: 4 << 30, Available: 3 << 30}, Procs: []monitor.Proc{proc}}))
 		}
 	}
@@ -80,7 +83,8 @@ func TestTransfers(t *testing.T) {
 		t.Error(text)
 	}
 	c := f.Transfers.Cases[0]
-	if c.Files != 3 || c.Arrived != 2 || c.Attempts != 3 || c.Failures != 1 || c.AtOnce != 2 || c.Bytes != 1_800_000_000 || c.Seconds != 2 || c.Throughput != 9e8 {
+	if c.Files != 3 || c.Arrived != 2 || c.Attempts != 3 || c.Failures != 1 || c.AtOnce != 2 || c.Bytes != 1_800_000_000 || c.Seconds != 2 ||
+		c.Throughput != 9e8 {
 		t.Errorf("%+v", c)
 	}
 	if c.Spread != 0.5 || math.Abs(c.SumOfFiles-2.7e9) > 1 {
@@ -120,14 +124,16 @@ func TestFilesThatHadBeenThere(t *testing.T) {
 	s := transferSums{tries: map[string]int{}, ends: map[siteCase]*endSum{}}
 	begin := time.Now()
 	for i, mode := range []string{"check", "check", "pull"} {
-		s.add(&measure.Transfer{Step: 1, Case: "one", File: fmt.Sprint(i), Size: 1e9, Source: "A", Dest: "B", Mode: mode, Begin: begin, End: begin.Add(time.Duration(i) * time.Second), Done: true, Last: true})
+		s.add(&measure.Transfer{Step: 1, Case: "one", File: fmt.Sprint(i), Size: 1e9, Source: "A", Dest: "B", Mode: mode, Begin: begin,
+			End: begin.Add(time.Duration(i) * time.Second), Done: true, Last: true})
 	}
 	s.finish(&data{})
 	c := s.figures.Cases[0]
 	if c.Arrived != 3 || c.There != 2 || c.Bytes != 3e9 || c.Throughput != 5e8 {
 		t.Errorf("%+v", c)
 	}
-	if text := s.figures.Text(); !strings.Contains(text, "3 of 3 files arrived (3.00 GB) in 3 attempts; 1 case. 2 of the files already existed at the destination.") {
+	if text := s.figures.Text(); !strings.Contains(text, "3 of 3 files arrived (3.00 GB) in 3 attempts; 1 case. "+
+		"2 of the files already existed at the destination.") {
 		t.Error(text)
 	}
 }

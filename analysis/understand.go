@@ -75,7 +75,8 @@ func (f *Findings) fit() *fit.Fits {
 		return nil
 	}
 	if left := len(f.Curve) - len(points); left > 0 {
-		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.OfJobs()] + " were left out"
+		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.OfJobs()] +
+			" were left out"
 	}
 	return fits
 }

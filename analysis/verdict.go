@@ -98,14 +98,16 @@ func (d *data) warnings(f *Findings) []string {
 		}
 	}
 	if few > 0 {
-		all = append(all, fmt.Sprintf("%d of %d steps were measured for less than %d s: they have no confidence interval", few, len(f.Curve), stats.LeastBatches))
+		all = append(all, fmt.Sprintf("%d of %d steps were measured for less than %d s: they have no confidence interval", few, len(f.Curve),
+			stats.LeastBatches))
 	}
 	if host := shared(f); host != "" {
 		all = append(all, "clients and service share the CPU of "+host+": the curve is that of both together")
 	}
 	if d.moved > 0 {
 		if share := discardedShare(f); share > 0 {
-			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not copied to the clients", unit.Percent(share)))
+			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not copied to the clients",
+				unit.Percent(share)))
 		}
 	}
 	var retried int64
@@ -116,7 +118,8 @@ func (d *data) warnings(f *Findings) []string {
 		all = append(all, fmt.Sprintf("%d operations were retried", retried))
 	}
 	for _, e := range d.events {
-		if text := strings.TrimSpace(e.Text); e.Kind == measure.EventWarning && len(all) < 20 && !slices.Contains(all, text) { // workers may say the same
+		// workers may say the same
+		if text := strings.TrimSpace(e.Text); e.Kind == measure.EventWarning && len(all) < 20 && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

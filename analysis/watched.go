@@ -29,8 +29,8 @@ type watched struct {
 
 // watching prepares for the samples. All seconds are known by now.
 func (d *data) watching() {
-	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, told: map[Program]bool{}, begin: d.begin(),
-		bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}, fastest: d.fastest()}}
+	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, told: map[Program]bool{},
+		begin: d.begin(), bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}, fastest: d.fastest()}}
 	if d.about.Scratch != nil {
 		d.watched.scratch = d.about.Scratch.Device
 	}

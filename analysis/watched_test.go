@@ -95,7 +95,8 @@ func TestStreamingGivesWhatMemoryGave(t *testing.T) {
 		"servers tell": func(s *resultstest.Service) {
 			s.Sample = func(x *monitor.Sample) {
 				if x.Role == server {
-					x.Service = &monitor.Service{Kind: monitor.DataServer, User: 0.5, Sent: int64(x.Time.Second()) << 20, Ops: map[string]int64{"read": 7}, Queue: x.Time.Second()}
+					x.Service = &monitor.Service{Kind: monitor.DataServer, User: 0.5, Sent: int64(x.Time.Second()) << 20, Ops: map[string]int64{"read": 7},
+						Queue: x.Time.Second()}
 				}
 			}
 		},
@@ -121,7 +122,8 @@ func TestStreamingGivesWhatMemoryGave(t *testing.T) {
 			for _, total := range d.held() {
 				var got Step
 				d.hosts(&got, total)
-				if diff := gocmp.Diff(figuresOf(samples, total), got.Hosts, gocmp.AllowUnexported(HostFigure{}, groupFigure{}, ranged{}, WayFigure{}), cmpopts.EquateApprox(1e-12, 1e-12)); diff != "" {
+				if diff := gocmp.Diff(figuresOf(samples, total), got.Hosts, gocmp.AllowUnexported(HostFigure{}, groupFigure{}, ranged{}, WayFigure{}),
+					cmpopts.EquateApprox(1e-12, 1e-12)); diff != "" {
 					t.Errorf("step %d (-in memory +streaming):\n%s", total.number, diff)
 				}
 			}

@@ -17,7 +17,8 @@ func (w *window) add(x *second, share float64) {
 }
 
 func (w *window) figure() Window {
-	return Window{Seconds: w.seconds, Clients: ratio(w.clients, w.seconds), Throughput: ratio(w.moved, w.seconds), Operations: ratio(w.done, w.seconds)}
+	return Window{Seconds: w.seconds, Clients: ratio(w.clients, w.seconds), Throughput: ratio(w.moved, w.seconds),
+		Operations: ratio(w.done, w.seconds)}
 }
 
 // quarters is how many subintervals a step is cut into.

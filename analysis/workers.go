@@ -87,7 +87,8 @@ func (d *data) missingWorkers(f *Findings) {
 		if s.WorkersMissing = begun[s.Step]; !d.plan.On.JobPerClient {
 			end := ends[s.Step].Sub(d.loadBegan()).Seconds()
 			for w := range f.Workers {
-				if came, gone := f.Workers[w].Came, f.Workers[w].Gone; came == nil || *came > end || gone != nil && f.Workers[w].State == measure.Lost && *gone < end {
+				if came, gone := f.Workers[w].Came, f.Workers[w].Gone; came == nil || *came > end || gone != nil &&
+					f.Workers[w].State == measure.Lost && *gone < end {
 					s.WorkersMissing++
 				}
 			}
@@ -187,7 +188,8 @@ func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
 	if s == nil || f.Open() {
 		return "", false
 	}
-	text = fmt.Sprintf("on average %.1f of the %s were active, %s were missing", s.ActiveClients, f.count(cmp.Or(s.Planned, s.Clients)), unit.Percent(missing))
+	text = fmt.Sprintf("on average %.1f of the %s were active, %s were missing", s.ActiveClients, f.count(cmp.Or(s.Planned, s.Clients)),
+		unit.Percent(missing))
 	if missing < missingFail || d.plan.On.JobPerClient {
 		return text, false
 	}
@@ -202,7 +204,8 @@ func (d *data) slots(f *Findings, c *Check) {
 	}
 	for s := range each(f.Curve) {
 		if most[s.Step] < allThere*float64(s.Planned) {
-			c.tell("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended", f.count(s.Planned), s.Step, most[s.Step])
+			c.tell("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended",
+				f.count(s.Planned), s.Step, most[s.Step])
 			return
 		}
 	}
@@ -238,7 +241,8 @@ func clocks(f *Findings, c *Check) {
 	}
 	if known == 0 {
 		if len(hosts) >= 2 {
-			c.note("the clocks of the machines of the workers, which were not compared", "run the workers under one controller, or synchronize the clocks by NTP")
+			c.note("the clocks of the machines of the workers, which were not compared", "run the workers under one controller, "+
+				"or synchronize the clocks by NTP")
 		}
 		return
 	}
@@ -251,7 +255,8 @@ func clocks(f *Findings, c *Check) {
 	case doubt > blurredHold*shortest:
 		c.worsen(Warn, "up to %s of the shortest step may belong to another load", unit.Percent(ratio(doubt, shortest)))
 	case doubt > blurred:
-		c.note(fmt.Sprintf("the seconds of different workers against each other: their clocks are known only within %s", unit.Seconds(doubt)), "use a network or a controller with shorter delays")
+		c.note(fmt.Sprintf("the seconds of different workers against each other: their clocks are known only within %s", unit.Seconds(doubt)),
+			"use a network or a controller with shorter delays")
 	}
 }
 

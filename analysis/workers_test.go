@@ -33,19 +33,24 @@ func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 
 func TestLostWorkers(t *testing.T) {
 	begin := measure.Event{Kind: measure.EventStep, Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
-	lost := measure.Event{Kind: measure.EventWarning, Time: resultstest.Start().Add(12500 * time.Millisecond), Text: "worker 3 was lost: signal: killed; its clients are missing from here on"}
+	lost := measure.Event{Kind: measure.EventWarning, Time: resultstest.Start().Add(12500 * time.Millisecond),
+		Text: "worker 3 was lost: signal: killed; its clients are missing from here on"}
 	for name, c := range map[string]struct {
 		gone   float64
 		events []measure.Event
 		status string
 		say    string
 	}{
-		"none":      {0, []measure.Event{begin}, OK, "all 4 stayed until the end"},
-		"a few":     {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 during the measurement of step 2: on average 15.2 of the 16 clients were active, 5% were missing"},
+		"none": {0, []measure.Event{begin}, OK, "all 4 stayed until the end"},
+		"a few": {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 during the measurement of step 2: on average 15.2 of the 16 " +
+			"clients were active, 5% were missing"},
 		"a quarter": {0.25, []measure.Event{begin, lost}, Fail, "25% were missing: the curve"},
-		"given up later": {0.25, []measure.Event{begin, {Kind: "worker", Time: begin.Time, Worker: &measure.Worker{Name: "3", State: measure.Came}},
-			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Text: lost.Text, Worker: &measure.Worker{Name: "3", State: measure.Lost, Silent: 30}}}, Fail, "lost worker 3 during the measurement of step 2: on average 12.0 of the 16 clients were active, 25% were missing"},
-		"at the end": {0, []measure.Event{begin, {Kind: "warning", Time: lost.Time.Add(time.Hour), Text: lost.Text}}, Warn, "outside of all steps"},
+		"given up later": {0.25, []measure.Event{begin, {Kind: "worker", Time: begin.Time,
+			Worker: &measure.Worker{Name: "3", State: measure.Came}},
+			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Text: lost.Text, Worker: &measure.Worker{Name: "3", State: measure.Lost,
+				Silent: 30}}}, Fail, "lost worker 3 during the measurement of step 2: on average 12.0 of the 16 clients were active, 25% were missing"},
+		"at the end": {0, []measure.Event{begin, {Kind: "warning", Time: lost.Time.Add(time.Hour), Text: lost.Text}}, Warn,
+			"outside of all steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := find(t, told(t, c.gone, c.events...), "workers"); got.Status != c.status || !strings.Contains(got.Detail, c.say) {
@@ -63,7 +68,8 @@ func TestLostWorkers(t *testing.T) {
 // Analyze a step it is recorded how many workers, and how many clients on average, it lacked.
 func TestMissingWorkersAreCounted(t *testing.T) {
 	came := func(name string, after time.Duration) measure.Event {
-		return measure.Event{Kind: measure.EventWorker, Time: resultstest.Start().Add(after), Worker: &measure.Worker{Name: name, State: measure.Came}}
+		return measure.Event{Kind: measure.EventWorker, Time: resultstest.Start().Add(after),
+			Worker: &measure.Worker{Name: name, State: measure.Came}}
 	}
 	gone := came("3", 12500*time.Millisecond)
 	gone.Worker.State = measure.Lost
@@ -74,15 +80,18 @@ func TestMissingWorkersAreCounted(t *testing.T) {
 		first, second  int
 		clientsMissing float64
 	}{
-		"none":         {0, []measure.Event{begin, came("3", 0), came("4", 0)}, 0, 0, 0},
-		"lost":         {0.25, []measure.Event{begin, came("3", 0), came("4", 0), gone}, 0, 1, 4},
-		"came late":    {0, []measure.Event{begin, came("3", 0), came("4", 9*time.Second)}, 1, 0, 0},
-		"not begun":    {0.5, []measure.Event{begin, {Kind: "warning", Step: 2, Time: resultstest.Start(), Text: "pending", Missing: 3}}, 0, 3, 8},
-		"left orderly": {0, []measure.Event{begin, came("3", 0), {Kind: "worker", Time: gone.Time, Worker: &measure.Worker{Name: "3", State: measure.Left}}}, 0, 0, 0},
+		"none":      {0, []measure.Event{begin, came("3", 0), came("4", 0)}, 0, 0, 0},
+		"lost":      {0.25, []measure.Event{begin, came("3", 0), came("4", 0), gone}, 0, 1, 4},
+		"came late": {0, []measure.Event{begin, came("3", 0), came("4", 9*time.Second)}, 1, 0, 0},
+		"not begun": {0.5, []measure.Event{begin, {Kind: "warning", Step: 2, Time: resultstest.Start(), Text: "pending", Missing: 3}}, 0, 3,
+			8},
+		"left orderly": {0, []measure.Event{begin, came("3", 0),
+			{Kind: "worker", Time: gone.Time, Worker: &measure.Worker{Name: "3", State: measure.Left}}}, 0, 0, 0},
 	} {
 		f := told(t, c.share, c.events...)
 		a, b := &f.Curve[0], &f.Curve[1]
-		if a.WorkersMissing != c.first || b.WorkersMissing != c.second || b.ClientsMissing < c.clientsMissing-0.01 || b.ClientsMissing > c.clientsMissing+0.01 {
+		if a.WorkersMissing != c.first || b.WorkersMissing != c.second || b.ClientsMissing < c.clientsMissing-0.01 ||
+			b.ClientsMissing > c.clientsMissing+0.01 {
 			t.Errorf("%s: %d, then %d workers and %g clients are missing", name, a.WorkersMissing, b.WorkersMissing, b.ClientsMissing)
 		}
 	}
@@ -111,7 +120,8 @@ func TestGeneratorWithAQuota(t *testing.T) {
 	}
 	files := 0
 	for _, u := range f.Curve[0].Resources {
-		if u.Resource == ResourceFiles && strings.Contains(u.Detail, "300 files and sockets open, of at most 1024") && *u.Share == 300./1024 && !u.Saturated {
+		if u.Resource == ResourceFiles && strings.Contains(u.Detail, "300 files and sockets open, of at most 1024") && *u.Share == 300./1024 &&
+			!u.Saturated {
 			files++
 		}
 		if u.Resource == ResourceGenerator && (!u.Saturated || *u.Share != 0.97) {

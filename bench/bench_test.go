@@ -142,7 +142,8 @@ func cases(s scale) []comparison {
 		small(64, .85), small(1000, .8),
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
-		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s), rootMemory(s),
+		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s),
+		rootMemory(s),
 		ftpDownload(1, s), ftpDownload(4, s), ftpSmall(s),
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
@@ -222,7 +223,8 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master", "gfal-copy", "rclone", "postgres", "initdb", "pg_isready")
+	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master",
+		"gfal-copy", "rclone", "postgres", "initdb", "pg_isready")
 	weir := buildWeir(t)
 	var found []result
 	for _, c := range cases(quickScale()) {

@@ -15,9 +15,10 @@ import (
 
 func small(connections int, least float64) comparison {
 	return comparison{
-		name:    fmt.Sprintf("small-%d", connections),
-		title:   fmt.Sprintf("Small requests, %d connections", connections),
-		about:   "GET of 4 KiB on persistent connections to nginx (one worker). weir records latency, time to first byte and late start of each request; wrk runs one thread.",
+		name:  fmt.Sprintf("small-%d", connections),
+		title: fmt.Sprintf("Small requests, %d connections", connections),
+		about: "GET of 4 KiB on persistent connections to nginx (one worker). weir records latency, time to first byte and late start of " +
+			"each request; wrk runs one thread.",
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
 			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},
@@ -140,9 +141,10 @@ func (r *rig) residentWhile(l load) (int64, outcome, error) {
 func starting(s scale) comparison {
 	const steps, each = 60, 50 * time.Millisecond
 	return comparison{
-		name:    "clients-start",
-		title:   fmt.Sprintf("Start of %d clients", s.crowd),
-		about:   fmt.Sprintf("Time from the start of the load, without a ramp, until each of %d clients is connected; resolution %v, rounded up.", s.crowd, each),
+		name:  "clients-start",
+		title: fmt.Sprintf("Start of %d clients", s.crowd),
+		about: fmt.Sprintf("Time from the start of the load, without a ramp, until each of %d clients is connected; resolution %v, rounded up.",
+			s.crowd, each),
 		metrics: []metric{startTime, clients, failed},
 		bars:    []bar{{metric: startTime, a: "weir", limit: 2}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -202,8 +204,8 @@ func many(s scale) comparison {
 	return comparison{
 		name:  "clients-many",
 		title: "More clients than one process may hold",
-		about: fmt.Sprintf("%d clients, each with its own connection, think for %v between reads of 64 KiB. weir chooses the number of processes. "+
-			"Resident memory is the sum over its processes, per client.", s.many, s.think),
+		about: fmt.Sprintf("%d clients, each with its own connection, think for %v between reads of 64 KiB. "+
+			"weir chooses the number of processes. Resident memory is the sum over its processes, per client.", s.many, s.think),
 		metrics: []metric{clients, processes, resident, rate, failed},
 		bars:    []bar{{metric: clients, a: "weir", least: true, limit: float64(s.many)}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {

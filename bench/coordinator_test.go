@@ -50,14 +50,17 @@ func queued(s scale) comparison {
 		name:   "service-million",
 		title:  fmt.Sprintf("A request of %d files", s.queued),
 		rounds: 1,
-		about: fmt.Sprintf("A coordinator in its own process with its database on disk receives a request for %d files and leases them to a simulated agent, which uses the API of agents over HTTPS, "+
-			"moves nothing and reports each file as done. Meanwhile the two calls of `weir transfer show` are made up to 20 times per second. Memory is the peak of the coordinator's process; CPU excludes PostgreSQL. One round.", s.queued),
+		about: fmt.Sprintf("A coordinator in its own process with its database on disk receives a request for %d files and leases them to a "+
+			"simulated agent, which uses the API of agents over HTTPS, moves nothing and reports each file as done. Meanwhile the two calls of "+
+			"`weir transfer show` are made up to 20 times per second. Memory is the peak of the coordinator's process; "+
+			"CPU excludes PostgreSQL. One round.", s.queued),
 		metrics: []metric{wholeTime, filesRate, memoryUsed, leaseCPU, askTime, askHigh, askMost, filesMoved},
 		setup:   func(r *rig) []side { return r.onDatabases(r.million) },
 	}
 	const shared = "Coordinator, database and simulated agent share the cores with everything else on the machine."
 	for _, db := range []string{"SQLite", "PostgreSQL"} {
-		b.bars = append(b.bars, bar{metric: wholeTime, a: db, limit: 300, why: shared}, bar{metric: memoryUsed, a: db, limit: 500e6}, bar{metric: askHigh, a: db, limit: .2, why: shared})
+		b.bars = append(b.bars, bar{metric: wholeTime, a: db, limit: 300, why: shared}, bar{metric: memoryUsed, a: db, limit: 500e6},
+			bar{metric: askHigh, a: db, limit: .2, why: shared})
 	}
 	return b
 }
@@ -134,7 +137,8 @@ func (r *rig) coordinator(ctx context.Context, db string) (*trial.Trial, error) 
 func register(ctx context.Context, c *client.Client, n int) error {
 	in := transfer.NewFiles{Dataset: serviceName, Site: "A", By: "nobody"}
 	for i := range n {
-		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("%s/%04d/file%07d.root", serviceName, i/1000, i), Size: 1e6, Adler: fmt.Sprintf("%08x", i+1)}})
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("%s/%04d/file%07d.root", serviceName, i/1000, i),
+			Size: 1e6, Adler: fmt.Sprintf("%08x", i+1)}})
 		if len(in.Files) == transfer.MaxNewFiles || i == n-1 {
 			if _, err := c.AddFiles(ctx, in); err != nil {
 				return err
@@ -175,7 +179,8 @@ func showing(ctx context.Context, c *client.Client, id int64) (took []time.Durat
 		begin := time.Now()
 		q, err := c.Request(ctx, id)
 		if err == nil {
-			_, err = c.First(ctx, id, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.FileCancelled}, 50)
+			_, err = c.First(ctx, id, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.NoSource, transfer.Queued,
+				transfer.FileCancelled}, 50)
 		}
 		if err != nil {
 			return nil, err
@@ -210,8 +215,10 @@ func crowded(s scale) comparison {
 	b := comparison{
 		name:  "service-hundred",
 		title: fmt.Sprintf("%d requests at once", requests),
-		about: fmt.Sprintf("%d requests, each for its own block of %d files of %d KiB in memory, are submitted simultaneously and copied from one agent to another, each in its own process with default settings; the coordinator's database is on disk. "+
-			"Times are measured from the submission of all requests. Failed operations are requests that were refused or did not complete, and database errors of the coordinator.", requests, files, size>>10),
+		about: fmt.Sprintf("%d requests, each for its own block of %d files of %d KiB in memory, are submitted simultaneously and copied from "+
+			"one agent to another, each in its own process with default settings; the coordinator's database is on disk. "+
+			"Times are measured from the submission of all requests. Failed operations are requests that were refused or did not complete, "+
+			"and database errors of the coordinator.", requests, files, size>>10),
 		metrics: []metric{firstEnd, medianEnd, lastEnd, endsSpread, firstFile, filesRate, failed},
 		setup: func(r *rig) []side {
 			src := r.blocks(requests, files, int64(size))
@@ -253,7 +260,8 @@ func (r *rig) hundred(src, db string, requests, files int) (f figures, err error
 		return nil, errors.Join(err, remove())
 	}
 	defer func() { err = errors.Join(err, remove(), removeState(), os.RemoveAll(filepath.Join(src, agentState))) }()
-	t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, Dir: state, DB: db, Sites: []trial.Site{{Name: "A", Root: src}, {Name: "B", Root: dir}}})
+	t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, Dir: state, DB: db,
+		Sites: []trial.Site{{Name: "A", Root: src}, {Name: "B", Root: dir}}})
 	if err != nil {
 		return nil, err
 	}
@@ -423,8 +431,8 @@ func (r *robot) tell(ctx context.Context) error {
 	r.mu.Lock()
 	for _, l := range r.holding {
 		if len(in.Outcomes) < robotReports {
-			in.Outcomes = append(in.Outcomes, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size,
-				Begin: now.Add(-10 * time.Millisecond), End: now})
+			in.Outcomes = append(in.Outcomes, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true,
+				Moved: l.Size, Begin: now.Add(-10 * time.Millisecond), End: now})
 		}
 	}
 	r.mu.Unlock()

@@ -16,8 +16,9 @@ func ftpDownload(streams int, s scale) comparison {
 	b := comparison{
 		name:  fmt.Sprintf("ftp-download-%d", streams),
 		title: fmt.Sprintf("ftp:// download, %s", streamsText(streams)),
-		about: fmt.Sprintf("A %d MiB file in memory from a GridFTP server, one client. weir discards the payload except for the 1%% of reads that it verifies; globus-url-copy "+
-			"writes to /dev/null. Several streams belong to one transfer in extended block mode (weir: in_flight; globus-url-copy: -p).", size>>20),
+		about: fmt.Sprintf("A %d MiB file in memory from a GridFTP server, one client. weir discards the payload except for the 1%% of reads "+
+			"that it verifies; globus-url-copy writes to /dev/null. Several streams belong to one transfer in extended block mode (weir: "+
+			"in_flight; globus-url-copy: -p).", size>>20),
 		metrics: []metric{throughput, clientCPU},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "globus-url-copy", limit: .75},
@@ -56,11 +57,13 @@ func ftpSmall(s scale) comparison {
 	return comparison{
 		name:  "ftp-small",
 		title: "ftp:// files of 4 KiB, one kept session",
-		about: fmt.Sprintf("One client with one session reads one file repeatedly. weir in passive mode (one data connection per file) and with in_flight: 2 "+
-			"(two persistent data connections); globus-url-copy with a list of %d copies, by default and with -fast (persistent data connections); wget with a list of %d.", files, files/10),
+		about: fmt.Sprintf("One client with one session reads one file repeatedly. weir in passive mode (one data connection per file) and "+
+			"with in_flight: 2 (two persistent data connections); globus-url-copy with a list of %d copies, by default and with -fast (persistent "+
+			"data connections); wget with a list of %d.", files, files/10),
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
-			{metric: rate, a: "weir", b: "globus-url-copy", least: true, limit: .75, why: "Client and server alternate, so other load on the machine delays each of them."},
+			{metric: rate, a: "weir", b: "globus-url-copy", least: true, limit: .75, why: "Client and server alternate, " +
+				"so other load on the machine delays each of them."},
 			{metric: requestCPU, a: "weir", b: "globus-url-copy", limit: 1.25},
 			{metric: rate, a: "weir", b: "wget", least: true, limit: 2},
 		},

@@ -77,9 +77,10 @@ func upload(streams int, nginx bool, s scale) comparison {
 	}
 	size := s.size / 4
 	return comparison{
-		name:    fmt.Sprintf("upload-%s-%d", name, streams),
-		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
-		about:   fmt.Sprintf("PUT of %d MiB files to %s. Each file of weir has different content; curl sends the same file repeatedly. %s", size>>20, to, curlText(streams, s.puts)),
+		name:  fmt.Sprintf("upload-%s-%d", name, streams),
+		title: fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
+		about: fmt.Sprintf("PUT of %d MiB files to %s. Each file of weir has different content; curl sends the same file repeatedly. %s",
+			size>>20, to, curlText(streams, s.puts)),
 		metrics: []metric{throughput, clientCPU},
 		bars: []bar{{
 			metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3,
@@ -107,9 +108,10 @@ func upload(streams int, nginx bool, s scale) comparison {
 func builtin(streams int, client string, s scale) comparison {
 	size := s.size
 	b := comparison{
-		name:    fmt.Sprintf("serve-%s-%d", client, streams),
-		title:   fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
-		about:   fmt.Sprintf("GET of a %d MiB file from `weir serve` (a folder in memory, and `--synthetic` files) and from nginx (one worker, sendfile) with the same folder.", size>>20),
+		name:  fmt.Sprintf("serve-%s-%d", client, streams),
+		title: fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
+		about: fmt.Sprintf("GET of a %d MiB file from `weir serve` (a folder in memory, and `--synthetic` files) and from nginx (one worker, "+
+			"sendfile) with the same folder.", size>>20),
 		metrics: []metric{throughput, serverCPU, serverBusy, clientCPU},
 		setup:   func(r *rig) []side { return r.servers(client, streams, size) },
 	}
@@ -117,7 +119,8 @@ func builtin(streams int, client string, s scale) comparison {
 		b.bars = append(b.bars, bar{metric: throughput, a: a, b: "nginx", least: true, limit: 1},
 			bar{
 				metric: serverCPU, a: a, b: "nginx", limit: 1.1,
-				why: "Both servers spend it in sendfile. Over loopback the kernel charges its work to either side, so compare the client's CPU as well.",
+				why: "Both servers spend it in sendfile. Over loopback the kernel charges its work to either side, " +
+					"so compare the client's CPU as well.",
 			})
 	}
 	return b

@@ -288,12 +288,14 @@ var headlines = []struct{ name, what, text string }{
 	{"download-1", "client CPU per GB, weir / curl", "HTTP reads: **%s** of curl's CPU time per GB"},
 	{"small-64", "requests/s, weir / wrk", "HTTP requests of 4 KiB: **%s** the rate of wrk, with each request metered"},
 	{"root-download-1", "client CPU per GB, weir / xrdcp", "root:// reads: **%s** of xrdcp's CPU time per GB"},
-	{"root-fresh", "requests/s, weir, 100, plain / xrdcp, 100, plain", "root:// files of 1 MiB with a session each, without page checksums: **%s** the rate of 100 xrdcp processes"},
+	{"root-fresh", "requests/s, weir, 100, plain / xrdcp, 100, plain", "root:// files of 1 MiB with a session each, without page checksums: " +
+		"**%s** the rate of 100 xrdcp processes"},
 	{"ftp-download-1", "client CPU per GB, weir / globus-url-copy", "GridFTP reads: **%s** the CPU time per GB of globus-url-copy"},
 	{"clients-memory", "resident per client", "Memory: **%s** per connected client"},
 	{"metering", "time per operation", "Metering: **%s** per operation, without allocation"},
 	{"transfer-large", "throughput, weir / xrdcp", "Copies verified at both ends: **%s** the throughput of xrdcp"},
-	{"service-million", "submitted to completed, SQLite", "A transfer request of a million files: **%s** until it is completed, with SQLite and simulated agents"},
+	{"service-million", "submitted to completed, SQLite", "A transfer request of a million files: **%s** until it is completed, " +
+		"with SQLite and simulated agents"},
 	{"controller", "cores, 1000 workers, hosts monitored", "A controller of 1000 workers and their hosts: **%s** of a CPU core"},
 }
 
@@ -450,7 +452,8 @@ func aboutMachine(config map[string]string) (lines []string) {
 		{"system", e.System + ", Linux " + e.Kernel},
 		{"load before the start", config["load"]},
 		{"clock", e.ClockSource},
-		{"TCP", fmt.Sprintf("%s, receive buffer at most %d KiB, ports %d to %d, backlog %d", e.CongestionControl, e.ReceiveMemory[2]>>10, e.PortLow, e.PortHigh, e.Backlog)},
+		{"TCP", fmt.Sprintf("%s, receive buffer at most %d KiB, ports %d to %d, backlog %d", e.CongestionControl, e.ReceiveMemory[2]>>10,
+			e.PortLow, e.PortHigh, e.Backlog)},
 		{"open files", fmt.Sprintf("%d in a process", e.FilesHard)},
 		{"Go", e.Go},
 		{"weir", strings.TrimSpace(config["weir"] + " " + words(ctx, 1, "git", "rev-parse", "--short", "HEAD"))},
@@ -667,7 +670,8 @@ func TestSummaryNamesLosses(t *testing.T) {
 	}
 	text := page{cases: []section{r.section()}}.render("")
 	for _, want := range []string{
-		"**0 of 1 bars are met.** The others:\n", "| [Small requests](#small-requests) | requests/s, weir / wrk | at least 0.850 x | 0.500 x | 1 |\n",
+		"**0 of 1 bars are met.** The others:\n", "| [Small requests](#small-requests) | requests/s, weir / wrk | at least 0.850 x " +
+			"| 0.500 x | 1 |\n",
 		"\n1. because\n", "| weir | 1000 |",
 	} {
 		if !strings.Contains(text, want) {
@@ -705,7 +709,8 @@ func TestPageIsRendered(t *testing.T) {
 }
 
 func TestSignificant(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1: "1", 0.01234: "0.0123", 9.876: "9.88", 45.67: "45.7", 123456.7: "123457", -0.5: "-0.500"} {
+	for v, want := range map[float64]string{0: "0", 1: "1", 0.01234: "0.0123", 9.876: "9.88", 45.67: "45.7", 123456.7: "123457",
+		-0.5: "-0.500"} {
 		if got := significant(v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}

@@ -275,7 +275,8 @@ func TestGroupCPU(t *testing.T) {
 	if err != nil || u.code != 3 || u.cpu <= 0 || u.wall < u.cpu/4 {
 		t.Errorf("a busy child: %+v, %v", u, err)
 	}
-	if _, err := runChild(t.Context(), nil, nil, "sh", "-c", "echo reason >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "reason") {
+	if _, err := runChild(t.Context(), nil, nil, "sh", "-c", "echo reason >&2; exit 3"); err == nil ||
+		!strings.Contains(err.Error(), "reason") {
 		t.Errorf("a child that fails: %v, want its reason", err)
 	}
 	if _, err := groupCPU(1 << 30); err == nil {

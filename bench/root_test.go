@@ -37,9 +37,9 @@ func rootDownload(streams int, s scale) comparison {
 	b := comparison{
 		name:  fmt.Sprintf("root-download-%d", streams),
 		title: fmt.Sprintf("root:// download, %s", streamsText(streams)),
-		about: fmt.Sprintf("A %d MiB file in memory from XRootD; the payload is discarded. Like xrdcp, weir sends page reads of 8 MiB, 4 at once. "+
-			"It verifies the page checksums of 1%% of its reads, of all reads (\"all verified\"), or requests none (\"plain\", kXR_read, as xrdcp with %s). "+
-			"xrdcp copies to /dev/null, %s, without DNS.", size>>20, plainXrdcp, processText(streams)),
+		about: fmt.Sprintf("A %d MiB file in memory from XRootD; the payload is discarded. Like xrdcp, weir sends page reads of 8 "+
+			"MiB, 4 at once. It verifies the page checksums of 1%% of its reads, of all reads (\"all verified\"), or requests none (\"plain\", "+
+			"kXR_read, as xrdcp with %s). xrdcp copies to /dev/null, %s, without DNS.", size>>20, plainXrdcp, processText(streams)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 25},
@@ -71,7 +71,8 @@ func processText(n int) string {
 // xrdcpReads copies theFile to nowhere with so many xrdcp at once.
 func (r *rig) xrdcpReads(name string, srv server, size int64, streams int, env ...string) side {
 	files := max(4, streams)
-	script := fmt.Sprintf("seq %d | xargs -P %d -I{} env %s xrdcp --force --silent %s/%s /dev/null", files, streams, strings.Join(env, " "), srv.url, theFile)
+	script := fmt.Sprintf("seq %d | xargs -P %d -I{} env %s xrdcp --force --silent %s/%s /dev/null", files, streams, strings.Join(env, " "),
+		srv.url, theFile)
 	return r.script(name, files, int64(files)*size, srv.group, script)
 }
 
@@ -102,13 +103,15 @@ func rootFresh(s scale) comparison {
 				clients int
 				name    string
 				work    string
-			}{{100, "weir, 100", ""}, {100, "weir, 100, plain", "  plain: true\n"}, {1000, "weir, 1000", ""}, {1000, "weir, 1000, plain", "  plain: true\n"}, {2000, "weir, 2000", ""}} {
+			}{{100, "weir, 100", ""}, {100, "weir, 100, plain", "  plain: true\n"}, {1000, "weir, 1000", ""},
+				{1000, "weir, 1000, plain", "  plain: true\n"}, {2000, "weir, 2000", ""}} {
 				l := r.reads(srv, "", min(c.clients, r.clients))
 				l.settle = 500 * time.Millisecond
 				sides = append(sides, r.shapes(l, srv.group, shape{c.name, "  session: fresh\n" + c.work})...)
 			}
 			for _, c := range []struct{ name, env string }{{"xrdcp, 100", ""}, {"xrdcp, 100, plain", plainXrdcp}} {
-				script := fmt.Sprintf("seq %d | awk '{printf \"%s/file%%06d.dat\\n\", $1 %% 64}' | xargs -P 100 -I{} env %s xrdcp --force --silent {} /dev/null", files, srv.url, c.env)
+				script := fmt.Sprintf("seq %d | awk '{printf \"%s/file%%06d.dat\\n\", $1 %% 64}' | xargs -P 100 -I{} env %s xrdcp --force "+
+					"--silent {} /dev/null", files, srv.url, c.env)
 				sides = append(sides, r.script(c.name, files, int64(files)*size, srv.group, script))
 			}
 			return sides
@@ -145,9 +148,10 @@ func rootSmall(op string, least float64) comparison {
 func rootUpload(s scale) comparison {
 	size := 2 * s.size
 	return comparison{
-		name:    "root-upload",
-		title:   "root:// upload, one stream",
-		about:   fmt.Sprintf("Files of %d MiB to XRootD, which stores them in memory. Each file of weir has different content; xrdcp sends the same file repeatedly.", size>>20),
+		name:  "root-upload",
+		title: "root:// upload, one stream",
+		about: fmt.Sprintf("Files of %d MiB to XRootD, which stores them in memory. Each file of weir has different content; "+
+			"xrdcp sends the same file repeatedly.", size>>20),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 4},
@@ -161,7 +165,8 @@ func rootUpload(s scale) comparison {
 			sides := r.shapes(l, srv.group, shape{"weir", ""}, shape{"weir, plain", "  plain: true\n"})
 			const files = 8
 			for _, c := range []struct{ name, env string }{{"xrdcp", ""}, {"xrdcp, plain", plainXrdcp}} {
-				script := fmt.Sprintf("for i in $(seq %d); do env %s xrdcp --force --silent %s %s/copy-$((i %% 2)) || exit; done", files, c.env, source, srv.url)
+				script := fmt.Sprintf("for i in $(seq %d); do env %s xrdcp --force --silent %s %s/copy-$((i %% 2)) || exit; done", files, c.env,
+					source, srv.url)
 				sides = append(sides, r.script(c.name, files, files*size, srv.group, script))
 			}
 			return sides

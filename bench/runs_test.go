@@ -52,8 +52,8 @@ func analyzing(s scale) comparison {
 	return comparison{
 		name:  "analyze",
 		title: "Analysis of an hour of fifty hosts",
-		about: fmt.Sprintf("`weir report` on a synthetic run of %d s in %d steps with one interval per second from each of %d data servers and one sample per second "+
-			"from each of %d hosts: findings, tables and report.html, synced to disk.",
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s in %d steps with one interval per second from each of %d data servers and "+
+			"one sample per second from each of %d hosts: findings, tables and report.html, synced to disk.",
 			run.Seconds, run.Steps, run.Stores, run.Servers+run.Loaders),
 		metrics: []metric{analysisTime, analysisCPU, peakMemory},
 		bars:    []bar{{metric: analysisTime, a: "weir", limit: 2}, {metric: peakMemory, a: "weir", limit: 300e6}},
@@ -77,11 +77,13 @@ func (r *rig) reportSide(dir string) side {
 
 // analyzingWide measures weir report on the run of many workers.
 func analyzingWide(s scale) comparison {
-	run := resultstest.Large{Seconds: s.recorded / 6, Steps: min(10, s.recorded/30), Loaders: s.crew, Servers: s.crew / 10, Stores: s.crew / 10, Cores: 16}
+	run := resultstest.Large{Seconds: s.recorded / 6, Steps: min(10, s.recorded/30), Loaders: s.crew, Servers: s.crew / 10,
+		Stores: s.crew / 10, Cores: 16}
 	return comparison{
 		name:  "analyze-workers",
 		title: "Analysis of ten minutes of many workers",
-		about: fmt.Sprintf("`weir report` on a synthetic run of %d s with %d workers, each on its own monitored host, and %d monitored data servers with an interval per second each. ", run.Seconds, run.Loaders, run.Stores) +
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s with %d workers, each on its own monitored host, "+
+			"and %d monitored data servers with an interval per second each. ", run.Seconds, run.Loaders, run.Stores) +
 			"\"read\" is the size of intervals.jsonl, hosts.jsonl and events.jsonl.",
 		metrics: []metric{analysisTime, analysisCPU, peakMemory, mergeSize},
 		setup: func(r *rig) []side {
@@ -112,11 +114,13 @@ func enroll(dir string, run resultstest.Large) error {
 	var came, left []measure.Event
 	last := len(events) - 1
 	for i := range run.Loaders {
-		w := measure.Worker{Name: fmt.Sprint(i + 1), State: measure.Came, Host: fmt.Sprintf("load%02d.example.org", i), Job: fmt.Sprintf("1.%d", i), Offset: 1e-3, Doubt: 1e-4}
+		w := measure.Worker{Name: fmt.Sprint(i + 1), State: measure.Came, Host: fmt.Sprintf("load%02d.example.org", i),
+			Job: fmt.Sprintf("1.%d", i), Offset: 1e-3, Doubt: 1e-4}
 		came = append(came, measure.Event{Time: events[0].Time, Kind: measure.EventWorker, Text: "came in", Worker: &w})
 		gone := w
 		gone.State, gone.Seconds, gone.Clients = measure.Left, run.Seconds, 1
-		left = append(left, measure.Event{Time: events[last].Time, Kind: measure.EventWorker, Step: run.Steps, Text: "has done its work", Worker: &gone})
+		left = append(left, measure.Event{Time: events[last].Time, Kind: measure.EventWorker, Step: run.Steps, Text: "has done its work",
+			Worker: &gone})
 	}
 	f, err := os.Create(path)
 	if err != nil {
@@ -147,8 +151,10 @@ func pool(s scale) comparison {
 	return comparison{
 		name:  "pool",
 		title: fmt.Sprintf("%d jobs of an HTCondor pool", s.slots),
-		about: fmt.Sprintf("`weir run --on htcondor --workers %d` on the pool of `weir lab up htcondor`, with all slots on this machine; each worker is one client that reads 4 KiB from nginx once per second for %v. "+
-			"\"submitted to all active\" is the time from the start of the run until the last worker is connected, including the start of all processes on this machine. \"cores\" is the CPU use of weir run and the HTCondor programs that it calls.", s.slots, s.told),
+		about: fmt.Sprintf("`weir run --on htcondor --workers %d` on the pool of `weir lab up htcondor`, with all slots on this machine; "+
+			"each worker is one client that reads 4 KiB from nginx once per second for %v. \"submitted to all active\" is the time from the start "+
+			"of the run until the last worker is connected, including the start of all processes on this machine. \"cores\" is the CPU use of "+
+			"weir run and the HTCondor programs that it calls.", s.slots, s.told),
 		metrics: []metric{activeTime, reporting, coresUsed, memoryUsed},
 		bars:    []bar{{metric: reporting, a: name, least: true, limit: float64(s.slots)}},
 		setup: func(r *rig) []side {
@@ -212,9 +218,10 @@ func readLines[T any](path string) (all []T, err error) {
 func merging(s scale) comparison {
 	run := resultstest.Large{Seconds: s.recorded, Steps: 20, Loaders: 1, Stores: 1, Cores: 16}
 	return comparison{
-		name:    "merge",
-		title:   "Merge of separately recorded runs",
-		about:   fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, each with one interval and one host sample per second: the merged run, its findings, tables and report.html.", s.parts, run.Seconds),
+		name:  "merge",
+		title: "Merge of separately recorded runs",
+		about: fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, each with one interval and one host sample per second: "+
+			"the merged run, its findings, tables and report.html.", s.parts, run.Seconds),
 		metrics: []metric{mergeTime, mergeCPU, memoryUsed, mergeSize},
 		setup: func(r *rig) []side {
 			size := r.apart(run)
@@ -224,7 +231,8 @@ func merging(s scale) comparison {
 				if err != nil {
 					return nil, err
 				}
-				return figures{mergeTime: u.wall.Seconds(), mergeCPU: u.cpu.Seconds(), memoryUsed: float64(u.peak), mergeSize: float64(size)}, os.RemoveAll(out)
+				return figures{mergeTime: u.wall.Seconds(), mergeCPU: u.cpu.Seconds(), memoryUsed: float64(u.peak), mergeSize: float64(size)},
+					os.RemoveAll(out)
 			}}}
 		},
 	}

@@ -61,7 +61,8 @@ func (l load) scenario(dir string) (string, error) {
 	if l.jobs > 0 {
 		jobs = fmt.Sprintf("jobs: %d, ", l.jobs)
 	}
-	fmt.Fprintf(&b, "load: {clients: [%s], "+jobs+"ramp: %s, warmup: %s, duration: %s, graceful_stop: %s}\n", l.clients, l.ramp, l.settle, l.hold, cmp.Or(l.drain, 10*time.Second))
+	fmt.Fprintf(&b, "load: {clients: [%s], "+jobs+"ramp: %s, warmup: %s, duration: %s, graceful_stop: %s}\n", l.clients, l.ramp, l.settle,
+		l.hold, cmp.Or(l.drain, 10*time.Second))
 	if l.most > 0 {
 		fmt.Fprintf(&b, "stop: {bytes: %dB}\n", l.most)
 	}

@@ -51,7 +51,8 @@ type crowd struct {
 func crowds(s scale) comparison {
 	n := s.crew
 	all := []crowd{
-		{workers: n / 10, machines: true}, {workers: n}, {workers: n, machines: true}, {workers: n, servers: 6, machines: true}, {workers: 3 * n, machines: true},
+		{workers: n / 10, machines: true}, {workers: n}, {workers: n, machines: true}, {workers: n, servers: 6, machines: true},
+		{workers: 3 * n, machines: true},
 	}
 	for i := range all {
 		all[i].name = fmt.Sprintf("%d workers%s", all[i].workers, map[bool]string{true: ", hosts monitored", false: ""}[all[i].machines])
@@ -61,15 +62,20 @@ func crowds(s scale) comparison {
 	}
 	var bars []bar
 	for _, c := range all[1:4] {
-		bars = append(bars, bar{metric: coresUsed, a: c.name, limit: 1, why: "The cost follows the reports: each data server of each worker is one interval per second, whose histograms are decoded and added."},
+		bars = append(bars, bar{metric: coresUsed, a: c.name, limit: 1, why: "The cost follows the reports: each data server of each worker is " +
+			"one interval per second, whose histograms are decoded and added."},
 			bar{metric: memoryUsed, a: c.name, limit: 500e6}, bar{metric: reach, a: c.name, limit: 1})
 	}
 	return comparison{
 		name:  "controller",
 		title: "Controller of many workers",
-		about: fmt.Sprintf("A controller in its own process on one core (GOMAXPROCS=1). Its workers connect over HTTPS and report every second: one interval of a hundred operations, or one for each of several data servers; "+
-			"with \"hosts monitored\" each also reports a host of 16 cores, like workers of a batch system. Workers are simulated, %d in a process; they send the messages of real workers with intervals encoded once. Two steps of %v. "+
-			"Memory is the peak of the controller. \"step change\" is the time from the start of the second step until the last worker received it; \"between two steps\" from the end of the first to the start of the second. \"received\" is read from sockets, \"written\" the growth of intervals.jsonl, hosts.jsonl and events.jsonl, both during the steps.", perCrowd, s.told),
+		about: fmt.Sprintf("A controller in its own process on one core (GOMAXPROCS=1). Its workers connect over HTTPS and report every "+
+			"second: one interval of a hundred operations, or one for each of several data servers; with \"hosts monitored\" each also reports a "+
+			"host of 16 cores, like workers of a batch system. Workers are simulated, %d in a process; they send the messages of real workers "+
+			"with intervals encoded once. Two steps of %v. Memory is the peak of the controller. \"step change\" is the time from the start of "+
+			"the second step until the last worker received it; \"between two steps\" from the end of the first to the start of the second. "+
+			"\"received\" is read from sockets, \"written\" the growth of intervals.jsonl, hosts.jsonl and events.jsonl, both during the steps.",
+			perCrowd, s.told),
 		metrics: []metric{coresUsed, memoryUsed, comingIn, reach, gap, received, written, openFiles},
 		bars:    bars,
 		setup: func(r *rig) []side {
@@ -122,7 +128,8 @@ func (r *rig) follow(dir string, c crowd) (figures, error) {
 	}
 	var all []<-chan ended
 	for left := c.workers; left > 0; left -= perCrowd {
-		all = append(all, start(ctx, self(), crowdWord, "-workers", strconv.Itoa(min(left, perCrowd)), "-servers", strconv.Itoa(c.servers), fmt.Sprintf("-machines=%v", c.machines), fmt.Sprintf("-once=%v", !c.honest), passFile(dir)))
+		all = append(all, start(ctx, self(), crowdWord, "-workers", strconv.Itoa(min(left, perCrowd)), "-servers", strconv.Itoa(c.servers),
+			fmt.Sprintf("-machines=%v", c.machines), fmt.Sprintf("-once=%v", !c.honest), passFile(dir)))
 	}
 	var cpu time.Duration
 	var last time.Time
@@ -162,7 +169,8 @@ func (r *rig) follow(dir string, c crowd) (figures, error) {
 	steps := 2 * r.told.Seconds()
 	return figures{
 		coresUsed: k.CPU / k.Seconds, memoryUsed: float64(u.peak), comingIn: k.Coming, reach: last.Sub(k.Answered[1]).Seconds(),
-		gap: begins[1].Sub(begins[0]).Seconds() - r.told.Seconds(), telling: cpu.Seconds() / float64(c.workers) / steps, written: float64(size) / steps,
+		gap: begins[1].Sub(begins[0]).Seconds() - r.told.Seconds(), telling: cpu.Seconds() / float64(c.workers) / steps,
+		written:  float64(size) / steps,
 		received: float64(k.Read) / steps, openFiles: float64(k.Files),
 	}, err
 }
@@ -203,8 +211,10 @@ func worker(s scale) comparison {
 	return comparison{
 		name:  "worker",
 		title: "Cost of a worker's reports",
-		about: fmt.Sprintf("64 clients in one process read 4 KiB from nginx (one worker) for %v: an engine that discards its measurements (\"alone\"), and the same engine as a worker that reports to a controller over HTTPS. "+
-			"Their difference in CPU per request is below the variation between rounds, so the cost of reports is measured with workers that only report (\"simulated\", %d in a process, one interval of a hundred operations per second each, connecting included).", s.loaded, min(perCrowd, s.crew/10)),
+		about: fmt.Sprintf("64 clients in one process read 4 KiB from nginx (one worker) for %v: an engine that discards its measurements "+
+			"(\"alone\"), and the same engine as a worker that reports to a controller over HTTPS. Their difference in CPU per request is below "+
+			"the variation between rounds, so the cost of reports is measured with workers that only report (\"simulated\", %d in a process, "+
+			"one interval of a hundred operations per second each, connecting included).", s.loaded, min(perCrowd, s.crew/10)),
 		metrics: []metric{requestCPU, rate, coresUsed},
 		bars:    []bar{{metric: coresUsed, a: "simulated", b: "worker", limit: .01}},
 		setup: func(r *rig) []side {
@@ -249,7 +259,8 @@ func runController(args []string, out io.Writer) error {
 		return err
 	}
 	dir := flags.Arg(0)
-	plan := &scenario.Plan{Model: "closed", Driver: "simulated", Target: "simulated://pretended", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, GracefulStop: unit.Duration(time.Second)}
+	plan := &scenario.Plan{Model: "closed", Driver: "simulated", Target: "simulated://pretended",
+		Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, GracefulStop: unit.Duration(time.Second)}
 	for i := range 2 {
 		plan.Steps = append(plan.Steps, scenario.Step{Number: i + 1, Clients: (i + 1) * 100 * *workers, Duration: unit.Duration(*hold)})
 	}

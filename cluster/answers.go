@@ -90,7 +90,8 @@ func (k *controller) greet(w *remote) error {
 	}
 	return k.event(measure.Event{
 		Kind: measure.EventWorker,
-		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset), w.about.Doubt.Round(time.Microsecond)),
+		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset),
+			w.about.Doubt.Round(time.Microsecond)),
 		Worker: &measure.Worker{Name: w.name, State: measure.Came, Host: w.about.Host, Job: w.about.Job, Clients: w.room,
 			Offset: -w.about.Offset.Seconds(), Doubt: w.about.Doubt.Seconds()},
 	})
@@ -107,7 +108,8 @@ func (k *controller) compare(w *remote, version string) error {
 		k.others = map[string]bool{}
 	}
 	k.others[version] = true
-	return k.warn(fmt.Sprintf("worker %s is another version of weir, %q, and this one is %q: they may not measure the same", w.name, version, k.options.Version))
+	return k.warn(fmt.Sprintf("worker %s is another version of weir, %q, and this one is %q: they may not measure the same", w.name, version,
+		k.options.Version))
 }
 
 // apart says how far another clock is from ours.

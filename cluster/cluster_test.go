@@ -241,7 +241,8 @@ func TestACanceledControllerReturns(t *testing.T) {
 }
 
 func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
-	for session, want := range map[workload.Session]bool{workload.KeptSession: false, workload.FreshSession: false, workload.SharedSession: true} {
+	for session, want := range map[workload.Session]bool{workload.KeptSession: false, workload.FreshSession: false,
+		workload.SharedSession: true} {
 		var got storage.Target
 		driver := storage.Driver{Name: "d", Open: func(_ context.Context, t storage.Target) (storage.Service, error) {
 			got = t
@@ -262,7 +263,8 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	s := newSum(told)
 	at := time.Unix(100, 0)
 	tell := func(by orderLine, phase, server string, from, to time.Duration, clients float64) {
-		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server, Clients: clients, Sum: measure.Sum{Done: 1}}
+		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server,
+			Clients: clients, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
 	const ms = time.Millisecond
@@ -310,7 +312,8 @@ func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	s.phase = func(int64) string { return measure.Measured }
 	early, late := &stream{}, &stream{}
 	tell := func(by orderLine, from, seconds float64) {
-		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Measured, Kind: storage.Read, Clients: 1, Sum: measure.Sum{Done: 1}}
+		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Measured, Kind: storage.Read,
+			Clients: 1, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
 	tell(late, 0.5, 2.5)

@@ -110,7 +110,8 @@ func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) er
 // second tells of what was between from and to.
 func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) error {
 	for i := range max(1, r.Servers) {
-		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Measured, Clients: float64(step.Clients)}
+		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Measured,
+			Clients: float64(step.Clients)}
 		if r.Servers > 0 {
 			v.Server = fmt.Sprintf("store%03d.example.org:1094", i)
 		}
@@ -163,8 +164,9 @@ func pretendedSample(host string, end time.Time) *monitor.Sample {
 		Disks:  []monitor.Disk{{Name: "nvme0n1", Write: 135168.25, Ops: 12.0625, Queue: 0.013370337651573909, Busy: 0.00825}},
 		Nets: []monitor.Net{{Name: "lo", Received: 104857, Sent: 104857, PacketsIn: 300, PacketsOut: 300},
 			{Name: "eth0", Received: moved, Sent: moved / 40, PacketsIn: moved / 1448, PacketsOut: moved / 2896, Speed: 10_000_000_000}},
-		TCP:   &monitor.TCP{Retransmits: 26, Established: 192},
-		Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, Threads: 28, User: 0.21, System: 0.177385, RSS: 89_047_040, Files: 211, Read: 38609, Written: 35159}},
+		TCP: &monitor.TCP{Retransmits: 26, Established: 192},
+		Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, Threads: 28, User: 0.21, System: 0.177385, RSS: 89_047_040, Files: 211,
+			Read: 38609, Written: 35159}},
 	}
 	for i := range cores {
 		s.Core = append(s.Core, float64(i)/cores)

@@ -111,7 +111,8 @@ func (k *controller) left(w *remote) error {
 	k.alone = k.clock()
 	err := k.journal.note(journalEntry{identity: identity{Session: w.session}, Gone: true})
 	if left := k.gone(w, measure.Left); left != nil {
-		err = errors.Join(err, k.event(measure.Event{Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
+		err = errors.Join(err, k.event(measure.Event{Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s has done its work", w.name),
+			Worker: left}))
 	}
 	return err
 }

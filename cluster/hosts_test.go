@@ -113,7 +113,8 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	conf, n, l := plan(hold(20, 2), hold(20, 3)), &notes{}, &ledgers{made: map[string]int{}}
 	conf.Sink = n
 	conf.Plan.Target, conf.Plan.Driver = "file://"+dir, "local"
-	conf.Plan.Work = workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 4096}, Think: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
+	conf.Plan.Work = workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 4096},
+		Think: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
 	service, err := OpenService(t.Context(), conf.Plan, []storage.Driver{local.Driver()}, nil)
 	if err != nil {
 		t.Fatal(err)

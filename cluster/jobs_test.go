@@ -19,7 +19,8 @@ import (
 func jobs(clients ...int) engine.Config {
 	var steps []scenario.Step
 	for _, n := range clients {
-		steps = append(steps, scenario.Step{Clients: n, Duration: unit.Duration(time.Minute), Jobs: 2, Cooldown: unit.Duration(300 * time.Millisecond)})
+		steps = append(steps, scenario.Step{Clients: n, Duration: unit.Duration(time.Minute), Jobs: 2,
+			Cooldown: unit.Duration(300 * time.Millisecond)})
 	}
 	conf := plan(steps...)
 	compute := workload.Span{Uniform: []unit.Duration{0, unit.Duration(1500 * time.Millisecond)}}
@@ -101,7 +102,8 @@ func TestJobsOfSeveralSites(t *testing.T) {
 	if padova.Started != 8 || padova.Ended != 8 || cern.Started != 4 || cern.Ended != 4 || all.Ended != 12 {
 		t.Errorf("padova %+v, cern %+v, all %+v", padova.Jobs, cern.Jobs, all.Jobs)
 	}
-	if got := padova.Wall.Count() + cern.Wall.Count(); padova.Moved+cern.Moved != all.Moved || got != all.Wall.Count() || math.Abs(padova.Wall.Sum()+cern.Wall.Sum()-all.Wall.Sum()) > 1e-6 {
+	if got := padova.Wall.Count() + cern.Wall.Count(); padova.Moved+cern.Moved != all.Moved || got != all.Wall.Count() ||
+		math.Abs(padova.Wall.Sum()+cern.Wall.Sum()-all.Wall.Sum()) > 1e-6 {
 		t.Errorf("%d and %d of %d bytes, %d of %d wall clock times", padova.Moved, cern.Moved, all.Moved, got, all.Wall.Count())
 	}
 }

@@ -18,7 +18,8 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	s := newSum(n)
 	a, b := newSession(0), newSession(0)
 	second := func(at int64, done int64, step int) *measure.Interval {
-		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Measured, Clients: 2, Sum: measure.Sum{Done: done}}
+		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Measured, Clients: 2,
+			Sum: measure.Sum{Done: done}}
 	}
 	tell := func(by orderLine, v *measure.Interval, want fate) {
 		t.Helper()

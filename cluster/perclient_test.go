@@ -20,21 +20,22 @@ func TestClientsAreJobs(t *testing.T) {
 	conf, n := plan(hold(10, 7), hold(4, 4)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	err := control(t, d, conf, WorkerOptions{JobPerClient: true, patience: 6 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
-		go func() {
-			for range s.Clients {
-				select {
-				case slots <- struct{}{}:
-				case <-ctx.Done():
-					return
+	err := control(t, d, conf, WorkerOptions{JobPerClient: true, patience: 6 * time.Second,
+		Call: func(_ context.Context, s scenario.Step) error {
+			go func() {
+				for range s.Clients {
+					select {
+					case slots <- struct{}{}:
+					case <-ctx.Done():
+						return
+					}
+					err := enter(t, d.Pass(), JoinOptions{})
+					go func() { <-err; <-slots }()
+					<-time.After(150 * time.Millisecond)
 				}
-				err := enter(t, d.Pass(), JoinOptions{})
-				go func() { <-err; <-slots }()
-				<-time.After(150 * time.Millisecond)
-			}
-		}()
-		return nil
-	}})
+			}()
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,8 @@ func TestIntervalsOfNoStep(t *testing.T) {
 	s := newSession(0)
 	w := &remote{orderLine: s, there: true}
 	s.taken, s.open[1] = 1, struct{}{}
-	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.GracefulStop}}), k.sum.flush()); err != nil {
+	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.GracefulStop}}),
+		k.sum.flush()); err != nil {
 		t.Fatal(err)
 	}
 	if len(n.intervals) != 0 || s.acked() != 1 {
@@ -207,7 +208,8 @@ func TestIntervalsOfNoStep(t *testing.T) {
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{ResumeState: &ResumeState{Broken: 1}}, time.Now)
 	k.past = k.options.ResumeState
-	old, fresh := &remote{orderLine: newSession(0), there: true, absent: true, in: true, held: true}, &remote{orderLine: newSession(0), there: true}
+	old, fresh := &remote{orderLine: newSession(0), there: true, absent: true, in: true, held: true},
+		&remote{orderLine: newSession(0), there: true}
 	if err := k.back(old, &hello{Step: 1, Ready: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,8 @@ func TestNobodyComes(t *testing.T) {
 	d := open(t, ServerOptions{})
 	conf, n := plan(hold(1, 1)), &notes{}
 	conf.Sink = n
-	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Second, patience: time.Second, Absent: func() []string { return []string{"job 1.0 is held: no such file"} }})
+	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Second, patience: time.Second,
+		Absent: func() []string { return []string{"job 1.0 is held: no such file"} }})
 	if err == nil || !strings.Contains(err.Error(), "no worker has come in 1s") || !strings.Contains(err.Error(), "held: no such file") {
 		t.Errorf("error %v", err)
 	}
@@ -139,21 +140,24 @@ func TestNobodyElseComes(t *testing.T) {
 	conf, n := plan(hold(1, 1)), &notes{}
 	conf.Sink = n
 	begin := time.Now()
-	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Hour, Left: func() int { return 0 }, Absent: func() []string { return []string{"2 workers failed: no such file"} }})
+	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Hour, Left: func() int { return 0 },
+		Absent: func() []string { return []string{"2 workers failed: no such file"} }})
 	if err == nil || !strings.Contains(err.Error(), "none will") || !strings.Contains(err.Error(), "failed: no such file") {
 		t.Errorf("error %v", err)
 	}
 	d, n = open(t, ServerOptions{}), &notes{}
 	conf.Sink = n
 	w := enter(t, d.Pass(), JoinOptions{Version: "0.9\x1b"})
-	err = d.Control(t.Context(), conf, WorkerOptions{Want: 2, Version: "1.0", Wait: time.Hour, Coming: func() int { return 0 }, Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
+	err = d.Control(t.Context(), conf, WorkerOptions{Want: 2, Version: "1.0", Wait: time.Hour, Coming: func() int { return 0 },
+		Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
 	if err := errors.Join(err, <-w); err != nil {
 		t.Fatal(err)
 	}
 	if !n.told("warning", `worker 1 is another version of weir, "0.9`) {
 		t.Errorf("events %v", n.events)
 	}
-	if !n.told("warning", "begins with 1 of 2 workers: something keeps the others from coming: job 1.1 is held") || n.done() == 0 || time.Since(begin) > time.Minute {
+	if !n.told("warning", "begins with 1 of 2 workers: something keeps the others from coming: job 1.1 is held") || n.done() == 0 ||
+		time.Since(begin) > time.Minute {
 		t.Errorf("%d operations, events %v", n.done(), n.events)
 	}
 }

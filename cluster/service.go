@@ -55,7 +55,8 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 }
 
 // opened opens t with the driver d.
-func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.Target, drivers []storage.Driver) (_ storage.Service, err error) {
+func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.Target, drivers []storage.Driver) (_ storage.Service,
+	err error) {
 	there := t
 	if len(p.Command) > 0 && t.Reach != nil {
 		if there.URL, err = reached(ctx, t.URL, t.Reach); err != nil {
@@ -225,7 +226,8 @@ func reached(ctx context.Context, u *url.URL, reach func(context.Context, string
 		n, err = uint64(monitor.DefaultPort(u.Scheme)), nil
 	}
 	if err != nil || n == 0 {
-		return nil, fmt.Errorf("target %s: over a link the port has to be known: write it, as in %s://%s:1234/", redact.URL(u.String()), u.Scheme, u.Hostname())
+		return nil, fmt.Errorf("target %s: over a link the port has to be known: write it, as in %s://%s:1234/", redact.URL(u.String()),
+			u.Scheme, u.Hostname())
 	}
 	at, err := reach(ctx, u.Hostname(), uint16(n))
 	if err != nil {

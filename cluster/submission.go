@@ -104,7 +104,8 @@ func (w *RemoteWorkers) submit(ctx context.Context, dir string, count int) error
 	w.submitted(count)
 	files := w.bundle.Files
 	job, err := w.System.Submit(ctx, batch.Work{
-		Name: w.Plan.Name, Dir: dir, Program: self[0], Args: []string{"worker", "--pass", filepath.Base(pass)}, Files: append(files[:len(files):len(files)], pass),
+		Name: w.Plan.Name, Dir: dir, Program: self[0], Args: []string{"worker", "--pass", filepath.Base(pass)},
+		Files: append(files[:len(files):len(files)], pass),
 		Count: count, Options: w.Plan.On.Submit, Hosts: w.Plan.On.Hosts,
 	})
 	if err != nil {

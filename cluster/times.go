@@ -45,7 +45,8 @@ type telling struct {
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
-		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[orderLine]float64{}, busy: map[int]extent{}, first: map[orderLine]time.Time{}}
+		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[orderLine]float64{}, busy: map[int]extent{},
+			first: map[orderLine]time.Time{}}
 		t[second] = s
 	}
 	return s

@@ -14,7 +14,8 @@ import (
 // them is never copied, but for certificates, which are no secret.
 func TestBundle(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "state")
-	for name, text := range map[string]string{"my token": "secret", "ca/a.pem": "A\n", "ca/b.0": "B\n", "ca/c.txt": "C\n", "own ca.pem": "O\n"} {
+	for name, text := range map[string]string{"my token": "secret", "ca/a.pem": "A\n", "ca/b.0": "B\n", "ca/c.txt": "C\n",
+		"own ca.pem": "O\n"} {
 		path := filepath.Join(from, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
@@ -23,7 +24,8 @@ func TestBundle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan := &scenario.Plan{Target: "https://x/", Auth: storage.Auth{Method: "token", TokenFile: filepath.Join(from, "my token"), CADir: filepath.Join(from, "ca"), CAFile: filepath.Join(from, "own ca.pem")}, Files: scenario.Files{List: "list.txt"}}
+	plan := &scenario.Plan{Target: "https://x/", Auth: storage.Auth{Method: "token", TokenFile: filepath.Join(from, "my token"),
+		CADir: filepath.Join(from, "ca"), CAFile: filepath.Join(from, "own ca.pem")}, Files: scenario.Files{List: "list.txt"}}
 	b, err := NewBundle(plan, to, false)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,8 @@ func TestBundle(t *testing.T) {
 		"no such file":                   {Method: "token", TokenFile: filepath.Join(from, "none")},
 		"no certificate authority is in": {CADir: t.TempDir()},
 	} {
-		if _, err := NewBundle(&scenario.Plan{Target: "https://x/", Auth: auth}, filepath.Join(t.TempDir(), "state"), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewBundle(&scenario.Plan{Target: "https://x/", Auth: auth}, filepath.Join(t.TempDir(), "state"), false); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

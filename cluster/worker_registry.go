@@ -113,7 +113,8 @@ func (w *RemoteWorkers) changed(c batch.Change) {
 	if state == "" || !news {
 		return
 	}
-	text := fmt.Sprintf("job %s %s", c.JobID, map[string]string{measure.Held: "is held", measure.Failed: "failed before its worker came"}[state])
+	text := fmt.Sprintf("job %s %s", c.JobID, map[string]string{measure.Held: "is held",
+		measure.Failed: "failed before its worker came"}[state])
 	if c.Host != "" {
 		text += " on " + c.Host
 	}
@@ -173,7 +174,8 @@ func (w *RemoteWorkers) Summary() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{states[batch.Running], "starting"}, {states[batch.Queued], "queued"}, {states[batch.Held], "held"}, {states[batch.Failed] + states[batch.Removed], "failed"}, {lost, "lost"}} {
+	}{{states[batch.Running], "starting"}, {states[batch.Queued], "queued"}, {states[batch.Held], "held"},
+		{states[batch.Failed] + states[batch.Removed], "failed"}, {lost, "lost"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}

@@ -17,7 +17,8 @@ import (
 func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, cpu time.Duration) {
 	t.Helper()
 	job := workload.Job{Events: 20, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(.003)}}
-	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: clients, Duration: seconds(1)})
+	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job),
+		scenario.Step{Clients: clients, Duration: seconds(1)})
 	conf.Pacer = nil
 	before := processTime()
 	if err := Run(t.Context(), conf); err != nil {
@@ -35,7 +36,8 @@ func TestBurningIsCPUTime(t *testing.T) {
 	for _, clients := range []int{1, 3 * was} {
 		v, efficiency, cpu := burnt(t, clients)
 		share := v.Compute / cpu.Seconds()
-		t.Logf("%d clients: computed %.3f s in %.3f s of CPU time (%.1f%%), efficiency %.3f, %d events", clients, v.Compute, cpu.Seconds(), 100*share, efficiency, v.Events)
+		t.Logf("%d clients: computed %.3f s in %.3f s of CPU time (%.1f%%), efficiency %.3f, %d events", clients, v.Compute, cpu.Seconds(),
+			100*share, efficiency, v.Events)
 		if share < .5 || share > 1.02 {
 			t.Errorf("%d clients computed %.3f s, and the process took %.3f s of CPU time", clients, v.Compute, cpu.Seconds())
 		}
@@ -52,7 +54,8 @@ func TestBurningIsCPUTime(t *testing.T) {
 // Jobs that wait for a core end at once when the run is broken off.
 func TestBurningIsBrokenOff(t *testing.T) {
 	job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(3600)}}
-	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job), scenario.Step{Clients: 9, Duration: seconds(.3)})
+	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job),
+		scenario.Step{Clients: 9, Duration: seconds(.3)})
 	conf.Pacer, conf.Plan.GracefulStop = nil, seconds(.1)
 	begin := time.Now()
 	if err := Run(t.Context(), conf); err != nil {

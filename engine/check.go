@@ -75,7 +75,9 @@ func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 		res, err := fresh.Do(l.soft, op, unheard{})
 		_ = fresh.Close() // what it had to say is counted
 		if err == nil && res.Sum == want {
-			return &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fmt.Errorf("%w: the service told the checksum %s, and %s on a new connection: XRootD before 5.5.4 mixes up the answers of one connection", storage.ErrProtocol, got, want)}
+			return &storage.OpError{Kind: op.Kind, URL: op.Path,
+				Err: fmt.Errorf("%w: the service told the checksum %s, and %s on a new connection: XRootD before 5.5.4 mixes up the answers "+
+					"of one connection", storage.ErrProtocol, got, want)}
 		}
 	}
 	return wrong(op, want, got)

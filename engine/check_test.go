@@ -54,7 +54,8 @@ func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := n.held(1)
-			asked, summed := float64(v.Unverifiable+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]), s.summed.Load()
+			asked, summed := float64(v.Unverifiable+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]),
+				s.summed.Load()
 			switch {
 			case asked < .45 || asked > .55:
 				t.Errorf("made %v: %.2f of the operations were to be checked, want half of them", made, asked)

@@ -98,7 +98,8 @@ func (l *clientRunner) born(c *client) error {
 	}
 	c.rand = rand.New(rand.NewPCG(l.seed, uint64(number)))
 	var err error
-	if c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder); err != nil || l.Homes == 0 || number < l.Homes || !workload.Writes(l.Plan.Work) {
+	if c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder); err != nil || l.Homes == 0 || number < l.Homes ||
+		!workload.Writes(l.Plan.Work) {
 		return err
 	}
 	p := preparer{Config: l.Config}

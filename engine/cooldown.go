@@ -84,7 +84,8 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 				cool.Reset(time.Duration(r.step.Cooldown))
 			}
 		case <-drain.C:
-			if err := r.warn(fmt.Sprintf("operations still running %v after step %d were broken off", r.Plan.GracefulStop, r.step.Number)); err != nil {
+			if err := r.warn(fmt.Sprintf("operations still running %v after step %d were broken off", r.Plan.GracefulStop,
+				r.step.Number)); err != nil {
 				return scenario.Step{}, err
 			}
 			r.breakOff()

@@ -28,7 +28,8 @@ func (n *notes) rest(step int) (seconds float64, begun int64) {
 
 func TestNoOperationWhileTheServiceRests(t *testing.T) {
 	for model, work := range map[scenario.Model]workload.Work{
-		scenario.ClosedModel: {Kind: "read", Session: "kept", Pick: "random"}, scenario.OpenModel: {Kind: "read", Session: "kept", Pick: "random"},
+		scenario.ClosedModel: {Kind: "read", Session: "kept", Pick: "random"},
+		scenario.OpenModel:   {Kind: "read", Session: "kept", Pick: "random"},
 	} {
 		t.Run(string(model), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,7 +83,8 @@ func checkRestEvents(t *testing.T, n *notes) {
 func TestOperationsThatHangAreBrokenOffBeforeARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := scenario.Step{Clients: 4, Duration: seconds(2), Cooldown: seconds(1)}, scenario.Step{Clients: 1, Duration: seconds(120)}
-		conf, n := closed(t, "simulated://x?servers=1&service=40s&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, one, two)
+		conf, n := closed(t, "simulated://x?servers=1&service=40s&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
+			one, two)
 		conf.Plan.GracefulStop = seconds(5)
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
@@ -150,7 +152,8 @@ func TestFinishWhileResting(t *testing.T) {
 	for _, after := range []time.Duration{3500 * time.Millisecond, 8 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"})
-			conf.Steps = &thinker{steps: []scenario.Step{{Number: 1, Clients: 2, Duration: seconds(3), Cooldown: seconds(2)}}, think: time.Millisecond}
+			conf.Steps = &thinker{steps: []scenario.Step{{Number: 1, Clients: 2, Duration: seconds(3), Cooldown: seconds(2)}},
+				think: time.Millisecond}
 			begin := time.Now()
 			if after > 5*time.Second {
 				conf.Steps.(*thinker).think = 6 * time.Second

@@ -10,7 +10,8 @@ import (
 // oneClient returns a client of a run that has not begun.
 func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 	t.Helper()
-	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work, scenario.Step{Clients: 1, Duration: seconds(1)})
+	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work,
+		scenario.Step{Clients: 1, Duration: seconds(1)})
 	for i := range conf.Files {
 		conf.Files[i].Size = 1 << 20
 	}
@@ -40,7 +41,8 @@ func TestTasksAllocateNothing(t *testing.T) {
 		t.Errorf("a read allocates %v times, want 0; its client has a computer: %v", n, c.computer != nil)
 	}
 	for name, job := range map[string]workload.Job{
-		"direct": {Events: 1000, Event: 100, Page: 50}, "ahead": {Events: 1000, Event: 100, Page: 50, Ahead: 50}, "vector": {Events: 1000, Event: 100, Page: 10, Vector: 5},
+		"direct": {Events: 1000, Event: 100, Page: 50}, "ahead": {Events: 1000, Event: 100, Page: 50, Ahead: 50},
+		"vector": {Events: 1000, Event: 100, Page: 10, Vector: 5},
 	} {
 		l, c := oneClient(t, jobbing(job))
 		task := func() {

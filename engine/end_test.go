@@ -20,7 +20,8 @@ import (
 func TestArrivalsPlannedForLaterDoNotArriveAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := scenario.Step{Clients: 10, Rate: .1, Duration: seconds(15)} // at 10 s and, too late, at 20 s
-		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, step)
+		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
+			step)
 		conf.Plan.Model = "open"
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)

@@ -155,12 +155,14 @@ func TestStepsUpAndDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Fixed: seconds(1)}}
 		ramped := scenario.Step{Clients: 40, Ramp: seconds(10), Warmup: seconds(5), Duration: seconds(10)}
-		conf, n := closed(t, "simulated://x?servers=1000&service=1ms&files=100x1KiB", work, hold(4, 10), ramped, hold(2, 10), hold(0, 5), hold(3, 10))
+		conf, n := closed(t, "simulated://x?servers=1000&service=1ms&files=100x1KiB", work, hold(4, 10), ramped, hold(2, 10),
+			hold(0, 5), hold(3, 10))
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []float64{4, 40, 2, 0, 3} {
-			if v := n.held(i + 1); math.Abs(v.Clients-want) > .01 || math.Abs(v.Seconds-time.Duration(conf.Plan.Steps[i].Duration).Seconds()) > 1e-6 {
+			if v := n.held(i + 1); math.Abs(v.Clients-want) > .01 ||
+				math.Abs(v.Seconds-time.Duration(conf.Plan.Steps[i].Duration).Seconds()) > 1e-6 {
 				t.Errorf("step %d: %v clients for %v s, want %v for %v", i+1, v.Clients, v.Seconds, want, conf.Plan.Steps[i].Duration)
 			}
 		}
@@ -254,7 +256,8 @@ func (c *stalled) Do(ctx context.Context, op *storage.Op, p storage.Progress) (s
 func TestOverloadedOpenModelCountsWhatNeverStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := scenario.Step{Clients: 10, Rate: 100, Duration: seconds(60)}
-		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, step)
+		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
+			step)
 		conf.Plan.Model = "open"
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
@@ -286,7 +289,8 @@ func TestStopRulesAndFinishEndTheRunEarly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conf, n := closed(t, "simulated://x?servers=1&service=10ms&files=100x1KiB"+c.target, workload.Work{Kind: "read", Session: "kept"}, hold(1, 3600))
+				conf, n := closed(t, "simulated://x?servers=1&service=10ms&files=100x1KiB"+c.target, workload.Work{Kind: "read", Session: "kept"},
+					hold(1, 3600))
 				conf.Plan.Stop = c.stop
 				if c.finish {
 					finish = make(chan struct{})
@@ -334,7 +338,8 @@ func TestRetriesAreOffUnlessAskedForAndCounted(t *testing.T) {
 // A service that refuses at once must not see its clients spin.
 func TestClientsPauseAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conf, n := closed(t, "simulated://x?servers=9&service=0ms&error=100%&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(10, 60))
+		conf, n := closed(t, "simulated://x?servers=9&service=0ms&error=100%&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
+			hold(10, 60))
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +353,8 @@ func TestClientsPauseAfterFailures(t *testing.T) {
 func TestSessionsAreKeptOrFresh(t *testing.T) {
 	for session, want := range map[workload.Session]int64{workload.KeptSession: 0, workload.FreshSession: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			conf, n := closed(t, "simulated://x?servers=9&service=10ms&connect=5ms&files=100x1KiB", workload.Work{Kind: "read", Session: session}, hold(4, 30))
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&connect=5ms&files=100x1KiB", workload.Work{Kind: "read", Session: session},
+				hold(4, 30))
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
@@ -399,7 +405,8 @@ func TestACanceledRunEndsAtOnce(t *testing.T) {
 // Operations that outlast the last step are broken off after the drain time.
 func TestDrainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conf, n := closed(t, "simulated://x?servers=9&service=1h&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(3, 10))
+		conf, n := closed(t, "simulated://x?servers=9&service=1h&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
+			hold(3, 10))
 		begin := time.Now()
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
@@ -425,7 +432,8 @@ func TestDrainIsBounded(t *testing.T) {
 func TestTwoRunsOfOnePlanDoTheSame(t *testing.T) {
 	run := func() (moved, done int64) {
 		synctest.Test(t, func(t *testing.T) {
-			work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Exponential: seconds(1)}, Part: &workload.Part{Size: 100, Count: 3}}
+			work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Exponential: seconds(1)},
+				Part: &workload.Part{Size: 100, Count: 3}}
 			conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x1KiB", work, hold(20, 60))
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)

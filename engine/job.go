@@ -148,7 +148,8 @@ func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) e
 			switch {
 			case err == nil:
 			case errors.Is(err, io.EOF):
-				return fmt.Errorf("%w: the copy of %s has %d bytes, the job wants %d at %d", storage.ErrShort, op.Path, r.Offset+int64(n), min(page, end-r.Offset), r.Offset)
+				return fmt.Errorf("%w: the copy of %s has %d bytes, the job wants %d at %d", storage.ErrShort, op.Path, r.Offset+int64(n),
+					min(page, end-r.Offset), r.Offset)
 			default:
 				return fmt.Errorf("%w: the copy of %s: %w", storage.ErrScratch, op.Path, err)
 			}

@@ -88,7 +88,8 @@ func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 		t.Fatalf("after %v: %d acts never ended, the first is: %s; %+v", time.Since(begin), len(d.acts), d.acts[0].name, d.all.Failed)
 	}
 	v := &d.all
-	if v.Crashed != v.Failed[storage.Timeout] || v.JobsFailed != v.Errors()-v.Failed[storage.Timeout] || v.Started < v.Ended+v.JobsFailed+v.Crashed {
+	if v.Crashed != v.Failed[storage.Timeout] || v.JobsFailed != v.Errors()-v.Failed[storage.Timeout] || v.Started < v.Ended+
+		v.JobsFailed+v.Crashed {
 		t.Errorf("%d begun, %d done, %d failed, %d crashed; failed requests %v", v.Started, v.Ended, v.JobsFailed, v.Crashed, v.Failed)
 	}
 	if v.Verified == 0 || v.Events < 20*v.Ended {

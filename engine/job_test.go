@@ -55,7 +55,8 @@ func near(t *testing.T, what string, got, want, within float64) {
 func TestEfficiencyOfJobsIsTheoretical(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := jobbing(workload.Job{Events: 100, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.03)}})
-		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x8MiB", work, scenario.Step{Clients: 7, Duration: seconds(100)})
+		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x8MiB", work,
+			scenario.Step{Clients: 7, Duration: seconds(100)})
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,8 @@ func TestReadAheadOverlapsWithComputing(t *testing.T) {
 func TestComputingCountsWhileItGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(100)}}
-		conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x8MiB", jobbing(job), scenario.Step{Clients: 2, Warmup: seconds(5), Duration: seconds(10)})
+		conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x8MiB", jobbing(job),
+			scenario.Step{Clients: 2, Warmup: seconds(5), Duration: seconds(10)})
 		conf.Plan.GracefulStop = seconds(3.3)
 		begin := time.Now()
 		if err := Run(t.Context(), conf); err != nil {
@@ -111,7 +113,8 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 		}
 		near(t, "all compute time", all.Compute, 36.6, .001) // the drain's is of jobs that were broken off
 		if all.Started != 2 || all.Ended+all.JobsFailed+all.Crashed > 0 || all.Events > 0 {
-			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.JobsFailed, all.Crashed, all.Events)
+			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.JobsFailed,
+				all.Crashed, all.Events)
 		}
 		near(t, "the run's time", time.Since(begin).Seconds(), 18.3, .001) // the sleep ended at once
 	})
@@ -119,16 +122,19 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 
 // What ended a job decides what it counts as.
 func TestOutcomesOfJobs(t *testing.T) {
-	for class, want := range map[storage.Class]string{storage.Timeout: "crashed", storage.Refused: "failed", storage.Reset: "failed", storage.Busy: "failed"} {
+	for class, want := range map[storage.Class]string{storage.Timeout: "crashed", storage.Refused: "failed", storage.Reset: "failed",
+		storage.Busy: "failed"} {
 		synctest.Test(t, func(t *testing.T) {
 			work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
 			work.Timeout = unit.Duration(2 * time.Second)
-			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work, scenario.Step{Clients: 2, Duration: seconds(30)})
+			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work,
+				scenario.Step{Clients: 2, Duration: seconds(30)})
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
 			v, _ := n.jobs(1)
-			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.JobsFailed > 0) != (want == "failed") || v.Crashed+v.JobsFailed != v.Failed[class] {
+			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.JobsFailed > 0) != (want == "failed") || v.Crashed+
+				v.JobsFailed != v.Failed[class] {
 				t.Errorf("%v: %d done, %d crashed, %d failed; %v failed requests", class, v.Ended, v.Crashed, v.JobsFailed, v.Failed)
 			}
 		})
@@ -190,7 +196,8 @@ func TestJobsOnShortFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
 		work.Pick = "sequential"
-		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work, scenario.Step{Clients: 1, Duration: seconds(30)})
+		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work,
+			scenario.Step{Clients: 1, Duration: seconds(30)})
 		for i := range conf.Files {
 			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other one is half as long
 		}

@@ -29,7 +29,8 @@ func listingOf(t *testing.T, target string, w workload.Work) ([]workload.File, e
 		t.Fatal(err)
 	}
 	defer s.Close()
-	return Prepare(t.Context(), Config{Service: s, Plan: &scenario.Plan{Work: w, Target: target, Files: scenario.Files{Listing: true}}}, nil, nil)
+	return Prepare(t.Context(), Config{Service: s, Plan: &scenario.Plan{Work: w, Target: target, Files: scenario.Files{Listing: true}}}, nil,
+		nil)
 }
 
 // plant makes files whose names are hard on listings, and returns their sizes.
@@ -90,7 +91,8 @@ func TestListingsForBrowsers(t *testing.T) {
 	}
 	for _, format := range []string{"json", "html"} {
 		t.Run("nginx "+format, func(t *testing.T) {
-			s := lab.StartNginx(t, lab.NginxConfig{Extra: "location /data/x { autoindex on; autoindex_exact_size off; autoindex_format " + format + "; }"})
+			s := lab.StartNginx(t, lab.NginxConfig{Extra: "location /data/x { autoindex on; autoindex_exact_size off; autoindex_format " +
+				format + "; }"})
 			found(t, filepath.Join(s.Data, "x"), s.URL+"/x", true)
 		})
 	}

@@ -103,7 +103,8 @@ func (r *run) cut(phase string) error {
 		}
 	}
 	if step := r.wall.stepped(r.Clock()); step != 0 {
-		return r.warn(fmt.Sprintf("the wall clock was set by %v: from here on the hosts' samples and the clients' intervals do not tell the same seconds", step))
+		return r.warn(fmt.Sprintf("the wall clock was set by %v: from here on the hosts' samples and the clients' intervals do not tell "+
+			"the same seconds", step))
 	}
 	return nil
 }

@@ -71,16 +71,17 @@ func TestSizesAreAskedFor(t *testing.T) {
 		err     error
 		want    int64
 	}{
-		"parts":                   {work: inParts, size: known, asked: 100, want: 5000},
-		"whole files":             {work: whole, size: known, want: -1},
-		"whole files in chunks":   {work: chunked, size: known, asked: 100, want: 5000},
-		"chunks without a size":   {work: chunked, size: silent, asked: 100, want: -1},
-		"no sizes":                {work: inParts, size: silent, asked: 100, err: workload.ErrSizes},
-		"one without a size":      {work: inParts, size: one(silent), asked: 100, err: workload.ErrSizes},
-		"files that are gone":     {work: inParts, size: lost, asked: 100, err: fs.ErrNotExist},
-		"one that is gone":        {work: inParts, size: one(lost), asked: 100, err: fs.ErrNotExist},
-		"a refusal":               {work: inParts, size: func(string) (int64, error) { return -1, fs.ErrPermission }, err: fs.ErrPermission},
-		"no way to ask":           {work: inParts, size: func(string) (int64, error) { return -1, errors.ErrUnsupported }, err: workload.ErrSizes},
+		"parts":                 {work: inParts, size: known, asked: 100, want: 5000},
+		"whole files":           {work: whole, size: known, want: -1},
+		"whole files in chunks": {work: chunked, size: known, asked: 100, want: 5000},
+		"chunks without a size": {work: chunked, size: silent, asked: 100, want: -1},
+		"no sizes":              {work: inParts, size: silent, asked: 100, err: workload.ErrSizes},
+		"one without a size":    {work: inParts, size: one(silent), asked: 100, err: workload.ErrSizes},
+		"files that are gone":   {work: inParts, size: lost, asked: 100, err: fs.ErrNotExist},
+		"one that is gone":      {work: inParts, size: one(lost), asked: 100, err: fs.ErrNotExist},
+		"a refusal":             {work: inParts, size: func(string) (int64, error) { return -1, fs.ErrPermission }, err: fs.ErrPermission},
+		"no way to ask": {work: inParts, size: func(string) (int64, error) { return -1, errors.ErrUnsupported },
+			err: workload.ErrSizes},
 		"a program with {size}":   {work: whole, command: []string{"x", "--bytes={size}"}, size: known, asked: 100, want: 5000},
 		"a program that has none": {work: whole, command: []string{"x", "{size}"}, size: silent, asked: 100, err: workload.ErrSizes},
 		"a program with {{size}":  {work: whole, command: []string{"x", "{{size}"}, size: silent, want: -1},
@@ -130,11 +131,12 @@ func TestWrongSizesOfAListAreRefused(t *testing.T) {
 
 func TestSizesTellHowFarTheyAre(t *testing.T) {
 	var most, total atomic.Int64
-	_, err := Prepare(t.Context(), preparing(&sized{size: func(string) (int64, error) { return 5000, nil }}, inParts), unsized(50), func(_ string, done, of int) {
-		for was := most.Load(); int64(done) > was && !most.CompareAndSwap(was, int64(done)); was = most.Load() {
-		}
-		total.Store(int64(of))
-	})
+	_, err := Prepare(t.Context(), preparing(&sized{size: func(string) (int64, error) { return 5000, nil }}, inParts), unsized(50),
+		func(_ string, done, of int) {
+			for was := most.Load(); int64(done) > was && !most.CompareAndSwap(was, int64(done)); was = most.Load() {
+			}
+			total.Store(int64(of))
+		})
 	if err != nil || most.Load() != 50 || total.Load() != 50 {
 		t.Errorf("%d of %d, %v", most.Load(), total.Load(), err)
 	}

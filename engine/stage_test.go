@@ -20,9 +20,11 @@ import (
 // of 400 KiB; query goes on with the service's.
 func staging(t *testing.T, query string, clients int) (Config, *notes) {
 	t.Helper()
-	work := jobbing(workload.Job{Access: workload.Staged, Events: 10, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.03)}})
+	work := jobbing(workload.Job{Access: workload.Staged, Events: 10, Event: 40 << 10, Page: 8 << 10,
+		Compute: workload.Span{Fixed: seconds(.03)}})
 	work.Verify = 1
-	conf, n := closed(t, "simulated://x?servers=100&service=100ms&dist=constant&seed=5&files=100x400KiB"+query, work, scenario.Step{Clients: clients, Duration: seconds(40)})
+	conf, n := closed(t, "simulated://x?servers=100&service=100ms&dist=constant&seed=5&files=100x400KiB"+query, work,
+		scenario.Step{Clients: clients, Duration: seconds(40)})
 	for i := range conf.Files {
 		f := &conf.Files[i]
 		f.Size, f.Seed, f.Made = 400<<10, content.Seed(5, f.Path), true
@@ -60,8 +62,10 @@ func TestStagedJobs(t *testing.T) {
 		near(t, "jobs", float64(v.Ended), 500, .01)
 		all := n.sum()
 		jobs := all.Ended
-		if want := jobs * (400 << 10); all.Staged != want || all.Moved != want || all.Used != want || all.Done != jobs || all.Verified != jobs || all.Events != 10*jobs {
-			t.Errorf("%d jobs of 400 KiB: %d staged, %d moved, %d used, %d reads, %d verified, %d events", jobs, all.Staged, all.Moved, all.Used, all.Done, all.Verified, all.Events)
+		if want := jobs * (400 << 10); all.Staged != want || all.Moved != want || all.Used != want || all.Done != jobs || all.Verified != jobs ||
+			all.Events != 10*jobs {
+			t.Errorf("%d jobs of 400 KiB: %d staged, %d moved, %d used, %d reads, %d verified, %d events", jobs, all.Staged, all.Moved, all.Used,
+				all.Done, all.Verified, all.Events)
 		}
 		if all.Discarded > 0 || all.Errors() > 0 {
 			t.Errorf("%d bytes discarded, errors %v", all.Discarded, all.Failed)
@@ -118,7 +122,8 @@ func TestStagedJobsThatFail(t *testing.T) {
 					if v.JobsFailed != 3 || v.Failed[c.class] != 3 || v.Ended < 200 {
 						t.Errorf("%d done, %d failed: %v, want 3 failed", v.Ended, v.JobsFailed, v.Failed)
 					}
-				case v.Ended > 0 || v.Crashed+v.JobsFailed < 10 || v.Crashed+v.JobsFailed != v.Failed[c.class] || (v.Crashed > 0) != (c.class == storage.Timeout):
+				case v.Ended > 0 || v.Crashed+v.JobsFailed < 10 || v.Crashed+v.JobsFailed != v.Failed[c.class] ||
+					(v.Crashed > 0) != (c.class == storage.Timeout):
 					t.Errorf("%d done, %d crashed, %d failed: %v, want all %v", v.Ended, v.Crashed, v.JobsFailed, v.Failed, c.class)
 				}
 				if c.query != "" && v.Staged > 0 {

@@ -78,7 +78,8 @@ func TestLines(t *testing.T) {
 		out.point(point{&series{metric: m, labels: labels, value: x}, at, false})
 		out.point(point{&series{metric: n, number: 1, labels: labels, value: 7}, at, i == 1})
 	}
-	want := "weir_g,kind=read a_total=0.1,b=7 1000000000\nweir_g,kind=read a_total=1e+300 2000000000\nweir_g,kind=read b=7 3000000000\nweir_g,kind=read b=7 4000000000\n"
+	want := "weir_g,kind=read a_total=0.1,b=7 1000000000\nweir_g,kind=read a_total=1e+300 2000000000\nweir_g,kind=read b=7 " +
+		"3000000000\nweir_g,kind=read b=7 4000000000\n"
 	all := out.flush()
 	if len(all) != 1 || string(all[0].body) != want || all[0].values != 5 || all[0].first != 1000 {
 		t.Errorf("%s%+v", all[0].body, all)

@@ -192,7 +192,8 @@ func TestReceiversThatRefuse(t *testing.T) {
 		front := newFlaky(t, "", c.answer)
 		dir := made(t)
 		r := finished(t, dir, remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
-		whole := finished(t, dir, remoteTo(t, newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false }).URL+"/x"), export.Options{})
+		whole := finished(t, dir, remoteTo(t, newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false }).URL+"/x"),
+			export.Options{})
 		if r.Sent != 0 || r.Left != 0 || r.Refused != whole.Sent || !strings.HasPrefix(r.Reason, c.reason) {
 			t.Errorf("%s: %+v of %d", name, r, whole.Sent)
 		}
@@ -254,7 +255,8 @@ func TestRequestOfRemoteWrite(t *testing.T) {
 	finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
 	for i, r := range front.requests {
 		for name, want := range map[string]string{
-			"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf", "X-Prometheus-Remote-Write-Version": "0.1.0", "User-Agent": "weir",
+			"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf", "X-Prometheus-Remote-Write-Version": "0.1.0",
+			"User-Agent": "weir",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Fatalf("%s: %q", name, got)
@@ -315,7 +317,9 @@ func TestCredentials(t *testing.T) {
 		return path
 	}
 	var got []string
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("Authorization")) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
 	ca := file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
@@ -370,16 +374,20 @@ func influxTo(address string, auth storage.Auth) (export.Receiver, error) {
 
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
-		"": "use an address", "localhost:9090/api/v1/write": "use an address", "ftp://h/api/v1/write": "use an address", "http://h": "say the path",
-		"http://h/": "say the path", "http://u:geheim@h/api/v1/write": "password in a file", "http://h/%zz": "not an address", "http://h/api/v1/write": "",
+		"": "use an address", "localhost:9090/api/v1/write": "use an address", "ftp://h/api/v1/write": "use an address",
+		"http://h":  "say the path",
+		"http://h/": "say the path", "http://u:geheim@h/api/v1/write": "password in a file", "http://h/%zz": "not an address",
+		"http://h/api/v1/write": "",
 	} {
-		if _, err := export.RemoteWrite(address, storage.Auth{}); (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim")) {
+		if _, err := export.RemoteWrite(address, storage.Auth{}); (err == nil) != (want == "") || err != nil &&
+			(!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim")) {
 			t.Errorf("remote write to %q: %v", address, err)
 		}
 	}
 	for address, want := range map[string]string{
-		"http://h:8086": "DATABASE", "http://h/write": "DATABASE", "http://h/write?db=x": "", "http://h/api/v2/write?org=o": "BUCKET", "http://h/api/v2/write?org=o&bucket=b": "",
-		"http://h/write?db=x&u=a&p=geheim": "password in a file", "https://h/some/proxy/write?db=a+b": "",
+		"http://h:8086": "DATABASE", "http://h/write": "DATABASE", "http://h/write?db=x": "", "http://h/api/v2/write?org=o": "BUCKET",
+		"http://h/api/v2/write?org=o&bucket=b": "",
+		"http://h/write?db=x&u=a&p=geheim":     "password in a file", "https://h/some/proxy/write?db=a+b": "",
 	} {
 		receiver, err := export.Influx(address, storage.Auth{})
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim")) {
@@ -395,7 +403,8 @@ func TestAddresses(t *testing.T) {
 // it a run.
 func TestMistakesEndOnlyTheSender(t *testing.T) {
 	front := newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false })
-	r := finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{Find: func(*results.Run) (*analysis.Findings, error) { panic("oh") }})
+	r := finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"),
+		export.Options{Find: func(*results.Run) (*analysis.Findings, error) { panic("oh") }})
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "because of a bug in weir: oh") {
 		t.Errorf("%+v", r)
 	}

@@ -154,9 +154,11 @@ func stat(title, unit, what, expr, legend string) panel {
 	if legend != "" {
 		mode = "name"
 	}
-	return panel{title: title, kind: "stat", unit: unit, what: what, width: 6, height: 4, instant: true, queries: []query{{expr, legend}}, options: object{
-		"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}, "textMode": mode, "colorMode": "none", "graphMode": "none",
-	}}
+	return panel{title: title, kind: "stat", unit: unit, what: what, width: 6, height: 4, instant: true, queries: []query{{expr, legend}},
+		options: object{
+			"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}, "textMode": mode, "colorMode": "none",
+			"graphMode": "none",
+		}}
 }
 
 func answers() []panel {
@@ -165,7 +167,8 @@ func answers() []panel {
 		object{"id": "convertFieldType", "options": object{"conversions": []any{object{"targetField": "clients", "destinationType": "number"}}}},
 		object{"id": "sortBy", "options": object{"sort": []any{object{"field": "clients"}}}},
 	}
-	names := object{"Value #A": "throughput", "Value #B": "at least (95%)", "Value #C": "at most (95%)", "Value #D": "operations/s", "Value #E": "p99 latency (s)", "Value #F": "error ratio"}
+	names := object{"Value #A": "throughput", "Value #B": "at least (95%)", "Value #C": "at most (95%)", "Value #D": "operations/s",
+		"Value #E": "p99 latency (s)", "Value #F": "error ratio"}
 	hidden := object{"Time": true, "run": true, "scenario": true, "__name__": true, "job": true, "instance": true}
 	return []panel{
 		stat("Validity", "none", "Result of the validity checks at the end of the run.", last("weir_validity")+" == 1", "{{status}}"),
@@ -178,7 +181,8 @@ func answers() []panel {
 			queries: []query{{last("weir_curve_throughput_bytes_per_second"), ""}},
 			options: object{"xField": "clients", "orientation": "vertical", "legend": object{"showLegend": false}},
 			transform: append(byStep[1:], object{"id": "organize", "options": object{
-				"excludeByName": object{"Time": true, "run": true, "scenario": true, "step": true, "job": true, "instance": true}, "renameByName": object{"Value": "throughput"},
+				"excludeByName": object{"Time": true, "run": true, "scenario": true, "step": true, "job": true, "instance": true},
+				"renameByName":  object{"Value": "throughput"},
 			}}),
 		},
 		{
@@ -203,10 +207,13 @@ func series8(title, unit, what string, queries ...query) panel {
 func loads() []panel {
 	return []panel{
 		series8("Throughput", "Bps", "Payload that moved.", query{`sum(rate(weir_moved_bytes_total{RUN}[$window]))`, "throughput"}),
-		series8("Clients", "short", "Running virtual clients.", query{`weir_clients{RUN}`, "running"}, query{`weir_planned_clients{RUN}`, "planned"}),
-		series8("Operations", "ops", "Operations that succeeded, by kind.", query{`sum by (kind) (rate(weir_operations_done_total{RUN}[$window]))`, "{{kind}}"}),
+		series8("Clients", "short", "Running virtual clients.", query{`weir_clients{RUN}`, "running"},
+			query{`weir_planned_clients{RUN}`, "planned"}),
+		series8("Operations", "ops", "Operations that succeeded, by kind.",
+			query{`sum by (kind) (rate(weir_operations_done_total{RUN}[$window]))`, "{{kind}}"}),
 		series8("Errors", "ops", "Operations that failed, by class.", query{
-			`sum by (class) (rate(weir_operations_failed_total{RUN}[$window])) or 0 * sum(rate(weir_operations_done_total{RUN}[$window]))`, "{{class}}",
+			`sum by (class) (rate(weir_operations_failed_total{RUN}[$window])) or 0 * sum(rate(weir_operations_done_total{RUN}[$window]))`,
+			"{{class}}",
 		}),
 		series8("Latency", "s", "Of the operations that succeeded in each second, exact to 1%.",
 			query{`weir_latency_p50_seconds{RUN}`, "median {{kind}}"}, query{`weir_latency_p90_seconds{RUN}`, "90% {{kind}}"},
@@ -214,7 +221,8 @@ func loads() []panel {
 		{
 			title: "Latencies", kind: "heatmap", unit: "s", what: "Distribution of the latencies.", width: 12, height: 8,
 			queries: []query{{`sum by (le) (increase(weir_latency_seconds_bucket{RUN}[$window]))`, "{{le}}"}},
-			options: object{"calculate": false, "yAxis": object{"unit": "s"}, "color": object{"mode": "scheme", "scheme": "Oranges", "steps": 64, "exponent": 0.5}, "legend": object{"show": true}},
+			options: object{"calculate": false, "yAxis": object{"unit": "s"}, "color": object{"mode": "scheme", "scheme": "Oranges", "steps": 64,
+				"exponent": 0.5}, "legend": object{"show": true}},
 		},
 		series8("Throughput by data server", "Bps", "The target itself has no name.",
 			query{`sum by (server) (rate(weir_moved_bytes_total{RUN}[$window]))`, "{{server}}"}),
@@ -235,34 +243,40 @@ func jobsAndLinks() []panel {
 		return `histogram_quantile(` + q + `, sum by (le) (rate(weir_job_seconds_bucket{RUN}[$window])))`
 	}
 	return []panel{
-		series8("Jobs", "short", "Running jobs, and how many of them computed: the cluster throughput.", query{`weir_jobs_running{RUN}`, "running"},
-			query{computing, "computing"}),
-		series8("Ended jobs", "ops", "Done: completed. Crashed: a request timed out. Failed: another failure.", ended("done"), ended("failed"), ended("crashed")),
+		series8("Jobs", "short", "Running jobs, and how many of them computed: the cluster throughput.",
+			query{`weir_jobs_running{RUN}`, "running"}, query{computing, "computing"}),
+		series8("Ended jobs", "ops", "Done: completed. Crashed: a request timed out. Failed: another failure.", ended("done"), ended("failed"),
+			ended("crashed")),
 		series8("CPU efficiency of jobs", "percentunit", "Compute time of jobs divided by their wall clock time.", query{
 			`(` + computing + `) / sum(avg_over_time(weir_jobs_running{RUN}[$window]))`, "efficiency",
 		}),
 		series8("Events", "ops", "Events that jobs completed.", query{`sum(rate(weir_events_done_total{RUN}[$window]))`, "events"}),
 		series8("Wall clock time of jobs", "s", "Of completed jobs; quantiles are interpolated within a bucket.",
-			query{`sum(rate(weir_job_seconds_sum{RUN}[$window])) / sum(rate(weir_job_seconds_count{RUN}[$window]))`, "mean"}, query{took("0.5"), "median"}, query{took("0.9"), "90%"}),
-		series8("Links busy", "percentunit", "Share of time in which an emulated link was sending.", query{`weir_link_busy_ratio{RUN}`, "{{host}} {{way}}"}),
+			query{`sum(rate(weir_job_seconds_sum{RUN}[$window])) / sum(rate(weir_job_seconds_count{RUN}[$window]))`, "mean"},
+			query{took("0.5"), "median"}, query{took("0.9"), "90%"}),
+		series8("Links busy", "percentunit", "Share of time in which an emulated link was sending.",
+			query{`weir_link_busy_ratio{RUN}`, "{{host}} {{way}}"}),
 	}
 }
 
 // machines shows the hosts.
 func machines() []panel {
 	return []panel{
-		series8("CPU", "percentunit", "Busy share of all cores of a host.", query{`1 - weir_host_cpu_ratio{RUN, mode="idle"}`, "{{host}} ({{role}})"},
+		series8("CPU", "percentunit", "Busy share of all cores of a host.",
+			query{`1 - weir_host_cpu_ratio{RUN, mode="idle"}`, "{{host}} ({{role}})"},
 			query{`weir_host_busiest_core_ratio{RUN}`, "{{host}} busiest core"}),
 		series8("CPU of processes", "short", "Cores used by the service and the load generator.",
 			query{`sum by (host, process, role) (rate(weir_process_cpu_seconds_total{RUN}[$window]))`, "{{process}} on {{host}}"}),
 		series8("Network", "Bps", "All interfaces, headers included.",
 			query{`sum by (host, interface) (rate(weir_net_received_bytes_total{RUN}[$window]))`, "{{host}} {{interface}} received"},
 			query{`sum by (host, interface) (rate(weir_net_sent_bytes_total{RUN}[$window]))`, "{{host}} {{interface}} sent"}),
-		series8("Disks", "Bps", "Read and written.", query{`sum by (host, disk) (rate(weir_disk_read_bytes_total{RUN}[$window]))`, "{{host}} {{disk}} read"},
+		series8("Disks", "Bps", "Read and written.", query{`sum by (host, disk) (rate(weir_disk_read_bytes_total{RUN}[$window]))`,
+			"{{host}} {{disk}} read"},
 			query{`sum by (host, disk) (rate(weir_disk_written_bytes_total{RUN}[$window]))`, "{{host}} {{disk}} written"}),
 		series8("Disks busy", "percentunit", "Share of time with a request in service.", query{`weir_disk_busy_ratio{RUN}`, "{{host}} {{disk}}"}),
 		series8("Available memory", "bytes", "Memory available to programs.", query{`weir_host_memory_available_bytes{RUN}`, "{{host}}"}),
-		series8("TCP", "short", "Open connections, and retransmitted segments per second.", query{`weir_host_tcp_established{RUN}`, "{{host}} connections"},
+		series8("TCP", "short", "Open connections, and retransmitted segments per second.",
+			query{`weir_host_tcp_established{RUN}`, "{{host}} connections"},
 			query{`rate(weir_host_tcp_retransmitted_segments_total{RUN}[$window])`, "{{host}} retransmitted"}),
 	}
 }

@@ -33,7 +33,8 @@ const (
 func RemoteWrite(address string, auth storage.Auth) (Receiver, error) {
 	u, err := parse(address, "http://host:9090/api/v1/write")
 	if err == nil && strings.Trim(u.Path, "/") == "" {
-		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with --web.enable-remote-write-receiver)", redact.URL(u.String()))
+		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with "+
+			"--web.enable-remote-write-receiver)", redact.URL(u.String()))
 	}
 	return Receiver{URL: u, Auth: auth, kind: remoteWrite}, err
 }
@@ -50,7 +51,8 @@ func Influx(address string, auth storage.Auth) (Receiver, error) {
 	case strings.HasSuffix(u.Path, "/api/v2/write") && q.Get("bucket") != "":
 	case strings.HasSuffix(u.Path, "/write") && q.Get("db") != "":
 	default:
-		return Receiver{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", redact.URL(u.String()))
+		return Receiver{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or "+
+			"http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", redact.URL(u.String()))
 	}
 	if q.Has("u") || q.Has("p") {
 		return Receiver{}, errors.New("leave user and password out of the address: give the password in a file")

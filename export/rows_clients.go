@@ -36,10 +36,11 @@ func runRows() shape[moment] {
 	s.gauge("planned_clients", "Planned virtual clients of the step; open model: the limit of busy clients.", func(m *moment) float64 {
 		return unlessZero(float64(m.planned.Clients))
 	})
-	s.gauge("planned_arrivals_per_second", "Open model: planned arrivals of all clients.", func(m *moment) float64 { return unlessZero(m.planned.Rate) })
+	s.gauge("planned_arrivals_per_second", "Open model: planned arrivals of all clients.",
+		func(m *moment) float64 { return unlessZero(m.planned.Rate) })
 	s.gauge("step", "Number of the running step, from 1.", func(m *moment) float64 { return float64(m.second.Step) })
-	s.each("phase", "1 for the current phase of the step.", Gauge, false, "phase", []string{measure.Ramp, measure.Warmup, measure.Measured, measure.GracefulStop},
-		func(m *moment, phase string) float64 { return flag(m.second.Phase == phase) })
+	s.each("phase", "1 for the current phase of the step.", Gauge, false, "phase", []string{measure.Ramp, measure.Warmup, measure.Measured,
+		measure.GracefulStop}, func(m *moment, phase string) float64 { return flag(m.second.Phase == phase) })
 	return s
 }
 
@@ -69,10 +70,13 @@ func operationRows() shape[measure.Interval] {
 	s.counter("tasks", "Completed tasks; a task is the operations between two pauses.", func(v *iv) float64 { return float64(v.Tasks) })
 	s.counter("sessions", "Connections made.", func(v *iv) float64 { return float64(v.Sessions) })
 	s.rareCounter("wire_bytes", "Bytes on connections, both directions, of ended operations.", func(v *iv) float64 { return float64(v.Wire) })
-	s.rareCounter("discarded_bytes", "Payload that was counted but not copied to memory, of ended operations.", func(v *iv) float64 { return float64(v.Discarded) })
+	s.rareCounter("discarded_bytes", "Payload that was counted but not copied to memory, of ended operations.",
+		func(v *iv) float64 { return float64(v.Discarded) })
 	s.rareCounter("operations_retried", "Retries of operations.", func(v *iv) float64 { return float64(v.Retried) })
-	s.rareCounter("operations_verified", "Operations whose payload was verified as correct.", func(v *iv) float64 { return float64(v.Verified) })
-	s.rareCounter("operations_unverifiable", "Operations to be verified without a reference checksum.", func(v *iv) float64 { return float64(v.Unverifiable) })
+	s.rareCounter("operations_verified", "Operations whose payload was verified as correct.",
+		func(v *iv) float64 { return float64(v.Verified) })
+	s.rareCounter("operations_unverifiable", "Operations to be verified without a reference checksum.",
+		func(v *iv) float64 { return float64(v.Unverifiable) })
 	s.rareCounter("arrivals_missed", "Open model: planned arrivals that were never started.", func(v *iv) float64 { return float64(v.Missed) })
 	s.rareCounter("waits", "Requests of the service to wait and retry.", func(v *iv) float64 { return float64(v.Waits) })
 	s.rareCounter("waited_seconds", "Sum of the times that clients waited for that reason.", func(v *iv) float64 { return v.Waited })
@@ -88,7 +92,8 @@ func operationRows() shape[measure.Interval] {
 	s.rareCounter("events_done", "Events that jobs completed.", func(v *iv) float64 { return float64(v.Events) })
 	s.rareCounter("used_bytes", "Payload that jobs processed.", func(v *iv) float64 { return float64(v.Used) })
 	s.rareCounter("staged_bytes", "Payload that jobs copied to a scratch disk.", func(v *iv) float64 { return float64(v.Staged) })
-	s.rareCounter("job_compute_seconds", "Sum of the compute times of jobs; for programs see weir_client_program_cpu_seconds_total.", func(v *iv) float64 { return v.Compute })
+	s.rareCounter("job_compute_seconds", "Sum of the compute times of jobs; for programs see weir_client_program_cpu_seconds_total.",
+		func(v *iv) float64 { return v.Compute })
 	failures(&s)
 	return s
 }
@@ -111,12 +116,17 @@ func failures(s *shape[measure.Interval]) {
 // too many series.
 func durationRows() shape[measure.Sum] {
 	s := shape[measure.Sum]{group: "durations", labels: []string{"kind"}}
-	s.histogram("latency_seconds", "Duration of operations that succeeded; open model: from the planned start.", func(d *measure.Sum) *measure.Histogram { return &d.Latency })
+	s.histogram("latency_seconds", "Duration of operations that succeeded; open model: from the planned start.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Latency })
 	s.histogram("first_byte_seconds", "Time to first byte of operations.", func(d *measure.Sum) *measure.Histogram { return &d.FirstByte })
-	s.histogram("connect_seconds", "Time from the start of sessions to the transport connection.", func(d *measure.Sum) *measure.Histogram { return &d.Connect })
-	s.histogram("login_seconds", "Time from the start of sessions to the end of authentication.", func(d *measure.Sum) *measure.Histogram { return &d.Login })
-	s.histogram("redirect_seconds", "Time from the start of operations to the first redirect.", func(d *measure.Sum) *measure.Histogram { return &d.Redirect })
-	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.", func(d *measure.Sum) *measure.Histogram { return &d.Late })
+	s.histogram("connect_seconds", "Time from the start of sessions to the transport connection.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Connect })
+	s.histogram("login_seconds", "Time from the start of sessions to the end of authentication.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Login })
+	s.histogram("redirect_seconds", "Time from the start of operations to the first redirect.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Redirect })
+	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Late })
 	s.histogram("job_seconds", "Wall clock time of jobs that completed.", func(d *measure.Sum) *measure.Histogram { return &d.Wall })
 	for _, q := range []struct {
 		name, what string

@@ -34,8 +34,10 @@ func hostRows() shape[monitor.Sample] {
 	}
 	s.gauge("host_tcp_established", "Established TCP connections.", tcp(func(t *monitor.TCP) int64 { return t.Established }))
 	s.counter("host_tcp_retransmitted_segments", "Retransmitted TCP segments.", tcp(func(t *monitor.TCP) int64 { return t.Retransmits }))
-	s.counter("host_tcp_listen_drops", "Connections refused because of a full listen queue.", tcp(func(t *monitor.TCP) int64 { return t.ListenDrops }))
-	s.each("link_busy_ratio", "Share of time in which an emulated link was sending.", Gauge, false, "way", []string{monitor.ToClients, monitor.FromClients}, linkBusy)
+	s.counter("host_tcp_listen_drops", "Connections refused because of a full listen queue.",
+		tcp(func(t *monitor.TCP) int64 { return t.ListenDrops }))
+	s.each("link_busy_ratio", "Share of time in which an emulated link was sending.", Gauge, false, "way",
+		[]string{monitor.ToClients, monitor.FromClients}, linkBusy)
 	s.counter("host_sampling_cpu_seconds", "CPU time used for monitoring the host.", func(v *sample) float64 { return v.Cost })
 	s.rareCounter("host_incomplete_samples", "Incomplete samples.", func(v *sample) float64 { return flag(v.Error != "") })
 	return s
@@ -106,7 +108,8 @@ func netRows() shape[monitor.Net] {
 	s.counter("net_received_packets", "Packets received, as the kernel counts them.", func(n *net) float64 { return float64(n.PacketsIn) })
 	s.counter("net_sent_packets", "Packets sent, as the kernel counts them.", func(n *net) float64 { return float64(n.PacketsOut) })
 	s.counter("net_dropped_packets", "Packets dropped.", func(n *net) float64 { return float64(n.Drops) })
-	s.gauge("net_speed_bytes_per_second", "Speed of the interface, as reported by its driver.", func(n *net) float64 { return unlessZero(n.Speed / 8) })
+	s.gauge("net_speed_bytes_per_second", "Speed of the interface, as reported by its driver.",
+		func(n *net) float64 { return unlessZero(n.Speed / 8) })
 	return s
 }
 
@@ -116,13 +119,16 @@ func processRows() shape[monitor.Proc] {
 	s := shape[proc]{group: "process", labels: []string{"host", "role", "process"}}
 	s.gauge("process_members", "Processes of the group.", func(p *proc) float64 { return float64(p.Count) })
 	s.gauge("process_threads", "Threads of the group.", func(p *proc) float64 { return float64(p.Threads) })
-	s.each("process_cpu_seconds_total", "CPU time of the group.", Counter, false, "mode", []string{"user", "system"}, func(p *proc, mode string) float64 { return byMode(mode, p.User, p.System) })
+	s.each("process_cpu_seconds_total", "CPU time of the group.", Counter, false, "mode", []string{"user", "system"},
+		func(p *proc, mode string) float64 { return byMode(mode, p.User, p.System) })
 	s.gauge("process_resident_bytes", "Resident memory of the group.", func(p *proc) float64 { return float64(p.RSS) })
 	s.gauge("process_open_files", "Open files of the group.", func(p *proc) float64 { return float64(p.Files) })
 	s.counter("process_read_bytes", "Bytes read by system calls, files and sockets.", func(p *proc) float64 { return float64(p.Read) })
-	s.counter("process_written_bytes", "Bytes written by system calls, files and sockets.", func(p *proc) float64 { return float64(p.Written) })
+	s.counter("process_written_bytes", "Bytes written by system calls, files and sockets.",
+		func(p *proc) float64 { return float64(p.Written) })
 	s.rareCounter("process_sent_bytes", "Payload sent, as counted by the service itself.", func(p *proc) float64 { return float64(p.Sent) })
-	s.rareCounter("process_received_bytes", "Payload received, as counted by the service itself.", func(p *proc) float64 { return float64(p.Received) })
+	s.rareCounter("process_received_bytes", "Payload received, as counted by the service itself.",
+		func(p *proc) float64 { return float64(p.Received) })
 	return s
 }
 
@@ -134,7 +140,8 @@ func serviceRows() shape[monitor.Service] {
 	s.gauge("service_idle_threads", "Idle threads of the pool.", func(v *service) float64 { return float64(v.Idle) })
 	s.gauge("service_queue", "Jobs that are waiting for a thread.", func(v *service) float64 { return float64(v.Queue) })
 	s.gauge("service_connections", "Open connections.", func(v *service) float64 { return float64(v.Connections) })
-	s.each("service_cpu_seconds_total", "CPU time of the server.", Counter, false, "mode", []string{"user", "system"}, func(v *service, mode string) float64 { return byMode(mode, v.User, v.System) })
+	s.each("service_cpu_seconds_total", "CPU time of the server.", Counter, false, "mode", []string{"user", "system"},
+		func(v *service, mode string) float64 { return byMode(mode, v.User, v.System) })
 	for _, c := range []struct {
 		name, help string
 		of         func(*service) int64

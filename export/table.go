@@ -121,7 +121,8 @@ func (s *shape[T]) histogram(name, help string, of func(*T) *measure.Histogram) 
 
 // each adds one row for each value of a label, all of one metric.
 func (s *shape[T]) each(name, help string, kind Type, rare bool, label string, values []string, of func(v *T, value string) float64) {
-	m := &Metric{Name: prefix + name, Help: help, Type: kind, Group: prefix + s.group, Labels: append(append([]string(nil), s.labels...), label)}
+	m := &Metric{Name: prefix + name, Help: help, Type: kind, Group: prefix + s.group,
+		Labels: append(append([]string(nil), s.labels...), label)}
 	for _, value := range values {
 		s.rows = append(s.rows, row[T]{metric: m, label: Label{label, value}, rare: rare, of: func(v *T) float64 { return of(v, value) }})
 	}
@@ -160,8 +161,9 @@ type tables struct {
 func newTables() *tables {
 	return &tables{
 		info: infoRows(), run: runRows(), events: eventRows(), clients: operationRows(), spans: durationRows(),
-		host: hostRows(), disk: diskRows(), net: netRows(), process: processRows(), service: serviceRows(), balanced: balancedRows(), transfers: transferRows(),
-		curve: curveRows(), found: foundRows(), limit: limitRows(), judgment: judgmentRows(),
+		host: hostRows(), disk: diskRows(), net: netRows(), process: processRows(), service: serviceRows(), balanced: balancedRows(),
+		transfers: transferRows(),
+		curve:     curveRows(), found: foundRows(), limit: limitRows(), judgment: judgmentRows(),
 	}
 }
 

@@ -43,7 +43,8 @@ func (s *System) balanced(c GridFTPConfig, program string, front *port) {
 	}
 	s.newDir(Balancer)
 	conf := s.config("haproxy.cfg", haproxyConf, map[string]any{
-		"Socket": s.StatsSocket, "Front": front.address(), "Servers": s.Servers[1:], "Connections": min(c.Connections*c.Servers+10, mostProxied()),
+		"Socket": s.StatsSocket, "Front": front.address(), "Servers": s.Servers[1:],
+		"Connections": min(c.Connections*c.Servers+10, mostProxied()),
 	})
 	s.part(Balancer, askFTP(front.address()), haproxy, "-db", "-f", conf).server = Balancer
 }
@@ -60,7 +61,8 @@ func mostProxied() int {
 // shared makes servers whose data addresses are on the loopback interface.
 func (s *System) shared(c GridFTPConfig, program string) {
 	for n := range c.Servers {
-		s.backend(c, Server{Name: fmt.Sprintf("gftp-%d", n+1), Address: s.newPort(false).address(), DataAddress: fmt.Sprintf("127.0.1.%d", n+1)}, program)
+		s.backend(c, Server{Name: fmt.Sprintf("gftp-%d", n+1), Address: s.newPort(false).address(), DataAddress: fmt.Sprintf("127.0.1.%d", n+1)},
+			program)
 	}
 }
 

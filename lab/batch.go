@@ -63,7 +63,8 @@ func (s *System) htcondor(c HTCondorConfig) {
 	s.fail(err)
 	unpacked, err := unpackedCondor()
 	s.fail(err)
-	v := condorValues{Dir: s.Dir, Port: s.newPort(false).String(), Extra: c.Extra, Slots: c.Slots, Root: os.Geteuid() == 0, User: "weir", UID: plainUser, GID: plainUser}
+	v := condorValues{Dir: s.Dir, Port: s.newPort(false).String(), Extra: c.Extra, Slots: c.Slots, Root: os.Geteuid() == 0, User: "weir",
+		UID: plainUser, GID: plainUser}
 	if !v.Root {
 		v.User, v.UID, v.GID = s.me().Username, os.Geteuid(), os.Getegid()
 	}
@@ -84,7 +85,8 @@ func (s *System) condorFiles(v condorValues, unpacked string) {
 	host, err := os.Hostname()
 	s.fail(err)
 	for name, text := range map[string]string{
-		"etc/passwd":        "root:x:0:0:root:/root:/bin/bash\n{{.User}}:x:{{.UID}}:{{.GID}}:weir:{{.Dir}}:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
+		"etc/passwd": "root:x:0:0:root:/root:/bin/bash\n{{.User}}:x:{{.UID}}:{{.GID}}:weir:{{.Dir}}:/bin/bash\n" +
+			"nobody:x:65534:65534::/:/bin/false\n",
 		"etc/group":         "root:x:0:\n{{.User}}:x:{{.GID}}:\nnogroup:x:65534:\n",
 		"etc/hosts":         "127.0.0.1 localhost " + host + ".weir.test " + host + "\n",
 		"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
@@ -112,7 +114,8 @@ func (s *System) poolReady(slots int) question {
 		}
 		said := strings.Fields(string(out))
 		for i, word := range said[:max(0, len(said)-1)] {
-			if n, err := strconv.ParseFloat(said[i+1], 64); word == "Machine" && err == nil && int(n) == slots && strings.Contains(string(out), "Scheduler") {
+			if n, err := strconv.ParseFloat(said[i+1], 64); word == "Machine" && err == nil && int(n) == slots &&
+				strings.Contains(string(out), "Scheduler") {
 				return nil
 			}
 		}
@@ -178,7 +181,8 @@ func (s *System) slurm(c SlurmConfig, slurmctld string) {
 	host, err := os.Hostname()
 	s.fail(err)
 	host, _, _ = strings.Cut(host, ".")
-	v := slurmValues{Dir: s.Dir, Host: host, User: s.me().Username, Extra: c.Extra, CPUs: c.CPUs, Control: s.newPort(false), Node: s.newPort(false)}
+	v := slurmValues{Dir: s.Dir, Host: host, User: s.me().Username, Extra: c.Extra, CPUs: c.CPUs, Control: s.newPort(false),
+		Node: s.newPort(false)}
 	v.CPUs = cmp.Or(v.CPUs, 256)
 	s.Slots = v.CPUs
 	v.Memory = v.CPUs * 64 // MB, which nothing checks

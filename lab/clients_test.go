@@ -173,7 +173,8 @@ func TestGridFTPAnswersItsClients(t *testing.T) {
 		t.Errorf("gfal-ls says %q", out)
 	}
 	outside := "ftp://" + s.ports[0].address() + "/etc/passwd"
-	if out, err := exec.CommandContext(t.Context(), "globus-url-copy", outside, "file://"+filepath.Join(dir, "passwd")).CombinedOutput(); err == nil {
+	if out, err := exec.CommandContext(t.Context(), "globus-url-copy", outside, "file://"+
+		filepath.Join(dir, "passwd")).CombinedOutput(); err == nil {
 		t.Errorf("a file outside its data was served: %s", out)
 	}
 }

@@ -206,7 +206,8 @@ func killed(t *testing.T, s *System) {
 	if err := askListener(server.Address)(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("dialing a killed server: %v, want refused", err)
 	}
-	if out, err := client(t, append(s.Env, "XRD_REQUESTTIMEOUT=2", "XRD_STREAMTIMEOUT=2", "XRD_CONNECTIONWINDOW=2", "XRD_REDIRECTLIMIT=2"), fetch...); err == nil {
+	if out, err := client(t, append(s.Env, "XRD_REQUESTTIMEOUT=2", "XRD_STREAMTIMEOUT=2", "XRD_CONNECTIONWINDOW=2", "XRD_REDIRECTLIMIT=2"),
+		fetch...); err == nil {
 		t.Errorf("a file of a dead data server was read: %s", out)
 	}
 	for i := range 9 { // the others go on

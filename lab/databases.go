@@ -39,13 +39,15 @@ const nobody = 65534
 func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {
 	p := s.newPort(false)
 	password := rand.Text()
-	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres", RawQuery: "sslmode=disable"}).String()
+	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres",
+		RawQuery: "sslmode=disable"}).String()
 	s.URLs["postgres"] = s.URL
 	data := filepath.Join(s.Dir, "cluster")
 	s.initdb(ctx, c, data, s.file("password", []byte(password+"\n")))
 	ready := s.program(c.Config, "pg_isready")
 	s.Env = append(s.Env, "PGHOST=127.0.0.1", "PGPORT="+p.String(), "PGUSER=weir", "PGPASSWORD="+password, "PGDATABASE=postgres")
-	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c", "max_connections=200"}
+	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c",
+		"max_connections=200"}
 	settings := c.Settings
 	if c.Careless {
 		settings = append([]string{"fsync=off", "full_page_writes=off"}, settings...)
@@ -67,7 +69,8 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 
 // initdb makes the cluster, as the user that the server will run as, and removes the file with the password.
 func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password string) {
-	argv := []string{s.program(c.Config, "initdb"), "-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
+	argv := []string{s.program(c.Config, "initdb"), "-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--locale=C"}
 	if c.Careless {
 		argv = append(argv, "--no-sync")
 	}
@@ -121,8 +124,8 @@ func (s *System) prometheus(c PrometheusConfig, program string) {
 	if c.Blocks != "" && s.err == nil {
 		s.fail(s.copyIn(data, c.Blocks))
 	}
-	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y",
-		"--web.listen-address="+p.address(), "--web.enable-remote-write-receiver", "--log.level=warn")
+	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data,
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+p.address(), "--web.enable-remote-write-receiver", "--log.level=warn")
 }
 
 // copyIn copies a folder into one of s.

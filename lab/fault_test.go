@@ -22,7 +22,8 @@ func TestMissingProgram(t *testing.T) {
 	}
 	_, err = find("xrdcp")
 	var missing *MissingError
-	if !errors.As(err, &missing) || missing.Package != "xrootd-client" || !strings.Contains(err.Error(), "install Debian package xrootd-client") {
+	if !errors.As(err, &missing) || missing.Package != "xrootd-client" ||
+		!strings.Contains(err.Error(), "install Debian package xrootd-client") {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	_, err = find("no-such-program")
@@ -203,7 +204,8 @@ func TestFolders(t *testing.T) {
 			t.Errorf("folder %s after stop: %v", c.name, err)
 		}
 	}
-	if _, err := (NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}.Start(t.Context())); err == nil || !strings.Contains(err.Error(), "cannot be named") {
+	if _, err := (NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}.Start(t.Context())); err == nil ||
+		!strings.Contains(err.Error(), "cannot be named") {
 		t.Errorf("a folder that ends a line of the configuration: %v", err)
 	}
 	s := StartNginx(t, NginxConfig{})

@@ -106,7 +106,8 @@ func (s *System) gridftpWithProxies(program string) {
 	p := s.newPort(false)
 	s.URL = "gsiftp://" + p.local() + s.Data
 	s.URLs = map[string]string{"gsiftp": s.URL}
-	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir, "GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
+	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir, "GRIDMAP="+
+		filepath.Join(s.Dir, "grid-mapfile"))
 	s.part("gridftp", askFTP(p.address()), program,
 		"-c", "/dev/null", "-disable-usage-stats",
 		"-port", p.String(), "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-hostname", "localhost",

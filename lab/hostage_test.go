@@ -108,7 +108,8 @@ func poolAtWork(t *testing.T) []*System {
 	dir := t.TempDir()
 	here := filepath.Join(dir, "here")
 	submit := filepath.Join(dir, "submit")
-	if err := os.WriteFile(submit, []byte("executable = /bin/sh\ntransfer_executable = False\narguments = \"-c 'touch "+here+"; sleep 1000'\"\nlog = "+dir+"/events\nqueue\n"), 0o600); err != nil {
+	if err := os.WriteFile(submit, []byte("executable = /bin/sh\ntransfer_executable = False\narguments = \"-c 'touch "+here+
+		"; sleep 1000'\"\nlog = "+dir+"/events\nqueue\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, nil, "condor_submit", submit)

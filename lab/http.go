@@ -136,7 +136,8 @@ func (s *System) folder(f folderServer, program string) {
 	s.URL = "http://" + p.address() + "/data"
 	s.URLs["http"] = s.URL
 	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
-	conf := s.config(f.name+".conf", listingConf, map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()})
+	conf := s.config(f.name+".conf", listingConf, map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root,
+		"Port": p.String()})
 	args := map[string][]string{
 		"apache2":  {"-X", "-f", conf},
 		"caddy":    {"run", "--config", conf, "--adapter", "caddyfile"},

@@ -77,7 +77,8 @@ func (s *System) principals(ctx context.Context, c XRootDConfig, keytab string) 
 // ticket asks the KDC for the user's ticket.
 func (s *System) ticket(ctx context.Context, cache string, lifetime time.Duration) error {
 	seconds := fmt.Sprintf("%ds", max(1, int(lifetime/time.Second)))
-	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+cache, s.Principal)
+	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+
+		cache, s.Principal)
 }
 
 // TicketFor makes one more ticket cache of the user, good for lifetime in whole seconds, and returns its file. For

@@ -81,7 +81,8 @@ const plainUser = 20124
 
 // launch makes a system of one program, has build say how it runs, and starts it. Nothing is left of one that does
 // not come up.
-func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string), folders ...string) (*System, error) {
+func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string),
+	folders ...string) (*System, error) {
 	if c.TLS && name != "nginx" && name != "xrootd" {
 		return nil, fmt.Errorf("lab: %s: TLS is not supported: leave it off", name)
 	}

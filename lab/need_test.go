@@ -42,7 +42,8 @@ func TestNeed(t *testing.T) {
 
 func TestPackages(t *testing.T) {
 	p := Packages()
-	for _, program := range []string{"curl", "nginx", "xrootd", "xrdcp", "gfal-copy", "globus-url-copy", "globus-gridftp-server", "wrk", "iperf3"} {
+	for _, program := range []string{"curl", "nginx", "xrootd", "xrdcp", "gfal-copy", "globus-url-copy", "globus-gridftp-server",
+		"wrk", "iperf3"} {
 		if packageOf(program) == "" {
 			t.Errorf("no package brings %s", program)
 		}

@@ -147,7 +147,8 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 		return "", "", err
 	}
 	policy := "access_id_CA X509 '/CN=" + caName + "'\npos_rights globus CA:sign\ncond_subjects globus '\"/CN=*\"'\n"
-	for to, text := range map[string][]byte{folder + ".pem": certPEM(der), name + ".0": certPEM(der), name + ".signing_policy": []byte(policy)} {
+	for to, text := range map[string][]byte{folder + ".pem": certPEM(der), name + ".0": certPEM(der), name +
+		".signing_policy": []byte(policy)} {
 		path, err := s.write(to, text)
 		if err := errors.Join(err, s.own(path, 0o644)); err != nil {
 			return "", "", err

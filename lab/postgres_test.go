@@ -28,7 +28,8 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	ask("CREATE TABLE kept (n bigint)")
 	ask("INSERT INTO kept VALUES (42)")
-	if got := ask("SHOW server_encoding") + ask("SHOW lc_collate") + ask("SHOW work_mem") + ask("SHOW listen_addresses") + ask("SHOW unix_socket_directories"); got != "UTF8C5MB127.0.0.1" {
+	if got := ask("SHOW server_encoding") + ask("SHOW lc_collate") + ask("SHOW work_mem") + ask("SHOW listen_addresses") +
+		ask("SHOW unix_socket_directories"); got != "UTF8C5MB127.0.0.1" {
 		t.Error(got)
 	}
 	for _, pid := range s.Pids() {

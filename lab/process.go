@@ -118,8 +118,8 @@ func tryApart() error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	setApart(cmd.SysProcAttr)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return &MissingError{Program: namespaces, Why: fmt.Sprintf("this machine gives its users no namespaces of mounts and processes (%s): only root can start this here",
-			strings.TrimSpace(err.Error()+" "+string(out)))}
+		return &MissingError{Program: namespaces, Why: fmt.Sprintf("this machine gives its users no namespaces of mounts and processes (%s): "+
+			"only root can start this here", strings.TrimSpace(err.Error()+" "+string(out)))}
 	}
 	return nil
 }

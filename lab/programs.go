@@ -176,7 +176,8 @@ func lookUp(cmd *exec.Cmd, hosts, server string) error {
 	const script = `bind() { f=$(mktemp) && cat >"$f" && chmod 644 "$f" && mount --bind "$f" "$1" && rm "$f"; }
 printf 'passwd: files\ngroup: files\nhosts: %s\n' "$1" | bind /etc/nsswitch.conf &&
 { [ -z "$2" ] || echo "nameserver $2" | bind "$(readlink -f /etc/resolv.conf)"; } && shift 2 && exec "$@"`
-	args := append([]string{unshare, "--mount", "--propagation", "private", "sh", "-c", script, "sh", hosts, server, cmd.Path}, cmd.Args[1:]...)
+	args := append([]string{unshare, "--mount", "--propagation", "private", "sh", "-c", script, "sh", hosts, server, cmd.Path},
+		cmd.Args[1:]...)
 	cmd.Path, cmd.Args = unshare, args
 	return nil
 }

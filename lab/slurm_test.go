@@ -23,7 +23,8 @@ func TestSlurmRunsJobs(t *testing.T) {
 		}
 	}
 	for name, content := range map[string]string{"job": job, "input": "for its owner's eyes only\n",
-		"script": "#!/bin/sh\nmkdir out/$SLURM_ARRAY_TASK_ID.d && cd out/$SLURM_ARRAY_TASK_ID.d && cp ../../input . && exec ../../job $SLURM_ARRAY_TASK_ID " + dir + "\n"} {
+		"script": "#!/bin/sh\nmkdir out/$SLURM_ARRAY_TASK_ID.d && cd out/$SLURM_ARRAY_TASK_ID.d && cp ../../input . " +
+			"&& exec ../../job $SLURM_ARRAY_TASK_ID " + dir + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
 			t.Fatal(err)
 		}

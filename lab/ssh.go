@@ -100,8 +100,8 @@ func (s *System) sshClients(me *user.User, found map[string]string) {
 		fmt.Fprintf(&config, "Host %s\n\tHostName 127.0.0.1\n\tPort %s\n\tHostKeyAlias %s\n", n.Name, port, n.Name)
 		fmt.Fprintf(&known, "%s %s", n.Name, key)
 	}
-	fmt.Fprintf(&config, "Host *\n\tUser %s\n\tIdentityFile %s/key\n\tIdentitiesOnly yes\n\tIdentityAgent none\n\tUserKnownHostsFile %s/known_hosts\n"+
-		"\tGlobalKnownHostsFile none\n\tStrictHostKeyChecking yes\n", me.Username, s.Dir, s.Dir)
+	fmt.Fprintf(&config, "Host *\n\tUser %s\n\tIdentityFile %s/key\n\tIdentitiesOnly yes\n\tIdentityAgent none\n\tUserKnownHostsFile "+
+		"%s/known_hosts\n\tGlobalKnownHostsFile none\n\tStrictHostKeyChecking yes\n", me.Username, s.Dir, s.Dir)
 	s.file("ssh_config", []byte(config.String()))
 	s.file("known_hosts", []byte(known.String()))
 	for _, name := range []string{"ssh", "scp", "sftp"} {

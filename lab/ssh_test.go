@@ -17,7 +17,8 @@ func TestSSH(t *testing.T) {
 	t.Logf("up after %.1f s", time.Since(begin).Seconds())
 	s.Use(t)
 	for _, node := range s.Servers {
-		if got, want := run(t, nil, "ssh", node.Name, "hostname; pwd; id -u"), run(t, nil, "sh", "-c", "echo "+node.Name+"; echo "+node.Data+"; id -u"); got != want {
+		if got, want := run(t, nil, "ssh", node.Name, "hostname; pwd; id -u"), run(t, nil, "sh", "-c", "echo "+node.Name+"; echo "+node.Data+
+			"; id -u"); got != want {
 			t.Errorf("at %s: %q, want %q", node.Name, got, want)
 		}
 	}
@@ -40,7 +41,8 @@ func TestSSH(t *testing.T) {
 	if left := inSpace(t, strings.TrimSpace(string(space))); len(left) > 0 {
 		t.Errorf("of node1 are left: %v", left)
 	}
-	if out, err := exec.CommandContext(t.Context(), "ssh", "-o", "BatchMode=yes", "node1", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") {
+	if out, err := exec.CommandContext(t.Context(), "ssh", "-o", "BatchMode=yes", "node1", "true").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "refused") {
 		t.Errorf("a dead node answers: %s", out)
 	}
 	run(t, nil, "ssh", "node2", "true")

@@ -106,7 +106,8 @@ func (s *System) unpacked(root string, programs ...string) (map[string][]string,
 	}
 	if s.reaches(lib) != nil {
 		to := filepath.Join(here, "copies")
-		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFiles(bin, filepath.Join(to, "bin"), programs...), copyFile(loader, filepath.Join(to, "loader")))
+		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFiles(bin, filepath.Join(to, "bin"), programs...),
+			copyFile(loader, filepath.Join(to, "loader")))
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,8 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.issuer, s.Issuer = &issuer{key}, tokenIssuer
 	s.TokenFile, err = s.TokenFor(month, "")
 	s.fail(err)
-	path := s.config("scitokens.cfg", scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User, "Other": c.Issuer})
+	path := s.config("scitokens.cfg", scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User,
+		"Other": c.Issuer})
 	s.keyCache(ctx, c)
 	v.Protocol = "ztn"
 	v.Security = "xrootd.tls capable all\nsec.protocol ztn\nofs.authorize 1\nofs.authlib libXrdAccSciTokens.so config=" + path

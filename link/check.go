@@ -122,7 +122,8 @@ func (c *checker) outages(all []Outage) {
 		case o.For <= 0 || time.Duration(o.For) > longestRun:
 			c.say(at+".for", "%s: use more than 0, and at most %s", o.For, unit.Duration(longestRun))
 		case i > 0 && o.After <= all[i-1].After+all[i-1].For:
-			c.say(at+".after", "%s: the link is still down then, from %s for %s: write outages in their order, with time between them", o.After, all[i-1].After, all[i-1].For)
+			c.say(at+".after", "%s: the link is still down then, from %s for %s: write outages in their order, with time between them", o.After,
+				all[i-1].After, all[i-1].For)
 		}
 	}
 }

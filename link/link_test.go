@@ -16,7 +16,8 @@ import (
 const ms = unit.Duration(time.Millisecond)
 
 func TestString(t *testing.T) {
-	s := Spec{Rate: 2e6, RTT: 51 * ms, Loss: 0.001, Queue: 200 * ms, Congestion: "cubic", Outages: []Outage{{After: 30000 * ms, For: 10000 * ms}}}
+	s := Spec{Rate: 2e6, RTT: 51 * ms, Loss: 0.001, Queue: 200 * ms, Congestion: "cubic",
+		Outages: []Outage{{After: 30000 * ms, For: 10000 * ms}}}
 	if got := s.String(); got != "2.00 Mbit/s, 51 ms round trip, 0.1% loss, queue of 200 ms, cubic, down for 10 s after 30 s" {
 		t.Error(got)
 	}
@@ -36,8 +37,9 @@ func TestWrong(t *testing.T) {
 		"link.share: NaN: use a number above 0":   {Share: math.NaN()},
 		"would hold 125 GB in one direction":      {Rate: 1e11, Queue: 10 * s},
 		"link.outages.0.for: 0s: use more than 0": {Outages: []Outage{{After: s}}},
-		"link.outages.1.after: 5s: the link is still down then, from 1s for 10s: write outages in their order": {Outages: []Outage{{s, 10 * s}, {5 * s, s}}},
-		"link.outages.0.after: -1s: use 0 to 366d, counted from when the load begins":                          {Outages: []Outage{{-s, s}}},
+		"link.outages.1.after: 5s: the link is still down then, from 1s for 10s: " +
+			"write outages in their order": {Outages: []Outage{{s, 10 * s}, {5 * s, s}}},
+		"link.outages.0.after: -1s: use 0 to 366d, counted from when the load begins": {Outages: []Outage{{-s, s}}},
 	} {
 		if err := Check([]Named{{Spec: spec}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", spec, err, want)
@@ -51,7 +53,8 @@ func TestCheckNames(t *testing.T) {
 	if !errors.As(err, &key) || key.Key != "cern.loss" {
 		t.Errorf("%+v", key)
 	}
-	for _, want := range []string{"rate is a key of a link", "link.cern.loss: 200%", "two links named cern", `invalid link name ""`, `invalid link name "../x"`} {
+	for _, want := range []string{"rate is a key of a link", "link.cern.loss: 200%", "two links named cern", `invalid link name ""`,
+		`invalid link name "../x"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwithout %s", err, want)
 		}

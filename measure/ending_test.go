@@ -19,7 +19,8 @@ func TestEndings(t *testing.T) {
 		{Early(StoppedByRule, "stop.error_ratio", "stop.error_ratio: 3 of 4"), Ending{Outcome: StoppedByRule, Reason: "stop.error_ratio"}},
 		{Broken(errors.New("no space left")), Ending{Outcome: BrokenOff}},
 		{Ending{Interrupted, "SIGINT", "broken off: stopped by a second interrupt"}, Ending{Outcome: Interrupted}},
-		{Ending{StoppedByRule, "stop.error_ratio", "ended early: stop.time: 5s; ended early: stop.error_ratio: 3 of 4; ended early: stop.count: 4"}, Ending{Outcome: StoppedByRule, Reason: "stop.error_ratio"}},
+		{Ending{StoppedByRule, "stop.error_ratio", "ended early: stop.time: 5s; ended early: stop.error_ratio: 3 of 4; " +
+			"ended early: stop.count: 4"}, Ending{Outcome: StoppedByRule, Reason: "stop.error_ratio"}},
 	} {
 		e := c.end.Event(time.Now(), 3)
 		if got := e.Ending(); got != c.end || e.Kind != EventEnd || e.Step != 3 {

@@ -72,7 +72,8 @@ func (x *examples) add(r *Recorder, at address, class storage.Class, err error) 
 		return
 	}
 	x.mu.Lock()
-	x.kept = append(x.kept, Event{Time: r.date(r.Now()), Kind: EventError, Text: err.Error(), Class: class, On: at.server, What: at.kind.String()})
+	x.kept = append(x.kept, Event{Time: r.date(r.Now()), Kind: EventError, Text: err.Error(), Class: class, On: at.server,
+		What: at.kind.String()})
 	x.mu.Unlock()
 }
 

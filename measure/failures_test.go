@@ -12,7 +12,8 @@ import (
 func TestFailures(t *testing.T) {
 	var f Failures
 	add := func(second, step int, phase string, done, failed int64) {
-		f.Add(&Interval{Start: time.Unix(int64(second), 0), Seconds: 1, Step: step, Phase: phase, Sum: Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}})
+		f.Add(&Interval{Start: time.Unix(int64(second), 0), Seconds: 1, Step: step, Phase: phase,
+			Sum: Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}})
 	}
 	want := func(count, failed, all int64, worse bool) {
 		t.Helper()

@@ -13,38 +13,43 @@ import (
 // A further counter is a field here and an entry of Fields, in the order of
 // the keys in JSON; adding, reading and checking it follow from that.
 type Sum struct {
-	Moved        int64                   `json:"moved_bytes"`               // payload moved in this interval, also by operations that continue
-	Discarded    int64                   `json:"discarded_bytes,omitempty"` // of the operations that ended: payload counted but never copied to memory
-	Wire         int64                   `json:"wire_bytes,omitempty"`      // of the operations that ended: bytes on connections both ways
-	Begun        int64                   `json:"begun"`                     // operations started
-	Done         int64                   `json:"done"`                      // operations that succeeded
-	Failed       map[storage.Class]int64 `json:"failed,omitempty"`
-	Retried      int64                   `json:"retried,omitempty"`
-	Verified     int64                   `json:"verified,omitempty"`             // operations whose payload was checked and correct
-	Unverifiable int64                   `json:"unverifiable,omitempty"`         // operations to be checked for which no reference checksum is available
-	ReadBack     int64                   `json:"read_back_bytes,omitempty"`      // payload that checks read back from the service, which is no load
-	Summed       int64                   `json:"checksummed_bytes,omitempty"`    // size of the files whose checksum checks requested from the service
-	Tasks        int64                   `json:"tasks,omitempty"`                // tasks ended
-	Sessions     int64                   `json:"sessions,omitempty"`             // connections made
-	Missed       int64                   `json:"missed,omitempty"`               // open model: planned arrivals that never started
-	Waits        int64                   `json:"waits,omitempty"`                // of the operations that ended: requests of the service to wait and retry
-	Waited       float64                 `json:"waited_seconds,omitempty"`       // time that clients waited for that reason
-	Reopened     int64                   `json:"reopened,omitempty"`             // of the operations that ended: files opened again because their data server was lost
-	Signed       int64                   `json:"signed,omitempty"`               // of the operations that ended: requests that were signed because the service demands it
-	Think        float64                 `json:"think_seconds,omitempty"`        // planned pauses that began
-	Paused       float64                 `json:"paused_seconds,omitempty"`       // pauses of clients after failed tasks; on one line of the interval for all kinds
-	FailedTime   float64                 `json:"failed_seconds,omitempty"`       // duration of the operations that failed
-	Closing      float64                 `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
-	FirstDone    time.Time               `json:"first_done,omitzero"`            // end of the first operation that succeeded
-	LastDone     time.Time               `json:"last_done,omitzero"`             // end of the last one
-	Latency      Histogram               `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
-	FirstByte    Histogram               `json:"first_byte_seconds"`             // of operations that received one
-	Connect      Histogram               `json:"connect_seconds"`                // of sessions made, until the transport connection
-	Login        Histogram               `json:"login_seconds"`                  // of sessions made, until their authentication
-	Redirect     Histogram               `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
-	Late         Histogram               `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
-	CPU          float64                 `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
-	Memory       int64                   `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
+	Moved int64 `json:"moved_bytes"` // payload moved in this interval, also by operations that continue
+	// of the operations that ended: payload counted but never copied to memory
+	Discarded int64                   `json:"discarded_bytes,omitempty"`
+	Wire      int64                   `json:"wire_bytes,omitempty"` // of the operations that ended: bytes on connections both ways
+	Begun     int64                   `json:"begun"`                // operations started
+	Done      int64                   `json:"done"`                 // operations that succeeded
+	Failed    map[storage.Class]int64 `json:"failed,omitempty"`
+	Retried   int64                   `json:"retried,omitempty"`
+	Verified  int64                   `json:"verified,omitempty"` // operations whose payload was checked and correct
+	// operations to be checked for which no reference checksum is available
+	Unverifiable int64   `json:"unverifiable,omitempty"`
+	ReadBack     int64   `json:"read_back_bytes,omitempty"`   // payload that checks read back from the service, which is no load
+	Summed       int64   `json:"checksummed_bytes,omitempty"` // size of the files whose checksum checks requested from the service
+	Tasks        int64   `json:"tasks,omitempty"`             // tasks ended
+	Sessions     int64   `json:"sessions,omitempty"`          // connections made
+	Missed       int64   `json:"missed,omitempty"`            // open model: planned arrivals that never started
+	Waits        int64   `json:"waits,omitempty"`             // of the operations that ended: requests of the service to wait and retry
+	Waited       float64 `json:"waited_seconds,omitempty"`    // time that clients waited for that reason
+	// of the operations that ended: files opened again because their data server was lost
+	Reopened int64 `json:"reopened,omitempty"`
+	// of the operations that ended: requests that were signed because the service demands it
+	Signed int64   `json:"signed,omitempty"`
+	Think  float64 `json:"think_seconds,omitempty"` // planned pauses that began
+	// pauses of clients after failed tasks; on one line of the interval for all kinds
+	Paused     float64   `json:"paused_seconds,omitempty"`
+	FailedTime float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
+	Closing    float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
+	FirstDone  time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
+	LastDone   time.Time `json:"last_done,omitzero"`             // end of the last one
+	Latency    Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
+	FirstByte  Histogram `json:"first_byte_seconds"`             // of operations that received one
+	Connect    Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
+	Login      Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
+	Redirect   Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
+	Late       Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
+	CPU        float64   `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
+	Memory     int64     `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
 
 	Jobs
 }

@@ -24,12 +24,14 @@ func startHAProxy(t *testing.T, servers ...string) (address, socket, page string
 	ports := []int{freePort(t), freePort(t)}
 	socket = filepath.Join(dir, "s")
 	var b strings.Builder
-	fmt.Fprintf(&b, "global\n stats socket %s mode 600 level operator\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1m\n timeout server 1m\n", socket)
+	fmt.Fprintf(&b, "global\n stats socket %s mode 600 level operator\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1m\n "+
+		"timeout server 1m\n", socket)
 	fmt.Fprintf(&b, "frontend in\n bind 127.0.0.1:%d\n default_backend files\nbackend files\n balance roundrobin\n", ports[0])
 	for i, s := range servers {
 		fmt.Fprintf(&b, " server %c %s weight %d maxconn 50\n", 'a'+i, s, 10+i)
 	}
-	fmt.Fprintf(&b, "backend others\n server x 127.0.0.1:9\nfrontend statistics\n mode http\n bind 127.0.0.1:%d\n stats enable\n stats uri /stats\n", ports[1])
+	fmt.Fprintf(&b, "backend others\n server x 127.0.0.1:9\nfrontend statistics\n mode http\n bind 127.0.0.1:%d\n stats enable\n "+
+		"stats uri /stats\n", ports[1])
 	config := filepath.Join(dir, "haproxy.cfg")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -85,7 +87,8 @@ func TestRealHAProxy(t *testing.T) {
 			sum.Sent += s.Balancer.Sent
 			for i, b := range s.Balancer.Servers {
 				each[b.Name] += b.Connected
-				if b.Weight != 10+i || b.Service != "files" || b.Limit != 50 || from == socket && b.Address != [2]string{one.Listener.Addr().String(), two.Listener.Addr().String()}[i] {
+				if b.Weight != 10+i || b.Service != "files" || b.Limit != 50 || from == socket &&
+					b.Address != [2]string{one.Listener.Addr().String(), two.Listener.Addr().String()}[i] {
 					t.Errorf("%+v", b)
 				}
 			}
@@ -273,7 +276,8 @@ func TestBalancedSince(t *testing.T) {
 	}
 	first := text("b,a,10,100,1,2,1,,", "b,gone,5,5,0,2,1,,")
 	second := text("b,FRONTEND,9,9,9,0,9,9,", `b,a,15,150,2,2,1,7,"a ""b"",c"`, "b,new,1000,1000,3,2,1,,")
-	if s := second.since(first); s.Servers[0] != (Balanced{Name: "a", Service: "b", Weight: 1, Connections: 2, Limit: 7, Connected: 5, Received: 50}) ||
+	if s := second.since(first); s.Servers[0] != (Balanced{Name: "a", Service: "b", Weight: 1, Connections: 2, Limit: 7, Connected: 5,
+		Received: 50}) ||
 		s.Servers[1].Connected != 0 || s.Servers[1].Connections != 3 {
 		t.Errorf("%+v", s)
 	}

@@ -112,7 +112,8 @@ func TestUntilNext(t *testing.T) {
 // which machines have dozens, is not.
 func TestLoopDevicesInUse(t *testing.T) {
 	listed := func(used int64) []diskCount {
-		return realDisks([]diskCount{{name: "loop0", ops: 10}, {name: "loop1", ops: 10 + used, read: 4096 * used}, {name: "loop2"}, {name: "vda", ops: 5}, {name: "vda1", ops: 5}})
+		return realDisks([]diskCount{{name: "loop0", ops: 10}, {name: "loop1", ops: 10 + used, read: 4096 * used}, {name: "loop2"},
+			{name: "vda", ops: 5}, {name: "vda1", ops: 5}})
 	}
 	got := disksSince(listed(3), listed(0), 1)
 	if len(got) != 2 || got[0].Name != "loop1" || !got[0].Repeats() || got[0].Read != 3*4096 || got[1].Name != "vda" || got[1].Repeats() {

@@ -35,12 +35,13 @@ type Environment struct {
 	Backlog           int64     `json:"somaxconn"`
 	PortLow           int64     `json:"ephemeral_port_low"`
 	PortHigh          int64     `json:"ephemeral_port_high"`
-	PortReuse         string    `json:"tcp_tw_reuse,omitempty"` // ports of connections that were just closed: "0" rest for a minute, "1" are used again, "2" on loopback only
-	FilesSoft         uint64    `json:"open_files_soft"`
-	FilesHard         uint64    `json:"open_files_hard"`
-	Go                string    `json:"go_version"`
-	Boot              time.Time `json:"boot_time"`
-	Start             time.Time `json:"process_start_time"`
+	// ports of connections that were just closed: "0" rest for a minute, "1" are used again, "2" on loopback only
+	PortReuse string    `json:"tcp_tw_reuse,omitempty"`
+	FilesSoft uint64    `json:"open_files_soft"`
+	FilesHard uint64    `json:"open_files_hard"`
+	Go        string    `json:"go_version"`
+	Boot      time.Time `json:"boot_time"`
+	Start     time.Time `json:"process_start_time"`
 }
 
 // About returns the environment of this process now. It takes a few milliseconds.

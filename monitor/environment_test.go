@@ -11,11 +11,14 @@ import (
 
 func TestAboutFixture(t *testing.T) {
 	e := about(newProcFS("testdata/proc", "testdata/sys"))
-	if e.Kernel != "6.1.0-test" || e.CPU != "Test CPU 3000" || e.Boot.Unix() != 1700000000 || !strings.HasPrefix(e.Virtualization, "virtual machine") || e.CongestionControl != "bbr" || e.ReceiveMemory != [3]int64{4096, 131072, 6291456} ||
+	if e.Kernel != "6.1.0-test" || e.CPU != "Test CPU 3000" || e.Boot.Unix() != 1700000000 ||
+		!strings.HasPrefix(e.Virtualization, "virtual machine") || e.CongestionControl != "bbr" ||
+		e.ReceiveMemory != [3]int64{4096, 131072, 6291456} ||
 		e.SendMost != 212992 || e.Backlog != 4096 || e.PortLow != 1024 || e.PortHigh != 65535 || e.Cores != 2 || e.Memory != 16384000<<10 {
 		t.Errorf("%+v", e)
 	}
-	if nothing := about(newProcFS("testdata/none", "testdata/none")); nothing.Kernel != "" || nothing.Cores != 0 || nothing.Go != runtime.Version() {
+	if nothing := about(newProcFS("testdata/none", "testdata/none")); nothing.Kernel != "" || nothing.Cores != 0 ||
+		nothing.Go != runtime.Version() {
 		t.Errorf("%+v", nothing)
 	}
 }

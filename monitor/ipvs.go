@@ -26,7 +26,8 @@ type ipvs struct {
 func (v *ipvs) ask(ctx context.Context) (*balancing, error) {
 	table, err := os.ReadFile(v.dir + "/ip_vs")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("this machine's kernel has no IPVS (no /proc/net/ip_vs): name the machine that balances by the URL of its node_exporter")
+		return nil, errors.New("this machine's kernel has no IPVS (no /proc/net/ip_vs): name the machine that balances by the URL of " +
+			"its node_exporter")
 	}
 	if err != nil {
 		return nil, err
@@ -198,7 +199,8 @@ func parseIPVSPage(b []byte) (*balancing, error) {
 	}
 	out := &balancing{kind: IPVS}
 	for name, to := range map[string]*int64{
-		"node_ipvs_connections_total": &out.connected, "node_ipvs_incoming_bytes_total": &out.received, "node_ipvs_outgoing_bytes_total": &out.sent,
+		"node_ipvs_connections_total": &out.connected, "node_ipvs_incoming_bytes_total": &out.received,
+		"node_ipvs_outgoing_bytes_total": &out.sent,
 	} {
 		for _, m := range families[name].GetMetric() {
 			if v, ok := valueOf(m); ok {

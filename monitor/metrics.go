@@ -82,7 +82,8 @@ func thin(b []byte) (out []byte, left int) {
 func (m *metrics) parse(b []byte) error {
 	lines, left := thin(b)
 	if left == 0 {
-		return fmt.Errorf("none of the metrics of a node_exporter, of weir's server or of a process is on the page, which starts %s", firstWords(b))
+		return fmt.Errorf("none of the metrics of a node_exporter, of weir's server or of a process is on the page, which starts %s",
+			firstWords(b))
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(lines))

@@ -142,7 +142,8 @@ func (p *page) get(ctx context.Context, query string) error {
 	p.body.Reset()
 	n, err := p.body.ReadFrom(io.LimitReader(resp.Body, pageLimit+1))
 	if resp.StatusCode != http.StatusOK {
-		return &statusError{resp.StatusCode, fmt.Sprintf("%s answers %s: %s", redact.URL(p.url.String()), resp.Status, firstWords(p.body.Bytes()))}
+		return &statusError{resp.StatusCode, fmt.Sprintf("%s answers %s: %s", redact.URL(p.url.String()), resp.Status,
+			firstWords(p.body.Bytes()))}
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", redact.URL(p.url.String()), err)

@@ -98,7 +98,8 @@ func TestHostPage(t *testing.T) {
 func TestServerPage(t *testing.T) {
 	page := func(start, cpu, sent int) string {
 		return fmt.Sprintf("process_start_time_seconds %d\nprocess_cpu_seconds_total %d.5\nprocess_open_fds 12\n"+
-			"process_resident_memory_bytes 5e6\nweir_serve_payload_sent_bytes_total %d\nweir_serve_payload_received_bytes_total 7\n", start, cpu, sent)
+			"process_resident_memory_bytes 5e6\nweir_serve_payload_sent_bytes_total %d\nweir_serve_payload_received_bytes_total 7\n",
+			start, cpu, sent)
 	}
 	srv := serveText(t, page(1, 10, 1000), page(1, 12, 5000), page(2, 1, 300))
 	p := pageOf(t, scenario.Host{Name: "srv", Role: "server", NodeExporter: srv.URL + "/metrics"})
@@ -154,7 +155,8 @@ func TestStatusIsNamedAndSecretsAreNot(t *testing.T) {
 	defer srv.Close()
 	p := pageOf(t, scenario.Host{NodeExporter: strings.Replace(srv.URL, "http://", "http://user:hush@", 1)})
 	_, err := p.look(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "not today") || strings.Contains(err.Error(), "hush") {
+	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "not today") ||
+		strings.Contains(err.Error(), "hush") {
 		t.Error(err)
 	}
 }

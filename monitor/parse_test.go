@@ -226,7 +226,8 @@ func TestCalledBy(t *testing.T) {
 }
 
 func TestOnlyEmulatedLinksAreLeftOut(t *testing.T) {
-	for name, is := range map[string]bool{"weir0": true, "weir12": true, "weir": false, "weir05bc-1": false, "weir1-1": false, "weirdo": false, "eth0": false} {
+	for name, is := range map[string]bool{"weir0": true, "weir12": true, "weir": false, "weir05bc-1": false, "weir1-1": false, "weirdo": false,
+		"eth0": false} {
 		if emulated([]byte(name)) != is {
 			t.Errorf("%s: %v", name, !is)
 		}

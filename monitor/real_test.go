@@ -204,7 +204,8 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 	}
 	usage(&after)
 	spent := func(i int) float64 {
-		return float64(microseconds(after[i].Utime)+microseconds(after[i].Stime)-microseconds(before[i].Utime)-microseconds(before[i].Stime)) / 1e6
+		return float64(microseconds(after[i].Utime)+
+			microseconds(after[i].Stime)-microseconds(before[i].Utime)-microseconds(before[i].Stime)) / 1e6
 	}
 	p, q := sum(with.of("here"), "weir"), sum(without.of("here"), "weir")
 	near(t, "CPU seconds with programs", p.User+p.System, spent(0)+spent(1), 0.03)
@@ -228,7 +229,8 @@ func TestProcessDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := look()
-	if err != nil || len(s.Procs) != 2 || s.Procs[1].Count != 1 || s.Procs[1].Role != "server" || s.Procs[1].Files < 3 || s.Procs[1].RSS < 1<<20 {
+	if err != nil || len(s.Procs) != 2 || s.Procs[1].Count != 1 || s.Procs[1].Role != "server" || s.Procs[1].Files < 3 ||
+		s.Procs[1].RSS < 1<<20 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {

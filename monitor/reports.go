@@ -51,7 +51,8 @@ func newReports(ctx context.Context, w *Watch, h scenario.Host, s *servers, cloc
 	if err != nil {
 		return nil, fmt.Errorf("host %s: xrootd_report: %w", h.Name, err)
 	}
-	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), where: conn.LocalAddr().String(), servers: s, clock: clock, last: map[sender]*told{}}
+	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), where: conn.LocalAddr().String(), servers: s, clock: clock,
+		last: map[sender]*told{}}
 	_ = r.conn.SetReadBuffer(4 << 20) // hundreds of servers may report at the same moment
 	return r, nil
 }
@@ -66,8 +67,8 @@ func (r *reports) run() {
 		switch {
 		case errors.As(err, &timeout) && timeout.Timeout():
 			_ = r.conn.SetReadDeadline(time.Time{})
-			r.watch.tell(r.name, r.role, fmt.Sprintf("no report has come to %s yet: the servers need the line xrd.report THISHOST:%d every 1s all sync",
-				r.conn.LocalAddr(), r.conn.LocalAddr().(*net.UDPAddr).Port))
+			r.watch.tell(r.name, r.role, fmt.Sprintf("no report has come to %s yet: the servers need the line xrd.report THISHOST:%d "+
+				"every 1s all sync", r.conn.LocalAddr(), r.conn.LocalAddr().(*net.UDPAddr).Port))
 			continue
 		case errors.Is(err, net.ErrClosed):
 			return

@@ -88,7 +88,8 @@ func listener(t *testing.T) (*reports, *keep) {
 	t.Helper()
 	k := &keep{}
 	w := &Watch{stop: make(chan struct{}), sink: k}
-	r, err := newReports(context.Background(), w, scenario.Host{Name: "p", Role: "server", XRootDReport: "127.0.0.1:0"}, &servers{}, newClock())
+	r, err := newReports(context.Background(), w, scenario.Host{Name: "p", Role: "server", XRootDReport: "127.0.0.1:0"},
+		&servers{}, newClock())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,17 @@ type Sample struct {
 	Role    scenario.Role `json:"role"`
 	Step    int           `json:"step,omitempty"`
 
-	Cores  int       `json:"cores,omitempty"`
-	CPU    *CPU      `json:"cpu,omitempty"`       // of all cores together
-	Core   []float64 `json:"core_busy,omitempty"` // busy share of each core
-	Waits  *float64  `json:"cpu_waits,omitempty"` // share of time in which something that could run waited for a core (pressure stall information); nil: not told
-	Load   float64   `json:"load1,omitempty"`
-	Memory *Memory   `json:"memory,omitempty"`
-	Disks  []Disk    `json:"disks,omitempty"`
-	Nets   []Net     `json:"nets,omitempty"`
-	TCP    *TCP      `json:"tcp,omitempty"`
-	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
+	Cores int       `json:"cores,omitempty"`
+	CPU   *CPU      `json:"cpu,omitempty"`       // of all cores together
+	Core  []float64 `json:"core_busy,omitempty"` // busy share of each core
+	// share of time in which something that could run waited for a core (pressure stall information); nil: not told
+	Waits  *float64 `json:"cpu_waits,omitempty"`
+	Load   float64  `json:"load1,omitempty"`
+	Memory *Memory  `json:"memory,omitempty"`
+	Disks  []Disk   `json:"disks,omitempty"`
+	Nets   []Net    `json:"nets,omitempty"`
+	TCP    *TCP     `json:"tcp,omitempty"`
+	Procs  []Proc   `json:"processes,omitempty"` // named processes, one entry a group of them
 
 	// CPU seconds of the span that programs used which are in no group. Programs that began and ended between two
 	// looks are not in it.

@@ -38,7 +38,8 @@ func TestParseStatistics(t *testing.T) {
 	if got := want.Operations(); got != 34 {
 		t.Errorf("%d operations", got)
 	}
-	for file, kind := range map[string]string{"redirector.xml": Redirector, "cmsd-manager.xml": ClusterManager, "cmsd-server.xml": ClusterManager} {
+	for file, kind := range map[string]string{"redirector.xml": Redirector, "cmsd-manager.xml": ClusterManager,
+		"cmsd-server.xml": ClusterManager} {
 		s, err := parseStatistics(toldBy(t, file))
 		if err != nil {
 			t.Fatal(file, err)
@@ -60,7 +61,8 @@ func TestParseOddStatistics(t *testing.T) {
 		{"cut off", head + `<stats id="link"><num>3</num><maxn>4`, 3, ""},
 		{"cut off in a number", head + `<stats id="link"><num>3</num></stats><stats id="link"><num>99`, 3, ""},
 		{"a path with a tag in it", head + `<stats id="oss"><lp>"/a<b>&"</lp></stats><stats id="link"><num>3</num></stats>`, 3, ""},
-		{"unknown things", head + `<stats id="new" v="3"><x/><!-- - --><num>9</num></stats><stats id="link"><y>1</y><num> 3 </num></stats>`, 3, ""},
+		{"unknown things", head + `<stats id="new" v="3"><x/><!-- - --><num>9</num></stats><stats id="link"><y>1</y><num> 3 </num></stats>`, 3,
+			""},
 		{"nested in another", head + `<stats id="oss"><stats id="link"><num>9</num></stats></stats><stats id="link"><num>3</num></stats>`, 3, ""},
 		{"not a number", head + `<stats id="link"><num>many</num><maxn>1</maxn></stats>`, 0, ""},
 		{"far too large", head + `<stats id="link"><num>99999999999999999999</num><maxn>1</maxn></stats>`, 0, ""},
@@ -153,7 +155,8 @@ func FuzzStatistics(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range []int64{s.Connected, s.Received, s.Sent, s.Logins, s.Proven, s.Refused, s.Redirects, s.Errors, s.Waits, s.Async, s.Segments, s.Limited, s.Operations(), int64(s.Threads), int64(s.Queue)} {
+		for _, n := range []int64{s.Connected, s.Received, s.Sent, s.Logins, s.Proven, s.Refused, s.Redirects, s.Errors, s.Waits, s.Async,
+			s.Segments, s.Limited, s.Operations(), int64(s.Threads), int64(s.Queue)} {
 			if n < 0 {
 				t.Fatalf("%+v", s)
 			}

@@ -81,7 +81,8 @@ func TestBusiestOfManyThreads(t *testing.T) {
 		cost += res.sample.Cost
 		p := res.sample.Procs[1]
 		all := p.User + p.System
-		if p.MeasuredThreads < mostHot || p.MeasuredThreads > mostThreads || math.Abs(p.BusiestThread-all) > 0.05+0.2*all || p.UnmeasuredThread > 0.05+0.2*all {
+		if p.MeasuredThreads < mostHot || p.MeasuredThreads > mostThreads || math.Abs(p.BusiestThread-all) > 0.05+0.2*all ||
+			p.UnmeasuredThread > 0.05+0.2*all {
 			t.Errorf("%+v", p)
 		}
 		if p.AllowedCores < 1 || p.AllowedCores > runtime.NumCPU() {

@@ -14,7 +14,8 @@ import (
 // line is one as globus-gridftp-server 13.24 writes it.
 func line(file, start, date, kind string, bytes int64, code int) string {
 	return fmt.Sprintf("DATE=%s HOST=localhost PROG=globus-gridftp-server NL.EVNT=FTP_INFO START=%s USER=anonymous FILE=%s BUFFER=131072 "+
-		"BLOCK=262144 NBYTES=%d VOLUME=/ STREAMS=1 STRIPES=1 DEST=[127.0.0.1] TYPE=%s CODE=%d TASKID=none\n", date, start, file, bytes, kind, code)
+		"BLOCK=262144 NBYTES=%d VOLUME=/ STREAMS=1 STRIPES=1 DEST=[127.0.0.1] TYPE=%s CODE=%d TASKID=none\n", date, start, file,
+		bytes, kind, code)
 }
 
 func TestTransferSpans(t *testing.T) {
@@ -50,7 +51,8 @@ func TestTransferSpans(t *testing.T) {
 	}
 	got := s.whole()
 	for i := range want {
-		if i >= len(got.Spans) || !got.Spans[i].Begin.Equal(want[i].Begin) || math.Abs(got.Spans[i].Seconds-want[i].Seconds) > 1e-9 || got.Spans[i].Moved != want[i].Moved || fmt.Sprintf("%.6f", got.Spans[i].Running) != fmt.Sprintf("%.6f", want[i].Running) {
+		if i >= len(got.Spans) || !got.Spans[i].Begin.Equal(want[i].Begin) || math.Abs(got.Spans[i].Seconds-want[i].Seconds) > 1e-9 ||
+			got.Spans[i].Moved != want[i].Moved || fmt.Sprintf("%.6f", got.Spans[i].Running) != fmt.Sprintf("%.6f", want[i].Running) {
 			t.Errorf("%d: %+v, want %+v", i, got.Spans[i], want[i])
 		}
 	}

@@ -166,7 +166,8 @@ func apart(hosts []scenario.Host) (others, here []scenario.Host) {
 }
 
 // listen opens the ports for XRootD's reports that hosts name, and returns the hosts that are watched in other ways.
-func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports, others []scenario.Host, err error) {
+func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports,
+	others []scenario.Host, err error) {
 	for _, h := range hosts {
 		if h.XRootDReport == "" {
 			others = append(others, h)

@@ -29,13 +29,14 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 		text                        func(float64) string
 		of                          func(backend) *float64
 	}{
-		{"backendsessions", "Sessions", "sessions", "sessions", "Sessions at once", count, unit.Significant, func(x backend) *float64 { return x.Sessions }},
-		{"backendcpu", "CPU", "CPU", "% of its cores", "Share of all cores of a backend's machine that were busy", percentAxis("", 0), unit.Percent,
-			func(x backend) *float64 { return x.CPU }},
+		{"backendsessions", "Sessions", "sessions", "sessions", "Sessions at once", count, unit.Significant,
+			func(x backend) *float64 { return x.Sessions }},
+		{"backendcpu", "CPU", "CPU", "% of its cores", "Share of all cores of a backend's machine that were busy",
+			percentAxis("", 0), unit.Percent, func(x backend) *float64 { return x.CPU }},
 		{"backendcores", "Cores", "CPU time", "cores", "CPU time that a backend's own processes used", count, unit.Significant,
 			func(x backend) *float64 { return x.Cores }},
-		{"backendnet", "Network", "network traffic", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed", percentAxis("", 0), unit.Percent,
-			func(x backend) *float64 { return x.Network }},
+		{"backendnet", "Network", "network traffic", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed",
+			percentAxis("", 0), unit.Percent, func(x backend) *float64 { return x.Network }},
 	} {
 		lines, known := backendLines(f, q.of, q.text)
 		c := against(f, q.id, q.what+" of each backend against load", q.name, q.axis, lines...)
@@ -138,7 +139,8 @@ func backendStack(f *analysis.Findings) *figure.Figure {
 	c.Y = backendAxis(f, c.Lines)
 	sum := c.Lines[len(c.Lines)-1]
 	sum.Name = "all together"
-	c.Desc = "Each backend's part lies on those before it, so that the uppermost line is the sum: " + summit(f, &sum, backendText(f)) + ". " + sharesText(f) + "."
+	c.Desc = "Each backend's part lies on those before it, so that the uppermost line is the sum: " + summit(f, &sum, backendText(f)) + ". " +
+		sharesText(f) + "."
 	return c
 }
 
@@ -167,7 +169,8 @@ func imbalanceChart(f *analysis.Findings) *figure.Figure {
 		l.Dash, l.Dots = color > 0, color == 0
 		return l
 	}
-	c := against(f, "imbalance", "Imbalance of the backends against load", "imbalance", func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("")) },
+	c := against(f, "imbalance", "Imbalance of the backends against load", "imbalance",
+		func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("")) },
 		line("measured", 0, func(b *analysis.StepBalance) float64 { return b.Imbalance }),
 		line("random choices, on average", 4, func(b *analysis.StepBalance) float64 { return b.ByChance }),
 		line("random choices, one case of twenty", 5, func(b *analysis.StepBalance) float64 { return b.Mostly }))

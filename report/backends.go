@@ -99,9 +99,11 @@ func balanceWords(f *analysis.Findings, s *analysis.Step) string {
 	if f.Balance.Source == analysis.BySessions {
 		what = "the sessions"
 	}
-	text := fmt.Sprintf("With %s %d backends shared %s: %s had the most with %s and %s the least with %s; an even share is %s. ", at(f, s), n, what,
+	text := fmt.Sprintf("With %s %d backends shared %s: %s had the most with %s and %s the least with %s; an even share is %s. ",
+		at(f, s), n, what,
 		say.Plain(most.Name), unit.Percent(most.Share), say.Plain(least.Name), unit.Percent(least.Share), unit.Percent(1/float64(n)))
-	chance := fmt.Sprintf("%s random choices would give %s on average, and above %s in one case of twenty", unit.Count(float64(b.Choices)), times(b.ByChance), times(b.Mostly))
+	chance := fmt.Sprintf("%s random choices would give %s on average, and above %s in one case of twenty", unit.Count(float64(b.Choices)),
+		times(b.ByChance), times(b.Mostly))
 	text += fmt.Sprintf("The imbalance (the largest share over the mean) is %s: ", times(b.Imbalance))
 	switch {
 	case b.Choices == 0:
@@ -127,7 +129,8 @@ func firstWords(f *analysis.Findings) string {
 	}
 	var later []string
 	for i := range b.Backends {
-		if l := b.Backends[i].Saturated; l != nil && l != b.First && l.Backend != b.First.Backend && (l.Resource == analysis.LimitYield) == (b.First.Resource == analysis.LimitYield) {
+		if l := b.Backends[i].Saturated; l != nil && l != b.First && l.Backend != b.First.Backend &&
+			(l.Resource == analysis.LimitYield) == (b.First.Resource == analysis.LimitYield) {
 			later = append(later, fmt.Sprintf("%s with %s", say.Plain(l.Backend), stepWords(f, l)))
 		}
 	}
@@ -229,14 +232,16 @@ func backendSteps(f *analysis.Findings) section {
 // backendSection is what each backend did in all steps together, and from where on
 // it was full.
 func backendSection(f *analysis.Findings) section {
-	s := section{ID: "backendswhole", Title: "All steps together", table: table{Head: heads("<backend", "throughput", "share", "<full from", "~because")}}
+	s := section{ID: "backendswhole", Title: "All steps together",
+		table: table{Head: heads("<backend", "throughput", "share", "<full from", "~because")}}
 	for i := range f.Balance.Backends {
 		x := &f.Balance.Backends[i]
 		from, why := "-", ""
 		if x.Saturated != nil {
 			from, why = stepWords(f, x.Saturated), x.Saturated.Detail
 		}
-		s.row(f.Balance.First != nil && x.Name == f.Balance.First.Backend, x.Name, orDash(x.Throughput, unit.Bits), unit.Percent(x.Share), from, why)
+		s.row(f.Balance.First != nil && x.Name == f.Balance.First.Backend, x.Name, orDash(x.Throughput, unit.Bits),
+			unit.Percent(x.Share), from, why)
 	}
 	return s
 }

@@ -49,7 +49,8 @@ func TestBackends(t *testing.T) {
 	if err := HTML(&page, f, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Backends With 64 clients 4 backends shared the throughput", "gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
+	for _, want := range []string{"Backends With 64 clients 4 backends shared the throughput",
+		"gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
 		"is 1.60: more than chance explains"} {
 		in := strings.Join(strings.Fields(text.String()), " ")
 		if !strings.Contains(in, want) {
@@ -59,7 +60,8 @@ func TestBackends(t *testing.T) {
 	if strings.Contains(text.String(), "Data servers, step by step") {
 		t.Error("the text tells the same twice")
 	}
-	for _, want := range []string{`id="backends"`, `id="backendswhole"`, `id="imbalances"`, `id="backendsteps"`, "transfer log", "Shares are of what clients saw"} {
+	for _, want := range []string{`id="backends"`, `id="backendswhole"`, `id="imbalances"`, `id="backendsteps"`, "transfer log",
+		"Shares are of what clients saw"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -142,14 +144,16 @@ func TestSessionsOnly(t *testing.T) {
 	}
 	f, s := shared(t, service)
 	var text bytes.Buffer
-	if err := Text(&text, f, Options{Verbose: true}); err != nil || f.Balance.Source != analysis.BySessions || !strings.Contains(text.String(), "shared the sessions") {
+	if err := Text(&text, f, Options{Verbose: true}); err != nil || f.Balance.Source != analysis.BySessions ||
+		!strings.Contains(text.String(), "shared the sessions") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	figures := Figures(f, s).Backends
 	if c := byID(figures, "backendtime"); c == nil || c.Y.Label != "sessions" || byID(figures, "sessiontime") != nil {
 		t.Errorf("%+v", c)
 	}
-	if c := backendChapter(f, figures); !slices.ContainsFunc(c.Points, func(p string) bool { return strings.Contains(p, "sessions at once") }) {
+	if c := backendChapter(f, figures); !slices.ContainsFunc(c.Points,
+		func(p string) bool { return strings.Contains(p, "sessions at once") }) {
 		t.Errorf("%q", c.Points)
 	}
 }

@@ -95,7 +95,8 @@ func TestHover(t *testing.T) {
 		p.Wait(`!document.querySelector('` + place + ` .chart-box').hidden`)
 		var said string
 		p.Eval(`document.querySelector('`+place+` .chart-box').innerText`, &said)
-		for _, want := range []string{at(f, step), "measured", unit.Bits(step.Throughput), unit.Bits(*step.ThroughputLow), unit.Bits(*step.ThroughputHigh)} {
+		for _, want := range []string{at(f, step), "measured", unit.Bits(step.Throughput), unit.Bits(*step.ThroughputLow),
+			unit.Bits(*step.ThroughputHigh)} {
 			if !strings.Contains(said, want) {
 				t.Errorf("at %s the chart does not say %q: %q", at(f, step), want, said)
 			}
@@ -146,7 +147,8 @@ func TestData(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 1600, 900)
 	drawAll(p)
-	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`, nil)
+	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`,
+		nil)
 	for id, want := range map[string]int{"curve": len(f.Curve), "time": len(s.Points), "latencytime": len(s.Points)} {
 		n, fig := number(t, f, s, id)
 		place := fmt.Sprintf(`figure[data-figure="%d"]`, n)
@@ -217,7 +219,8 @@ func TestFingers(t *testing.T) {
 }
 
 // evil tries everything that a name could do to a page.
-const evil = `</script><script>window.pwned = 1</script><img src=x onerror="window.pwned = 1"><svg onload='window.pwned = 1'>"'` + "`&amp;${window.pwned = 1}\u2028\u202e\x00"
+const evil = `</script><script>window.pwned = 1</script><img src=x onerror="window.pwned = 1"><svg onload='window.pwned = 1'>"'` +
+	"`&amp;${window.pwned = 1}\u2028\u202e\x00"
 
 // Hostile names are text, wherever they come from.
 func TestHostileNamesInABrowser(t *testing.T) {
@@ -329,13 +332,15 @@ func TestReportOfAnHour(t *testing.T) {
 	p.Wait(`document.querySelector("figure.charted")`)
 	var loaded float64
 	p.Eval(`performance.getEntriesByType("navigation")[0].domComplete`, &loaded)
-	t.Logf("%d bytes; loaded after %.0f ms, with the browser's start and its first chart after %.1f s", len(page), loaded, time.Since(begin).Seconds())
+	t.Logf("%d bytes; loaded after %.0f ms, with the browser's start and its first chart after %.1f s", len(page), loaded,
+		time.Since(begin).Seconds())
 	if loaded > 20_000 {
 		t.Errorf("the report needs %.0f ms to open", loaded)
 	}
 	drawAll(p)
 	n, _ := number(t, f, s, "time")
-	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`, nil)
+	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`,
+		nil)
 	p.Press(fmt.Sprintf(`figure[data-figure="%d"] .chart-data button:nth-of-type(2)`, n))
 	p.Wait(`saved.length === 1`)
 	var lines int

@@ -100,7 +100,8 @@ func methods(c *compare.Comparison) []string {
 func (p printer) overview(c *compare.Comparison) {
 	m := compare.MetricOf(c.Metrics[0])
 	first := &c.Pairs[0]
-	s := section{Title: "All against " + brief(first.A), table: table{Head: heads("group", "runs", m.Title, "shift", "95% interval", "p", "<")}}
+	s := section{Title: "All against " + brief(first.A),
+		table: table{Head: heads("group", "runs", m.Title, "shift", "95% interval", "p", "<")}}
 	s.row(false, brief(first.A), fmt.Sprint(first.RunsA), m.Format(first.Overall.A), "", "", "", "")
 	for i := range c.Pairs {
 		row := shiftRow("", &c.Pairs[i].Overall, m, false)
@@ -197,7 +198,8 @@ func shiftTable(pair *compare.Pair, m *compare.Metric) table {
 
 func shiftRow(load string, s *compare.Shift, m *compare.Metric, single bool) []string {
 	if single {
-		return []string{load, m.Format(s.A), span(s.ALow, s.AHigh, m.Format), m.Format(s.B), span(s.BLow, s.BHigh, m.Format), m.Signed(s.Value), ""}
+		return []string{load, m.Format(s.A), span(s.ALow, s.AHigh, m.Format), m.Format(s.B), span(s.BLow, s.BHigh, m.Format),
+			m.Signed(s.Value), ""}
 	}
 	return append([]string{load, m.Format(s.A), m.Format(s.B)}, shiftCells(s.Value, s.Low, s.High, s.Adjusted, s.Result, m)...)
 }
@@ -239,14 +241,15 @@ func effectSections(c *compare.Comparison) []section {
 		return nil
 	}
 	m := compare.MetricOf(e.Metric)
-	main := section{ID: "e0", Title: "Main effects on the " + m.Title, Note: say.Plain(e.Detail), Points: []string{say.Plain(e.Detail)}, Open: true,
-		table: table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}}
+	main := section{ID: "e0", Title: "Main effects on the " + m.Title, Note: say.Plain(e.Detail), Points: []string{say.Plain(e.Detail)},
+		Open: true, table: table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}}
 	for i := range e.Main {
 		x := &e.Main[i]
 		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)
 		main.row(false, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, cells...)...)
 	}
-	both := section{ID: "e1", Title: "Interactions", Open: true, table: table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}}
+	both := section{ID: "e1", Title: "Interactions", Open: true,
+		table: table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}}
 	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
 		x := &e.Interactions[i]
 		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)

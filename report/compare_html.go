@@ -21,8 +21,8 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 	}
 	p := newPage("comparison of "+strings.Join(names, ", "), c.Status, fmt.Sprintf("the least valid of %s", say.Plural(runs, "run")))
 	p.Verdicts, p.Warnings, p.About = plain(ownVerdicts(c)), plain(c.Warnings), strings.Join(plain(methods(c)), " ")
-	p.Footer = "Made by weir compare from run directories alone. Samples are runs, never seconds of a run. p is corrected for all figures of a pair (Holm); " +
-		"intervals are not. Ratios are shown as changes in percent, on a logarithmic axis."
+	p.Footer = "Made by weir compare from run directories alone. Samples are runs, never seconds of a run. p is corrected for all figures " +
+		"of a pair (Holm); intervals are not. Ratios are shown as changes in percent, on a logarithmic axis."
 	p.Chapters = kept(chapter{ID: "beside", Title: "Side by side", Open: true, Charts: besideEachOther(c)},
 		chapter{ID: "jobs", Title: "Jobs", Open: true, Parts: filled(outcomeSection(c))}, effectChapter(c))
 	for i := range c.Pairs {
@@ -58,7 +58,8 @@ func conditionChapter(c *compare.Comparison) chapter {
 	}
 	planned := c.Effects != nil // else it is not known what was meant to differ
 	all.Brief = say.Plural(len(c.Conditions), "key")
-	s.Note = "Keys of plan.json and about.json that are not the same in all groups. All but what was meant to differ may be the cause of what is shown above."
+	s.Note = "Keys of plan.json and about.json that are not the same in all groups. All but what was meant to differ may be the cause of " +
+		"what is shown above."
 	names := []string{"<key"}
 	if planned {
 		names = append(names, "<meant")
@@ -84,8 +85,8 @@ func conditionChapter(c *compare.Comparison) chapter {
 // groupChapter lists all runs.
 func groupChapter(c *compare.Comparison) chapter {
 	m := compare.MetricOf(c.Metrics[0])
-	s := section{Caption: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title + " over all common steps.",
-		table: table{Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}}
+	s := section{Caption: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title +
+		" over all common steps.", table: table{Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}}
 	for _, g := range c.Groups {
 		for _, r := range g.Runs {
 			block := "-"
@@ -101,7 +102,8 @@ func groupChapter(c *compare.Comparison) chapter {
 // pairChapter has the plots and tables of one pair.
 func pairChapter(c *compare.Comparison, i int) chapter {
 	pair := &c.Pairs[i]
-	all := chapter{ID: fmt.Sprintf("pair%d", i), Title: say.Plain(pair.B) + " against " + say.Plain(pair.A), Lead: say.Plain(pair.Verdict), Open: !brevity(c)}
+	all := chapter{ID: fmt.Sprintf("pair%d", i), Title: say.Plain(pair.B) + " against " + say.Plain(pair.A), Lead: say.Plain(pair.Verdict),
+		Open: !brevity(c)}
 	all.Parts, all.Points = shiftSections(c, pair)
 	for k := range all.Parts {
 		s := &all.Parts[k]
@@ -137,7 +139,8 @@ func resultClass(result string) string {
 
 // pairForest has a row for each step with the metric, and the overall one.
 func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
-	desc := fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m))
+	desc := fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A),
+		say.Plain(pair.B), better(m))
 	f := newForest(m, m.Title, desc)
 	add := func(name string, s *compare.Shift) {
 		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {

@@ -21,11 +21,12 @@ import (
 func variant(name string, n int, throughput float64, levels map[string]string) compare.Group {
 	g := compare.Group{Name: name, Levels: levels}
 	for i := range n {
-		f := &analysis.Findings{Run: fmt.Sprint(name, i), Measure: analysis.Throughput, Target: "http://" + name, Start: time.Unix(int64(1e9+100*i), 0), Validity: analysis.Validity{Status: analysis.Suspect}}
+		f := &analysis.Findings{Run: fmt.Sprint(name, i), Measure: analysis.Throughput, Target: "http://" + name,
+			Start: time.Unix(int64(1e9+100*i), 0), Validity: analysis.Validity{Status: analysis.Suspect}}
 		for k := range 3 {
 			t := throughput * float64(k+1) * (1 + 0.001*float64(i*i%7))
-			f.Curve = append(f.Curve, analysis.Step{Step: k + 1, Clients: 10 << k, Duration: 9, Throughput: t, Moved: 1, Done: 9, Errors: int64(i % 2), ErrorRatio: 0.1 * float64(i%2),
-				Latency: &analysis.Quantiles{P50: 1e6 / t, P99: 3e6 / t}})
+			f.Curve = append(f.Curve, analysis.Step{Step: k + 1, Clients: 10 << k, Duration: 9, Throughput: t, Moved: 1, Done: 9,
+				Errors: int64(i % 2), ErrorRatio: 0.1 * float64(i%2), Latency: &analysis.Quantiles{P50: 1e6 / t, P99: 3e6 / t}})
 		}
 		f.Optimum = &analysis.Optimum{Clients: 20 + i, Inside: true, Throughput: 3 * throughput}
 		g.Runs = append(g.Runs, compare.NewRun("runs/"+name, results.About{}, &scenario.Plan{}, f).Of("c", i+1, levels))
@@ -44,7 +45,8 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 		groups []compare.Group
 		opts   compare.Options
 	}{
-		"two":     {[]compare.Group{variant("before", 9, 1e8, nil), variant("after", 9, 1.2e8, nil)}, compare.Options{Metrics: []string{"throughput", "all"}}},
+		"two": {[]compare.Group{variant("before", 9, 1e8, nil), variant("after", 9, 1.2e8, nil)},
+			compare.Options{Metrics: []string{"throughput", "all"}}},
 		"one":     {[]compare.Group{variant("before", 1, 1e8, nil), variant("after", 1, 1.2e8, nil)}, compare.Options{}},
 		"hostile": {[]compare.Group{variant(rude, 5, 1e8, nil), variant("b", 4, 1.2e8, nil)}, compare.Options{}},
 		"matrix": {[]compare.Group{variant("a", 5, 1e8, level("none", "1")), variant("b", 5, 2e8, level("krb5", "1")),
@@ -93,7 +95,8 @@ func TestComparisonHTML(t *testing.T) {
 		if strings.Contains(page, "<script") || strings.Contains(page, "\x1b") {
 			t.Errorf("%s: a name is obeyed", name)
 		}
-		if strings.Count(page, "<svg") < 3 || !strings.Contains(page, `class="stamp suspect"`) || strings.Contains(page, "NaN") || strings.Contains(page, "ZgotmplZ") {
+		if strings.Count(page, "<svg") < 3 || !strings.Contains(page, `class="stamp suspect"`) || strings.Contains(page, "NaN") ||
+			strings.Contains(page, "ZgotmplZ") {
 			t.Errorf("%s: plots or stamp are missing", name)
 		}
 		for rest := page; strings.Contains(rest, "<svg"); {

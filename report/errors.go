@@ -48,7 +48,8 @@ func meaning(class storage.Class) (means, look string) {
 			"The server's log at that time, proxies in between, files that are written while they are read."
 	case storage.Sized:
 		return "The file does not have the size that the list or the listing of files gives.",
-			"The sizes in files.list against those of the service (leave them out, and they are asked for before the run); files that were replaced meanwhile."
+			"The sizes in files.list against those of the service (leave them out, and they are asked for before the run); " +
+				"files that were replaced meanwhile."
 	case storage.Scratch:
 		return "The disk of the client's machine that was to take a file is full, or broken: the service is not to blame.",
 			"Space and errors of the scratch folder's disk; fewer jobs at once, smaller files, or another folder (workload.job.scratch)."

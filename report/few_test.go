@@ -27,11 +27,14 @@ func TestWordsOfFewPoints(t *testing.T) {
 		latency, wall, clients string
 	}{
 		"the last step has nothing": {few([]*analysis.Quantiles{q(0.001), q(0.002), nil}, 1, 8, 32),
-			"from 1 client to 8 clients the median goes from 1 ms to 2 ms", "end: 1 ms with 1 client, 2 ms with 8 clients. That", "With 1 client each gets 8.00 Mbit/s, with 32 clients"},
+			"from 1 client to 8 clients the median goes from 1 ms to 2 ms", "end: 1 ms with 1 client, 2 ms with 8 clients. That",
+			"With 1 client each gets 8.00 Mbit/s, with 32 clients"},
 		"one step": {few([]*analysis.Quantiles{q(0.001)}, 1),
-			": with 1 client the median is 1 ms, the 99th percentile 1 ms; the longest one took 1 ms.", "end: 1 ms with 1 client.", "With 1 client each gets 8.00 Mbit/s."},
+			": with 1 client the median is 1 ms, the 99th percentile 1 ms; the longest one took 1 ms.", "end: 1 ms with 1 client.",
+			"With 1 client each gets 8.00 Mbit/s."},
 	} {
-		for want, got := range map[string]string{c.latency: firstByteChart(c.f).Desc, c.wall: wallChart(c.f).Desc, c.clients: perClientChart(c.f).Desc} {
+		for want, got := range map[string]string{c.latency: firstByteChart(c.f).Desc, c.wall: wallChart(c.f).Desc,
+			c.clients: perClientChart(c.f).Desc} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in %q", name, want, got)
 			}
@@ -51,8 +54,8 @@ func TestNoLatency(t *testing.T) {
 
 // In the open model loads are arrivals, in the cards on top, too.
 func TestCardsOfOpenLoad(t *testing.T) {
-	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2}, Optimum: &analysis.Optimum{Step: 1},
-		Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}
+	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2},
+		Optimum: &analysis.Optimum{Step: 1}, Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}
 	if c := loadCard(f, &f.Curve[0]); c.Value != "50 arrivals/s" || c.Note != "knee at 400 arrivals/s" {
 		t.Errorf("the knee is told as %+v", c)
 	}

@@ -38,13 +38,16 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Papers: paperCharts(f),
-		Backends: backendCharts(f, s), Servers: serverCharts(f, s), Links: linkCharts(f, s), Parts: partCharts(f), Limits: those(resourceChart(f))}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s),
+		Papers:   paperCharts(f),
+		Backends: backendCharts(f, s), Servers: serverCharts(f, s), Links: linkCharts(f, s), Parts: partCharts(f),
+		Limits: those(resourceChart(f))}
 	if s != nil {
 		p.Hosts, p.EachHost = hostCharts(f, s), eachHost(f, s)
 		p.OtherSteps = append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
-	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts, p.OtherSteps, p.Papers}
+	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts,
+		p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
 	}

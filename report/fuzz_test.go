@@ -31,14 +31,21 @@ func FuzzPage(f *testing.F) {
 		}
 		point := analysis.Point{At: at, Seconds: seconds, Phase: measure.Measured, Throughput: y, Operations: y, P50: y, P99: seconds}
 		point.ErrorsBy[storage.Reset] = seconds
-		host := analysis.HostPoint{At: at, Seconds: seconds, CPU: y, ServerCores: y, DiskRead: y, Sent: seconds, MemoryUsed: y, User: at, DiskBusy: seconds}
+		host := analysis.HostPoint{At: at, Seconds: seconds, CPU: y, ServerCores: y, DiskRead: y, Sent: seconds, MemoryUsed: y, User: at,
+			DiskBusy: seconds}
 		server := []analysis.ServerPoint{{At: at, Throughput: y, Operations: seconds, Errors: y}, {At: seconds}}
-		s := &analysis.Series{Points: []analysis.Point{point, point}, Hosts: []analysis.HostSeries{{Host: "a\x1b", Points: []analysis.HostPoint{host}}, {Host: "<b>", Points: []analysis.HostPoint{host, host}}},
-			Backends: []analysis.BackendSeries{{Name: "<a>", Points: []analysis.BackendPoint{{At: at, Throughput: y, Sessions: -1}, {At: seconds, Sessions: y}}}, {Points: []analysis.BackendPoint{{At: at}, {At: seconds, Throughput: 1}}}},
-			Servers:  []analysis.ServerSeries{{Name: "<a>", Points: server}, {Points: server[:1]}}, Classes: []storage.Class{storage.Reset, 99 % storage.Classes},
-			Kinds: []storage.Kind{storage.Read}, Heat: &analysis.Heat{At: []float64{at, at + 1, at + 2}, Latency: []float64{1e-9, 2e-9, 4e9}, Counts: [][]int64{{int64(y), 0}, {0, 1}}},
-			Latencies: []analysis.Distribution{{Step: 1, Bins: []analysis.Bin{{From: 0, To: at, Count: 1}, {From: at, To: at, Count: int64(seconds)}}}},
-			Events:    []measure.Event{{Class: storage.Other, Text: string(b[:min(len(b), 99)])}}}
+		s := &analysis.Series{Points: []analysis.Point{point, point},
+			Hosts: []analysis.HostSeries{{Host: "a\x1b", Points: []analysis.HostPoint{host}},
+				{Host: "<b>", Points: []analysis.HostPoint{host, host}}},
+			Backends: []analysis.BackendSeries{{Name: "<a>", Points: []analysis.BackendPoint{{At: at, Throughput: y, Sessions: -1},
+				{At: seconds, Sessions: y}}}, {Points: []analysis.BackendPoint{{At: at}, {At: seconds, Throughput: 1}}}},
+			Servers: []analysis.ServerSeries{{Name: "<a>", Points: server}, {Points: server[:1]}},
+			Classes: []storage.Class{storage.Reset, 99 % storage.Classes},
+			Kinds:   []storage.Kind{storage.Read}, Heat: &analysis.Heat{At: []float64{at, at + 1, at + 2}, Latency: []float64{1e-9, 2e-9, 4e9},
+				Counts: [][]int64{{int64(y), 0}, {0, 1}}},
+			Latencies: []analysis.Distribution{{Step: 1, Bins: []analysis.Bin{{From: 0, To: at, Count: 1},
+				{From: at, To: at, Count: int64(seconds)}}}},
+			Events: []measure.Event{{Class: storage.Other, Text: string(b[:min(len(b), 99)])}}}
 		var page, text bytes.Buffer
 		if err := HTML(&page, &found, s); err != nil {
 			t.Fatal(err)

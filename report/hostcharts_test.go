@@ -16,7 +16,8 @@ func manyHosts(s *analysis.Series, n, seconds int) {
 	for i := range n {
 		h := analysis.HostSeries{Host: fmt.Sprintf("h%03d<b>", i), Role: "server", Cores: 8, Memory: 64e9}
 		for k := range seconds {
-			h.Points = append(h.Points, analysis.HostPoint{At: float64(k) + 1, Seconds: 1, CPU: float64(i) / float64(n), User: 0.1, System: 0.1, IOWait: 0.01, ServerCores: 1, ClientCores: -1,
+			h.Points = append(h.Points, analysis.HostPoint{At: float64(k) + 1, Seconds: 1, CPU: float64(i) / float64(n), User: 0.1, System: 0.1,
+				IOWait: 0.01, ServerCores: 1, ClientCores: -1,
 				DiskBusy: 0.5, DiskRead: 1e6, DiskWrite: 1e5, Received: 1e7, Sent: 1e8 * float64(k%7), MemoryUsed: 1e9, ServerRSS: 1e8})
 		}
 		s.Hosts = append(s.Hosts, h)
@@ -46,11 +47,13 @@ func TestEveryHostHasPlots(t *testing.T) {
 	}
 	manyHosts(s, 1000, 900)
 	page := page1(t, f, s)
-	if len(page) > 5e6 || !strings.Contains(page, "The 64 busiest of 1000 hosts have plots of their own") || strings.Contains(page, "h999<b>") {
+	if len(page) > 5e6 || !strings.Contains(page, "The 64 busiest of 1000 hosts have plots of their own") ||
+		strings.Contains(page, "h999<b>") {
 		t.Errorf("%d bytes", len(page))
 	}
 	beside := hostCharts(f, s)
-	if len(beside) != 3 || len(beside[0].Lines) != mostHosts || beside[0].Title != "CPU of the hosts (5 of 999)" || !strings.Contains(beside[0].Desc, "h999<b> 99.9% all the time") {
+	if len(beside) != 3 || len(beside[0].Lines) != mostHosts || beside[0].Title != "CPU of the hosts (5 of 999)" ||
+		!strings.Contains(beside[0].Desc, "h999<b> 99.9% all the time") {
 		t.Errorf("%d plots of hosts beside each other: %s: %s", len(beside), beside[0].Title, beside[0].Desc)
 	}
 }

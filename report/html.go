@@ -38,7 +38,8 @@ func runPage(f *analysis.Findings, s *analysis.Series) page {
 		class := map[bool]string{true: analysis.OK, false: analysis.Fail}[x.Met]
 		p.Thresholds = append(p.Thresholds, card{class, thresholdWord(x), say.Plain(x.Threshold + ": " + x.Detail)})
 	}
-	p.Footer = "Made by weir from the run directory alone; weir report makes it again. Shares of CPU are of all cores of a machine. Quantiles are exact to 1%."
+	p.Footer = "Made by weir from the run directory alone; weir report makes it again. Shares of CPU are of all cores of a machine. " +
+		"Quantiles are exact to 1%."
 	if s != nil {
 		p.Footer = strings.Replace(p.Footer, "weir", "weir "+say.Plain(s.About.Weir), 1)
 	}

@@ -243,7 +243,8 @@ func jobTimeWords(f *analysis.Findings) string {
 	}
 	text := " Of jobs that came to their end; half of them took longer than p50, one in ten longer than p90."
 	if len(guessed) > 0 {
-		text += " With " + listed(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs were through with."
+		text += " With " + listed(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs " +
+			"were through with."
 	}
 	return text
 }
@@ -264,7 +265,8 @@ func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
 	c := against(f, "cpuefficiency", "CPU efficiency of clients against load", "CPU efficiency", percentAxis("%", 0),
 		series(f, "clients", 0, cpuEfficiency, unit.Percent))
 	if c != nil {
-		c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.", unit.Percent(highest(c.Lines)))
+		c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.",
+			unit.Percent(highest(c.Lines)))
 	}
 	return c
 }

@@ -47,7 +47,8 @@ func jobWords(s *analysis.Step) string {
 		said = append(said, "a job takes "+unit.Seconds(t)+map[bool]string{true: " by estimate"}[estimated])
 	}
 	if s.CPUEfficiency != nil {
-		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+unit.Significant(*s.ClusterThroughput))
+		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+
+			unit.Significant(*s.ClusterThroughput))
 	}
 	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
 		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", whole(s.Jobs.Crashed), say.Plural(int(n), "job"), whole(s.Jobs.Failed)))
@@ -105,9 +106,9 @@ func scratchNote(f *analysis.Findings, s *analysis.Series) string {
 	return text
 }
 
-const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: estimated, as none did); " +
-	"x single is how many times as long the mean is as at the lightest load. The CPU of machines is all that was busy there; " +
-	"intervals are of the mean, 95%."
+const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: " +
+	"estimated, as none did); x single is how many times as long the mean is as at the lightest load. The CPU of machines is all that " +
+	"was busy there; intervals are of the mean, 95%."
 
 // jobSection has the columns of the tables of the Objectivity note of 1999:
 // CPU of both sides, throughput, wall clock time and crashes against jobs. It has

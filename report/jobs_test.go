@@ -80,7 +80,8 @@ func TestJobPageAndText(t *testing.T) {
 	if err := HTML(&page, f, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`id="jobs"`, "best with", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs", "Cluster throughput against load"} {
+	for _, want := range []string{`id="jobs"`, "best with", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs",
+		"Cluster throughput against load"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -121,7 +122,8 @@ func TestStagedBesideDirect(t *testing.T) {
 		t.Errorf("%v", c.Metrics)
 	}
 	plots := Overlay([]Side{{"direct", []*analysis.Findings{direct}}, {"staged", []*analysis.Findings{staged}}})
-	if len(plots) < 4 || plots[0].ID != "cluster" || plots[1].ID != "cpuefficiency" || plots[2].ID != "walltime" || plots[3].ID != "lostjobs" || len(plots[0].Lines) != 2 {
+	if len(plots) < 4 || plots[0].ID != "cluster" || plots[1].ID != "cpuefficiency" || plots[2].ID != "walltime" ||
+		plots[3].ID != "lostjobs" || len(plots[0].Lines) != 2 {
 		t.Errorf("%d plots", len(plots))
 	}
 	var page, text bytes.Buffer
@@ -135,7 +137,8 @@ func TestStagedBesideDirect(t *testing.T) {
 		if !strings.Contains(out, "What became of the jobs") {
 			t.Error("nothing is said of what became of the jobs")
 		}
-		if !strings.Contains(out, "jobs") || strings.Contains(out, "80 clients") || strings.Contains(out, ">clients<") || strings.Contains(out, "\nclients ") {
+		if !strings.Contains(out, "jobs") || strings.Contains(out, "80 clients") || strings.Contains(out, ">clients<") ||
+			strings.Contains(out, "\nclients ") {
 			t.Errorf("loads are not said to be jobs:\n%s", out)
 		}
 	}

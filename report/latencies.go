@@ -31,8 +31,8 @@ func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 func heatWords(h *analysis.Heat) string {
 	n := len(h.Counts)
 	column := h.At[min(2, n)] - h.At[min(2, n)-1]
-	text := fmt.Sprintf("Each column is %s of the run, each row a factor of %.2g in latency; the stronger a cell's color, the more operations ended there.",
-		unit.Seconds(column), h.Latency[1]/h.Latency[0])
+	text := fmt.Sprintf("Each column is %s of the run, each row a factor of %.2g in latency; the stronger a cell's color, "+
+		"the more operations ended there.", unit.Seconds(column), h.Latency[1]/h.Latency[0])
 	part := max(1, n/10)
 	first, last := heatMedian(h, 0, part), heatMedian(h, n-part, n)
 	switch {

@@ -227,6 +227,7 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 	}
 	c.Y = percentAxis("% of what there is", 1)(c.Lines)
 	c.Y.Name = "use"
-	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " + strings.Join(said, "; ") + "."
+	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " +
+		strings.Join(said, "; ") + "."
 	return c
 }

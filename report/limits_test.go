@@ -17,7 +17,8 @@ func limited(n, full int) *analysis.Findings {
 	for i := range n {
 		share := min(0.97, 0.97*float64(i+1)/float64(full+1))
 		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Resources: []analysis.ResourceUsage{
-			{Resource: analysis.ResourceCPU, Host: "a-host-with-a-rather-long-name.cluster.example.org", Side: "server", Share: &share, Saturated: i >= full},
+			{Resource: analysis.ResourceCPU, Host: "a-host-with-a-rather-long-name.cluster.example.org", Side: "server", Share: &share,
+				Saturated: i >= full},
 			{Resource: analysis.ResourceConnections, Host: "store", Side: "server", Detail: "7"},
 		}})
 	}
@@ -39,7 +40,8 @@ func TestLimitsOfManySteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, text, _ := strings.Cut(b.String(), "What limits it\n")
-		for _, want := range []string{fmt.Sprintf("From %d clients on throughput is limited by the CPU of store.", 10*(full+1)), "- First.", "- Second.", "- Third.",
+		for _, want := range []string{fmt.Sprintf("From %d clients on throughput is limited by the CPU of store.", 10*(full+1)), "- First.",
+			"- Second.", "- Third.",
 			fmt.Sprintf(" %d ", 10*(full+1)), " 200\n", " 97%*", "CPU, a-host-with-a"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("full from step %d: no %q in\n%s", full+1, want, text)
@@ -58,7 +60,8 @@ func TestLimitsOfManySteps(t *testing.T) {
 
 func TestLimitsOnThePage(t *testing.T) {
 	p := page1(t, limited(4, 2), nil)
-	for _, want := range []string{`<h2 id="limits">What limits it`, `<p class="lead">From 30 clients on throughput is limited by the CPU of store.</p>`, "<li>First.</li><li>Second.</li><li>Third.</li>",
+	for _, want := range []string{`<h2 id="limits">What limits it`,
+		`<p class="lead">From 30 clients on throughput is limited by the CPU of store.</p>`, "<li>First.</li><li>Second.</li><li>Third.</li>",
 		`<td class="warn">97%*</td>`, "<span>Limited by</span><b>CPU</b><span>store, from 30 clients on</span>"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page has no %s", want)

@@ -25,7 +25,8 @@ func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure
 			c.Points = append(c.Points, say.Plain(text))
 		}
 	}
-	c.Points = append(c.Points, "An emulated link has no other traffic but the clients', no other routers, and no faults but those that the scenario names.")
+	c.Points = append(c.Points, "An emulated link has no other traffic but the clients', no other routers, and no faults but those that "+
+		"the scenario names.")
 	c.PageOnly = true
 	c.Parts = filled(linkPlanSection(s), linkSection(f))
 	return c
@@ -71,7 +72,8 @@ func linkSection(f *analysis.Findings) section {
 			}
 			cells := []string{loadCell(f, step), h.Host}
 			for _, w := range []*analysis.WayFigure{&l.ToClients, &l.FromClients} {
-				cells = append(cells, unit.Bits(w.Carried), orDash(w.Busy, unit.Percent), unit.Count(w.Dropped+w.Cut), unit.Count(w.Lost), unit.Seconds(w.Wait))
+				cells = append(cells, unit.Bits(w.Carried), orDash(w.Busy, unit.Percent), unit.Count(w.Dropped+w.Cut), unit.Count(w.Lost),
+					unit.Seconds(w.Wait))
 			}
 			s.row(false, append(cells, unit.Seconds(max(l.ToClients.Late, l.FromClients.Late)), unit.Percent(l.Down))...)
 		}
@@ -137,7 +139,8 @@ func linkTimeCharts(s *analysis.Series) []figure.Figure {
 		if !h.Link || n == mostLinks {
 			continue
 		}
-		for way, of := range []func(*analysis.HostPoint) float64{func(p *analysis.HostPoint) float64 { return p.Sent }, func(p *analysis.HostPoint) float64 { return p.Received }} {
+		for way, of := range []func(*analysis.HostPoint) float64{func(p *analysis.HostPoint) float64 { return p.Sent },
+			func(p *analysis.HostPoint) float64 { return p.Received }} {
 			l := hostLine(h, say.Plain(h.Host)+[2]string{" to clients", " from clients"}[way], n, besidePoints, of)
 			l.Dash = way == 1
 			carried.Lines = append(carried.Lines, l)

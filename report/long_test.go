@@ -37,7 +37,8 @@ func TestPageOfALongRun(t *testing.T) {
 		if err := HTML(&pages[i], f, series); err != nil {
 			t.Fatal(err)
 		}
-		if table, err := os.ReadFile(filepath.Join(dir, results.HostsCSVFile)); err != nil || bytes.Count(table, []byte("\n")) != 1+50*long.Seconds {
+		if table, err := os.ReadFile(filepath.Join(dir, results.HostsCSVFile)); err != nil || bytes.Count(table, []byte("\n")) != 1+
+			50*long.Seconds {
 			t.Errorf("hosts.csv has %d lines, %v", bytes.Count(table, []byte("\n")), err)
 		}
 	}

@@ -32,7 +32,8 @@ func TestOutline(t *testing.T) {
 			}
 			last = level
 		}
-		tables, captions := strings.Count(page, "<table>"), len(regexp.MustCompile(`<table><caption class="unseen">[^<]+</caption>`).FindAllString(page, -1))
+		tables, captions := strings.Count(page, "<table>"),
+			len(regexp.MustCompile(`<table><caption class="unseen">[^<]+</caption>`).FindAllString(page, -1))
 		if tables == 0 || captions != tables {
 			t.Errorf("%s: %d tables, %d captions", name, tables, captions)
 		}

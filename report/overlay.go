@@ -94,12 +94,14 @@ func quantities(f *analysis.Findings) []quantity {
 		{id: "p99", title: "99th percentile of latency", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
 			of: latency(func(q *analysis.Quantiles) float64 { return q.P99 }), axis: durationAxis, show: unit.Seconds},
 		{id: "efficiency", title: "Efficiency", name: "efficiency",
-			desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
-			of:   efficiency, axis: percentAxis("%", 1), show: unit.Percent},
+			desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients " +
+				"do not slow down",
+			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "cpu", title: "CPU of the servers", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
 			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "clientcpu", title: "CPU of the clients", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
-			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "clientcpu", title: "CPU of the clients", name: "CPU of the clients",
+			desc: "Share of all cores of the clients' machines that was busy",
+			of:   func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "errors", title: "Failed operations", name: "failed", desc: "Share of operations that failed",
 			of: func(_ *analysis.Findings, s step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
 	})
@@ -117,7 +119,8 @@ func timeQuantities(f *analysis.Findings) []quantity {
 			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
 		{id: "cpuefficiency", title: "CPU efficiency of clients", name: "CPU efficiency",
 			desc: "CPU time of the client programs as a share of the time for which they ran",
-			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
+			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0),
+			show: unit.Percent},
 	}
 }
 
@@ -132,8 +135,8 @@ func yieldQuantities(f *analysis.Findings) []quantity {
 	return []quantity{
 		{id: "curve", title: say.Capital(y.name), name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis, own: y.ends,
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true }},
-		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"), show: show, axis: y.axis,
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
+		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"),
+			show: show, axis: y.axis, of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
 	}
 }
 
@@ -216,7 +219,8 @@ func apart(lines []figure.Line, loads string) string {
 		case change >= 9:
 			text += fmt.Sprintf("%s has %s times as much as %s.", b.Name, unit.Significant(change+1), lines[0].Name)
 		default:
-			text += fmt.Sprintf("%s has %s %s than %s.", b.Name, unit.Percent(math.Abs(change)), map[bool]string{true: "more", false: "less"}[change > 0], lines[0].Name)
+			text += fmt.Sprintf("%s has %s %s than %s.", b.Name, unit.Percent(math.Abs(change)),
+				map[bool]string{true: "more", false: "less"}[change > 0], lines[0].Name)
 		}
 		if change*before < 0 && crossed == "" {
 			crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)

@@ -75,8 +75,8 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 	return c
 }
 
-const subintervalNote = "Four equal parts, from the first second of a step to its last; then what it gave while all its clients were active, " +
-	"in the steady part of its measurement time, and in all, with the seconds in which clients came and left."
+const subintervalNote = "Four equal parts, from the first second of a step to its last; then what it gave while all its " +
+	"clients were active, in the steady part of its measurement time, and in all, with the seconds in which clients came and left."
 
 // subintervalSection shows each step in four equal parts, and besides what it
 // gave while all its clients were there, in its steady part, and in all.

@@ -113,7 +113,8 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 			continue
 		}
 		places = append(places, x)
-		mean.Points = append(mean.Points, figure.Point{X: x, Y: a.Mean, Low: a.Low, High: a.High, Note: stepName(s) + ": mean " + m.Format(a.Mean)})
+		mean.Points = append(mean.Points, figure.Point{X: x, Y: a.Mean, Low: a.Low, High: a.High, Note: stepName(s) + ": mean " +
+			m.Format(a.Mean)})
 		for _, v := range a.Values {
 			each = append(each, figure.Line{Color: 1, Dots: true, Points: []figure.Point{{X: x, Y: v, Note: stepName(s) + ": " + m.Format(v)}}})
 		}

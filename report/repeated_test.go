@@ -16,7 +16,8 @@ func repeated(t *testing.T) *compare.Repeated {
 		g.Runs = append(g.Runs, &compare.Run{Dir: "c/00" + name + "-a", Name: name, Status: analysis.Valid, Found: &analysis.Findings{
 			Measure: analysis.Throughput, Optimum: &analysis.Optimum{Clients: 8, Throughput: v, Inside: true}, Curve: []analysis.Step{
 				{Step: 1, Clients: 4, Duration: 10, Throughput: v / 2, Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.01, P99: 0.1}},
-				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Latency: &analysis.Quantiles{P50: 0.02, P99: 0.2}},
+				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10,
+					Latency: &analysis.Quantiles{P50: 0.02, P99: 0.2}},
 			},
 		}})
 	}
@@ -58,7 +59,8 @@ func TestRepeatedHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 to 136 Mbit/s", "Throughput against load", "</html>"} {
+	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 to 136 Mbit/s",
+		"Throughput against load", "</html>"} {
 		if !strings.Contains(page, w) {
 			t.Errorf("the page has no %q", w)
 		}

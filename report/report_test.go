@@ -114,7 +114,8 @@ func cluster() resultstest.Service {
 	}
 	s.More = func(iv *measure.Interval) []*measure.Interval {
 		write := *iv
-		write.Kind, write.Server, write.Done, write.Moved, write.Waits, write.Waited = storage.Write, "ds2.example.org:1094", iv.Done/3, iv.Moved/3, 0, 0
+		write.Kind, write.Server, write.Done, write.Moved, write.Waits, write.Waited = storage.Write, "ds2.example.org:1094", iv.Done/3,
+			iv.Moved/3, 0, 0
 		write.Failed = map[storage.Class]int64{storage.Reset: int64(iv.Step - 1)}
 		return []*measure.Interval{&write, {
 			Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
@@ -139,7 +140,8 @@ func body(t *testing.T, page string) string {
 	if !ok {
 		return page // it has no plots
 	}
-	if want := "<script>" + b.script + "</script>\n</body>\n</html>\n"; !found || rest != want || !regexp.MustCompile(`^[A-Za-z0-9+/=]+$`).MatchString(data) {
+	if want := "<script>" + b.script + "</script>\n</body>\n</html>\n"; !found || rest != want ||
+		!regexp.MustCompile(`^[A-Za-z0-9+/=]+$`).MatchString(data) {
 		t.Errorf("what follows the page is %.200q ...", after)
 	}
 	return before
@@ -253,12 +255,14 @@ func TestHTMLWithoutSeries(t *testing.T) {
 }
 
 func TestHTMLStandsAlone(t *testing.T) {
-	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(), "one": {Lambda: 1, Clients: []int{1}, Duration: 1},
+	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(),
+		"one":  {Lambda: 1, Clients: []int{1}, Duration: 1},
 		"none": {Lambda: 1}, "no payload": {Lambda: 30, Clients: []int{1, 2}, Duration: 6}} {
 		t.Run(name, func(t *testing.T) {
 			f, series := analyzed(t, s)
 			text := body(t, page1(t, f, series))
-			for _, forbidden := range []string{"<script", "javascript:", "<link", "<img", "@import", "url(", "NaN", "Inf", "ZgotmplZ", "\x1b", "%!"} {
+			for _, forbidden := range []string{"<script", "javascript:", "<link", "<img", "@import", "url(", "NaN", "Inf", "ZgotmplZ",
+				"\x1b", "%!"} {
 				if strings.Contains(text, forbidden) {
 					t.Errorf("the page holds %q", forbidden)
 				}

@@ -156,7 +156,8 @@ func environmentSection(s *analysis.Series) section {
 	if err := json.Unmarshal(about.Environment, &e); err != nil && !errors.As(err, &odd) {
 		return t // the text has what there is
 	}
-	cores := format(e.Cores > 0, "%s", say.Plural(e.Cores, "core")) + format(e.Cores > 0 && e.Used > 0 && e.Used != e.Cores, ", %d of them used", e.Used)
+	cores := format(e.Cores > 0, "%s", say.Plural(e.Cores, "core")) +
+		format(e.Cores > 0 && e.Used > 0 && e.Used != e.Cores, ", %d of them used", e.Used)
 	add(true, "machine", e.Host, e.Virtual)
 	add(true, "system", e.System, e.Kernel, e.Arch)
 	add(true, "CPU", e.CPU, cores, format(e.Governor != "", "governor %s", e.Governor))
@@ -172,7 +173,8 @@ func environmentSection(s *analysis.Series) section {
 
 // programSection lists the versions of the servers that were seen.
 func programSection(s *analysis.Series) section {
-	t := section{ID: "programs", Title: "Servers that reported their version", table: table{Head: heads("<server", "<kind", "<program", "<version")}}
+	t := section{ID: "programs", Title: "Servers that reported their version",
+		table: table{Head: heads("<server", "<kind", "<program", "<version")}}
 	for _, p := range s.Programs {
 		t.row(false, p.Server, p.Kind, p.Name, p.Version)
 	}

@@ -11,8 +11,8 @@ import (
 	"weir/report/figure"
 )
 
-const whereNote = "Each from the start of the operation: to the end of the login (of new sessions), to the redirector's answer, to the first byte, " +
-	"to the end. A slow redirector shows in redirect, a slow data server in what comes after it."
+const whereNote = "Each from the start of the operation: to the end of the login (of new sessions), to the redirector's answer, " +
+	"to the first byte, to the end. A slow redirector shows in redirect, a slow data server in what comes after it."
 
 // whereSection is the table of where the time goes; without rows where the
 // service neither sends clients to other servers nor makes them wait.
@@ -98,8 +98,9 @@ func serverSteps(f *analysis.Findings) section {
 
 // serverSection shows what the servers of the service say of themselves.
 func serverSection(f *analysis.Findings) section {
-	s := section{Title: "What the servers report about themselves, step by step", table: table{Head: heads(f.Load(), "<server", "<kind", "CPU cores", "CPU share",
-		"logins/s", "refused/s", "redirects/s", "errors/s", "operations/s", "received", "sent", "connections", "threads", "queue")}}
+	s := section{Title: "What the servers report about themselves, step by step",
+		table: table{Head: heads(f.Load(), "<server", "<kind", "CPU cores", "CPU share",
+			"logins/s", "refused/s", "redirects/s", "errors/s", "operations/s", "received", "sent", "connections", "threads", "queue")}}
 	for _, step := range steps(f) {
 		for _, h := range step.Hosts {
 			v := h.Service
@@ -108,7 +109,8 @@ func serverSection(f *analysis.Findings) section {
 			}
 			s.row(false, at(f, step), h.Host, v.Kind, unit.Significant(v.Cores), orDash(v.Share, unit.Percent),
 				unit.Count(v.Logins), unit.Count(v.Refused), unit.Count(v.Redirects), unit.Count(v.Errors), orDash(v.Operations, unit.Count),
-				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), unit.Significant(v.Connections), unit.Significant(v.Threads), whole(int64(v.Queue)))
+				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), unit.Significant(v.Connections), unit.Significant(v.Threads),
+				whole(int64(v.Queue)))
 		}
 	}
 	return s
@@ -145,8 +147,8 @@ func imbalance(f *analysis.Findings, s *analysis.Step) string {
 	even := 1 / float64(n)
 	most, least := shareOf(f, &all[0]), shareOf(f, &all[n-1])
 	text := fmt.Sprintf("With %s the %d data servers shared the %s", at(f, s), n, what)
-	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)), unit.Percent(most),
-		say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
+	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)),
+		unit.Percent(most), say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
 	switch {
 	case most <= 1.1*even && least >= 0.9*even:
 		return text + " evenly, within 10%: " + ends + "."

@@ -59,7 +59,8 @@ func siteChart(f *analysis.Findings) *figure.Figure {
 	}
 	c.Y = wallAxis(c.Lines)
 	c.Y.Name = "mean wall clock time"
-	c.Desc = "How long a job took on average at the far end of each link, against the jobs at all sites together: " + strings.Join(said, "; ") + "." + more
+	c.Desc = "How long a job took on average at the far end of each link, against the jobs at all sites together: " +
+		strings.Join(said, "; ") + "." + more
 	return &c
 }
 
@@ -106,7 +107,8 @@ func siteWords(f *analysis.Findings, s *analysis.Step) string {
 	if quick == slow {
 		return ""
 	}
-	return fmt.Sprintf(" With %s a job takes %s at %s and %s at %s, on average.", at(f, s), unit.Seconds(mean(quick)), say.Plain(quick.Site), unit.Seconds(mean(slow)), say.Plain(slow.Site))
+	return fmt.Sprintf(" With %s a job takes %s at %s and %s at %s, on average.", at(f, s), unit.Seconds(mean(quick)), say.Plain(quick.Site),
+		unit.Seconds(mean(slow)), say.Plain(slow.Site))
 }
 
 // linkBusy is how busy the wire to a site was; nil where it has no limit, or was

@@ -21,7 +21,8 @@ func TestSites(t *testing.T) {
 		s.Links = []link.Named{{Name: "near", Spec: link.Spec{Share: 3}}, {Name: "far"}}
 	})
 	var c = siteChart(f)
-	if c == nil || len(c.Lines) != 2 || c.Lines[0].Name != "near" || len(c.Lines[1].Points) != 3 || c.Lines[1].Points[2].Y < 1.5*c.Lines[0].Points[2].Y {
+	if c == nil || len(c.Lines) != 2 || c.Lines[0].Name != "near" || len(c.Lines[1].Points) != 3 ||
+		c.Lines[1].Points[2].Y < 1.5*c.Lines[0].Points[2].Y {
 		t.Fatalf("%+v", c)
 	}
 	if !strings.Contains(c.Desc, ": near at most ") || !strings.Contains(c.Desc, "; far at most ") {
@@ -41,7 +42,8 @@ func TestSites(t *testing.T) {
 	if err := Text(&out, f, Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.Contains(text, "Mean wall clock time of a job at each site, and how many crashed or failed there\n") || !strings.Contains(text, " lost)") {
+	if text := out.String(); !strings.Contains(text, "Mean wall clock time of a job at each site, and how many crashed or failed there\n") ||
+		!strings.Contains(text, " lost)") {
 		t.Error(text)
 	}
 }

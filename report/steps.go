@@ -26,7 +26,8 @@ func curveSection(f *analysis.Findings) section {
 
 // stepSection is the table of steps: what the measurement time of each gave.
 func stepSection(f *analysis.Findings) section {
-	s := section{ID: "steps", Title: "Steps", Note: "What the measurement time of each step gave; intervals are of the mean, 95%; first byte is the median."}
+	s := section{ID: "steps", Title: "Steps", Note: "What the measurement time of each step gave; intervals are of the mean, 95%; " +
+		"first byte is the median."}
 	fields := slices.Concat(yieldFields(f), latencyFields(f), []field[*analysis.Step]{
 		{"!errors", failures},
 		{"server CPU", func(s *analysis.Step) string { return orDash(s.ServerCPU, share) }},
@@ -71,7 +72,8 @@ func yieldFields(f *analysis.Findings) []field[*analysis.Step] {
 	} else {
 		all = append(all, field[*analysis.Step]{"!" + strings.TrimSpace(count.Unit), operations})
 	}
-	return append(all, field[*analysis.Step]{"." + strings.TrimSpace(byEach.Unit) + " each", func(s *analysis.Step) string { return byEach.Text(y.each(s)) }})
+	return append(all, field[*analysis.Step]{"." + strings.TrimSpace(byEach.Unit) + " each",
+		func(s *analysis.Step) string { return byEach.Text(y.each(s)) }})
 }
 
 // latencyFields are how long operations took.

@@ -44,7 +44,8 @@ func overTime(f *analysis.Findings, s *analysis.Series, all []figure.Figure) []f
 			c.Desc += inBand
 		}
 		if slices.ContainsFunc(c.Lines, func(l figure.Line) bool { return len(l.Points) > figure.MostPoints }) {
-			c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn where no script runs.", unit.Seconds(end(s)*2/figure.MostPoints))
+			c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn where no script runs.",
+				unit.Seconds(end(s)*2/figure.MostPoints))
 		}
 		shown = append(shown, c)
 	}

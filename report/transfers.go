@@ -27,7 +27,8 @@ func caseSection(t *analysis.TransferFigures) section {
 	s := section{ID: "cases", Title: "Each case", Open: true,
 		Note: "A case takes from the first submission to the last end: waiting, verifying and what the coordinator does are in it. " +
 			"At once is how many copies there were at most; spread is the time from the first file's arrival to the last one's.",
-		table: table{Head: heads("!files", "!arrived", "size", "!in sum", "at once", "start", "end", "!took", "!MB/s", "!Mbit/s", "spread", "!failed", "!<case")}}
+		table: table{Head: heads("!files", "!arrived", "size", "!in sum", "at once", "start", "end", "!took", "!MB/s", "!Mbit/s", "spread",
+			"!failed", "!<case")}}
 	for i := range t.Cases {
 		c := &t.Cases[i]
 		size := amount(c.Largest)

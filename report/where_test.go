@@ -64,7 +64,8 @@ func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
 	for _, c := range charts {
 		titles = append(titles, c.Title)
 	}
-	if got := strings.Join(titles, ", "); got != "Latency of all operations against time, Tail of the latency, Transfer time with 128 clients, Transfer time with 256 clients" {
+	if got := strings.Join(titles, ", "); got != "Latency of all operations against time, Tail of the latency, "+
+		"Transfer time with 128 clients, Transfer time with 256 clients" {
 		t.Errorf("charts: %s", got)
 	}
 	if n := len(histograms(f, series, false)); n != len(f.Curve)-2 {
@@ -92,10 +93,13 @@ func TestTailsAreNamed(t *testing.T) {
 func TestWaitsAreSaid(t *testing.T) {
 	latency := &analysis.Quantiles{Count: 10, Mean: 2}
 	for want, s := range map[string]analysis.Step{
-		"With 8 clients the service asked clients to wait 4 times, 2.5 s each on average; that is 50% of the latency.":       {Clients: 8, Waits: 4, Waited: 10, Latency: latency},
-		"With 1 client the service asked clients to wait once, 5 s each on average, and no operation ended well.":            {Clients: 1, Waits: 1, Waited: 5},
-		"With 8 clients the service asked clients to wait 10 times, 5 s each on average, mostly for operations that failed.": {Clients: 8, Waits: 10, Waited: 50, Latency: latency},
-		"With 2 clients files were opened again once because their data server was lost.":                                    {Clients: 2, Reopened: 1},
+		"With 8 clients the service asked clients to wait 4 times, 2.5 s each on average; that is 50% of the latency.": {Clients: 8,
+			Waits: 4, Waited: 10, Latency: latency},
+		"With 1 client the service asked clients to wait once, 5 s each on average, and no operation ended well.": {Clients: 1,
+			Waits: 1, Waited: 5},
+		"With 8 clients the service asked clients to wait 10 times, 5 s each on average, mostly for operations that failed.": {Clients: 8,
+			Waits: 10, Waited: 50, Latency: latency},
+		"With 2 clients files were opened again once because their data server was lost.": {Clients: 2, Reopened: 1},
 	} {
 		got := waits(&analysis.Findings{Model: "closed", Curve: []analysis.Step{s}})
 		if len(got) != 1 || got[0] != want {
@@ -111,7 +115,8 @@ func TestNoRedirectsNoTable(t *testing.T) {
 		t.Errorf("a table without redirects: %s", ids)
 	}
 	f, series = analyzed(t, cluster())
-	if got := partIDs(runPage(f, series)); got != "curve: steps answers; limits: evidence used; load: where kinds; time:; latencies:; phases:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
+	if got := partIDs(runPage(f, series)); got != "curve: steps answers; limits: evidence used; load: where kinds; time:; latencies:; "+
+		"phases:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
 		t.Errorf("the page holds %s", got)
 	}
 }

@@ -45,15 +45,17 @@ func TestBursts(t *testing.T) {
 }
 
 func TestHeatWords(t *testing.T) {
-	h := &analysis.Heat{At: []float64{0, 4, 8, 12, 16}, Latency: []float64{0.001, 0.01, 0.1, 1}, Counts: [][]int64{{9, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 7, 1}}}
-	want := "Each column is 4 s of the run, each row a factor of 10 in latency; the stronger a cell's color, the more operations ended there. " +
-		"The middle rises from about 5.5 ms at the start to about 55 ms at the end. The slowest took up to 1 s and ended between 12 s and 16 s after the start. " +
-		"No operation ended between 4 s and 12 s after the start."
+	h := &analysis.Heat{At: []float64{0, 4, 8, 12, 16}, Latency: []float64{0.001, 0.01, 0.1, 1},
+		Counts: [][]int64{{9, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 7, 1}}}
+	want := "Each column is 4 s of the run, each row a factor of 10 in latency; the stronger a cell's color, " +
+		"the more operations ended there. The middle rises from about 5.5 ms at the start to about 55 ms at the end. " +
+		"The slowest took up to 1 s and ended between 12 s and 16 s after the start. No operation ended between 4 s and 12 s after the start."
 	if got := heatWords(h); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	one := &analysis.Heat{At: []float64{0, 1}, Latency: []float64{0.001, 0.01}, Counts: [][]int64{{1}}}
-	if got := heatWords(one); !strings.Contains(got, "The middle is about 5.5 ms at the start and at the end. The slowest took up to 10 ms and ended between 0 s and 1 s") {
+	if got := heatWords(one); !strings.Contains(got, "The middle is about 5.5 ms at the start and at the end. The slowest took up to 10 ms "+
+		"and ended between 0 s and 1 s") {
 		t.Error(got)
 	}
 }
@@ -69,9 +71,12 @@ func TestImbalance(t *testing.T) {
 	f := &analysis.Findings{Model: "closed", Measure: analysis.Throughput}
 	for want, s := range map[string]*analysis.Step{
 		"": step(1),
-		"With 8 clients the 2 data servers shared the throughput evenly, within 10%: b had the most with 51% and a the least with 49%; an even share is 50%.":                                      step(0.49, 0.51),
-		"With 8 clients the 2 data servers shared the throughput unevenly: a had the most with 60% and b the least with 40%; an even share is 50%.":                                                step(0.6, 0.4),
-		"With 8 clients the 4 data servers shared the throughput very unevenly: d had the most with 97% and b the least with 0%; an even share is 25%, and 3 servers did less than a tenth of it.": step(0.02, 0, 0.01, 0.97),
+		"With 8 clients the 2 data servers shared the throughput evenly, within 10%: b had the most with 51% and a the least with 49%; " +
+			"an even share is 50%.": step(0.49, 0.51),
+		"With 8 clients the 2 data servers shared the throughput unevenly: a had the most with 60% and b the least with 40%; " +
+			"an even share is 50%.": step(0.6, 0.4),
+		"With 8 clients the 4 data servers shared the throughput very unevenly: d had the most with 97% and b the least with 0%; " +
+			"an even share is 25%, and 3 servers did less than a tenth of it.": step(0.02, 0, 0.01, 0.97),
 	} {
 		if got := imbalance(f, s); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -82,7 +87,8 @@ func TestImbalance(t *testing.T) {
 // Who does not see a plot is told of it with numbers; what a curve says is what
 // the numbers say.
 func TestEveryFigureIsTold(t *testing.T) {
-	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "small": small(), "one": {Lambda: 1, Clients: []int{1}, Duration: 1}} {
+	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "small": small(),
+		"one": {Lambda: 1, Clients: []int{1}, Duration: 1}} {
 		f, series := analyzed(t, s)
 		p := Figures(f, series)
 		all := append(p.All(), append(p.OtherSteps, p.Papers...)...)
@@ -94,7 +100,8 @@ func TestEveryFigureIsTold(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, c := range all {
-			if !regexp.MustCompile(`\d`).MatchString(c.Desc) || !strings.HasSuffix(c.Desc, ".") || strings.Contains(c.Desc, "%!") || strings.Contains(c.Desc, "..") {
+			if !regexp.MustCompile(`\d`).MatchString(c.Desc) || !strings.HasSuffix(c.Desc, ".") || strings.Contains(c.Desc, "%!") ||
+				strings.Contains(c.Desc, "..") {
 				t.Errorf("%s: %s: %s", name, c.ID, c.Desc)
 			}
 			if seen[c.ID] || c.Y.Name == "" && c.Heat == nil && len(c.Columns) == 0 && c.Y.Label == "" {
@@ -105,7 +112,8 @@ func TestEveryFigureIsTold(t *testing.T) {
 	}
 	f, _ := analyzed(t, resultstest.Typical())
 	c := yieldChart(f)
-	for _, want := range []string{"It rises from ", " with 1 client to ", ", then falls to ", "The knee is at ", "The optimum is at ", "the band around it is its 95% interval"} {
+	for _, want := range []string{"It rises from ", " with 1 client to ", ", then falls to ", "The knee is at ", "The optimum is at ",
+		"the band around it is its 95% interval"} {
 		if !strings.Contains(c.Desc, want) {
 			t.Errorf("no %q in %s", want, c.Desc)
 		}

@@ -15,14 +15,15 @@ import (
 // About says which program made a run, when, how it was called and on what
 // machine. It is written before the first operation.
 type About struct {
-	Format      int             `json:"format"`            // of the run directory: FormatVersion; filled in by Create
-	Weir        string          `json:"weir"`              // version of the program
-	Go          string          `json:"go"`                // version of the Go runtime; filled in by Create
-	Run         string          `json:"run"`               // unique name of this run; filled in by Create if empty
-	Start       time.Time       `json:"start"`             // wall clock; filled in by Create if zero
-	Command     []string        `json:"command,omitempty"` // command line, passwords in URLs blotted out by Create
-	Clock       Clock           `json:"clock,omitzero"`
-	Discard     bool            `json:"payload_discarded"` // payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
+	Format  int       `json:"format"`            // of the run directory: FormatVersion; filled in by Create
+	Weir    string    `json:"weir"`              // version of the program
+	Go      string    `json:"go"`                // version of the Go runtime; filled in by Create
+	Run     string    `json:"run"`               // unique name of this run; filled in by Create if empty
+	Start   time.Time `json:"start"`             // wall clock; filled in by Create if zero
+	Command []string  `json:"command,omitempty"` // command line, passwords in URLs blotted out by Create
+	Clock   Clock     `json:"clock,omitzero"`
+	// payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
+	Discard     bool            `json:"payload_discarded"`
 	Scratch     *Scratch        `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
 	Links       *Links          `json:"links,omitempty"`   // nil: the network as it was
 	Environment json.RawMessage `json:"environment,omitempty"`

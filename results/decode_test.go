@@ -127,7 +127,8 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 			t.Errorf("sample (-want +got):\n%s", diff)
 		}
 		// What a line does not have must not be left from the line before.
-		if !d.intervals.Read([]byte(`{"start":"2026-01-01T00:00:00Z"}`), iv) || !d.samples.Read([]byte(`{"time":"2026-01-01T00:00:00Z"}`), &h.Sample, &h.room) {
+		if !d.intervals.Read([]byte(`{"start":"2026-01-01T00:00:00Z"}`), iv) || !d.samples.Read([]byte(`{"time":"2026-01-01T00:00:00Z"}`),
+			&h.Sample, &h.room) {
 			t.Fatal("lines with little in them are refused")
 		}
 		first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -143,24 +144,38 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 // unusual are lines that are not as this program writes them.
 func unusual() []string {
 	return []string{
-		`{}`, ``, `null`, `{`, `[]`, `{"start":null}`, `{"start":"2026-01-01T00:00:00Z","done":1.0}`, `{"start":"2026-01-01T00:00:00Z","done":01}`,
+		`{}`, ``, `null`, `{`, `[]`, `{"start":null}`, `{"start":"2026-01-01T00:00:00Z","done":1.0}`,
+		`{"start":"2026-01-01T00:00:00Z","done":01}`,
 		`{"start":"2026-01-01T00:00:00Z","done":-0,"later":{"a":[1,2]}}`, `{"start":"2026-01-01T00:00:00+01:00","clients":1e400}`,
 		`{"start":"2026-01-01T00:00:00Z", "done":1}`, `{"start":"2026-01-01T00:00:00Z","Done":1}`, `{"done":1,"start":"2026-01-01T00:00:00Z"}`,
 		`{"start":"2026-01-01T00:00:00Z","done":9223372036854775807}`, `{"start":"2026-01-01T00:00:00Z","done":9223372036854775808}`,
-		`{"start":"2026-01-01T00:00:00Z","done":1,"done":2}`, `{"start":"2026-01-01T00:00:00Z","clients":-1.5e-3}`, `{"start":"2026-01-01T00:00:00Z","clients":+1}`,
-		`{"start":"2026-01-01T00:00:00Z","clients":1.}`, `{"start":"2026-01-01T00:00:00Z","clients":.5}`, `{"start":"2026-01-01T00:00:00Z","clients":0x10}`,
-		`{"start":"2026-01-01T00:00:00Z","clients":Infinity}`, `{"start":"2026-01-01T00:00:00Z","clients":1_000}`, `{"start":"2026-01-01T00:00:00Z","clients":-0}`,
-		`{"start":"2026-01-01T00:00:00Z","failed":{"timeout":1,"timeout":2}}`, `{"start":"2026-01-01T00:00:00Z","failed":{"nonsense":1}}`, `{"start":"2026-01-01T00:00:00Z","failed":{}}`,
-		`{"start":"2026-01-01T00:00:00Z","sites":{}}`, `{"start":"2026-01-01T00:00:00Z","sites":null}`, `{"start":"2026-01-01T00:00:00Z","sites":{"a":null}}`,
-		`{"start":"2026-01-01T00:00:00Z","sites":{"":{"moved_bytes":1}}}`, `{"start":"2026-01-01T00:00:00Z","sites":{"a":{"moved_bytes":1},"a":{"jobs_done":2}}}`,
-		`{"start":"2026-02-30T00:00:00Z"}`, `{"start":"2026-01-01T00:00:00Z","kind":"fly"}`, `{"start":"2026-01-01T00:00:00Z","server":"a\u0041b"}`,
-		`{"start":"2026-01-01T00:00:00Z","server":"` + "\xff" + `"}`, `{"start":"2026-01-01T00:00:00Z","server":"é"}`, `{"start":"2026-01-01T00:00:00Z"}x`,
-		`{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":3,"sum":1,"hdr":"x}"}}`, `{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":0,"sum":5}}`,
+		`{"start":"2026-01-01T00:00:00Z","done":1,"done":2}`, `{"start":"2026-01-01T00:00:00Z","clients":-1.5e-3}`,
+		`{"start":"2026-01-01T00:00:00Z","clients":+1}`,
+		`{"start":"2026-01-01T00:00:00Z","clients":1.}`, `{"start":"2026-01-01T00:00:00Z","clients":.5}`,
+		`{"start":"2026-01-01T00:00:00Z","clients":0x10}`,
+		`{"start":"2026-01-01T00:00:00Z","clients":Infinity}`, `{"start":"2026-01-01T00:00:00Z","clients":1_000}`,
+		`{"start":"2026-01-01T00:00:00Z","clients":-0}`,
+		`{"start":"2026-01-01T00:00:00Z","failed":{"timeout":1,"timeout":2}}`, `{"start":"2026-01-01T00:00:00Z","failed":{"nonsense":1}}`,
+		`{"start":"2026-01-01T00:00:00Z","failed":{}}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{}}`, `{"start":"2026-01-01T00:00:00Z","sites":null}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{"a":null}}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{"":{"moved_bytes":1}}}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{"a":{"moved_bytes":1},"a":{"jobs_done":2}}}`,
+		`{"start":"2026-02-30T00:00:00Z"}`, `{"start":"2026-01-01T00:00:00Z","kind":"fly"}`,
+		`{"start":"2026-01-01T00:00:00Z","server":"a\u0041b"}`,
+		`{"start":"2026-01-01T00:00:00Z","server":"` + "\xff" + `"}`, `{"start":"2026-01-01T00:00:00Z","server":"é"}`,
+		`{"start":"2026-01-01T00:00:00Z"}x`,
+		`{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":3,"sum":1,"hdr":"x}"}}`,
+		`{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":0,"sum":5}}`,
 		`{"start":"2026-01-01T00:00:00Z","late_seconds":{"count":0},"latency_seconds":{"count":0}}`,
-		`{"time":"2026-01-01T00:00:00Z","cpu":{}}`, `{"time":"2026-01-01T00:00:00Z","cpu":null,"core_busy":[]}`, `{"time":"2026-01-01T00:00:00Z","core_busy":[1,]}`,
-		`{"time":"2026-01-01T00:00:00Z","core_busy":[1,2e3,"x"]}`, `{"time":"2026-01-01T00:00:00Z","disks":[{}]}`, `{"time":"2026-01-01T00:00:00Z","disks":[{"name":"a"},{"busy":0.5}]}`,
-		`{"time":"2026-01-01T00:00:00Z","service":{"late":true,"operations_by":{"open":1}}}`, `{"time":"2026-01-01T00:00:00Z","service":{"late":1}}`,
-		`{"time":"2026-01-01T00:00:00Z","service":{"operations_by":{"":1}}}`, `{"time":"2026-01-01T00:00:00Z","cores":1e3}`, `{"time":"2026-01-01T00:00:00Z","core_busy":[`,
+		`{"time":"2026-01-01T00:00:00Z","cpu":{}}`, `{"time":"2026-01-01T00:00:00Z","cpu":null,"core_busy":[]}`,
+		`{"time":"2026-01-01T00:00:00Z","core_busy":[1,]}`,
+		`{"time":"2026-01-01T00:00:00Z","core_busy":[1,2e3,"x"]}`, `{"time":"2026-01-01T00:00:00Z","disks":[{}]}`,
+		`{"time":"2026-01-01T00:00:00Z","disks":[{"name":"a"},{"busy":0.5}]}`,
+		`{"time":"2026-01-01T00:00:00Z","service":{"late":true,"operations_by":{"open":1}}}`,
+		`{"time":"2026-01-01T00:00:00Z","service":{"late":1}}`,
+		`{"time":"2026-01-01T00:00:00Z","service":{"operations_by":{"":1}}}`, `{"time":"2026-01-01T00:00:00Z","cores":1e3}`,
+		`{"time":"2026-01-01T00:00:00Z","core_busy":[`,
 	}
 }
 
@@ -175,7 +190,8 @@ func agree(t *testing.T, d *decoder, iv *measure.Interval, h *host, b []byte) {
 	t.Helper()
 	wantInterval, wantSample := new(measure.Interval), new(monitor.Sample)
 	want, got := decode(b, plain(wantInterval)), d.interval(b, iv)
-	if (want == nil) != (got == nil) || want != nil && strings.ReplaceAll(want.Error(), "results.interval", "measure.interval") != got.Error() {
+	if (want == nil) != (got == nil) || want != nil &&
+		strings.ReplaceAll(want.Error(), "results.interval", "measure.interval") != got.Error() {
 		t.Fatalf("interval %s: %v, but encoding/json says %v", b, got, want)
 	}
 	if want == nil {

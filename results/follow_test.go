@@ -146,8 +146,9 @@ func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
 // A line that was cut off waits for its end, which never comes when the writer
 // was killed: who resumes the run cuts it and writes on, maybe as many bytes.
 func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
-	for name, end := range map[string]string{"half a line": `{"time":"2026-01-0`, "zeros": "\x00\x00", "more than the next line": `{"start":"` + strings.Repeat("x", 3*piece),
-		"whole but for its end": `{"time":"2026-01-02T03:04:05Z","start":"2026-01-02T03:04:05Z","event":"x","text":""}`} {
+	for name, end := range map[string]string{"half a line": `{"time":"2026-01-0`, "zeros": "\x00\x00",
+		"more than the next line": `{"start":"` + strings.Repeat("x", 3*piece),
+		"whole but for its end":   `{"time":"2026-01-02T03:04:05Z","start":"2026-01-02T03:04:05Z","event":"x","text":""}`} {
 		t.Run(name, func(t *testing.T) {
 			w, dir := create(t)
 			f, got := follow(t, dir), seen{}
@@ -178,7 +179,8 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 			if f.Over() {
 				t.Error("over while it is resumed")
 			}
-			if err := errors.Join(w.Event(measure.Event{Kind: measure.EventResume}), w.Interval(testInterval(2)), w.Interval(testInterval(3)), w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()); err != nil {
+			if err := errors.Join(w.Event(measure.Event{Kind: measure.EventResume}), w.Interval(testInterval(2)), w.Interval(testInterval(3)),
+				w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 			rest(t, f, got.takers(t))
@@ -259,12 +261,13 @@ func TestFollowerTakesABacklogInPieces(t *testing.T) {
 func TestFollowerSaysWhatIsWrong(t *testing.T) {
 	good := string(line(t, testInterval(1))) + "\n"
 	for name, c := range map[string]struct{ file, text, want string }{
-		"damaged":    {IntervalsFile, good + "\n{]\n" + good, "intervals.jsonl:3: damaged line"},
-		"impossible": {IntervalsFile, good + good + strings.Replace(good, `"done":3`, `"done":-3`, 1), "intervals.jsonl:3: damaged line: done -3"},
-		"sample":     {HostsFile, "{}\n", "hosts.jsonl:1: damaged line: time is missing"},
-		"event":      {EventsFile, "{}\n\n7\n", "events.jsonl:3: damaged line"},
-		"too long":   {IntervalsFile, good + strings.Repeat("x", longest+2), "intervals.jsonl:2: line is longer"},
-		"long line":  {IntervalsFile, good + strings.Repeat("x", longest+2) + "\n", "intervals.jsonl:2: line is longer"},
+		"damaged": {IntervalsFile, good + "\n{]\n" + good, "intervals.jsonl:3: damaged line"},
+		"impossible": {IntervalsFile, good + good + strings.Replace(good, `"done":3`, `"done":-3`, 1),
+			"intervals.jsonl:3: damaged line: done -3"},
+		"sample":    {HostsFile, "{}\n", "hosts.jsonl:1: damaged line: time is missing"},
+		"event":     {EventsFile, "{}\n\n7\n", "events.jsonl:3: damaged line"},
+		"too long":  {IntervalsFile, good + strings.Repeat("x", longest+2), "intervals.jsonl:2: line is longer"},
+		"long line": {IntervalsFile, good + strings.Repeat("x", longest+2) + "\n", "intervals.jsonl:2: line is longer"},
 	} {
 		dir := bare(t)
 		appendTo(t, dir, c.file, c.text)

@@ -84,7 +84,8 @@ func Open(dir string) (*Run, error) {
 		return nil, fmt.Errorf("results: %s: %w", filepath.Join(dir, PlanFile), err)
 	}
 	if r.Plan.Version > scenario.PlanVersion {
-		return nil, fmt.Errorf("results: %s has a plan of version %d, this program reads up to %d: use a newer weir", dir, r.Plan.Version, scenario.PlanVersion)
+		return nil, fmt.Errorf("results: %s has a plan of version %d, this program reads up to %d: use a newer weir", dir, r.Plan.Version,
+			scenario.PlanVersion)
 	}
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile} {
 		note, err := torn(filepath.Join(dir, name))

@@ -29,7 +29,8 @@ func testPlan() *scenario.Plan {
 
 func testInterval(i int) *measure.Interval {
 	iv := &measure.Interval{
-		Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Kind: storage.Read, Server: "localhost:1",
+		Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Kind: storage.Read,
+		Server: "localhost:1",
 		Sum: measure.Sum{
 			Moved: int64(1000 + i), Done: 3, Failed: map[storage.Class]int64{storage.NotFound: 2},
 		},
@@ -244,12 +245,14 @@ func TestDamagedLines(t *testing.T) {
 		"negative":                 {strings.Replace(good, `"step":1`, `"step":1,"done":-1`, 1) + "\n", 0, "done -1 is impossible", false},
 		"negative waits":           {strings.Replace(good, `"step":1`, `"step":1,"waits":-1`, 1) + "\n", 0, "waits -1 is impossible", false},
 		"negative wait":            {strings.Replace(good, `"step":1`, `"step":1,"waited_seconds":-1`, 1) + "\n", 0, "waited_seconds", false},
-		"a site that is null":      {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":null}`, 1) + "\n", 0, `site "cern" is null`, false},
-		"negative at a site":       {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":{"jobs_done":-1}}`, 1) + "\n", 0, `site "cern": damaged line: jobs_done -1 is impossible`, false},
-		"bad redirects":            {strings.Replace(good, `"step":1`, `"redirect_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
-		"bad histogram":            {strings.Replace(good, `"step":1`, `"latency_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
-		"no start":                 {"{}\n", 0, "start is missing", false},
-		"empty":                    {"", 0, "", false},
+		"a site that is null": {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":null}`, 1) + "\n", 0,
+			`site "cern" is null`, false},
+		"negative at a site": {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":{"jobs_done":-1}}`, 1) + "\n", 0,
+			`site "cern": damaged line: jobs_done -1 is impossible`, false},
+		"bad redirects": {strings.Replace(good, `"step":1`, `"redirect_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
+		"bad histogram": {strings.Replace(good, `"step":1`, `"latency_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
+		"no start":      {"{}\n", 0, "start is missing", false},
+		"empty":         {"", 0, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -43,7 +43,8 @@ func TestResumeCutsOnlyWhatIsTorn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, dir := create(t)
 			sample := &monitor.Sample{Time: time.Unix(1_700_000_001, 0), Host: "h"}
-			if err := errors.Join(w.Interval(testInterval(1)), w.Sample(sample), w.Event(measure.Event{Kind: measure.EventStep, Step: 1}), w.Close()); err != nil {
+			if err := errors.Join(w.Interval(testInterval(1)), w.Sample(sample), w.Event(measure.Event{Kind: measure.EventStep, Step: 1}),
+				w.Close()); err != nil {
 				t.Fatal(err)
 			}
 			endAll(t, dir, c.end)

@@ -108,7 +108,8 @@ func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []by
 // stream reads path, decodes its lines on all cores and gives them to take in
 // their order, with what render, which may be nil, makes of them. Each goroutine
 // has a reader of its own. A file that is missing has no lines.
-func stream[T any](path string, reader func() lineReader[T], render func(out []byte, v *T) []byte, take func(v *T, row []byte) error) error {
+func stream[T any](path string, reader func() lineReader[T], render func(out []byte, v *T) []byte,
+	take func(v *T, row []byte) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -205,7 +205,8 @@ func writeOnce(dir, name string, write func(io.Writer) error) error {
 	temp, final := filepath.Join(dir, "."+name+".new"), filepath.Join(dir, name)
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("another run begins in %s at this moment, or died when it did: name another folder, or remove %s: %w", dir, temp, fs.ErrExist)
+		return fmt.Errorf("another run begins in %s at this moment, or died when it did: name another folder, or remove %s: %w", dir,
+			temp, fs.ErrExist)
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ const lookUp = 3 * time.Second
 // for: clients and balancers may know a data server by its address only. Names that
 // cannot be looked up stay as they are, and so do those of which several have one
 // address.
-func withAddresses(ctx context.Context, p *scenario.Plan, resolve func(ctx context.Context, host string) ([]netip.Addr, error)) *scenario.Plan {
+func withAddresses(ctx context.Context, p *scenario.Plan, resolve func(ctx context.Context, host string) ([]netip.Addr,
+	error)) *scenario.Plan {
 	ctx, cancel := context.WithTimeout(ctx, lookUp)
 	defer cancel()
 	found := make([][]string, len(p.Hosts))

@@ -12,7 +12,8 @@ import (
 )
 
 func TestNamesOfBackendsAreLookedUp(t *testing.T) {
-	known := map[string][]string{"gftp-1.example.org": {"192.0.2.11", "2001:db8::11"}, "gftp-2": {"192.0.2.12"}, "a": {"192.0.2.99"}, "b": {"192.0.2.99"}}
+	known := map[string][]string{"gftp-1.example.org": {"192.0.2.11", "2001:db8::11"}, "gftp-2": {"192.0.2.12"}, "a": {"192.0.2.99"},
+		"b": {"192.0.2.99"}}
 	resolve := func(_ context.Context, host string) (all []netip.Addr, err error) {
 		if known[host] == nil {
 			return nil, errors.New("no such host")
@@ -35,7 +36,8 @@ func TestNamesOfBackendsAreLookedUp(t *testing.T) {
 	for _, h := range got.Hosts {
 		all = append(all, h.Address)
 	}
-	want := [][]string{{"gftp-1.example.org:2811", "192.0.2.11:2811", "[2001:db8::11]:2811"}, {"gftp-2", "192.0.2.12"}, nil, nil, {"nowhere", "192.0.2.5"}, nil}
+	want := [][]string{{"gftp-1.example.org:2811", "192.0.2.11:2811", "[2001:db8::11]:2811"}, {"gftp-2", "192.0.2.12"}, nil, nil,
+		{"nowhere", "192.0.2.5"}, nil}
 	if d := cmp.Diff(want, all); d != "" {
 		t.Error(d)
 	}

@@ -34,7 +34,8 @@ func SearchTimes(hold time.Duration) []string {
 		return fmt.Sprintf("load.%s=%v", key, unit.Duration(d.Round(time.Millisecond)))
 	}
 	return []string{
-		text("ramp", hold/8), text("warmup", hold/4), text("duration", hold), text("cooldown", max(hold/4, minCooldown)), text("graceful_stop", 10*time.Second),
+		text("ramp", hold/8), text("warmup", hold/4), text("duration", hold), text("cooldown", max(hold/4, minCooldown)),
+		text("graceful_stop", 10*time.Second),
 	}
 }
 
@@ -52,7 +53,8 @@ func PlanSearch(sc *scenario.Scenario, limits SearchLimits) (*scenario.Plan, err
 		return nil, usage(errors.New("load.rate: a search varies the number of clients (load.clients): open load has none to find"))
 	}
 	if l.Jobs > 0 {
-		return nil, usage(errors.New("load.jobs: a search measures each load for load.duration: leave jobs out, and clients do one job after the other"))
+		return nil, usage(errors.New("load.jobs: a search measures each load for load.duration: leave jobs out, " +
+			"and clients do one job after the other"))
 	}
 	plan, err := sc.Plan(all.Drivers())
 	if err != nil {
@@ -64,7 +66,8 @@ func PlanSearch(sc *scenario.Scenario, limits SearchLimits) (*scenario.Plan, err
 	}
 	plan.Steps = []scenario.Step{}
 	plan.Find = &scenario.Find{
-		Min: limits.Min, Ramp: l.Ramp, Warmup: l.Warmup, Duration: l.Duration, Longest: longestDuration * l.Duration, Cooldown: cool, Calm: longestCooldown * cool,
+		Min: limits.Min, Ramp: l.Ramp, Warmup: l.Warmup, Duration: l.Duration, Longest: longestDuration * l.Duration, Cooldown: cool,
+		Calm: longestCooldown * cool,
 	}
 	return plan, limits.Apply(plan)
 }
@@ -200,7 +203,8 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 	f.number++
 	f.asked, f.hold = time.Now(), d.Duration
 	l := &f.limits
-	return scenario.Step{Number: f.number, Clients: d.Clients, Ramp: l.Ramp, Warmup: l.Warmup, Duration: unit.Duration(d.Duration), Cooldown: l.Cooldown}, nil
+	return scenario.Step{Number: f.number, Clients: d.Clients, Ramp: l.Ramp, Warmup: l.Warmup, Duration: unit.Duration(d.Duration),
+		Cooldown: l.Cooldown}, nil
 }
 
 // decide returns what follows the steps of run.

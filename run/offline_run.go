@@ -108,7 +108,8 @@ func (o *offlineRun) submit(ctx context.Context, state string) error {
 	if err != nil {
 		return fmt.Errorf("submit to %s: %w", o.system.Name(), err)
 	}
-	o.Console.Say("%s submitted to %s; they begin at %s by their own clocks and need %v; what they bring is in %s\n", say.Plural(on.Workers, "worker"), o.system.Name(),
+	o.Console.Say("%s submitted to %s; they begin at %s by their own clocks and need %v; what they bring is in %s\n",
+		say.Plural(on.Workers, "worker"), o.system.Name(),
 		o.Plan.Steps[0].Begin.Local().Format(time.TimeOnly), unit.Duration(o.Plan.Time()), o.parts)
 	return nil
 }
@@ -168,7 +169,8 @@ func (o *offlineRun) changed(c batch.Change) {
 	}
 	reason := say.Plain(c.Reason)
 	o.failures = append(o.failures, fmt.Errorf("part %d, job %s: %s", c.Worker+1, c.JobID, reason))
-	o.Console.Say("weir: part %d, job %s, %s: %s\n", c.Worker+1, c.JobID, map[batch.State]string{batch.Held: "is held", batch.Failed: "failed"}[c.State], reason)
+	o.Console.Say("weir: part %d, job %s, %s: %s\n", c.Worker+1, c.JobID,
+		map[batch.State]string{batch.Held: "is held", batch.Failed: "failed"}[c.State], reason)
 }
 
 // merge makes a run of the parts that were brought.

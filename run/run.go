@@ -248,7 +248,8 @@ func Analyze(dir string, c Console) (Result, error) {
 	if result.Findings == nil {
 		return result, err
 	}
-	return result, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, result.Findings, result.Series) }))
+	return result, errors.Join(err, results.WriteFile(dir, results.ReportFile,
+		func(w io.Writer) error { return report.HTML(w, result.Findings, result.Series) }))
 }
 
 // NewDir returns the directory to measure into: out, or a new one below runs.

@@ -43,7 +43,8 @@ func openCopies(p *scenario.Plan) (*copies, error) {
 		if at := (*fs.PathError)(nil); errors.As(err, &at) {
 			reason = at.Err
 		}
-		return nil, fmt.Errorf("workload.job.scratch: the copies of staged jobs cannot go to %s: %w: name a folder that exists and that you may write to", parent, reason)
+		return nil, fmt.Errorf("workload.job.scratch: the copies of staged jobs cannot go to %s: %w: name a folder that exists and that "+
+			"you may write to", parent, reason)
 	}
 	return c, nil
 }
@@ -85,9 +86,11 @@ func (c *copies) warnings(clients int, files []workload.File) (all []string) {
 	switch d := scratch.On(c.parent); {
 	case d.Device != "" || d.Filesystem == "":
 	case d.Filesystem == "tmpfs" || d.Filesystem == "ramfs":
-		all = append(all, fmt.Sprintf("copies of files go to %s, which is memory (%s): there is no scratch disk whose load could be seen", c.parent, d.Filesystem))
+		all = append(all, fmt.Sprintf("copies of files go to %s, which is memory (%s): there is no scratch disk whose load could be seen",
+			c.parent, d.Filesystem))
 	default:
-		all = append(all, fmt.Sprintf("copies of files go to %s, a file system of kind %s: which disk that is, and its load, is not known", c.parent, d.Filesystem))
+		all = append(all, fmt.Sprintf("copies of files go to %s, a file system of kind %s: which disk that is, and its load, is not known",
+			c.parent, d.Filesystem))
 	}
 	if text := c.room(clients, files); text != "" {
 		all = append(all, text)

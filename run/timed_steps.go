@@ -62,7 +62,8 @@ func (p *timedSteps) Next(ctx context.Context) (scenario.Step, error) {
 			return s, err
 		}
 		if late := time.Since(s.Begin); late > time.Duration(s.Ramp+s.Warmup)+time.Second {
-			if err := p.warn(fmt.Sprintf("step %d was to begin %v ago: it is left out", s.Number, unit.Duration(late.Round(time.Second)))); err != nil {
+			if err := p.warn(fmt.Sprintf("step %d was to begin %v ago: it is left out", s.Number,
+				unit.Duration(late.Round(time.Second)))); err != nil {
 				return s, err
 			}
 			continue

@@ -113,7 +113,8 @@ func (c *checker) doors() {
 	for i, target := range all {
 		path := fmt.Sprintf("target.%d", i)
 		if target == BuiltIn || target == "" {
-			c.say(path, "%s is not a URL; write the URL of each of the equal servers, as in [https://dav-1:2880/data, https://dav-2:2880/data]", quote(target))
+			c.say(path, "%s is not a URL; write the URL of each of the equal servers, as in [https://dav-1:2880/data, https://dav-2:2880/data]",
+				quote(target))
 			continue
 		}
 		c.door(path, target)
@@ -140,7 +141,8 @@ func (c *checker) balancer() {
 		if strings.Contains(b.HAProxy, "://") {
 			c.page("balancer.haproxy", b.HAProxy, "http://lb:8404/stats")
 		} else if _, port := hostPort(b.HAProxy); !strings.HasPrefix(b.HAProxy, "/") && (port == "" || !isAddress(b.HAProxy)) {
-			c.say("balancer.haproxy", "%s is neither a socket nor a URL; write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats", quote(b.HAProxy))
+			c.say("balancer.haproxy", "%s is neither a socket nor a URL; write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats",
+				quote(b.HAProxy))
 		}
 	case b.IPVS != LocalIPVS:
 		c.page("balancer.ipvs", b.IPVS, "http://lvs:9100/metrics")
@@ -164,11 +166,13 @@ func (c *checker) page(path, text, like string) {
 func (c *checker) backend(path string, h Host) {
 	for i, a := range h.Address {
 		if !isAddress(a) {
-			c.say(fmt.Sprintf("%s.address.%d", path, i), "%s; write a name or an address, with a port or without, as in 192.0.2.11, or gftp-1:2811", quote(a))
+			c.say(fmt.Sprintf("%s.address.%d", path, i), "%s; write a name or an address, with a port or without, as in 192.0.2.11, or gftp-1:2811",
+				quote(a))
 			continue
 		}
 		for k := range c.Hosts {
-			if o := &c.Hosts[k]; o.Name != h.Name && slices.ContainsFunc(o.Address, func(b string) bool { return overlap(a, b) }) && c.before(o.Name, h.Name) {
+			if o := &c.Hosts[k]; o.Name != h.Name && slices.ContainsFunc(o.Address, func(b string) bool { return overlap(a, b) }) &&
+				c.before(o.Name, h.Name) {
 				c.say(fmt.Sprintf("%s.address.%d", path, i), "%s is an address of %s, too", quote(a), o.Name)
 			}
 		}

@@ -32,7 +32,8 @@ func (c *checker) files() {
 	if _, err := f.Make.Size.Sampler(); err != nil {
 		c.say("files.make.size", "%v", err)
 	} else if j := c.Work.Job; c.Work.Kind == workload.JobWork && j != nil && distMost(f.Make.Size) < j.Bytes() {
-		c.say("files.make.size", "%s is too small for a job of %d events of %v; make files of %s or more, or omit size", distText(f.Make.Size), j.Events, j.Event, unit.Size(j.Bytes()))
+		c.say("files.make.size", "%s is too small for a job of %d events of %v; make files of %s or more, or omit size", distText(f.Make.Size),
+			j.Events, j.Event, unit.Size(j.Bytes()))
 	}
 }
 
@@ -40,7 +41,8 @@ func (c *checker) load() {
 	l := c.Load
 	open := len(l.Rate) > 0
 	if len(l.Clients) > 0 && open {
-		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other; keep one, and limit the clients of an open load with max_clients")
+		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other; keep one, and limit the clients of an open load "+
+			"with max_clients")
 	}
 	for i, n := range l.Clients {
 		if n < 0 || n > maxClients { // 0 is what reading leaves of a mistake that it has told
@@ -62,7 +64,8 @@ func (c *checker) load() {
 	case l.Jobs < 0 || l.Jobs > 1_000_000_000:
 		c.say("load.jobs", "%d: each client does 1 to 1000000000 jobs; 0: as many as it can in the measurement time", l.Jobs)
 	case l.Jobs > 0 && open:
-		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive until the measurement time is over")
+		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive "+
+			"until the measurement time is over")
 	}
 	c.refuse(l.Duration <= 0, "load.duration", "must be above 0: it is the time that counts")
 	c.times()
@@ -79,7 +82,8 @@ const longest = 366 * 24 * time.Hour
 
 func (c *checker) times() {
 	l := c.Load
-	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "warmup": l.Warmup, "duration": l.Duration, "cooldown": l.Cooldown, "graceful_stop": l.GracefulStop, "error_pause": l.ErrorPause} {
+	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "warmup": l.Warmup, "duration": l.Duration, "cooldown": l.Cooldown,
+		"graceful_stop": l.GracefulStop, "error_pause": l.ErrorPause} {
 		if d < 0 || time.Duration(d) > longest {
 			c.say("load."+key, "%v: use up to 366d", d)
 			return

@@ -36,10 +36,12 @@ func TestDefaultsOfJobs(t *testing.T) {
 
 func TestJobsInWords(t *testing.T) {
 	for text, want := range map[string][]string{
-		"kind: job": {"job, direct, 3000 events of 40KiB, pages of 8KiB, no computing", "reads 123 MB in 15000 requests; each millisecond that an answer takes is 15s more"},
-		"kind: job, job: {events: 100, skim: 10%, slim: 40%, vector: 8, compute: 2s}": {"10% of 100 events of 40KiB, 40% of each, vectors of 8 pages of 8KiB, 2s of computing slept",
-			"reads 164 kB in 3 requests, computes for 20s"},
-		"kind: job, job: {read_ahead: 80KiB, compute: {exponential: 1ms}, burn: true}": {"requests of up to 80KiB, one request ahead, exponential with mean 1ms of CPU time burned",
+		"kind: job": {"job, direct, 3000 events of 40KiB, pages of 8KiB, no computing", "reads 123 MB in 15000 requests; " +
+			"each millisecond that an answer takes is 15s more"},
+		"kind: job, job: {events: 100, skim: 10%, slim: 40%, vector: 8, compute: 2s}": {"10% of 100 events of 40KiB, 40% of each, " +
+			"vectors of 8 pages of 8KiB, 2s of computing slept", "reads 164 kB in 3 requests, computes for 20s"},
+		"kind: job, job: {read_ahead: 80KiB, compute: {exponential: 1ms}, burn: true}": {"requests of up to 80KiB, one request ahead, " +
+			"exponential with mean 1ms of CPU time burned",
 			"in 1500 requests, computes for 3s; each millisecond that an answer takes is 1.5s more, of which"},
 		"kind: job, job: {access: staged}": {"job, staged, 3000 events", "copies a file, reads 123 MB of it in 15000 requests\n"},
 	} {
@@ -59,10 +61,12 @@ func TestJobsInWords(t *testing.T) {
 func TestJobsOverLinksInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"{rtt: 51ms}\nworkload: {kind: job}": "; over link it takes at least 12m45s\n",
-		"{a: {rate: 1Mbit/s, rtt: 1s}, b: {rate: 2Mbit/s}}\nworkload: {kind: job, job: {compute: 10ms}}": "; over link a it takes at least 4h26m53.04s; over link b it takes at least 8m41.52s\n",
-		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {compute: 1s, read_ahead: 40KiB}}":         "; over link it takes at least 1h6m23.04s\n",
-		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {access: staged, skim: 10%}}":              "; over link it takes at least 16m24.04s\n",
-		"{rtt: 10s}\nworkload: {kind: job, job: {events: 1000000000, page: 1B, compute: 100d}}":          "computes for a century or longer; each millisecond that an answer takes is a century or longer more; over link it takes at least a century or longer\n",
+		"{a: {rate: 1Mbit/s, rtt: 1s}, b: {rate: 2Mbit/s}}\nworkload: {kind: job, job: {compute: 10ms}}": "; over link a it takes at least " +
+			"4h26m53.04s; over link b it takes at least 8m41.52s\n",
+		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {compute: 1s, read_ahead: 40KiB}}": "; over link it takes at least 1h6m23.04s\n",
+		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {access: staged, skim: 10%}}":      "; over link it takes at least 16m24.04s\n",
+		"{rtt: 10s}\nworkload: {kind: job, job: {events: 1000000000, page: 1B, compute: 100d}}": "computes for a century or longer; " +
+			"each millisecond that an answer takes is a century or longer more; over link it takes at least a century or longer\n",
 	} {
 		var b bytes.Buffer
 		if err := plan(t, "target: http://a/\nlink: "+text+"\n").WriteText(&b); err != nil {
@@ -80,7 +84,8 @@ func TestPlansOfJobsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := b.String()
-	for old, wrong := range map[string]string{`"jobs": 3`: `"jobs": -3`, `"events": 3000`: `"events": -1`, `"model": "closed"`: `"model": "open"`, `"page": "8KiB"`: `"page": "80KiB"`} {
+	for old, wrong := range map[string]string{`"jobs": 3`: `"jobs": -3`, `"events": 3000`: `"events": -1`,
+		`"model": "closed"`: `"model": "open"`, `"page": "8KiB"`: `"page": "80KiB"`} {
 		bad := strings.Replace(good, old, wrong, 1)
 		if bad == good {
 			t.Fatalf("%s is not in the plan", old)

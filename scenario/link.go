@@ -28,7 +28,8 @@ func (d *decoder) links(n *node, path string, to *Links) {
 	}
 	for _, e := range n.entries {
 		if slices.Contains(link.Keys(), e.key) {
-			d.say(e.at, "%s: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}", join(path, e.key))
+			d.say(e.at, "%s: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: "+
+				"{rate: 50Mbit/s}}", join(path, e.key))
 			continue
 		}
 		if e.value.kind == mapping && len(e.value.entries) == 0 {

@@ -26,7 +26,8 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	p := plan(t, head+"link: {cern: {rtt: 51ms}}", "link.cern.rtt=7ms", "link.home.rate=10Mbit/s", "variables=null")
-	if want := (Links{{Name: "cern", Spec: link.Spec{RTT: 7 * ms}}, {Name: "home", Spec: link.Spec{Rate: 1e7}}}); !reflect.DeepEqual(p.Links, want) {
+	if want := (Links{{Name: "cern", Spec: link.Spec{RTT: 7 * ms}}, {Name: "home", Spec: link.Spec{Rate: 1e7}}}); !reflect.DeepEqual(p.Links,
+		want) {
 		t.Errorf("set: %+v", p.Links)
 	}
 }
@@ -34,15 +35,17 @@ func TestLinks(t *testing.T) {
 // Every mistake is told at its place, with what would be right.
 func TestLinkMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"link: {}":                                 "s.yaml:2:7: link: an empty map: describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it",
-		"link: 2Mbit/s":                            `s.yaml:2:7: link: "2Mbit/s": describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it`,
-		"link: {rtt: 51ms, rtts: 3}":               "s.yaml:2:19: unknown key link.rtts; did you mean rtt?",
-		"link: {cern: {rat: 3}}":                   "s.yaml:2:15: unknown key link.cern.rat; did you mean rate?",
-		"link: {cern: {rate: 2Mbit}}":              `s.yaml:2:21: link.cern.rate: "2Mbit" has an unknown unit; did you mean 2Mbit/s?`,
-		"link: {cern: {rate: [2Mbit/s]}}":          "s.yaml:2:21: link.cern.rate: a list; write one value",
-		"link: {cern: {}}":                         "s.yaml:2:8: link.cern: an empty map; describe the link, as in {rate: 100Mbit/s, rtt: 10ms}",
-		"link: {cern: {rtt: 1ms}, home: 3}":        "s.yaml:2:32: link.home: \"3\"; write a map with keys such as rate, up, rtt",
-		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}":  "s.yaml:2:26: link.rate: keys of one link are mixed with names of several; give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}",
+		"link: {}": "s.yaml:2:7: link: an empty map: describe the link, as in {rate: 100Mbit/s, rtt: " +
+			"10ms}, or omit it",
+		"link: 2Mbit/s":                     `s.yaml:2:7: link: "2Mbit/s": describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it`,
+		"link: {rtt: 51ms, rtts: 3}":        "s.yaml:2:19: unknown key link.rtts; did you mean rtt?",
+		"link: {cern: {rat: 3}}":            "s.yaml:2:15: unknown key link.cern.rat; did you mean rate?",
+		"link: {cern: {rate: 2Mbit}}":       `s.yaml:2:21: link.cern.rate: "2Mbit" has an unknown unit; did you mean 2Mbit/s?`,
+		"link: {cern: {rate: [2Mbit/s]}}":   "s.yaml:2:21: link.cern.rate: a list; write one value",
+		"link: {cern: {}}":                  "s.yaml:2:8: link.cern: an empty map; describe the link, as in {rate: 100Mbit/s, rtt: 10ms}",
+		"link: {cern: {rtt: 1ms}, home: 3}": "s.yaml:2:32: link.home: \"3\"; write a map with keys such as rate, up, rtt",
+		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}": "s.yaml:2:26: link.rate: keys of one link are mixed with names of several; " +
+			"give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}",
 		"link: {rtt: 2ms, jitter: 2ms}":            "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
 		"link: {cern: {loss: 90%}}":                "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
 		"link: {\"a b\": {loss: 9%}}":              `link: invalid link name "a b"`,

@@ -79,7 +79,8 @@ func (l *lister) read(r io.Reader) error {
 		}
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		l.mistakes = append(l.mistakes, &Mistake{File: l.path, Line: number + 1, Column: 1, Text: fmt.Sprintf("longer than %d bytes: write one path a line", longestLine)})
+		l.mistakes = append(l.mistakes, &Mistake{File: l.path, Line: number + 1, Column: 1,
+			Text: fmt.Sprintf("longer than %d bytes: write one path a line", longestLine)})
 	} else if err != nil {
 		return fmt.Errorf("files.list: %w", err)
 	}
@@ -128,7 +129,8 @@ func (l *lister) below(name string) (string, error) {
 			return "", fmt.Errorf("%s is not below the target %s", quote(redact.Text(name)), redact.URL(l.target))
 		}
 		if strings.ContainsAny(rest, "?#") {
-			return "", fmt.Errorf("%s has a query or a fragment: what all files share stands in the target; ? and # in names are written %%3F and %%23", quote(redact.Text(name)))
+			return "", fmt.Errorf("%s has a query or a fragment: what all files share stands in the target; "+
+				"? and # in names are written %%3F and %%23", quote(redact.Text(name)))
 		}
 		plain, err := url.PathUnescape(rest)
 		if err != nil {

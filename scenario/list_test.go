@@ -27,10 +27,12 @@ func readList(t *testing.T, text string) (List, error) {
 }
 
 func TestReadList(t *testing.T) {
-	text := "\ufeff# files\r\n/Path/To/File/test_1.file\r\n\r\n  a/b.root 1024\r\nc d.root\t2GiB\nc d.root 7\nPath/To/File/test_1.file\ngsiftp://host/hadoop/x%20y\nlast 5 things"
+	text := "\ufeff# files\r\n/Path/To/File/test_1.file\r\n\r\n  a/b.root 1024\r\nc d.root\t2GiB\nc d.root " +
+		"7\nPath/To/File/test_1.file\ngsiftp://host/hadoop/x%20y\nlast 5 things"
 	got, err := readList(t, text)
 	want := List{Repeated: 2, Files: []workload.File{
-		{Path: "Path/To/File/test_1.file", Size: -1}, {Path: "a/b.root", Size: 1024}, {Path: "c d.root", Size: 2 << 30}, {Path: "x y", Size: -1}, {Path: "last 5 things", Size: -1},
+		{Path: "Path/To/File/test_1.file", Size: -1}, {Path: "a/b.root", Size: 1024}, {Path: "c d.root", Size: 2 << 30}, {Path: "x y", Size: -1},
+		{Path: "last 5 things", Size: -1},
 	}}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)

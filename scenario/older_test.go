@@ -30,13 +30,15 @@ func TestOlderNamesOfPhasesAreRead(t *testing.T) {
 			t.Errorf("%s %v: %+v", text, sets, l)
 		}
 	}
-	for _, sc := range []*Scenario{read("matrix: {load.hold: [1s, 2s]}\n"), read("", "matrix.load.hold=[1s, 2s]"), read("matrix: {load: [{hold: 1s}, {hold: 2s}]}\n")} {
+	for _, sc := range []*Scenario{read("matrix: {load.hold: [1s, 2s]}\n"), read("", "matrix.load.hold=[1s, 2s]"),
+		read("matrix: {load: [{hold: 1s}, {hold: 2s}]}\n")} {
 		if sc.Matrix.Variants() != 2 || s(sc.Load.Duration) != 1 {
 			t.Errorf("%+v: %+v", sc.Matrix, sc.Load)
 		}
 	}
 	_, err := Parse("s.yaml", []byte("target: http://a/\nload: {hold: 3s, duration: 4s}\n"), nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "s.yaml:2:8: load.hold is the older name of load.duration, which is given as well: leave it out") {
+	if err == nil || !strings.Contains(err.Error(), "s.yaml:2:8: load.hold is the older name of load.duration, "+
+		"which is given as well: leave it out") {
 		t.Error(err)
 	}
 }
@@ -57,7 +59,8 @@ func TestPlansOfVersion1AreRead(t *testing.T) {
 	if err != nil || string(data) != upgraded {
 		t.Errorf("%s, %v", data, err)
 	}
-	if _, err := parsePlan([]byte(`{"version":1,"drain":"1s","graceful_stop":"1s"}`)); err == nil || !strings.Contains(err.Error(), "drain is the older name of graceful_stop") {
+	if _, err := parsePlan([]byte(`{"version":1,"drain":"1s","graceful_stop":"1s"}`)); err == nil ||
+		!strings.Contains(err.Error(), "drain is the older name of graceful_stop") {
 		t.Error(err)
 	}
 }

@@ -15,14 +15,17 @@ import (
 // On says on which machines the virtual clients are, if not on this one alone.
 // The zero value: on this one.
 type On struct {
-	Batch        string        `json:"batch,omitempty"          yaml:"batch"`          // what starts the workers: a word of Batches
-	Workers      int           `json:"workers,omitempty"        yaml:"workers"`        // how many; each has a share of each step's clients
-	JobPerClient bool          `json:"job_per_client,omitempty" yaml:"job_per_client"` // each client is a job of its own, with a worker of its own; Workers is not used then
-	Hosts        []string      `json:"hosts,omitempty"          yaml:"hosts"`          // ssh: machines to log in to, in turn
-	Address      string        `json:"address,omitempty"        yaml:"address"`        // HOST or HOST:PORT at which workers reach this machine; "": found out
-	Submit       []string      `json:"submit,omitempty"         yaml:"submit"`         // lines for what is submitted, in the batch system's own words
-	Wait         unit.Duration `json:"wait,omitempty"           yaml:"wait"`           // longest that the first step waits for all workers
-	Apart        bool          `json:"apart,omitempty"          yaml:"apart"`          // workers cannot reach this machine: each measures for itself, and brings a run directory back
+	Batch   string `json:"batch,omitempty"          yaml:"batch"`   // what starts the workers: a word of Batches
+	Workers int    `json:"workers,omitempty"        yaml:"workers"` // how many; each has a share of each step's clients
+	// each client is a job of its own, with a worker of its own; Workers is not used then
+	JobPerClient bool     `json:"job_per_client,omitempty" yaml:"job_per_client"`
+	Hosts        []string `json:"hosts,omitempty"          yaml:"hosts"` // ssh: machines to log in to, in turn
+	// HOST or HOST:PORT at which workers reach this machine; "": found out
+	Address string        `json:"address,omitempty"        yaml:"address"`
+	Submit  []string      `json:"submit,omitempty"         yaml:"submit"` // lines for what is submitted, in the batch system's own words
+	Wait    unit.Duration `json:"wait,omitempty"           yaml:"wait"`   // longest that the first step waits for all workers
+	// workers cannot reach this machine: each measures for itself, and brings a run directory back
+	Apart bool `json:"apart,omitempty"          yaml:"apart"`
 }
 
 // Batches are the values of On.Batch: local starts processes of this machine,
@@ -70,7 +73,8 @@ func (c *checker) on() {
 	c.refuse(slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }),
 		"on.submit", "write one line for each")
 	if o.Address != "" && !isAddress(o.Address) {
-		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999", quote(o.Address))
+		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999",
+			quote(o.Address))
 	}
 	c.onlyHere(o)
 }
@@ -96,7 +100,8 @@ func isAddress(s string) bool {
 		host, port = strings.Trim(s, "[]"), "1"
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " /@\t") && (net.ParseIP(host) != nil || !strings.Contains(host, ":"))
+	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " /@\t") &&
+		(net.ParseIP(host) != nil || !strings.Contains(host, ":"))
 }
 
 // Text says where so many clients are, "" if on this machine alone.
@@ -104,7 +109,8 @@ func (o On) Text(most int) string {
 	if o.Batch == "" {
 		return ""
 	}
-	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "ssh": "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
+	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "ssh": "by ssh on " +
+		strings.Join(o.Hosts, ", ")}[o.Batch]
 	if o.JobPerClient {
 		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
 	}
@@ -112,5 +118,6 @@ func (o On) Text(most int) string {
 	if o.Apart {
 		return text + ", each measuring for itself; merged at the end"
 	}
-	return text + fmt.Sprintf(", up to %s each; the first step waits for them, up to %v", say.Plural((most+o.Workers-1)/max(o.Workers, 1), "client"), o.Wait)
+	return text + fmt.Sprintf(", up to %s each; the first step waits for them, up to %v",
+		say.Plural((most+o.Workers-1)/max(o.Workers, 1), "client"), o.Wait)
 }

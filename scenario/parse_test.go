@@ -19,7 +19,8 @@ import (
 // drivers stand in for the real ones: only their names, schemes and kinds
 // matter here.
 func drivers() []storage.Driver {
-	all := []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Login}
+	all := []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum,
+		storage.Login}
 	return []storage.Driver{
 		{Name: "webdav", Schemes: []string{"http", "https", "dav", "davs"}, Kinds: all},
 		{Name: "local", Schemes: []string{"file"}, Kinds: all},
@@ -79,9 +80,11 @@ seed: 0xff
 			Part: &workload.Part{Size: 64 << 10, Count: 3, Order: "sequential"}, Size: workload.Dist{Uniform: []unit.Size{1000, 2000}},
 			Keep: true, Verify: 0.5, Sum: "md5", Timeout: seconds(60), Retries: 2,
 		},
-		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Duration: seconds(3600), GracefulStop: seconds(5), ErrorPause: seconds(0.25)},
-		Stop:       Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
-		Hosts:      []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"}, {Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
+		Load: Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Duration: seconds(3600),
+			GracefulStop: seconds(5), ErrorPause: seconds(0.25)},
+		Stop: Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
+		Hosts: []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"},
+			{Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
 		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255, Repeat: 1,
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Scenario{})); d != "" {
@@ -97,54 +100,85 @@ func TestMistakes(t *testing.T) {
 		{"no map", "- a\n", `s.yaml:1:1: a list; a scenario is a map of keys, as in target: http://localhost:8080/`},
 		{"no yaml", "target: [a\n", `s.yaml:1:9: not YAML; sequence end token ']' not found`},
 		{"tab", "load:\n\thold: 1s\n", `s.yaml:2:1: not YAML; found character '` + "\t" + `' that cannot start any token`},
-		{"no target", "name: x\n", `s.yaml: target: missing; name the service, as in target: https://localhost:8443/data, or built-in for weir's own server`},
+		{"no target", "name: x\n",
+			`s.yaml: target: missing; name the service, as in target: https://localhost:8443/data, or built-in for weir's own server`},
 		{"two documents", target + "---\nname: x\n", `s.yaml:3:5: a second document; write one document`},
 		{"twice", target + "name: a\nname: b\n", `s.yaml:3:1: key "name" is repeated, first in line 2; keep one`},
-		{"merge", target + "load: &l\n  duration: 1s\n  <<: *l\n", `s.yaml:4:3: "<<" is not a key; write plain words, without merges, anchors or tags`},
+		{"merge", target + "load: &l\n  duration: 1s\n  <<: *l\n",
+			`s.yaml:4:3: "<<" is not a key; write plain words, without merges, anchors or tags`},
 		{"tag", target + "name: !!str x\n", `s.yaml:2:7: "!!str" is not allowed in a scenario; write plain maps, lists and values`},
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion; did you mean session?`},
-		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed; use one of clients, rate, arrivals, max_clients, jobs, ramp, warmup, duration, cooldown, graceful_stop, error_pause`},
-		{"machines without what starts workers", target + "on: {workers: 2}\n", `s.yaml:2:6: on.batch: missing; name what starts the workers, one of local, htcondor, slurm, ssh`},
-		{"ssh without machines", target + "on: {batch: ssh}\n", `s.yaml:2:6: on.hosts: missing; name the machines to log in to, as in [node1, user@node2]`},
-		{"machines of a batch system", target + "on: {batch: slurm, hosts: [a]}\n", `s.yaml:2:27: on.hosts: applies to batch: ssh only; slurm chooses its machines itself (see on.submit)`},
-		{"an option for a machine", target + "on: {batch: ssh, hosts: [-oProxyCommand=x]}\n", `s.yaml:2:25: on.hosts: "-oProxyCommand=x" is not a machine; write it as in node1, or user@node1`},
-		{"address", target + "on: {batch: local, address: a/b}\n", `s.yaml:2:29: on.address: "a/b"; write the name or address of this machine, with a port or without, as in login1.example.org:9999`},
-		{"jobs and workers", target + "on: {batch: htcondor, workers: 2, job_per_client: true}\n", `s.yaml:2:32: on.workers: cannot be combined with job_per_client; omit it`},
+		{"far key", target + "load: {speed: 1}\n",
+			`s.yaml:2:8: unknown key load.speed; use one of clients, rate, arrivals, max_clients, jobs, ramp, warmup, duration, cooldown, graceful_stop, error_pause`},
+		{"machines without what starts workers", target + "on: {workers: 2}\n",
+			`s.yaml:2:6: on.batch: missing; name what starts the workers, one of local, htcondor, slurm, ssh`},
+		{"ssh without machines", target + "on: {batch: ssh}\n",
+			`s.yaml:2:6: on.hosts: missing; name the machines to log in to, as in [node1, user@node2]`},
+		{"machines of a batch system", target + "on: {batch: slurm, hosts: [a]}\n",
+			`s.yaml:2:27: on.hosts: applies to batch: ssh only; slurm chooses its machines itself (see on.submit)`},
+		{"an option for a machine", target + "on: {batch: ssh, hosts: [-oProxyCommand=x]}\n",
+			`s.yaml:2:25: on.hosts: "-oProxyCommand=x" is not a machine; write it as in node1, or user@node1`},
+		{"address", target + "on: {batch: local, address: a/b}\n",
+			`s.yaml:2:29: on.address: "a/b"; write the name or address of this machine, with a port or without, as in login1.example.org:9999`},
+		{"jobs and workers", target + "on: {batch: htcondor, workers: 2, job_per_client: true}\n",
+			`s.yaml:2:32: on.workers: cannot be combined with job_per_client; omit it`},
 		{"no doors", "target: []\n", `s.yaml:1:9: target: missing; name the service`},
 		{"door without URL", "target: [http://a/, b]\n", `s.yaml:1:21: target.1: "b" has no scheme`},
 		{"doors alike", "target: [http://a/, http://b/, http://a/]\n", `s.yaml:1:32: target.2: "http://a/" is there twice`},
 		{"doors of two protocols", "target: [http://a/, root://b/]\n", `s.yaml:1:21: target.1: is root:// and the first is http://`},
 		{"door in a list", "target: [http://a/, [http://b/]]\n", `s.yaml:1:21: target.1: a list; write one value`},
-		{"built-in door", "target: [http://a/, built-in]\n", `s.yaml:1:21: target.1: "built-in" is not a URL; write the URL of each of the equal servers, as in [https://dav-1:2880/data, https://dav-2:2880/data]`},
+		{"built-in door", "target: [http://a/, built-in]\n",
+			`s.yaml:1:21: target.1: "built-in" is not a URL; write the URL of each of the equal servers, as in [https://dav-1:2880/data, https://dav-2:2880/data]`},
 		{"door with a secret", "target: [http://a/, 'http://u:p@b/']\n", `s.yaml:1:21: target.1: a scenario must not contain secrets`},
 		{"two balancers", target + "balancer: {haproxy: /a, ipvs: local}\n", `s.yaml:2:31: balancer.ipvs: haproxy and ipvs exclude each other`},
-		{"silent balancer", target + "balancer: {service: x}\n", `s.yaml:2:12: balancer: haproxy and ipvs are missing; name one of them, or omit balancer`},
-		{"no socket", target + "balancer: {haproxy: a.sock}\n", `s.yaml:2:21: balancer.haproxy: "a.sock" is neither a socket nor a URL; write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats`},
-		{"no page", target + "balancer: {ipvs: yes}\n", `s.yaml:2:18: balancer.ipvs: not the URL of a page; write it as in http://lvs:9100/metrics`},
-		{"virtual service", target + "balancer: {ipvs: local, service: a b}\n", `s.yaml:2:34: balancer.service: "a b"; write the virtual service as ADDRESS:PORT`},
+		{"silent balancer", target + "balancer: {service: x}\n",
+			`s.yaml:2:12: balancer: haproxy and ipvs are missing; name one of them, or omit balancer`},
+		{"no socket", target + "balancer: {haproxy: a.sock}\n",
+			`s.yaml:2:21: balancer.haproxy: "a.sock" is neither a socket nor a URL; write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats`},
+		{"no page", target + "balancer: {ipvs: yes}\n",
+			`s.yaml:2:18: balancer.ipvs: not the URL of a page; write it as in http://lvs:9100/metrics`},
+		{"virtual service", target + "balancer: {ipvs: local, service: a b}\n",
+			`s.yaml:2:34: balancer.service: "a b"; write the virtual service as ADDRESS:PORT`},
 		{"backend without name", target + "hosts: [{address: [a]}]\n", `s.yaml:2:10: hosts.0.name: missing`},
-		{"backend of clients", target + "hosts: [{name: a, role: client, address: [a]}]\n", `s.yaml:2:25: hosts.0.role: a backend (address, interface, transfer_log) is a server`},
+		{"backend of clients", target + "hosts: [{name: a, role: client, address: [a]}]\n",
+			`s.yaml:2:25: hosts.0.role: a backend (address, interface, transfer_log) is a server`},
 		{"bad address", target + "hosts: [{name: a, address: ['a b']}]\n", `s.yaml:2:29: hosts.0.address.0: "a b"; write a name or an address`},
-		{"two of one address", target + "hosts: [{name: a, address: ['192.0.2.1']}, {name: b, address: ['192.0.2.1:2811']}]\n", `s.yaml:2:64: hosts.1.address.0: "192.0.2.1:2811" is an address of a, too`},
-		{"interface", target + "hosts: [{name: a, interface: /dev/eth0}]\n", `s.yaml:2:30: hosts.0.interface: "/dev/eth0" is not an interface; write its name, as in eth0`},
+		{"two of one address", target + "hosts: [{name: a, address: ['192.0.2.1']}, {name: b, address: ['192.0.2.1:2811']}]\n",
+			`s.yaml:2:64: hosts.1.address.0: "192.0.2.1:2811" is an address of a, too`},
+		{"interface", target + "hosts: [{name: a, interface: /dev/eth0}]\n",
+			`s.yaml:2:30: hosts.0.interface: "/dev/eth0" is not an interface; write its name, as in eth0`},
 		{"later kind", target + "workload: {kind: copy}\n", `s.yaml:2:18: workload.kind: "copy" is not available yet; use read, write or mix`},
 		{"session", target + "workload: {session: shard}\n", `s.yaml:2:21: workload.session: unknown session "shard"; did you mean shared?`},
-		{"shared session", target + "workload: {session: shared}\n", `s.yaml:2:21: workload.session: clients of http:// cannot share a session, only those of root:// and roots:// can; use kept or fresh`},
-		{"shared files", "target: file:///data\nworkload: {session: shared}\n", `s.yaml:2:21: workload.session: clients of file:// cannot share a session, only those of root:// and roots:// can; use kept or fresh`},
-		{"shared programs", "target: root://a/\nclient: xrdcp\nworkload: {session: shared}\n", `s.yaml:3:21: workload.session: external programs cannot share a session; use kept or fresh, or omit client`},
-		{"shared logins", "target: root://a/\nworkload: {kind: login, session: shared}\n", `s.yaml:2:34: workload.session: each operation of kind login is a session of its own; use fresh`},
-		{"plain programs", "target: root://a/\nclient: xrdcp\nworkload: {plain: true}\n", `s.yaml:3:19: workload.plain: an external program reads and writes in its own way; omit plain or client`},
-		{"open programs", "target: root://a/\nclient: xrdcp\nworkload: {keep_open: true}\n", `s.yaml:3:23: workload.keep_open: an external program closes its files when it ends; omit keep_open or client`},
-		{"crowded session", "target: root://a/\nworkload: {in_flight: 300}\n", `s.yaml:2:23: workload.in_flight: 300 is out of range; use up to 256 for root://, 63 if the session is shared`},
-		{"plain stats", target + "workload: {kind: metadata, plain: true}\n", `s.yaml:2:35: workload.plain: kind metadata moves no payload; omit plain`},
-		{"open and fresh", "target: root://a/\nworkload: {keep_open: true, session: fresh}\n", `s.yaml:2:23: workload.keep_open: files stay open only as long as the session; use session: kept, or omit keep_open`},
-		{"two kerberos", target + "auth: {method: krb5, user: a@B, keytab_file: k, ticket_file: t}\n", `s.yaml:2:62: auth.ticket_file: keytab_file and ticket_file exclude each other; keep one`},
-		{"whose keytab", target + "auth: {method: krb5, keytab_file: k}\n", `s.yaml:2:35: auth.keytab_file: needs user; give the principal whose keys it holds, such as user: weir@EXAMPLE.ORG`},
-		{"keytab of a program", target + "client: curl\nauth: {method: krb5, user: a, keytab_file: k}\n", `s.yaml:3:44: auth.keytab_file: an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file`},
-		{"no kerberos", target + "auth: {method: unix, ticket_file: t}\n", `s.yaml:2:16: auth.method: keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them`},
+		{"shared session", target + "workload: {session: shared}\n",
+			`s.yaml:2:21: workload.session: clients of http:// cannot share a session, only those of root:// and roots:// can; use kept or fresh`},
+		{"shared files", "target: file:///data\nworkload: {session: shared}\n",
+			`s.yaml:2:21: workload.session: clients of file:// cannot share a session, only those of root:// and roots:// can; use kept or fresh`},
+		{"shared programs", "target: root://a/\nclient: xrdcp\nworkload: {session: shared}\n",
+			`s.yaml:3:21: workload.session: external programs cannot share a session; use kept or fresh, or omit client`},
+		{"shared logins", "target: root://a/\nworkload: {kind: login, session: shared}\n",
+			`s.yaml:2:34: workload.session: each operation of kind login is a session of its own; use fresh`},
+		{"plain programs", "target: root://a/\nclient: xrdcp\nworkload: {plain: true}\n",
+			`s.yaml:3:19: workload.plain: an external program reads and writes in its own way; omit plain or client`},
+		{"open programs", "target: root://a/\nclient: xrdcp\nworkload: {keep_open: true}\n",
+			`s.yaml:3:23: workload.keep_open: an external program closes its files when it ends; omit keep_open or client`},
+		{"crowded session", "target: root://a/\nworkload: {in_flight: 300}\n",
+			`s.yaml:2:23: workload.in_flight: 300 is out of range; use up to 256 for root://, 63 if the session is shared`},
+		{"plain stats", target + "workload: {kind: metadata, plain: true}\n",
+			`s.yaml:2:35: workload.plain: kind metadata moves no payload; omit plain`},
+		{"open and fresh", "target: root://a/\nworkload: {keep_open: true, session: fresh}\n",
+			`s.yaml:2:23: workload.keep_open: files stay open only as long as the session; use session: kept, or omit keep_open`},
+		{"two kerberos", target + "auth: {method: krb5, user: a@B, keytab_file: k, ticket_file: t}\n",
+			`s.yaml:2:62: auth.ticket_file: keytab_file and ticket_file exclude each other; keep one`},
+		{"whose keytab", target + "auth: {method: krb5, keytab_file: k}\n",
+			`s.yaml:2:35: auth.keytab_file: needs user; give the principal whose keys it holds, such as user: weir@EXAMPLE.ORG`},
+		{"keytab of a program", target + "client: curl\nauth: {method: krb5, user: a, keytab_file: k}\n",
+			`s.yaml:3:44: auth.keytab_file: an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file`},
+		{"no kerberos", target + "auth: {method: unix, ticket_file: t}\n",
+			`s.yaml:2:16: auth.method: keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them`},
 		{"kind", target + "workload: {kind: raed, part: {size: 1B}}\n", `s.yaml:2:18: workload.kind: unknown kind "raed"; did you mean read?`},
-		{"unit", target + "load: {duration: 10}\n", `s.yaml:2:18: load.duration: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
+		{"unit", target + "load: {duration: 10}\n",
+			`s.yaml:2:18: load.duration: "10" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
 		{"no value", target + "load:\n  hold:\n", `s.yaml:3:9: load.duration has no value; give it one, or omit the key`},
 		{"map for value", target + "load: {hold: {a: 1}}\n", `s.yaml:2:15: load.duration: a map; write one value`},
 		{"value for map", target + "load: 5\n", `s.yaml:2:7: load: "5"; write a map with keys such as clients, rate, arrivals`},
@@ -155,53 +189,83 @@ func TestMistakes(t *testing.T) {
 			`s.yaml:2:24: load.clients.2: "x"; write a whole number` + "\n" + `s.yaml:2:27: load.clients.3: "-2": cannot be negative`},
 		{"many clients", target + "load: {clients: 99999999999999999999}\n", `s.yaml:2:17: load.clients: "99999999999999999999": too large`},
 		{"columns are characters", "target: http://localhost/äöü\nname: \"äöü\"\nworkload: {checksum: äöü, sesion: x}\n",
-			"s.yaml:2:7: name: \"äöü\" is not a name; use up to 64 letters, digits, dots, _ and -\ns.yaml:3:22: workload.checksum: unknown checksum \"äöü\"; use one of adler32, crc32c, md5, sha256\ns.yaml:3:27: unknown key workload.sesion"},
-		{"windows", "target: http://localhost/\r\nload:\r\n  duration: 5\r\n", `s.yaml:3:13: load.duration: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
+			"s.yaml:2:7: name: \"äöü\" is not a name; use up to 64 letters, digits, dots, _ and -\ns.yaml:3:22: workload.checksum: " +
+				"unknown checksum \"äöü\"; use one of adler32, crc32c, md5, sha256\ns.yaml:3:27: unknown key workload.sesion"},
+		{"windows", "target: http://localhost/\r\nload:\r\n  duration: 5\r\n",
+			`s.yaml:3:13: load.duration: "5" has no unit; write a duration as in 1.5s, 250ms, 60m or 2d`},
 		{"no brackets", target + "load: {clients: 1,2}\n", `s.yaml:2:19: unknown key load.2; several values need brackets, as in [1, 2, 4]`},
 		{"by", target + "load: {clients: {from: 1, to: 10, by: x1}}\n", `s.yaml:2:39: load.clients.by: "x1"; write a factor above 1, as in x2`},
-		{"endless", target + "load: {clients: {from: 1, to: 10, by: x1.1}}\n", `s.yaml:2:39: load.clients.by: "x1.1" makes more than 1000 steps, or repeats one; use another step`},
-		{"both loads", target + "load: {clients: 1, rate: 1/s}\n", `s.yaml:2:26: load.rate: clients (closed load) and rate (open load) exclude each other; keep one, and limit the clients of an open load with max_clients`},
-		{"arrivals", target + "load: {arrivals: poisson}\n", `s.yaml:2:18: load.arrivals: applies to open load only; give load.rate as well, or omit it`},
-		{"uniform", target + "workload: {think: {uniform: [3s, 1s]}}\n", `s.yaml:2:29: workload.think.uniform: the first value is larger; write the lower value first`},
-		{"two ways", target + "workload: {think: {uniform: [1s, 2s], exponential: 1s}}\n", `s.yaml:2:20: workload.think: write one value, or a map with one of uniform, exponential`},
-		{"weights", target + "workload: {kind: write, size: {weights: {1: 3}}}\n", `s.yaml:2:42: workload.size.weights: "1" has no unit; write a size as in 1MiB, 300kB or 20B`},
+		{"endless", target + "load: {clients: {from: 1, to: 10, by: x1.1}}\n",
+			`s.yaml:2:39: load.clients.by: "x1.1" makes more than 1000 steps, or repeats one; use another step`},
+		{"both loads", target + "load: {clients: 1, rate: 1/s}\n",
+			`s.yaml:2:26: load.rate: clients (closed load) and rate (open load) exclude each other; keep one, and limit the clients of an open load with max_clients`},
+		{"arrivals", target + "load: {arrivals: poisson}\n",
+			`s.yaml:2:18: load.arrivals: applies to open load only; give load.rate as well, or omit it`},
+		{"uniform", target + "workload: {think: {uniform: [3s, 1s]}}\n",
+			`s.yaml:2:29: workload.think.uniform: the first value is larger; write the lower value first`},
+		{"two ways", target + "workload: {think: {uniform: [1s, 2s], exponential: 1s}}\n",
+			`s.yaml:2:20: workload.think: write one value, or a map with one of uniform, exponential`},
+		{"weights", target + "workload: {kind: write, size: {weights: {1: 3}}}\n",
+			`s.yaml:2:42: workload.size.weights: "1" has no unit; write a size as in 1MiB, 300kB or 20B`},
 		{"no bytes", target + "workload: {kind: write, size: 0B}\n", `s.yaml:2:31: workload.size: "0B"; a file has at least one byte`},
-		{"size of read", target + "workload: {size: 1MiB}\n", `s.yaml:2:18: workload.size: applies to kinds that write, and kind read does not; the sizes of files to read follow from files`},
+		{"size of read", target + "workload: {size: 1MiB}\n",
+			`s.yaml:2:18: workload.size: applies to kinds that write, and kind read does not; the sizes of files to read follow from files`},
 		{"verify", target + "workload: {verify: 200%}\n", `s.yaml:2:20: workload.verify: "200%" is more than 100%`},
 		{"no mix", target + "workload: {kind: mix}\n", `s.yaml:2:12: workload.mix: missing; kind mix needs weights, such as {read: 9, write: 1}`},
-		{"mix", target + "workload: {kind: mix, mix: {reed: 1}}\n", `s.yaml:2:35: workload.mix.reed: kind mix cannot weigh "reed"; use read, write, stat, list, mkdir, remove, checksum, login, move, locate, ping`},
+		{"mix", target + "workload: {kind: mix, mix: {reed: 1}}\n",
+			`s.yaml:2:35: workload.mix.reed: kind mix cannot weigh "reed"; use read, write, stat, list, mkdir, remove, checksum, login, move, locate, ping`},
 		{"no weight", target + "workload: {kind: mix, mix: {read: NaN}}\n", `s.yaml:2:35: workload.mix.read: "NaN"; write a number`},
 		{"files", target + "files: {listing: true, list: a.txt}\n", `s.yaml:2:9: files: list, listing and make exclude each other; keep one`},
-		{"files of write", target + "workload: {kind: write}\nfiles: {listing: true}\n", `s.yaml:3:9: files: workload.kind write reads no files; omit files`},
+		{"files of write", target + "workload: {kind: write}\nfiles: {listing: true}\n",
+			`s.yaml:3:9: files: workload.kind write reads no files; omit files`},
 		{"count", target + "files: {make: {size: 1B}}\n", `s.yaml:2:16: files.make.count: 0 is out of range; make 1 to 10000000 files`},
 		{"role", target + "hosts: [{name: a, role: sever}]\n", `s.yaml:2:25: hosts.0.role: unknown role "sever"; did you mean server?`},
 		{"no role", target + "hosts: [{name: a}]\n", `s.yaml:2:10: hosts.0.role: unknown role ""; use one of client, server, both, other`},
-		{"report", target + "hosts: [{name: a, role: server, xrootd_report: a:9931}]\n", `s.yaml:2:48: hosts.0.xrootd_report: "a:9931" is not a port of this machine; write it as in :9931, or 192.0.2.1:9931`},
-		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n", `s.yaml:2:48: hosts.0.node_exporter: not the URL of a page; write it as in http://a:9100/metrics`},
-		{"threshold", target + "thresholds: [throughput > 8]\n", `s.yaml:2:14: thresholds.0: "8" has no unit; write a speed as in 100Mbit/s, 1Gbit/s or 12MB/s`},
-		{"boundary", target + "boundaries: [latency_mean < 10 single]\n", `s.yaml:2:14: boundaries.0: "10 single"; write a multiple of the lightest step's value, as in 10 x single`},
-		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput"; use one of throughput, per_client, rate, per_client_rate, error_ratio,`},
-		{"method", target + "auth: {method: kerberos}\n", `s.yaml:2:16: auth.method: unknown method "kerberos"; use one of none, unix, krb5, x509, token, basic, s3`},
-		{"basic", target + "auth: {method: basic, user: ada}\n", `s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},
+		{"report", target + "hosts: [{name: a, role: server, xrootd_report: a:9931}]\n",
+			`s.yaml:2:48: hosts.0.xrootd_report: "a:9931" is not a port of this machine; write it as in :9931, or 192.0.2.1:9931`},
+		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n",
+			`s.yaml:2:48: hosts.0.node_exporter: not the URL of a page; write it as in http://a:9100/metrics`},
+		{"threshold", target + "thresholds: [throughput > 8]\n",
+			`s.yaml:2:14: thresholds.0: "8" has no unit; write a speed as in 100Mbit/s, 1Gbit/s or 12MB/s`},
+		{"boundary", target + "boundaries: [latency_mean < 10 single]\n",
+			`s.yaml:2:14: boundaries.0: "10 single"; write a multiple of the lightest step's value, as in 10 x single`},
+		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n",
+			`s.yaml:2:14: thresholds.0: unknown measure "thruput"; use one of throughput, per_client, rate, per_client_rate, error_ratio,`},
+		{"method", target + "auth: {method: kerberos}\n",
+			`s.yaml:2:16: auth.method: unknown method "kerberos"; use one of none, unix, krb5, x509, token, basic, s3`},
+		{"basic", target + "auth: {method: basic, user: ada}\n",
+			`s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},
 		{"client", target + "client: xrdcp -f\n", `s.yaml:2:9: client: "xrdcp -f" is more than a name; write {command: [xrdcp, -f]}`},
-		{"program", target + "client: xrdpc\n", `s.yaml:2:9: client: unknown program "xrdpc"; did you mean xrdcp? A program of your own is written with its arguments, as in {command: [xrdpc, "{url}"]}`},
-		{"simulated", "target: simulated://?servers=4\n", `s.yaml:1:9: target: "simulated://?servers=4" has no name; write it as in simulated://demo?servers=4&service=10ms`},
-		{"no command", target + "client: {}\n", `s.yaml:2:9: client: missing; name the program and its arguments, as in {command: [xrdcp, -f, "{url}", /dev/null]}`},
+		{"program", target + "client: xrdpc\n",
+			`s.yaml:2:9: client: unknown program "xrdpc"; did you mean xrdcp? A program of your own is written with its arguments, as in {command: [xrdpc, "{url}"]}`},
+		{"simulated", "target: simulated://?servers=4\n",
+			`s.yaml:1:9: target: "simulated://?servers=4" has no name; write it as in simulated://demo?servers=4&service=10ms`},
+		{"no command", target + "client: {}\n",
+			`s.yaml:2:9: client: missing; name the program and its arguments, as in {command: [xrdcp, -f, "{url}", /dev/null]}`},
 		{"name", target + "name: ../x\n", `s.yaml:2:7: name: "../x" is not a name; use up to 64 letters, digits, dots, _ and -`},
-		{"scheme", "target: localhost\n", `s.yaml:1:9: target: "localhost" has no scheme; write it with its protocol, as in https://localhost:8443/data`},
+		{"scheme", "target: localhost\n",
+			`s.yaml:1:9: target: "localhost" has no scheme; write it with its protocol, as in https://localhost:8443/data`},
 		{"host", "target: http:///x\n", `s.yaml:1:9: target: "http:///x" has no host; write it as in http://localhost:8443/data`},
 		{"seed", target + "seed: -1\n", `s.yaml:2:7: seed: "-1"; write a whole number from 0 to 18446744073709551615`},
-		{"event", target + "workload: {kind: job, job: {event_size: 4KiB, page: 8KiB}}\n", `s.yaml:2:53: workload.job.page: 8KiB is more than an event; use 4KiB or less, or job.read_ahead to request several events at once`},
+		{"event", target + "workload: {kind: job, job: {event_size: 4KiB, page: 8KiB}}\n",
+			`s.yaml:2:53: workload.job.page: 8KiB is more than an event; use 4KiB or less, or job.read_ahead to request several events at once`},
 		{"job", target + "workload: {job: {events: 10}}\n", `s.yaml:2:18: workload.job: applies to kind job only; omit it for kind read`},
 		{"job key", target + "workload: {kind: job, job: {event: 10}}\n", `s.yaml:2:29: unknown key workload.job.event; did you mean events?`},
-		{"burnt", target + "workload: {kind: job, job: {burn: true}}\n", `s.yaml:2:35: workload.job.burn: there is nothing to compute; give job.compute as well`},
-		{"scratch", target + "workload: {kind: job, job: {scratch: /tmp}}\n", `s.yaml:2:38: workload.job.scratch: applies to access: staged only; omit it`},
-		{"program of a job", target + "client: curl\nworkload: {kind: job}\n", `s.yaml:3:18: workload.kind: jobs of kind job are done by weir's own clients; omit client, use access: staged to have the program copy files, or use command-job for your own program`},
-		{"no program", target + "workload: {kind: command-job}\n", `s.yaml:2:18: workload.kind: a command-job needs a program; name it, as in client: {command: [python3, analysis.py, "{url}"]}`},
-		{"copying program", target + "client: curl\nworkload: {kind: command-job}\n", `s.yaml:2:9: client: curl reads or writes files; name the program that does a job`},
-		{"jobs at a rate", target + "workload: {kind: job}\nload: {rate: 1/s, jobs: 2}\n", `s.yaml:3:25: load.jobs: is for closed load (load.clients)`},
+		{"burnt", target + "workload: {kind: job, job: {burn: true}}\n",
+			`s.yaml:2:35: workload.job.burn: there is nothing to compute; give job.compute as well`},
+		{"scratch", target + "workload: {kind: job, job: {scratch: /tmp}}\n",
+			`s.yaml:2:38: workload.job.scratch: applies to access: staged only; omit it`},
+		{"program of a job", target + "client: curl\nworkload: {kind: job}\n",
+			`s.yaml:3:18: workload.kind: jobs of kind job are done by weir's own clients; omit client, use access: staged to have the program copy files, or use command-job for your own program`},
+		{"no program", target + "workload: {kind: command-job}\n",
+			`s.yaml:2:18: workload.kind: a command-job needs a program; name it, as in client: {command: [python3, analysis.py, "{url}"]}`},
+		{"copying program", target + "client: curl\nworkload: {kind: command-job}\n",
+			`s.yaml:2:9: client: curl reads or writes files; name the program that does a job`},
+		{"jobs at a rate", target + "workload: {kind: job}\nload: {rate: 1/s, jobs: 2}\n",
+			`s.yaml:3:25: load.jobs: is for closed load (load.clients)`},
 		{"no jobs", target + "load: {jobs: -2}\n", `s.yaml:2:14: load.jobs: "-2": cannot be negative`},
-		{"small files", target + "workload: {kind: job}\nfiles: {make: {count: 3, size: 1MiB}}\n", `s.yaml:3:32: files.make.size: 1MiB is too small for a job of 3000 events of 40KiB; make files of 122.88MB or more, or omit size`},
+		{"small files", target + "workload: {kind: job}\nfiles: {make: {count: 3, size: 1MiB}}\n",
+			`s.yaml:3:32: files.make.size: 1MiB is too small for a job of 3000 events of 40KiB; make files of 122.88MB or more, or omit size`},
 		{"long", target + "load: {duration: 300d, clients: [1, 2]}\n", `s.yaml:2:18: load.duration: 2 steps of 300d5s are longer than a year`},
 	} {
 		_, err := Parse("s.yaml", []byte(c.text), nil, nil)
@@ -287,9 +351,11 @@ load: {clients: "${N}"}
 		vars map[string]string
 		want string
 	}{
-		{"target: http://${WEIR_TEST_HIDDEN}/", nil, `s.yaml:1:9: there is no variable WEIR_TEST_HIDDEN; list it under variables, or write ${WEIR_TEST_HIDDEN:-default}`},
+		{"target: http://${WEIR_TEST_HIDDEN}/", nil,
+			`s.yaml:1:9: there is no variable WEIR_TEST_HIDDEN; list it under variables, or write ${WEIR_TEST_HIDDEN:-default}`},
 		{"variables: {SIZE: 1B}\ntarget: http://${SIZ}/", nil, `s.yaml:2:9: there is no variable SIZ; did you mean SIZE?`},
-		{"variables: {WEIR_TEST_UNSET: null}\ntarget: http://${WEIR_TEST_UNSET}/", nil, `s.yaml:2:9: variable WEIR_TEST_UNSET has no value; give --var WEIR_TEST_UNSET=..., or set it in the environment`},
+		{"variables: {WEIR_TEST_UNSET: null}\ntarget: http://${WEIR_TEST_UNSET}/", nil,
+			`s.yaml:2:9: variable WEIR_TEST_UNSET has no value; give --var WEIR_TEST_UNSET=..., or set it in the environment`},
 		{"target: http://a/\n", map[string]string{"X": "1"}, `--var X: the scenario has no such variable; it has none`},
 		{"variables: {XY: 1}\ntarget: http://a/\n", map[string]string{"XZ": "1"}, `--var XZ: the scenario has no such variable`},
 		{"target: http://${A/", nil, `s.yaml:1:9: "http://${A/": the variable is not closed by }`},
@@ -307,7 +373,8 @@ load: {clients: "${N}"}
 
 func TestSet(t *testing.T) {
 	const text = "target: http://a/\nworkload: {think: 1s}\nhosts: [{name: a, role: server}]\nload: {clients: [1]}\n"
-	s := parse(t, text, "workload.session=fresh", "workload.think.exponential=2s", "hosts.0.name=b", "load.clients=4,8", "files.make={count: 3, size: 1B}", "load.ramp=0")
+	s := parse(t, text, "workload.session=fresh", "workload.think.exponential=2s", "hosts.0.name=b", "load.clients=4,8",
+		"files.make={count: 3, size: 1B}", "load.ramp=0")
 	if s.Work.Session != "fresh" || s.Work.Think.Exponential != seconds(2) || s.Work.Think.Fixed != 0 || s.Hosts[0].Name != "b" ||
 		!cmp.Equal(s.Load.Clients, Counts{4, 8}) || s.Files.Make.Count != 3 || s.Load.Ramp != 0 {
 		t.Errorf("%+v", s)
@@ -336,15 +403,18 @@ func TestSet(t *testing.T) {
 
 func TestSteps(t *testing.T) {
 	for text, want := range map[string]Counts{
-		"10": {10}, "1,2,4": {1, 2, 4}, `"3, 1"`: {3, 1}, "[4, 2]": {4, 2}, "{from: 1, to: 20, by: x2}": {1, 2, 4, 8, 16}, "{from: 16, to: 3, by: x2}": {16, 8, 4},
-		"{from: 10, to: 30, by: +10}": {10, 20, 30}, "{from: 10, to: 30, by: 15}": {10, 25}, "{from: 30, to: 10, by: 10}": {30, 20, 10}, "{from: 5, to: 5, by: x2}": {5},
+		"10": {10}, "1,2,4": {1, 2, 4}, `"3, 1"`: {3, 1}, "[4, 2]": {4, 2}, "{from: 1, to: 20, by: x2}": {1, 2, 4, 8, 16},
+		"{from: 16, to: 3, by: x2}":   {16, 8, 4},
+		"{from: 10, to: 30, by: +10}": {10, 20, 30}, "{from: 10, to: 30, by: 15}": {10, 25}, "{from: 30, to: 10, by: 10}": {30, 20, 10},
+		"{from: 5, to: 5, by: x2}": {5},
 	} {
 		if got := parse(t, "target: http://a/\nload:\n  clients: "+text+"\n").Load.Clients; !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
 	}
 	for text, want := range map[string]Rates{
-		"10/s": {10}, `"10/s, 60/min"`: {10, 1}, "{from: 10/s, to: 40/s, by: x2}": {10, 20, 40}, "{from: 10/s, to: 30/s, by: +10/s}": {10, 20, 30},
+		"10/s": {10}, `"10/s, 60/min"`: {10, 1}, "{from: 10/s, to: 40/s, by: x2}": {10, 20, 40},
+		"{from: 10/s, to: 30/s, by: +10/s}": {10, 20, 30},
 	} {
 		if got := parse(t, "target: http://a/\nload:\n  rate: "+text+"\n").Load.Rate; !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", text, got, want)
@@ -359,9 +429,11 @@ func TestHostileYAML(t *testing.T) {
 		bomb += to + ": &" + to + " [" + strings.TrimSuffix(strings.Repeat("*"+from+",", 10), ",") + "]\n"
 	}
 	for name, text := range map[string]string{
-		"aliases": bomb, "lists": strings.Repeat("[", 100_000), "maps": "a: " + strings.Repeat("{a: ", 100_000), "dashes": strings.Repeat("- ", 100_000),
+		"aliases": bomb, "lists": strings.Repeat("[", 100_000), "maps": "a: " + strings.Repeat("{a: ", 100_000),
+		"dashes":    strings.Repeat("- ", 100_000),
 		"questions": strings.Repeat("? ", 100_000), "large": strings.Repeat("a: 1\n", 1<<20), "zeros": strings.Repeat("\x00", 10_000),
-		"anchors": "a: " + strings.Repeat("&a ", 10_000) + "x", "tags": "a: " + strings.Repeat("!t ", 10_000) + "x", "colons": strings.Repeat("a: ", 10_000),
+		"anchors": "a: " + strings.Repeat("&a ", 10_000) + "x", "tags": "a: " + strings.Repeat("!t ", 10_000) + "x",
+		"colons": strings.Repeat("a: ", 10_000),
 	} {
 		if _, err := Parse("s.yaml", []byte(text), nil, nil); err == nil {
 			t.Errorf("%s is accepted", name)
@@ -381,10 +453,12 @@ func TestRead(t *testing.T) {
 	if err != nil || s.Files.List != filepath.Join(dir, "l.txt") {
 		t.Errorf("%v, %v", s, err)
 	}
-	if s, err := Read(path, nil, []string{"files.list=here.txt", "auth.ca_file=ca.pem"}); err != nil || s.Files.List != "here.txt" || s.Auth.CAFile != "ca.pem" {
+	if s, err := Read(path, nil, []string{"files.list=here.txt", "auth.ca_file=ca.pem"}); err != nil || s.Files.List != "here.txt" ||
+		s.Auth.CAFile != "ca.pem" {
 		t.Errorf("%v, %v", s, err)
 	}
-	if s, err := Parse("d/s.yaml", []byte("target: http://a/\nfiles: {list: \"${L:-a}\"}\n"), map[string]string{"L": "b"}, nil); err != nil || s.Files.List != "b" {
+	if s, err := Parse("d/s.yaml", []byte("target: http://a/\nfiles: {list: \"${L:-a}\"}\n"), map[string]string{"L": "b"}, nil); err != nil ||
+		s.Files.List != "b" {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := s.Plan(drivers()); err == nil || !errors.Is(err, os.ErrNotExist) {
@@ -397,7 +471,8 @@ func TestRead(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		"target: built-in\n", "a: &a [*a]\n", "target: http://${X:-a}/\nload: {clients: {from: 1, to: 9, by: x2}}\n", "{", "workload: {think: {uniform: [1s, 2s]}}",
+		"target: built-in\n", "a: &a [*a]\n", "target: http://${X:-a}/\nload: {clients: {from: 1, to: 9, by: x2}}\n", "{",
+		"workload: {think: {uniform: [1s, 2s]}}",
 		"target: http://a/\nfiles: {make: {count: 1, size: {weights: {1B: 1}}}}\nhosts: [{role: both}]\n",
 		"matrix: {p: [{name: a, target: file:///a}, {name: b, target: http://a/}], workload.session: [kept, fresh]}\nrepeat: 2\n",
 	} {

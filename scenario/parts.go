@@ -158,7 +158,8 @@ func (part *Part) check(p *Plan) error {
 	}
 	for i := range want.Steps {
 		if want.Steps[i].Clients != p.Steps[i].Clients {
-			return fmt.Errorf("plan: step %d has %d clients: part %d of %d has %d", i+1, p.Steps[i].Clients, part.Number, part.Of, want.Steps[i].Clients)
+			return fmt.Errorf("plan: step %d has %d clients: part %d of %d has %d", i+1, p.Steps[i].Clients, part.Number, part.Of,
+				want.Steps[i].Clients)
 		}
 	}
 	return nil

@@ -68,10 +68,12 @@ func TestDefaultTakesHalfAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := s.Plan(drivers())
-	if err != nil || len(p.Steps) != 3 || p.Steps[0].Duration != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing || p.Hosts[0].Role != "client" {
+	if err != nil || len(p.Steps) != 3 || p.Steps[0].Duration != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing ||
+		p.Hosts[0].Role != "client" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := DefaultWith("http://a/", []string{"load.duraton=10s"}); err == nil || err.Error() != "--set load.duraton: unknown key load.duraton; did you mean duration?" {
+	if _, err := DefaultWith("http://a/", []string{"load.duraton=10s"}); err == nil || err.Error() != "--set load.duraton: "+
+		"unknown key load.duraton; did you mean duration?" {
 		t.Error(err)
 	}
 }
@@ -102,23 +104,30 @@ func TestPlanAsksTheDriver(t *testing.T) {
 	s := defaultFor("http://a/")
 	s.Load.Duration = 0
 	s.Work.Kind = "x"
-	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.duration: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
+	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.duration: must be above 0") ||
+		!strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
 		t.Error(err)
 	}
 }
 
 // What makes a result incomparable with others is said in the plan.
 func TestWaysOfWorkingAreNamed(t *testing.T) {
-	rooted := append(drivers(), storage.Driver{Name: "xrootd", Schemes: []string{"root", "roots", "xroot", "xroots"}, Kinds: drivers()[0].Kinds})
+	rooted := append(drivers(), storage.Driver{Name: "xrootd", Schemes: []string{"root", "roots", "xroot", "xroots"},
+		Kinds: drivers()[0].Kinds})
 	for text, want := range map[string]string{
-		"target: root://a/\nworkload: {kind: read}\n":                                            "read, pick random, session kept, think 0s",
-		"target: root://a/\nworkload: {kind: read, plain: true}\n":                               "session kept, plain reads (no page checksums), think",
-		"target: xroots://a/\nworkload: {kind: write, plain: true}\n":                            "session kept, plain writes (no page checksums), think",
-		"target: root://a/\nworkload: {kind: mix, mix: {read: 1, write: 1}, plain: true}\n":      "session kept, plain reads and writes (no page checksums), think",
-		"target: root://a/\nworkload: {keep_open: true, session: shared, plain: true}\n":         "one shared session, plain reads (no page checksums), files stay open, think",
-		"target: simulated://x?servers=1\nworkload: {session: shared, plain: true}\n":            "pick random, one shared session, think",
-		"target: http://a/\nworkload: {keep_open: true, plain: true}\n":                          "pick random, session kept, think",
-		"target: root://a/\nworkload: {kind: mix, mix: {stat: 1, locate: 1}, session: shared}\n": "mix (locate 1, stat 1), pick random, one shared session, think",
+		"target: root://a/\nworkload: {kind: read}\n": "read, pick random, session kept, think 0s",
+		"target: root://a/\nworkload: {kind: read, plain: true}\n": "session kept, " +
+			"plain reads (no page checksums), think",
+		"target: xroots://a/\nworkload: {kind: write, plain: true}\n": "session kept, " +
+			"plain writes (no page checksums), think",
+		"target: root://a/\nworkload: {kind: mix, mix: {read: 1, write: 1}, plain: true}\n": "session kept, plain reads and writes (no " +
+			"page checksums), think",
+		"target: root://a/\nworkload: {keep_open: true, session: shared, plain: true}\n": "one shared session, " +
+			"plain reads (no page checksums), files stay open, think",
+		"target: simulated://x?servers=1\nworkload: {session: shared, plain: true}\n": "pick random, one shared session, think",
+		"target: http://a/\nworkload: {keep_open: true, plain: true}\n":               "pick random, session kept, think",
+		"target: root://a/\nworkload: {kind: mix, mix: {stat: 1, locate: 1}, session: shared}\n": "mix (locate 1, stat 1), pick random, " +
+			"one shared session, think",
 	} {
 		d := rooted
 		if strings.Contains(text, "locate") {
@@ -141,7 +150,8 @@ func TestWaysOfWorkingAreNamed(t *testing.T) {
 
 // Paths of credentials are relative to the scenario's folder.
 func TestKerberosFilesAreFound(t *testing.T) {
-	s, err := Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: {method: krb5, user: w@X, keytab_file: w.keytab, krb5_file: ../krb5.conf}\n"), nil, nil)
+	s, err := Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: {method: krb5, user: w@X, keytab_file: w.keytab, "+
+		"krb5_file: ../krb5.conf}\n"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,10 +344,12 @@ func TestThresholds(t *testing.T) {
 		"": "with spaces", "throughput": "with spaces", "throughput>8Gbit/s": "with spaces", "throughput = 1Gbit/s": "with spaces",
 		"rate > 1/s at": "a rate as in", "rate > 1/s at 5": "at 2000 clients", "rate > 1/s at 0 clients": "at least one client",
 		"rate > 1/s at 0/s": "more than 0", "rate > 1/s at optimum": "at the optimum", "rate > 1/s at 5 clients at 6 clients": "at 2000 clients",
-		"latency > 1s": "unknown measure", "p95 < 1s": "did you mean p90", "rate > 1s": "did you mean 1/s", "optimum.clients > 2Gbit/s": "a number such as 2000",
-		"optimum.clients > -1": "a number", "optimum.clients > NaN": "a number", "optimum.clients > 5 at 5 clients": "whole run",
+		"latency > 1s": "unknown measure", "p95 < 1s": "did you mean p90", "rate > 1s": "did you mean 1/s",
+		"optimum.clients > 2Gbit/s": "a number such as 2000",
+		"optimum.clients > -1":      "a number", "optimum.clients > NaN": "a number", "optimum.clients > 5 at 5 clients": "whole run",
 		"optimum.clients > 5 or stop": "only after the run", "server_cpu < 5% or stop": "only after the run",
-		"p99 < 1s at the optimum or stop": "only after the run", "bandwidth > 1Gbit/s": "use one of throughput, per_client", "p99 < 1s or": "a duration",
+		"p99 < 1s at the optimum or stop": "only after the run", "bandwidth > 1Gbit/s": "use one of throughput, per_client",
+		"p99 < 1s or": "a duration",
 	} {
 		if got, err := ParseThreshold(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is read as %v, %v; want an error with %q", text, got, err, want)
@@ -360,7 +372,8 @@ func TestEveryQuantityIsReadAndWritten(t *testing.T) {
 }
 
 func FuzzParseThreshold(f *testing.F) {
-	for _, text := range []string{"throughput > 8 Gbit/s at 2000 clients or stop", "p99 < 2s at 200/s", "optimum.clients > 2000", "rate < 1/s at the optimum", " at  or stop"} {
+	for _, text := range []string{"throughput > 8 Gbit/s at 2000 clients or stop", "p99 < 2s at 200/s", "optimum.clients > 2000",
+		"rate < 1/s at the optimum", " at  or stop"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -37,7 +37,8 @@ func (p *Plan) Portable() (there *Plan, files map[string]string, err error) {
 }
 
 func stays(key, variable, file string) error {
-	return fmt.Errorf("auth.%s: the variable %s is not available to clients on other machines; name a file that holds the secret with auth.%s", key, variable, file)
+	return fmt.Errorf("auth.%s: the variable %s is not available to clients on other machines; name a file that holds the secret with auth.%s",
+		key, variable, file)
 }
 
 // ValidateRemote says why workers on other machines cannot do what the plan says; nil if
@@ -48,7 +49,8 @@ func (p *Plan) ValidateRemote() error {
 	case p.On.Batch == "":
 		return nil
 	case far && (p.Target == BuiltIn || p.BuiltIn):
-		return errors.New("target: other machines cannot reach the built-in server; start one with weir serve --listen HOST:PORT --public, and name its URL")
+		return errors.New("target: other machines cannot reach the built-in server; start one with weir serve --listen HOST:PORT --public, " +
+			"and name its URL")
 	case far && p.Work.Job != nil && p.Work.Job.Access == "staged":
 		return errors.New("workload.job.access: staged jobs copy to a disk of this machine, and the clients are on others; use direct")
 	case p.On.Apart && p.On.Workers > p.MostClients():
@@ -76,7 +78,8 @@ func (p *Plan) RemoteWarnings() []string {
 	case far && u.Scheme == "file":
 		all = append(all, fmt.Sprintf("%s is a folder of each worker's own machine: it is one service only if all of them share it", p.Target))
 	case far && loopback(u.Hostname()):
-		all = append(all, fmt.Sprintf("%s is this machine only for workers that run on it: others look for the service on their own machines", u.Hostname()))
+		all = append(all, fmt.Sprintf("%s is this machine only for workers that run on it: others look for the service on their own machines",
+			u.Hostname()))
 	}
 	if len(p.Command) > 0 && p.On.Batch != "local" {
 		all = append(all, fmt.Sprintf("%s must be installed on the workers' machines: only weir itself travels", p.Command[0]))
@@ -111,7 +114,8 @@ func (p *Plan) addresses() map[string]*string {
 // own returns a copy of the plan that shares none of its addresses.
 func (p *Plan) own() *Plan {
 	c := *p
-	c.Others, c.Command, c.Hosts, c.On.Submit = slices.Clone(p.Others), slices.Clone(p.Command), slices.Clone(p.Hosts), slices.Clone(p.On.Submit)
+	c.Others, c.Command, c.Hosts, c.On.Submit = slices.Clone(p.Others), slices.Clone(p.Command), slices.Clone(p.Hosts),
+		slices.Clone(p.On.Submit)
 	return &c
 }
 
@@ -175,7 +179,8 @@ func (p *Plan) Complete(target string) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if redact.URL(given.Target) != p.Target || !slices.EqualFunc(given.Others, p.Others, func(a, b string) bool { return redact.URL(a) == b }) {
+		if redact.URL(given.Target) != p.Target || !slices.EqualFunc(given.Others, p.Others,
+			func(a, b string) bool { return redact.URL(a) == b }) {
 			return nil, fmt.Errorf("--target: %s is not the target of this plan, which is %s", redact.Text(target), strings.Join(p.Doors(), ", "))
 		}
 		c.Target, c.Others = given.Target, given.Others
@@ -185,7 +190,8 @@ func (p *Plan) Complete(target string) (*Plan, error) {
 	case len(lacks) == 0:
 		return c, nil
 	case lacks[0] == "target" || strings.HasPrefix(lacks[0], "target."):
-		return nil, fmt.Errorf("%s: the secret in %s was not kept: name the whole target again: weir run --resume DIR --target URL, weir find URL --resume DIR, or weir clean DIR --target URL", lacks[0], *c.addresses()[lacks[0]])
+		return nil, fmt.Errorf("%s: the secret in %s was not kept: name the whole target again: weir run --resume DIR --target URL, "+
+			"weir find URL --resume DIR, or weir clean DIR --target URL", lacks[0], *c.addresses()[lacks[0]])
 	}
 	return nil, fmt.Errorf("%s: the secret in %s was not kept: start a new run from its scenario", lacks[0], *c.addresses()[lacks[0]])
 }

@@ -76,7 +76,8 @@ func TestCommandJobInputs(t *testing.T) {
 	}
 	check(planned(dir, "command-job", nil, "python3", "analysis.py", "{url}", "other.py", "run", "-analysis.py"),
 		"python3", dir+"/analysis.py", "{url}", "other.py", "run", "-analysis.py")
-	check(planned(dir, "command-job", nil, "root", "-b", `analysis.C+("{url}")`, "analysis.C++"), "root", "-b", dir+`/analysis.C+("{url}")`, dir+"/analysis.C++")
+	check(planned(dir, "command-job", nil, "root", "-b", `analysis.C+("{url}")`, "analysis.C++"), "root", "-b", dir+`/analysis.C+("{url}")`,
+		dir+"/analysis.C++")
 	check(planned(dir, "command-job", nil, "./run/job.sh", "{url}"), dir+"/run/job.sh", "{url}")
 	check(planned(dir, "command-job", nil, "analysis.py", "{url}"), "analysis.py", "{url}")
 	check(planned(strange, "command-job", nil, "python3", "x.py"), "python3", dir+"/a{{b}}/x.py")

@@ -34,11 +34,13 @@ func schemaTree() *jsonschema.Schema {
 	s.Title, s.Description = "weir scenario", "What to test: see docs/scenario.md."
 	s.AnyOf = []*jsonschema.Schema{{Required: required("target")}, {Required: required("matrix")}} // which may give it
 	s.Properties.Set("variables", &jsonschema.Schema{
-		Type:                 "object",
-		PatternProperties:    map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": anyOf(plainType("string"), plainType("number"), plainType("boolean"), plainType("null"))},
+		Type: "object",
+		PatternProperties: map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": anyOf(plainType("string"), plainType("number"),
+			plainType("boolean"), plainType("null"))},
 		AdditionalProperties: nothing(),
 	})
-	s.Properties.Set("target", anyOf(plainType("string"), &jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1), MaxItems: size(maxDoors)}))
+	s.Properties.Set("target", anyOf(plainType("string"), &jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1),
+		MaxItems: size(maxDoors)}))
 	defaults := defaultValues()
 	for _, k := range keys() {
 		describe(s, strings.Split(k.path, "."), k, defaults[k.path])
@@ -57,7 +59,8 @@ func shape(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[unit.Rate]():
 		return pattern(`^[0-9]+(\.[0-9]+)? ?/(s|min|h)$`, "10/s", "600/min")
 	case reflect.TypeFor[unit.Fraction]():
-		return anyOf(pattern(`^[0-9]+(\.[0-9]+)? ?%$|^0(\.[0-9]+)?$`, "1%", "50%"), &jsonschema.Schema{Type: "number", Minimum: "0", ExclusiveMaximum: "1"})
+		return anyOf(pattern(`^[0-9]+(\.[0-9]+)? ?%$|^0(\.[0-9]+)?$`, "1%", "50%"),
+			&jsonschema.Schema{Type: "number", Minimum: "0", ExclusiveMaximum: "1"})
 	case reflect.TypeFor[Counts]():
 		return steps(number(1), pattern(`^[0-9]+( *, *[0-9]+)*$`, "1,2,4"))
 	case reflect.TypeFor[Rates]():
@@ -79,7 +82,8 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return anyOf(one, &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: linkShape(),
 			PropertyNames: &jsonschema.Schema{Not: &jsonschema.Schema{Enum: anyWords(link.Keys())}}})
 	case reflect.TypeFor[Matrix]():
-		return &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: size(1)}}
+		return &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: &jsonschema.Schema{Type: "array",
+			MinItems: size(1)}}
 	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
 		return number(0)
 	}

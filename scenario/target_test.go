@@ -36,7 +36,8 @@ func TestTargetsWithoutSchemeAreUnderstood(t *testing.T) {
 
 // One mistake is told once.
 func TestMistakesOfListsAreToldOnce(t *testing.T) {
-	for _, set := range []string{"load.clients=abc", "load.clients=0", "load.clients=-5", "load.clients=1000000000", "load.rate=50", "load.rate=0/s"} {
+	for _, set := range []string{"load.clients=abc", "load.clients=0", "load.clients=-5", "load.clients=1000000000", "load.rate=50",
+		"load.rate=0/s"} {
 		_, err := DefaultWith("http://h/x", []string{set})
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line", set, err)

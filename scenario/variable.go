@@ -150,7 +150,8 @@ func (v *variables) value(n *node, ref string) string {
 	return ""
 }
 
-const secretVariable = "a scenario must not contain secrets, not even in variables; name the variable with auth.password_variable or auth.token_variable"
+const secretVariable = "a scenario must not contain secrets, not even in variables; name the variable with auth.password_variable or " +
+	"auth.token_variable"
 
 // secretName says whether a variable is called as secrets are.
 func secretName(name string) bool {
@@ -158,9 +159,10 @@ func secretName(name string) bool {
 	if _, ok := secretKeys()[name]; ok {
 		return true
 	}
-	return slices.ContainsFunc([]string{"_password", "_passwd", "_secret", "_secret_key", "_access_key", "_token", "_api_key"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+	return slices.ContainsFunc([]string{"_password", "_passwd", "_secret", "_secret_key", "_access_key", "_token", "_api_key"},
+		func(end string) bool {
+			return strings.HasSuffix(name, end)
+		})
 }
 
 func listHint(name string, known []string) string {

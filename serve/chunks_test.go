@@ -76,7 +76,8 @@ func TestChunks(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/.weir/chunks/none?size=1048576": 404, "/.weir/chunks/run%201?size=1048576": 404, "/.weir/chunks/empty/?size=1048576": 404,
-		"/.weir/chunks/run%201/f": 400, "/.weir/chunks/run%201/f?size=7": 400, "/.weir/chunks/run%201/f?size=x": 400, "/.weir/chunks/../run%201/f?size=1048576": 400,
+		"/.weir/chunks/run%201/f": 400, "/.weir/chunks/run%201/f?size=7": 400, "/.weir/chunks/run%201/f?size=x": 400,
+		"/.weir/chunks/../run%201/f?size=1048576": 400,
 	} {
 		if code, _ := chunksOf(t, url+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)

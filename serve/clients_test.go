@@ -11,8 +11,8 @@ import (
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	mustRun(t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-		"-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert)
+	mustRun(t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+		"/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert)
 	const size = 5_000_000
 	s := start(t, Config{Synthetic: []Set{{1, size}}, CertFile: cert, KeyFile: key})
 	out := filepath.Join(dir, "out")
@@ -52,7 +52,8 @@ func TestCurl(t *testing.T) {
 	mustRun(t, curl, "-sSf", "-r", "100-1999999", "-o", filepath.Join(top, "part"), s.URL()+"/up")
 	mustRun(t, curl, "-sSf", "-C", "2000000", "-o", filepath.Join(top, "rest"), s.URL()+"/up")
 	whole := read(t, local)
-	if read(t, top, "down") != whole || read(t, dir, "up") != whole || read(t, top, "part") != whole[100:2_000_000] || read(t, top, "rest") != whole[2_000_000:] {
+	if read(t, top, "down") != whole || read(t, dir, "up") != whole || read(t, top, "part") != whole[100:2_000_000] ||
+		read(t, top, "rest") != whole[2_000_000:] {
 		t.Error("curl got or put other bytes")
 	}
 	mustRun(t, curl, "-sSf", "-X", "MOVE", "-H", "Destination: "+s.URL()+"/moved", s.URL()+"/up")

@@ -41,8 +41,10 @@ func TestConfigRefuses(t *testing.T) {
 		}
 	}
 	for _, c := range []Config{
-		{Synthetic: set, Listen: "0.0.0.0:0"}, {Synthetic: set, Listen: ":0"}, {Synthetic: set, Listen: "[::]:0"}, {Synthetic: set, Listen: "192.0.2.1:0"},
-		{Synthetic: set, Listen: "example.org:80"}, {Synthetic: set, Listen: "127.0.0.1"}, {Synthetic: set, Listen: ":0", Token: "x"}, {Synthetic: set, Listen: "127.0.0.1:99999"},
+		{Synthetic: set, Listen: "0.0.0.0:0"}, {Synthetic: set, Listen: ":0"}, {Synthetic: set, Listen: "[::]:0"},
+		{Synthetic: set, Listen: "192.0.2.1:0"},
+		{Synthetic: set, Listen: "example.org:80"}, {Synthetic: set, Listen: "127.0.0.1"}, {Synthetic: set, Listen: ":0", Token: "x"},
+		{Synthetic: set, Listen: "127.0.0.1:99999"},
 	} {
 		s, err := New(c)
 		if err != nil {

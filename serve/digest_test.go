@@ -48,7 +48,8 @@ func TestDigests(t *testing.T) {
 		{"Want-Repr-Digest", "md5=11", "Repr-Digest", ""},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
-			check(t, s, exchange{method: method, path: "/f", header: map[string]string{c.ask: c.value}, code: 200, answer: map[string]string{c.header: c.want}})
+			check(t, s, exchange{method: method, path: "/f", header: map[string]string{c.ask: c.value}, code: 200,
+				answer: map[string]string{c.header: c.want}})
 		}
 	}
 	x := exchange{method: "GET", path: "/f", header: map[string]string{"Want-Digest": "adler32", "Range": "bytes=0-2"}, code: 206, want: "123"}
@@ -135,7 +136,8 @@ func TestSumFollowsTheFile(t *testing.T) {
 	s := start(t, Config{Dir: dir})
 	ask := func(want string) {
 		t.Helper()
-		check(t, s, exchange{method: "HEAD", path: "/f", header: map[string]string{"Want-Digest": "adler32"}, code: 200, answer: map[string]string{"Digest": want}})
+		check(t, s, exchange{method: "HEAD", path: "/f", header: map[string]string{"Want-Digest": "adler32"}, code: 200,
+			answer: map[string]string{"Digest": want}})
 	}
 	ask("adler32=024d0127")
 	write(t, "abd", dir, "f")
@@ -149,7 +151,8 @@ func FuzzWanted(f *testing.F) {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		h := http.Header{"Want-Digest": {value}, "Want-Repr-Digest": {value}, "Digest": {value}, "Repr-Digest": {value}, "Content-Digest": {value}}
+		h := http.Header{"Want-Digest": {value}, "Want-Repr-Digest": {value}, "Digest": {value}, "Repr-Digest": {value},
+			"Content-Digest": {value}}
 		instance, repr := wants(h)
 		for _, n := range []digestName{instance, repr} {
 			if n.name == "" {

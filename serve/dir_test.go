@@ -25,17 +25,20 @@ func TestGetOfAFolder(t *testing.T) {
 	resp, _ := do(t, s, exchange{method: "HEAD", path: "/ten"})
 	tag, date := resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 	for _, x := range []exchange{
-		{method: "GET", path: "/ten", code: 200, want: "0123456789", answer: map[string]string{"Content-Length": "10", "Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}},
+		{method: "GET", path: "/ten", code: 200, want: "0123456789", answer: map[string]string{"Content-Length": "10", "Accept-Ranges": "bytes",
+			"Content-Type": "application/octet-stream"}},
 		{method: "GET", path: "//ten", code: 200, want: "0123456789"},
 		{method: "GET", path: "/ten?a=b", code: 200, want: "0123456789"},
 		{method: "GET", path: "/empty", code: 200, answer: map[string]string{"Content-Length": "0"}},
 		{method: "GET", path: "/big", code: 200, want: big},
 		{method: "HEAD", path: "/big", code: 200, answer: map[string]string{"Content-Length": "3145728"}},
-		{method: "GET", path: "/big", header: map[string]string{"Range": "bytes=1000-2000000"}, code: 206, want: big[1000:2000001], answer: map[string]string{"Content-Range": "bytes 1000-2000000/3145728"}},
+		{method: "GET", path: "/big", header: map[string]string{"Range": "bytes=1000-2000000"}, code: 206, want: big[1000:2000001],
+			answer: map[string]string{"Content-Range": "bytes 1000-2000000/3145728"}},
 		{method: "GET", path: "/ten", header: map[string]string{"Range": "bytes=2-4"}, code: 206, want: "234"},
 		{method: "GET", path: "/ten", header: map[string]string{"Range": "bytes=-3"}, code: 206, want: "789"},
 		{method: "GET", path: "/ten", header: map[string]string{"Range": "bytes=8-"}, code: 206, want: "89"},
-		{method: "GET", path: "/ten", header: map[string]string{"Range": "bytes=10-"}, code: 416, answer: map[string]string{"Content-Range": "bytes */10"}},
+		{method: "GET", path: "/ten", header: map[string]string{"Range": "bytes=10-"}, code: 416,
+			answer: map[string]string{"Content-Range": "bytes */10"}},
 		{method: "GET", path: "/ten", header: map[string]string{"If-None-Match": tag}, code: 304},
 		{method: "GET", path: "/ten", header: map[string]string{"If-Match": `"other"`}, code: 412},
 		{method: "GET", path: "/ten", header: map[string]string{"If-Modified-Since": date}, code: 304},
@@ -142,7 +145,8 @@ func TestChanges(t *testing.T) {
 		{method: "DELETE", path: "/d/", code: 204},
 		{method: "DELETE", path: "/d", code: 404},
 		{method: "DELETE", path: "/", code: 403},
-		{method: "PUT", path: "/sum", body: "abc", header: map[string]string{"Digest": "adler32=024d0127", "Want-Digest": "adler32"}, code: 201, answer: map[string]string{"Digest": "adler32=024d0127"}},
+		{method: "PUT", path: "/sum", body: "abc", header: map[string]string{"Digest": "adler32=024d0127", "Want-Digest": "adler32"}, code: 201,
+			answer: map[string]string{"Digest": "adler32=024d0127"}},
 		{method: "PUT", path: "/sum", body: "abd", header: map[string]string{"Digest": "adler32=024d0127"}, code: 400},
 		{method: "GET", path: "/sum", code: 200, want: "abc"},
 	} {
@@ -172,21 +176,23 @@ func TestNoWayOut(t *testing.T) {
 	}
 	secret := write(t, "secret", top, "secret")
 	write(t, "inside", dir, "inside")
-	for link, target := range map[string]string{"absolute": secret, "relative": "../secret", "up": "..", "sub/far": "../../secret", "fine": "inside", "loop": "loop", "dangling": "nothing"} {
+	for link, target := range map[string]string{"absolute": secret, "relative": "../secret", "up": "..", "sub/far": "../../secret",
+		"fine": "inside", "loop": "loop", "dangling": "nothing"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := start(t, Config{Dir: dir})
 	check(t, s, exchange{method: "GET", path: "/fine", code: 200, want: "inside"})
-	refused := []string{"/../secret", "/%2e%2e/secret", "/%2E%2E%2Fsecret", "/sub/../../secret", "/sub/%2e%2e/%2e%2e/secret", "/..%5csecret", `/..\secret`,
-		"/up/secret", "/inside%00", "/%00", secret, "/" + secret, "/./secret"}
+	refused := []string{"/../secret", "/%2e%2e/secret", "/%2E%2E%2Fsecret", "/sub/../../secret", "/sub/%2e%2e/%2e%2e/secret",
+		"/..%5csecret", `/..\secret`, "/up/secret", "/inside%00", "/%00", secret, "/" + secret, "/./secret"}
 	for _, p := range refused {
 		for _, method := range []string{"GET", "HEAD", "PROPFIND", "PUT", "DELETE", "MKCOL", "MOVE", "COPY"} {
 			notServed(t, s, method, p)
 		}
 	}
-	for _, p := range []string{"/absolute", "/relative", "/sub/far", "/dangling", "/loop", "/up", "/.../secret", "/%252e%252e/secret", "/..;/secret"} {
+	for _, p := range []string{"/absolute", "/relative", "/sub/far", "/dangling", "/loop", "/up", "/.../secret", "/%252e%252e/secret",
+		"/..;/secret"} {
 		for _, method := range []string{"GET", "HEAD", "PROPFIND", "MKCOL", "COPY"} {
 			notServed(t, s, method, p)
 		}

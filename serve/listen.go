@@ -42,7 +42,8 @@ func (c *Config) checkPublic() error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it (weir serve --public)", c.Listen)
+	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it (weir serve --public)",
+		c.Listen)
 }
 
 // Serve answers on l, which it closes, until ctx ends. Then it gives the

@@ -20,8 +20,10 @@ func TestMetrics(t *testing.T) {
 	_, text := do(t, s, exchange{method: "GET", path: "/metrics"})
 	for _, line := range []string{
 		"weir_serve_payload_sent_bytes_total 200100", "weir_serve_payload_received_bytes_total 70000", "weir_serve_requests_in_flight 1",
-		`weir_serve_requests_total{method="GET",code="200"} 1`, `weir_serve_requests_total{method="GET",code="206"} 1`, `weir_serve_requests_total{method="GET",code="404"} 1`,
-		`weir_serve_requests_total{method="HEAD",code="200"} 1`, `weir_serve_requests_total{method="PUT",code="201"} 1`, `weir_serve_requests_total{method="other",code="405"} 1`,
+		`weir_serve_requests_total{method="GET",code="200"} 1`, `weir_serve_requests_total{method="GET",code="206"} 1`,
+		`weir_serve_requests_total{method="GET",code="404"} 1`,
+		`weir_serve_requests_total{method="HEAD",code="200"} 1`, `weir_serve_requests_total{method="PUT",code="201"} 1`,
+		`weir_serve_requests_total{method="other",code="405"} 1`,
 		`weir_serve_request_duration_seconds_count{method="GET"} 3`, `weir_serve_request_duration_seconds_bucket{method="GET",le="+Inf"} 3`,
 		"# TYPE weir_serve_request_duration_seconds histogram", "# TYPE process_cpu_seconds_total counter",
 	} {

@@ -46,7 +46,8 @@ func (s *side) pages(b *testing.B, n int) float64 {
 	in := bufio.NewReaderSize(c, 32<<10)
 	for range n {
 		at := rand.IntN(gib/4/8192) * 8192
-		if _, err := fmt.Fprintf(c, "GET %s/%s HTTP/1.1\r\nHost: %s\r\nRange: bytes=%d-%d\r\n\r\n", u.Path, s.big, u.Host, at, at+8191); err != nil {
+		if _, err := fmt.Fprintf(c, "GET %s/%s HTTP/1.1\r\nHost: %s\r\nRange: bytes=%d-%d\r\n\r\n", u.Path, s.big, u.Host, at, at+
+			8191); err != nil {
 			b.Fatal(err)
 		}
 		resp, err := http.ReadResponse(in, nil)

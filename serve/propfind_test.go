@@ -78,7 +78,8 @@ func TestPropfindOfSomeProperties(t *testing.T) {
 	dir := t.TempDir()
 	write(t, "12345", dir, "f")
 	s := start(t, Config{Dir: dir})
-	m := propfind(t, s, "/f", "0", `<?xml version="1.0"?><propfind xmlns="DAV:"><prop><getcontentlength/><x:color xmlns:x="urn:&quot;x"/></prop></propfind>`)
+	m := propfind(t, s, "/f", "0",
+		`<?xml version="1.0"?><propfind xmlns="DAV:"><prop><getcontentlength/><x:color xmlns:x="urn:&quot;x"/></prop></propfind>`)
 	if len(m.Responses) != 1 || len(m.Responses[0].Stats) != 2 {
 		t.Fatalf("%+v", m)
 	}
@@ -86,7 +87,8 @@ func TestPropfindOfSomeProperties(t *testing.T) {
 	if found.Prop.Length != "5" || found.Prop.Tag != "" {
 		t.Errorf("found %+v", found)
 	}
-	if missing.Status != "HTTP/1.1 404 Not Found" || len(missing.Prop.Any) != 1 || missing.Prop.Any[0].XMLName != (xml.Name{Space: `urn:"x`, Local: "color"}) {
+	if missing.Status != "HTTP/1.1 404 Not Found" || len(missing.Prop.Any) != 1 ||
+		missing.Prop.Any[0].XMLName != (xml.Name{Space: `urn:"x`, Local: "color"}) {
 		t.Errorf("missing %+v", missing)
 	}
 }
@@ -104,7 +106,8 @@ func TestPropfindRefuses(t *testing.T) {
 		{path: "/f/", header: map[string]string{"Depth": "0"}, code: 404},
 		{path: "/", header: map[string]string{"Depth": "0"}, body: "<propfind", code: 400},
 		{path: "/", header: map[string]string{"Depth": "0"}, body: "<other/>", code: 400},
-		{path: "/", header: map[string]string{"Depth": "0"}, body: `<D:propfind xmlns:D="DAV:"><D:prop>` + strings.Repeat("<D:a/>", 1000) + `</D:prop></D:propfind>`, code: 400},
+		{path: "/", header: map[string]string{"Depth": "0"}, body: `<D:propfind xmlns:D="DAV:"><D:prop>` + strings.Repeat("<D:a/>", 1000) +
+			`</D:prop></D:propfind>`, code: 400},
 		{path: "/", header: map[string]string{"Depth": "0"}, body: strings.Repeat("<a>", 1<<20), code: 400},
 	} {
 		x.method = "PROPFIND"

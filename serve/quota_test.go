@@ -69,7 +69,8 @@ func TestOneTokenManyUploads(t *testing.T) {
 		s.quotas.mu.Unlock()
 	}
 	for _, size := range []int{41, 40} {
-		x := exchange{method: "PUT", path: "/f", body: strings.Repeat("y", size), code: map[int]int{41: 413, 40: 201}[size], header: map[string]string{"Authorization": "Bearer " + raw}}
+		x := exchange{method: "PUT", path: "/f", body: strings.Repeat("y", size), code: map[int]int{41: 413, 40: 201}[size],
+			header: map[string]string{"Authorization": "Bearer " + raw}}
 		check(t, s, x)
 	}
 	_ = to.Close()

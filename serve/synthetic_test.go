@@ -27,7 +27,8 @@ func TestParseSynthetic(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "x", "1000", "1MiB", "0x1MiB", "-1x1MiB", "1x-1MiB", "1x1", "1x1MiB,", "99999999x1B", "9999999x1B,9999999x1B", "1x9999999EiB", "1.5x1MiB"} {
+	for _, text := range []string{"", "x", "1000", "1MiB", "0x1MiB", "-1x1MiB", "1x-1MiB", "1x1", "1x1MiB,", "99999999x1B",
+		"9999999x1B,9999999x1B", "1x9999999EiB", "1.5x1MiB"} {
 		if got, err := ParseSynthetic(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		} else if !strings.Contains(err.Error(), "synthetic files") {
@@ -49,7 +50,8 @@ func TestParseEvents(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "x", "xx", "50000", "40KiB", "0x40KiB", "50000x0", "0x50000x40KiB", "-1x5x4B", "1x-5x4B", "1x2x3x4B", "1x5x4", "50000x40KiB,1x1MiB",
+	for _, text := range []string{"", "x", "xx", "50000", "40KiB", "0x40KiB", "50000x0", "0x50000x40KiB", "-1x5x4B", "1x-5x4B", "1x2x3x4B",
+		"1x5x4", "50000x40KiB,1x1MiB",
 		"2147483647x8EiB", "1x2147483647x4EiB", "99999999x1x1B", "50000xx40KiB", "1x50000x40KiBx"} {
 		if got, err := ParseEvents(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
@@ -71,7 +73,8 @@ func TestEvents(t *testing.T) {
 	page := make([]byte, 8<<10)
 	for _, at := range []int64{0, 8 << 10, 49_999 * 40 << 10, 2_048_000_000 - 8<<10} {
 		content.Fill(page, SeedOf(0, "file000000.dat"), at)
-		check(t, s, exchange{path: "/file000000.dat", header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+8191)}, code: 206, want: string(page)})
+		check(t, s, exchange{path: "/file000000.dat", header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+8191)}, code: 206,
+			want: string(page)})
 	}
 }
 
@@ -93,7 +96,8 @@ func TestInventedNames(t *testing.T) {
 			t.Errorf("%d becomes %s becomes %d", i, inventedName(i), got)
 		}
 	}
-	for _, name := range []string{"", "file.dat", "file1.dat", "file0000001.dat", "file-00001.dat", "file+00001.dat", "file000001", "file9999999999.dat"} {
+	for _, name := range []string{"", "file.dat", "file1.dat", "file0000001.dat", "file-00001.dat", "file+00001.dat", "file000001",
+		"file9999999999.dat"} {
 		if i, ok := inventedIndex(name); ok {
 			t.Errorf("%q is file %d", name, i)
 		}
@@ -223,7 +227,8 @@ func TestKernelSends(t *testing.T) {
 	dir, report := t.TempDir(), filepath.Join(t.TempDir(), "strace")
 	write(t, made(1, 8<<20), dir, "file000000.dat")
 	cmd, url := startChild(t, dir)
-	trace := exec.CommandContext(t.Context(), need(t, "strace"), "-ff", "-e", "trace=sendfile", "-o", report, "-p", fmt.Sprint(cmd.Process.Pid))
+	trace := exec.CommandContext(t.Context(), need(t, "strace"), "-ff", "-e", "trace=sendfile", "-o", report, "-p",
+		fmt.Sprint(cmd.Process.Pid))
 	said, err := trace.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,11 @@ import (
 
 // Sentinels that the standard library does not have.
 var (
-	ErrBusy       = errors.New("service is busy")                            // 429, 503, kXR_wait beyond its limit
-	ErrChecksum   = errors.New("checksum differs")                           // payload is not what it should be
-	ErrShort      = errors.New("fewer bytes than announced")                 // cut off, or shorter than asked for
-	ErrSize       = errors.New("file size differs")                          // the service's size of a file is not that of the list or the listing
+	ErrBusy     = errors.New("service is busy")            // 429, 503, kXR_wait beyond its limit
+	ErrChecksum = errors.New("checksum differs")           // payload is not what it should be
+	ErrShort    = errors.New("fewer bytes than announced") // cut off, or shorter than asked for
+	// the service's size of a file is not that of the list or the listing
+	ErrSize       = errors.New("file size differs")
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
 	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
 	ErrRedirected = errors.New("the target redirects to another server")
@@ -67,7 +68,8 @@ const (
 )
 
 func classNames() [Classes]string {
-	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch", "other", "canceled"}
+	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch",
+		"other", "canceled"}
 }
 
 // Failure reports whether an operation of the class failed. One that the end of the run has canceled did not.

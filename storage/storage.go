@@ -19,19 +19,25 @@ import (
 // An Op is one operation of one client. It is plain data, so that it can be planned, reproduced from a seed, sent
 // to another machine and passed to an external program.
 type Op struct {
-	Kind    Kind
-	Path    string        // below the target's URL, unescaped, without a leading slash
-	Source  string        // Copy: URL the bytes come from. Move: the path that the file or folder has now
-	Size    int64         // Write: bytes to create. Read: bytes the whole file is expected to have; negative means unknown
-	Seed    uint64        // Write: which content to create, as package content makes it
-	Ranges  []Range       // Read: parts wanted, in order; nil means the whole file
-	Chunk   int           // bytes per request on the wire; 0 lets the driver choose
-	Ahead   int           // Read: requests of Chunk bytes in flight at once; 0 lets the driver choose
-	Sum     string        // Read, Checksum: algorithm ("adler32", "crc32c", "md5"). A Read with a Sum passes its payload through memory and returns its checksum; one without may drop it in the kernel
-	Plain   bool          // Read, Write: without the page checksums that the protocol may have (root://: kXR_read and kXR_write instead of kXR_pgread and kXR_pgwrite)
-	Keep    bool          // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
-	Folder  bool          // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
-	Dest    string        // Read of a whole file: path of a file of this machine that takes the payload; it is made, or emptied first, and stays, whatever became of the read. Its disk's failures wrap ErrScratch. Empty: the payload is dropped
+	Kind   Kind
+	Path   string  // below the target's URL, unescaped, without a leading slash
+	Source string  // Copy: URL the bytes come from. Move: the path that the file or folder has now
+	Size   int64   // Write: bytes to create. Read: bytes the whole file is expected to have; negative means unknown
+	Seed   uint64  // Write: which content to create, as package content makes it
+	Ranges []Range // Read: parts wanted, in order; nil means the whole file
+	Chunk  int     // bytes per request on the wire; 0 lets the driver choose
+	Ahead  int     // Read: requests of Chunk bytes in flight at once; 0 lets the driver choose
+	// Read, Checksum: algorithm ("adler32", "crc32c", "md5"). A Read with a Sum passes its payload through memory and returns its
+	// checksum; one without may drop it in the kernel
+	Sum string
+	// Read, Write: without the page checksums that the protocol may have (root://: kXR_read and kXR_write instead of kXR_pgread
+	// and kXR_pgwrite)
+	Plain  bool
+	Keep   bool // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
+	Folder bool // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
+	// Read of a whole file: path of a file of this machine that takes the payload; it is made, or emptied first, and stays,
+	// whatever became of the read. Its disk's failures wrap ErrScratch. Empty: the payload is dropped
+	Dest    string
 	Sync    bool          // Write: have the bytes put on stable storage before the file is closed, where the protocol can ask for that
 	Timeout time.Duration // the whole operation; 0 means none
 }

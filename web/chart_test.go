@@ -60,7 +60,8 @@ func charts(t *testing.T, width int, figures ...figure.Figure) *browser.Page {
 		t.Fatal(err)
 	}
 	page := `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><style>` + Theme() + style +
-		`</style><main>` + places.String() + `</main><script type="application/octet-stream" id="figures">` + base64.StdEncoding.EncodeToString(zipped.Bytes()) + `</script><script>` + script + `</script></html>`
+		`</style><main>` + places.String() + `</main><script type="application/octet-stream" id="figures">` +
+		base64.StdEncoding.EncodeToString(zipped.Bytes()) + `</script><script>` + script + `</script></html>`
 	file := filepath.Join(t.TempDir(), "charts.html")
 	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,8 @@ func line(xy ...float64) figure.Line {
 // Every kind of plot is drawn and says its values, the odd ones, too.
 func TestCharts(t *testing.T) {
 	low, high := 90e6, 110e6
-	steps := figure.Line{Name: "measured", Dots: true, Points: []figure.Point{{X: 1, Y: 12.5e6}, {X: 8, Y: 100e6, Low: &low, High: &high}, {X: 64, Y: 500e6}}}
+	steps := figure.Line{Name: "measured", Dots: true, Points: []figure.Point{{X: 1, Y: 12.5e6}, {X: 8, Y: 100e6, Low: &low, High: &high},
+		{X: 64, Y: 500e6}}}
 	load := figure.LoadAxis("virtual clients", "clients", []float64{1, 8, 64})
 	back := line(1, 1e6, 4, 5e6, 8, 9e6, 4, 6e6, 1, 2e6)
 	back.Dots, back.Name = true, "up and down"
@@ -116,12 +118,20 @@ func TestCharts(t *testing.T) {
 	}
 	ms := figure.Seconds(0.5)
 	figures := []figure.Figure{
-		{X: load, Y: figure.LinearAxis("Gbit/s", figure.Bits(500e6), 500e6), Lines: []figure.Line{steps, {Name: "model", Color: 1, Dash: true, Points: []figure.Point{{X: 1, Y: 10e6}, {X: 16, Y: 310e6, Low: &low, High: &high}, {X: 64, Y: 500e6, Low: &low, High: &high}}}}, Marks: []figure.Mark{{X: 8, Name: "knee: 8 clients", Low: &low, High: &high}}},
-		{X: figure.LoadAxis("virtual clients", "clients", []float64{1, 4, 8}), Y: figure.LinearAxis("Mbit/s", figure.Bits(9e6), 9e6), Lines: []figure.Line{back}},
-		{X: figure.TimeAxis(2), Y: figure.LinearAxis("files/s", figure.Decimal(3, " files/s"), 3), Lines: []figure.Line{gap}, Zones: []figure.Zone{{From: 0, To: 1, Name: "8"}, {From: 1, To: 2, Name: "16"}}},
+		{X: load, Y: figure.LinearAxis("Gbit/s", figure.Bits(500e6), 500e6),
+			Lines: []figure.Line{steps, {Name: "model", Color: 1, Dash: true,
+				Points: []figure.Point{{X: 1, Y: 10e6}, {X: 16, Y: 310e6, Low: &low, High: &high}, {X: 64, Y: 500e6, Low: &low, High: &high}}}},
+			Marks: []figure.Mark{{X: 8, Name: "knee: 8 clients", Low: &low, High: &high}}},
+		{X: figure.LoadAxis("virtual clients", "clients", []float64{1, 4, 8}), Y: figure.LinearAxis("Mbit/s", figure.Bits(9e6), 9e6),
+			Lines: []figure.Line{back}},
+		{X: figure.TimeAxis(2), Y: figure.LinearAxis("files/s", figure.Decimal(3, " files/s"), 3), Lines: []figure.Line{gap},
+			Zones: []figure.Zone{{From: 0, To: 1, Name: "8"}, {From: 1, To: 2, Name: "16"}}},
 		{X: figure.TimeAxis(50_000), Y: figure.LinearAxis("Gbit/s", figure.Bits(1.1e9), 1.1e9), Lines: []figure.Line{long}},
-		{X: figure.LogAxis("transfer time (ms)", ms, 0.001, 0.5), Y: figure.LinearAxis("operations", figure.Decimal(500, " operations"), 500), Columns: []figure.Column{{From: 0.001, To: 0.01, Y: 3}, {From: 0.01, To: 0.1, Y: 500}, {From: 0.1, To: 0.5, Y: 42}}},
-		{X: figure.TimeAxis(40), Y: figure.LogAxis("latency (ms)", ms, 0.001, 1), Heat: &figure.Heat{X: []float64{0, 10, 20, 30, 40}, Y: []float64{0.001, 0.01, 0.1, 1}, Rows: [][]int64{{1, 0, 0}, {0, 12_345, 0}, {0, 0, 0}, {5, 5, 5}}, What: "operations"}},
+		{X: figure.LogAxis("transfer time (ms)", ms, 0.001, 0.5), Y: figure.LinearAxis("operations", figure.Decimal(500, " operations"), 500),
+			Columns: []figure.Column{{From: 0.001, To: 0.01, Y: 3}, {From: 0.01, To: 0.1, Y: 500}, {From: 0.1, To: 0.5, Y: 42}}},
+		{X: figure.TimeAxis(40), Y: figure.LogAxis("latency (ms)", ms, 0.001, 1),
+			Heat: &figure.Heat{X: []float64{0, 10, 20, 30, 40}, Y: []float64{0.001, 0.01, 0.1, 1},
+				Rows: [][]int64{{1, 0, 0}, {0, 12_345, 0}, {0, 0, 0}, {5, 5, 5}}, What: "operations"}},
 		{X: figure.TimeAxis(10), Y: figure.LinearAxis("s", figure.Seconds(1), 1)},
 		{X: figure.LoadAxis("", "", []float64{5}), Y: figure.LinearAxis("%", figure.Percent(), 1), Lines: []figure.Line{line(5, 0.5)}},
 	}
@@ -176,11 +186,14 @@ func TestDeepZoom(t *testing.T) {
 	for i := range 1000 {
 		l.Points = append(l.Points, figure.Point{X: 0.001 * math.Pow(1.01, float64(i)), Y: 1 + float64(i)})
 	}
-	p := charts(t, 400, figure.Figure{X: figure.LogAxis("time", figure.Scale{Factor: 1000, Unit: "ms"}, 0.001, 21), Y: figure.LogAxis("files/s", figure.Scale{Factor: 1, Unit: "files/s"}, 1, 1000), Lines: []figure.Line{l}},
-		figure.Figure{X: figure.TimeAxis(7200), Y: figure.LinearAxis("Gbit/s", figure.Bits(1e9), 1e9), Lines: []figure.Line{line(0, 1e9, 3600, 5e8, 7200, 1e9)}})
+	p := charts(t, 400, figure.Figure{X: figure.LogAxis("time", figure.Scale{Factor: 1000, Unit: "ms"}, 0.001, 21),
+		Y: figure.LogAxis("files/s", figure.Scale{Factor: 1, Unit: "files/s"}, 1, 1000), Lines: []figure.Line{l}},
+		figure.Figure{X: figure.TimeAxis(7200), Y: figure.LinearAxis("Gbit/s", figure.Bits(1e9), 1e9),
+			Lines: []figure.Line{line(0, 1e9, 3600, 5e8, 7200, 1e9)}})
 	for i := range 2 {
 		p.Eval(fmt.Sprintf(`document.querySelectorAll(".chart-plot")[%d].focus()`, i), nil)
-		p.Keys(browser.Home + strings.Repeat("+", 40) + browser.Right + browser.Left + strings.Repeat("-", 3) + browser.End + strings.Repeat("+", 40))
+		p.Keys(browser.Home + strings.Repeat("+", 40) + browser.Right + browser.Left + strings.Repeat("-", 3) + browser.End +
+			strings.Repeat("+", 40))
 		p.Wait(fmt.Sprintf(`!document.querySelectorAll(".chart-reset")[%d].hidden`, i))
 		p.Keys(browser.Escape)
 		p.Wait(fmt.Sprintf(`document.querySelectorAll(".chart-reset")[%d].hidden`, i))

@@ -26,7 +26,8 @@ func node(t *testing.T, script string, input []byte) []byte {
 		}
 		t.Skip("web/node_modules is missing: make web installs it")
 	}
-	bundle := exec.CommandContext(t.Context(), "node_modules/.bin/esbuild", "--bundle", "--format=cjs", "--platform=node", "--log-level=warning", "--loader:.css=empty")
+	bundle := exec.CommandContext(t.Context(), "node_modules/.bin/esbuild", "--bundle", "--format=cjs", "--platform=node",
+		"--log-level=warning", "--loader:.css=empty")
 	bundle.Dir, bundle.Stdin, bundle.Stderr = ".", strings.NewReader(script), os.Stderr
 	code, err := bundle.Output()
 	if err != nil {
@@ -43,8 +44,10 @@ func node(t *testing.T, script string, input []byte) []byte {
 
 // numbers are those at which rounding goes wrong, and many others.
 func numbers() []float64 {
-	all := []float64{0, 1, -1, 0.5, 1.5, 2.5, 1.125, 1.135, 1.115, 0.0625, 999.4, 999.5, 999.49999, 999.5e3, 0.9995, 0.99949, 119.99, 119.5, 120, 120.4, 3600, 86399.6, 86400, 90061, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24, 1.5e300,
-		1e-3, 0.9995e-3, 0.9994e-3, 1e-6, 1e-9, 1e-12, 9.995, 9.994999, 99.95, 9.985, 12345678, 9999999, 10000000, 99999.5, 123456, 2097152, 1e-5, 0.99e-5}
+	all := []float64{0, 1, -1, 0.5, 1.5, 2.5, 1.125, 1.135, 1.115, 0.0625, 999.4, 999.5, 999.49999, 999.5e3, 0.9995, 0.99949, 119.99, 119.5,
+		120, 120.4, 3600, 86399.6, 86400, 90061, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24, 1.5e300,
+		1e-3, 0.9995e-3, 0.9994e-3, 1e-6, 1e-9, 1e-12, 9.995, 9.994999, 99.95, 9.985, 12345678, 9999999, 10000000, 99999.5, 123456, 2097152,
+		1e-5, 0.99e-5}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 4000 {
 		x := math.Pow(10, r.Float64()*30-14) * (r.Float64() - 0.2)
@@ -72,8 +75,9 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]func(float64) string{
-		"bits": unit.Bits, "bytes": unit.Bytes, "count": unit.Count, "seconds": unit.Seconds, "percent": unit.Percent, "significant": unit.Significant,
-		"text": (&figure.Axis{Factor: 1}).Text, "min": unit.Seconds,
+		"bits": unit.Bits, "bytes": unit.Bytes, "count": unit.Count, "seconds": unit.Seconds, "percent": unit.Percent,
+		"significant": unit.Significant,
+		"text":        (&figure.Axis{Factor: 1}).Text, "min": unit.Seconds,
 	} {
 		wrong := 0
 		for i, x := range xs {

@@ -26,7 +26,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"virtual clients,'=cmd|'/c calc'!A1 (Gbit/s),'=cmd|'/c calc'!A1 95% low,'=cmd|'/c calc'!A1 95% high,\"a \"\"b\"\", c (Gbit/s)\"\n1,1,0.8,1.2,\n2,,,,2\n4,,,,4\n",
+		"virtual clients,'=cmd|'/c calc'!A1 (Gbit/s),'=cmd|'/c calc'!A1 95% low,'=cmd|'/c calc'!A1 95% high,\"a \"\"b\"\", " +
+			"c (Gbit/s)\"\n1,1,0.8,1.2,\n2,,,,2\n4,,,,4\n",
 		"time (ms) from,to,operations\n1,2,7\n",
 		"time (ms) from,to,latency (s) from,to,operations\n0,1000,1,2,3\n",
 		"virtual clients\n",

@@ -17,7 +17,8 @@ var theme string
 func Theme() string { return theme }
 
 // Missing is what a page says where the bundle is not there.
-const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), so charts cannot be zoomed or pointed at."
+const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), " +
+	"so charts cannot be zoomed or pointed at."
 
 // Bundle returns the text of a file that `make web` made: report.js,
 // live.js, transfer.js, or one of their style sheets (.css). It is false where

@@ -50,7 +50,8 @@ func TestNothingIsEvaluated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "createContextualFragment", "srcdoc", "cssText", `setAttribute("style"`} {
+		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
+			"createContextualFragment", "srcdoc", "cssText", `setAttribute("style"`} {
 			if strings.Contains(string(text), way) {
 				t.Errorf("%s uses %s", file, way)
 			}

@@ -103,7 +103,8 @@ func (c *checker) pick() {
 	}
 	zipf := c.Pick == "zipf"
 	c.refuse(!zipf && c.Skew != 0, "skew", "applies to pick: zipf only; omit it")
-	c.refuse(zipf && (!(c.Skew > 1) || c.Skew > 100), "skew", "%v is out of range; use an exponent above 1 and at most 100, such as 1.2", c.Skew)
+	c.refuse(zipf && (!(c.Skew > 1) || c.Skew > 100), "skew", "%v is out of range; use an exponent above 1 and at most 100, such as 1.2",
+		c.Skew)
 }
 
 // MaxParts is how many ranges one read may ask for.
@@ -128,7 +129,8 @@ func (c *checker) payload() {
 	c.refuse(c.Plain && !reads && !writes, "plain", "kind %s moves no payload; omit plain", c.Kind)
 	c.refuse(c.Sync && !writes, "sync", "kind %s writes no files; omit sync", c.Kind)
 	c.refuse(c.KeepOpen && !reads && c.Kind != CommandJobWork, "keep_open", "kind %s reads no files; omit keep_open", c.Kind)
-	c.refuse(c.KeepOpen && c.Session == FreshSession, "keep_open", "files stay open only as long as the session; use session: kept, or omit keep_open")
+	c.refuse(c.KeepOpen && c.Session == FreshSession, "keep_open", "files stay open only as long as the session; use session: kept, "+
+		"or omit keep_open")
 }
 
 func (c *checker) amounts() {
@@ -146,7 +148,8 @@ func (c *checker) amounts() {
 		c.oneOf("checksum", c.Sum, content.Algorithms()...)
 	}
 	c.refuse(c.Chunk < 0 || c.Chunk > 1<<30, "chunk", "%d bytes is out of range; use up to 1GiB, or 0 to let the driver choose", c.Chunk)
-	c.refuse(c.InFlight < 0 || c.InFlight > 1<<16, "in_flight", "%d is out of range; use up to 65536, or 0 to let the driver choose", c.InFlight)
+	c.refuse(c.InFlight < 0 || c.InFlight > 1<<16, "in_flight", "%d is out of range; use up to 65536, or 0 to let the driver choose",
+		c.InFlight)
 	c.refuse(c.Timeout < 0, "timeout", "cannot be negative; use 0 for none")
 	c.refuse(c.Retries < 0, "retries", "cannot be negative; use 0 for none")
 }
@@ -198,17 +201,20 @@ func (c *checker) events(j *Job) {
 	case j.Page < 1 || j.Page > maxRequest:
 		c.refuse(true, "job.page", "%v is out of range; use 1B to %v", j.Page, maxRequest)
 	case j.Event > 0 && j.Page > j.Event:
-		c.refuse(true, "job.page", "%v is more than an event; use %v or less, or job.read_ahead to request several events at once", j.Page, j.Event)
+		c.refuse(true, "job.page", "%v is more than an event; use %v or less, or job.read_ahead to request several events at once",
+			j.Page, j.Event)
 	case j.Event > 0 && j.Event <= maxEvent && j.pages() > maxEvents:
 		c.refuse(true, "job.page", "an event of %v would have %d pages of %v; use at most %d", j.Event, j.pages(), j.Page, maxEvents)
 	}
 	for key, share := range map[string]unit.Fraction{"job.skim": j.Skim, "job.slim": j.Slim} {
 		c.refuse(!(share > 0 && share <= 1), key, "%v is out of range; use a share above 0%%, and at most 100%%", float64(share))
 	}
-	c.refuse(j.Vector < 0 || j.Vector > MaxParts, "job.vector", "%d is out of range; use 2 to %d pages in one request, or omit it", j.Vector, MaxParts)
+	c.refuse(j.Vector < 0 || j.Vector > MaxParts, "job.vector", "%d is out of range; use 2 to %d pages in one request, or omit it",
+		j.Vector, MaxParts)
 	outside := j.Ahead < 0 || j.Ahead > maxRequest
 	c.refuse(outside, "job.read_ahead", "%v is out of range; use up to %v, or 0 for none", j.Ahead, maxRequest)
-	c.refuse(!outside && j.Ahead != 0 && j.Ahead < j.Page, "job.read_ahead", "%v is less than a page; use %v or more, or 0 for none", j.Ahead, j.Page)
+	c.refuse(!outside && j.Ahead != 0 && j.Ahead < j.Page, "job.read_ahead", "%v is less than a page; use %v or more, or 0 for none",
+		j.Ahead, j.Page)
 }
 
 // access checks what belongs to one of the ways in which a job reads its events.

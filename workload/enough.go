@@ -50,10 +50,12 @@ func Enough(w Work, files []File) error {
 	case unknown > 0:
 		return nil
 	case w.Kind == JobWork && w.Job != nil && !w.Job.fits(most):
-		return fmt.Errorf("workload.job: a job goes through %d events of %v, and the largest of the %s holds %s: use larger files, or fewer events",
+		return fmt.Errorf("workload.job: a job goes through %d events of %v, and the largest of the %s holds %s: "+
+			"use larger files, or fewer events",
 			w.Job.Events, w.Job.Event, say.Plural(len(files), "file"), say.Plural(int(most/int64(w.Job.Event)), "event"))
 	case w.Part != nil && most == 0:
-		return fmt.Errorf("workload.part: parts are read of files with content, and the %s are empty: use other files", say.Plural(len(files), "file"))
+		return fmt.Errorf("workload.part: parts are read of files with content, and the %s are empty: use other files",
+			say.Plural(len(files), "file"))
 	}
 	return nil
 }

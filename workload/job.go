@@ -14,17 +14,20 @@ import (
 // after the other, and computes on each that it reads. It is the scenario's
 // key workload.job, of kind job.
 type Job struct {
-	Access  string        `json:"access"                 yaml:"access"`       // direct; staged: the whole file is copied to a scratch disk first, and read there
-	Events  int           `json:"events"                 yaml:"events"`       // that a job goes through
-	Event   unit.Size     `json:"event_size"             yaml:"event_size"`   // bytes of one event
-	Page    unit.Size     `json:"page"                   yaml:"page"`         // bytes of one request, without Vector and Ahead
-	Skim    unit.Fraction `json:"skim"                   yaml:"skim"`         // share of the events that is read, drawn at random
-	Slim    unit.Fraction `json:"slim"                   yaml:"slim"`         // share of the pages of these events that is read, evenly
-	Vector  int           `json:"vector,omitempty"       yaml:"vector"`       // pages of one request, if more than one
-	Ahead   unit.Size     `json:"read_ahead,omitempty"   yaml:"read_ahead"`   // bytes of one request, which is under way while the job computes on the one before; 0: no request is
-	Compute Span          `json:"compute"                yaml:"compute"`      // per event that is read
-	Burn    bool          `json:"burn,omitempty"         yaml:"burn"`         // computing keeps a core busy; otherwise it is slept
-	Scratch string        `json:"scratch,omitempty"      yaml:"scratch"`      // staged: folder for copies; empty: the system's for temporary files
+	// direct; staged: the whole file is copied to a scratch disk first, and read there
+	Access string        `json:"access"                 yaml:"access"`
+	Events int           `json:"events"                 yaml:"events"`     // that a job goes through
+	Event  unit.Size     `json:"event_size"             yaml:"event_size"` // bytes of one event
+	Page   unit.Size     `json:"page"                   yaml:"page"`       // bytes of one request, without Vector and Ahead
+	Skim   unit.Fraction `json:"skim"                   yaml:"skim"`       // share of the events that is read, drawn at random
+	Slim   unit.Fraction `json:"slim"                   yaml:"slim"`       // share of the pages of these events that is read, evenly
+	Vector int           `json:"vector,omitempty"       yaml:"vector"`     // pages of one request, if more than one
+	// bytes of one request, which is under way while the job computes on the one before; 0: no request is
+	Ahead   unit.Size `json:"read_ahead,omitempty"   yaml:"read_ahead"`
+	Compute Span      `json:"compute"                yaml:"compute"` // per event that is read
+	Burn    bool      `json:"burn,omitempty"         yaml:"burn"`    // computing keeps a core busy; otherwise it is slept
+	// staged: folder for copies; empty: the system's for temporary files
+	Scratch string        `json:"scratch,omitempty"      yaml:"scratch"`
 	Copy    unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
 }
 
@@ -89,7 +92,8 @@ func (g *Reading) Fits() error {
 	if g.job.fits(g.file.Size) {
 		return nil
 	}
-	return fmt.Errorf("%.200q holds %s of %v, and a job goes through %d: %w", g.file.Path, say.Plural(int(g.file.Size/int64(g.job.Event)), "event"), g.job.Event, g.job.Events, storage.ErrShort)
+	return fmt.Errorf("%.200q holds %s of %v, and a job goes through %d: %w", g.file.Path,
+		say.Plural(int(g.file.Size/int64(g.job.Event)), "event"), g.job.Event, g.job.Events, storage.ErrShort)
 }
 
 // fits tells whether a file of that size may have all events of the job.

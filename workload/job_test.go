@@ -168,7 +168,8 @@ func TestTheCopyOfAStagedJobIsOfTheWholeFile(t *testing.T) {
 func TestFilesThatAreTooShort(t *testing.T) {
 	w := aJob(nil)
 	files := []File{{Path: "a", Size: 150}, {Path: "b", Size: 999}}
-	if err := Enough(w, files); err == nil || !strings.Contains(err.Error(), "10 events of 100B") || !strings.Contains(err.Error(), "largest of the 2 files holds 9 events") {
+	if err := Enough(w, files); err == nil || !strings.Contains(err.Error(), "10 events of 100B") ||
+		!strings.Contains(err.Error(), "largest of the 2 files holds 9 events") {
 		t.Errorf("no file is large enough: %v", err)
 	}
 	if err := Enough(w, append(files, File{Size: 1000})); err != nil {
@@ -191,10 +192,12 @@ func TestFilesThatAreTooShort(t *testing.T) {
 
 func TestJobsAreChecked(t *testing.T) {
 	for key, changes := range map[string][]func(*Job){
-		"job.access":       {func(j *Job) { j.Access = "" }, func(j *Job) { j.Access = "stagd" }},
-		"job.events":       {func(j *Job) { j.Events = 0 }, func(j *Job) { j.Events = -1 }, func(j *Job) { j.Events = math.MaxInt }, func(j *Job) { j.Events, j.Event = maxEvents, maxEvent }},
-		"job.event_size":   {func(j *Job) { j.Event = 0 }, func(j *Job) { j.Event = math.MaxInt64 }},
-		"job.page":         {func(j *Job) { j.Page = 0 }, func(j *Job) { j.Page = -5 }, func(j *Job) { j.Page = 101 }, func(j *Job) { j.Event, j.Page = maxEvent, 1 }},
+		"job.access": {func(j *Job) { j.Access = "" }, func(j *Job) { j.Access = "stagd" }},
+		"job.events": {func(j *Job) { j.Events = 0 }, func(j *Job) { j.Events = -1 }, func(j *Job) { j.Events = math.MaxInt },
+			func(j *Job) { j.Events, j.Event = maxEvents, maxEvent }},
+		"job.event_size": {func(j *Job) { j.Event = 0 }, func(j *Job) { j.Event = math.MaxInt64 }},
+		"job.page": {func(j *Job) { j.Page = 0 }, func(j *Job) { j.Page = -5 }, func(j *Job) { j.Page = 101 },
+			func(j *Job) { j.Event, j.Page = maxEvent, 1 }},
 		"job.skim":         {func(j *Job) { j.Skim = 0 }, func(j *Job) { j.Skim = 1.1 }, func(j *Job) { j.Skim = unit.Fraction(math.NaN()) }},
 		"job.slim":         {func(j *Job) { j.Slim = -1 }},
 		"job.vector":       {func(j *Job) { j.Vector = -1 }, func(j *Job) { j.Vector = MaxParts + 1 }},
@@ -213,8 +216,10 @@ func TestJobsAreChecked(t *testing.T) {
 		}
 	}
 	for key, change := range map[string]func(*Work){
-		"keep_open": func(w *Work) { w.KeepOpen = true }, "part": func(w *Work) { w.Part = &Part{Size: 1} }, "chunk": func(w *Work) { w.Chunk = 1 },
-		"in_flight": func(w *Work) { w.InFlight = 1 }, "sync": func(w *Work) { w.Sync = true }, "mix": func(w *Work) { w.Mix = map[string]float64{"read": 1} },
+		"keep_open": func(w *Work) { w.KeepOpen = true }, "part": func(w *Work) { w.Part = &Part{Size: 1} },
+		"chunk":     func(w *Work) { w.Chunk = 1 },
+		"in_flight": func(w *Work) { w.InFlight = 1 }, "sync": func(w *Work) { w.Sync = true },
+		"mix": func(w *Work) { w.Mix = map[string]float64{"read": 1} },
 	} {
 		w := aJob(nil)
 		change(&w)
@@ -223,7 +228,8 @@ func TestJobsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	for _, w := range []Work{aJob(nil), aJob(func(j *Job) { j.Access, j.Scratch, j.Copy = Staged, "/tmp", 1 }), aJob(func(j *Job) { j.Burn, j.Compute.Exponential = true, 1 }), {Kind: "command-job"}} {
+	for _, w := range []Work{aJob(nil), aJob(func(j *Job) { j.Access, j.Scratch, j.Copy = Staged, "/tmp", 1 }),
+		aJob(func(j *Job) { j.Burn, j.Compute.Exponential = true, 1 }), {Kind: "command-job"}} {
 		if err := Check(w); err != nil {
 			t.Error(err)
 		}
@@ -260,7 +266,8 @@ func FuzzJob(f *testing.F) {
 	f.Add(maxEvents, int64(maxEvent), int64(8192), 1e-9, 1e-9, MaxParts, int64(1<<20), int64(-1), uint64(4))
 	f.Fuzz(func(t *testing.T, events int, event, page int64, skim, slim float64, vector int, ahead, size int64, seed uint64) {
 		w := aJob(func(j *Job) {
-			*j = Job{Access: Direct, Events: events, Event: unit.Size(event), Page: unit.Size(page), Skim: unit.Fraction(skim), Slim: unit.Fraction(slim), Vector: vector, Ahead: unit.Size(ahead)}
+			*j = Job{Access: Direct, Events: events, Event: unit.Size(event), Page: unit.Size(page), Skim: unit.Fraction(skim),
+				Slim: unit.Fraction(slim), Vector: vector, Ahead: unit.Size(ahead)}
 		})
 		w.Job.Takes()
 		if Check(w) != nil || skim < 1e-3 && events > 1e6 { // it looks at each event that it leaves out

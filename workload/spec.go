@@ -49,17 +49,18 @@ type Work struct {
 	Think    Span               `json:"think"               yaml:"think"`               // pause after a task
 	Chunk    unit.Size          `json:"chunk,omitempty"     yaml:"chunk,omitempty"`     // bytes per request
 	InFlight int                `json:"in_flight,omitempty" yaml:"in_flight,omitempty"` // requests of one client at once
-	Sync     bool               `json:"sync,omitempty"      yaml:"sync,omitempty"`      // written files are put on stable storage before they are closed
-	Plain    bool               `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
-	KeepOpen bool               `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
-	Part     *Part              `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files
-	Job      *Job               `json:"job,omitempty"       yaml:"job,omitempty"`       // kind job
-	Size     Dist               `json:"size,omitzero"       yaml:"size,omitempty"`      // write: bytes of a new file
-	Keep     bool               `json:"keep,omitempty"      yaml:"keep,omitempty"`      // write: leave the files where they are
-	Verify   unit.Fraction      `json:"verify"              yaml:"verify"`              // operations whose payload is read and checked
-	Sum      string             `json:"checksum"            yaml:"checksum"`            // algorithm used to verify
-	Timeout  unit.Duration      `json:"timeout"             yaml:"timeout"`             // of one operation
-	Retries  int                `json:"retries,omitempty"   yaml:"retries,omitempty"`   // of one operation; 0 is off
+	// written files are put on stable storage before they are closed
+	Sync     bool          `json:"sync,omitempty"      yaml:"sync,omitempty"`
+	Plain    bool          `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
+	KeepOpen bool          `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
+	Part     *Part         `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files
+	Job      *Job          `json:"job,omitempty"       yaml:"job,omitempty"`       // kind job
+	Size     Dist          `json:"size,omitzero"       yaml:"size,omitempty"`      // write: bytes of a new file
+	Keep     bool          `json:"keep,omitempty"      yaml:"keep,omitempty"`      // write: leave the files where they are
+	Verify   unit.Fraction `json:"verify"              yaml:"verify"`              // operations whose payload is read and checked
+	Sum      string        `json:"checksum"            yaml:"checksum"`            // algorithm used to verify
+	Timeout  unit.Duration `json:"timeout"             yaml:"timeout"`             // of one operation
+	Retries  int           `json:"retries,omitempty"   yaml:"retries,omitempty"`   // of one operation; 0 is off
 }
 
 // A Part says which bytes of a file a read asks for: Count ranges of Size

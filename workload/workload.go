@@ -20,12 +20,14 @@ import (
 // A Task is what a client does between two pauses: its operations, one after
 // the other, in one session. Its zero value is ready for Next.
 type Task struct {
-	Ops    []storage.Op  // reused from task to task, their Ranges too
-	Think  time.Duration // pause after the task
-	Verify bool          // payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task, afterwards
-	Job    *Reading      // the task is a job of kind job: its requests come from here, and Ops[0] is room for one; nil for other kinds
-	File   *File         // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
-	Failed bool          // set by who ran the task, before the next Next: a write, mkdir or move that failed will not be removed or moved later
+	Ops   []storage.Op  // reused from task to task, their Ranges too
+	Think time.Duration // pause after the task
+	// payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task,
+	// afterwards
+	Verify bool
+	Job    *Reading // the task is a job of kind job: its requests come from here, and Ops[0] is room for one; nil for other kinds
+	File   *File    // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
+	Failed bool     // set by who ran the task, before the next Next: a write, mkdir or move that failed will not be removed or moved later
 }
 
 // A Workload is one client's source of tasks. It belongs to the client's

@@ -257,7 +257,8 @@ func TestRemoveAndMoveOnlyOwn(t *testing.T) {
 					t.Fatalf("case %d: moves %s to %s, want its own to a new name", i, op.Source, op.Path)
 				}
 				if tt.made == storage.Write && (op.Size != sizes[op.Source] || op.Seed != seeds[op.Source]) {
-					t.Fatalf("case %d: moves %s as %d bytes of content %d, it has %d of %d", i, op.Source, op.Size, op.Seed, sizes[op.Source], seeds[op.Source])
+					t.Fatalf("case %d: moves %s as %d bytes of content %d, it has %d of %d", i, op.Source, op.Size, op.Seed, sizes[op.Source],
+						seeds[op.Source])
 				}
 				moved++
 				task.Failed = n%3 == 0 // nobody knows where it is: it is not touched again
@@ -353,7 +354,8 @@ func TestExpected(t *testing.T) {
 		{"two", []storage.Range{{Offset: 60_000, Length: 20_000}, {Offset: 5, Length: 1}}, func(all []byte) []byte {
 			return append(append([]byte(nil), all[60_000:80_000]...), all[5])
 		}},
-		{"past the end", []storage.Range{{Offset: 99_990, Length: 20}, {Offset: 200_000, Length: 5}}, func(all []byte) []byte { return all[99_990:] }},
+		{"past the end", []storage.Range{{Offset: 99_990, Length: 20}, {Offset: 200_000, Length: 5}},
+			func(all []byte) []byte { return all[99_990:] }},
 		{"nothing", []storage.Range{{Offset: 10}}, func([]byte) []byte { return nil }},
 	}
 	all := make([]byte, f.Size)
@@ -448,7 +450,8 @@ func TestCheckNamesTheKey(t *testing.T) {
 			t.Errorf("Check(%+v) = %v, want an error of %s", tt.w, err, tt.key)
 		}
 	}
-	for _, w := range []Work{ok, everything(), {Kind: "read", Plain: true, KeepOpen: true, Session: "kept"}, {Kind: "write", Size: Dist{Fixed: 1}, Plain: true}, {Kind: "login"}, {Kind: "read", Pick: "zipf", Skew: 1.1}} {
+	for _, w := range []Work{ok, everything(), {Kind: "read", Plain: true, KeepOpen: true, Session: "kept"},
+		{Kind: "write", Size: Dist{Fixed: 1}, Plain: true}, {Kind: "login"}, {Kind: "read", Pick: "zipf", Skew: 1.1}} {
 		if err := Check(w); err != nil {
 			t.Errorf("Check(%+v) = %v, want nil", w, err)
 		}

@@ -123,7 +123,8 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{}, Warnings: []string{}, Conditions: conditions(groups)}
+	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{},
+		Warnings: []string{}, Conditions: conditions(groups)}
 	for _, m := range metrics {
 		c.Metrics = append(c.Metrics, m.Name)
 	}
@@ -165,8 +166,8 @@ func (c *Comparison) decide(m *Metric, loads int) {
 		p.Verdict = p.sentence(m, len(c.Pairs))
 		c.Verdicts = append(c.Verdicts, p.Verdict)
 		if n, hopeless := p.looks(); hopeless {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, corrected for multiple comparisons; the verdict can: "+
-				"for single steps repeat more, or compare one metric", p.A, p.B, n))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, "+
+				"corrected for multiple comparisons; the verdict can: for single steps repeat more, or compare one metric", p.A, p.B, n))
 		}
 	}
 }

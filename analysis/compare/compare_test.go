@@ -40,8 +40,8 @@ func (l lot) run(name string, at, gained float64) *Run {
 	all := math.Exp(gained) * l.factor * (1 + l.noise*l.r.NormFloat64())
 	for i := range l.steps {
 		t := 1e8 * float64(i+1) * all * (1 + l.own*l.r.NormFloat64())
-		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Duration: 30, Throughput: t, Moved: int64(30 * t), Done: 1000, Operations: t / 1e6,
-			Latency: &analysis.Quantiles{P50: 1e7 / t, P99: 3e7 / t, Mean: 1.1e7 / t}})
+		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Duration: 30, Throughput: t, Moved: int64(30 * t), Done: 1000,
+			Operations: t / 1e6, Latency: &analysis.Quantiles{P50: 1e7 / t, P99: 3e7 / t, Mean: 1.1e7 / t}})
 	}
 	if l.bare {
 		return &Run{Name: name, Start: f.Start, Found: f}
@@ -83,7 +83,8 @@ func TestBetterAndWorse(t *testing.T) {
 		t.Errorf("%+v", p.Overall)
 	}
 	for _, s := range p.Steps {
-		if len(s.Metrics) != 4 || s.Metrics[0].Result != Better || s.Metrics[2].Metric != "p99" || s.Metrics[2].Result != Better || s.Metrics[2].Value > 0.95 {
+		if len(s.Metrics) != 4 || s.Metrics[0].Result != Better || s.Metrics[2].Metric != "p99" || s.Metrics[2].Result != Better ||
+			s.Metrics[2].Value > 0.95 {
 			t.Errorf("%+v", s)
 		}
 		if e := s.Metrics[3]; e.Metric != "error_ratio" || e.Result != Equal || e.Kind != Difference || e.Adjusted != nil {
@@ -128,7 +129,8 @@ func TestTooFewRuns(t *testing.T) {
 	if p := three.Pairs[0]; p.Result != TooFew || !strings.Contains(p.Verdict, "with 3 against 3 runs no p can be below 0.10") {
 		t.Error(p.Verdict)
 	}
-	if got := strings.Join(three.Warnings, "\n"); !strings.Contains(got, "3 runs of A against 3 of B: the smallest possible p is 0.10; 9 of each are recommended") {
+	if got := strings.Join(three.Warnings, "\n"); !strings.Contains(got, "3 runs of A against 3 of B: the smallest possible p is 0.10; "+
+		"9 of each are recommended") {
 		t.Error(got)
 	}
 	four := compareTwo(t, two(a, b, 4))
@@ -139,7 +141,8 @@ func TestTooFewRuns(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	a := lot{r: rand.New(rand.NewPCG(4, 4)), noise: 0.01, factor: 1, steps: 3}
-	groups := []Group{a.group("A", 5, func(i int) float64 { return float64(i) }, 10), a.group("B", 5, func(i int) float64 { return float64(5 + i) }, 10)}
+	groups := []Group{a.group("A", 5, func(i int) float64 { return float64(i) }, 10),
+		a.group("B", 5, func(i int) float64 { return float64(5 + i) }, 10)}
 	groups[0].Runs[1].Status = analysis.Invalid
 	groups[0].Runs[2].Status = analysis.Suspect
 	groups[1].Runs[0].Found.Curve = groups[1].Runs[0].Found.Curve[:2]
@@ -159,7 +162,8 @@ func TestWarnings(t *testing.T) {
 	got := strings.Join(c.Warnings, "\n")
 	for _, want := range []string{
 		"1 of 5 runs of A is invalid (runs/A-1): the comparison uses results that are invalid",
-		"1 of 5 runs of A is suspect (runs/A-2)", "B: x was not done", "the runs of B are not repetitions: their target differs (, http://elsewhere)",
+		"1 of 5 runs of A is suspect (runs/A-2)", "B: x was not done", "the runs of B are not repetitions: their target differs (, " +
+			"http://elsewhere)",
 		"run B-2 is in B twice", "runs/B-0 lacks 1 of 3 common steps", "all runs of one of A and B were done before the first of the other",
 		"the version of weir differs: 1 in A, 2 in B", "steps were measured for 30 s in A and for 60 s in B", "excluded: 77 clients",
 	} {

@@ -29,7 +29,8 @@ const (
 // ignored are keys that differ from run to run by their nature, or are told elsewhere.
 func ignored(key string) bool {
 	switch key {
-	case "seed", "name", "environment.time", "environment.boot_time", "environment.process_start_time", "clock.read_seconds", "clock.step_seconds",
+	case "seed", "name", "environment.time", "environment.boot_time", "environment.process_start_time", "clock.read_seconds",
+		"clock.step_seconds",
 		"run", "start", "command", "version", "format", "first_client":
 		return true
 	}

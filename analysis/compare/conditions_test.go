@@ -19,8 +19,10 @@ func TestConditions(t *testing.T) {
 	run := func(kernel, session string, seed uint64, hold time.Duration) *Run {
 		plan := &scenario.Plan{Seed: seed, Target: "http://127.0.0.1:" + kernel, BuiltIn: true}
 		plan.Work.Session, plan.Steps = workload.Session(session), []scenario.Step{{Clients: 4, Duration: unit.Duration(hold)}}
-		about := results.About{Weir: "1", Start: time.Unix(int64(seed), 0), Environment: json.RawMessage(`{"kernel":"` + kernel + `","boot_time":"` + session + `","cores":4}`)}
-		f := &analysis.Findings{Run: kernel + session, Measure: analysis.Throughput, Curve: []analysis.Step{{Step: 1, Clients: 4, Duration: 9, Throughput: 1, Moved: 1, Done: 1}}}
+		about := results.About{Weir: "1", Start: time.Unix(int64(seed), 0),
+			Environment: json.RawMessage(`{"kernel":"` + kernel + `","boot_time":"` + session + `","cores":4}`)}
+		f := &analysis.Findings{Run: kernel + session, Measure: analysis.Throughput,
+			Curve: []analysis.Step{{Step: 1, Clients: 4, Duration: 9, Throughput: 1, Moved: 1, Done: 1}}}
 		return NewRun("d", about, plan, f)
 	}
 	level := func(session string) map[string]string { return map[string]string{"workload.session": session} }

@@ -7,5 +7,6 @@ import (
 )
 
 func TestDocumentedKeys(t *testing.T) {
-	keys.Compare(t, "../../docs/results.md", "Comparison", Comparison{}, Condition{}, Group{}, Run{}, Pair{}, StepShift{}, Shift{}, Effects{}, Effect{}, Setting{})
+	keys.Compare(t, "../../docs/results.md", "Comparison", Comparison{}, Condition{}, Group{}, Run{}, Pair{}, StepShift{}, Shift{}, Effects{},
+		Effect{}, Setting{})
 }

@@ -66,7 +66,8 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 		return e
 	}
 	e.Degrees = fit.degrees
-	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from the residuals after variants and blocks, %d degrees of freedom", e.Runs, e.Blocks, say.Either(e.Blocks, "block", "blocks"), e.Degrees)
+	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from the residuals after variants and blocks, %d degrees of freedom", e.Runs, e.Blocks,
+		say.Either(e.Blocks, "block", "blocks"), e.Degrees)
 	if e.Degrees > 0 && !m.Plain {
 		e.Scatter = new(math.Expm1(fit.deviation))
 	} else if e.Degrees == 0 {
@@ -138,13 +139,15 @@ func (e *Effects) sentences(m *Metric) []string {
 		case x.Result == NotShown || x.Result == Alone:
 			all = append(all, fmt.Sprintf("%s: no difference in %s is shown (95%% interval: %s).", head, m.Title, m.Span(*x.Low, *x.High)))
 		default:
-			all = append(all, fmt.Sprintf("%s is %s: its %s is %s (95%% interval: %s).", head, x.Result, m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
+			all = append(all, fmt.Sprintf("%s is %s: its %s is %s (95%% interval: %s).", head, x.Result, m.Title, m.Change(x.Value),
+				m.Span(*x.Low, *x.High)))
 		}
 	}
 	for i := range e.Interactions {
 		if x := &e.Interactions[i]; x.Result == Different {
 			all = append(all, fmt.Sprintf("The effect of %s %s depends on %s: with %s instead of %s its effect on %s is %s (95%% interval: %s).",
-				x.Factor, quote(x.Level), x.With.Factor, quote(x.With.Level), quote(x.With.Against), m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
+				x.Factor, quote(x.Level), x.With.Factor, quote(x.With.Level), quote(x.With.Against), m.Title, m.Change(x.Value),
+				m.Span(*x.Low, *x.High)))
 		}
 	}
 	return all

@@ -14,8 +14,9 @@ import (
 
 // cell makes a run with these levels, of the given error ratio and throughput.
 func cell(block int, levels map[string]string, ratio, throughput float64) *Run {
-	f := &analysis.Findings{Run: fmt.Sprint(block, levels), Measure: analysis.Throughput, Model: "closed", Validity: analysis.Validity{Status: analysis.Valid},
-		Curve: []analysis.Step{{Step: 1, Clients: 1, Duration: 1, ErrorRatio: ratio, Done: 1, Throughput: throughput, Moved: 1}}}
+	f := &analysis.Findings{Run: fmt.Sprint(block, levels), Measure: analysis.Throughput, Model: "closed",
+		Validity: analysis.Validity{Status: analysis.Valid},
+		Curve:    []analysis.Step{{Step: 1, Clients: 1, Duration: 1, ErrorRatio: ratio, Done: 1, Throughput: throughput, Moved: 1}}}
 	return NewRun("x", results.About{}, &scenario.Plan{}, f).Of("campaign", block, levels)
 }
 
@@ -139,11 +140,13 @@ func TestEffectsOfLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") || e.Main[0].Result != TooFew || c.Pairs[0].Result != TooFew {
+	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") ||
+		e.Main[0].Result != TooFew || c.Pairs[0].Result != TooFew {
 		t.Errorf("%+v\n%q", e, c.Verdicts)
 	}
 	// Broken off: two variants in different blocks alone share nothing.
-	part := []Group{{Name: "x", Levels: once[0].Levels, Runs: []*Run{cell(1, once[0].Levels, 0, 1)}}, {Name: "y", Levels: once[1].Levels, Runs: []*Run{cell(2, once[1].Levels, 0, 2)}}}
+	part := []Group{{Name: "x", Levels: once[0].Levels, Runs: []*Run{cell(1, once[0].Levels, 0, 1)}},
+		{Name: "y", Levels: once[1].Levels, Runs: []*Run{cell(2, once[1].Levels, 0, 2)}}}
 	if c, err = Of(part, Options{Factors: factors, Metrics: []string{"throughput"}}); err != nil || len(c.Effects.Main) != 0 {
 		t.Errorf("%v %+v", err, c.Effects)
 	}

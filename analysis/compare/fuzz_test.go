@@ -13,7 +13,8 @@ import (
 // FuzzOf compares whatever findings.json may hold: an error or a comparison
 // that can be written, never a panic.
 func FuzzOf(f *testing.F) {
-	f.Add([]byte(`{"curve":[{"step":1,"clients":5,"throughput_bytes_per_second":1e6,"moved_bytes":1}]}`), []byte(`{"measure":"rate","curve":[{"clients":5,"done":3,"operations_per_second":2}]}`), uint8(3))
+	f.Add([]byte(`{"curve":[{"step":1,"clients":5,"throughput_bytes_per_second":1e6,"moved_bytes":1}]}`),
+		[]byte(`{"measure":"rate","curve":[{"clients":5,"done":3,"operations_per_second":2}]}`), uint8(3))
 	f.Add([]byte(`{"curve":[{"rate_per_second":1e-300,"latency_seconds":{"p50":1e308}},{"rate_per_second":1e-300}],"optimum":{"clients":-1,"inside_tested_range":true},"knee":{}}`), []byte(`{}`), uint8(9))
 	f.Fuzz(func(t *testing.T, one, two []byte, n uint8) {
 		var groups []Group
@@ -28,7 +29,8 @@ func FuzzOf(f *testing.F) {
 			}
 			groups = append(groups, g)
 		}
-		c, err := Of(groups, Options{Metrics: []string{"throughput", "all"}, Factors: []Factor{{"f", []string{"0", "1"}}, {"g", []string{"x", "y"}}, {"h", nil}}})
+		c, err := Of(groups, Options{Metrics: []string{"throughput", "all"},
+			Factors: []Factor{{"f", []string{"0", "1"}}, {"g", []string{"x", "y"}}, {"h", nil}}})
 		if err != nil {
 			return
 		}

@@ -38,6 +38,7 @@ func Metrics() []Metric {
 	perSecond := func(v float64) string { return unit.Count(v) + "/s" }
 	count := func(v float64) string { return unit.Count(v) + " clients" }
 	cpu := func(v float64) string { return unit.Seconds(v) + "/GB" }
+	middle := func(q *analysis.Quantiles) float64 { return q.P50 }
 	return []Metric{
 		{Name: "throughput", Title: "throughput", Better: Higher, Format: unit.Bits,
 			step: func(s *analysis.Step) (float64, bool) { return s.Throughput, s.Moved > 0 },
@@ -45,19 +46,22 @@ func Metrics() []Metric {
 		{Name: "rate", Title: "rate", Better: Higher, Format: perSecond,
 			step: func(s *analysis.Step) (float64, bool) { return s.Operations, s.Done > 0 },
 			ends: func(s *analysis.Step) (_, _ *float64) { return s.OperationsLow, s.OperationsHigh }},
-		duration("mean", "mean latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.Mean }),
-		duration("p50", "median latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.P50 }),
-		duration("p99", "p99 latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.P99 }),
+		duration("mean", "mean latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency },
+			func(q *analysis.Quantiles) float64 { return q.Mean }),
+		duration("p50", "median latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, middle),
+		duration("p99", "p99 latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency },
+			func(q *analysis.Quantiles) float64 { return q.P99 }),
 		{Name: "error_ratio", Title: "error ratio", Better: Lower, Plain: true, Format: unit.Percent,
 			step: func(s *analysis.Step) (float64, bool) { return s.ErrorRatio, s.Done+s.Errors > 0 }},
-		duration("first_byte", "median time to first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, func(q *analysis.Quantiles) float64 { return q.P50 }),
-		duration("connect", "median time to connect", func(s *analysis.Step) *analysis.Quantiles { return s.Connect }, func(q *analysis.Quantiles) float64 { return q.P50 }),
-		duration("login", "median time to log in", func(s *analysis.Step) *analysis.Quantiles { return s.Login }, func(q *analysis.Quantiles) float64 { return q.P50 }),
+		duration("first_byte", "median time to first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, middle),
+		duration("connect", "median time to connect", func(s *analysis.Step) *analysis.Quantiles { return s.Connect }, middle),
+		duration("login", "median time to log in", func(s *analysis.Step) *analysis.Quantiles { return s.Login }, middle),
 		{Name: "server_cpu", Title: "server CPU per GB", Better: Lower, Format: cpu,
 			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ServerCores, s) }},
 		{Name: "client_cpu", Title: "client CPU per GB", Better: Lower, Format: cpu,
 			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ClientCores, s) }},
-		ofJobs("cluster_throughput", "cluster throughput", Higher, unit.Significant, func(s *analysis.Step) *float64 { return s.ClusterThroughput },
+		ofJobs("cluster_throughput", "cluster throughput", Higher, unit.Significant,
+			func(s *analysis.Step) *float64 { return s.ClusterThroughput },
 			func(s *analysis.Step) (_, _ *float64) { return s.ClusterThroughputLow, s.ClusterThroughputHigh }),
 		ofJobs("cpu_efficiency", "CPU efficiency", Higher, unit.Percent, func(s *analysis.Step) *float64 { return s.CPUEfficiency },
 			func(s *analysis.Step) (_, _ *float64) { return s.CPUEfficiencyLow, s.CPUEfficiencyHigh }),
@@ -93,7 +97,8 @@ func Metrics() []Metric {
 }
 
 // ofJobs is a figure of jobs, with its interval.
-func ofJobs(name, title, better string, format func(float64) string, of func(*analysis.Step) *float64, ends func(*analysis.Step) (low, high *float64)) Metric {
+func ofJobs(name, title, better string, format func(float64) string, of func(*analysis.Step) *float64,
+	ends func(*analysis.Step) (low, high *float64)) Metric {
 	return Metric{Name: name, Title: title, Better: better, Format: format, ends: ends, step: func(s *analysis.Step) (float64, bool) {
 		if x := of(s); x != nil {
 			return *x, true

@@ -10,7 +10,8 @@ import (
 // pair compares b with a: one test of one number a run, over the loads that are judged, decides; the steps tell
 // where.
 func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
-	p := Pair{A: a.Name, B: b.Name, RunsA: len(a.Runs), RunsB: len(b.Runs), Load: loadName([]Group{*a, *b}), Steps: []StepShift{}, PerRun: []Shift{}}
+	p := Pair{A: a.Name, B: b.Name, RunsA: len(a.Runs), RunsB: len(b.Runs), Load: loadName([]Group{*a, *b}), Steps: []StepShift{},
+		PerRun: []Shift{}}
 	first := &metrics[0]
 	paired := blocks(a, b)
 	one := func(m *Metric) sampler {

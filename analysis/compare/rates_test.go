@@ -151,7 +151,8 @@ func TestWanders(t *testing.T) {
 			t.Errorf("drift of %v deviations: %v", c.drift, share)
 		}
 	}
-	if wanders([]float64{1, 1, 1, 1, 1, 1, 1}) || wanders([]float64{1, 2, 3}) || wanders(nil) || wanders([]float64{1, math.NaN(), 3, 4, 5, 6, 7}) {
+	if wanders([]float64{1, 1, 1, 1, 1, 1, 1}) || wanders([]float64{1, 2, 3}) || wanders(nil) ||
+		wanders([]float64{1, math.NaN(), 3, 4, 5, 6, 7}) {
 		t.Error("no level wanders there")
 	}
 }

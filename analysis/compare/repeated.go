@@ -82,7 +82,8 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 		r.Steps = append(r.Steps, repeatedStep(&g, chosen, l))
 	}
 	if n := len(g.Runs); n < fewRuns {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: an interval from so few runs is wide and hardly shows outliers; %d or more are recommended", say.Plural(n, "run"), fewRuns))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: an interval from so few runs is wide and hardly shows outliers; "+
+			"%d or more are recommended", say.Plural(n, "run"), fewRuns))
 	}
 	r.Verdict = r.verdict(&chosen[0])
 	return r, nil
@@ -205,7 +206,8 @@ func (r *Repeated) best(m *Metric) (best *Across, at string) {
 		if least < 0 || a.Mean < points[least].Yield {
 			least = len(points)
 		}
-		points = append(points, shape.Point{Load: max(s.Rate, float64(s.Clients)), Yield: a.Mean, Low: a.Low, High: a.High, Batches: len(a.Values)})
+		points = append(points, shape.Point{Load: max(s.Rate, float64(s.Clients)), Yield: a.Mean, Low: a.Low, High: a.High,
+			Batches: len(a.Values)})
 		steps = append(steps, s)
 	}
 	chosen := least

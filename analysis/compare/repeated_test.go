@@ -23,7 +23,8 @@ func repetitions(values ...float64) Group {
 		g.Runs = append(g.Runs, &Run{Dir: fmt.Sprintf("%03d-a", i+1), Name: fmt.Sprint(i), Status: analysis.Valid, Found: &analysis.Findings{
 			Measure: analysis.Throughput, Curve: []analysis.Step{
 				{Step: 1, Clients: 4, Duration: 10, Throughput: v / 2, Moved: 100, Done: 10, Operations: v},
-				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10, Operations: v},
+				{Step: 2, Clients: 8, Duration: 10, Throughput: v, ThroughputLow: new(v * 0.9), ThroughputHigh: new(v * 1.1), Moved: 100, Done: 10,
+					Operations: v},
 			},
 		}})
 	}
@@ -40,7 +41,8 @@ func TestRepeat(t *testing.T) {
 	}
 	// 4.302653 is Student's point for two degrees of freedom, 2 the deviation.
 	half := 4.302653 * 2e6 / math.Sqrt(3)
-	want := Across{Metric: "throughput", Values: []float64{10e6, 12e6, 14e6}, Mean: 12e6, Low: new(12e6 - half), High: new(12e6 + half), Scatter: new(2.0 / 12), Within: new(0.1)}
+	want := Across{Metric: "throughput", Values: []float64{10e6, 12e6, 14e6}, Mean: 12e6, Low: new(12e6 - half), High: new(12e6 + half),
+		Scatter: new(2.0 / 12), Within: new(0.1)}
 	if d := cmp.Diff(&want, r.Steps[1].Metric("throughput"), cmpopts.EquateApprox(1e-6, 0)); d != "" {
 		t.Error(d)
 	}
@@ -68,8 +70,9 @@ func TestRepeatBadInput(t *testing.T) {
 	}
 	for name, g := range map[string]Group{
 		"one": repetitions(5e6), "equal": repetitions(5e6, 5e6), "zero": repetitions(0, 0, 0), "NaN": repetitions(math.NaN(), 1),
-		"infinite": repetitions(math.Inf(1), math.Inf(-1)), "huge": repetitions(math.MaxFloat64, math.MaxFloat64), "far apart": repetitions(1e-300, 1e90),
-		"no steps": {Runs: []*Run{{Found: &analysis.Findings{}}, {Found: &analysis.Findings{}}}},
+		"infinite": repetitions(math.Inf(1), math.Inf(-1)), "huge": repetitions(math.MaxFloat64, math.MaxFloat64),
+		"far apart": repetitions(1e-300, 1e90),
+		"no steps":  {Runs: []*Run{{Found: &analysis.Findings{}}, {Found: &analysis.Findings{}}}},
 	} {
 		r, err := Repeat(g, nil)
 		if err != nil {
@@ -99,7 +102,8 @@ func TestRepeatCovers(t *testing.T) {
 		g := Group{}
 		for range 5 {
 			v := truth * (1 + 0.03*r.NormFloat64())
-			g.Runs = append(g.Runs, &Run{Found: &analysis.Findings{Measure: analysis.Throughput, Curve: []analysis.Step{{Clients: 1, Throughput: v, Moved: 1}}}})
+			g.Runs = append(g.Runs, &Run{Found: &analysis.Findings{Measure: analysis.Throughput,
+				Curve: []analysis.Step{{Clients: 1, Throughput: v, Moved: 1}}}})
 		}
 		all, err := Repeat(g, []string{"throughput"})
 		if err != nil {
@@ -131,7 +135,8 @@ func TestRepeatedKeys(t *testing.T) {
 func TestRunsOfAVariantAreRepetitions(t *testing.T) {
 	g := Group{Name: "kept"}
 	for i, target := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
-		f := &analysis.Findings{Run: target, Target: target, Measure: analysis.Throughput, Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
+		f := &analysis.Findings{Run: target, Target: target, Measure: analysis.Throughput,
+			Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
 		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{}, f).Of("c", i+1, map[string]string{"session": "kept"}))
 	}
 	if w := strings.Join(g.strangers(), "\n"); w != "" {

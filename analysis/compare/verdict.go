@@ -31,13 +31,16 @@ func (p *Pair) sentence(m *Metric, pairs int) string {
 		sure += fmt.Sprintf(" corrected for %d comparisons", pairs)
 	}
 	if o.Result == NotShown || o.Result == Alone {
-		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of %s is %s, %s.", m.Title, p.A, p.B, p.B, m.Span(*o.Low, *o.High), sure)
+		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of %s is %s, %s.", m.Title, p.A, p.B, p.B,
+			m.Span(*o.Low, *o.High), sure)
 		if p.Finds != nil {
-			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter), unit.Percent(*p.Finds))
+			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter),
+				unit.Percent(*p.Finds))
 		}
 		return text
 	}
-	return fmt.Sprintf("%s is %s %s: its %s is %s (95%% interval: %s), %s.", p.B, than(o.Result), p.A, m.Title, m.Change(o.Value), m.Span(*o.Low, *o.High), sure)
+	return fmt.Sprintf("%s is %s %s: its %s is %s (95%% interval: %s), %s.", p.B, than(o.Result), p.A, m.Title, m.Change(o.Value),
+		m.Span(*o.Low, *o.High), sure)
 }
 
 // tooFew says why there is no test, and what it takes.
@@ -50,7 +53,8 @@ func (p *Pair) tooFew() string {
 	case n == 1 || k == 1:
 		why = "a single run does not show how much runs of the same group differ"
 	}
-	return fmt.Sprintf("%s. At least 4 runs of each are needed; %d are recommended, which detect a difference of 5%% if runs scatter by 3%%", why, advisedFor)
+	return fmt.Sprintf("%s. At least 4 runs of each are needed; %d are recommended, which detect a difference of 5%% if runs scatter by 3%%",
+		why, advisedFor)
 }
 
 // than is a result in a sentence: "better than", "different from".
@@ -77,17 +81,20 @@ func (p *Pair) method(m *Metric, loads int) string {
 		if m.Plain {
 			kind = "mean"
 		}
-		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads, say.Either(loads, "common step", "common steps"))
+		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads,
+			say.Either(loads, "common step", "common steps"))
 	}
 	switch {
 	case p.Overall.P == nil:
 		return number + "; no test"
 	case p.pooled > 0:
-		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with the noise of the pair, which has too few runs for a permutation test", number, p.pooled)
+		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with the noise of the pair, "+
+			"which has too few runs for a permutation test", number, p.pooled)
 	case p.Blocked:
 		return fmt.Sprintf("%s; permutation test within %d blocks, since the level drifted from block to block", number, p.Blocks)
 	case p.Blocks >= fewestBlocks:
-		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not drift", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
+		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not drift",
+			number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
 	}
 	return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
 }

@@ -13,7 +13,8 @@ func TestShiftsInWords(t *testing.T) {
 	m, share := MetricOf("throughput"), MetricOf("error_ratio")
 	for _, c := range []struct{ got, want string }{
 		{m.Change(1.052), "5.2% higher"}, {m.Change(0.5), "50.0% lower"}, {m.Change(1), "no higher"},
-		{m.Change(92.66), "93 x as high"}, {m.Change(2), "2.0 x as high"}, {m.Change(0.01), "1/100 x as high"}, {m.Change(math.MaxFloat64), "2e+308 x as high"},
+		{m.Change(92.66), "93 x as high"}, {m.Change(2), "2.0 x as high"}, {m.Change(0.01), "1/100 x as high"},
+		{m.Change(math.MaxFloat64), "2e+308 x as high"},
 		{m.Signed(1.052), "+5.2%"}, {m.Signed(92.66), "93 x"}, {m.Signed(0.0001), "1/10000 x"}, {m.Signed(0.9), "-10.0%"},
 		{m.Span(1.03, 1.07), "3.0% to 7.0% higher"}, {m.Span(0.9, 0.95), "5.0% to 10.0% lower"}, {m.Span(80, 105), "80 x to 105 x as high"},
 		{m.Span(0.9, 92), "10.0% lower to 92 x as high"}, {m.Span(0.001, 0.005), "1/1000 x to 1/200 x as high"}, {m.Span(1, 1), "none"},
@@ -158,7 +159,8 @@ func TestRunsThatMovedNothing(t *testing.T) {
 	}
 	c := compareTwo(t, groups)
 	p := &c.Pairs[0]
-	if p.Overall.RunsB != 9 || p.Overall.Value < 0.95 || p.Overall.Value > 1.05 || !strings.Contains(strings.Join(c.Warnings, "\n"), "20 clients is excluded") {
+	if p.Overall.RunsB != 9 || p.Overall.Value < 0.95 || p.Overall.Value > 1.05 ||
+		!strings.Contains(strings.Join(c.Warnings, "\n"), "20 clients is excluded") {
 		t.Errorf("%+v\n%q", p.Overall, c.Warnings)
 	}
 	for _, run := range groups[1].Runs {

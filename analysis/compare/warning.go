@@ -130,8 +130,8 @@ func few(groups []Group) []string {
 	if len(a.Runs)+len(b.Runs) == 2 || least >= fewRuns {
 		return nil // single runs have a sentence of their own
 	}
-	return []string{fmt.Sprintf("%d runs of %s against %d of %s: the smallest possible p is %s; %d of each are recommended", len(a.Runs), a.Name, len(b.Runs), b.Name,
-		PText(min(1, 2/arrangements(len(a.Runs), len(b.Runs)))), advisedFor)}
+	return []string{fmt.Sprintf("%d runs of %s against %d of %s: the smallest possible p is %s; %d of each are recommended", len(a.Runs),
+		a.Name, len(b.Runs), b.Name, PText(min(1, 2/arrangements(len(a.Runs), len(b.Runs)))), advisedFor)}
 }
 
 // order says so if one group was done before the other began.
@@ -141,7 +141,8 @@ func order(a, b *Group) []string {
 	}
 	left, right := inTime(a), inTime(b)
 	if left[len(left)-1].Start.Before(right[0].Start) || right[len(right)-1].Start.Before(left[0].Start) {
-		return []string{fmt.Sprintf("all runs of one of %s and %s were done before the first of the other: any other change in the meantime counts as a difference; interleave them (A B A B)", a.Name, b.Name)}
+		return []string{fmt.Sprintf("all runs of one of %s and %s were done before the first of the other: any other change in the meantime "+
+			"counts as a difference; interleave them (A B A B)", a.Name, b.Name)}
 	}
 	return nil
 }

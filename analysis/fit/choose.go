@@ -75,7 +75,8 @@ func best(all []*candidate) *candidate {
 
 // conclude turns candidates into what is reported.
 func (c *curve) conclude(fits *Fits, all []*candidate) {
-	models := map[string]**Fit{Line: &fits.Line, Plateau: &fits.Plateau, Amdahl: &fits.Amdahl, USL: &fits.USL, Decline: &fits.Decline, Poly4: &fits.Poly4}
+	models := map[string]**Fit{Line: &fits.Line, Plateau: &fits.Plateau, Amdahl: &fits.Amdahl, USL: &fits.USL, Decline: &fits.Decline,
+		Poly4: &fits.Poly4}
 	for _, a := range all {
 		*models[a.name] = c.report(a)
 	}
@@ -172,7 +173,8 @@ func (c *curve) refuses(a *candidate) string {
 	}
 	clients := x * c.xUnit
 	if share := float64(a.inside) / float64(len(a.from)); share < surely {
-		return fmt.Sprintf("its maximum is at %.4g clients, but inside the tested range in only %.0f%% of the resamples", clients, math.Floor(100*share))
+		return fmt.Sprintf("its maximum is at %.4g clients, but inside the tested range in only %.0f%% of the resamples", clients,
+			math.Floor(100*share))
 	}
 	top := a.value(a.p, x)
 	down, up := 1-a.value(a.p, c.last())/top, 1-a.value(a.p, c.first())/top
@@ -196,7 +198,8 @@ func (f *Fits) detail(a *candidate) string {
 		Scatter:  "the points scatter too much around it",
 		Misfit:   "its residuals are larger than the spread of the points explains",
 	}[f.Unfit]; why != "" {
-		return fmt.Sprintf("no model describes the %d points: the best is %s, which explains %.2g%% of the variance, and %s", m.Points, a.name, 100*max(0, m.R2), why)
+		return fmt.Sprintf("no model describes the %d points: the best is %s, which explains %.2g%% of the variance, and %s", m.Points, a.name,
+			100*max(0, m.R2), why)
 	}
 	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%", a.name, m.Points, 100*a.weight)
 	if p := f.Poly4; p != nil && p.AICc < m.AICc {

@@ -137,13 +137,14 @@ func TestTooFewPointsAreCounted(t *testing.T) {
 func TestOddCurves(t *testing.T) {
 	one := func(x float64) Point { return Point{Clients: x, Yield: 1} }
 	odd := map[string][]Point{
-		"all equal":     table(func(float64) float64 { return 7 }, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-		"huge":          table(func(n float64) float64 { return 1e15 * math.Sqrt(n) }, 1e15, 2e15, 3e15, 4e15, 5e15, 6e15, 7e15, 8e15),
-		"tiny":          table(func(n float64) float64 { return n * 1e-9 }, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9, 6e-9, 7e-9, 8e-9),
-		"near together": {one(1), one(math.Nextafter(1, 2)), one(1 + 1e-15), one(1 + 1e-14), one(1 + 1e-13), one(1 + 1e-12), one(1 + 1e-11), one(1 + 1e-10)},
-		"one lonely":    table(func(n float64) float64 { return math.Floor(n / 9) }, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-		"falling":       table(func(n float64) float64 { return 100 / n }, 1, 2, 4, 8, 16, 32, 64, 128, 256),
-		"far apart":     table(func(n float64) float64 { return n }, 1e-30, 1e-20, 1e-10, 1, 1e10, 1e20, 1e29, 1e30),
+		"all equal": table(func(float64) float64 { return 7 }, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+		"huge":      table(func(n float64) float64 { return 1e15 * math.Sqrt(n) }, 1e15, 2e15, 3e15, 4e15, 5e15, 6e15, 7e15, 8e15),
+		"tiny":      table(func(n float64) float64 { return n * 1e-9 }, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9, 6e-9, 7e-9, 8e-9),
+		"near together": {one(1), one(math.Nextafter(1, 2)), one(1 + 1e-15), one(1 + 1e-14), one(1 + 1e-13), one(1 + 1e-12), one(1 + 1e-11),
+			one(1 + 1e-10)},
+		"one lonely": table(func(n float64) float64 { return math.Floor(n / 9) }, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+		"falling":    table(func(n float64) float64 { return 100 / n }, 1, 2, 4, 8, 16, 32, 64, 128, 256),
+		"far apart":  table(func(n float64) float64 { return n }, 1e-30, 1e-20, 1e-10, 1, 1e10, 1e20, 1e29, 1e30),
 	}
 	for name, points := range odd {
 		f, err := Of(points, Options{Resamples: 200})

@@ -51,7 +51,8 @@ func TestThinkTime(t *testing.T) {
 			plain++
 		}
 	}
-	documented(t, fmt.Sprintf("on %d random stations, computed exactly as birth and death chains, the maximum is off by %.1f%%", runs, 100*max(worst[0], worst[1])))
+	documented(t, fmt.Sprintf("on %d random stations, computed exactly as birth and death chains, the maximum is off by %.1f%%", runs,
+		100*max(worst[0], worst[1])))
 	documented(t, fmt.Sprintf("within 5%% on %d of them", plain))
 	if worst[0] > 0.02 || worst[1] > 0.02 {
 		t.Errorf("off by up to %.1f%% and %.1f%%", 100*worst[0], 100*worst[1])

@@ -84,9 +84,11 @@ func TestEqualsHoldTheBest(t *testing.T) {
 			lighter++
 		}
 	}
-	t.Logf("of %d: the best is among the equals in %d, the least gives 90%% in %d, a load with 60%% is among them in %d", runs, held, enough, lighter)
+	t.Logf("of %d: the best is among the equals in %d, the least gives 90%% in %d, a load with 60%% is among them in %d", runs, held,
+		enough, lighter)
 	if held < runs*97/100 || enough < runs*97/100 || lighter > runs/10 {
-		t.Errorf("of %d: the best is among the equals in %d, the least gives 90%% in %d, a load with 60%% is among them in %d", runs, held, enough, lighter)
+		t.Errorf("of %d: the best is among the equals in %d, the least gives 90%% in %d, a load with 60%% is among them in %d", runs, held,
+			enough, lighter)
 	}
 }
 

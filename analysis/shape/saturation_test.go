@@ -60,7 +60,8 @@ func TestSaturationIsDrawnBackToOneClient(t *testing.T) {
 }
 
 func TestLevel(t *testing.T) {
-	points := []Point{{Load: 1, Yield: 50}, {Load: 2, Yield: 97}, {Load: 3, Yield: 103}, {Load: 4, Yield: 100, Errors: 0.5}, {Load: 5, Yield: math.NaN()}}
+	points := []Point{{Load: 1, Yield: 50}, {Load: 2, Yield: 97}, {Load: 3, Yield: 103}, {Load: 4, Yield: 100, Errors: 0.5},
+		{Load: 5, Yield: math.NaN()}}
 	if o, _ := OptimumOf(points); o.Level != 103 {
 		t.Errorf("without intervals: %v, want the best", o.Level)
 	}

@@ -159,7 +159,8 @@ func TestNoKneeInNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("On 200 straight curves of seven steps with 3%% noise, %d knees were claimed", claimed); !strings.Contains(string(page), want) {
+	if want := fmt.Sprintf("On 200 straight curves of seven steps with 3%% noise, %d knees were claimed",
+		claimed); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}
 }
@@ -232,7 +233,8 @@ func TestHysteresis(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for i := range want {
-		if math.Abs(got[i].Change-want[i].Change) > 1e-12 || got[i].Load != want[i].Load || got[i].Up != want[i].Up || got[i].Down != want[i].Down || got[i].Certain != want[i].Certain {
+		if math.Abs(got[i].Change-want[i].Change) > 1e-12 || got[i].Load != want[i].Load || got[i].Up != want[i].Up ||
+			got[i].Down != want[i].Down || got[i].Certain != want[i].Certain {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
@@ -275,7 +277,8 @@ func TestWithin(t *testing.T) {
 			for name, pair := range map[string]struct {
 				got  *float64
 				want float64
-			}{"from": {r.From, c.from}, "to": {r.To, c.to}, "broken": {r.Broken, c.broken}, "crossing": {r.Crossing, c.cross}, "again": {r.Again, c.again}} {
+			}{"from": {r.From, c.from}, "to": {r.To, c.to}, "broken": {r.Broken, c.broken}, "crossing": {r.Crossing, c.cross},
+				"again": {r.Again, c.again}} {
 				switch {
 				case pair.got == nil && math.IsNaN(pair.want):
 				case pair.got == nil || math.Abs(*pair.got-pair.want) > 1e-12:

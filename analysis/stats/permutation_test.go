@@ -151,7 +151,8 @@ func TestNth(t *testing.T) {
 // Nothing panics or claims anything on what is no sample.
 func TestHostileNumbers(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	for _, x := range [][]float64{nil, {}, {1}, {nan}, {inf, 1}, {0, 0, 0, 0, 0, 0}, {-1, 1e308, -1e308, 1e308, 1e308, 1e308}, {5e-324, 0, 0, 0, 0, 0, 0}, {nan, nan, nan, nan, nan, nan, nan}} {
+	for _, x := range [][]float64{nil, {}, {1}, {nan}, {inf, 1}, {0, 0, 0, 0, 0, 0}, {-1, 1e308, -1e308, 1e308, 1e308, 1e308},
+		{5e-324, 0, 0, 0, 0, 0, 0}, {nan, nan, nan, nan, nan, nan, nan}} {
 		for _, y := range [][]float64{nil, {2}, {inf}, {3, 3, 3, 3, 3}} {
 			for name, test := range map[string]func(a, b []float64) (Test, bool){
 				"rank sum": MannWhitney, "permutation": Permutation,

@@ -121,7 +121,8 @@ func TestBatchIntervalCovers(t *testing.T) {
 			single++
 		}
 	}
-	t.Logf("600 s, neighbors correlated by 0.6: batches hold the mean in %.1f%%, seconds in %.1f%%", 100*float64(batched)/runs, 100*float64(single)/runs)
+	t.Logf("600 s, neighbors correlated by 0.6: batches hold the mean in %.1f%%, seconds in %.1f%%", 100*float64(batched)/runs,
+		100*float64(single)/runs)
 	if b := float64(batched) / runs; b < 0.92 || b > 0.97 {
 		t.Errorf("batches: %v", b)
 	}
@@ -187,7 +188,8 @@ func TestMSERFindsWarmUp(t *testing.T) {
 			growing++
 		}
 	}
-	t.Logf("of %d warm-ups: %d cut too early, %d in the second half; level series left nearly whole: %d; ever growing ones called not steady: %d", runs, early, late, level, growing)
+	t.Logf("of %d warm-ups: %d cut too early, %d in the second half; level series left nearly whole: %d; "+
+		"ever growing ones called not steady: %d", runs, early, late, level, growing)
 	if early > 0 || late > runs/20 || level < runs*8/10 || growing < runs*95/100 {
 		t.Error("see above")
 	}

@@ -43,7 +43,8 @@ func (t *Table) split(raw []byte) ([]line, error) {
 		}
 	}
 	if len(out[0].cells) == 1 {
-		return nil, t.wrong(position{out[0].number, 1}, "only one column: a curve needs the number of clients and their throughput, separated by a comma, semicolon, tab or blank")
+		return nil, t.wrong(position{out[0].number, 1}, "only one column: a curve needs the number of clients and their throughput, "+
+			"separated by a comma, semicolon, tab or blank")
 	}
 	return out, nil
 }
@@ -53,8 +54,10 @@ func (t *Table) ragged(text textLine, first line, cells []cell) error {
 	if n := len(first.cells); len(cells) > n {
 		at.column = cells[n].column
 	}
-	return t.wrong(at, "%d %s where line %d has %d (separated by %s): an empty cell needs its separators, a text that contains a separator needs quotes",
-		len(cells), map[bool]string{true: "cell", false: "cells"}[len(cells) == 1], first.number, len(first.cells), map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
+	return t.wrong(at, "%d %s where line %d has %d (separated by %s): an empty cell needs its separators, "+
+		"a text that contains a separator needs quotes",
+		len(cells), map[bool]string{true: "cell", false: "cells"}[len(cells) == 1], first.number, len(first.cells),
+		map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
 }
 
 type textLine struct {

@@ -36,8 +36,8 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 			own := slices.IndexFunc(all, func(i int) bool { return ownName(k, header.cells[i].text) })
 			if own < 0 {
 				c := header.cells[all[1]]
-				return t.wrong(position{header.number, c.column}, "%s and %s may both be the column for %s: choose one with --%s, by name or by number (%d or %d)",
-					quote(header.cells[all[0]].text), quote(c.text), k, k, all[0]+1, all[1]+1)
+				return t.wrong(position{header.number, c.column}, "%s and %s may both be the column for %s: choose one with --%s, "+
+					"by name or by number (%d or %d)", quote(header.cells[all[0]].text), quote(c.text), k, k, all[0]+1, all[1]+1)
 			}
 			all = all[own : own+1]
 		}
@@ -55,8 +55,10 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 // ownName tells whether a column has the name that curve.csv gives to the kind, or the plainest there is.
 func ownName(k Kind, name string) bool {
 	own := map[Kind][]string{
-		Clients: {"active_clients", "clients"}, Throughput: {"throughput_bytes_per_second", "throughput"}, Rate: {"operations_per_second", "rate"},
-		Latency: {"latency_mean_seconds", "latency"}, Errors: {"errors"}, ErrorRatio: {"error_ratio"}, Done: {"done"}, Time: {"time"}, Step: {"step"},
+		Clients: {"active_clients", "clients"}, Throughput: {"throughput_bytes_per_second", "throughput"},
+		Rate:    {"operations_per_second", "rate"},
+		Latency: {"latency_mean_seconds", "latency"}, Errors: {"errors"}, ErrorRatio: {"error_ratio"}, Done: {"done"}, Time: {"time"},
+		Step: {"step"},
 	}[k]
 	return slices.Contains(own, strings.ToLower(name))
 }
@@ -76,12 +78,15 @@ func kindOf(name string) (k Kind, ok bool) {
 	has := func(some ...string) bool {
 		return slices.ContainsFunc(all, func(w string) bool { return slices.Contains(some, w) })
 	}
-	clients := []string{"clients", "client", "jobs", "job", "n", "users", "user", "threads", "thread", "concurrency", "concurrent", "processes", "streams", "vus"}
+	clients := []string{"clients", "client", "jobs", "job", "n", "users", "user", "threads", "thread", "concurrency", "concurrent",
+		"processes", "streams", "vus"}
 	if i := slices.Index(all, "per"); i >= 0 && i+1 < len(all) && slices.Contains(append(clients, "client", "file", "server"), all[i+1]) {
 		return 0, false
 	}
-	if slices.Contains(words(unbracketed(name)), "min") || has("low", "high", "max", "minimum", "maximum", "std", "stddev", "stdev", "sd", "p50", "p90", "p95", "p99", "p999", "median",
-		"planned", "target", "batches", "drift", "class", "cpu", "missed", "retried", "canceled", "late", "byte", "connect", "login", "redirect", "steady", "sessions") {
+	if slices.Contains(words(unbracketed(name)), "min") || has("low", "high", "max", "minimum", "maximum", "std", "stddev", "stdev", "sd",
+		"p50", "p90", "p95", "p99", "p999", "median",
+		"planned", "target", "batches", "drift", "class", "cpu", "missed", "retried", "canceled", "late", "byte", "connect", "login", "redirect",
+		"steady", "sessions") {
 		return 0, false
 	}
 	_, isSpeed := speedIn(name)
@@ -96,7 +101,8 @@ func kindOf(name string) (k Kind, ok bool) {
 		return Throughput, true
 	case has("latency", "wall", "wallclock", "wct", "response", "elapsed", "rtt"):
 		return Latency, true
-	case has("ops", "iops", "tps", "rps", "qps", "operations", "requests", "files", "rate") && (has("rate", "iops", "tps", "rps", "qps", "s", "sec", "second")):
+	case has("ops", "iops", "tps", "rps", "qps", "operations", "requests", "files", "rate") &&
+		(has("rate", "iops", "tps", "rps", "qps", "s", "sec", "second")):
 		return Rate, true
 	case has("done", "completed", "succeeded"):
 		return Done, true

@@ -80,9 +80,11 @@ func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x flo
 	case errors.Is(err, errThousands):
 		return 0, t.wrong(at, "%s: write %s without thousands separators, as in 12500 or 12500.5", quote(c.text), t.Names[k])
 	case errors.Is(err, errFinite):
-		return 0, t.wrong(at, "%s: %s must be a finite number; remove the row, or leave the cell empty where a value may be missing", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s: %s must be a finite number; remove the row, or leave the cell empty where a value may be missing",
+			quote(c.text), t.Names[k])
 	case err != nil:
-		return 0, t.wrong(at, "%s is not a number: %s must be a plain number such as 12.5, with its unit in the header", quote(c.text), t.Names[k])
+		return 0, t.wrong(at, "%s is not a number: %s must be a plain number such as 12.5, with its unit in the header",
+			quote(c.text), t.Names[k])
 	case x < 0 && k != Time:
 		return 0, t.wrong(at, "%s: %s must not be negative", quote(c.text), t.Names[k])
 	}
@@ -198,7 +200,8 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 		if points.line > at.line || points.line == at.line && points.column > at.column {
 			at = *points
 		}
-		return false, t.wrong(at, "the table has numbers with commas and with points (first in lines %d and %d): use one of them, and no thousands separators", commas.line, points.line)
+		return false, t.wrong(at, "the table has numbers with commas and with points (first in lines %d and %d): use one of them, "+
+			"and no thousands separators", commas.line, points.line)
 	}
 	if commas == nil || t.separator != ';' {
 		return false, nil

@@ -203,7 +203,8 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 		places[k], taken[place] = place, k
 	}
 	if header.cells == nil && (o.Columns[Clients] == "" || len(places) < 2) {
-		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no column names: choose columns by number, as in --clients 1 --throughput 2 --unit Gbit/s")
+		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no column names: choose columns by number, "+
+			"as in --clients 1 --throughput 2 --unit Gbit/s")
 	}
 	if err := t.recognize(header, places, taken); err != nil {
 		return nil, err
@@ -215,14 +216,16 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 func (t *Table) complete(header line, places map[Kind]int) error {
 	all := names(header)
 	if _, ok := places[Clients]; !ok {
-		return t.whole("no column for the number of clients: its name must contain clients, jobs, users, threads or concurrency, or choose it with --clients; the columns are %s", all)
+		return t.whole("no column for the number of clients: its name must contain clients, jobs, users, threads or concurrency, "+
+			"or choose it with --clients; the columns are %s", all)
 	}
 	for _, k := range []Kind{Throughput, Rate, Latency} {
 		if _, ok := places[k]; ok {
 			return nil
 		}
 	}
-	return t.whole("no column for the throughput: its name must contain throughput, bandwidth, rate or latency, or choose it with --throughput; the columns are %s", all)
+	return t.whole("no column for the throughput: its name must contain throughput, bandwidth, rate or latency, "+
+		"or choose it with --throughput; the columns are %s", all)
 }
 
 // named finds a column by its name, or its number from 1.
@@ -269,7 +272,8 @@ func (t *Table) ordered() error {
 			step.X = 0
 		}
 		if before, ok := last[step.X]; ok && v.X <= before.X {
-			return t.wrong(position{t.Lines[i], 0}, "the time does not increase from the row before: sort the table by time, or name the column of steps with --step")
+			return t.wrong(position{t.Lines[i], 0}, "the time does not increase from the row before: sort the table by time, "+
+				"or name the column of steps with --step")
 		}
 		last[step.X] = v
 	}

@@ -51,7 +51,8 @@ func (t *Table) speed(name string, at position, chosen string) (float64, error) 
 	case !ok && name == "":
 		return 0, t.whole("a table without column names needs the unit of the throughput, as in --unit Gbit/s")
 	case !ok:
-		return 0, t.wrong(at, "%s has no unit of throughput: add it to the name, as in throughput (Gbit/s) or throughput_mbps, or choose with --unit", quote(name))
+		return 0, t.wrong(at, "%s has no unit of throughput: add it to the name, as in throughput (Gbit/s) or throughput_mbps, "+
+			"or choose with --unit", quote(name))
 	}
 	return factor, nil
 }
@@ -125,7 +126,8 @@ func prefixes() []prefix {
 func timeIn(name string) (factor float64, ok bool) {
 	units := map[string]float64{
 		"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "ms": 1e-3, "msec": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3,
-		"us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "min": 60, "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600,
+		"us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "min": 60, "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600,
+		"hours": 3600,
 	}
 	all := words(name)
 	for i := len(all) - 1; i >= 0; i-- {

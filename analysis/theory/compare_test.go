@@ -30,7 +30,8 @@ func repeated(t *testing.T, service string, seed, times int) []*compare.Run {
 		p := &scenario.Plan{Name: "repeated", Model: "closed", Driver: "simulated", Work: work, Seed: 1, GracefulStop: unit.Duration(time.Minute),
 			Target: fmt.Sprintf("%s&seed=%d", target, seed+i)} // which draws the capacity
 		for k, n := range []int{2, 8} {
-			p.Steps = append(p.Steps, scenario.Step{Number: k + 1, Clients: n, Warmup: unit.Duration(time.Second), Duration: unit.Duration(5 * time.Second)})
+			p.Steps = append(p.Steps, scenario.Step{Number: k + 1, Clients: n, Warmup: unit.Duration(time.Second),
+				Duration: unit.Duration(5 * time.Second)})
 		}
 		f := measured(t, p, simulated.Driver())
 		f.Run, f.Target = fmt.Sprintf("%s-%d", service, seed+i), target

@@ -149,7 +149,8 @@ func (n *headlineTally) count(t *testing.T, c noisyCurve, f *analysis.Findings) 
 	}
 	if k := f.Knee; k != nil {
 		n.knees++
-		if k.Throughput > top || k.Clients <= c.loads[0] || k.Clients > c.loads[len(c.loads)-1] || k.Saturation > float64(c.loads[len(c.loads)-1]) {
+		if k.Throughput > top || k.Clients <= c.loads[0] || k.Clients > c.loads[len(c.loads)-1] ||
+			k.Saturation > float64(c.loads[len(c.loads)-1]) {
 			t.Errorf("%s: knee %+v, at most %g was measured", c.kind, k, top)
 		}
 	}

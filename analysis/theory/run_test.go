@@ -28,9 +28,11 @@ func (c trial) plan(operations float64) *scenario.Plan {
 	cycle := t.Residence(c.most()) + t.Think
 	settle := max(hold/20, 3*cycle)
 	work := workload.Work{Kind: "read", Pick: "random", Session: "kept", Think: c.span()}
-	p := &scenario.Plan{Name: "theory", Model: "closed", Driver: "simulated", Target: c.url(), Work: work, Seed: c.seed, GracefulStop: unit.Duration(time.Hour)}
+	p := &scenario.Plan{Name: "theory", Model: "closed", Driver: "simulated", Target: c.url(), Work: work, Seed: c.seed,
+		GracefulStop: unit.Duration(time.Hour)}
 	for i, n := range c.loads {
-		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Warmup: unit.Duration(settle.Round(time.Second) + time.Second), Duration: unit.Duration(hold.Round(time.Second))})
+		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Warmup: unit.Duration(settle.Round(time.Second) + time.Second),
+			Duration: unit.Duration(hold.Round(time.Second))})
 	}
 	return p
 }
@@ -71,7 +73,8 @@ func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.F
 			t.Fatal(err)
 		}
 		sink := &joining{Sink: out, least: time.Duration(p.Steps[0].Duration).Seconds() / 40}
-		if err := engine.Run(t.Context(), engine.Config{Plan: p, Service: service, Files: files, Folder: "none", Sink: sink, Pacer: engine.Timers()}); err != nil {
+		if err := engine.Run(t.Context(), engine.Config{Plan: p, Service: service, Files: files, Folder: "none", Sink: sink,
+			Pacer: engine.Timers()}); err != nil {
 			t.Error(err)
 		}
 		if err := out.Close(); err != nil {

@@ -37,10 +37,11 @@ type rates struct {
 
 func newRates() *rates {
 	return &rates{
-		saturation:        rate{name: "knee of stations of servers (`saturation_clients`) within 5% of k (1 + Z/S)", least: 0.95},
-		corner:            rate{name: "their knee (`clients`) within 5%, or one client, of k (1 + Z/S)"},
-		kneedle:           rate{name: "their knee (`clients`) within 5%, or one client, of Kneedle's on the exact curve"},
-		bend:              rate{name: "knee of stations with a maximum (`clients`) within 5%, or one client, of Kneedle's on the exact curve", least: 0.95},
+		saturation: rate{name: "knee of stations of servers (`saturation_clients`) within 5% of k (1 + Z/S)", least: 0.95},
+		corner:     rate{name: "their knee (`clients`) within 5%, or one client, of k (1 + Z/S)"},
+		kneedle:    rate{name: "their knee (`clients`) within 5%, or one client, of Kneedle's on the exact curve"},
+		bend: rate{name: "knee of stations with a maximum (`clients`) within 5%, or one client, of Kneedle's on the exact curve",
+			least: 0.95},
 		inside:            rate{name: "maximum found where there is one in the range (`inside_tested_range`)", least: 0.95},
 		place:             rate{name: "fitted peak within 5%, or one client, of the exact maximum's place", least: 0.95},
 		height:            rate{name: "fitted throughput there within 5% of the exact maximum's height", least: 0.95},
@@ -54,7 +55,8 @@ func newRates() *rates {
 }
 
 func (r *rates) all() []*rate {
-	return []*rate{&r.saturation, &r.corner, &r.kneedle, &r.bend, &r.inside, &r.place, &r.height, &r.none, &r.placeCovered, &r.heightCovered, &r.held, &r.enough, &r.throughputCovered}
+	return []*rate{&r.saturation, &r.corner, &r.kneedle, &r.bend, &r.inside, &r.place, &r.height, &r.none, &r.placeCovered, &r.heightCovered,
+		&r.held, &r.enough, &r.throughputCovered}
 }
 
 // size is how many bytes an operation moves.

@@ -46,7 +46,8 @@ func (c *link) answer(req *http.Request) bool {
 }
 
 func (c *link) report() stats {
-	s := stats{Gets: c.gets.Load(), Bytes: c.bytes.Load(), Failed: c.failed.Load(), Busy: c.busy.Load(), Sums: c.sumsFailed.Load(), Asked: c.asked.Load(), Conns: c.conns.Load()}
+	s := stats{Gets: c.gets.Load(), Bytes: c.bytes.Load(), Failed: c.failed.Load(), Busy: c.busy.Load(), Sums: c.sumsFailed.Load(),
+		Asked: c.asked.Load(), Conns: c.conns.Load()}
 	if first := c.first.Load(); first > 0 {
 		s.First = float64(c.start.Add(time.Duration(first)).UnixNano()) / 1e9
 	}

@@ -52,7 +52,8 @@ func oneDead(s *stage) {
 // twoEndpoints runs reads on two endpoints of one service.
 func (s *stage) twoEndpoints(first, second *site) *ran {
 	files := s.list(first, true)
-	return s.run(fmt.Sprintf("target: [%q, %q]\n%sworkload: {kind: read, verify: 0%%}\nload: {clients: [4, 8], duration: 3s, %s}\n", first.url, second.url, files, brief))
+	return s.run(fmt.Sprintf("target: [%q, %q]\n%sworkload: {kind: read, verify: 0%%}\nload: {clients: [4, 8], duration: 3s, %s}\n", first.url,
+		second.url, files, brief))
 }
 
 func oneSlow(s *stage) {

@@ -96,7 +96,8 @@ func parts(s *stage, c spec) {
 	c.Delay = ms(2)
 	w := s.faulty(c)
 	files := s.list(w, false)
-	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: read, part: {size: 4KiB, count: 8}}\nload: {clients: [2, 4], duration: 2s, %s}\n", w.url, files, brief))
+	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: read, part: {size: 4KiB, count: 8}}\nload: {clients: [2, 4], duration: 2s, %s}\n",
+		w.url, files, brief))
 	if r.findings == nil {
 		s.expect(r.exit == 1 || r.exit == 2, "exit code 1 or 2 expected, is %d", r.exit)
 		s.expect(c.NoSizes, "the sizes can be asked for: the run must not be refused")

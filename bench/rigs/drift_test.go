@@ -74,7 +74,8 @@ func drifts(s *stage, c spec) {
 	s.totals(r)
 	s.askOn(wrk(), c, 8, 8)
 	x := r.best()
-	s.expect(x.Steady == nil || !*x.Steady || r.check("steadiness") == "warn" || r.check("steadiness") == "fail", "a step that is not called steady expected")
+	s.expect(x.Steady == nil || !*x.Steady || r.check("steadiness") == "warn" || r.check("steadiness") == "fail",
+		"a step that is not called steady expected")
 	s.notValid(r)
 }
 
@@ -88,7 +89,8 @@ func tooShort(s *stage) {
 // fewOperations is a scenario of six operations in all.
 func (s *stage) fewOperations(clients string) string {
 	w, files := s.faultyFiles(spec{Delay: ms(900)})
-	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, duration: 3s, ramp: 0s, warmup: 0s, graceful_stop: 2s}\n", w.url, files, clients)
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, duration: 3s, ramp: 0s, warmup: 0s, graceful_stop: 2s}\n",
+		w.url, files, clients)
 }
 
 func sixOperations(s *stage) {

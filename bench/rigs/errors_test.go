@@ -12,7 +12,8 @@ const brief = "ramp: 200ms, warmup: 300ms, graceful_stop: 5s"
 
 // reads is a scenario that reads whole files in steps.
 func reads(w *site, files, clients, hold, more string) string {
-	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], duration: %s, %s}\n", w.url, files, more, clients, hold, brief)
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], duration: %s, %s}\n", w.url, files, more,
+		clients, hold, brief)
 }
 
 // read runs weir with that scenario on the files of w, listed with their sizes.
@@ -91,7 +92,8 @@ func (s *stage) pair(a, b spec, clients, hold, more string) (first, second *ran)
 func failingSums(s *stage) {
 	const clients, think = 4, 0.005
 	w, files := s.faultyFiles(spec{EverySum: 16})
-	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: mix, mix: {checksum: 1}, think: 5ms}\nload: {clients: %d, duration: 4s, %s}\n", w.url, files, clients, brief))
+	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: mix, mix: {checksum: 1}, think: 5ms}\nload: {clients: %d, duration: 4s, %s}\n",
+		w.url, files, clients, brief))
 	s.totals(r)
 	x := r.best()
 	s.between("error ratio", x.ErrorRatio, 0.04, 0.09)
@@ -102,7 +104,8 @@ func failingSums(s *stage) {
 	}
 	// N = X (R + Z): what operations and thinking do not explain is pauses.
 	lost := 1 - (x.Operations/(1-x.ErrorRatio))*(x.Latency.Mean+think)/clients
-	s.expect(lost < *x.PausedShare+0.1 || x.Excluded != "" || r.check("Little's law") != "ok", "%.0f%% of the clients' time is neither operations nor thinking, but only %.1f%% is said to be pauses", 100*lost, 100**x.PausedShare)
+	s.expect(lost < *x.PausedShare+0.1 || x.Excluded != "" || r.check("Little's law") != "ok",
+		"%.0f%% of the clients' time is neither operations nor thinking, but only %.1f%% is said to be pauses", 100*lost, 100**x.PausedShare)
 }
 
 // hammered is how often in a second a client may ask a service that refuses everything.
@@ -116,7 +119,8 @@ func allRefused(s *stage) {
 	s.fails(r)
 	s.noCapacity(r)
 	s.expect(r.status() == "none" || r.status() == "invalid", "invalid expected, is %s", r.status())
-	s.expect(float64(r.sum.failed) <= hammered*5*max(1, r.sum.seconds), "%d attempts in %.0f s: the service is hammered", r.sum.failed, r.sum.seconds)
+	s.expect(float64(r.sum.failed) <= hammered*5*max(1, r.sum.seconds), "%d attempts in %.0f s: the service is hammered", r.sum.failed,
+		r.sum.seconds)
 }
 
 func allBusy(s *stage) {
@@ -126,7 +130,8 @@ func allBusy(s *stage) {
 	r := s.read(w, "2, 8", "2s", "")
 	s.invalid(r)
 	s.noCapacity(r)
-	s.expect(float64(r.sum.failed) <= hammered*5*max(1, r.sum.seconds), "%d attempts in %.0f s: the service is hammered", r.sum.failed, r.sum.seconds)
+	s.expect(float64(r.sum.failed) <= hammered*5*max(1, r.sum.seconds), "%d attempts in %.0f s: the service is hammered", r.sum.failed,
+		r.sum.seconds)
 }
 
 func errorsAtHighLoad(s *stage) {
@@ -159,7 +164,8 @@ func hiddenRetries(s *stage) {
 func curlRetry() peer {
 	p := curl()
 	p.argv = func(url string, _, seconds int) []string {
-		return []string{"curl", "-sS", "-m", fmt.Sprint(seconds), "--retry", "3", "-o", "/dev/null", "-w", "code %{http_code}\n", url, "-o", "/dev/null", url, "-o", "/dev/null", url, "-o", "/dev/null", url, "-o", "/dev/null", url}
+		return []string{"curl", "-sS", "-m", fmt.Sprint(seconds), "--retry", "3", "-o", "/dev/null", "-w", "code %{http_code}\n", url, "-o",
+			"/dev/null", url, "-o", "/dev/null", url, "-o", "/dev/null", url, "-o", "/dev/null", url}
 	}
 	return p
 }

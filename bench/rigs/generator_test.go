@@ -36,11 +36,12 @@ func generatorRigs() []rig {
 }
 
 func generatorCPU(s *stage) {
-	r := s.runAs(fmt.Sprintf("target: simulated://s?servers=100000&service=1ms\nworkload: {kind: read, verify: 0}\nload: {clients: [64, 512, 2048, 8192], duration: 3s, %s}\n", brief),
-		how{wrap: []string{"taskset", "-c", "1"}})
+	r := s.runAs(fmt.Sprintf("target: simulated://s?servers=100000&service=1ms\nworkload: {kind: read, verify: 0}\nload: {clients: [64, "+
+		"512, 2048, 8192], duration: 3s, %s}\n", brief), how{wrap: []string{"taskset", "-c", "1"}})
 	s.totals(r)
 	s.fit(r)
-	s.expect(r.limit().Resource == "generator" || r.limit().Side == "client", "the generator as the limit expected, is %q (%s)", r.limit().Resource, r.limit().Side)
+	s.expect(r.limit().Resource == "generator" || r.limit().Side == "client", "the generator as the limit expected, is %q (%s)",
+		r.limit().Resource, r.limit().Side)
 	s.expect(r.check("generator") != "ok", "the check of the generator must not pass")
 	s.notValid(r)
 }

@@ -106,7 +106,8 @@ func healthyCases(s *stage) []healthyCase {
 		if !strings.HasPrefix(x.work, "kind: write") {
 			files = s.list(x.on, true)
 		}
-		all = append(all, healthyCase{x.name, fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", x.on.url, files, x.work, x.load, calm, x.more)})
+		all = append(all, healthyCase{x.name, fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", x.on.url, files, x.work, x.load,
+			calm, x.more)})
 	}
 	s.sleep(200 * time.Millisecond) // what the servers do when they start is no part of a run
 	return all

@@ -52,8 +52,9 @@ func limitRigs() []rig {
 		}, {
 			name: "throttled-address", needs: []string{"lighttpd"},
 			situation: "lighttpd limits all clients of an address to 20 MB/s together.",
-			truth:     "All loads give 20 MB/s, in one burst per second, which is not an outage; two clients suffice. The bursts may hide that throughput does not grow.",
-			play:      throttledAddress,
+			truth: "All loads give 20 MB/s, in one burst per second, which is not an outage; two clients suffice. The bursts may hide that " +
+				"throughput does not grow.",
+			play: throttledAddress,
 		},
 	}
 }

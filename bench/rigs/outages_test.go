@@ -159,7 +159,8 @@ func neverAnswers(s *stage) {
 func awayTwice(s *stage) {
 	port := s.freePort()
 	// A step is 4.5 s; its hold begins after 0.5 s.
-	w := s.faulty(spec{Address: "127.0.0.1:" + port, Delay: ms(5), Away: []window{span(1.2, 0.8), span(3.2, 0.8), span(5.7, 0.8), span(7.5, 0.8)}})
+	w := s.faulty(spec{Address: "127.0.0.1:" + port, Delay: ms(5), Away: []window{span(1.2, 0.8), span(3.2, 0.8), span(5.7, 0.8),
+		span(7.5, 0.8)}})
 	r := s.read(w, "4, 8", "4s", "")
 	s.totals(r)
 	for n := 1; n <= 2; n++ {

@@ -47,7 +47,8 @@ type rig struct {
 
 // rigs are all of them, in the order of the page.
 func rigs() []rig {
-	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), moreLimitRigs(), generatorRigs(), noiseRigs(), contentRigs(), serverRigs(), driftRigs(), backendRigs(), commandRigs())
+	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), moreLimitRigs(), generatorRigs(), noiseRigs(), contentRigs(),
+		serverRigs(), driftRigs(), backendRigs(), commandRigs())
 }
 
 // A result is what became of a rig.

@@ -53,7 +53,8 @@ func serverRigs() []rig {
 
 // gentle reads with few clients that think, so that no CPU is full.
 func gentle(w *site, files, kind, more string) string {
-	return fmt.Sprintf("target: %s\n%sworkload: {kind: %s, think: 5ms%s}\nload: {clients: [1, 2, 4], duration: 3s, %s}\n", w.url, files, kind, more, brief)
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: %s, think: 5ms%s}\nload: {clients: [1, 2, 4], duration: 3s, %s}\n", w.url, files,
+		kind, more, brief)
 }
 
 func http10(s *stage) {
@@ -103,8 +104,10 @@ func ipv6(s *stage) {
 	s.shown = nil
 	s.expect(plan.exit == 0, "weir plan: exit code 0 expected, is %d: %s", plan.exit, lastLine(plan.text))
 	// Without a scenario's name the command makes one of the address.
-	r := s.runAs(text, how{title: "run", args: []string{"--target", w.url, "--clients", "2", "--duration", "1s", "--set", "load.ramp=100ms", "--set", "load.warmup=100ms", "--set", "files.list=" + listOf(files)}})
-	s.expect(r.findings != nil && r.best().Done > 0 && r.best().Errors == 0, "reads without errors expected: exit %d, %s", r.exit, lastLine(r.text))
+	r := s.runAs(text, how{title: "run", args: []string{"--target", w.url, "--clients", "2", "--duration", "1s", "--set", "load.ramp=100ms",
+		"--set", "load.warmup=100ms", "--set", "files.list=" + listOf(files)}})
+	s.expect(r.findings != nil && r.best().Done > 0 && r.best().Errors == 0, "reads without errors expected: exit %d, %s", r.exit,
+		lastLine(r.text))
 }
 
 // listOf is the path in a files block.
@@ -116,7 +119,8 @@ func secrets(s *stage) {
 	w, files := s.faultyFiles(spec{Delay: ms(1)})
 	hidden := []string{"s3cr3tsig", "s3cr3tjwt", "s3cr3tkey", "s3cr3town"}
 	w.url += fmt.Sprintf("?sig=%s&jwt=%s&apikey=%s&zugang=%s", hidden[0], hidden[1], hidden[2], hidden[3])
-	r := s.runAs("", how{args: []string{"--target", w.url, "--clients", "1,2", "--duration", "1s", "--set", "load.ramp=100ms", "--set", "load.warmup=100ms", "--set", "files.list=" + listOf(files)}})
+	r := s.runAs("", how{args: []string{"--target", w.url, "--clients", "1,2", "--duration", "1s", "--set", "load.ramp=100ms", "--set",
+		"load.warmup=100ms", "--set", "files.list=" + listOf(files)}})
 	if r.findings == nil {
 		s.expect(r.exit == 2, "a run, or a refusal with exit code 2, expected: exit %d", r.exit)
 	}

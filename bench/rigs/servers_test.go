@@ -151,7 +151,8 @@ Require all granted
 // lighttpd starts lighttpd; more are lines of its configuration.
 func (s *stage) lighttpd(files, size int, more string) (*site, *daemon) {
 	return s.configured(files, size, func(dir, port string) ([]string, string) {
-		conf := fmt.Sprintf("server.document-root = %q\nserver.port = %s\nserver.bind = \"127.0.0.1\"\nserver.max-keep-alive-requests = 0\n%s\n", dir+"/root", port, more)
+		conf := fmt.Sprintf("server.document-root = %q\nserver.port = %s\nserver.bind = \"127.0.0.1\"\nserver.max-keep-alive-requests = 0\n%s\n",
+			dir+"/root", port, more)
 		return []string{"lighttpd", "-D", "-f", dir + "/conf"}, conf
 	})
 }
@@ -181,8 +182,9 @@ kind(("127.0.0.1", int(sys.argv[2])), H).serve_forever()
 func (s *stage) haproxy(w *site, servers ...string) (front *site, socket string) {
 	socket = filepath.Join(s.dir, "haproxy.sock")
 	front, _ = s.configured(0, 0, func(dir, port string) ([]string, string) {
-		conf := "global\n stats socket " + socket + " mode 600 level operator\ndefaults\n mode http\n option contstats\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n timeout queue 30s\n retries 0\n" +
-			"frontend front\n bind 127.0.0.1:" + port + "\n default_backend back\nbackend back\n balance roundrobin\n option http-server-close\n"
+		conf := "global\n stats socket " + socket + " mode 600 level operator\ndefaults\n mode http\n option contstats\n timeout connect 5s\n " +
+			"timeout client 30s\n timeout server 30s\n timeout queue 30s\n retries 0\nfrontend front\n bind 127.0.0.1:" + port +
+			"\n default_backend back\nbackend back\n balance roundrobin\n option http-server-close\n"
 		for i, line := range servers {
 			conf += fmt.Sprintf(" server s%d %s\n", i+1, line)
 		}

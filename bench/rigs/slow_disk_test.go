@@ -16,8 +16,9 @@ import (
 func throttledDisk(s *stage) {
 	mount, group := s.slowDisk(20 << 20)
 	w, _ := s.configured(64, 1<<20, func(dir, port string) ([]string, string) {
-		conf := "daemon off;\npid " + dir + "/pid;\nerror_log stderr;\nworker_processes 2;\nuser root;\nevents {}\nhttp {\naccess_log off;\nsendfile off;\ndirectio 512;\noutput_buffers 2 256k;\n" +
-			"client_body_temp_path " + dir + "/1; proxy_temp_path " + dir + "/2; fastcgi_temp_path " + dir + "/3; uwsgi_temp_path " + dir + "/4; scgi_temp_path " + dir + "/5;\n" +
+		conf := "daemon off;\npid " + dir + "/pid;\nerror_log stderr;\nworker_processes 2;\nuser root;\nevents {}\nhttp {\naccess_log " +
+			"off;\nsendfile off;\ndirectio 512;\noutput_buffers 2 256k;\nclient_body_temp_path " + dir + "/1; proxy_temp_path " + dir +
+			"/2; fastcgi_temp_path " + dir + "/3; uwsgi_temp_path " + dir + "/4; scgi_temp_path " + dir + "/5;\n" +
 			"server { listen 127.0.0.1:" + port + "; root " + mount + "; }\n}\n"
 		return []string{"sh", "-c", "echo $$ > " + group + "/cgroup.procs && exec nginx -p " + dir + " -e stderr -c " + dir + "/conf"}, conf
 	})

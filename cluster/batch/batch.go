@@ -30,7 +30,9 @@ type Work struct {
 	Dir     string   // folder for what is kept: the submit description, logs, out/N/ with the outputs of worker N; made if missing
 	Program string   // path of an executable; travels
 	Args    []string // its arguments
-	Files   []string // paths of files that travel beside it, to the worker's working folder; secrets may be among them, and are never copied into Dir
+	// paths of files that travel beside it, to the worker's working folder; secrets may be among them, and are never copied into
+	// Dir
+	Files   []string
 	Brings  []string // names of files that a worker may leave in its working folder, for Dir/out/N/
 	Count   int
 	Options []string // lines for the submission, in the system's own words

@@ -164,7 +164,8 @@ func sentence(workers []int, state State, reason string) string {
 		text, many = fmt.Sprintf("%s (%s)", say.Plural(n, "worker"), numbers(workers)), 1
 	}
 	text += map[State][2]string{
-		Queued: {" is queued", " are queued"}, Held: {" is held", " are held"}, Failed: {" failed", " failed"}, Removed: {" was removed", " were removed"},
+		Queued: {" is queued", " are queued"}, Held: {" is held", " are held"}, Failed: {" failed", " failed"},
+		Removed: {" was removed", " were removed"},
 	}[state][many]
 	if reason != "" {
 		text += ": " + reason

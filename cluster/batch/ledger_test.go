@@ -83,7 +83,8 @@ func TestReadSubmission(t *testing.T) {
 	if _, err := ReadSubmission(dir, "there"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	for _, text := range []string{"", "{", `{"system": "here", "tag": "*", "count": 1}`, `{"system": "here", "tag": "weir-../../home/x", "count": 1}`, `{"system": "here", "tag": "` + s.Tag + `", "count": -1}`} {
+	for _, text := range []string{"", "{", `{"system": "here", "tag": "*", "count": 1}`,
+		`{"system": "here", "tag": "weir-../../home/x", "count": 1}`, `{"system": "here", "tag": "` + s.Tag + `", "count": -1}`} {
 		if err := os.WriteFile(filepath.Join(dir, submissionFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -125,8 +125,10 @@ func transients() []Transient {
 		{System: "HTCondor", Answer: "resource temporarily unavailable", Means: "the machine is short of processes or memory", Unsure: true},
 
 		{System: "ssh", Answer: "timed out during banner exchange", Means: "its sshd is busy"},
-		{System: "ssh", Answer: "kex_exchange_identification", Means: "its sshd has too many connections that are not authenticated yet (MaxStartups)"},
-		{System: "ssh", Answer: "ssh_exchange_identification", Means: "its sshd has too many connections that are not authenticated yet (MaxStartups)"},
+		{System: "ssh", Answer: "kex_exchange_identification", Means: "its sshd has too many connections that are not authenticated " +
+			"yet (MaxStartups)"},
+		{System: "ssh", Answer: "ssh_exchange_identification", Means: "its sshd has too many connections that are not authenticated " +
+			"yet (MaxStartups)"},
 		{System: "ssh", Answer: "temporary failure in name resolution", Means: "the name server does not answer"},
 		{System: "ssh", Answer: "connection reset by", Means: "its sshd dropped the connection", Unsure: true},
 		{System: "ssh", Answer: "resource temporarily unavailable", Means: "a machine is short of processes or memory", Unsure: true},

@@ -17,7 +17,8 @@ func TestTransientAnswers(t *testing.T) {
 		transient      bool
 	}{
 		{"Slurm", "srun: error: Unable to confirm allocation for job 429: Job is pending execution", true},
-		{"Slurm", "127: srun: error: Task launch for StepId=429.0 failed on node weir: Job credential revoked; srun: error: Application launch failed: Job credential revoked", true},
+		{"Slurm", "127: srun: error: Task launch for StepId=429.0 failed on node weir: Job credential revoked; srun: error: " +
+			"Application launch failed: Job credential revoked", true},
 		{"Slurm", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", true},
 		{"Slurm", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)", true},
 		{"Slurm", "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified", false},
@@ -46,7 +47,8 @@ func TestTransientAnswers(t *testing.T) {
 }
 
 func TestRetry(t *testing.T) {
-	pending, unsure, refused := errors.New("Job is pending execution"), errors.New("Socket timed out on send/recv operation"), errors.New("Invalid qos")
+	pending, unsure, refused := errors.New("Job is pending execution"), errors.New("Socket timed out on send/recv operation"),
+		errors.New("Invalid qos")
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, c := range map[string]struct {

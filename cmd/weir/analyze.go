@@ -69,7 +69,8 @@ by name or by number from 1. See docs/analyze.md.`,
 	flags.StringVar(&f.unit, "unit", "", "`UNIT` of the throughput, such as Gbit/s or MB/s, where the header has none")
 	flags.StringVar(&f.separator, "separator", "", "separator of cells: `comma`, semicolon, tab, blank or a character (default: detected)")
 	flags.StringVar(&f.points, "points", "", "points of the curve: `rows`, steps (their two middle quarters) or subintervals (all four)")
-	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is reported, such as \"latency_mean < 600s\" (repeatable)")
+	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is reported, "+
+		"such as \"latency_mean < 600s\" (repeatable)")
 	jsonFlag(c, &f.json, jsonOfRun)
 	htmlFlag(c, &f.html)
 	quietFlag(c, &s.quiet)

@@ -41,7 +41,8 @@ func TestBackendsOfGridFTP(t *testing.T) {
 				lab.Need(t, "globus-url-copy")
 			}
 			s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3, Loopback: c.loopback})
-			args := append(behindBalancer(s), "--clients", "3,12", "--duration", "4s", "--set", "workload.session=fresh", "--set", "files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
+			args := append(behindBalancer(s), "--clients", "3,12", "--duration", "4s", "--set", "workload.session=fresh", "--set",
+				"files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
 			if c.clients != "" {
 				list := filepath.Join(t.TempDir(), "list")
 				args = append(args, "--set", "client="+c.clients, "--set", "files={list: "+list+"}")
@@ -81,7 +82,8 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 		rates, cores := 0.0, 0.0
 		for k := range step.Backends {
 			x := &step.Backends[k]
-			if x.Name != s.Servers[k+1].Name || x.Share < 0.05 || x.Sessions == nil || x.SessionRate == nil || x.Log == nil || x.Cores == nil || x.Status != "UP" && x.Status != "no check" {
+			if x.Name != s.Servers[k+1].Name || x.Share < 0.05 || x.Sessions == nil || x.SessionRate == nil || x.Log == nil || x.Cores == nil ||
+				x.Status != "UP" && x.Status != "no check" {
 				t.Fatalf("%d clients: %+v", step.Clients, x)
 			}
 			rates += *x.SessionRate
@@ -118,8 +120,10 @@ func TestTheFullBackendIsFound(t *testing.T) {
 	front, socket := startBalancer(t, "server quick "+u.Host+"\n server small "+u.Host+" maxconn 2")
 	for session, source := range map[string]string{"fresh": analysis.ByBalancer, "kept": analysis.BySessions} {
 		dir := filepath.Join(t.TempDir(), "run")
-		code, said := weir(t, "run", "--quiet", "--verbose", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--duration", "3s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
-			"--set", "workload.session="+session, "--set", "balancer={haproxy: "+socket+", service: web}", "--set", "files.make={count: 20, size: 256KiB}",
+		code, said := weir(t, "run", "--quiet", "--verbose", "--out", dir, "--target", "http://"+front+u.Path, "--clients", "2,16", "--duration",
+			"3s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
+			"--set", "workload.session="+session, "--set", "balancer={haproxy: "+socket+", service: web}", "--set",
+			"files.make={count: 20, size: 256KiB}",
 			"--set", "thresholds=[imbalance < 1.0001 at 16 clients, imbalance < 3]")
 		if code != exitMissed && code != exitInvalid {
 			t.Fatalf("exit code %d\n%s", code, said)
@@ -163,7 +167,8 @@ func startBalancer(t *testing.T, servers string) (address, socket string) {
 	address, socket = l.Addr().String(), filepath.Join(dir, "s")
 	_ = l.Close()
 	config := filepath.Join(dir, "haproxy.cfg")
-	text := fmt.Sprintf("global\n stats socket %s mode 600\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1m\n timeout server 1m\n timeout queue 1m\nlisten web\n bind %s\n balance roundrobin\n %s\n", socket, address, servers)
+	text := fmt.Sprintf("global\n stats socket %s mode 600\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1m\n timeout server "+
+		"1m\n timeout queue 1m\nlisten web\n bind %s\n balance roundrobin\n %s\n", socket, address, servers)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +201,8 @@ func TestDoorsAreUsedInTurn(t *testing.T) {
 	for _, processes := range []string{"1", "2"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		scenario := filepath.Join(t.TempDir(), "s.yaml")
-		text := fmt.Sprintf("target: [%q, %q]\nfiles: {make: {count: 8, size: 256KiB}}\nworkload: {think: 10ms}\nload: {clients: [2, 7], ramp: 100ms, warmup: 200ms, duration: 2s}\n", s.URL, other)
+		text := fmt.Sprintf("target: [%q, %q]\nfiles: {make: {count: 8, size: 256KiB}}\nworkload: {think: 10ms}\nload: {clients: [2, 7], ramp: "+
+			"100ms, warmup: 200ms, duration: 2s}\n", s.URL, other)
 		if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ func TestCalibrateFindsStalls(t *testing.T) {
 	lab.Need(t, "xrdcp", "xrdfs", "unshare", "mount")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
 	n := newNameServer(t, 20)
-	r, _ := calibratedWith(t, func(cmd *exec.Cmd) error { return lab.NameServer(cmd, n.address) }, s.URL, "--clients", "8", "--rounds", "1", "--duration", "6s", "--size", "64KiB")
+	r, _ := calibratedWith(t, func(cmd *exec.Cmd) error { return lab.NameServer(cmd, n.address) }, s.URL, "--clients", "8", "--rounds", "1",
+		"--duration", "6s", "--size", "64KiB")
 	if n.questions.Load() == 0 {
 		t.Fatal("nobody asked the name server")
 	}
@@ -79,7 +80,8 @@ func (n *nameServer) serve(c net.PacketConn) {
 		q := m.Questions[0]
 		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
 		if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 1}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 1},
+				Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
 		}
 		if answer, err := m.Pack(); err == nil {
 			_, _ = c.WriteTo(answer, from)

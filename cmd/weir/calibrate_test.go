@@ -75,7 +75,8 @@ func sound(t *testing.T, r *calibration.Result) {
 				t.Errorf("%d clients, %s: %+v", p.Clients, f.Name, *x)
 			}
 		}
-		for _, name := range []string{calibration.Rate, calibration.Throughput, calibration.Median, calibration.ClientByFile, calibration.ServerByFile} {
+		for _, name := range []string{calibration.Rate, calibration.Throughput, calibration.Median, calibration.ClientByFile,
+			calibration.ServerByFile} {
 			coarse := name == calibration.ServerByFile && r.Servers == nil // hundredths of a second, which may be none
 			if p.Figure(name).Ratio == nil && !coarse {
 				t.Errorf("%d clients: %s is not compared", p.Clients, name)
@@ -194,8 +195,8 @@ func TestCalibrateInterrupted(t *testing.T) {
 	say := &waker{text: "round 1 of 90", wake: func() { signals <- os.Interrupt }}
 	dir := filepath.Join(t.TempDir(), "out")
 	var out bytes.Buffer
-	code := execute(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--duration", "300ms", "--set", "load.warmup=100ms", "--out", dir},
-		streams{in: strings.NewReader(""), out: &out, err: say}, func() <-chan os.Signal { return signals })
+	code := execute(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--duration", "300ms", "--set",
+		"load.warmup=100ms", "--out", dir}, streams{in: strings.NewReader(""), out: &out, err: say}, func() <-chan os.Signal { return signals })
 	if code != exitInterrupt || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
 		t.Errorf("exit code %d:\n%s", code, out.String())
 	}

@@ -98,7 +98,8 @@ func TestInterruptEndsTheCampaign(t *testing.T) {
 	t.Parallel()
 	for _, signals := range []int{1, 2} {
 		dir := filepath.Join(t.TempDir(), "campaign")
-		p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "2", "--duration", "10m", "--repeat", "3", "--out", dir)
+		p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "2", "--duration", "10m", "--repeat",
+			"3", "--out", dir)
 		untilHeld(t, filepath.Join(dir, "001-a"), 1)
 		for range signals {
 			p.send(t, os.Interrupt)
@@ -126,7 +127,8 @@ func TestFailedRuns(t *testing.T) {
 	target := t.TempDir()
 	fill(t, target, 2, 4096)
 	dir := filepath.Join(t.TempDir(), "campaign")
-	args := []string{"run", "--target", "file://" + target, "--clients", "1", "--duration", "1s", "--repeat", "5", "--out", dir, "--set", "workload={think: 10ms, verify: 0%}", "--set", "load.warmup=100ms"}
+	args := []string{"run", "--target", "file://" + target, "--clients", "1", "--duration", "1s", "--repeat", "5", "--out", dir, "--set",
+		"workload={think: 10ms, verify: 0%}", "--set", "load.warmup=100ms"}
 	p := started(t, args...)
 	untilHeld(t, filepath.Join(dir, "002-a"), 1)
 	if err := os.Rename(target, target+"-gone"); err != nil {

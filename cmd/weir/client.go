@@ -28,7 +28,8 @@ type clientFlags struct {
 // add adds the flags to c, with --json if prints describes what that prints.
 func (f *clientFlags) add(c *cobra.Command, prints string) {
 	fs := c.Flags()
-	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN (default WEIR_COORDINATOR, or this user's on this machine)")
+	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN (default WEIR_COORDINATOR, "+
+		"or this user's on this machine)")
 	fs.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` (default WEIR_TOKEN_FILE, or this user's)")
 	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
 	fs.StringVar(&f.cert, "client-cert", "", "authenticate with this certificate, a PEM `FILE`, instead of a token")
@@ -149,7 +150,8 @@ func withAdvice(url string, err error) error {
 	case wire.Status(err) == http.StatusServiceUnavailable:
 		return fmt.Errorf("the coordinator at %s is busy: %w: try again in a moment", url, err)
 	case client.Unreachable(err):
-		return fmt.Errorf("the coordinator at %s does not answer: %w (start it with `weir coordinator`, or name another one with --coordinator)", url, err)
+		return fmt.Errorf("the coordinator at %s does not answer: %w (start it with `weir coordinator`, or name another one with --coordinator)",
+			url, err)
 	}
 	return err
 }
@@ -179,7 +181,8 @@ func (f *dbFlags) find(s streams) (string, error) {
 		return "", usagef("--%s and --%s-file: choose one", f.flag, f.flag)
 	case f.address != "":
 		if db.Public(f.address) != f.address {
-			s.tell("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n", f.flag, f.flag)
+			s.tell("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n",
+				f.flag, f.flag)
 		}
 		return f.address, nil
 	case f.file == "" && f.env != "":

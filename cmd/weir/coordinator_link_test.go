@@ -27,7 +27,8 @@ func TestLinkOfPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = a.Body.Close()
-		if cookies := a.Cookies(); a.StatusCode != want || want == http.StatusOK && (len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].Secure != strings.HasPrefix(at, "https:")) {
+		if cookies := a.Cookies(); a.StatusCode != want || want == http.StatusOK &&
+			(len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].Secure != strings.HasPrefix(at, "https:")) {
 			t.Errorf("%d instead of %d, with %v", a.StatusCode, want, cookies)
 		}
 	}

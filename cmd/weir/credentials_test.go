@@ -19,7 +19,8 @@ func TestCredentialsTravel(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("it is 8 words long\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, said := r.local(t, "--workers", "2", "--target", s.URLs["https"], "--clients", "2", "--duration", "1s", "--set", "auth={method: basic, user: ada, password_file: '"+secret+"', ca_dir: '"+s.CADir+"'}", "--set", "workload.think=10ms").ended()
+	code, said := r.local(t, "--workers", "2", "--target", s.URLs["https"], "--clients", "2", "--duration", "1s", "--set",
+		"auth={method: basic, user: ada, password_file: '"+secret+"', ca_dir: '"+s.CADir+"'}", "--set", "workload.think=10ms").ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

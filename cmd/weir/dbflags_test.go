@@ -36,7 +36,8 @@ func TestDatabaseFlags(t *testing.T) {
 		{args: []string{"--db", "weir.db"}, env: secret, want: "weir.db"},
 		{args: []string{"--db-file", put("a", secret+"\n")}, env: "other.db", want: secret},
 		{args: []string{"--db", secret}, want: secret, warn: "can see the password"},
-		{args: []string{"--db", "postgres://weir@db.example.org/weir?password=hush"}, want: "postgres://weir@db.example.org/weir?password=hush", warn: "can see the password"},
+		{args: []string{"--db", "postgres://weir@db.example.org/weir?password=hush"}, want: "postgres://weir@db.example.org/weir?password=hush",
+			warn: "can see the password"},
 		{args: []string{"--db", "postgres://weir@db.example.org/weir"}, want: "postgres://weir@db.example.org/weir"},
 		{args: []string{"--db", "a.db", "--db-file", "b"}, err: "choose one"},
 		{args: []string{"--db-file", put("b", "")}, err: "one line"},
@@ -60,7 +61,8 @@ func TestDatabaseFlags(t *testing.T) {
 		}
 	}
 	kept := redact.Args([]string{"weir", "--db=" + secret, "--db", secret, "--scale=seed", "a=b.yaml"})
-	if want := []string{"weir", "--db=postgres://weir:REDACTED@db.example.org/weir", "--db", "postgres://weir:REDACTED@db.example.org/weir", "--scale=seed", "a=b.yaml"}; !slices.Equal(kept, want) {
+	if want := []string{"weir", "--db=postgres://weir:REDACTED@db.example.org/weir", "--db", "postgres://weir:REDACTED@db.example.org/weir",
+		"--scale=seed", "a=b.yaml"}; !slices.Equal(kept, want) {
 		t.Errorf("%q", kept)
 	}
 }

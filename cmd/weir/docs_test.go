@@ -43,13 +43,15 @@ func TestREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	lab.Need(t, "xrdcp", "haproxy")
-	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &", "weir coordinator --listen "+freeAddress(t)+" &")
+	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &",
+		"weir coordinator --listen "+freeAddress(t)+" &")
 	dir := t.TempDir()
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		text := ports.Replace(block[2])
 		if os.Getenv("WEIR_LONG") == "" {
-			text = regexp.MustCompile(`\b((?:hold|duration):? )[23]s`).ReplaceAllString(strings.NewReplacer("--time 30s", "--time 8s", "--rounds 2", "--rounds 1").Replace(text), "${1}1s")
+			text = regexp.MustCompile(`\b((?:hold|duration):? )[23]s`).ReplaceAllString(strings.NewReplacer("--time 30s", "--time 8s", "--rounds 2",
+				"--rounds 1").Replace(text), "${1}1s")
 		}
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
 			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600); err != nil {
@@ -64,7 +66,8 @@ func TestREADME(t *testing.T) {
 			ran++
 			began := time.Now()
 			command, background := strings.CutSuffix(command, " &")
-			p := start(t, dir, "env", "XDG_STATE_HOME="+filepath.Join(dir, "state"), "WEIR_CONFIG="+filepath.Join(dir, "config.json"), "bash", "-c", command)
+			p := start(t, dir, "env", "XDG_STATE_HOME="+filepath.Join(dir, "state"), "WEIR_CONFIG="+filepath.Join(dir, "config.json"), "bash",
+				"-c", command)
 			if background {
 				p.serves(t)
 				continue
@@ -166,7 +169,8 @@ func TestScenarios(t *testing.T) {
 	if err := os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]", "--set", "load.cooldown=0s"}
+	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]",
+		"--set", "load.cooldown=0s"}
 	listed := append(here[:len(here):len(here)], "--var", "LIST="+list, "--set", "auth={method: none}")
 	extra := map[string][]string{
 		"first-light.yaml":  nil,
@@ -195,7 +199,8 @@ func TestScenarios(t *testing.T) {
 			if !ok {
 				t.Fatal("not tested: add it here")
 			}
-			args := []string{file, "--set", "load.duration=3s", "--set", "load.warmup=500ms", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}
+			args := []string{file, "--set", "load.duration=3s", "--set", "load.warmup=500ms", "--set", "load.ramp=0s", "--set",
+				"load.graceful_stop=20s"}
 			if !strings.Contains(strings.Join(more, " "), "load.rate") {
 				args = append(args, "--clients", "1,2")
 			}
@@ -244,7 +249,8 @@ func TestInstall(t *testing.T) {
 	}
 	install := func(what string) []string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "make", what, "PREFIX=/usr", "DESTDIR="+filepath.Join(dir, "a package"), "BIN="+filepath.Join(dir, "bin"), "BUILD="+filepath.Join(dir, "build"))
+		cmd := exec.CommandContext(t.Context(), "make", what, "PREFIX=/usr", "DESTDIR="+filepath.Join(dir, "a package"), "BIN="+
+			filepath.Join(dir, "bin"), "BUILD="+filepath.Join(dir, "build"))
 		cmd.Dir = "../.."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("make %s: %v\n%s", what, err, out)

@@ -72,7 +72,8 @@ func exitCodesTopic() *cobra.Command {
 		"If several apply, the exit code is that of the signal, then 1, 5, 4 and 3, in this order. A campaign has that of its worst run.",
 		"With --fail-on suspect, run, find, report, merge and compare also exit with 4 for suspect results; with --fail-on never for none.",
 		"watch, serve, agent, coordinator and lab up serve until they are interrupted, which ends them with 0. A command whose output " +
-			"has lost its reader (weir report | head) ends by SIGPIPE (141 in shells); run, find and calibrate continue, and exit according to their result.",
+			"has lost its reader (weir report | head) ends by SIGPIPE (141 in shells); run, find and calibrate continue, " +
+			"and exit according to their result.",
 	} {
 		text += "\n\n" + strings.Join(say.Wrap(p, 78), "\n")
 	}

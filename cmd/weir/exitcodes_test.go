@@ -35,10 +35,13 @@ func TestSignalsAreExitCodes(t *testing.T) {
 		"run, SIGTERM":      {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGTERM, code: exitTerminated},
 		"run, twice":        {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGINT, twice: true, code: exitInterrupt},
 		"several processes": {args: []string{"run", "--clients", "2", "--processes", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
-		"workers":           {args: []string{"run", "--on", "local", "--workers", "2", "--clients", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
-		"find":              {args: []string{"find", peaked, "--duration", "1s"}, signal: syscall.SIGTERM, code: exitTerminated},
-		"campaign":          {args: append([]string{"run", "--repeat", "3", "--clients", "1"}, simulated...), run: "001-a", signal: syscall.SIGTERM, code: exitTerminated},
-		"threshold":         {args: append([]string{"run", "--clients", "1,2", "--set", "thresholds=[rate > 1000000/s at 1 client]"}, simulated...), signal: syscall.SIGINT, code: exitInterrupt},
+		"workers": {args: []string{"run", "--on", "local", "--workers", "2", "--clients", "2"}, signal: syscall.SIGTERM,
+			code: exitTerminated},
+		"find": {args: []string{"find", peaked, "--duration", "1s"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"campaign": {args: append([]string{"run", "--repeat", "3", "--clients", "1"}, simulated...), run: "001-a", signal: syscall.SIGTERM,
+			code: exitTerminated},
+		"threshold": {args: append([]string{"run", "--clients", "1,2", "--set", "thresholds=[rate > 1000000/s at 1 client]"}, simulated...),
+			signal: syscall.SIGINT, code: exitInterrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +78,8 @@ func TestSignalsAreExitCodes(t *testing.T) {
 func TestResumedAndInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "1,2", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
+	p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "1,2", "--duration", "10m", "--set",
+		"load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGINT)
 	if code, said := p.ended(); code != exitInterrupt {
@@ -123,7 +127,8 @@ func TestRulesThatEndARun(t *testing.T) {
 			t.Parallel()
 			url, server := servedUntilKilled(t)
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, "run", "--target", url, "--clients", "20,20", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "workload.think=200ms", "--set", rule, "--out", dir)
+			p := started(t, "run", "--target", url, "--clients", "20,20", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
+				"--set", "workload.think=200ms", "--set", rule, "--out", dir)
 			untilHeld(t, dir, 1)
 			if err := server.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -146,7 +151,8 @@ func TestRulesThatEndARun(t *testing.T) {
 func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s"}
+	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--set", "load.ramp=0s", "--set",
+		"load.warmup=0s"}
 	latest := func() string {
 		to, _ := os.Readlink(filepath.Join(dir, "runs", "latest")) // there may be none
 		return to
@@ -154,7 +160,8 @@ func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	broken := func(args ...string) {
 		t.Helper()
 		before := latest()
-		if code, said := start(t, dir, "weir", append([]string{"run", "--target", "http://127.0.0.1:1/"}, args...)...).ended(); code != exitError {
+		if code, said := start(t, dir, "weir", append([]string{"run", "--target", "http://127.0.0.1:1/"},
+			args...)...).ended(); code != exitError {
 			t.Fatalf("exit code %d\n%s", code, said)
 		}
 		if now := latest(); now != before {
@@ -233,7 +240,8 @@ func TestReaderThatGoesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--out", dir)
+	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients",
+		"1", "--duration", "1s", "--out", dir)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = write, &said
 	if err := errors.Join(read.Close(), cmd.Start(), write.Close()); err != nil {
@@ -248,7 +256,8 @@ func TestReaderThatGoesAway(t *testing.T) {
 // A campaign has the exit code of its worst run, and a signal counts more than all.
 func TestRanksOfExitCodes(t *testing.T) {
 	for _, c := range []struct{ worse, than exitCode }{
-		{exitMissed, exitFine}, {exitInvalid, exitMissed}, {exitStopped, exitInvalid}, {exitError, exitStopped}, {exitInterrupt, exitError}, {exitTerminated, exitError},
+		{exitMissed, exitFine}, {exitInvalid, exitMissed}, {exitStopped, exitInvalid}, {exitError, exitStopped}, {exitInterrupt, exitError},
+		{exitTerminated, exitError},
 	} {
 		if c.than.worse(c.worse) != c.worse || c.worse.worse(c.than) != c.worse {
 			t.Errorf("%d does not count more than %d", c.worse, c.than)

@@ -73,7 +73,8 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.Method {
 		case http.MethodHead, http.MethodGet:
-			_, _ = io.WriteString(w, map[string]string{"/empty": "<html>"}[path]+`<a href="../">..</a><a href="`+map[string]string{"/sizes": "a", "/elsewhere": "a"}[path]+`">`)
+			_, _ = io.WriteString(w, map[string]string{"/empty": "<html>"}[path]+`<a href="../">..</a><a href="`+
+				map[string]string{"/sizes": "a", "/elsewhere": "a"}[path]+`">`)
 		default:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}
@@ -85,7 +86,8 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	case "/unlisted":
-		w.WriteHeader(map[string]int{http.MethodGet: http.StatusForbidden, http.MethodHead: http.StatusForbidden, "PROPFIND": http.StatusMethodNotAllowed}[r.Method])
+		w.WriteHeader(map[string]int{http.MethodGet: http.StatusForbidden, http.MethodHead: http.StatusForbidden,
+			"PROPFIND": http.StatusMethodNotAllowed}[r.Method])
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -147,7 +149,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		if _, code := outcome(err); code != exitError || strings.Count(err.Error(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q", tt.target, code, err)
 		}
-		text := regexp.MustCompile(`127\.0\.0\.1:\d{3,}|localhost:\d{3,}`).ReplaceAllString(strings.ReplaceAll(err.Error(), folder, "/folder"), "HOST:PORT")
+		text := regexp.MustCompile(`127\.0\.0\.1:\d{3,}|localhost:\d{3,}`).ReplaceAllString(strings.ReplaceAll(err.Error(), folder, "/folder"),
+			"HOST:PORT")
 		text = regexp.MustCompile(` on [0-9.:\[\]a-f]+:53|current time \S+ is after \S+`).ReplaceAllString(text, "")
 		fmt.Fprintf(&told, "[%s]\n%s\n\n", tt.kind, text)
 	}

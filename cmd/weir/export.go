@@ -77,7 +77,8 @@ first one is printed: --since sends only values from then on.`,
 	fs.StringVar(&e.grafana, "grafana", "", "write the dashboard of Grafana into `FILE`; - is standard output")
 	fs.BoolVar(&e.follow, "follow", false, "continue until the run is over")
 	fs.StringVar(&e.since, "since", "", "send only values from this `TIME` on, as in 2026-03-01T12:00:00Z")
-	e.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir', or as line protocol into a file; - is standard output")
+	e.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir', or as line protocol into a file; "+
+		"- is standard output")
 	return c
 }
 
@@ -190,8 +191,10 @@ type exportFlags struct {
 
 func (f *exportFlags) add(c *cobra.Command, influx string) {
 	fs := c.Flags()
-	fs.StringVar(&f.metrics, "metrics", "", "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on; a port alone is for this machine only")
-	fs.StringVar(&f.remote, "remote-write", "", "send the measurements to this `URL` of Prometheus remote write, as in http://host:9090/api/v1/write")
+	fs.StringVar(&f.metrics, "metrics", "", "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on; "+
+		"a port alone is for this machine only")
+	fs.StringVar(&f.remote, "remote-write", "", "send the measurements to this `URL` of Prometheus remote write, "+
+		"as in http://host:9090/api/v1/write")
 	fs.StringVar(&f.influx, "influx", "", influx)
 	fs.StringSliceVar(&f.remoteAuth, "remote-write-auth", nil,
 		"credentials for it: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")
@@ -262,7 +265,8 @@ func authOf(pairs []string) (a storage.Auth, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&a); err != nil {
-		return a, fmt.Errorf("%s: use keys of a scenario's auth, such as token_file or user and password_file", strings.TrimPrefix(err.Error(), "json: "))
+		return a, fmt.Errorf("%s: use keys of a scenario's auth, such as token_file or user and password_file",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return a, nil
 }
@@ -325,7 +329,8 @@ func (e *exports) linger(ctx context.Context, to io.Writer) {
 		return
 	}
 	e.page.Linger(ctx, e.find, func(most time.Duration) {
-		_, _ = fmt.Fprintf(to, "weir: waiting for Prometheus to fetch the end of the run: at most %s; interrupt to end this\n", most.Round(time.Second))
+		_, _ = fmt.Fprintf(to, "weir: waiting for Prometheus to fetch the end of the run: at most %s; interrupt to end this\n",
+			most.Round(time.Second))
 	})
 }
 
@@ -356,7 +361,8 @@ func (e *exports) problem(r export.Report, t export.Receiver) string {
 		text := fmt.Sprintf("%s refused %s: %s", t, say.Plural(r.Refused, "value"), r.Reason)
 		for _, old := range []string{"out of order", "out of bounds", "too old", "too far in the past"} {
 			if strings.Contains(r.Reason, old) {
-				text += "; it accepts no values older than those that it has: --since sends the rest of a run, --prometheus FILE makes blocks of old ones"
+				text += "; it accepts no values older than those that it has: --since sends the rest of a run, " +
+					"--prometheus FILE makes blocks of old ones"
 				break
 			}
 		}

@@ -173,7 +173,8 @@ func TestNumbersInDocs(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)`).FindAllStringSubmatch(section, -1) {
 		// A server for each: what one has it does not take again.
 		prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
-		command := strings.NewReplacer("http://127.0.0.1:9090", prom.URL, "http://127.0.0.1:8086", db.URL, "--metrics 9095", "--metrics 0").Replace(m[1])
+		command := strings.NewReplacer("http://127.0.0.1:9090", prom.URL, "http://127.0.0.1:8086", db.URL, "--metrics 9095",
+			"--metrics 0").Replace(m[1])
 		code, said := start(t, dir, "sh", "-c", command).ended()
 		if code != exitFine && (code != exitInvalid || !strings.HasPrefix(command, "weir run")) || strings.Contains(said, "could not") {
 			t.Errorf("%s: exit code %d\n%s", command, code, said)

@@ -88,7 +88,8 @@ func TestOpenFileLimit(t *testing.T) {
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
 	limited := func(args ...string) (code exitCode, said string) {
-		return start(t, t.TempDir(), "sh", append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, "weir", "run", "--target", s.URL, "--clients", "120"}, args...)...).ended()
+		return start(t, t.TempDir(), "sh", append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, "weir", "run", "--target", s.URL, "--clients",
+			"120"}, args...)...).ended()
 	}
 	code, said := limited("--duration", "3s", "--set", "workload.think=500ms", "--out", dir)
 	if code != exitFine && code != exitInvalid {
@@ -124,8 +125,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}()
 	dir := filepath.Join(disk, "run")
-	code, said := weir(t, "run", "-q", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--duration", "2m",
-		"--set", "hosts=[{name: localhost, role: both}]")
+	code, said := weir(t, "run", "-q", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1",
+		"--duration", "2m", "--set", "hosts=[{name: localhost, role: both}]")
 	if code != exitError || !strings.Contains(said, "no space left") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}

@@ -27,7 +27,8 @@ func TestSeeingPageFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"latest", "direct", "staged"} {
-		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", "runs/" + name}
+		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--duration",
+			"1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", "runs/" + name}
 		if code, said := start(t, dir, "weir", args...).ended(); code != exitFine && code != exitInvalid {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
@@ -41,7 +42,9 @@ func TestSeeingPageFigures(t *testing.T) {
 			t.Errorf("weir %s: exit code %d: %s", c[1], code, said)
 		}
 	}
-	for _, name := range []string{"throughput-vs-clients", "throughput-per-client-vs-clients", "efficiency-vs-clients", "latency-vs-clients", "wall-clock-time-vs-clients", "throughput-vs-time", "files-vs-time", "clients-vs-time", "latency-vs-time", "latency-heat-map-vs-time", "latency-tail"} {
+	for _, name := range []string{"throughput-vs-clients", "throughput-per-client-vs-clients", "efficiency-vs-clients", "latency-vs-clients",
+		"wall-clock-time-vs-clients", "throughput-vs-time", "files-vs-time", "clients-vs-time", "latency-vs-time", "latency-heat-map-vs-time",
+		"latency-tail"} {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("%s is not listed", name)
 		}
@@ -67,7 +70,8 @@ func TestSeeingPageFigures(t *testing.T) {
 func TestFigureOfDocs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if code, said := weir(t, "analyze", "../../analysis/testdata/gridftp/AverageThroughput.csv", "--figures", dir, "--format", "png", "--dpi", "200", "--size", "120x75"); code != exitFine {
+	if code, said := weir(t, "analyze", "../../analysis/testdata/gridftp/AverageThroughput.csv", "--figures", dir, "--format", "png", "--dpi",
+		"200", "--size", "120x75"); code != exitFine {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	drawn := filepath.Join(dir, "throughput-vs-clients.png")

@@ -22,11 +22,13 @@ func TestFiguresOfARun(t *testing.T) {
 	fill(t, web.Data, 5, 1<<20)
 	dir := t.TempDir()
 	out, figures := filepath.Join(dir, "run"), filepath.Join(dir, "figures")
-	code, said := weir(t, "run", "--target", web.URL, "--clients", "1,2,4", "--duration", "2s", "--set", "load.ramp=0s", "--set", "load.warmup=100ms", "--out", out, "--quiet")
+	code, said := weir(t, "run", "--target", web.URL, "--clients", "1,2,4", "--duration", "2s", "--set", "load.ramp=0s", "--set",
+		"load.warmup=100ms", "--out", out, "--quiet")
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
-	if code, said := weir(t, "report", out, "--figures", figures); code != exitFine && code != exitInvalid || !strings.Contains(said, "figures in") {
+	if code, said := weir(t, "report", out, "--figures", figures); code != exitFine && code != exitInvalid ||
+		!strings.Contains(said, "figures in") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	labels := map[string][]string{

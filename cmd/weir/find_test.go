@@ -121,7 +121,8 @@ func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 	}
 	d := search.Limits{Min: 1, Max: 1 << 20, Within: 0.1, Duration: time.Second, Longest: time.Second}.Next(steps, 0)
 	o, p := d.Optimum, f.Optimum
-	if (o == nil) != (p == nil) || o != nil && (o.Clients != p.Clients || o.Low != p.ClientsLow || o.High != p.ClientsHigh || o.Inside != p.Inside) {
+	if (o == nil) != (p == nil) || o != nil && (o.Clients != p.Clients || o.Low != p.ClientsLow || o.High != p.ClientsHigh ||
+		o.Inside != p.Inside) {
 		t.Errorf("the search has the optimum %+v, the findings %+v", o, p)
 	}
 	if p == nil {
@@ -138,7 +139,8 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(15, 6))
 	for range 15 {
-		s := resultstest.Service{Lambda: 5, Sigma: 0.3 * r.Float64(), Kappa: math.Pow(10, -5+3*r.Float64()), File: 1 << 20, Duration: 3 + r.IntN(10), Noise: 0.2 * r.Float64()}
+		s := resultstest.Service{Lambda: 5, Sigma: 0.3 * r.Float64(), Kappa: math.Pow(10, -5+3*r.Float64()), File: 1 << 20, Duration: 3 +
+			r.IntN(10), Noise: 0.2 * r.Float64()}
 		for n := 1; n < 300; n *= 2 {
 			s.Clients = append(s.Clients, n)
 		}
@@ -173,7 +175,8 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 func TestFindOnNginxNamesOneOptimum(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := started(t, "find", s.URL, "--duration", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}", "--out", dir).ended()
+	code, said := started(t, "find", s.URL, "--duration", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}",
+		"--out", dir).ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

@@ -182,8 +182,10 @@ func isScenario(arg string) bool {
 type partFlags struct{ part, begin string }
 
 func (f *partFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.part, "part", "", "run only part `NUMBER/OF` of the clients, as in 3/10: other machines run the rest, and weir merge combines them")
-	c.Flags().StringVar(&f.begin, "begin", "", "begin at `TIME` (14:30, 14:30:15, or 2026-03-01T14:30:00Z), so that several machines begin each step together")
+	c.Flags().StringVar(&f.part, "part", "", "run only part `NUMBER/OF` of the clients, as in 3/10: other machines run the rest, "+
+		"and weir merge combines them")
+	c.Flags().StringVar(&f.begin, "begin", "", "begin at `TIME` (14:30, 14:30:15, or 2026-03-01T14:30:00Z), so that several machines begin "+
+		"each step together")
 }
 
 // of returns the plan that the flags select.
@@ -231,13 +233,15 @@ type runFlags struct {
 func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
 	outFlag(c, &f.out, "NAME-TIME")
 	c.Flags().StringVar(&f.resume, "resume", "", resume)
-	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit requires)")
+	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: "+
+		"as many as the open-file limit requires)")
 	jsonFlag(c, &f.json, prints)
 	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each event: start, steps, warnings, findings")
 	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
 	verboseFlag(c, &s.verbose)
-	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
+	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, "+
+		"at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "ask browsers for the token in `FILE`")
 	f.export.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")

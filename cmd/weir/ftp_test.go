@@ -22,7 +22,8 @@ func TestGridFTP(t *testing.T) {
 	}
 	for name, sets := range map[string][]string{
 		"mix": {
-			"workload={kind: mix, mix: {read: 5, write: 3, stat: 2, list: 1, mkdir: 1, remove: 2, move: 1, checksum: 1, ping: 1}, size: 64KiB, verify: 10%, think: 5ms}",
+			"workload={kind: mix, mix: {read: 5, write: 3, stat: 2, list: 1, mkdir: 1, remove: 2, move: 1, checksum: 1, ping: 1}, size: 64KiB, " +
+				"verify: 10%, think: 5ms}",
 			"files.make={count: 20, size: 64KiB}",
 		},
 		"streams": {

@@ -35,7 +35,8 @@ func loopback6(t *testing.T) net.Listener {
 func readsAt(t *testing.T, target string) {
 	t.Helper()
 	dir := t.TempDir()
-	p := start(t, dir, "weir", "run", "--target", target, "--clients", "1,2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 2s}", "-q")
+	p := start(t, dir, "weir", "run", "--target", target, "--clients", "1,2", "--duration", "1s", "--set",
+		"load={ramp: 0, warmup: 0, graceful_stop: 2s}", "-q")
 	code, said := p.ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
@@ -110,9 +111,11 @@ func TestIPv6(t *testing.T) {
 		}))
 		t.Cleanup(front.Close)
 		out := filepath.Join(t.TempDir(), "run")
-		_, said := weir(t, "run", "--target", front.URL, "--clients", "1", "--duration", "1s", "--set", "files.list="+writeTemp(t, "none.dat\n"), "--set", "load={ramp: 0, warmup: 0}", "--out", out)
+		_, said := weir(t, "run", "--target", front.URL, "--clients", "1", "--duration", "1s", "--set", "files.list="+writeTemp(t, "none.dat\n"),
+			"--set", "load={ramp: 0, warmup: 0}", "--out", out)
 		f := findings(t, out)
-		if len(f.Curve) != 1 || f.Curve[0].Errors == 0 || !contains(filepath.Join(out, results.EventsFile), `"class":"not found","server":"`+l.Addr().String()+`"`) {
+		if len(f.Curve) != 1 || f.Curve[0].Errors == 0 || !contains(filepath.Join(out, results.EventsFile), `"class":"not found","server":"`+
+			l.Addr().String()+`"`) {
 			t.Errorf("%+v\n%s", f.Curve, said)
 		}
 	})
@@ -130,7 +133,8 @@ func TestIPv6(t *testing.T) {
 // Default names of IPv6 addresses can be names of files, with their zones.
 func TestNamesOfIPv6(t *testing.T) {
 	for target, want := range map[string]string{
-		"http://[::1]:18080/": "ip6---1", "root://[fe80::1%25eth0]:1094//": "ip6-fe80--1-eth0", "ftp://[2001:DB8::10]/": "ip6-2001-DB8--10", "http://[::ffff:10.0.0.1]/": "ip6---ffff-10.0.0.1",
+		"http://[::1]:18080/": "ip6---1", "root://[fe80::1%25eth0]:1094//": "ip6-fe80--1-eth0", "ftp://[2001:DB8::10]/": "ip6-2001-DB8--10",
+		"http://[::ffff:10.0.0.1]/": "ip6---ffff-10.0.0.1",
 	} {
 		s, err := scenario.DefaultWith(target, []string{"target=" + target})
 		if err != nil || s.Name != want {

@@ -52,12 +52,14 @@ func startIssuer(t *testing.T) *foreign {
 	t.Helper()
 	lab.Need(t, "openssl")
 	i := &foreign{t: t, dir: t.TempDir()}
-	i.openssl(nil, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "tls.key", "-out", "tls.pem")
+	i.openssl(nil, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+		"subjectAltName=DNS:localhost", "-keyout", "tls.key", "-out", "tls.pem")
 	i.openssl(nil, "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "sign.key")
 	if err := os.MkdirAll(filepath.Join(i.dir, ".well-known"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(context.WithoutCancel(t.Context()), "openssl", "s_server", "-accept", "127.0.0.1:0", "-WWW", "-cert", "tls.pem", "-key", "tls.key")
+	c := exec.CommandContext(context.WithoutCancel(t.Context()), "openssl", "s_server", "-accept", "127.0.0.1:0", "-WWW", "-cert", "tls.pem",
+		"-key", "tls.key")
 	var out locked
 	c.Dir, c.Stdout, c.Stderr = i.dir, &out, &out
 	if err := c.Start(); err != nil {
@@ -74,8 +76,10 @@ func startIssuer(t *testing.T) *foreign {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i.write("jwk", map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": unpadded(n), "e": "AQAB"}}})
-	i.write(".well-known/openid-configuration", map[string]any{"issuer": i.url, "jwks_uri": i.url + "/jwk", "token_endpoint": i.url + "/token", "scopes_supported": []string{"openid"}})
+	i.write("jwk", map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": unpadded(n),
+		"e": "AQAB"}}})
+	i.write(".well-known/openid-configuration", map[string]any{"issuer": i.url, "jwks_uri": i.url + "/jwk", "token_endpoint": i.url + "/token",
+		"scopes_supported": []string{"openid"}})
 	return i
 }
 
@@ -84,7 +88,8 @@ func (i *foreign) token(scope, audience string) string {
 	i.t.Helper()
 	now := time.Now().Unix()
 	head := unpadded([]byte(`{"alg":"RS256","kid":"one","typ":"at+jwt"}`))
-	body, err := json.Marshal(map[string]any{"iss": i.url, "sub": "f3a1", "aud": audience, "iat": now, "nbf": now, "exp": now + 600, "jti": "x", "scope": scope, "wlcg.ver": "1.0", "wlcg.groups": []string{"/lab"}})
+	body, err := json.Marshal(map[string]any{"iss": i.url, "sub": "f3a1", "aud": audience, "iat": now, "nbf": now, "exp": now + 600,
+		"jti": "x", "scope": scope, "wlcg.ver": "1.0", "wlcg.groups": []string{"/lab"}})
 	if err != nil {
 		i.t.Fatal(err)
 	}

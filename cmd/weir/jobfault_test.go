@@ -15,7 +15,8 @@ import (
 // smallJobs are the options of a run whose jobs read and compute for some
 // tenths of a second.
 func smallJobs(dir, target, access string, more ...string) []string {
-	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "load.graceful_stop=5s",
+	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set",
+		"load.graceful_stop=5s",
 		"--set", "workload={kind: job, job: {access: " + access + ", events: 20, event_size: 40KiB, compute: 5ms}, timeout: 5s}"}, more...)
 }
 
@@ -100,7 +101,8 @@ func TestJobsCrashOfTimeouts(t *testing.T) {
 	_, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB", "--delay", "2s")
 	for access, set := range map[string]string{"direct": "workload.timeout=300ms", "staged": "workload.job.copy_timeout=300ms"} {
 		dir := filepath.Join(t.TempDir(), "run")
-		code, said := weir(t, smallJobs(dir, url, access, "--clients", "3", "--duration", "2s", "--set", set, "--set", "files.listing=true", "--set", "thresholds=[crash_ratio < 1%]")...)
+		code, said := weir(t, smallJobs(dir, url, access, "--clients", "3", "--duration", "2s", "--set", set, "--set", "files.listing=true",
+			"--set", "thresholds=[crash_ratio < 1%]")...)
 		if code != exitMissed && code != exitInvalid {
 			t.Errorf("%s: exit code %d\n%s", access, code, said)
 		}

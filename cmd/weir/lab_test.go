@@ -188,7 +188,8 @@ func TestLabUpRunsACommand(t *testing.T) {
 			t.Errorf("%s: folder %s is left: %v", end, m[1], err)
 		}
 	}
-	if code, said := weir(t, "lab", "up", "nginx", "--", "/nowhere/to/be/found"); code != exitError || !strings.Contains(said, "/nowhere/to/be/found") {
+	if code, said := weir(t, "lab", "up", "nginx", "--", "/nowhere/to/be/found"); code != exitError ||
+		!strings.Contains(said, "/nowhere/to/be/found") {
 		t.Errorf("a command that is not there: exit code %d\n%s", code, said)
 	}
 }
@@ -228,13 +229,15 @@ func TestLabUpBalanced(t *testing.T) {
 	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, told := weir(t, "plan", scenario); code != exitFine || !strings.Contains(told, "HAProxy, from ") || !strings.Contains(told, "gftp-2 (server)") {
+	if code, told := weir(t, "plan", scenario); code != exitFine || !strings.Contains(told, "HAProxy, from ") ||
+		!strings.Contains(told, "gftp-2 (server)") {
 		t.Errorf("weir plan: exit code %d\n%s\nof\n%s", code, told, block)
 	}
 	if code := k.end(t, os.Interrupt); code != exitFine {
 		t.Errorf("exit code %d: %s", code, k.said.String())
 	}
-	code, told := weir(t, "lab", "up", "gridftp", "--servers", "2", "--quiet", "--", "sh", "-c", `printf '{"target": "%s", "balancer": %s, "hosts": %s}\n' "$WEIR_LAB_URL" "$WEIR_LAB_BALANCER" "$WEIR_LAB_HOSTS"`)
+	code, told := weir(t, "lab", "up", "gridftp", "--servers", "2", "--quiet", "--", "sh", "-c",
+		`printf '{"target": "%s", "balancer": %s, "hosts": %s}\n' "$WEIR_LAB_URL" "$WEIR_LAB_BALANCER" "$WEIR_LAB_HOSTS"`)
 	if err := os.WriteFile(scenario, []byte(told), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +249,8 @@ func TestLabUpBalanced(t *testing.T) {
 // The commands of docs/lab.md print what it says: they find the programs of batch
 // systems, and what a scenario says of those.
 func TestLabPage(t *testing.T) {
-	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres", "initdb", "pg_isready")
+	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
+		"initdb", "pg_isready")
 	page, err := os.ReadFile("../../docs/lab.md")
 	if err != nil {
 		t.Fatal(err)

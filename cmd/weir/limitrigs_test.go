@@ -131,7 +131,8 @@ func crowdedMachine(t *testing.T, share float64) {
 func runApart(t *testing.T, args ...string) *analysis.Findings {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := started(t, append([]string{"run", "--quiet", "--out", dir, "--set", "load.ramp=100ms", "--set", "load.warmup=400ms", "--set", "load.cooldown=100ms"}, args...)...).ended()
+	code, said := started(t, append([]string{"run", "--quiet", "--out", dir, "--set", "load.ramp=100ms", "--set", "load.warmup=400ms", "--set",
+		"load.cooldown=100ms"}, args...)...).ended()
 	if code != exitFine && code != exitInvalid && code != exitMissed {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
@@ -262,7 +263,8 @@ func TestKnownLimitsOfServers(t *testing.T) {
 		}},
 		{"a link", []string{analysis.ResourceNetwork}, func(t *testing.T) []string {
 			linkNeeds(t)
-			return []string{"--target", "built-in", "--clients", "1,4,16", "--duration", "3s", "--set", "link={rate: 50Mbit/s, rtt: 20ms, congestion: cubic}", "--set", "workload.part={size: 64KiB, count: 1}"}
+			return []string{"--target", "built-in", "--clients", "1,4,16", "--duration", "3s", "--set", "link={rate: 50Mbit/s, rtt: 20ms, " +
+				"congestion: cubic}", "--set", "workload.part={size: 64KiB, count: 1}"}
 		}},
 		{"CPU that both share", []string{analysis.ResourceCPU}, func(*testing.T) []string {
 			return []string{"--target", "built-in", "--clients", "1,8,64", "--duration", "2s"}
@@ -297,5 +299,6 @@ func rigArgs(t *testing.T, kind string) []string {
 	if err := os.WriteFile(list, []byte("file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--target", url, "--clients", "1,4,16,64", "--duration", "3s", "--set", "files={list: " + list + "}", "--set", "workload.verify=0"}
+	return []string{"--target", url, "--clients", "1,4,16,64", "--duration", "3s", "--set", "files={list: " + list + "}", "--set",
+		"workload.verify=0"}
 }

@@ -54,13 +54,17 @@ func listed(t *testing.T, folder string, size int) string {
 // only waits for its own operations.
 func TestLimitOfEachConnection(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{SlowRate: 1 << 20})
-	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--duration", "2s", "--set", "files={list: "+listed(t, s.Data, 5<<18)+"}") // its first second's bytes are sent at once
+	// its first second's bytes are sent at once
+	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--duration", "2s", "--set", "files={list: "+
+		listed(t, s.Data, 5<<18)+"}")
 }
 
 // A rate that all clients share is a limit inside the server.
 func TestLimitInsideTheServer(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;", Extra: "limit_req zone=all burst=10000;"})
-	limitedBy(t, analysis.LimitInside, "--target", s.URL, "--clients", "1,4,32", "--duration", "2s", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
+	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;",
+		Extra: "limit_req zone=all burst=10000;"})
+	limitedBy(t, analysis.LimitInside, "--target", s.URL, "--clients", "1,4,32", "--duration", "2s", "--set", "files={list: "+
+		listed(t, s.Data, 64<<10)+"}")
 }
 
 // shown writes a file that servers, which are other users, can read and run.
@@ -98,7 +102,8 @@ func TestLimitOfThreads(t *testing.T) {
 	slow := shown(t, "slow", "#!/bin/sh\nsleep 0.1\necho 00000001\n")
 	s := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrd.sched mint 8 maxt 8 avlt 4 idle 60\nxrootd.chksum max 64 adler32 " + slow + "\n"})
 	said := limitedBy(t, analysis.ResourceThreads, "--target", s.URL, "--clients", "1,4,16,32", "--duration", "2s",
-		"--set", "files.make={count: 400, size: 1KiB}", "--set", "workload.kind=mix", "--set", "workload.mix={checksum: 1}", "--set", "workload.verify=0")
+		"--set", "files.make={count: 400, size: 1KiB}", "--set", "workload.kind=mix", "--set", "workload.mix={checksum: 1}", "--set",
+		"workload.verify=0")
 	if !strings.Contains(said, "8 threads") {
 		t.Errorf("how many threads there are is not said: %s", said)
 	}

@@ -182,8 +182,10 @@ load: {clients: 4, duration: 10m, ramp: 0, warmup: 0, graceful_stop: 1s}
 				}
 			}
 			code, said := p.ended()
-			why := map[string]string{"kill the keeper": "the process that keeps the links has ended", "kill the mover": "the process that carries packets has ended: signal: killed"}[end]
-			if why != "" && (code != exitError || !strings.Contains(said, why) || !contains(filepath.Join(dir, results.EventsFile), "broken off: "+why)) {
+			why := map[string]string{"kill the keeper": "the process that keeps the links has ended",
+				"kill the mover": "the process that carries packets has ended: signal: killed"}[end]
+			if why != "" && (code != exitError || !strings.Contains(said, why) ||
+				!contains(filepath.Join(dir, results.EventsFile), "broken off: "+why)) {
 				t.Errorf("exit code %d:\n%s", code, said)
 			}
 			waitFor(t, func() bool { return !slices.ContainsFunc(family, alive) })
@@ -233,7 +235,8 @@ func TestLinksWithoutPrivileges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "weir"), b, 0o755), os.Chmod(filepath.Join(dir, "weir"), 0o755)} {
+	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "weir"), b, 0o755),
+		os.Chmod(filepath.Join(dir, "weir"), 0o755)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +251,8 @@ load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 			t.Fatal(err)
 		}
 		out := filepath.Join(dir, name)
-		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", filepath.Join(dir, "weir"), "run", "--quiet", "--out", out, file)
+		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", filepath.Join(dir, "weir"), "run", "--quiet",
+			"--out", out, file)
 		code, said := p.ended()
 		if code != exitFine && code != exitInvalid {
 			t.Fatalf("%s: exit code %d:\n%s", name, code, said)
@@ -327,7 +331,8 @@ func TestExampleOfLinks(t *testing.T) {
 		if len(s.Sites) != 2 || far == nil || near == nil || far.Clients != s.Clients/3 || far.Clients+near.Clients != s.Clients {
 			t.Fatalf("%d jobs: sites %+v", s.Clients, s.Sites)
 		}
-		if far.Jobs.Begun+near.Jobs.Begun != s.Jobs.Begun || far.Used+near.Used != s.Used || math.Abs(far.EventRate+near.EventRate-s.EventRate) > 1e-6*s.EventRate {
+		if far.Jobs.Begun+near.Jobs.Begun != s.Jobs.Begun || far.Used+near.Used != s.Used ||
+			math.Abs(far.EventRate+near.EventRate-s.EventRate) > 1e-6*s.EventRate {
 			t.Errorf("%d jobs: far %+v, near %+v, together %+v", s.Clients, far, near, s.JobFigures)
 		}
 		farEach, nearEach := far.EventRate/far.RunningJobs, near.EventRate/near.RunningJobs

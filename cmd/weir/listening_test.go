@@ -31,7 +31,8 @@ func TestClumsyAddresses(t *testing.T) {
 		code exitCode
 		want string
 	}{
-		{append([]string{"run", "--metrics", taken}, short...), exitError, "--metrics: another program listens at " + taken + ": choose another port"},
+		{append([]string{"run", "--metrics", taken}, short...), exitError, "--metrics: another program listens at " + taken +
+			": choose another port"},
 		{append([]string{"run", "--watch=" + taken}, short...), exitError, "the live page: another program listens at " + taken},
 		{[]string{"watch", dir, "--listen", taken}, exitError, "the live page: another program listens at " + taken},
 		{append([]string{"run", "--watch", "127.0.0.1:9"}, short...), exitUsage, "write --watch=127.0.0.1:9"},

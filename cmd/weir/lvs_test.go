@@ -30,7 +30,8 @@ func TestClientsAsJobs(t *testing.T) {
 		queue  []string // prints a line for each job that is left
 	}{
 		// The program of the tests is large, and the pool has it already.
-		{"htcondor", func() *lab.System { return lab.StartHTCondor(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]", []string{"condor_q", "-allusers", "-af", "ClusterId"}},
+		{"htcondor", func() *lab.System { return lab.StartHTCondor(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]",
+			[]string{"condor_q", "-allusers", "-af", "ClusterId"}},
 		{"slurm", func() *lab.System { return lab.StartSlurm(t, lab.SlurmConfig{CPUs: most}) }, "[]", []string{"squeue", "--noheader"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {

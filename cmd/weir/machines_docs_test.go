@@ -22,7 +22,8 @@ func TestMachinesPage(t *testing.T) {
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 64<<10)
 	r := newRemote(t)
-	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: 100ms, duration: 2s}\n", web.URL)
+	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: "+
+		"100ms, duration: 2s}\n", web.URL)
 	if err := os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestMachinesPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, _, _ := strings.Cut(string(b), "\n## Runs recorded apart\n")
-	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s", "node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")
+	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s",
+		"node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
@@ -71,7 +73,8 @@ func TestGridFTPPage(t *testing.T) {
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^    weir (?:plan|run) (.*)$`).FindAllStringSubmatch(string(page), -1) {
 		ran++
-		if code, said := start(t, dir, "sh", "-c", "weir plan "+strings.Split(m[1], " --out ")[0]).ended(); code != exitFine || !strings.Contains(said, "one for each client") {
+		if code, said := start(t, dir, "sh", "-c", "weir plan "+strings.Split(m[1], " --out ")[0]).ended(); code != exitFine ||
+			!strings.Contains(said, "one for each client") {
 			t.Errorf("weir plan %s: exit code %d\n%s", m[1], code, said)
 		}
 	}

@@ -31,7 +31,8 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("WEIR_UPDATE") != "",
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"measure": measured, "compare": compared, "gated": comparesTo},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"measure": measured, "compare": compared,
+			"gated": comparesTo},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", scenarios(t))
 			command, err := exec.LookPath("weir") // for scripts that change PATH

@@ -18,7 +18,8 @@ import (
 func TestPartsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: 300ms, duration: 3s}\n"
+	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: " +
+		"300ms, duration: 3s}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func TestPartsAreMerged(t *testing.T) {
 	}
 	machines.Wait()
 	code, said := start(t, dir, "weir", strings.Fields(lines[1][1])...).ended()
-	if code != exitFine && code != exitInvalid || !contains(filepath.Join(dir, "runs/together", results.EventsFile), "merged of 3 runs that began within") {
+	if code != exitFine && code != exitInvalid || !contains(filepath.Join(dir, "runs/together", results.EventsFile),
+		"merged of 3 runs that began within") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, filepath.Join(dir, "runs/together"))

@@ -50,7 +50,8 @@ func TestServerAwayDuringAStep(t *testing.T) {
 			s := c.start(t)
 			fill(t, s.Data, 4, 4096)
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--duration", "6s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms", "--quiet", "--out", dir)
+			p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--duration", "6s", "--set", "load.ramp=0s", "--set",
+				"load.warmup=200ms", "--quiet", "--out", dir)
 			untilHeld(t, dir, 2)
 			c.away(t, s)
 			waitFor(t, func() bool { return deadSeconds(dir, 2) >= 2 })
@@ -110,6 +111,7 @@ func TestServerLost(t *testing.T) {
 		t.Errorf("%+v, want one outage that did not end", f.Outages)
 	}
 	if f.Optimum != nil || f.Knee != nil || len(f.Bottleneck) > 0 || f.Validity.Status != analysis.Invalid {
-		t.Errorf("one step is left, and yet there are optimum %+v, knee %+v, bottleneck %+v, %s", f.Optimum, f.Knee, f.Bottleneck, f.Validity.Status)
+		t.Errorf("one step is left, and yet there are optimum %+v, knee %+v, bottleneck %+v, %s", f.Optimum, f.Knee, f.Bottleneck,
+			f.Validity.Status)
 	}
 }

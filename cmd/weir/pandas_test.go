@@ -20,7 +20,8 @@ func TestPandas(t *testing.T) {
 		t.Fatal("the snippet is not there")
 	}
 	dir := t.TempDir()
-	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--duration", "4s", "--out", "runs/latest").ended(); code != exitFine && code != exitInvalid {
+	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--duration", "4s", "--out",
+		"runs/latest").ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("%d\n%s", code, said)
 	}
 	check := snippet[1] + `

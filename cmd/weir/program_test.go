@@ -44,7 +44,8 @@ func TestAnalysisByUproot(t *testing.T) {
 	t.Setenv("PATH", lab.Python(t)+":"+os.Getenv("PATH"))
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // XRootD's client asks name servers
 	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
-	made := exec.CommandContext(t.Context(), "python3", "../../scenarios/jobs/make_events.py", filepath.Join(xrootd.Data, "events.root"), "5000")
+	made := exec.CommandContext(t.Context(), "python3", "../../scenarios/jobs/make_events.py", filepath.Join(xrootd.Data, "events.root"),
+		"5000")
 	if out, err := made.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -52,7 +53,8 @@ func TestAnalysisByUproot(t *testing.T) {
 	for name, url := range map[string]string{"http": http, "root": xrootd.URL} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := weir(t, "run", "../../scenarios/jobs/analysis.yaml", "--quiet", "--out", dir, "--target", url, "--clients", "2", "--set", "load.jobs=1")
+			code, said := weir(t, "run", "../../scenarios/jobs/analysis.yaml", "--quiet", "--out", dir, "--target", url, "--clients", "2", "--set",
+				"load.jobs=1")
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d:\n%s", code, said)
 			}
@@ -82,8 +84,10 @@ func TestProgramsThatEndBadly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := weir(t, "run", "--quiet", "--out", dir, "--target", "built-in", "--clients", "1", "--duration", "50s", "--set", "workload.kind=command-job",
-				"--set", "client={command: [sh, -c, '"+c.script+"']}", "--set", "load.jobs=2", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "workload.timeout="+c.timeout)
+			code, said := weir(t, "run", "--quiet", "--out", dir, "--target", "built-in", "--clients", "1", "--duration", "50s", "--set",
+				"workload.kind=command-job",
+				"--set", "client={command: [sh, -c, '"+c.script+"']}", "--set", "load.jobs=2", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
+				"--set", "workload.timeout="+c.timeout)
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d:\n%s", code, said)
 			}

@@ -17,7 +17,8 @@ func clean(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, s := range f.Curve {
 		if s.Errors > 0 || s.Done == 0 || s.Unverified*100 > s.Verified {
-			t.Errorf("step %d: %d done, %d errors (%v), %d verified, %d unverifiable", s.Step, s.Done, s.Errors, s.ErrorsBy, s.Verified, s.Unverified)
+			t.Errorf("step %d: %d done, %d errors (%v), %d verified, %d unverifiable", s.Step, s.Done, s.Errors, s.ErrorsBy,
+				s.Verified, s.Unverified)
 		}
 	}
 	want(t, f, "verification", analysis.OK)
@@ -26,7 +27,8 @@ func clean(t *testing.T, f *analysis.Findings) {
 
 func TestReadNginx(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
-	f := measureFor(t, "--target", s.URL, "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "files.make={count: 40, size: 1MiB}", "--set", "workload.verify=5%")
+	f := measureFor(t, "--target", s.URL, "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
+		"--set", "files.make={count: 40, size: 1MiB}", "--set", "workload.verify=5%")
 	clean(t, f)
 	want(t, f, "both ends agree", analysis.OK)
 	if f.Curve[0].Discarded == 0 {
@@ -39,8 +41,9 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 	t.Parallel()
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	for name, sets := range map[string][]string{
-		"write":    {"workload={kind: write, size: 256KiB, verify: 10%, think: 5ms}"},
-		"mix":      {"workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}", "files.make={count: 20, size: 64KiB}"},
+		"write": {"workload={kind: write, size: 256KiB, verify: 10%, think: 5ms}"},
+		"mix": {"workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}",
+			"files.make={count: 20, size: 64KiB}"},
 		"metadata": {"workload={kind: metadata, mix: {stat: 4, list: 2, mkdir: 2, remove: 1}}", "files.make={count: 20, size: 1KiB}"},
 		"login":    {"workload={kind: login}"},
 		"part":     {"workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}", "files.make={count: 5, size: 1MiB}"},
@@ -67,7 +70,8 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 func TestReadXRootDOverHTTP(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
 	fill(t, s.Data, 20, 1<<20)
-	f := measureFor(t, "--target", s.URLs["http"], "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "workload.verify=5%")
+	f := measureFor(t, "--target", s.URLs["http"], "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set",
+		"load.warmup=500ms", "--set", "workload.verify=5%")
 	clean(t, f)
 	want(t, f, "both ends agree", analysis.OK)
 }
@@ -92,7 +96,8 @@ func TestRealClients(t *testing.T) {
 			if c.target == ftp.URL || c.client == "curl" {
 				files = "files.make={count: 10, size: 1MiB}" // no listing, or none with checksums
 			}
-			f := measureFor(t, "--target", c.target, "--clients", "2", "--duration", "8s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms", "--set", "client="+c.client, "--set", files, "--set", "workload.verify=50%")
+			f := measureFor(t, "--target", c.target, "--clients", "2", "--duration", "8s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
+				"--set", "client="+c.client, "--set", files, "--set", "workload.verify=50%")
 			clean(t, f)
 			if f.Curve[0].ExternalCores == 0 {
 				t.Error("the programs' CPU time was not counted")
@@ -110,7 +115,8 @@ func TestServerKilledInTheMiddle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ended := make(chan exitCode, 1)
 	go func() {
-		code, said := weir(t, "run", "-q", "--out", dir, "--target", s.URL, "--clients", "4,4", "--duration", "5s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms")
+		code, said := weir(t, "run", "-q", "--out", dir, "--target", s.URL, "--clients", "4,4", "--duration", "5s", "--set", "load.ramp=100ms",
+			"--set", "load.warmup=500ms")
 		t.Log(said)
 		ended <- code
 	}()

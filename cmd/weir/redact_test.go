@@ -32,7 +32,8 @@ const (
 // noSecrets fails t if a text has one of the secrets, in any of their forms.
 func noSecrets(t *testing.T, where, text string) {
 	t.Helper()
-	for _, s := range []string{secretSig, secretWrong, secretJWT, secretAPIKey, secretAmz, secretOther, secretBare, secretPage, secretUser, secretList} {
+	for _, s := range []string{secretSig, secretWrong, secretJWT, secretAPIKey, secretAmz, secretOther, secretBare, secretPage,
+		secretUser, secretList} {
 		plain, err := url.QueryUnescape(s)
 		if err != nil {
 			t.Fatal(err)
@@ -69,12 +70,14 @@ func signed(t *testing.T) (target string, granted *atomic.Int64) {
 	body := strings.Repeat("x", 4096)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, sig := r.URL.Query(), "s3cr3t+sig=42"
-		ok := q.Get("sig") == sig && q.Get("jwt") == secretJWT && q.Get("apikey") == secretAPIKey && q.Get("X-Amz-Signature") == secretAmz && q.Get("x") == secretOther && q.Has(secretBare) && q.Get("format") == "raw"
+		ok := q.Get("sig") == sig && q.Get("jwt") == secretJWT && q.Get("apikey") == secretAPIKey && q.Get("X-Amz-Signature") == secretAmz &&
+			q.Get("x") == secretOther && q.Has(secretBare) && q.Get("format") == "raw"
 		switch {
 		case r.URL.Path == "/metrics":
 			http.Error(w, "the page refuses "+r.URL.RawQuery+" and "+q.Get("key"), http.StatusForbidden)
 		case !ok:
-			http.Error(w, fmt.Sprintf("signature %s (%s) is wrong, token %s, see %s", q.Get("sig"), url.QueryEscape(q.Get("sig")), q.Get("jwt"), r.URL), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("signature %s (%s) is wrong, token %s, see %s", q.Get("sig"), url.QueryEscape(q.Get("sig")), q.Get("jwt"),
+				r.URL), http.StatusForbidden)
 		case strings.HasSuffix(r.URL.Path, "/moved"):
 			http.Redirect(w, r, "http://127.0.0.1:1/gone?sig="+url.QueryEscape(sig), http.StatusFound)
 		default:
@@ -83,7 +86,8 @@ func signed(t *testing.T) (target string, granted *atomic.Int64) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s.URL + "/data?format=raw&sig=" + secretSig + "&jwt=" + secretJWT + "&apikey=" + secretAPIKey + "&X-Amz-Signature=" + secretAmz + "&x=" + secretOther + "&" + secretBare, granted
+	return s.URL + "/data?format=raw&sig=" + secretSig + "&jwt=" + secretJWT + "&apikey=" + secretAPIKey + "&X-Amz-Signature=" + secretAmz +
+		"&x=" + secretOther + "&" + secretBare, granted
 }
 
 // No secret of a URL leaves the process, whether a run succeeds or fails: not to its
@@ -100,7 +104,8 @@ func TestSecretsStay(t *testing.T) {
 	}
 	page := strings.SplitAfter(target, "/data")[0] + "/../metrics?key=" + secretPage
 	hosts := "hosts=[{name: h, role: server, node_exporter: '" + strings.Replace(page, "/data/..", "", 1) + "'}]"
-	load := []string{"--clients", "2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 1s}", "--set", "files.list=" + list, "--set", "workload.timeout=2s"}
+	load := []string{"--clients", "2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 1s}", "--set", "files.list=" +
+		list, "--set", "workload.timeout=2s"}
 	for name, c := range map[string]struct {
 		args []string
 		ran  bool
@@ -115,15 +120,18 @@ func TestSecretsStay(t *testing.T) {
 		"no server":  {args: append([]string{"run", "--target", gone}, load...), ran: true},
 		"listing":    {args: []string{"run", "--target", wrong, "--clients", "1", "--duration", "1s"}},
 		"campaign":   {args: append([]string{"run", "--target", target, "--set", "matrix.workload.session=[kept, fresh]"}, load...), ran: true},
-		"targets":    {args: append([]string{"run", "--set", "matrix={service: [{name: one, target: '" + target + "'}, {name: two, target: '" + wrong + "'}]}"}, load...)},
-		"find":       {args: []string{"find", target, "--time", "3s", "--duration", "500ms", "--max", "2", "--set", "files.list=" + list}, ran: true},
-		"password":   {args: append([]string{"run", "--target", strings.Replace(target, "://", "://alice:"+secretUser+"@", 1)}, load...)},
-		"authz":      {args: append([]string{"run", "--target", target + "&authz=Bearer%20" + secretOther}, load...)},
-		"fragment":   {args: append([]string{"run", "--target", target + "#" + secretOther}, load...)},
-		"no scheme":  {args: append([]string{"run", "--target", strings.TrimPrefix(target, "http:")}, load...)},
-		"export":     {args: append([]string{"run", "--target", target, "--influx", "http://127.0.0.1:1/write?db=weir&key=" + secretUser}, load...), ran: true},
-		"URL in the list": {args: append([]string{"run", "--target", target, "--set", "files.list=" + writeTemp(t, strings.Split(target, "?")[0]+"/a.dat?sig="+secretList+"\n")},
-			load[:len(load)-4]...)},
+		"targets": {args: append([]string{"run", "--set", "matrix={service: [{name: one, target: '" + target + "'}, {name: two, target: '" +
+			wrong + "'}]}"}, load...)},
+		"find": {args: []string{"find", target, "--time", "3s", "--duration", "500ms", "--max", "2", "--set", "files.list=" + list},
+			ran: true},
+		"password":  {args: append([]string{"run", "--target", strings.Replace(target, "://", "://alice:"+secretUser+"@", 1)}, load...)},
+		"authz":     {args: append([]string{"run", "--target", target + "&authz=Bearer%20" + secretOther}, load...)},
+		"fragment":  {args: append([]string{"run", "--target", target + "#" + secretOther}, load...)},
+		"no scheme": {args: append([]string{"run", "--target", strings.TrimPrefix(target, "http:")}, load...)},
+		"export": {args: append([]string{"run", "--target", target, "--influx", "http://127.0.0.1:1/write?db=weir&key=" + secretUser},
+			load...), ran: true},
+		"URL in the list": {args: append([]string{"run", "--target", target, "--set", "files.list=" +
+			writeTemp(t, strings.Split(target, "?")[0]+"/a.dat?sig="+secretList+"\n")}, load[:len(load)-4]...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,14 +141,16 @@ func TestSecretsStay(t *testing.T) {
 			}
 			code, said := weir(t, c.args...)
 			noSecrets(t, "the output", said)
-			if made := exists(filepath.Join(out, results.AboutFile)) || exists(filepath.Join(out, "campaign.json")); made != c.ran && name != "targets" && name != "listing" {
+			if made := exists(filepath.Join(out, results.AboutFile)) || exists(filepath.Join(out, "campaign.json")); made != c.ran &&
+				name != "targets" && name != "listing" {
 				t.Fatalf("exit code %d; a run directory: %v\n%s", code, made, said)
 			}
 			if !exists(out) {
 				return
 			}
 			noSecretsIn(t, out)
-			for _, args := range [][]string{{"report", out}, {"report", out, "--json"}, {"export", out, "--influx", "http://127.0.0.1:1/write?db=weir&key=" + secretUser}, {"clean", out}} {
+			for _, args := range [][]string{{"report", out}, {"report", out, "--json"},
+				{"export", out, "--influx", "http://127.0.0.1:1/write?db=weir&key=" + secretUser}, {"clean", out}} {
 				_, said := weir(t, args...)
 				noSecrets(t, strings.Join(args[:1], " "), said)
 			}
@@ -177,10 +187,12 @@ func TestResumeWithSecrets(t *testing.T) {
 	if err := os.WriteFile(list, []byte("a.dat 4096\nb.dat 4096\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := started(t, "run", "--target", target, "--clients", "1,2", "--duration", "2s", "--set", "load={ramp: 0, warmup: 0}", "--set", "files.list="+list, "--set", "workload.think=5ms", "--out", out)
+	p := started(t, "run", "--target", target, "--clients", "1,2", "--duration", "2s", "--set", "load={ramp: 0, warmup: 0}", "--set",
+		"files.list="+list, "--set", "workload.think=5ms", "--out", out)
 	untilHeld(t, out, 1)
 	p.kill(t)
-	for _, args := range [][]string{{}, {"--target", strings.Replace(target, "/data", "/other", 1)}, {"--target", strings.SplitN(target, "?", 2)[0]}} {
+	for _, args := range [][]string{{}, {"--target", strings.Replace(target, "/data", "/other", 1)},
+		{"--target", strings.SplitN(target, "?", 2)[0]}} {
 		if code, said := weir(t, append([]string{"run", "--resume", out}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d\n%s", args, code, said)
 		} else {

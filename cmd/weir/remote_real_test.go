@@ -28,7 +28,8 @@ func TestRunOnHTCondor(t *testing.T) {
 		p := r.start(t, "run", "--on", "htcondor", "--workers", "2", "--target", s.URL, "--clients", "2", "--duration", "2s", "--out", "run",
 			"--set", "on.submit=[hold = True]", "--set", "on.wait=10s")
 		code, said := p.ended()
-		if code != exitError || !strings.Contains(said, "no worker has come in 10s") || !strings.Contains(said, "2 workers (0-1) are held: submitted on hold at user's request") {
+		if code != exitError || !strings.Contains(said, "no worker has come in 10s") ||
+			!strings.Contains(said, "2 workers (0-1) are held: submitted on hold at user's request") {
 			t.Errorf("exit code %d\n%s", code, said)
 		}
 		r.left(t)
@@ -38,13 +39,14 @@ func TestRunOnHTCondor(t *testing.T) {
 // Each client is a job of its own.
 func clientsAsJobs(t *testing.T, system, url string) {
 	r := newRemote(t)
-	code, said := r.start(t, "run", "--on", system, "--target", url, "--clients", "2,3", "--duration", "6s", "--set", "on.job_per_client=true", "--set", "workload.think=20ms", "--set", "on.wait=1m",
-		"--set", "load={ramp: 0, warmup: 0, cooldown: 1s}", "--out", "run").ended()
+	code, said := r.start(t, "run", "--on", system, "--target", url, "--clients", "2,3", "--duration", "6s", "--set", "on.job_per_client=true",
+		"--set", "workload.think=20ms", "--set", "on.wait=1m", "--set", "load={ramp: 0, warmup: 0, cooldown: 1s}", "--out", "run").ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())
-	if len(f.Curve) != 2 || f.Curve[1].Planned != 3 || f.Curve[1].Clients != 3 || f.Curve[1].Errors > 0 || len(f.Subintervals) != 8 || len(f.Workers) != 5 {
+	if len(f.Curve) != 2 || f.Curve[1].Planned != 3 || f.Curve[1].Clients != 3 || f.Curve[1].Errors > 0 || len(f.Subintervals) != 8 ||
+		len(f.Workers) != 5 {
 		t.Errorf("%+v\n%s", f, said)
 	}
 	if f.Parts == nil || f.Parts.Total == nil || f.Parts.Each == nil {
@@ -57,12 +59,13 @@ func clientsAsJobs(t *testing.T, system, url string) {
 // for, and starts it again: each of them counts for as long as it was there.
 func killedOfJobs(t *testing.T, system, url string) {
 	r := newRemote(t)
-	p := r.start(t, "run", "--on", system, "--target", url, "--clients", "5", "--duration", "6s", "--set", "on.job_per_client=true", "--set", "workload.think=20ms", "--set", "on.wait=1m",
-		"--set", "load={ramp: 0, warmup: 0, cooldown: 1s}", "--out", "run")
+	p := r.start(t, "run", "--on", system, "--target", url, "--clients", "5", "--duration", "6s", "--set", "on.job_per_client=true", "--set",
+		"workload.think=20ms", "--set", "on.wait=1m", "--set", "load={ramp: 0, warmup: 0, cooldown: 1s}", "--out", "run")
 	waitFor(t, func() bool { return contains(filepath.Join(r.run(), results.IntervalsFile), `"phase":"ramp"`) })
 	p.kill(t)
 	code, said := r.start(t, "run", "--resume", "run").ended()
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "workers still hold step 1, which goes on") || strings.Contains(said, "jobs have begun") {
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "workers still hold step 1, which goes on") ||
+		strings.Contains(said, "jobs have begun") {
 		t.Fatalf("exit code %d\n%s\nbefore:\n%s", code, said, p.out.String())
 	}
 	area := 0.0
@@ -102,8 +105,8 @@ func TestRunOverSSH(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	r := newRemote(t)
-	code, said := r.start(t, "run", "--on", "ssh", "--workers", "4", "--set", "on.hosts=[node1, node2]", "--target", s.URL, "--clients", "6", "--duration", "2s",
-		"--set", "workload.think=20ms", "--out", "run").ended()
+	code, said := r.start(t, "run", "--on", "ssh", "--workers", "4", "--set", "on.hosts=[node1, node2]", "--target", s.URL, "--clients", "6",
+		"--duration", "2s", "--set", "workload.think=20ms", "--out", "run").ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -122,7 +125,8 @@ func TestRunOverSSH(t *testing.T) {
 // killedOnBatch kills a controller whose workers live on, and starts it again.
 func killedOnBatch(t *testing.T, system, url string) {
 	r := newRemote(t)
-	p := r.start(t, "run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--duration", "5s", "--set", "workload.think=20ms", "--out", "run")
+	p := r.start(t, "run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--duration", "5s", "--set",
+		"workload.think=20ms", "--out", "run")
 	untilHeld(t, r.run(), 1)
 	p.kill(t)
 	code, said := r.start(t, "run", "--resume", "run").ended()
@@ -130,7 +134,8 @@ func killedOnBatch(t *testing.T, system, url string) {
 		t.Fatalf("exit code %d\n%s\nbefore:\n%s", code, said, p.out.String())
 	}
 	f := findings(t, r.run())
-	if len(f.Curve) != 2 || f.Curve[0].Duration < 4.9 || f.Curve[0].Duration > 5.3 || f.Curve[0].ActiveClients < 2.5 || f.Curve[1].ActiveClients < 5 || f.Curve[1].Errors > 0 {
+	if len(f.Curve) != 2 || f.Curve[0].Duration < 4.9 || f.Curve[0].Duration > 5.3 || f.Curve[0].ActiveClients < 2.5 ||
+		f.Curve[1].ActiveClients < 5 || f.Curve[1].Errors > 0 {
 		t.Errorf("%+v\n%s", f.Curve, said)
 	}
 	if state, detail := status(f, "workers"); state != analysis.OK {
@@ -145,8 +150,10 @@ func killedOnBatch(t *testing.T, system, url string) {
 // fewSlots asks for more workers than there is room for.
 func fewSlots(t *testing.T, system, url string) {
 	r := newRemote(t)
-	code, said := r.start(t, "run", "--on", system, "--workers", "5", "--target", url, "--clients", "6", "--duration", "3s", "--set", "workload.think=20ms", "--set", "on.wait=8s", "--out", "run").ended()
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run begins with 3 of 5 workers") || !strings.Contains(said, "2 queued") {
+	code, said := r.start(t, "run", "--on", system, "--workers", "5", "--target", url, "--clients", "6", "--duration", "3s", "--set",
+		"workload.think=20ms", "--set", "on.wait=8s", "--out", "run").ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run begins with 3 of 5 workers") ||
+		!strings.Contains(said, "2 queued") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())

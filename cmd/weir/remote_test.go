@@ -56,7 +56,8 @@ func TestRunWithWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--duration", "2s", "--set", "workload={kind: write, size: 4KiB, think: 20ms}")
+	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--duration", "2s", "--set",
+		"workload={kind: write, size: 4KiB, think: 20ms}")
 	var token string
 	waitFor(t, func() bool {
 		found, _ := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json"))
@@ -76,14 +77,16 @@ func TestRunWithWorkers(t *testing.T) {
 		return true
 	})
 	code, said := p.ended()
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "3 workers submitted to local") || !strings.Contains(said, "step 2: 7 clients on 3 workers; workers: 3 of 3 there") {
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "3 workers submitted to local") ||
+		!strings.Contains(said, "step 2: 7 clients on 3 workers; workers: 3 of 3 there") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())
 	if len(f.Curve) != 2 || f.Curve[1].ActiveClients < 6.9 || f.Curve[1].ActiveClients > 7.1 || f.Curve[1].Done == 0 || f.Curve[1].Errors > 0 {
 		t.Errorf("%+v", f.Curve)
 	}
-	if len(f.Workers) != 3 || f.Workers[0].State != measure.Left || f.Workers[0].Doubt == nil || f.Workers[0].Host == "" || f.Workers[0].Job == "" {
+	if len(f.Workers) != 3 || f.Workers[0].State != measure.Left || f.Workers[0].Doubt == nil || f.Workers[0].Host == "" ||
+		f.Workers[0].Job == "" {
 		t.Errorf("%+v", f.Workers)
 	}
 	if status, detail := status(f, "workers"); status != analysis.OK || !strings.Contains(detail, "all 3 stayed until the end") {
@@ -111,7 +114,8 @@ func TestWorkersGiveTheSameAnswer(t *testing.T) {
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
-	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, warmup: 200ms, duration: 1200ms}\n"
+	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, warmup: " +
+		"200ms, duration: 1200ms}\n"
 	for name, on := range map[string]string{"one": "", "four": "on: {batch: local, workers: 4, address: 127.0.0.1}\n"} {
 		if err := os.WriteFile(filepath.Join(r.dir, name+".yaml"), fmt.Appendf(nil, text, name, on, s.URL), 0o600); err != nil {
 			t.Fatal(err)
@@ -178,7 +182,8 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--duration", "5s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cooldown=200ms")
+	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--duration", "5s", "--set",
+		"workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cooldown=200ms")
 	untilHeld(t, r.run(), 2)
 	p.kill(t)
 	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json")); err != nil || len(all) != 1 {
@@ -205,7 +210,8 @@ func TestCleanForgetsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--duration", "10m", "--set", "workload={kind: write, size: 4KiB, think: 5ms}")
+	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--duration", "10m", "--set",
+		"workload={kind: write, size: 4KiB, think: 5ms}")
 	untilHeld(t, r.run(), 1)
 	if code, said := r.start(t, "clean", "run").ended(); code != exitError || !strings.Contains(said, "still goes on, with its workers") {
 		t.Errorf("while it goes on: exit code %d\n%s", code, said)
@@ -254,21 +260,25 @@ func TestRunApart(t *testing.T) {
 			if interrupted {
 				hold = "10m"
 			}
-			p := r.start(t, "run", "--on", "local", "--workers", "3", "--set", "on.apart=true", "--set", "on.wait=3s", "--target", s.URL, "--clients", "3,7", "--duration", hold,
-				"--set", "workload={kind: read, think: 20ms}", "--set", "files.list="+list, "--set", "thresholds=[rate > 1/s at 7 clients]", "--out", "run")
+			p := r.start(t, "run", "--on", "local", "--workers", "3", "--set", "on.apart=true", "--set", "on.wait=3s", "--target", s.URL,
+				"--clients", "3,7", "--duration", hold,
+				"--set", "workload={kind: read, think: 20ms}", "--set", "files.list="+list, "--set", "thresholds=[rate > 1/s at 7 clients]",
+				"--out", "run")
 			if interrupted {
 				waitFor(t, func() bool { return r.measuring(t) == 3 })
 				p.send(t, os.Interrupt)
 			}
 			code, said := p.ended()
-			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid || !contains(filepath.Join(r.run(), results.EventsFile), "merged of 3 runs that began within") {
+			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid ||
+				!contains(filepath.Join(r.run(), results.EventsFile), "merged of 3 runs that began within") {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
 			f := findings(t, r.run())
 			if len(f.Workers) != 3 || len(f.Thresholds) != 1 {
 				t.Errorf("%+v, %+v", f.Workers, f.Thresholds)
 			}
-			if !interrupted && (len(f.Curve) != 2 || f.Curve[1].Clients != 7 || f.Curve[1].ActiveClients < 5.5 || f.Curve[1].Duration < 1 || f.Curve[1].Errors > 0) {
+			if !interrupted && (len(f.Curve) != 2 || f.Curve[1].Clients != 7 || f.Curve[1].ActiveClients < 5.5 || f.Curve[1].Duration < 1 ||
+				f.Curve[1].Errors > 0) {
 				t.Errorf("%+v\n%s", f.Curve, said)
 			}
 			r.left(t)
@@ -285,7 +295,8 @@ func TestWorkersThatCannotStart(t *testing.T) {
 	}
 	r := newRemote(t)
 	begin := time.Now()
-	code, said := r.start(t, "run", "--on", "ssh", "--target", "http://127.0.0.1:9/", "--clients", "2", "--set", "on.hosts=[127.0.0.1]", "--set", "on.wait=5s", "--set", "on.submit=[Port 9]", "--out", "run").ended()
+	code, said := r.start(t, "run", "--on", "ssh", "--target", "http://127.0.0.1:9/", "--clients", "2", "--set", "on.hosts=[127.0.0.1]",
+		"--set", "on.wait=5s", "--set", "on.submit=[Port 9]", "--out", "run").ended()
 	if code != exitError || !strings.Contains(said, "submit to ssh: ") || !strings.Contains(said, "127.0.0.1") {
 		t.Errorf("exit code %d after %v\n%s", code, time.Since(begin), said)
 	}

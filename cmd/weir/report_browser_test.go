@@ -20,7 +20,8 @@ func TestReportOfARealRun(t *testing.T) {
 		t.Skip("weir was built without the scripts of its pages: make web builds them")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if code, said := weir(t, "run", "--clients", "1,2,4", "--duration", "3s", "--set", "load.ramp=200ms", "--set", "load.warmup=300ms", "--out", dir); code != exitFine && code != exitInvalid {
+	if code, said := weir(t, "run", "--clients", "1,2,4", "--duration", "3s", "--set", "load.ramp=200ms", "--set", "load.warmup=300ms",
+		"--out", dir); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(dir)
@@ -32,9 +33,11 @@ func TestReportOfARealRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := browser.Open(t, "file://"+filepath.Join(dir, results.ReportFile), 1600, 900)
-	p.Eval(`(() => { for (const folded of document.querySelectorAll("details")) folded.open = true })()`, nil) // what is folded is drawn when it is opened
+	// what is folded is drawn when it is opened
+	p.Eval(`(() => { for (const folded of document.querySelectorAll("details")) folded.open = true })()`, nil)
 	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
-	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`, nil)
+	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`,
+		nil)
 	want := map[string]int{"curve": len(f.Curve), "time": len(s.Points)}
 	for _, fig := range report.Figures(f, s).All() {
 		points, ok := want[fig.ID]

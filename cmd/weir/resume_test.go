@@ -79,7 +79,8 @@ func TestResumeRefuses(t *testing.T) {
 	if code, said := weir(t, "run", "--resume", t.TempDir()); code != exitError || !strings.Contains(said, "is not a run directory") {
 		t.Errorf("an empty folder: exit code %d: %s", code, said)
 	}
-	if code, said := weir(t, "run", "--resume", dir, "--clients", "3", "--set", "seed=2"); code != exitUsage || !strings.Contains(said, "leave --clients --set out") {
+	if code, said := weir(t, "run", "--resume", dir, "--clients", "3", "--set", "seed=2"); code != exitUsage ||
+		!strings.Contains(said, "leave --clients --set out") {
 		t.Errorf("other flags: exit code %d: %s", code, said)
 	}
 	p := started(t, "run", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--duration", "10m")

@@ -40,16 +40,19 @@ func TestScalePage(t *testing.T) {
 		}
 	}
 	write(example[1])
-	if code, said := r.start(t, strings.Fields(commands[0][1])...).ended(); code != exitFine || !strings.Contains(said, "112 workers by HTCondor, up to 893 clients each") {
+	if code, said := r.start(t, strings.Fields(commands[0][1])...).ended(); code != exitFine ||
+		!strings.Contains(said, "112 workers by HTCondor, up to 893 clients each") {
 		t.Errorf("%s: exit code %d\n%s", commands[0][1], code, said)
 	}
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
-	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, warmup: 500ms, duration: 3s}\n", s.URL))
+	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, warmup: "+
+		"500ms, duration: 3s}\n", s.URL))
 	begin := time.Now().Add(8 * time.Second).Format(time.RFC3339)
 	var controllers sync.WaitGroup
 	for _, n := range []string{"1", "2"} {
-		command := strings.NewReplacer("--part 1/4", "--part "+n+"/2", "14:30", begin, "part1", "part"+n, "--on htcondor --workers 250", "--on local --workers 2").Replace(commands[1][1])
+		command := strings.NewReplacer("--part 1/4", "--part "+n+"/2", "14:30", begin, "part1", "part"+n, "--on htcondor --workers 250",
+			"--on local --workers 2").Replace(commands[1][1])
 		controllers.Go(func() {
 			if code, said := r.start(t, strings.Fields(command)...).ended(); code != exitFine && code != exitInvalid {
 				t.Errorf("%s: exit code %d\n%s", command, code, said)

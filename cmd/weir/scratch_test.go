@@ -16,7 +16,8 @@ import (
 // stagedJobs are the options of a run of staged jobs: ten events of 40 KiB from
 // each file, copied to scratch.
 func stagedJobs(scratch string, more ...string) []string {
-	return append([]string{"--set", "workload={kind: job, verify: 100%, job: {access: staged, events: 10, event_size: 40KiB, compute: 1ms, scratch: " + scratch + "}}"}, more...)
+	return append([]string{"--set", "workload={kind: job, verify: 100%, job: {access: staged, events: 10, event_size: 40KiB, " +
+		"compute: 1ms, scratch: " + scratch + "}}"}, more...)
 }
 
 // Whatever the service: each job copies its file and works on the copy, the
@@ -46,7 +47,8 @@ func TestStagedJobs(t *testing.T) {
 			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed+c.Jobs.Crashed > 0 || c.Errors > 0 {
 				t.Fatalf("jobs %+v, errors %v", c.Jobs, c.ErrorsBy)
 			}
-			if c.Staged == 0 || c.Used == 0 || c.Staged%(400<<10) != 0 || c.Verified+c.Unverified == 0 || (name == "built-in" || name == "xrootd" || name == "local") && c.Unverified > c.Verified {
+			if c.Staged == 0 || c.Used == 0 || c.Staged%(400<<10) != 0 || c.Verified+c.Unverified == 0 ||
+				(name == "built-in" || name == "xrootd" || name == "local") && c.Unverified > c.Verified {
 				t.Errorf("%d bytes staged, %d used, %d copies verified, %d not", c.Staged, c.Used, c.Verified, c.Unverified)
 			}
 			if entries, err := os.ReadDir(scratch); err != nil || len(entries) > 0 {
@@ -74,7 +76,8 @@ func TestFullScratchDisk(t *testing.T) {
 	}()
 	fill(t, data, 4, 400<<10)
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := weir(t, append([]string{"run", "--target", "file://" + data, "--clients", "4", "--duration", "4s", "--out", dir}, stagedJobs(disk)...)...)
+	code, said := weir(t, append([]string{"run", "--target", "file://" + data, "--clients", "4", "--duration", "4s", "--out", dir},
+		stagedJobs(disk)...)...)
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

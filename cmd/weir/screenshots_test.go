@@ -42,8 +42,8 @@ func TestScreenshots(t *testing.T) {
 	service := limitedService(t)
 	home := t.TempDir()
 	out := filepath.Join(home, "runs", "disk-array")
-	cmd := exec.CommandContext(t.Context(), "weir", "run", "--target", service, "--clients", clients, "--duration", hold, "--out", "runs/disk-array",
-		"--watch=127.0.0.1:0", "--set", "name=disk-array", "--set", "load.ramp=500ms", "--set", "load.warmup=500ms")
+	cmd := exec.CommandContext(t.Context(), "weir", "run", "--target", service, "--clients", clients, "--duration", hold, "--out",
+		"runs/disk-array", "--watch=127.0.0.1:0", "--set", "name=disk-array", "--set", "load.ramp=500ms", "--set", "load.warmup=500ms")
 	cmd.Dir = home
 	said, err := cmd.StderrPipe()
 	if err != nil {

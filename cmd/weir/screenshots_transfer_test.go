@@ -51,14 +51,16 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 	if err != nil {
 		t.Fatal(first, err)
 	}
-	if _, err := c.AddSite(t.Context(), transfer.NewSite{Name: "RAL", URL: strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(first, "serving ")), "/")}); err != nil {
+	if _, err := c.AddSite(t.Context(), transfer.NewSite{Name: "RAL",
+		URL: strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(first, "serving ")), "/")}); err != nil {
 		t.Fatal(err)
 	}
 	files := transfer.NewFiles{Dataset: "/store/data/Run2026C/Muon/RAW", Site: "RAL", By: "this test"}
 	text := make([]byte, 4<<20)
 	for i := range 400 {
 		_, _ = rand.Read(text[:1024]) // never fails
-		f := catalog.File{Name: fmt.Sprintf("%s/%04d.root", files.Dataset, i), Size: int64(len(text)), Adler: fmt.Sprintf("%08x", adler32.Checksum(text))}
+		f := catalog.File{Name: fmt.Sprintf("%s/%04d.root", files.Dataset, i), Size: int64(len(text)),
+			Adler: fmt.Sprintf("%08x", adler32.Checksum(text))}
 		at := filepath.Join(tape, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
@@ -82,7 +84,8 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 		}
 	}
 	r.ends(r.submits(transfer.Submission{Dataset: "/store/data/Run2026B/Muon/RAW", To: "FNAL", Tries: 1}))
-	if _, err := c.Submit(t.Context(), transfer.Submission{Dataset: "/store/data/Run2026D/Muon/RAW", To: "FNAL", Comment: "for the calibration"}); err != nil {
+	if _, err := c.Submit(t.Context(), transfer.Submission{Dataset: "/store/data/Run2026D/Muon/RAW", To: "FNAL",
+		Comment: "for the calibration"}); err != nil {
 		t.Fatal(err)
 	}
 	runs := r.submits(transfer.Submission{Dataset: files.Dataset, To: "DESY"})
@@ -91,7 +94,8 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 	for _, s := range []struct {
 		shot
 		at string
-	}{{shot{"transfer", 1400, 1000, false}, "#/"}, {shot{"transfer-dark", 1400, 1000, true}, "#/"}, {shot{"transfer-request", 1400, 1000, false}, fmt.Sprintf("#/requests/%d", runs)}} {
+	}{{shot{"transfer", 1400, 1000, false}, "#/"}, {shot{"transfer-dark", 1400, 1000, true}, "#/"},
+		{shot{"transfer-request", 1400, 1000, false}, fmt.Sprintf("#/requests/%d", runs)}} {
 		var options []browser.Option
 		if s.dark {
 			options = append(options, browser.Dark())

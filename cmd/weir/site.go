@@ -87,8 +87,10 @@ token to them, which allows them all that the token allows.`,
 	fs.StringVar(&secret, "site-token-file", "", "send the bearer token in `FILE` to the site")
 	fs.StringVar(&site.Pin, "pin", "", "`SHA256` of the site's certificate, if that is self-signed")
 	fs.BoolVar(&site.Lend, "lend-token", false,
-		"give the token itself to agents and other sites that copy from or to this one, for its lifetime; without, they get macaroons if the site issues them")
-	fs.StringSliceVar(&site.Servers, "servers", nil, "also send the token to these data servers, when the site redirects to them: `HOST`, HOST:PORT or *.DOMAIN")
+		"give the token itself to agents and other sites that copy from or to this one, for its lifetime; without, they get macaroons if the "+
+			"site issues them")
+	fs.StringSliceVar(&site.Servers, "servers", nil, "also send the token to these data servers, when the site redirects to them: `HOST`, "+
+		"HOST:PORT or *.DOMAIN")
 	fs.IntVar(&site.Max, "max", 0, "at most `N` copies at once (default: what the links carry)")
 	return c
 }

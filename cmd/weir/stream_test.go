@@ -31,7 +31,8 @@ func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	simulated := []string{"--target", "simulated://x?service=1ms", "--clients", "1,2", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: [1, 2]}"}
+	simulated := []string{"--target", "simulated://x?service=1ms", "--clients", "1,2", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, " +
+		"clients: [1, 2]}"}
 	code, out, _ := said(t, append([]string{"run", "--json", "--quiet", "--out", dir}, simulated...)...)
 	if code != exitFine && code != exitInvalid || !json.Valid([]byte(out)) {
 		t.Fatalf("exit code %d: %s", code, out)
@@ -183,7 +184,8 @@ func TestHangingReaders(t *testing.T) {
 	ended := make(chan exitCode, 1)
 	go func() {
 		ended <- execute(t.Context(), []string{
-			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, clients: [1, 2]}",
+			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, warmup: 0s, duration: 1s, " +
+				"clients: [1, 2]}",
 		}, streams{in: strings.NewReader(""), out: out, err: said}, nil)
 		_, _ = out.Close(), said.Close()
 	}()

@@ -78,9 +78,10 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	ours, others := newIssuer(t, "ours"), newIssuer(t, "others")
 	ann, boss, nobody, stranger := ours.user("ann"), ours.user("boss"), ours.user("nobody"), others.user("ann")
 	r := rooms(t, trial.Options{
-		Coordinator: []string{"--client-ca", ours.file("ours.pem"), "--name", "ann=weir.submit", "--name", "boss=weir.approve", "--name", "agent=weir.agent:A,weir.agent:B"},
-		Agent:       ours.user("agent"),
-		Sites:       []trial.Site{{Name: "A"}, {Name: "B"}},
+		Coordinator: []string{"--client-ca", ours.file("ours.pem"), "--name", "ann=weir.submit", "--name", "boss=weir.approve", "--name",
+			"agent=weir.agent:A,weir.agent:B"},
+		Agent: ours.user("agent"),
+		Sites: []trial.Site{{Name: "A"}, {Name: "B"}},
 	})
 	r.fills("A", "/store/run1", trial.File{Name: "/store/run1/f1", Size: 1000})
 	as := func(who []string, args string) []string { return append(words(args), who...) }

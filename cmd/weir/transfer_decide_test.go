@@ -23,7 +23,8 @@ func TestDecisionsInWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	if got := ofRequest(2, errors.New("request 2 does not await approval: it is running")).Error(); got != "request 2 does not await approval: it is running" {
+	if got := ofRequest(2, errors.New("request 2 does not await approval: it is running")).Error(); got != "request 2 does not await "+
+		"approval: it is running" {
 		t.Error(got)
 	}
 	if got := ofRequest(2, errors.New("the coordinator does not answer")).Error(); got != "request 2: the coordinator does not answer" {

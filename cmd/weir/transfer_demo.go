@@ -72,7 +72,8 @@ With --out DIR each scenario leaves a run directory, DIR/NAME, for weir report.`
 	fs.StringVar(&f.scale, "scale", "small", "`SCALE` of the files: small (megabytes) or seed (1 to 15 GB)")
 	f.db.add(fs, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
 	fs.StringArrayVar(&f.dir, "dir", nil,
-		"make the sites' folders below this existing `DIR` (default: that of temporary files); SITE=DIR: that of one site, as on a disk of its own")
+		"make the sites' folders below this existing `DIR` (default: that of temporary files); SITE=DIR: that of one site, "+
+			"as on a disk of its own")
 	fs.BoolVar(&f.fits, "what-fits", false, "leave out cases for whose files there is no room")
 	fs.StringVarP(&f.out, "out", "o", "", "leave a run directory of each scenario in this `DIR`ectory")
 	jsonFlag(c, &f.json, "print the results as JSON")

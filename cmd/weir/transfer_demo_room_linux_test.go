@@ -38,7 +38,8 @@ func TestDemoRoom(t *testing.T) {
 		return started(t, append([]string{"transfer", "demo", file, "--dir", dir}, args...)...).ended()
 	}
 	code, said := begin("--dir", "B="+small)
-	if code != exitError || !strings.Contains(said, "no room for 1 of 2 cases") || !strings.Contains(said, "roomy, much: needs 10.1 MB in "+small+", which has ") {
+	if code != exitError || !strings.Contains(said, "no room for 1 of 2 cases") || !strings.Contains(said, "roomy, much: needs 10.1 MB in "+
+		small+", which has ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	killed := filepath.Join(small, trial.FolderPrefix+"1")
@@ -54,7 +55,8 @@ func TestDemoRoom(t *testing.T) {
 	if code, said = begin("--dir", "A="+small); code != exitError || !strings.Contains(said, "needs 7.07 MB in "+small) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	if code, said = begin("--dir", "B="+small, "--what-fits", "--json"); code != exitFine || !strings.Contains(said, `"left_out"`) || !strings.Contains(said, "little") {
+	if code, said = begin("--dir", "B="+small, "--what-fits", "--json"); code != exitFine || !strings.Contains(said, `"left_out"`) ||
+		!strings.Contains(said, "little") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	if code, said = begin("--dir", "Q="+small); code != exitUsage || !strings.Contains(said, "sites A, B") {

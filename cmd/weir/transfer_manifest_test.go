@@ -40,7 +40,8 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	}
 	in := transfer.NewFiles{Dataset: "/run", Site: "A"}
 	for i := range files {
-		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("/run/%s/%06d", strings.Repeat("long", 25), i), Size: 1e6, Adler: "00000001"}})
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("/run/%s/%06d", strings.Repeat("long", 25), i),
+			Size: 1e6, Adler: "00000001"}})
 		if len(in.Files) == transfer.MaxNewFiles || i == files-1 {
 			if _, err := c.AddFiles(t.Context(), in); err != nil {
 				t.Fatal(err)
@@ -68,7 +69,8 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m transfer.Manifest
-	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != digestOf(m.Items) || m.Request.Status != transfer.Cancelled {
+	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != digestOf(m.Items) ||
+		m.Request.Status != transfer.Cancelled {
 		t.Errorf("the file has %d files, %+v, digest %s: %v", len(m.Items), m.Request, m.Digest, err)
 	}
 	if parts, _ := filepath.Glob(file + ".*"); len(parts) > 0 {

@@ -17,7 +17,8 @@ func TestTooManyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := submitFlags{filesOf: list, what: transfer.Submission{To: "C"}}
-	if _, err := f.submission("/store/run1"); err == nil || !strings.Contains(err.Error(), "the names of 31000 files") || !strings.Contains(err.Error(), "request the whole dataset") {
+	if _, err := f.submission("/store/run1"); err == nil || !strings.Contains(err.Error(), "the names of 31000 files") ||
+		!strings.Contains(err.Error(), "request the whole dataset") {
 		t.Error(err)
 	}
 }

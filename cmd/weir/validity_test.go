@@ -16,7 +16,8 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
 	writes := []string{"workload={kind: write, size: 1MiB, verify: 100%}"}
 	parts := []string{"files.make={count: 5, size: 1MiB}", "workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}"}
-	mix := []string{"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}"}
+	mix := []string{"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: " +
+		"64KiB, verify: 10%}"}
 	for _, c := range []struct {
 		name, target string
 		sets         []string
@@ -46,7 +47,8 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 // Six operations are too few to rely on.
 func TestSixOperationsAreNotValid(t *testing.T) {
 	t.Parallel()
-	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--duration", "3s", "--set", "load.ramp=0s", "--set", "load.warmup=0s")
+	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--duration", "3s", "--set", "load.ramp=0s",
+		"--set", "load.warmup=0s")
 	want(t, f, "enough data", analysis.Warn)
 	if f.Validity.Status == analysis.Valid {
 		t.Errorf("%+v", f.Validity)

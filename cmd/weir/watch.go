@@ -69,7 +69,8 @@ Nothing is written. Ctrl-C ends the page, not the run.`,
 			return page.Close()
 		},
 	}
-	c.Flags().StringVar(&f.address, "listen", "", "serve the page at `HOST:PORT` (default the first free port from 9347 on, for this machine only)")
+	c.Flags().StringVar(&f.address, "listen", "", "serve the page at `HOST:PORT` (default the first free port from 9347 on, "+
+		"for this machine only)")
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "ask for the token in `FILE` (default: a new one, where other machines can connect)")
 	return c
 }

@@ -152,7 +152,8 @@ func TestWatchWaits(t *testing.T) {
 func TestWatchCampaignAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "campaign")
-	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--duration", "1s",
+		"--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir)
 	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -161,7 +162,8 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 		n = strings.Count(lab.Get(t, w.url+"plain"), "/plain?run=")
 	}
 	w.end(t, true)
-	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--duration", "300ms", "--time", "3s", "--out", filepath.Join(t.TempDir(), "search"))
+	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--duration", "300ms", "--time", "3s", "--out",
+		filepath.Join(t.TempDir(), "search"))
 	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -170,7 +172,8 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 // A page that is open does not keep a run from ending, and an interrupt ends both.
 func TestWatchIsInterrupted(t *testing.T) {
 	t.Parallel()
-	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out", filepath.Join(t.TempDir(), "run"))
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out",
+		filepath.Join(t.TempDir(), "run"))
 	resp, err := http.Get(w.url + "events")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +199,8 @@ func TestWatchIsInterrupted(t *testing.T) {
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	if code, said := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1,2", "--duration", "500ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", dir).ended(); code != exitFine && code != exitInvalid {
+	if code, said := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1,2", "--duration", "500ms", "--set",
+		"load.ramp=0s", "--set", "load.warmup=0s", "--out", dir).ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	code, said := started(t, "glance", dir).ended()
@@ -273,7 +277,8 @@ func TestWatchWaitsForPages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	log := filepath.Join(t.TempDir(), "log")
-	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 --duration 3s --out "+filepath.Join(t.TempDir(), "run"), log)
+	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 "+
+		"--duration 3s --out "+filepath.Join(t.TempDir(), "run"), log)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

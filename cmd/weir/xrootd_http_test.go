@@ -32,7 +32,8 @@ func onEachXRootD(t *testing.T, test func(t *testing.T, s *lab.System)) {
 func TestChecksumsOfXRootDOverHTTP(t *testing.T) {
 	onEachXRootD(t, func(t *testing.T, s *lab.System) {
 		fill(t, s.Data, 50, 64<<10)
-		f := measureAll(t, s.URLs["http"], "--clients", "16", "--duration", "3s", "--set", "load.ramp=100ms", "--set", "load.warmup=200ms", "--set", "workload.verify=100%")[0]
+		f := measureAll(t, s.URLs["http"], "--clients", "16", "--duration", "3s", "--set", "load.ramp=100ms", "--set", "load.warmup=200ms",
+			"--set", "workload.verify=100%")[0]
 		want(t, f, "verification", analysis.OK)
 		if c := f.Curve[0]; c.Verified < 200 || c.ErrorsBy[storage.Checksummed] > 0 {
 			t.Errorf("%d of %d payloads verified; errors: %v", c.Verified, c.Done, c.ErrorsBy)
@@ -47,7 +48,8 @@ func TestRemovalAnswerOfXRootDIsLost(t *testing.T) {
 		p := started(t, "run", "--out", filepath.Join(t.TempDir(), "run"), "--target", address, "--clients", "4", "--duration", "2s",
 			"--set", "load.ramp=100ms", "--set", "files.make={count: 20, size: 64KiB}")
 		code, said := p.ended()
-		if code != exitFine && code != exitInvalid || !lost.Load() || !strings.Contains(said, "no answer for ") || strings.Contains(said, "could not be removed") {
+		if code != exitFine && code != exitInvalid || !lost.Load() || !strings.Contains(said, "no answer for ") ||
+			strings.Contains(said, "could not be removed") {
 			t.Errorf("exit code %d, an answer was lost: %v\n%s", code, lost.Load(), said)
 		}
 		empty(t, s.Data)

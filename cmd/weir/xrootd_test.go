@@ -164,7 +164,8 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 	for i := range files {
 		files[i] = filepath.Base(files[i])
 	}
-	tested := []string{"copy.yaml", "login.yaml", "namespace.yaml", "rate-both.yaml", "rate-read.yaml", "rate-write.yaml", "read.yaml", "write.yaml"}
+	tested := []string{"copy.yaml", "login.yaml", "namespace.yaml", "rate-both.yaml", "rate-read.yaml", "rate-write.yaml",
+		"read.yaml", "write.yaml"}
 	if !slices.Equal(files, tested) {
 		t.Errorf("scenarios/xrootd has %v, tested are %v", files, tested)
 	}
@@ -189,7 +190,8 @@ func scenarios2008(t *testing.T, s *lab.System) {
 	})
 	t.Run("namespace.yaml", func(t *testing.T) { namespace(t, s) })
 	t.Run("copy.yaml with a matrix", func(t *testing.T) {
-		for i, f := range measureAll(t, "../../scenarios/xrootd/copy.yaml", "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms",
+		for i, f := range measureAll(t, "../../scenarios/xrootd/copy.yaml", "--target", s.URL, "--clients", "2", "--duration", "1s", "--set",
+			"load.ramp=0s", "--set", "load.warmup=200ms",
 			"--set", "files.make.count=4", "--set", "matrix.workload.session=[fresh, kept]") {
 			c := f.Curve[0]
 			if fresh := c.SessionRate > c.Operations/2; c.Errors > 0 || fresh != (i == 0) {
@@ -197,7 +199,8 @@ func scenarios2008(t *testing.T, s *lab.System) {
 			}
 		}
 	})
-	for name, kinds := range map[string][]string{"rate-read.yaml": {"read"}, "rate-write.yaml": {"write"}, "rate-both.yaml": {"read", "write"}} {
+	for name, kinds := range map[string][]string{"rate-read.yaml": {"read"}, "rate-write.yaml": {"write"},
+		"rate-both.yaml": {"read", "write"}} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--clients", "6", "--var", "SIZE=4MB", "--set", "workload.verify=50%"}
 			if name != "rate-write.yaml" {
@@ -326,7 +329,8 @@ func namespace(t *testing.T, s *lab.System) {
 	}
 	served(t, s, f)
 	charted(t, page, "Operations of each kind against time")
-	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--duration", "1s", "--set", "workload.mix={stat: 1}", "--set", "workload.size=null", "--set", "workload.verify=null")...)
+	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--duration", "1s", "--set", "workload.mix={stat: 1}", "--set",
+		"workload.size=null", "--set", "workload.verify=null")...)
 	did(t, f, "stat")
 	if c := f.Curve[0]; c.Waits > 0 || c.Operations <= float64(c.Clients) { // one a second, had each to wait
 		t.Errorf("%.1f stats/s with %d waits of files that the redirector knows", c.Operations, c.Waits)

@@ -148,13 +148,15 @@ func InfluxDB(t testing.TB, server string, w Truth) {
 			t.Errorf("%q moved %v, InfluxDB has %v", name, moved, got)
 		}
 	}
-	for field, want := range map[string]float64{"latency_seconds_count": w.latencies, "latency_seconds_sum": w.sum, "latency_seconds_le_0.1": w.below} {
+	for field, want := range map[string]float64{"latency_seconds_count": w.latencies, "latency_seconds_sum": w.sum,
+		"latency_seconds_le_0.1": w.below} {
 		if got := lastOf(t, server, field, "weir_durations", "kind", "read"); !cmp.Equal(got, want, nearly()) {
 			t.Errorf("%s is %v, InfluxDB has %v", field, want, got)
 		}
 	}
 	for _, s := range w.Found.Curve {
-		if got := lastOf(t, server, "curve_throughput_bytes_per_second", "weir_curve", "step", strconv.Itoa(s.Step)); !cmp.Equal(got, s.Throughput, nearly()) {
+		if got := lastOf(t, server, "curve_throughput_bytes_per_second", "weir_curve", "step", strconv.Itoa(s.Step)); !cmp.Equal(got,
+			s.Throughput, nearly()) {
 			t.Errorf("step %d has %v, InfluxDB %v", s.Step, s.Throughput, got)
 		}
 	}

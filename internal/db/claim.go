@@ -109,9 +109,11 @@ func (c *Claim) alive(ctx context.Context) bool {
 const key = "hashtextextended($1 || ' ' || current_schema(), 0)"
 
 // holder is who has an advisory lock: https://www.postgresql.org/docs/15/view-pg-locks.html
-const holder = `SELECT a.pid, COALESCE(a.backend_start, 'epoch'), COALESCE(NULLIF(a.application_name, ''), 'another program'), COALESCE(host(a.client_addr), 'the machine of the database')
+const holder = `SELECT a.pid, COALESCE(a.backend_start, 'epoch'), COALESCE(NULLIF(a.application_name, ''), 'another program'),
+	COALESCE(host(a.client_addr), 'the machine of the database')
 	FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND l.classid::bigint = (` + key + ` >> 32) & 4294967295 AND l.objid::bigint = ` + key + ` & 4294967295`
 
 // take connects and takes the claim.

@@ -21,7 +21,8 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Claim(t.Context(), "the house", "Bob's process"); !errors.Is(err, db.ErrTaken) || !strings.Contains(err.Error(), "by Ann's process, which came from ") {
+	if _, err := other.Claim(t.Context(), "the house", "Bob's process"); !errors.Is(err, db.ErrTaken) ||
+		!strings.Contains(err.Error(), "by Ann's process, which came from ") {
 		t.Errorf("it is claimed twice: %v", err)
 	}
 	garden, err := other.Claim(t.Context(), "the garden", "Bob's process")
@@ -112,7 +113,8 @@ func connect(t *testing.T, url string) *db.DB {
 	return d
 }
 
-const claims = "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.locktype = 'advisory' AND d.datname = current_database()"
+const claims = "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.locktype = 'advisory' AND d.datname = " +
+	"current_database()"
 
 // holders are the processes of the server that hold claims.
 func holders(t *testing.T, d *db.DB) (all []int64) {

@@ -58,7 +58,8 @@ func copyTables(src, dst *Tx, tell func(string)) (all []Copied, err error) {
 func (t *Tx) Tables() ([]string, error) {
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_files' ORDER BY name"
 	if t.Dialect() == PostgreSQL {
-		query = `SELECT CAST(table_name AS TEXT) COLLATE "C" FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'schema_files' ORDER BY 1`
+		query = `SELECT CAST(table_name AS TEXT) COLLATE "C" FROM information_schema.tables
+			WHERE table_schema = current_schema() AND table_name <> 'schema_files' ORDER BY 1`
 	}
 	return Column[string](t, query)
 }
@@ -103,7 +104,8 @@ func sameTables(src, dst *Tx) (all []table, err error) {
 			return nil, err
 		}
 		if !slices.Equal(t.columns, other.columns) || !slices.Equal(t.bools, other.bools) || !slices.Equal(t.key, other.key) || len(t.key) == 0 {
-			return nil, fmt.Errorf("table %s is not the same in both databases: %v by %v, and %v by %v", name, t.columns, t.key, other.columns, other.key)
+			return nil, fmt.Errorf("table %s is not the same in both databases: %v by %v, and %v by %v", name, t.columns, t.key,
+				other.columns, other.key)
 		}
 		all = append(all, t)
 	}
@@ -113,9 +115,12 @@ func sameTables(src, dst *Tx) (all []table, err error) {
 func tableOf(tx *Tx, name string) (table, error) {
 	query := "SELECT name, pk, type = 'BOOLEAN' FROM pragma_table_info(?) ORDER BY cid"
 	if tx.Dialect() == PostgreSQL {
-		query = `SELECT CAST(c.column_name AS TEXT), CAST(COALESCE(k.ordinal_position, 0) AS BIGINT), c.data_type = 'boolean' FROM information_schema.columns c
-			LEFT JOIN information_schema.table_constraints p ON p.table_schema = c.table_schema AND p.table_name = c.table_name AND p.constraint_type = 'PRIMARY KEY'
-			LEFT JOIN information_schema.key_column_usage k ON k.constraint_schema = p.constraint_schema AND k.constraint_name = p.constraint_name AND k.table_name = c.table_name AND k.column_name = c.column_name
+		query = `SELECT CAST(c.column_name AS TEXT), CAST(COALESCE(k.ordinal_position, 0) AS BIGINT), c.data_type = 'boolean'
+			FROM information_schema.columns c
+			LEFT JOIN information_schema.table_constraints p ON p.table_schema = c.table_schema AND p.table_name = c.table_name
+				AND p.constraint_type = 'PRIMARY KEY'
+			LEFT JOIN information_schema.key_column_usage k ON k.constraint_schema = p.constraint_schema
+				AND k.constraint_name = p.constraint_name AND k.table_name = c.table_name AND k.column_name = c.column_name
 			WHERE c.table_schema = current_schema() AND c.table_name = ? ORDER BY c.ordinal_position`
 	}
 	t := table{name: name}
@@ -268,7 +273,8 @@ func (t *table) goOn(src, dst *Tx) error {
 func (t *table) last(tx *Tx) (n int64, counted bool, err error) {
 	if tx.Dialect() == SQLite {
 		var made string
-		if err = tx.Row("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", t.name).Scan(&made); err != nil || !strings.Contains(made, "AUTOINCREMENT") {
+		if err = tx.Row("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", t.name).Scan(&made); err != nil ||
+			!strings.Contains(made, "AUTOINCREMENT") {
 			return 0, false, err
 		}
 		err = tx.Row("SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", t.name).Scan(&n)

@@ -25,7 +25,8 @@ func TestCopy(t *testing.T) {
 				must(t, to.Write(t.Context(), insert("is in the way")))
 				var told []string
 				all, err := db.Copy(t.Context(), from, to, func(table string) { told = append(told, table) })
-				if err != nil || !slices.Equal(all, []db.Copied{{Table: "pair", Rows: 200}, {Table: "thing", Rows: 7}}) || !slices.Equal(told, []string{"pair", "thing"}) {
+				if err != nil || !slices.Equal(all, []db.Copied{{Table: "pair", Rows: 200}, {Table: "thing", Rows: 7}}) ||
+					!slices.Equal(told, []string{"pair", "thing"}) {
 					t.Fatalf("%v %v, %v", all, told, err)
 				}
 				if a, b := things(t, from), things(t, to); a != b {
@@ -89,8 +90,10 @@ func must(t *testing.T, err error) {
 func fillThings(x *db.Tx) error {
 	var errs []error
 	for i, v := range [][]any{
-		{"a", 1, true, 0.1, []byte{0, 1, 255}, math.MaxInt64}, {"", math.MinInt64, false, 1e300, nil, 0}, {"ä\t'\"\\\n", 0, true, -1.5, []byte{}, 1},
-		{strings.Repeat("x", 100_000), -1, false, 2.0, make([]byte, 70_000), 2}, {"B", 5, true, 1.0 / 3, nil, 3}, {"Z", 6, true, 5e-324, nil, 4}, {"z", 7, true, 7.0, nil, 5}, {"gone", 0, false, 0.0, nil, 0},
+		{"a", 1, true, 0.1, []byte{0, 1, 255}, math.MaxInt64}, {"", math.MinInt64, false, 1e300, nil, 0},
+		{"ä\t'\"\\\n", 0, true, -1.5, []byte{}, 1},
+		{strings.Repeat("x", 100_000), -1, false, 2.0, make([]byte, 70_000), 2}, {"B", 5, true, 1.0 / 3, nil, 3}, {"Z", 6, true, 5e-324, nil, 4},
+		{"z", 7, true, 7.0, nil, 5}, {"gone", 0, false, 0.0, nil, 0},
 	} {
 		_, err := x.Exec("INSERT INTO thing (name, n, up, rate, raw, at) VALUES (?, ?, ?, ?, ?, ?)", v...)
 		errs = append(errs, err)

@@ -64,7 +64,8 @@ var (
 	// writing.
 	ErrTaken = errors.New("the database is in use")
 	// ErrDamaged tells that the file of the database cannot be read as one.
-	ErrDamaged = errors.New("its file is damaged, or is no database of SQLite: put a backup of it in its place, or move it away to begin with an empty one")
+	ErrDamaged = errors.New("its file is damaged, or is no database of SQLite: put a backup of it in its place, " +
+		"or move it away to begin with an empty one")
 	// ErrExists tells that a row with this key is there already.
 	ErrExists = errors.New("it exists already")
 	// ErrNone tells that Row found no row.

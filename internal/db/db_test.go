@@ -66,7 +66,8 @@ func TestValues(t *testing.T) {
 		err := d.Write(t.Context(), func(x *db.Tx) error {
 			var id int64
 			return errors.Join(
-				x.Row("INSERT INTO thing (name, n, up, rate, raw, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", word("a?'é"), 1<<60, true, 0.25, []byte{0, 1, 255}, at).Scan(&id),
+				x.Row("INSERT INTO thing (name, n, up, rate, raw, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", word("a?'é"), 1<<60, true, 0.25,
+					[]byte{0, 1, 255}, at).Scan(&id),
 				insert("b")(x))
 		})
 		if err != nil {
@@ -79,7 +80,8 @@ func TestValues(t *testing.T) {
 			var rate float64
 			var raw []byte
 			var got, never time.Time
-			if err := x.Row("SELECT name, n, up, rate, raw, at FROM thing WHERE at = ? AND up", at).Scan(&name, &n, &up, &rate, &raw, db.When(&got)); err != nil {
+			if err := x.Row("SELECT name, n, up, rate, raw, at FROM thing WHERE at = ? AND up", at).Scan(&name, &n, &up, &rate, &raw,
+				db.When(&got)); err != nil {
 				return err
 			}
 			if name != "a?'é" || n != 1<<60 || !up || rate != 0.25 || string(raw) != "\x00\x01\xff" || !got.Equal(at) {
@@ -330,7 +332,8 @@ func TestOneProcessWrites(t *testing.T) {
 	if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("a"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Open(t.Context(), path, db.Options{}); !errors.Is(err, db.ErrTaken) || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+	if _, err := db.Open(t.Context(), path, db.Options{}); !errors.Is(err, db.ErrTaken) ||
+		!strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("opened twice: %v", err)
 	}
 	r, err := db.Open(t.Context(), path, db.Options{ReadOnly: true})
@@ -386,7 +389,8 @@ func TestOpenErrors(t *testing.T) {
 // Nobody reads a password in an address, also in one that is wrong.
 func TestAddressesHaveNoPasswords(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"postgres://u:hush@h/x", "postgres://h/x?password=hush", "mysql://u:hush@h/x", "postgresql://u:hush@[::1", "mysql://u:hush@[::1", "http://u:hush@h"} {
+	for _, address := range []string{"postgres://u:hush@h/x", "postgres://h/x?password=hush", "mysql://u:hush@h/x", "postgresql://u:hush@[::1",
+		"mysql://u:hush@[::1", "http://u:hush@h"} {
 		if got := db.Public(address); strings.Contains(got, "hush") {
 			t.Errorf("%s: %s", address, got)
 		}

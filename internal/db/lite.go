@@ -34,7 +34,8 @@ type lite struct {
 const (
 	pragmas = "PRAGMA busy_timeout=10000; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;"
 	reading = "PRAGMA query_only=ON; PRAGMA cache_size=-16384;"
-	writing = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-65536;"
+	writing = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; " +
+		"PRAGMA cache_size=-65536;"
 )
 
 func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) {
@@ -70,7 +71,8 @@ func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) 
 		if err != nil {
 			return nil, err
 		}
-		l.writer = newWriter(c, func(ctx context.Context, c *liteConn) error { return l.begin(ctx, c, "BEGIN IMMEDIATE", writing) }, l.fold(path+"-wal"))
+		l.writer = newWriter(c, func(ctx context.Context, c *liteConn) error { return l.begin(ctx, c, "BEGIN IMMEDIATE", writing) },
+			l.fold(path+"-wal"))
 	}
 	for range conns {
 		c, err := l.connect(ctx, reading)

@@ -54,7 +54,8 @@ func ledger(t *Tx) error {
 	if err := turn(t); err != nil {
 		return err
 	}
-	_, err := t.Exec("CREATE TABLE IF NOT EXISTS schema_files (package {{text}} NOT NULL, place BIGINT NOT NULL, file {{text}} NOT NULL, sha256 {{text}} NOT NULL, PRIMARY KEY (package, place))")
+	_, err := t.Exec("CREATE TABLE IF NOT EXISTS schema_files (package {{text}} NOT NULL, place BIGINT NOT NULL, file {{text}} NOT NULL, " +
+		"sha256 {{text}} NOT NULL, PRIMARY KEY (package, place))")
 	return err
 }
 

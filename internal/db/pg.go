@@ -125,7 +125,8 @@ func pgError(err error) error {
 		switch {
 		case e.Code == "23505":
 			return fmt.Errorf("%w: %w", ErrExists, err)
-		case serial(e), e.Code == "55P03", strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57P"), e.Code == "58030":
+		case serial(e), e.Code == "55P03", strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57P"),
+			e.Code == "58030":
 			return fmt.Errorf("%w: %w", ErrBusy, err)
 		}
 		return err
@@ -157,7 +158,8 @@ func lostConn(err error) bool {
 		return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08")
 	}
 	var n net.Error
-	return isConnect(err) || errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+	return isConnect(err) || errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
 		strings.Contains(err.Error(), "conn closed")
 }
 

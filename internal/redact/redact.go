@@ -25,9 +25,12 @@ func harmless(name string) bool {
 	switch name {
 	case "sslmode", "application_name", "connect_timeout", "search_path", // PostgreSQL
 		"db", "org", "bucket", "precision", "rp", "consistency", // InfluxDB
-		"list-type", "prefix", "delimiter", "max-keys", "partnumber", "response-content-type", "x-amz-algorithm", "x-amz-date", "x-amz-expires", "x-amz-signedheaders", // S3
+		// S3
+		"list-type", "prefix", "delimiter", "max-keys", "partnumber", "response-content-type", "x-amz-algorithm", "x-amz-date", "x-amz-expires",
+		"x-amz-signedheaders",
 		"oss.asize", "oss.cgroup", "ofs.posc", "svcclass", "tried", "triedrc", "xrd.wantprot", "xrd.appname", // XRootD
-		"action", "format", "encoding", "version", "api-version", "metalink", "size", "offset", "length", "limit", "page", "sort", "order", "lang", "debug", "verbose", "recursive", "depth", "type", "mode", "op":
+		"action", "format", "encoding", "version", "api-version", "metalink", "size", "offset", "length", "limit", "page", "sort", "order",
+		"lang", "debug", "verbose", "recursive", "depth", "type", "mode", "op":
 		return true
 	}
 	return false
@@ -45,7 +48,8 @@ func ordinary(value string) bool {
 
 // token reports whether a word looks like a token rather than a name: long, with letters and digits.
 func token(word string) bool {
-	return len(word) >= 20 || len(word) >= 12 && strings.ContainsAny(word, "0123456789") && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.ContainsAny(word, ".-@")
+	return len(word) >= 20 || len(word) >= 12 && strings.ContainsAny(word, "0123456789") &&
+		strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.ContainsAny(word, ".-@")
 }
 
 // URL returns a URL, or the part of one from its path on, without its secrets.

@@ -110,7 +110,8 @@ func FuzzURL(f *testing.F) {
 		if harmless(strings.ToLower(name)) {
 			return
 		}
-		in := "https://alice:" + url.QueryEscape(value) + "@h:1/" + url.PathEscape(path) + "?" + url.QueryEscape(name) + "=" + url.QueryEscape(value) + "#" + url.QueryEscape(value)
+		in := "https://alice:" + url.QueryEscape(value) + "@h:1/" + url.PathEscape(path) + "?" + url.QueryEscape(name) + "=" +
+			url.QueryEscape(value) + "#" + url.QueryEscape(value)
 		out := URL(in)
 		if strings.Contains(out, "3tV4lue") {
 			t.Errorf("%s: %s", in, out)

@@ -25,7 +25,8 @@ func TestRow(t *testing.T) {
 		}
 	}
 	p.Most, p.Left = true, time.Hour
-	if got, want := p.Row(100, Look{Blocks: true}), " step 3 of 5: hold 12 of 30 s  ▕"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, " at most 1:00:00 left, until 15:02") {
+	if got, want := p.Row(100, Look{Blocks: true}), " step 3 of 5: hold 12 of 30 s  ▕"; !strings.HasPrefix(got, want) ||
+		!strings.HasSuffix(got, " at most 1:00:00 left, until 15:02") {
 		t.Errorf("%q", got)
 	}
 	if got := (Progress{Where: "preparing", Share: Unknown, Left: Unknown}).Row(80, Look{}); got != " preparing" {
@@ -45,7 +46,8 @@ func TestRow(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0:00", 7400 * time.Millisecond: "0:07", 760 * time.Second: "12:40", 3723 * time.Second: "1:02:03", 73 * time.Hour: "3 days 1:00",
+		-time.Second: "0:00", 7400 * time.Millisecond: "0:07", 760 * time.Second: "12:40", 3723 * time.Second: "1:02:03",
+		73 * time.Hour: "3 days 1:00",
 	} {
 		if got := Clock(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)

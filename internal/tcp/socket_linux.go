@@ -216,7 +216,8 @@ func (s *socket) sendSome(fd uintptr) bool {
 func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
 	flags |= syscall.MSG_NOSIGNAL | syscall.MSG_DONTWAIT
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), uintptr(flags), 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)),
+			uintptr(flags), 0, 0)
 		if errno != syscall.EINTR {
 			return int(n), errno
 		}

@@ -76,7 +76,8 @@ func (c *Checker) Add(t Trust) error {
 			return fmt.Errorf("token: issuer %s: %w", t.Issuer, err)
 		}
 		k.keys = set
-	} else if u, err := url.Parse(t.Issuer); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	} else if u, err := url.Parse(t.Issuer); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
 		return fmt.Errorf("token: issuer %q: name it as https://HOST/..., as its tokens have it", t.Issuer)
 	}
 	c.mu.Lock()

@@ -18,7 +18,8 @@ func TestEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := NewChecker(Options{Trust: []Trust{issuer.Trust()}, Audience: []string{"b"}, Now: func() time.Time { return now.Add(-time.Hour) }})
+		c, err := NewChecker(Options{Trust: []Trust{issuer.Trust()}, Audience: []string{"b"},
+			Now: func() time.Time { return now.Add(-time.Hour) }})
 		if err != nil {
 			t.Fatal(err)
 		}

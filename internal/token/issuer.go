@@ -67,7 +67,8 @@ func keepKey(file string) (*ecdsa.PrivateKey, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can read it (mode %04o): remove it, and a new one is made, or set its mode to 0600 if nobody has seen it", info.Mode().Perm())
+		return nil, fmt.Errorf("others can read it (mode %04o): remove it, and a new one is made, or set its mode to 0600 if nobody has seen it",
+			info.Mode().Perm())
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {

@@ -225,7 +225,8 @@ func TestHostileClaims(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	said := fmt.Sprintf(`{"iss":%q,"sub":"s","aud":"A","exp":%d,"wlcg.ver":"1.0","scope":"storage.read:/a"`, issuerURL, c.t.Add(time.Minute).Unix())
+	said := fmt.Sprintf(`{"iss":%q,"sub":"s","aud":"A","exp":%d,"wlcg.ver":"1.0","scope":"storage.read:/a"`, issuerURL,
+		c.t.Add(time.Minute).Unix())
 	for name, claims := range map[string]string{
 		"scope twice": said + `,"scope":"storage.modify:/"}`, "audience twice": said + `,"aud":"A"}`, "issuer twice": said + `,"iss":"x"}`,
 		"no object": `[]`, "not JSON": said, "more behind": said + `}{}`, "empty": ``,

@@ -141,7 +141,8 @@ func (c *Client) way(to way) *http.Transport {
 	w := &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTime, Protocols: only1,
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
-		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10, ReadBufferSize: 256 << 10,
+		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10,
+		ReadBufferSize: 256 << 10,
 		// no proxy: it would be asked in the place of the address that the guard has seen
 	}
 	c.ways[to] = w
@@ -186,7 +187,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		case !redirects(res.StatusCode):
 			if !known && kindOfStatus(res.StatusCode) == Denied {
 				end(res)
-				return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to %s, which answers %d: credentials for %s are not shown to it", r.Method, home.Host, at.Host, res.StatusCode, home.Host)}
+				return nil, &Error{Kind: Denied, Status: res.StatusCode,
+					Text: fmt.Sprintf("%s: %s redirects to %s, which answers %d: credentials for %s are not shown to it", r.Method, home.Host, at.Host,
+						res.StatusCode, home.Host)}
 			}
 			return res, nil
 		}
@@ -196,13 +199,15 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		case err != nil || res.Header.Get("Location") == "":
 			return nil, &Error{Kind: Broken, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to nowhere", r.Method, at.Host)}
 		case at.Scheme == "https" && to.Scheme != "https":
-			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects from https to %.10q: not followed", r.Method, at.Host, to.Scheme)}
+			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects from https to %.10q: not followed",
+				r.Method, at.Host, to.Scheme)}
 		}
 		if hostPort(to) != hostPort(at) {
 			r.Target.Pin = "" // it is that of one server
 		}
 		if r.lends() && !r.Target.trusts(home, to) {
-			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to %s, which may not see the other site's credentials: not followed", r.Method, home.Host, to.Host)}
+			return nil, &Error{Kind: Denied, Status: res.StatusCode,
+				Text: fmt.Sprintf("%s: %s redirects to %s, which may not see the other site's credentials: not followed", r.Method, home.Host, to.Host)}
 		}
 		r.near = c.nearer(from)
 		at = to

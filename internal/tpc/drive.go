@@ -19,7 +19,8 @@ type Order struct {
 	Passive Target // the file at the other one; its Token and Pin go to the active endpoint, of which only weir knows what a Pin is
 	Push    bool   // the active endpoint has the file; else it gets it
 
-	Overwrite bool          // a file that is there already is replaced. Some endpoints, such as XRootD, do so anyway after MOVE, none after COPY
+	// a file that is there already is replaced. Some endpoints, such as XRootD, do so anyway after MOVE, none after COPY
+	Overwrite bool
 	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not know this
 	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
 	Stall     time.Duration // for so long no byte may move, from the question on; 0 is 5 min

@@ -118,12 +118,14 @@ func TestHeadersKeepTheirCase(t *testing.T) {
 		seen <- text
 		_, _ = io.WriteString(c, "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\nsuccess: Created\n")
 	}()
-	o := Order{Active: Target{URL: "http://" + l.Addr().String() + "/f", Token: "t1"}, Passive: Target{URL: "https://x.example/g", Token: "t2"}, Verify: true, Streams: 3}
+	o := Order{Active: Target{URL: "http://" + l.Addr().String() + "/f", Token: "t1"},
+		Passive: Target{URL: "https://x.example/g", Token: "t2"}, Verify: true, Streams: 3}
 	if err := client(t, Options{}).Drive(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
 	text := <-seen
-	for _, want := range []string{"COPY /f HTTP/1.1", "Source: https://x.example/g", "Credential: none", "Overwrite: F", "TransferHeaderAuthorization: Bearer t2",
+	for _, want := range []string{"COPY /f HTTP/1.1", "Source: https://x.example/g", "Credential: none", "Overwrite: F",
+		"TransferHeaderAuthorization: Bearer t2",
 		"Authorization: Bearer t1", "RequireChecksumVerification: true", "X-Number-Of-Streams: 3"} {
 		if !strings.Contains(text, "\r\n"+want+"\r\n") && !strings.HasPrefix(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -134,7 +136,8 @@ func TestHeadersKeepTheirCase(t *testing.T) {
 // A data server of the same site is asked with the same method, headers and token.
 func TestRedirectsKeepEverything(t *testing.T) {
 	data := peer(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != "COPY" || r.Header.Get("Authorization") != "Bearer t1" || r.Header.Get("Destination") == "" || r.URL.RawQuery != "authz=x" {
+		if r.Method != "COPY" || r.Header.Get("Authorization") != "Bearer t1" || r.Header.Get("Destination") == "" ||
+			r.URL.RawQuery != "authz=x" {
 			t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 		}
 		w.WriteHeader(http.StatusCreated)
@@ -306,8 +309,9 @@ func TestPatience(t *testing.T) {
 func TestForwarded(t *testing.T) {
 	for name, want := range map[string]string{
 		"TransferHeaderAuthorization": "Authorization", "Transferheaderauthorization": "Authorization", "TRANSFERHEADERX-a-b": "X-A-B",
-		"TransferHeader": "", "Authorization": "", "TransferHeaderHost": "", "TransferHeaderContent-Length": "", "transferheadertransfer-encoding": "",
-		"TransferHeaderRange": "", "TransferHeaderProxy-Authorization": "",
+		"TransferHeader": "", "Authorization": "", "TransferHeaderHost": "", "TransferHeaderContent-Length": "",
+		"transferheadertransfer-encoding": "",
+		"TransferHeaderRange":             "", "TransferHeaderProxy-Authorization": "",
 	} {
 		if got, ok := Forwarded(name); ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %q, %v", name, got, ok)

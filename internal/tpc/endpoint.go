@@ -71,7 +71,8 @@ func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
 	defer cancel()
 	info, err := c.checksum(ctx, t, w, w.Want == "")
 	var e *Error
-	refused := errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) // so does XRootD up to 6.2
+	// so does XRootD up to 6.2
+	refused := errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError)
 	if w.Want != "" && (refused || err == nil && info.Adler != "" && info.Adler != w.Want) {
 		info, err = c.checksum(ctx, t, w, true)
 	}

@@ -58,7 +58,8 @@ func IsHosts(text string) bool {
 		return true
 	}
 	u, err := url.Parse("https://" + strings.TrimPrefix(text, "*."))
-	return err == nil && u.Hostname() != "" && u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(u.Host, "* ")
+	return err == nil && u.Hostname() != "" && u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" &&
+		!strings.ContainsAny(u.Host, "* ")
 }
 
 func matches(entry string, u *url.URL) bool {

@@ -25,9 +25,11 @@ func TestMacaroons(t *testing.T) {
 		body   any
 		kind   Kind
 	}{
-		"a good one":            {200, map[string]string{"macaroon": macaroonOf("activity:READ_METADATA,UPLOAD,DOWNLOAD,DELETE,MANAGE,LIST", "activity:DOWNLOAD,LIST,READ_METADATA", "path:/f")}, ""},
-		"in another form":       {200, map[string]string{"macaroon": "%%%"}, ""},
-		"XRootD, for a token":   {200, map[string]string{"macaroon": macaroonOf("activity:READ_METADATA", "activity:DOWNLOAD,LIST,READ_METADATA")}, Unsupported},
+		"a good one": {200, map[string]string{"macaroon": macaroonOf("activity:READ_METADATA,UPLOAD,DOWNLOAD,DELETE,MANAGE,LIST",
+			"activity:DOWNLOAD,LIST,READ_METADATA", "path:/f")}, ""},
+		"in another form": {200, map[string]string{"macaroon": "%%%"}, ""},
+		"XRootD, for a token": {200, map[string]string{"macaroon": macaroonOf("activity:READ_METADATA",
+			"activity:DOWNLOAD,LIST,READ_METADATA")}, Unsupported},
 		"nothing":               {200, map[string]string{}, Unsupported},
 		"no JSON":               {200, nil, Unsupported},
 		"a server without them": {405, nil, Unsupported},
@@ -41,10 +43,12 @@ func TestMacaroons(t *testing.T) {
 				Validity string   `json:"validity"`
 			}
 			b, err := io.ReadAll(r.Body)
-			if err != nil || json.Unmarshal(b, &asked) != nil || len(asked.Caveats) != 1 || asked.Caveats[0] != "activity:"+MayRead || asked.Validity != "PT90S" {
+			if err != nil || json.Unmarshal(b, &asked) != nil || len(asked.Caveats) != 1 || asked.Caveats[0] != "activity:"+MayRead ||
+				asked.Validity != "PT90S" {
 				t.Errorf("%s: asked %q, %v", name, b, err)
 			}
-			if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/macaroon-request" || r.Header.Get("Authorization") != "Bearer t" {
+			if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/macaroon-request" ||
+				r.Header.Get("Authorization") != "Bearer t" {
 				t.Errorf("%s: %s %v", name, r.Method, r.Header)
 			}
 			w.WriteHeader(tt.status)

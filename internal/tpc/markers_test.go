@@ -25,12 +25,13 @@ func TestFollow(t *testing.T) {
 		moved []int64
 		says  string
 	}{
-		"XRootD's":                 {body: marker + "success: Created\n", moved: []int64{238745}},
-		"no end of line":           {body: marker + "success: Created", moved: []int64{238745}},
-		"carriage returns":         {body: strings.ReplaceAll(marker, "\n", "\r\n") + "Success: Created\r\n", moved: []int64{238745}},
-		"blanks before":            {body: "\n\n   SUCCESS\n"},
-		"two stripes":              {body: stripe("0", "10") + stripe("1", "5") + stripe("0", "20") + "success", moved: []int64{10, 15, 25}},
-		"failure":                  {body: marker + "failure: Remote side failed with status code 404\n", kind: Missing, moved: []int64{238745}, says: "status code 404"},
+		"XRootD's":         {body: marker + "success: Created\n", moved: []int64{238745}},
+		"no end of line":   {body: marker + "success: Created", moved: []int64{238745}},
+		"carriage returns": {body: strings.ReplaceAll(marker, "\n", "\r\n") + "Success: Created\r\n", moved: []int64{238745}},
+		"blanks before":    {body: "\n\n   SUCCESS\n"},
+		"two stripes":      {body: stripe("0", "10") + stripe("1", "5") + stripe("0", "20") + "success", moved: []int64{10, 15, 25}},
+		"failure": {body: marker + "failure: Remote side failed with status code 404\n", kind: Missing, moved: []int64{238745},
+			says: "status code 404"},
 		"failure without a reason": {body: "failure:\n", kind: Failed, says: "no reason"},
 		"failed":                   {body: "failed\n", kind: Failed},
 		"aborted":                  {body: "aborted: by door\n", kind: Failed, says: "by door"},
@@ -42,12 +43,13 @@ func TestFollow(t *testing.T) {
 		"a verdict in a value":     {body: "Info: success: Created\n", kind: Broken},
 		"a verdict as a word":      {body: "successful: no\n", kind: Broken},
 		"numbers that are none":    {body: stripe("x", "1") + stripe("0", "-5") + stripe("0", "1e9") + stripe("99999", "4") + "success\n"},
-		"too many bytes":           {body: stripe("0", "9223372036854775807") + stripe("1", "9223372036854775807") + "success\n", moved: []int64{1<<63 - 1, 0}},
-		"markers without ends":     {body: "Perf Marker\nStripe Bytes Transferred: 1\nPerf Marker\nEnd\nsuccess"},
-		"a page":                   {body: "<html><body>It works!</body></html>", kind: Broken},
-		"a line without end":       {body: strings.Repeat("x", 1<<20) + "\nsuccess: ok\n"},
-		"zeros":                    {body: strings.Repeat("\x00", 100), kind: Broken},
-		"control characters":       {body: "failure: a\x1b[31mb\x00\n", kind: Failed, says: "a [31mb"},
+		"too many bytes": {body: stripe("0", "9223372036854775807") + stripe("1", "9223372036854775807") + "success\n",
+			moved: []int64{1<<63 - 1, 0}},
+		"markers without ends": {body: "Perf Marker\nStripe Bytes Transferred: 1\nPerf Marker\nEnd\nsuccess"},
+		"a page":               {body: "<html><body>It works!</body></html>", kind: Broken},
+		"a line without end":   {body: strings.Repeat("x", 1<<20) + "\nsuccess: ok\n"},
+		"zeros":                {body: strings.Repeat("\x00", 100), kind: Broken},
+		"control characters":   {body: "failure: a\x1b[31mb\x00\n", kind: Failed, says: "a [31mb"},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(tt.body), iotest.OneByteReader(strings.NewReader(tt.body))} {
 			var moved []int64

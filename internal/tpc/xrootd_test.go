@@ -115,7 +115,8 @@ func TestXRootDRedirectors(t *testing.T) {
 		}
 		for _, s := range a.Servers[1:] {
 			for _, push := range []bool{false, true} {
-				o := Order{Active: Target{URL: fmt.Sprintf("%s/%s-%v", b.URLs["https"], s.Name, push)}, Passive: Target{URL: a.URLs["https"] + "/f-" + s.Name}, Push: push}
+				o := Order{Active: Target{URL: fmt.Sprintf("%s/%s-%v", b.URLs["https"], s.Name, push)},
+					Passive: Target{URL: a.URLs["https"] + "/f-" + s.Name}, Push: push}
 				dest := o.Active
 				if push {
 					o.Active, o.Passive = o.Passive, o.Active
@@ -155,7 +156,8 @@ func TestXRootDFailures(t *testing.T) {
 			if !errors.As(err, &e) || e.Kind != tt.kind || e.Begun != (version == "") { // later ones look before they begin
 				t.Errorf("%s: %v (%s)", name, err, KindOf(err))
 			}
-			if info, err := c.Stat(t.Context(), dest); version == "" && (err != nil || info.Size != 0) || version != "" && KindOf(err) != Missing { // docs/third-party.md says so
+			// docs/third-party.md says so
+			if info, err := c.Stat(t.Context(), dest); version == "" && (err != nil || info.Size != 0) || version != "" && KindOf(err) != Missing {
 				t.Errorf("%s: what a failed pull leaves: %+v, %v", name, info, err)
 			}
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // ErrPin means that a server has another certificate than the pinned one.
-var ErrPin = errors.New("the server has another certificate than the one that was named: it is the wrong server, or the connection is intercepted")
+var ErrPin = errors.New("the server has another certificate than the one that was named: it is the wrong server, " +
+	"or the connection is intercepted")
 
 // Fingerprint returns the SHA-256 of a certificate in DER, in hexadecimal digits.
 func Fingerprint(der []byte) string {

@@ -120,7 +120,8 @@ func ParseRate(text string) (Rate, error) {
 		}
 	}
 	if right, ok := map[string]string{
-		"/m": "/min", "/sec": "/s", "/second": "/s", "/minute": "/min", "/hour": "/h", "/hr": "/h", "Hz": "/s", "op/s": "/s", "ops/s": "/s", "s": "/s",
+		"/m": "/min", "/sec": "/s", "/second": "/s", "/minute": "/min", "/hour": "/h", "/hr": "/h", "Hz": "/s", "op/s": "/s",
+		"ops/s": "/s", "s": "/s",
 	}[name]; ok {
 		return 0, suggest(text, number, right)
 	}

@@ -80,7 +80,8 @@ func sizeFactor(text, number, name string) (uint64, error) {
 	case name == "K" || name == "k" || name == "KB":
 		return 0, fmt.Errorf("%s is ambiguous; write %skB for powers of 1000 or %sKiB for powers of 1024", quote(text), number, number)
 	case len(name) == 1 && strings.Contains("MGTP", prefix):
-		return 0, fmt.Errorf("%s is ambiguous; write %s%sB for powers of 1000 or %s%siB for powers of 1024", quote(text), number, prefix, number, prefix)
+		return 0, fmt.Errorf("%s is ambiguous; write %s%sB for powers of 1000 or %s%siB for powers of 1024", quote(text), number, prefix,
+			number, prefix)
 	}
 	for _, u := range sizeUnits() {
 		if strings.EqualFold(name, u.name) || strings.EqualFold(name+"B", u.name) {

@@ -31,21 +31,27 @@ func TestParse(t *testing.T) {
 	check(t, ParseDuration, map[string]Duration{
 		"0": 0, "1.5s": Duration(1500 * time.Millisecond), "60m": Duration(time.Hour), "1h30m": Duration(90 * time.Minute),
 		"2d": Duration(48 * time.Hour), "250ms": Duration(250 * time.Millisecond), "1d1ns": Duration(24*time.Hour + 1),
-		"3µs": 3000, "3μs": 3000, "3us": 3000, "1 s": Duration(time.Second), "1h 30m": Duration(90 * time.Minute), "0.5d": Duration(12 * time.Hour),
+		"3µs": 3000, "3μs": 3000, "3us": 3000, "1 s": Duration(time.Second), "1h 30m": Duration(90 * time.Minute),
+		"0.5d": Duration(12 * time.Hour),
 	})
-	check(t, ParseFraction, map[string]Fraction{"0": 0, "1%": 0.01, "0.5": 0.5, "50 %": 0.5, "100%": 1, "7%": 0.07, "0.1%": 0.001, "0.999": 0.999})
+	check(t, ParseFraction, map[string]Fraction{"0": 0, "1%": 0.01, "0.5": 0.5, "50 %": 0.5, "100%": 1, "7%": 0.07, "0.1%": 0.001,
+		"0.999": 0.999})
 }
 
 func TestString(t *testing.T) {
 	for want, got := range map[string]string{
-		"0B": Size(0).String(), "1MiB": Size(1 << 20).String(), "1.5GB": Size(15e8).String(), "300B": Size(300).String(), "1.5KiB": Size(1536).String(),
+		"0B": Size(0).String(), "1MiB": Size(1 << 20).String(), "1.5GB": Size(15e8).String(), "300B": Size(300).String(),
+		"1.5KiB":  Size(1536).String(),
 		"1000MiB": Size(1000 << 20).String(), "1536001B": Size(1536001).String(), "-5B": Size(-5).String(),
-		"100Mbit/s": Bitrate(1e8).String(), "1.25Gbit/s": Bitrate(1.25e9).String(), "96kbit/s": Bitrate(96e3).String(), "0bit/s": Bitrate(0).String(),
-		"10/s": Rate(10).String(), "1/min": Rate(1. / 60).String(), "1/h": Rate(1. / 3600).String(), "0.5/s": Rate(0.5).String(),
+		"100Mbit/s": Bitrate(1e8).String(), "1.25Gbit/s": Bitrate(1.25e9).String(), "96kbit/s": Bitrate(96e3).String(),
+		"0bit/s": Bitrate(0).String(),
+		"10/s":   Rate(10).String(), "1/min": Rate(1. / 60).String(), "1/h": Rate(1. / 3600).String(), "0.5/s": Rate(0.5).String(),
 		"1.5s": Duration(1500 * time.Millisecond).String(), "1h": Duration(time.Hour).String(), "1h30m": Duration(90 * time.Minute).String(),
 		"2d": Duration(48 * time.Hour).String(), "250ms": Duration(250 * time.Millisecond).String(), "0s": Duration(0).String(),
-		"1m500ms": Duration(60500 * time.Millisecond).String(), "1m1.5s": Duration(61500 * time.Millisecond).String(), "1.5ms": Duration(1500 * time.Microsecond).String(), "7ns": Duration(7).String(),
-		"1%": Fraction(0.01).String(), "7%": Fraction(0.07).String(), "33.3%": Fraction(0.333).String(), "100%": Fraction(1).String(), "0%": Fraction(0).String(),
+		"1m500ms": Duration(60500 * time.Millisecond).String(), "1m1.5s": Duration(61500 * time.Millisecond).String(),
+		"1.5ms": Duration(1500 * time.Microsecond).String(), "7ns": Duration(7).String(),
+		"1%": Fraction(0.01).String(), "7%": Fraction(0.07).String(), "33.3%": Fraction(0.333).String(), "100%": Fraction(1).String(),
+		"0%": Fraction(0).String(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -74,7 +80,8 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{size, "8192PiB", `"8192PiB" is too large for a size`},
 		{size, "99999999999999999999B", `"99999999999999999999B" is too large for a size`},
 		{size, "1e3MB", `"1e3MB" is not a size; write a plain number and its unit, as in 1MiB, 300kB or 20B`},
-		{size, strings.Repeat("x", 100), `"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." is not a size; write a number and its unit, as in 1MiB, 300kB or 20B`},
+		{size, strings.Repeat("x", 100),
+			`"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." is not a size; write a number and its unit, as in 1MiB, 300kB or 20B`},
 		{speed, "1Gbps", `"1Gbps" has an unknown unit; did you mean 1Gbit/s?`},
 		{speed, "1Gbit", `"1Gbit" has an unknown unit; did you mean 1Gbit/s?`},
 		{speed, "100", `"100" has no unit; write a speed as in 100Mbit/s, 1Gbit/s or 12MB/s`},
@@ -172,7 +179,8 @@ func TestDisplay(t *testing.T) {
 		{Seconds(0.0012), "1.2 ms"}, {Seconds(0.00123456), "1.23 ms"}, {Seconds(17.5), "17.5 s"}, {Seconds(125), "2m5s"}, {Seconds(0), "0 s"},
 		{Seconds(1e-6), "1 us"}, {Seconds(2.5e-7), "250 ns"}, {Seconds(0.99999), "1 s"}, {Seconds(-0.5), "-500 ms"}, {Seconds(-125), "-2m5s"},
 		{Seconds(math.Inf(1)), "n/a"}, {Seconds(3600), "1h"}, {Seconds(100), "100 s"},
-		{Percent(0.012), "1.2%"}, {Percent(0), "0%"}, {Percent(1), "100%"}, {Percent(1e-7), "<0.001%"}, {Percent(0.00012), "0.012%"}, {Percent(3.5), "350%"},
+		{Percent(0.012), "1.2%"}, {Percent(0), "0%"}, {Percent(1), "100%"}, {Percent(1e-7), "<0.001%"}, {Percent(0.00012), "0.012%"},
+		{Percent(3.5), "350%"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -181,7 +189,8 @@ func TestDisplay(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"1MiB", "100Mbit/s", "600/min", "1h30m", "1%", "-1", "1e3bit/s", "0.1µs", "1 d", "", ".", "1.e", "0000000.1B", "1Ebps", "9e-323%"} {
+	for _, s := range []string{"1MiB", "100Mbit/s", "600/min", "1h30m", "1%", "-1", "1e3bit/s", "0.1µs", "1 d", "", ".", "1.e", "0000000.1B",
+		"1Ebps", "9e-323%"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -158,7 +158,8 @@ func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error)
 	s := &stream{stop: stop, timer: time.AfterFunc(maxSilence, func() { stop(errSilent) }), ctx: ctx, body: http.NoBody}
 	patient := c.http
 	patient.Timeout = 0
-	res, err := c.send(ctx, &patient, http.MethodGet, c.urls[int(c.best.Load())%len(c.urls)]+path, http.NoBody) //nolint:bodyclose // the stream closes it
+	url := c.urls[int(c.best.Load())%len(c.urls)] + path
+	res, err := c.send(ctx, &patient, http.MethodGet, url, http.NoBody) //nolint:bodyclose // the stream closes it
 	if err != nil {
 		_ = s.Close() // it has no body
 		return nil, err

@@ -33,7 +33,8 @@ type preAuthLimiter struct {
 }
 
 func newPreAuthLimiter(l net.Listener, places int) *preAuthLimiter {
-	return &preAuthLimiter{Listener: l, places: places, in: make(chan net.Conn, places), inside: map[netip.Prefix]int{}, waiting: map[netip.Prefix][]*visitor{}}
+	return &preAuthLimiter{Listener: l, places: places, in: make(chan net.Conn, places), inside: map[netip.Prefix]int{},
+		waiting: map[netip.Prefix][]*visitor{}}
 }
 
 // Accept implements net.Listener.

@@ -28,7 +28,8 @@ func TestOneAddressKeepsNobodyOut(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	client := &http.Client{Timeout: patience / 2, Transport: &http.Transport{DisableKeepAlives: true, DialContext: from("127.0.0.3").DialContext}}
+	client := &http.Client{Timeout: patience / 2, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: from("127.0.0.3").DialContext}}
 	for range 5 {
 		begin := time.Now()
 		res, err := client.Get("http://" + s.Addr().String() + "/ok")

@@ -51,7 +51,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	if err := c.Ask(t.Context(), "/echo", word{"hello"}, &out); err != nil || out.Text != "hello" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if err := c.Insist(t.Context(), "/echo", word{"refuse"}, &out, time.Minute); Status(err) != http.StatusConflict || err.Error() != "not now" {
+	if err := c.Insist(t.Context(), "/echo", word{"refuse"}, &out, time.Minute); Status(err) != http.StatusConflict ||
+		err.Error() != "not now" {
 		t.Errorf("error %v", err)
 	}
 	if err := c.Ask(t.Context(), "/none", word{}, &out); Status(err) != http.StatusNotFound {

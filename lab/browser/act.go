@@ -48,7 +48,8 @@ func (p *Page) Wait(js string) {
 	p.t.Helper()
 	if !p.waitFor(js, patience) {
 		var shown string
-		p.Eval(`[location.href, ...[...document.querySelectorAll("dialog")].map((d) => "dialog: " + d.innerText), document.body.innerText].join("\n").slice(0, 4000)`, &shown)
+		p.Eval(`[location.href, ...[...document.querySelectorAll("dialog")].map((d) => "dialog: " + d.innerText),
+			document.body.innerText].join("\n").slice(0, 4000)`, &shown)
 		p.t.Fatalf("browser: %s did not become true; the page complained: %q, and shows:\n%s", js, p.Errors(), shown)
 	}
 }
@@ -105,11 +106,13 @@ func (p *Page) Move(x, y float64) {
 // Drag moves the mouse from one place to another with its button held down.
 func (p *Page) Drag(x, y, toX, toY float64) {
 	p.t.Helper()
-	steps := []chromedp.Action[chromedp.Void]{chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))}
+	steps := []chromedp.Action[chromedp.Void]{chromedp.MouseEvent(chromedp.MouseMoved, x, y),
+		chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))}
 	for i := 1.0; i <= 8; i++ {
 		steps = append(steps, chromedp.MouseEvent(chromedp.MouseMoved, x+(toX-x)*i/8, y+(toY-y)*i/8, chromedp.ButtonLeft))
 	}
-	p.do("drag the mouse", append(steps, chromedp.MouseEvent(chromedp.MouseReleased, toX, toY, chromedp.ButtonLeft, chromedp.ClickCount(1)))...)
+	p.do("drag the mouse", append(steps, chromedp.MouseEvent(chromedp.MouseReleased, toX, toY, chromedp.ButtonLeft,
+		chromedp.ClickCount(1)))...)
 }
 
 // Click clicks at a place, as often as n says within a moment.
@@ -156,7 +159,8 @@ func (p *Page) Swipe(fingers ...[2][2]float64) {
 				break
 			}
 			id := float64(i)
-			touch.TouchPoints = append(touch.TouchPoints, &input.TouchPoint{ID: &id, X: f[0][0] + (f[1][0]-f[0][0])*share, Y: f[0][1] + (f[1][1]-f[0][1])*share})
+			touch.TouchPoints = append(touch.TouchPoints, &input.TouchPoint{ID: &id, X: f[0][0] + (f[1][0]-f[0][0])*share, Y: f[0][1] +
+				(f[1][1]-f[0][1])*share})
 		}
 		p.call("touch the page", func(ctx context.Context) error {
 			_, err := chromedp.Call(ctx, input.DispatchTouchEvent, touch)

@@ -83,7 +83,8 @@ func Open(t testing.TB, url string, width, height int, options ...Option) *Page 
 	p.check("listen to the page", chromedp.Listen(ctx, p.hear))
 	window := []chromedp.EmulateViewportOption{chromedp.EmulateScale(1)}
 	if width < phone {
-		window = []chromedp.EmulateViewportOption{chromedp.EmulateScale(2), chromedp.EmulateMobile, chromedp.EmulateTouch, chromedp.EmulatePortrait}
+		window = []chromedp.EmulateViewportOption{chromedp.EmulateScale(2), chromedp.EmulateMobile, chromedp.EmulateTouch,
+			chromedp.EmulatePortrait}
 	}
 	p.do("set the window", chromedp.EmulateViewport(int64(width), int64(height), window...))
 	p.set(options...)

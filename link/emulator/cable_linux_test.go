@@ -34,7 +34,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	defer unix.Close(c.stop)
 	b := beat{base: monotonic()}
 	b.aim(0)
-	fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN}, {Fd: int32(c.stop), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
+		{Fd: int32(c.stop), Events: unix.POLLIN}}
 	packet, out := superPacket(20*1448), make([]byte, superSize)
 	for _, fd := range []int{service, site} {
 		if err := unix.SetNonblock(fd, true); err != nil {
@@ -85,7 +86,8 @@ func BenchmarkPacket(b *testing.B) {
 			c, service, site := pairs(b, link.Spec{}.Complete())
 			defer unix.Close(c.stop)
 			bt := beat{base: monotonic(), next: 1 << 62}
-			fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN}, {Fd: int32(c.stop), Events: unix.POLLIN}}
+			fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
+				{Fd: int32(c.stop), Events: unix.POLLIN}}
 			packet, out := superPacket(payload), make([]byte, superSize)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -69,7 +69,8 @@ func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 		c.Way, c.Limitations = Kernel, kernelLimitations(links)
 	}
 	if c.Isolated = isolated; isolated {
-		c.Limitations = append(c.Limitations, "the service is outside of that network and is reached through a gate, where the link's TCP connections end")
+		c.Limitations = append(c.Limitations, "the service is outside of that network and is reached through a gate, "+
+			"where the link's TCP connections end")
 	}
 	return true
 }

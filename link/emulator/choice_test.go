@@ -20,10 +20,14 @@ func TestChoose(t *testing.T) {
 		own      bool
 		want     []string
 	}{
-		"all":            {far, all, nil, Userspace, false, []string{"in network namespaces, with a queue in user space"}},
-		"none":           {far, none, &none, Proxy, false, []string{"by a TCP proxy, since this process cannot make network namespaces: operation not permitted", "slow start", "nothing is lost"}},
-		"isolated":       {far, none, &all, Userspace, true, []string{"in a network of their own, since this process cannot make network namespaces"}},
-		"without netem":  {far, noTun, nil, Proxy, false, []string{"packets cannot pass through user space: open /dev/net/tun: permission denied; and the kernel's own queues cannot delay or lose packets"}},
+		"all": {far, all, nil, Userspace, false, []string{"in network namespaces, with a queue in user space"}},
+		"none": {far, none, &none, Proxy, false,
+			[]string{"by a TCP proxy, since this process cannot make network namespaces: operation not permitted", "slow start", "nothing is lost"}},
+		"isolated": {far, none, &all, Userspace, true,
+			[]string{"in a network of their own, since this process cannot make network namespaces"}},
+		"without netem": {far, noTun, nil, Proxy, false,
+			[]string{"packets cannot pass through user space: open /dev/net/tun: permission denied; and the kernel's own queues cannot " +
+				"delay or lose packets"}},
 		"rate only":      {slow, noTun, nil, Kernel, false, []string{"with the kernel's own queues, since packets cannot"}},
 		"isolated, rate": {slow, none, &noTun, Kernel, true, []string{"with the kernel's own queues"}},
 	} {

@@ -220,7 +220,8 @@ func TestIsolated(t *testing.T) {
 	}
 	dir := t.TempDir()
 	device := filepath.Join(dir, "tun") // as it is on most systems: for everybody
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), syscall.Mknod(device, syscall.S_IFCHR|0o666, 10<<8|200), os.Chmod(device, 0o666)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), syscall.Mknod(device, syscall.S_IFCHR|0o666, 10<<8|200),
+		os.Chmod(device, 0o666)); err != nil {
 		lab.Without(t, "links", fmt.Sprintf("no device file for this test: %v", err))
 	}
 	exe, err := os.Executable()

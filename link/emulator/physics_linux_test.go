@@ -243,7 +243,8 @@ func TestSamples(t *testing.T) {
 					return errors.New("the sample does not end at a whole second")
 				}
 				return errors.Join(within("bytes/s received", got, 10e6/8*1448/1500, 0.05), within("span", s.Seconds, 1, 0.05),
-					within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds, 10e6/8/1500, 0.05),
+					within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds,
+						10e6/8/1500, 0.05),
 					within("busy", s.ToClients.Busy, 1, 0.05))
 			})
 		})

@@ -34,7 +34,8 @@ func TestXRootDOverLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command("timeout", "60", "xrdcp", "--silent", "--force", fmt.Sprintf("root://%s/%s/f", address, u.Path), filepath.Join(t.TempDir(), "f"))
+		cmd := exec.Command("timeout", "60", "xrdcp", "--silent", "--force", fmt.Sprintf("root://%s/%s/f", address, u.Path),
+			filepath.Join(t.TempDir(), "f"))
 		if err := lab.NoDNS(cmd); err != nil {
 			t.Log(err)
 		}

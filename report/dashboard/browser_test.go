@@ -89,10 +89,12 @@ func hostile(run *pen, i int) {
 		iv.Failed = map[storage.Class]int64{storage.Timeout: int64(i % 3), storage.Refused: 1}
 		run.check(run.w.Interval(iv))
 	}
-	run.check(run.w.Event(measure.Event{Time: run.at, Kind: measure.EventError, Step: 1, Text: markup + "\x1b[31m\u202e" + strings.Repeat("long ", 60), Class: storage.Timeout}))
+	run.check(run.w.Event(measure.Event{Time: run.at, Kind: measure.EventError, Step: 1, Text: markup + "\x1b[31m\u202e" +
+		strings.Repeat("long ", 60), Class: storage.Timeout}))
 	run.at = run.at.Add(time.Second)
 	for _, host := range []string{"h", markup} {
-		run.check(run.w.Sample(&monitor.Sample{Time: run.at, Seconds: 1, Host: host, Role: "server", Cores: 2, CPU: &monitor.CPU{User: 0.5, Idle: 0.5},
+		run.check(run.w.Sample(&monitor.Sample{Time: run.at, Seconds: 1, Host: host, Role: "server", Cores: 2,
+			CPU:  &monitor.CPU{User: 0.5, Idle: 0.5},
 			Nets: []monitor.Net{{Name: "eth0", Received: 1e6, Sent: 2e6}}, Procs: []monitor.Proc{{Name: "d", Role: "server", User: 0.4}}}))
 	}
 }

@@ -79,7 +79,8 @@ func (w workersOf) text() string {
 		count[state]++
 	}
 	var parts []string
-	for _, x := range []struct{ state, what string }{{measure.Came, "there"}, {measure.Left, "done"}, {measure.Lost, "lost"}, {measure.Held, "held"}, {measure.Failed, "failed"}, {measure.Absent, "never came"}} {
+	for _, x := range []struct{ state, what string }{{measure.Came, "there"}, {measure.Left, "done"}, {measure.Lost, "lost"},
+		{measure.Held, "held"}, {measure.Failed, "failed"}, {measure.Absent, "never came"}} {
 		if n := count[x.state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, x.what))
 		}

@@ -48,8 +48,9 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 	}
 	for i := range series.Points {
 		x := &series.Points[i]
-		for name, want := range map[string]float64{"throughput": x.Throughput, "operations": x.Operations, "errors": x.Errors, "clients": x.Clients,
-			"step": float64(x.Step), "p50": x.P50, "p99": x.P99, "kind read": x.Operations} {
+		for name, want := range map[string]float64{"throughput": x.Throughput, "operations": x.Operations, "errors": x.Errors,
+			"clients": x.Clients,
+			"step":    float64(x.Step), "p50": x.P50, "p99": x.P99, "kind read": x.Operations} {
 			got := 0.0
 			if v := p.cols[name][i]; v != nil {
 				got = *v
@@ -67,7 +68,8 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 	}
 	for i := range found.Curve {
 		want, got := &found.Curve[i], p.steps[found.Curve[i].Step]
-		if got.Clients != want.Clients || got.Done != want.Done || got.Moved != want.Moved || got.Errors < want.Errors || math.Abs(got.Held-want.Duration) > 1e-6 ||
+		if got.Clients != want.Clients || got.Done != want.Done || got.Moved != want.Moved || got.Errors < want.Errors ||
+			math.Abs(got.Held-want.Duration) > 1e-6 ||
 			want.Latency != nil && (got.P50 != want.Latency.P50 || got.P99 != want.Latency.P99) {
 			t.Errorf("step %+v, not %+v", got, want)
 		}
@@ -138,7 +140,8 @@ func (p *pen) seconds(n int) {
 }
 
 func (p *pen) interval(server string) *measure.Interval {
-	iv := &measure.Interval{Start: p.at, Seconds: 1, Step: p.step, Phase: measure.Measured, Clients: 1, Server: server, Sum: measure.Sum{Moved: 1000, Done: 2}}
+	iv := &measure.Interval{Start: p.at, Seconds: 1, Step: p.step, Phase: measure.Measured, Clients: 1, Server: server,
+		Sum: measure.Sum{Moved: 1000, Done: 2}}
 	iv.Latency.Record(time.Second)
 	return iv
 }
@@ -187,7 +190,8 @@ func TestPageGrowsAndComesBack(t *testing.T) {
 	}
 
 	again := connect(t, s, nil, has)
-	if again.at = make([]float64, 3); !again.read() || again.first.Reset || again.first.Run != nil || again.first.Rows == nil || again.first.Rows.From != 3 || len(again.first.Rows.At) != 3 {
+	if again.at = make([]float64, 3); !again.read() || again.first.Reset || again.first.Run != nil || again.first.Rows == nil ||
+		again.first.Rows.From != 3 || len(again.first.Rows.At) != 3 {
 		t.Errorf("a page that comes back is told %+v", again.first)
 	}
 	if y := again.cols["throughput"][2]; y == nil || *y != 2000 {
@@ -267,7 +271,8 @@ func TestLongRun(t *testing.T) {
 	at := resultstest.Start()
 	const n = mostRows + 2000
 	for i := range n {
-		iv := &measure.Interval{Start: at, Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Server: "s", Sum: measure.Sum{Moved: 8, Done: 4}}
+		iv := &measure.Interval{Start: at, Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4, Server: "s",
+			Sum: measure.Sum{Moved: 8, Done: 4}}
 		iv.Latency.Record(time.Duration(1+i%2) * time.Second)
 		h.interval(iv)
 		at = at.Add(time.Second)
@@ -301,7 +306,8 @@ func TestClockSetBack(t *testing.T) {
 		if i == 3 {
 			epoch = h.epoch
 		}
-		h.interval(&measure.Interval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Sum: measure.Sum{Moved: int64(second)}})
+		h.interval(&measure.Interval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Step: 1,
+			Phase: measure.Measured, Sum: measure.Sum{Moved: int64(second)}})
 	}
 	for i, want := range []float64{5, 6, 10, 11, 12, 13} {
 		if got := float64(h.rows.cols[colMoved][i]); got != want || h.rows.at[i] != want-10 {
@@ -317,7 +323,8 @@ func TestClockSetBack(t *testing.T) {
 func TestManyHosts(t *testing.T) {
 	h := newHistory()
 	for i := range 3 * mostStores {
-		h.interval(&measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Measured, Server: unit.Count(float64(i)), Sum: measure.Sum{Moved: 1}})
+		h.interval(&measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Measured, Server: unit.Count(float64(i)),
+			Sum: measure.Sum{Moved: 1}})
 		h.sample(&monitor.Sample{Time: resultstest.Start().Add(time.Second), Seconds: 1, Host: unit.Count(float64(i)), Cores: 1})
 	}
 	if len(h.stores) != mostStores+1 || h.stores[othersName].moved != 2*mostStores {

@@ -107,8 +107,10 @@ func UnderstandHere(_ context.Context, dir string, goesOn bool) (*Found, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &Found{Status: say.Plain(f.Validity.Status), Headline: say.Plain(f.Headline), Facts: plain(strings.Split(f.Verdict, "\n")[1:]), Work: say.Plain(f.Work), Search: say.Plain(f.Search),
-		Warnings: plain(f.Warnings), Checks: []FoundCheck{}, Notes: []FoundNote{}, Bottleneck: []FoundLimit{}, Thresholds: []FoundJudgment{}, Steps: stepsOf(f)}
+	out := &Found{Status: say.Plain(f.Validity.Status), Headline: say.Plain(f.Headline), Facts: plain(strings.Split(f.Verdict, "\n")[1:]),
+		Work: say.Plain(f.Work), Search: say.Plain(f.Search),
+		Warnings: plain(f.Warnings), Checks: []FoundCheck{}, Notes: []FoundNote{}, Bottleneck: []FoundLimit{}, Thresholds: []FoundJudgment{},
+		Steps: stepsOf(f)}
 	for i := range f.Validity.Checks {
 		if c := &f.Validity.Checks[i]; !f.Validity.Noted(c) {
 			out.Checks = append(out.Checks, FoundCheck{say.Plain(c.Name), c.Status, say.Plain(c.Text())})
@@ -140,7 +142,8 @@ func stepsOf(f *analysis.Findings) []FoundStep {
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		step := FoundStep{Step: s.Step, Clients: s.Clients, Rate: s.Rate, Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh,
-			Operations: s.Operations, Steady: s.Steady, ServerCPU: s.ServerCPU, ClientCPU: s.ClientCPU, Best: f.Optimum != nil && f.Optimum.Step == s.Step}
+			Operations: s.Operations, Steady: s.Steady, ServerCPU: s.ServerCPU, ClientCPU: s.ClientCPU, Best: f.Optimum != nil &&
+				f.Optimum.Step == s.Step}
 		if f.Measure == analysis.Rate {
 			step.Low, step.High = s.OperationsLow, s.OperationsHigh
 		}

@@ -67,7 +67,8 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	// Not a redirect: after a link on another site a browser would follow it
 	// without the new cookie. Where this page leads, it goes by itself.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "<!DOCTYPE html>\n<meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0; url=%s\"><link rel=\"icon\" href=\"data:,\"><title>weir</title><a href=\"%[1]s\">The live page</a>\n",
+	_, _ = fmt.Fprintf(w, "<!DOCTYPE html>\n<meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0; url=%s\"><link rel=\"icon\" "+
+		"href=\"data:,\"><title>weir</title><a href=\"%[1]s\">The live page</a>\n",
 		html.EscapeString(to)) // whoever does not take it has gone
 }
 

@@ -40,10 +40,12 @@ func body(t *testing.T, r *http.Response) string {
 func TestLoopback(t *testing.T) {
 	seen := (&guard{loopback: true}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	for host, want := range map[string]int{
-		"127.0.0.1:9347": http.StatusTeapot, "localhost:1": http.StatusTeapot, "LOCALHOST.": http.StatusTeapot, "[::1]:9347": http.StatusTeapot, "127.9.9.9": http.StatusTeapot,
+		"127.0.0.1:9347": http.StatusTeapot, "localhost:1": http.StatusTeapot, "LOCALHOST.": http.StatusTeapot, "[::1]:9347": http.StatusTeapot,
+		"127.9.9.9":      http.StatusTeapot,
 		"weir.localhost": http.StatusTeapot, "[::ffff:127.0.0.1]:1": http.StatusTeapot,
 		"evil.example.org:9347": http.StatusForbidden, "127.0.0.1.evil.example.org": http.StatusForbidden, "10.0.0.1:9347": http.StatusForbidden,
-		"": http.StatusForbidden, "localhost.evil.example.org": http.StatusForbidden, "[::2]:9347": http.StatusForbidden, "notlocalhost": http.StatusForbidden,
+		"": http.StatusForbidden, "localhost.evil.example.org": http.StatusForbidden, "[::2]:9347": http.StatusForbidden,
+		"notlocalhost": http.StatusForbidden,
 	} {
 		if got := asked(seen, "GET", "/", func(r *http.Request) { r.Host = host }); got.StatusCode != want {
 			t.Errorf("Host %q: %s", host, got.Status)
@@ -76,13 +78,17 @@ func TestLoopback(t *testing.T) {
 // Whoever has the token gets a cookie; everybody else gets nothing.
 func TestToken(t *testing.T) {
 	const token = "0123456789abcdef"
-	seen := (&guard{token: token, cookie: "weir-1"}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	seen := (&guard{token: token, cookie: "weir-1"}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
 	enter := asked(seen, "GET", "/?run=a%26b&token="+token, nil)
-	if text := body(t, enter); enter.StatusCode != http.StatusOK || !strings.Contains(text, `content="0; url=/?run=a%26b"`) || strings.Contains(text, token) {
+	if text := body(t, enter); enter.StatusCode != http.StatusOK || !strings.Contains(text, `content="0; url=/?run=a%26b"`) ||
+		strings.Contains(text, token) {
 		t.Fatalf("%s: %s", enter.Status, text)
 	}
 	c := enter.Cookies()
-	if len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode || c[0].Name != "weir-1" || c[0].Path != "/" || c[0].Domain != "" {
+	if len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode || c[0].Name != "weir-1" || c[0].Path != "/" ||
+		c[0].Domain != "" {
 		t.Fatalf("cookies %v", c)
 	}
 	for name, one := range map[string]struct {
@@ -103,7 +109,8 @@ func TestToken(t *testing.T) {
 		"wrong header":   {"/", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, http.StatusUnauthorized},
 		"basic":          {"/", func(r *http.Request) { r.SetBasicAuth("", token) }, http.StatusUnauthorized},
 		"any name":       {"/", func(r *http.Request) { r.AddCookie(c[0]); r.Host = "wall.example.org" }, http.StatusTeapot},
-		"another site":   {"/events", func(r *http.Request) { r.AddCookie(c[0]); r.Header.Set("Origin", "http://evil.example.org") }, http.StatusForbidden},
+		"another site": {"/events", func(r *http.Request) { r.AddCookie(c[0]); r.Header.Set("Origin", "http://evil.example.org") },
+			http.StatusForbidden},
 	} {
 		got := asked(seen, "GET", one.target, one.change)
 		if got.StatusCode != one.want {
@@ -144,15 +151,18 @@ func TestPaths(t *testing.T) {
 	}
 	s := serving(t, Config{Dir: dir})
 	for target, want := range map[string]int{
-		"/": 200, "/plain": 200, "/style.css": 200, "/report.html": 404, "/plain?run=..": 404, "/report.html?run=../../etc": 404, "/plan.json": 404, "/intervals.jsonl": 404,
-		"/../plan.json": 404, "//etc/passwd": 404, "/report.html/": 404, "/%2e%2e/plan.json": 404, "/favicon.ico": 404, "/live.ts": 404, "/debug/pprof/": 404,
+		"/": 200, "/plain": 200, "/style.css": 200, "/report.html": 404, "/plain?run=..": 404, "/report.html?run=../../etc": 404,
+		"/plan.json": 404, "/intervals.jsonl": 404,
+		"/../plan.json": 404, "//etc/passwd": 404, "/report.html/": 404, "/%2e%2e/plan.json": 404, "/favicon.ico": 404, "/live.ts": 404,
+		"/debug/pprof/": 404,
 	} {
 		got := asked(s.http.Handler, "GET", "http://127.0.0.1"+target, nil)
 		if code := got.StatusCode; code != want && (want != 404 || code < 300 || code >= 310) {
 			t.Errorf("%s: %s", target, got.Status)
 		}
 		h := got.Header
-		if !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" {
+		if !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" ||
+			h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", target, h)
 		}
 	}
@@ -171,7 +181,8 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := asked(s.http.Handler, "GET", "/report.html", nil)
-	if got.StatusCode != 200 || body(t, got) != "<title>it</title>" || !strings.Contains(got.Header.Get("Content-Security-Policy"), "sandbox") {
+	if got.StatusCode != 200 || body(t, got) != "<title>it</title>" ||
+		!strings.Contains(got.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%s %v", got.Status, got.Header)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -196,7 +207,8 @@ func TestReport(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for text, want := range map[string]string{
-		"8000": "127.0.0.1:8000", ":8000": ":8000", "wall:80": "wall:80", "[::1]:80": "[::1]:80", "::1": "[::1]:0", "wall": "wall:0", "0.0.0.0": "0.0.0.0:0",
+		"8000": "127.0.0.1:8000", ":8000": ":8000", "wall:80": "wall:80", "[::1]:80": "[::1]:80", "::1": "[::1]:0", "wall": "wall:0",
+		"0.0.0.0": "0.0.0.0:0",
 	} {
 		if got, err := ParseAddress(text); err != nil || got != want {
 			t.Errorf("%q: %q, %v", text, got, err)

@@ -81,8 +81,9 @@ type opened struct {
 }
 
 func newHistory() *history {
-	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{}, stores: map[string]*store{},
-		hosts: map[string]*host{}, sides: newTrack(sideColumns), workers: workersOf{}, errors: map[storage.Class]*errorTally{}}
+	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{},
+		stores: map[string]*store{},
+		hosts:  map[string]*host{}, sides: newTrack(sideColumns), workers: workersOf{}, errors: map[storage.Class]*errorTally{}}
 }
 
 // turn makes all that pages have worthless.

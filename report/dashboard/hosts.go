@@ -101,7 +101,8 @@ func (h *history) host(s *monitor.Sample) {
 	}
 	p := analysis.NewHostPoint(s, start)
 	cores := max(1, float64(x.cores))
-	for c, v := range [...]float64{p.CPU, p.IOWait, p.ServerCores / cores, p.ClientCores / cores, p.DiskBusy, p.DiskRead, p.DiskWrite, p.Received, p.Sent} {
+	for c, v := range [...]float64{p.CPU, p.IOWait, p.ServerCores / cores, p.ClientCores / cores, p.DiskBusy, p.DiskRead, p.DiskWrite,
+		p.Received, p.Sent} {
 		if v < 0 {
 			v = math.NaN()
 		}

@@ -161,7 +161,8 @@ func (s *shown) message(c cursor, list *picks, at time.Time) (*message, cursor) 
 
 func (s *shown) describe() *about {
 	return &about{Dir: say.Plain(s.dir), Run: say.Plain(s.about.Run), Name: say.Plain(s.plan.Name), Target: say.Plain(s.plan.Target),
-		Work: say.Plain(s.plan.WorkText()), Start: s.about.Start, Model: say.Plain(string(s.plan.Model)), Search: s.plan.Find != nil, Weir: say.Plain(s.about.Weir)}
+		Work: say.Plain(s.plan.WorkText()), Start: s.about.Start, Model: say.Plain(string(s.plan.Model)), Search: s.plan.Find != nil,
+		Weir: say.Plain(s.about.Weir)}
 }
 
 // rowsFrom returns the rows from i on.

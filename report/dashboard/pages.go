@@ -184,7 +184,8 @@ func answer(w http.ResponseWriter, code int, text string, data any) {
 
 // reportPolicy lets the report's own scripts run, in a world of its own: it was
 // read from a folder that others may have written.
-const reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
+const reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
 
 // report serves the report in the run directory, as it stands there.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +197,8 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	defer run.leave()
 	b, err := readReport(run.dir)
 	if err != nil {
-		refuse(w, http.StatusNotFound, "There is no report yet: it is written when the run is over. Of a run that was broken off, `weir report` makes one.")
+		refuse(w, http.StatusNotFound, "There is no report yet: it is written when the run is over. Of a run that was broken off, "+
+			"`weir report` makes one.")
 		return
 	}
 	w.Header().Set("Content-Security-Policy", reportPolicy)

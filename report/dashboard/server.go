@@ -59,8 +59,8 @@ func Open(ctx context.Context, conf Config, understand Understand) (*Server, err
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.hub = newHub(clean(conf.Dir), understand, &s.wait)
 	s.hub.scan(s.ctx)
-	s.http = http.Server{Handler: s.guard.wrap(s.routes()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(discardUnless(conf.Log), slog.LevelDebug)}
+	s.http = http.Server{Handler: s.guard.wrap(s.routes()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(discardUnless(conf.Log), slog.LevelDebug)}
 	s.wait.Go(func() { s.hub.run(s.ctx) })
 	s.wait.Go(func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -179,7 +179,8 @@ func ParseAddress(text string) (string, error) {
 		host, port = strings.Trim(text, "[]"), "0"
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/ ") || text == "" {
-		return "", fmt.Errorf("%q is no address: use HOST:PORT, as in 127.0.0.1:%d, or :%d for every address of this machine", text, defaultPort, defaultPort)
+		return "", fmt.Errorf("%q is no address: use HOST:PORT, as in 127.0.0.1:%d, or :%d for every address of this machine", text,
+			defaultPort, defaultPort)
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -97,7 +97,8 @@ func (s *shown) settled() bool {
 
 // now tells how far the run is. s.mu is held for reading.
 func (s *shown) now(at time.Time) now {
-	n := now{State: s.state(), Time: s.covered(), Problem: s.problem, Report: s.reported, Seconds: 1 << s.h.merged, Workers: s.h.workers.text()}
+	n := now{State: s.state(), Time: s.covered(), Problem: s.problem, Report: s.reported, Seconds: 1 << s.h.merged,
+		Workers: s.h.workers.text()}
 	if s.plan == nil {
 		return n
 	}

@@ -25,9 +25,10 @@ type stepTally struct {
 	Broken  bool    `json:"broken,omitempty"`
 	Moved   int64   `json:"moved"` // bytes
 	Done    int64   `json:"done"`
-	Errors  int64   `json:"errors"`            // of all phases
-	Failing float64 `json:"failing,omitempty"` // share of the operations of the newest second that failed, where that is more than of the whole step
-	P50     float64 `json:"p50,omitempty"`     // seconds
+	Errors  int64   `json:"errors"` // of all phases
+	// share of the operations of the newest second that failed, where that is more than of the whole step
+	Failing float64 `json:"failing,omitempty"`
+	P50     float64 `json:"p50,omitempty"` // seconds
 	P90     float64 `json:"p90,omitempty"`
 	P99     float64 `json:"p99,omitempty"`
 }

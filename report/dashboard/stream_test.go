@@ -69,9 +69,10 @@ func TestStuckPage(t *testing.T) {
 // The page of a campaign goes on to the next run by itself, and can look back.
 func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
-	c := &campaign.Campaign{Name: "logins", Repeat: 1, Factors: []campaign.Factor{{Key: "auth.method", Levels: []string{"none", "krb5"}}}, Runs: []campaign.Run{
-		{Number: 1, Block: 1, Variant: "a", Levels: map[string]string{"auth.method": "none"}, Dir: "001-a"},
-		{Number: 2, Block: 1, Variant: "b", Levels: map[string]string{"auth.method": "krb5"}, Dir: "002-b"}}}
+	c := &campaign.Campaign{Name: "logins", Repeat: 1, Factors: []campaign.Factor{{Key: "auth.method", Levels: []string{"none", "krb5"}}},
+		Runs: []campaign.Run{
+			{Number: 1, Block: 1, Variant: "a", Levels: map[string]string{"auth.method": "none"}, Dir: "001-a"},
+			{Number: 2, Block: 1, Variant: "b", Levels: map[string]string{"auth.method": "krb5"}, Dir: "002-b"}}}
 	if err := campaign.Write(dir, c); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func TestFolderOfRuns(t *testing.T) {
 		run.seconds(i + 1)
 		p.until(name, func() bool { return len(p.at) == i+1 && strings.HasSuffix(p.run.Dir, name) })
 	}
-	for _, err := range []error{os.Symlink("a-2", filepath.Join(dir, "runs", "latest")), os.Mkdir(filepath.Join(dir, "runs", "empty"), 0o700)} {
+	for _, err := range []error{os.Symlink("a-2", filepath.Join(dir, "runs", "latest")),
+		os.Mkdir(filepath.Join(dir, "runs", "empty"), 0o700)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func TestAxes(t *testing.T) {
 // A page's script gets columns of numbers; what JSON cannot say is null.
 func TestLineJSON(t *testing.T) {
 	low, high := 1.0, 2.25
-	l := Line{Name: "p99 </script>", Color: 2, Dash: true, Points: []Point{{X: 1, Y: 1.23456789e9, Low: &low, High: &high}, {X: 2, Y: math.NaN()}, {X: 3, Y: math.Inf(1)}}}
+	l := Line{Name: "p99 </script>", Color: 2, Dash: true, Points: []Point{{X: 1, Y: 1.23456789e9, Low: &low, High: &high},
+		{X: 2, Y: math.NaN()}, {X: 3, Y: math.Inf(1)}}}
 	got, err := json.Marshal(Figure{ID: "a", Lines: []Line{l}})
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,8 @@ func TestNamesStay(t *testing.T) {
 }
 
 func TestNamesOfAnything(t *testing.T) {
-	all := Names([]figure.Figure{{Title: "../../etc/passwd"}, {Title: "CPU of a/b"}, {Title: "CPU of a b (4 of 50)"}, {Title: "日本"}, {}, {Title: strings.Repeat("x", 500)}, {ID: "curve", X: figure.Axis{Unit: "arrivals/s"}, Y: figure.Axis{Name: "throughput"}}})
+	all := Names([]figure.Figure{{Title: "../../etc/passwd"}, {Title: "CPU of a/b"}, {Title: "CPU of a b (4 of 50)"}, {Title: "日本"}, {},
+		{Title: strings.Repeat("x", 500)}, {ID: "curve", X: figure.Axis{Unit: "arrivals/s"}, Y: figure.Axis{Name: "throughput"}}})
 	want := []string{"etc-passwd", "cpu-of-a-b", "cpu-of-a-b-2", "figure", "figure-2", strings.Repeat("x", 60), "throughput-vs-arrivals"}
 	if !slices.Equal(all, want) {
 		t.Errorf("%q", all)
@@ -134,7 +135,8 @@ func TestTwentyPoints(t *testing.T) {
 		t.Errorf("optimum %v", m)
 	}
 	caption := set.Caption(curve)
-	for _, want := range []string{"2161 clients", "1992 to 2884", "Y = a0 + a1 N + a2 N^2 + a3 N^3 + a4 N^4", "n = 20 points", "throughput (Gbit/s)", "AverageThroughput.csv", "unchecked", "weir 1.2.3"} {
+	for _, want := range []string{"2161 clients", "1992 to 2884", "Y = a0 + a1 N + a2 N^2 + a3 N^3 + a4 N^4", "n = 20 points",
+		"throughput (Gbit/s)", "AverageThroughput.csv", "unchecked", "weir 1.2.3"} {
 		if !strings.Contains(caption, want) {
 			t.Errorf("no %q in: %s", want, caption)
 		}
@@ -145,7 +147,8 @@ func TestTwentyPoints(t *testing.T) {
 func TestCaptions(t *testing.T) {
 	set := run(t)
 	caption := set.Caption(&set.Figures[0])
-	for _, want := range []string{"Throughput against load.", "Horizontal axis: virtual clients, logarithmic.", "Vertical axis: throughput (", "Student's distribution over", "batch means",
+	for _, want := range []string{"Throughput against load.", "Horizontal axis: virtual clients, logarithmic.", "Vertical axis: throughput (",
+		"Student's distribution over", "batch means",
 		"Run ", " against ", resultstest.Start().Format("2006-01-02 15:04 MST"), "Validity: ", "drawn with weir 1.2.3"} {
 		if !strings.Contains(caption, want) {
 			t.Errorf("no %q in: %s", want, caption)
@@ -163,9 +166,11 @@ func TestCaptions(t *testing.T) {
 }
 
 func TestHostileCaptions(t *testing.T) {
-	set := Set{Title: `$x_1$ \input{/etc/passwd} <script>`, Origin: "![x](y) [a](b) `c` 100% #1 & {~^}\x1b[31m \u202e", Figures: []figure.Figure{{Title: `\end{figure}<img src=x onerror=alert(1)>`}}}
+	set := Set{Title: `$x_1$ \input{/etc/passwd} <script>`, Origin: "![x](y) [a](b) `c` 100% #1 & {~^}\x1b[31m \u202e",
+		Figures: []figure.Figure{{Title: `\end{figure}<img src=x onerror=alert(1)>`}}}
 	var md, latex bytes.Buffer
-	if err := errors.Join(markdown(&md, set, []string{"figure"}, options("png")), tex(&latex, set, []string{"figure"}, options("png"))); err != nil {
+	if err := errors.Join(markdown(&md, set, []string{"figure"}, options("png")),
+		tex(&latex, set, []string{"figure"}, options("png"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"<img", "<script", "![x]", "[a](b)", "\x1b", "\u202e"} {
@@ -219,7 +224,8 @@ func TestNumbers(t *testing.T) {
 
 // Formulas of spreadsheets, quotes and line breaks in names stay names.
 func TestNumbersOfHostileNames(t *testing.T) {
-	f := figure.Figure{Lines: []figure.Line{{Name: "=1+cmd|' /C calc'!A0", Points: []figure.Point{{X: 1, Y: math.NaN()}}}, {Name: "a,\"b\"\nc", Points: []figure.Point{{X: math.Inf(1), Y: 2}}}}}
+	f := figure.Figure{Lines: []figure.Line{{Name: "=1+cmd|' /C calc'!A0", Points: []figure.Point{{X: 1, Y: math.NaN()}}},
+		{Name: "a,\"b\"\nc", Points: []figure.Point{{X: math.Inf(1), Y: 2}}}}}
 	f.X.Factor, f.Y.Factor = 1, 1
 	var b bytes.Buffer
 	if err := Numbers(&b, &f); err != nil {
@@ -254,7 +260,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := filepath.Join(dir, "mine.txt")
-	if err := errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(filepath.Join(dir, names[0]+".pdf"), []byte("old"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(filepath.Join(dir, names[0]+".pdf"), []byte("old"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Write(dir, set, options("pdf")); err != nil {
@@ -305,19 +312,22 @@ func TestWriteRefuses(t *testing.T) {
 // step is a made-up point of a curve.
 func step(clients int, throughput float64) analysis.Step {
 	low, high := throughput*0.9, throughput*1.1
-	return analysis.Step{Step: clients, Clients: clients, ActiveClients: float64(clients), Throughput: throughput, ThroughputLow: &low, ThroughputHigh: &high, PerClient: throughput / float64(clients),
+	return analysis.Step{Step: clients, Clients: clients, ActiveClients: float64(clients), Throughput: throughput, ThroughputLow: &low,
+		ThroughputHigh: &high, PerClient: throughput / float64(clients),
 		ExternalCores: 0.25 * float64(clients), Latency: &analysis.Quantiles{Mean: float64(clients) / 10, P99: float64(clients)}}
 }
 
 func found(status string, factor float64) *compare.Run {
-	f := &analysis.Findings{Measure: analysis.Throughput, Validity: analysis.Validity{Status: status}, Curve: []analysis.Step{step(1, 100*factor), step(2, 200*factor), step(4, 200*factor)}}
+	f := &analysis.Findings{Measure: analysis.Throughput, Validity: analysis.Validity{Status: status},
+		Curve: []analysis.Step{step(1, 100*factor), step(2, 200*factor), step(4, 200*factor)}}
 	return &compare.Run{Name: "r", Start: time.Unix(0, 0), Status: status, Found: f}
 }
 
 // Two ways of access on one plot: a line each, means over runs with their
 // intervals, and how efficient both are.
 func TestOfComparison(t *testing.T) {
-	groups := []compare.Group{{Name: "direct", Runs: []*compare.Run{found("valid", 1), found("valid", 1.1), found("suspect", 1.2)}}, {Name: "staged", Runs: []*compare.Run{found("valid", 2)}}, {Name: "lost"}}
+	groups := []compare.Group{{Name: "direct", Runs: []*compare.Run{found("valid", 1), found("valid", 1.1), found("suspect", 1.2)}},
+		{Name: "staged", Runs: []*compare.Run{found("valid", 2)}}, {Name: "lost"}}
 	set := OfComparison(groups, "1.2.3")
 	by := map[string]*figure.Figure{}
 	for i, name := range Names(set.Figures) {
@@ -345,7 +355,8 @@ func TestOfComparison(t *testing.T) {
 	if got := cpu.Lines[0].Points[2].Y; math.Abs(got-0.25) > 1e-9 {
 		t.Errorf("CPU efficiency %v", got)
 	}
-	if c := set.Caption(yield); !strings.Contains(c, "direct is 3 runs") || !strings.Contains(c, "staged is 1 run") || !strings.Contains(c, "mean over runs") {
+	if c := set.Caption(yield); !strings.Contains(c, "direct is 3 runs") || !strings.Contains(c, "staged is 1 run") ||
+		!strings.Contains(c, "mean over runs") {
 		t.Error(c)
 	}
 	if len(OfComparison(nil, "").Figures) != 0 {

@@ -44,8 +44,10 @@ func nameOf(f *figure.Figure) string {
 		"latency": "latency" + against, "p50": "median-latency" + against, "p99": "p99-latency" + against,
 		"redirect": "time-to-redirect" + against, "firstbyte": "time-to-first-byte" + against, "errors": "errors" + against,
 		"cpu": "cpu" + against, "clientcpu": "cpu-of-clients" + against, "cpuefficiency": "cpu-efficiency" + against,
-		"cluster": "cluster-throughput" + against, "lostjobs": "lost-jobs" + against, "events": "events" + against, "used": "used-payload" + against,
-		"scratch": "scratch-disk" + against, "links": "links" + against, "walltime": "wall-clock-time" + against, "sitewalltime": "wall-clock-time-by-site" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
+		"cluster": "cluster-throughput" + against, "lostjobs": "lost-jobs" + against, "events": "events" + against,
+		"used":    "used-payload" + against,
+		"scratch": "scratch-disk" + against, "links": "links" + against, "walltime": "wall-clock-time" + against,
+		"sitewalltime": "wall-clock-time-by-site" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
 		"time": yield + "-vs-time", "ratetime": "operations-by-kind-vs-time", "latencytime": "latency-vs-time", "clienttime": "clients-vs-time",
 		"errortime": "errors-vs-time", "heat": "latency-heat-map-vs-time", "tail": "latency-tail",
 	}[f.ID]; name != "" {

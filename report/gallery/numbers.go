@@ -56,7 +56,8 @@ func heat(out *csv.Writer, f *figure.Figure) {
 	for i, row := range f.Heat.Rows {
 		for k, n := range row {
 			if n > 0 && i+1 < len(f.Heat.X) && k+1 < len(f.Heat.Y) {
-				_ = out.Write([]string{number(&f.X, f.Heat.X[i]), number(&f.X, f.Heat.X[i+1]), number(&f.Y, f.Heat.Y[k]), number(&f.Y, f.Heat.Y[k+1]), strconv.FormatInt(n, 10)})
+				_ = out.Write([]string{number(&f.X, f.Heat.X[i]), number(&f.X, f.Heat.X[i+1]), number(&f.Y, f.Heat.Y[k]), number(&f.Y, f.Heat.Y[k+1]),
+					strconv.FormatInt(n, 10)})
 			}
 		}
 	}

@@ -55,12 +55,14 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 		}
 		many = many || len(side.Runs) > 1
 		sides, names = append(sides, side), append(names, g.Name)
-		runs = append(runs, fmt.Sprintf("%s is %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target, strings.Join(of, ", ")))
+		runs = append(runs, fmt.Sprintf("%s is %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target,
+			strings.Join(of, ", ")))
 	}
 	set := Set{Title: strings.Join(names, " and "), Figures: report.Overlay(sides)}
 	set.Bars = "Bars are 95% confidence intervals of the mean of each step, by Student's distribution over batch means of its seconds"
 	if many {
-		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least three; of a single run, of its own mean"
+		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least " +
+			"three; of a single run, of its own mean"
 	}
 	set.Origin = strings.Join(runs, ". ") + ". Drawn with weir " + drawn + "."
 	return set

@@ -61,7 +61,8 @@ func packFile(out *tar.Writer, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}); err != nil {
+	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(),
+		Format: tar.FormatPAX}); err != nil {
 		return err
 	}
 	_, err = io.CopyN(out, f, info.Size())
@@ -119,7 +120,8 @@ func unpack(in io.Reader, most int64, dir string) error {
 		in, name := path.Split(h.Name)
 		of := slices.Contains(files(), name)
 		if most -= h.Size; h.Size < 0 || most < 0 {
-			return fmt.Errorf("%q in it has %d bytes, far more than the lines of a run would have in so small a file: it was not unpacked", h.Name, h.Size)
+			return fmt.Errorf("%q in it has %d bytes, far more than the lines of a run would have in so small a file: it was not unpacked",
+				h.Name, h.Size)
 		}
 		switch {
 		case !filepath.IsLocal(h.Name):

@@ -48,7 +48,8 @@ func TestTornArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range [][]byte{nil, []byte("hello"), whole[:10], whole[:len(whole)/2], whole[:len(whole)-3], append(bytes.Clone(whole[:len(whole)-9]), make([]byte, 9)...)} {
+	for _, text := range [][]byte{nil, []byte("hello"), whole[:10], whole[:len(whole)/2], whole[:len(whole)-3],
+		append(bytes.Clone(whole[:len(whole)-9]), make([]byte, 9)...)} {
 		in := t.TempDir()
 		if err := os.WriteFile(filepath.Join(in, "x"), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,8 @@ func TestHostileArchives(t *testing.T) {
 	for want, headers := range map[string][]tar.Header{
 		"which is no file of a run": {{Name: "../" + results.AboutFile, Typeflag: tar.TypeReg}},
 		`"/etc/passwd"`:             {{Name: "/etc/passwd", Typeflag: tar.TypeReg}},
-		"pack each run by itself":   {{Name: "a/" + results.AboutFile, Typeflag: tar.TypeReg}, {Name: "b/" + results.PlanFile, Typeflag: tar.TypeReg}},
+		"pack each run by itself": {{Name: "a/" + results.AboutFile, Typeflag: tar.TypeReg},
+			{Name: "b/" + results.PlanFile, Typeflag: tar.TypeReg}},
 		"hosts.jsonl, events.jsonl": {{Name: "findings.json", Typeflag: tar.TypeReg}},
 		"no regular file":           {{Name: results.AboutFile, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
 		"is in it twice":            {about, about},

@@ -45,7 +45,8 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 	}
 	begin, last := bounds(parts)
 	for _, n := range absent {
-		all = append(all, measure.Event{Time: begin, Kind: measure.EventWorker, Text: fmt.Sprintf("part %d is missing: its clients were not there, or nobody knows what they did", n),
+		all = append(all, measure.Event{Time: begin, Kind: measure.EventWorker,
+			Text:   fmt.Sprintf("part %d is missing: its clients were not there, or nobody knows what they did", n),
 			Worker: &measure.Worker{Name: fmt.Sprint(n), State: measure.Absent}})
 	}
 	all = append(all, skew(parts, begin))
@@ -72,17 +73,21 @@ func (p *part) workers() []measure.Event {
 	gone := measure.Worker{Name: p.name, State: measure.Left, Host: p.host, Seconds: p.told}
 	if p.told == 0 {
 		came.State = measure.Absent
-		return []measure.Event{{Time: p.About.Start, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) has recorded nothing", p.name, on(p.host), p.About.Run), Worker: &came}}
+		return []measure.Event{{Time: p.About.Start, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) has recorded nothing",
+			p.name, on(p.host), p.About.Run), Worker: &came}}
 	}
 	text := fmt.Sprintf("worker %s%s (run %s) came to its end", p.name, on(p.host), p.About.Run)
 	switch {
 	case !p.ended:
-		gone.State, text = measure.Lost, fmt.Sprintf("worker %s%s (run %s) was broken off: its clients are missing from here on", p.name, on(p.host), p.About.Run)
+		gone.State, text = measure.Lost, fmt.Sprintf("worker %s%s (run %s) was broken off: its clients are missing from here on", p.name,
+			on(p.host), p.About.Run)
 	case !p.whole:
-		gone.State, text = measure.Lost, fmt.Sprintf("worker %s%s (run %s) ended before its time: its clients are missing from here on", p.name, on(p.host), p.About.Run)
+		gone.State, text = measure.Lost, fmt.Sprintf("worker %s%s (run %s) ended before its time: its clients are missing from here on", p.name,
+			on(p.host), p.About.Run)
 	}
 	return []measure.Event{
-		{Time: p.first, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) began, by its own clock", p.name, on(p.host), p.About.Run), Worker: &came},
+		{Time: p.first, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) began, by its own clock", p.name, on(p.host),
+			p.About.Run), Worker: &came},
 		{Time: p.last, Kind: measure.EventWorker, Text: text, Worker: &gone},
 	}
 }
@@ -114,8 +119,8 @@ func skew(parts []*part, begin time.Time) measure.Event {
 			latest = p.first
 		}
 	}
-	text := fmt.Sprintf("merged of %s that began within %s of each other by their own clocks, which nobody compared: what happened at once is known as well as these were right",
-		say.Plural(len(parts), "run"), unit.Seconds(latest.Sub(begin).Seconds()))
+	text := fmt.Sprintf("merged of %s that began within %s of each other by their own clocks, which nobody compared: "+
+		"what happened at once is known as well as these were right", say.Plural(len(parts), "run"), unit.Seconds(latest.Sub(begin).Seconds()))
 	return measure.Event{Time: begin, Kind: measure.EventWarning, Text: text}
 }
 

@@ -110,7 +110,8 @@ func atOnce(parts []*part) error {
 	if !latest.begun.After(soonest.over) {
 		return nil
 	}
-	return fmt.Errorf("%s was over at %s, and %s began at %s: only what went on at the same time adds up (weir run --begin has runs on several machines begin together)",
+	return fmt.Errorf("%s was over at %s, and %s began at %s: only what went on at the same time adds up (weir run --begin has runs on "+
+		"several machines begin together)",
 		soonest.Dir, soonest.over.Local().Format(time.TimeOnly), latest.Dir, latest.begun.Local().Format(time.TimeOnly))
 }
 
@@ -168,10 +169,12 @@ func whole(parts []*part) (*scenario.Plan, []int, error) {
 	at := map[int]string{}
 	for _, p := range parts {
 		if (p.Plan.Part == nil) != (first.Plan.Part == nil) {
-			return nil, nil, fmt.Errorf("%s is part of a plan, and %s is not: merge runs of one kind", cond(p.Plan.Part != nil, p, first).Dir, cond(p.Plan.Part == nil, p, first).Dir)
+			return nil, nil, fmt.Errorf("%s is part of a plan, and %s is not: merge runs of one kind", cond(p.Plan.Part != nil, p, first).Dir,
+				cond(p.Plan.Part == nil, p, first).Dir)
 		}
 		if keys := one.Differs(planOf(p)); len(keys) > 0 {
-			return nil, nil, fmt.Errorf("%s and %s are runs of different plans: %s %s not the same", first.Dir, p.Dir, strings.Join(keys, ", "), say.Either(len(keys), "is", "are"))
+			return nil, nil, fmt.Errorf("%s and %s are runs of different plans: %s %s not the same", first.Dir, p.Dir, strings.Join(keys, ", "),
+				say.Either(len(keys), "is", "are"))
 		}
 		if p.Plan.Part == nil {
 			continue

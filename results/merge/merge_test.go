@@ -58,7 +58,8 @@ func (r recorded) write(t *testing.T) string {
 		if r.until > 0 && told >= r.until {
 			break
 		}
-		if err := w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: s.Number, Text: "begins", Clients: s.Clients, Duration: 10}); err != nil {
+		if err := w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: s.Number, Text: "begins", Clients: s.Clients,
+			Duration: 10}); err != nil {
 			t.Fatal(err)
 		}
 		for k := range 12 {
@@ -68,7 +69,8 @@ func (r recorded) write(t *testing.T) string {
 			told++
 			phase := []string{measure.Ramp, measure.Warmup, measure.Measured}[min(k, 2)]
 			// Intervals end at whole seconds, and where a phase ends.
-			for _, cut := range [][2]time.Time{{now, now.Truncate(time.Second).Add(time.Second)}, {now.Truncate(time.Second).Add(time.Second), now.Add(time.Second)}} {
+			for _, cut := range [][2]time.Time{{now, now.Truncate(time.Second).Add(time.Second)},
+				{now.Truncate(time.Second).Add(time.Second), now.Add(time.Second)}} {
 				length := min(cut[1].Sub(cut[0]), time.Second)
 				if length <= 0 {
 					continue
@@ -153,7 +155,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 		}
 		for i, clients := range []int{6, 9} {
 			s := &f.Curve[i]
-			if s.Clients != clients || !near(s.ActiveClients, float64(clients)) || !near(s.Throughput, float64(clients)*1e6) || s.Done != int64(clients)*10 ||
+			if s.Clients != clients || !near(s.ActiveClients, float64(clients)) || !near(s.Throughput, float64(clients)*1e6) ||
+				s.Done != int64(clients)*10 ||
 				!near(s.Duration, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != of || s.Hosts[0].Host != "node1" {
 				t.Errorf("%d parts, step %d: %+v", of, i+1, s)
 			}
@@ -179,7 +182,8 @@ func TestRunsThatBeganApart(t *testing.T) {
 		}
 		for i := range f.Curve {
 			s := &f.Curve[i]
-			if math.Abs(s.Duration-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 || math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
+			if math.Abs(s.Duration-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 ||
+				math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
 				t.Errorf("%v apart: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Duration, hold, s.ActiveClients, s.Throughput)
 			}
 		}
@@ -216,7 +220,8 @@ func TestMissingPartsAreTold(t *testing.T) {
 // Runs of a whole plan on several machines are more clients; kinds that only
 // some of them know do not lose the clients of the others.
 func TestWholeRunsAddUp(t *testing.T) {
-	a, b := recorded{plan: plan(), host: "a", ends: measure.AllDone}, recorded{plan: plan(), host: "b", ends: measure.AllDone, kinds: []storage.Kind{storage.Write}}
+	a, b := recorded{plan: plan(), host: "a", ends: measure.AllDone}, recorded{plan: plan(), host: "b", ends: measure.AllDone,
+		kinds: []storage.Kind{storage.Write}}
 	f := merged(t, []recorded{a, b})
 	if s := f.Curve[1]; s.Clients != 18 || !near(s.ActiveClients, 18) || !near(s.Throughput, 18e6) || len(f.Kinds) != 2 {
 		t.Errorf("%+v, %v", s, f.Kinds)
@@ -262,7 +267,8 @@ func TestWhatCannotBeMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Runs(filepath.Join(t.TempDir(), "m"), []string{one, two}, results.About{}); err == nil || !strings.Contains(err.Error(), "still goes on") {
+	if err := Runs(filepath.Join(t.TempDir(), "m"), []string{one, two}, results.About{}); err == nil ||
+		!strings.Contains(err.Error(), "still goes on") {
 		t.Error(err)
 	}
 	_ = w.Close()

@@ -20,7 +20,8 @@ func Balanced(shares ...float64) Service {
 	s.File, s.Clients, s.Duration = 8<<20, []int{4, 8, 16, 32, 64}, 10
 	s.Balancer = scenario.Balancer{HAProxy: "/run/haproxy/admin.sock"}
 	for i := range shares {
-		s.Hosts = append(s.Hosts, scenario.Host{Name: fmt.Sprintf("gftp-%d", i+1), Role: "server", Address: []string{dataAddress(i)}, Interface: "eth1",
+		s.Hosts = append(s.Hosts, scenario.Host{Name: fmt.Sprintf("gftp-%d", i+1), Role: "server", Address: []string{dataAddress(i)},
+			Interface:    "eth1",
 			NodeExporter: fmt.Sprintf("http://gftp-%d:9100/metrics", i+1), TransferLog: fmt.Sprintf("/var/log/gftp-%d.log", i+1)})
 	}
 	b := &balanced{s: &s, shares: shares}
@@ -74,7 +75,8 @@ func (b *balanced) samples(end time.Time, step int) []*monitor.Sample {
 		all = append(all, &monitor.Sample{Time: end, Seconds: 1, Host: name, Role: "server", Step: step, Cores: 8,
 			CPU:    &monitor.CPU{User: 0.2 * busy, System: 0.8 * busy, Idle: 1 - busy},
 			Memory: &monitor.Memory{Total: 64 << 30, Available: 60 << 30},
-			Nets:   []monitor.Net{{Name: "eth1", Sent: moved + 66*packets, PacketsOut: packets, Received: 33 * packets, PacketsIn: packets / 2, Speed: 1e11}}, Cost: 0.0005},
+			Nets: []monitor.Net{{Name: "eth1", Sent: moved + 66*packets, PacketsOut: packets, Received: 33 * packets, PacketsIn: packets / 2,
+				Speed: 1e11}}, Cost: 0.0005},
 			&monitor.Sample{Time: end, Seconds: 1, Host: name, Role: "server", Step: step, Transfers: &monitor.Transfers{Done: moved / b.s.File,
 				Spans: []monitor.TransfersSpan{{Begin: end.Add(-time.Second), Seconds: 1, Moved: moved, Running: b.whole.Clients * share}}}})
 		behind.Servers = append(behind.Servers, monitor.Balanced{Name: name, Service: "gridftp", Status: "UP", Weight: 1, Limit: 1000,

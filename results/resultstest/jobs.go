@@ -18,7 +18,8 @@ type Jobs struct {
 	Crashed func(n int) float64 // share of the jobs that crash with n of them; may be nil
 	Failed  float64             // share of the jobs that fail
 	Each    int                 // that each client does in a step before it leaves; 0: for its measurement time
-	Far     float64             // share of the jobs that run at the site "far", where they take twice as long; the others are at "near". 0: there are no sites
+	// share of the jobs that run at the site "far", where they take twice as long; the others are at "near". 0: there are no sites
+	Far float64
 }
 
 // Farm is jobs of 100 events of 40 KB in pages of 8 KB, computing 50 ms on each
@@ -27,7 +28,8 @@ type Jobs struct {
 func Farm() Service {
 	job := workload.Job{Access: workload.Direct, Events: 100, Event: 40 << 10, Page: 8 << 10, Skim: 1, Slim: 1,
 		Compute: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
-	return Service{Lambda: 80, Sigma: 0.02, Kappa: 0.0002, File: 8 << 10, Clients: []int{1, 5, 10, 20, 40, 80}, Duration: 12, Noise: 0.02, Jobs: &Jobs{Job: job}}
+	return Service{Lambda: 80, Sigma: 0.02, Kappa: 0.0002, File: 8 << 10, Clients: []int{1, 5, 10, 20, 40, 80}, Duration: 12, Noise: 0.02,
+		Jobs: &Jobs{Job: job}}
 }
 
 // pages is how many operations an event takes.
@@ -91,9 +93,11 @@ func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
 // much as their share.
 func (j *Jobs) sites(v *measure.Interval) (far, near *measure.Site) {
 	part := func(n int64) int64 { return int64(math.Round(j.Far * float64(n))) }
-	far = &measure.Site{Moved: part(v.Moved), Jobs: measure.Jobs{Running: j.Far * v.Running, Events: part(v.Events), Used: part(v.Used), Staged: part(v.Staged), Compute: j.Far / 2 * v.Compute}}
+	far = &measure.Site{Moved: part(v.Moved), Jobs: measure.Jobs{Running: j.Far * v.Running, Events: part(v.Events), Used: part(v.Used),
+		Staged: part(v.Staged), Compute: j.Far / 2 * v.Compute}}
 	near = &measure.Site{Moved: v.Moved - far.Moved, Jobs: measure.Jobs{
-		Running: v.Running - far.Running, Events: v.Events - far.Events, Used: v.Used - far.Used, Staged: v.Staged - far.Staged, Compute: v.Compute - far.Compute,
+		Running: v.Running - far.Running, Events: v.Events - far.Events, Used: v.Used - far.Used, Staged: v.Staged - far.Staged,
+		Compute: v.Compute - far.Compute,
 	}}
 	if j.Far > 0 {
 		v.Sites = map[string]*measure.Site{"far": far, "near": near}

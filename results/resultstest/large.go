@@ -49,8 +49,9 @@ func (l Large) service() Service {
 // Write writes the run into dir. Memory does not grow with the run.
 func (l Large) Write(dir string) (err error) {
 	s := l.service()
-	about := results.About{Weir: "test", Go: "go", Run: "20260301-120000-abcdef", Start: Start(), Command: []string{"weir", "run", "large.yaml"},
-		Clock: results.Clock{Source: "tsc", Read: 4e-8, Step: 2e-8}, Environment: json.RawMessage(`{"kernel":"6.12.0","cores":16}`)}
+	about := results.About{Weir: "test", Go: "go", Run: "20260301-120000-abcdef", Start: Start(),
+		Command: []string{"weir", "run", "large.yaml"},
+		Clock:   results.Clock{Source: "tsc", Read: 4e-8, Step: 2e-8}, Environment: json.RawMessage(`{"kernel":"6.12.0","cores":16}`)}
 	w, err := results.Create(dir, s.Plan(), about)
 	if err != nil {
 		return err
@@ -69,10 +70,12 @@ func (l Large) Write(dir string) (err error) {
 	now := Start()
 	err = w.Event(measure.Event{Time: now, Kind: measure.EventRun, Text: "begins"})
 	for i := range s.Clients {
-		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}), l.step(lines[0], lines[1], r, s, i, now))
+		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}),
+			l.step(lines[0], lines[1], r, s, i, now))
 		now = now.Add(time.Duration(s.Duration+2) * time.Second)
 	}
-	return errors.Join(err, lines[0].Flush(), lines[1].Flush(), w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: "all steps done"}))
+	return errors.Join(err, lines[0].Flush(), lines[1].Flush(),
+		w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: "all steps done"}))
 }
 
 // variants is how many different seconds of one data server a step has.
@@ -173,7 +176,8 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 	ticks := 100 * float64(l.Cores)
 	part := func(x float64) float64 { return math.Round(x*ticks) / (ticks * seconds) }
 	s := &monitor.Sample{Time: end, Seconds: seconds, Step: step, Cores: l.Cores, Load: math.Round(100*used*float64(l.Cores)) / 100,
-		CPU:    &monitor.CPU{User: part(used * 0.3), System: part(used * 0.6), IRQ: part(used * 0.1), IOWait: part(0.02 * r.Float64()), Idle: part(1 - used)},
+		CPU: &monitor.CPU{User: part(used * 0.3), System: part(used * 0.6), IRQ: part(used * 0.1), IOWait: part(0.02 * r.Float64()),
+			Idle: part(1 - used)},
 		Memory: &monitor.Memory{Total: 64 << 30, Available: 50<<30 - r.Int64N(1<<30)},
 		TCP:    &monitor.TCP{Retransmits: r.Int64N(20), Established: r.Int64N(3000)}, Cost: 0.0005 + 1e-4*r.Float64()}
 	for range l.Cores {
@@ -188,8 +192,8 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 	s.Role = role
 	wire := int64(bytes / float64(hosts) * (1 + 0.02*(2*r.Float64()-1)))
 	for i := range 3 {
-		s.Disks = append(s.Disks, monitor.Disk{Name: fmt.Sprintf("nvme%dn1", i), Read: float64(wire) / 4 / seconds, Write: float64(wire) / 12 / seconds,
-			Ops: float64(wire>>17) / seconds, Queue: 4 * used * r.Float64(), Busy: used * r.Float64() * 0.6})
+		s.Disks = append(s.Disks, monitor.Disk{Name: fmt.Sprintf("nvme%dn1", i), Read: float64(wire) / 4 / seconds,
+			Write: float64(wire) / 12 / seconds, Ops: float64(wire>>17) / seconds, Queue: 4 * used * r.Float64(), Busy: used * r.Float64() * 0.6})
 	}
 	in, out := wire/3/1448, wire*2/3/1448 // packets, each with 66 bytes of headers
 	s.Nets = []monitor.Net{
@@ -198,10 +202,11 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 		{Name: "lo", Received: 20000, Sent: 20000, PacketsIn: 100, PacketsOut: 100},
 	}
 	cpu := used * float64(l.Cores)
-	s.Procs = []monitor.Proc{{Name: program, Role: role, Count: 1, Threads: 100 + r.IntN(50), User: math.Round(30*cpu) / 100, System: math.Round(60*cpu) / 100,
-		RSS: 200<<20 + r.Int64N(100<<20), Files: r.IntN(4000), Read: wire, Written: wire}}
+	s.Procs = []monitor.Proc{{Name: program, Role: role, Count: 1, Threads: 100 + r.IntN(50), User: math.Round(30*cpu) / 100,
+		System: math.Round(60*cpu) / 100, RSS: 200<<20 + r.Int64N(100<<20), Files: r.IntN(4000), Read: wire, Written: wire}}
 	if role == scenario.RoleServer {
-		s.Procs = append(s.Procs, monitor.Proc{Name: "cmsd", Role: role, Count: 1, Threads: 20, User: 0.01, RSS: 30 << 20, Files: 60, Read: r.Int64N(9000), Written: r.Int64N(9000)})
+		s.Procs = append(s.Procs, monitor.Proc{Name: "cmsd", Role: role, Count: 1, Threads: 20, User: 0.01, RSS: 30 << 20, Files: 60,
+			Read: r.Int64N(9000), Written: r.Int64N(9000)})
 	}
 	return s
 }

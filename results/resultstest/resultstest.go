@@ -44,7 +44,8 @@ type Service struct {
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
 func Typical() Service {
-	return Service{Lambda: 60, Sigma: 0.02, Kappa: 0.0001, File: 1 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256}, Duration: 8, Noise: 0.02}
+	return Service{Lambda: 60, Sigma: 0.02, Kappa: 0.0001, File: 1 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		Duration: 8, Noise: 0.02}
 }
 
 // Rate returns X(n), operations per second.
@@ -70,8 +71,10 @@ func Start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // Plan returns the plan of the run.
 func (s Service) Plan() *scenario.Plan {
-	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav", Seed: 1, Links: s.Links, Hosts: s.Hosts, Balancer: s.Balancer,
-		Model: "closed", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: unit.Duration(time.Minute)},
+	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav",
+		Seed: 1, Links: s.Links, Hosts: s.Hosts, Balancer: s.Balancer,
+		Model: "closed", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32",
+			Timeout: unit.Duration(time.Minute)},
 		Files: scenario.Files{Make: &scenario.Make{Count: 1000, Size: workload.Dist{Fixed: unit.Size(s.File)}}}}
 	for i, n := range s.Clients {
 		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second),
@@ -88,8 +91,11 @@ func (s Service) Plan() *scenario.Plan {
 
 // Write writes the run into dir.
 func (s Service) Write(dir string) error {
-	about := results.About{Weir: "test", Go: "go", Run: "20260301-120000-abcdef", Start: Start(), Command: []string{"weir", "run", "--target", "http://store.example.org:8080/data"},
-		Clock: results.Clock{Source: "tsc", Read: 4e-8, Step: 2e-8}, Environment: json.RawMessage(`{"kernel":"6.12.0","cores":4,"congestion_control":"cubic","open_files":1048576,"port_range":[32768,60999]}`)}
+	about := results.About{Weir: "test", Go: "go", Run: "20260301-120000-abcdef", Start: Start(),
+		Command: []string{"weir", "run", "--target", "http://store.example.org:8080/data"},
+		Clock:   results.Clock{Source: "tsc", Read: 4e-8, Step: 2e-8},
+		Environment: json.RawMessage(
+			`{"kernel":"6.12.0","cores":4,"congestion_control":"cubic","open_files":1048576,"port_range":[32768,60999]}`)}
 	if s.Environment != nil {
 		about.Environment = s.Environment
 	}
@@ -130,13 +136,15 @@ func (s Service) Write(dir string) error {
 const late = 50 * time.Microsecond
 
 // second writes one second: an interval and a sample of each of the two hosts.
-func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64, ended *float64) error {
+func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64,
+	ended *float64) error {
 	rate := s.Rate(n) * clients / float64(n)
 	done := int64(math.Round(rate * (1 + s.Noise*(2*r.Float64()-1))))
 	iv := &measure.Interval{
 		Start: now, Seconds: 1, Step: step, Phase: phase, Clients: clients, Kind: storage.Read, Server: "store.example.org:8080",
 		Sum: measure.Sum{
-			Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: done / 100, Think: s.Think * float64(done),
+			Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: done / 100,
+			Think: s.Think * float64(done),
 		},
 	}
 	if k := float64(done) / 100; k < 1 && phase == measure.Measured {
@@ -186,11 +194,14 @@ func (s Service) samples(end time.Time, step int, done int64, share float64) []*
 		CPU:    &monitor.CPU{User: 0.25 * share, System: 0.6 * share, IRQ: 0.05 * share, IOWait: 0.02, Idle: 0.98 - 0.9*share},
 		Memory: &monitor.Memory{Total: 16 << 30, Available: 12 << 30},
 		Disks:  []monitor.Disk{{Name: "nvme0n1", Read: float64(wire) / 10, Ops: float64(done), Busy: 0.3 * share}},
-		Nets:   []monitor.Net{{Name: "eth0", Sent: wire + 66*packets, PacketsOut: packets, Received: 66 * packets / 2, PacketsIn: packets / 2, Speed: 1e11}},
-		Procs:  []monitor.Proc{{Name: "stored", Role: "server", Count: 1, Threads: 8, User: share, System: 2.4 * share, RSS: 200 << 20, Written: wire}}, Cost: 0.0005}
+		Nets: []monitor.Net{{Name: "eth0", Sent: wire + 66*packets, PacketsOut: packets, Received: 66 * packets / 2, PacketsIn: packets / 2,
+			Speed: 1e11}},
+		Procs: []monitor.Proc{{Name: "stored", Role: "server", Count: 1, Threads: 8, User: share, System: 2.4 * share, RSS: 200 << 20,
+			Written: wire}}, Cost: 0.0005}
 	client := &monitor.Sample{Time: end, Seconds: 1, Host: "load.example.org", Role: "client", Step: step, Cores: 4,
 		CPU:    &monitor.CPU{User: 0.05 * share, System: 0.2 * share, Idle: 1 - 0.25*share},
 		Memory: &monitor.Memory{Total: 16 << 30, Available: 14 << 30},
-		Procs:  []monitor.Proc{{Name: "weir", Role: "client", Count: 1, Threads: 6, User: 0.2 * share, System: 0.7 * share, RSS: 60 << 20, Read: wire}}, Cost: 0.0005}
+		Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, Threads: 6, User: 0.2 * share, System: 0.7 * share, RSS: 60 << 20,
+			Read: wire}}, Cost: 0.0005}
 	return []*monitor.Sample{server, client}
 }

@@ -47,7 +47,8 @@ func example() *Result {
 		r.sides[1] = append(r.sides[1], counted(made(i+1, clients, 100, 6e-3, 6e-4), ops))
 		r.sides[2] = append(r.sides[2], counted(made(i+1, clients, 100, 6e-4, 6e-4*noise), ops))
 	}
-	seen := relay.Seen{Connections: 3, Up: 600, Down: 3 << 20, Requests: map[string]int64{"handshake": 3, "protocol": 3, "login": 3, "open" + relay.Async: 3, "page read": 3, "close": 3}}
+	seen := relay.Seen{Connections: 3, Up: 600, Down: 3 << 20, Requests: map[string]int64{"handshake": 3, "protocol": 3, "login": 3, "open" +
+		relay.Async: 3, "page read": 3, "close": 3}}
 	r.given.Look = [2]Look{{Operations: 3, Seen: seen}, {Operations: 3, Seen: seen}}
 	return r
 }
@@ -111,8 +112,10 @@ func TestVerdict(t *testing.T) {
 			[]string{"does what one xrdcp does", "asynchronous I/O"}, nil, false},
 		"only statistics": {func(r *Result) { r.given.Look, r.given.LookError = [2]Look{}, "the connections are encrypted" },
 			[]string{"5 requests a file against 5, as the servers count", "encrypted"}, nil, false},
-		"redirected":      {func(r *Result) { r.given.Look[0].Redirected = true }, []string{"as the servers count", "went past the relay"}, nil, false},
-		"nothing is seen": {func(r *Result) { r.given.Look, r.given.LookError = [2]Look{}, "no way"; blind(r) }, []string{"could not be seen (no way)", "CPU does is not known"}, []string{"So,"}, false},
+		"redirected": {func(r *Result) { r.given.Look[0].Redirected = true }, []string{"as the servers count", "went past the relay"}, nil,
+			false},
+		"nothing is seen": {func(r *Result) { r.given.Look, r.given.LookError = [2]Look{}, "no way"; blind(r) },
+			[]string{"could not be seen (no way)", "CPU does is not known"}, []string{"So,"}, false},
 		"too short": {func(r *Result) {
 			blind(r)
 			for i := range r.sides {
@@ -151,7 +154,8 @@ func TestVerdict(t *testing.T) {
 					h.Record(5 * time.Second)
 				}
 			}
-		}, []string{"% of the files of xrdcp (", " s each where half of them took 80.2 ms", "Without that weir would bring 2.", "without a pause for 2.", "time-outs of a name server", "unshare"}, nil, false},
+		}, []string{"% of the files of xrdcp (", " s each where half of them took 80.2 ms", "Without that weir would bring 2.",
+			"without a pause for 2.", "time-outs of a name server", "unshare"}, nil, false},
 		"stalls of the service": {func(r *Result) {
 			for k := range 2 {
 				for i := range r.sides[k] {
@@ -191,10 +195,13 @@ func TestVerdict(t *testing.T) {
 			r.given.Idle = []*monitor.Service{{Ops: map[string]int64{"read": 50}}}
 			r.given.IdleSeconds = 1
 		}, []string{"work for others, too", "50 requests/s"}, nil, false},
-		"interrupted":  {func(r *Result) { r.given.Interrupted = true; r.sides[1] = r.sides[1][:1] }, []string{"interrupted", "one round"}, nil, false},
-		"doubts":       {func(r *Result) { r.given.Doubts = []string{"weir, generator: it was late"} }, []string{"failed: weir, generator: it was late"}, nil, false},
-		"failures":     {func(r *Result) { r.sides[1][0].Failed = 1000 }, []string{"1000 operations of xrdcp failed"}, nil, true},
-		"all fail":     {func(r *Result) { r.sides[1] = []Step{{Number: 1, Clients: 1, Failed: 7}} }, []string{"nothing to compare: all operations of xrdcp failed (7)"}, nil, true},
+		"interrupted": {func(r *Result) { r.given.Interrupted = true; r.sides[1] = r.sides[1][:1] }, []string{"interrupted", "one round"}, nil,
+			false},
+		"doubts": {func(r *Result) { r.given.Doubts = []string{"weir, generator: it was late"} },
+			[]string{"failed: weir, generator: it was late"}, nil, false},
+		"failures": {func(r *Result) { r.sides[1][0].Failed = 1000 }, []string{"1000 operations of xrdcp failed"}, nil, true},
+		"all fail": {func(r *Result) { r.sides[1] = []Step{{Number: 1, Clients: 1, Failed: 7}} },
+			[]string{"nothing to compare: all operations of xrdcp failed (7)"}, nil, true},
 		"nothing done": {func(r *Result) { r.sides[1] = nil }, []string{"nothing to compare: no step of xrdcp"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,8 @@ func (r *Result) noteRounds() {
 	case 1:
 		r.note("one round: nothing tells how much a ratio varies; use --rounds 3 or more")
 	default:
-		r.note("%d rounds, taken in turns (A B, B A, ...): a ratio is the median of the rounds' ratios, with the least and the greatest; the figures beside it are of that round", r.Rounds)
+		r.note("%d rounds, taken in turns (A B, B A, ...): a ratio is the median of the rounds' ratios, with the least and the greatest; "+
+			"the figures beside it are of that round", r.Rounds)
 	}
 }
 
@@ -50,8 +51,8 @@ func (r *Result) noteSlow() {
 			}
 		}
 		if n > 0 {
-			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are of the whole step; a longer --duration is better",
-				n, len(r.sides[i]), name, fewHeld)
+			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are "+
+				"of the whole step; a longer --duration is better", n, len(r.sides[i]), name, fewHeld)
 		}
 	}
 }
@@ -70,7 +71,8 @@ func (r *Result) noteTicks() {
 		}
 	}
 	if least < leastCPU {
-		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --duration makes that figure exact", unit.Seconds(least))
+		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --duration makes "+
+			"that figure exact", unit.Seconds(least))
 	}
 }
 
@@ -104,8 +106,8 @@ func (r *Result) noteWaiting() {
 		return // it waits for a processor
 	}
 	if took.PacedRatio != nil && took.PacedRatio.Value > 0.1 {
-		r.note("at the pace of %s weir waits for a file, too (%s, and %s at full speed): the service answers more slowly when it is asked less often",
-			r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
+		r.note("at the pace of %s weir waits for a file, too (%s, and %s at full speed): the service answers more slowly when it is "+
+			"asked less often", r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
 		return
 	}
 	text := "%s takes %s for a file, of which %s is CPU, and weir %s: it waits, and not for the service. "
@@ -131,7 +133,8 @@ func (r *Result) noteOthers() {
 	}
 	perSecond, cores := float64(ops)/r.given.IdleSeconds, cpu/r.given.IdleSeconds
 	if perSecond > 1 || cores > othersShare {
-		r.note("the servers work for others, too: before the load they answered %s requests/s with %s of a core; that is in all their figures", unit.Count(round(perSecond)), unit.Percent(cores))
+		r.note("the servers work for others, too: before the load they answered %s requests/s with %s of a core; that is in all their figures",
+			unit.Count(round(perSecond)), unit.Percent(cores))
 	}
 }
 
@@ -163,7 +166,8 @@ func (r *Result) busy() bool {
 
 func (r *Result) noteBusy() {
 	if x := r.others(); x > mostOthers {
-		r.note("other programs used up to %s of this machine's CPU meanwhile: rates and times are of what they left, and vary with it; CPU a file suffers less", unit.Percent(math.Round(100*x)/100))
+		r.note("other programs used up to %s of this machine's CPU meanwhile: rates and times are of what they left, and vary with it; "+
+			"CPU a file suffers less", unit.Percent(math.Round(100*x)/100))
 	}
 }
 
@@ -171,7 +175,8 @@ func (r *Result) noteMachine() {
 	for _, side := range r.sides {
 		for i := range side {
 			if side[i].Local {
-				r.note("server and clients share this machine, so each throughput is also what the other end's CPU left; CPU a file depends much less on that, requests not at all")
+				r.note("server and clients share this machine, so each throughput is also what the other end's CPU left; " +
+					"CPU a file depends much less on that, requests not at all")
 				return
 			}
 		}
@@ -183,7 +188,8 @@ func (r *Result) noteWork() {
 	switch {
 	case r.Kind != "read":
 	case r.Program == "xrdcp" && !r.Plain:
-		r.note("xrdcp verifies the checksum of each page; weir asks for the same pages and drops the payload in the kernel, unless --set workload.verify=100%% has it read and verify all of them, too")
+		r.note("xrdcp verifies the checksum of each page; weir asks for the same pages and drops the payload in the kernel, " +
+			"unless --set workload.verify=100%% has it read and verify all of them, too")
 	default:
 		r.note("weir drops the payload in the kernel where it can; %s copies it to its memory", r.Program)
 	}
@@ -195,7 +201,8 @@ func (r *Result) noteWire() {
 	}
 	if r.Relay == nil && r.Servers == nil && len(r.Points) > 0 {
 		if f := r.last().Figure(WireByByte); f.Ratio != nil && !r.interfaces(&f) {
-			r.note("how many bytes were on the wire is not known: this machine's interfaces carried more than the two sides' (%s and %s bytes for each byte of the files)", three(*f.Weir), three(*f.Real))
+			r.note("how many bytes were on the wire is not known: this machine's interfaces carried more than the two sides' (%s and %s bytes for "+
+				"each byte of the files)", three(*f.Weir), three(*f.Real))
 		}
 	}
 	if r.Relay != nil && r.Relay.Redirected {
@@ -205,6 +212,7 @@ func (r *Result) noteWire() {
 		r.note("the servers do not tell what they were asked for (only XRootD's do, to those whom they let ask)")
 	}
 	if r.Relay.request("open" + relay.Async).Differ() {
-		r.note("one side opens files for asynchronous I/O and the other does not: it matters where the server is set up for that (xrootd.async), and then what asynchronous I/O costs is not in the other's figures")
+		r.note("one side opens files for asynchronous I/O and the other does not: it matters where the server is set up for that " +
+			"(xrootd.async), and then what asynchronous I/O costs is not in the other's figures")
 	}
 }

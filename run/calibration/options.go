@@ -37,7 +37,8 @@ type Options struct {
 func (o *Options) Check() error {
 	u, err := url.Parse(o.Target)
 	if err != nil || u.Host == "" {
-		return fmt.Errorf("target %q: use the URL of the service, as in root://127.0.0.1:1094//data or http://127.0.0.1:8080/data", say.Plain(o.Target))
+		return fmt.Errorf("target %q: use the URL of the service, as in root://127.0.0.1:1094//data or http://127.0.0.1:8080/data",
+			say.Plain(o.Target))
 	}
 	root := slices.Contains([]string{"root", "roots", "xroot", "xroots"}, u.Scheme)
 	web := slices.Contains([]string{"http", "https", "dav", "davs"}, u.Scheme)

@@ -37,7 +37,8 @@ func TestSlowestIsNeverBelowMedian(t *testing.T) {
 		for i := range r.Points {
 			p50, p99 := r.Points[i].Figure(Median), r.Points[i].Figure(Slowest)
 			for name, x := range map[string][2]*float64{
-				"weir": {p50.Weir, p99.Weir}, "program": {p50.Real, p99.Real}, "paced": {p50.Paced, p99.Paced}, "its program": {p50.PacedReal, p99.PacedReal},
+				"weir": {p50.Weir, p99.Weir}, "program": {p50.Real, p99.Real}, "paced": {p50.Paced, p99.Paced},
+				"its program": {p50.PacedReal, p99.PacedReal},
 			} {
 				if (x[0] == nil) != (x[1] == nil) || x[0] != nil && *x[0] > *x[1] {
 					t.Fatalf("%s: median %v above the slowest %v of %d rounds", name, deref(x[0]), deref(x[1]), rounds)

@@ -84,7 +84,8 @@ func (c *calibrator) lookAt(ctx context.Context, s *side, u url.URL, server stri
 
 // lookOnce moves one file in a session of its own.
 func (c *calibrator) lookOnce(ctx context.Context, s *side, service storage.Service, i int, l *Look) error {
-	op := storage.Op{Kind: storage.Write, Timeout: lookTimeout, Chunk: int(s.plan.Work.Chunk), Ahead: s.plan.Work.InFlight, Plain: s.plan.Work.Plain}
+	op := storage.Op{Kind: storage.Write, Timeout: lookTimeout, Chunk: int(s.plan.Work.Chunk), Ahead: s.plan.Work.InFlight,
+		Plain: s.plan.Work.Plain}
 	if workload.Writes(s.plan.Work) {
 		op.Size = int64(s.plan.Work.Size.Fixed)
 		op.Path = fmt.Sprintf("%s/look%d.dat", workload.Home(s.config.Folder, 0), i)

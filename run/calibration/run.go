@@ -55,8 +55,8 @@ func Run(conf Config) (r *Result, dir string, sides []string, err error) {
 	}
 	defer conf.setEnvironment(own)()
 	conf.Dir = run.NewDir(conf.Dir, "calibrate-"+own.Name, time.Now())
-	conf.Console.Say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still compares\nmeasuring into %s\n",
-		say.Plain(conf.Target), conf.Client, conf.Rounds, conf.Clients, planned(own.Steps), conf.Dir)
+	conf.Console.Say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still "+
+		"compares\nmeasuring into %s\n", say.Plain(conf.Target), conf.Client, conf.Rounds, conf.Clients, planned(own.Steps), conf.Dir)
 	c := &calibrator{Config: conf}
 	c.given.Program, c.given.Release = c.Client, c.release(c.Stop)
 	err = c.measure(own, program)
@@ -81,7 +81,8 @@ func room(p *scenario.Plan) error {
 	}
 	driver := storage.DriverNamed(all.Drivers(), p.Driver)
 	if need := p.MostClients()*driver.ClientFiles(0) + run.SpareFiles; uint64(need) > soft {
-		return &run.UsageError{Err: fmt.Errorf("%d clients need %d open files, and this process may have %d: use fewer, or raise the limit (ulimit -n)", p.MostClients(), need, soft)}
+		return &run.UsageError{Err: fmt.Errorf("%d clients need %d open files, and this process may have %d: use fewer, "+
+			"or raise the limit (ulimit -n)", p.MostClients(), need, soft)}
 	}
 	return nil
 }

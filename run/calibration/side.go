@@ -98,7 +98,8 @@ func (s *side) idle(step int) error {
 	if s.last.IsZero() {
 		return nil
 	}
-	return s.out.Interval(&measure.Interval{Start: s.last, Seconds: time.Since(s.last).Seconds(), Step: step, Phase: measure.GracefulStop, Kind: s.kind()})
+	return s.out.Interval(&measure.Interval{Start: s.last, Seconds: time.Since(s.last).Seconds(), Step: step, Phase: measure.GracefulStop,
+		Kind: s.kind()})
 }
 
 // kind is what the side's clients do.

@@ -78,9 +78,11 @@ func (r *Result) stallsVerdict() {
 	if s == nil {
 		return
 	}
-	r.verdict("%s of the files of %s (%d) took %s each where half of them took %s, and weir's did not: %s stalled for %s of its time, and not for the service. "+
-		"Without that weir would bring %s as many files with the most clients.",
-		unit.Percent(s.Share), r.Program, s.Files, unit.Seconds(s.Seconds), unit.Seconds(s.Median), r.Program, unit.Percent(s.Excess), times(s.Ratio))
+	r.verdict("%s of the files of %s (%d) took %s each where half of them took %s, and weir's did not: %s stalled for %s of its time, "+
+		"and not for the service. Without that weir would bring %s as many files with the most clients.",
+		unit.Percent(s.Share), r.Program, s.Files, unit.Seconds(s.Seconds), unit.Seconds(s.Median), r.Program, unit.Percent(s.Excess),
+		times(s.Ratio))
 	r.note("stalls of 5 s, or a multiple, are time-outs of a name server: %s looks names up in each process. To compare without them: "+
-		"echo hosts: files > hosts-only; unshare -rm sh -c 'mount --bind hosts-only /etc/nsswitch.conf; weir calibrate ...', with the servers in /etc/hosts", r.Program)
+		"echo hosts: files > hosts-only; unshare -rm sh -c 'mount --bind hosts-only /etc/nsswitch.conf; weir calibrate ...', "+
+		"with the servers in /etc/hosts", r.Program)
 }

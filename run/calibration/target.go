@@ -55,7 +55,8 @@ func (c *calibrator) readListing(refused error) ([]workload.File, error) {
 	}
 	files, err := engine.Prepare(c.Finish, c.sides[0].config, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("there is nothing to read: files cannot be made (%w), nor found (%w); name a folder where you may write, or files that are there with --list FILE", refused, err)
+		return nil, fmt.Errorf("there is nothing to read: files cannot be made (%w), nor found (%w); name a folder where you may write, "+
+			"or files that are there with --list FILE", refused, err)
 	}
 	c.Console.Say("no file may be made (%s): reading %d that are there\n", c.line(refused), len(files))
 	return files, nil

@@ -127,19 +127,23 @@ func (r *Result) serverVerdict() {
 	f := p.Figure(ServerByFile)
 	switch {
 	case f.Ratio == nil && f.Weir != nil && f.Real != nil:
-		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --duration, or larger files (--size).")
+		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --duration, " +
+			"or larger files (--size).")
 		return
 	case f.Ratio == nil:
-		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), and it does not tell of itself.")
+		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), " +
+			"and it does not tell of itself.")
 		return
 	}
 	if f.PacedRatio != nil {
 		text := ""
 		if f.Ratio.Value < 1-sameWithin && f.PacedRatio.Value > f.Ratio.Value {
-			text = fmt.Sprintf(" At full speed weir's files cost it %s each (%s times): a server that works all the time needs less for a file.", unit.Seconds(*f.Weir), three(f.Ratio.Value))
+			text = fmt.Sprintf(" At full speed weir's files cost it %s each (%s times): a server that works all the time needs less for a file.",
+				unit.Seconds(*f.Weir), three(f.Ratio.Value))
 		}
 		r.verdict("At the pace of %s the server spends %s on a file for weir as for %s: %s against %s with %s, %s.%s",
-			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), say.Plural(p.Clients, "client"), f.PacedRatio, text)
+			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), say.Plural(p.Clients, "client"),
+			f.PacedRatio, text)
 		return
 	}
 	r.verdict("The server spends %s on a file for weir as for %s: %s against %s with %s, %s.",
@@ -160,7 +164,8 @@ func (r *Result) speedVerdict() {
 		p := &r.Points[i]
 		if f := p.Figure(Rate); f.Ratio != nil {
 			parts = append(parts, fmt.Sprintf("%s %s %s as many files as %d %s (%s/s against %s/s)",
-				say.Plural(p.Clients, "virtual client"), say.Either(p.Clients, "brings", "bring"), times(f.Ratio.Value), p.Clients, r.Program, unit.Count(round(*f.Weir)), unit.Count(round(*f.Real))))
+				say.Plural(p.Clients, "virtual client"), say.Either(p.Clients, "brings", "bring"), times(f.Ratio.Value), p.Clients, r.Program,
+				unit.Count(round(*f.Weir)), unit.Count(round(*f.Real))))
 		}
 	}
 	if len(parts) > 0 {
@@ -188,16 +193,17 @@ func (r *Result) use() {
 		return
 	}
 	if math.Abs(server.Value-1) > closeEnough {
-		r.verdict("So a file moved by weir is not yet a file moved by %s for the server: multiply the server's CPU by %s before you say how many %s it carries.",
-			r.Program, three(1/server.Value), r.Program)
+		r.verdict("So a file moved by weir is not yet a file moved by %s for the server: multiply the server's CPU by %s before you say how "+
+			"many %s it carries.", r.Program, three(1/server.Value), r.Program)
 		return
 	}
 	ratio := rate.Value
 	if r.Stalls != nil {
 		ratio = r.Stalls.Ratio
 	}
-	r.verdict("So, as the server sees it, a file moved by weir stands for a file moved by %s%s, and here one virtual client without a pause for %s %s that follow one another without a pause. "+
-		"You may multiply files, bytes and server CPU, but not transfer times: those of %s hold its own start and end.",
+	r.verdict("So, as the server sees it, a file moved by weir stands for a file moved by %s%s, and here one virtual client without a pause "+
+		"for %s %s that follow one another without a pause. You may multiply files, bytes and server CPU, but not transfer times: "+
+		"those of %s hold its own start and end.",
 		r.Program, r.but(server), three(ratio), r.Program, r.Program)
 }
 

@@ -112,8 +112,8 @@ func (r *Result) counted() *Wire {
 
 // byOrder puts requests into the order in which a client makes them.
 func byOrder(all []Request) {
-	order := []string{"connection", "protocol", "login", "authentication", "redirect", "wait", "stat", "HEAD", "PROPFIND", "open", "open" + relay.Async, "GET", "PUT", "page read", "read",
-		"vector read", "page write", "write", "sync", "close", "end session"}
+	order := []string{"connection", "protocol", "login", "authentication", "redirect", "wait", "stat", "HEAD", "PROPFIND", "open", "open" +
+		relay.Async, "GET", "PUT", "page read", "read", "vector read", "page write", "write", "sync", "close", "end session"}
 	place := func(name string) int {
 		if i := slices.Index(order, name); i >= 0 {
 			return i

@@ -44,9 +44,11 @@ func Plan(scenarios []*scenario.Scenario) (*Planned, error) {
 	for i, s := range scenarios {
 		switch {
 		case s.Repeat != p.Repeat:
-			return nil, fmt.Errorf("%s is repeated %d times, %s %d times: say with --repeat how often each is run", first.File(), p.Repeat, s.File(), s.Repeat)
+			return nil, fmt.Errorf("%s is repeated %d times, %s %d times: say with --repeat how often each is run", first.File(), p.Repeat,
+				s.File(), s.Repeat)
 		case !slices.EqualFunc(factors(s), own, sameFactor):
-			return nil, fmt.Errorf("%s and %s have different matrices: scenarios that are compared have the same factors and levels, or none", first.File(), s.File())
+			return nil, fmt.Errorf("%s and %s have different matrices: scenarios that are compared have the same factors and levels, or none",
+				first.File(), s.File())
 		}
 		for _, v := range s.Variants() {
 			levels := v.Levels

@@ -54,7 +54,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("block %d has variant %s twice", r.Block, r.Variant)
 		}
 	}
-	if r := p.Runs[slices.IndexFunc(p.Runs, func(r Run) bool { return r.Variant == "d" })]; r.Scenario != "workload.session=fresh, workload.part={size: 4KiB}" {
+	if r := p.Runs[slices.IndexFunc(p.Runs, func(r Run) bool { return r.Variant == "d" })]; r.Scenario != "workload.session=fresh, "+
+		"workload.part={size: 4KiB}" {
 		t.Errorf("%+v", r)
 	}
 	if d := cmp.Diff([]string{"a", "b", "c", "d"}, p.Variants()); d != "" {
@@ -93,8 +94,9 @@ func TestSeveralScenarios(t *testing.T) {
 	for want, others := range map[string][]*scenario.Scenario{
 		"named twice": {a, a},
 		"old.yaml is repeated 2 times, x.yaml 3 times": {a, read(t, "x.yaml", "target: http://a/\nrepeat: 3\n")},
-		"different matrices":                           {a, read(t, "x.yaml", "target: http://a/\nrepeat: 2\nmatrix: {workload.session: [kept, fresh]}\n")},
-		"are 2000 runs":                                {read(t, "x.yaml", "target: http://a/\nrepeat: 1000\n"), read(t, "y.yaml", "target: http://a/\nrepeat: 1000\n")},
+		"different matrices": {a,
+			read(t, "x.yaml", "target: http://a/\nrepeat: 2\nmatrix: {workload.session: [kept, fresh]}\n")},
+		"are 2000 runs": {read(t, "x.yaml", "target: http://a/\nrepeat: 1000\n"), read(t, "y.yaml", "target: http://a/\nrepeat: 1000\n")},
 	} {
 		if _, err := Plan(others); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)

@@ -21,7 +21,8 @@ import (
 // their machines over the whole step, and shows foreign text as text.
 func TestLiveTable(t *testing.T) {
 	var out bytes.Buffer
-	l := New(Options{Finish: t.Context(), Out: &out, Plan: &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b", Steps: make([]scenario.Step, 2)}})
+	l := New(Options{Finish: t.Context(), Out: &out, Plan: &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b",
+		Steps: make([]scenario.Step, 2)}})
 	l.Start(1)
 	l.Load()
 	at := time.Unix(1e9, 0)
@@ -74,7 +75,8 @@ func TestLiveTable(t *testing.T) {
 func TestPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := func(n int) scenario.Step {
-			return scenario.Step{Number: n, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second), Duration: unit.Duration(8 * time.Second)}
+			return scenario.Step{Number: n, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second),
+				Duration: unit.Duration(8 * time.Second)}
 		}
 		p := &scenario.Plan{Steps: []scenario.Step{step(1), step(2)}, GracefulStop: unit.Duration(time.Minute)}
 		c := position{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context()}
@@ -101,7 +103,8 @@ func TestPosition(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		tell("at most 0:40 left")
 
-		c = position{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(), series: run.Series{Number: 2, All: 3, Spent: 30 * time.Second, Ahead: 30 * time.Second}}
+		c = position{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(),
+			series: run.Series{Number: 2, All: 3, Spent: 30 * time.Second, Ahead: 30 * time.Second}}
 		c.begin(&measure.Event{Kind: measure.EventStep, Step: 2, Clients: 2, Duration: 8})
 		c.begun = c.begun.Add(-10 * time.Second)
 		time.Sleep(5 * time.Second)
@@ -122,11 +125,13 @@ func TestPosition(t *testing.T) {
 // and in lines of files as in rows that move.
 func TestErrorsOfTheStepAreShown(t *testing.T) {
 	var out bytes.Buffer
-	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Duration: unit.Duration(time.Minute)}, {Number: 2, Clients: 8}}}
+	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Duration: unit.Duration(time.Minute)},
+		{Number: 2, Clients: 8}}}
 	l := New(Options{Finish: t.Context(), Out: &out, Plan: plan})
 	begin := time.Unix(1e9, 0)
 	second := func(n, step int, phase string, done, failed int64) {
-		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4, Sum: measure.Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}}
+		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4,
+			Sum: measure.Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}}
 		if err := l.Interval(v); err != nil {
 			t.Fatal(err)
 		}

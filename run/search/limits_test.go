@@ -30,9 +30,10 @@ func TestHowASearchEnds(t *testing.T) {
 		"slow growth":   {quiet(func(n float64) float64 { return n / (n + 40) }, 100), time.Hour, [2]int{100, 100}, Rising, false},
 		"one load":      {quiet(func(n float64) float64 { return n }, 1), time.Hour, [2]int{1, 1}, Rising, false},
 		"falling":       {quiet(func(n float64) float64 { return 100 / n }, 1000), time.Hour, [2]int{1, 1}, Edge, true},
-		"a corner":      {quiet(func(n float64) float64 { return map[bool]float64{true: n, false: 10}[n <= 300] }, 5000), time.Hour, [2]int{285, 300}, Narrow, true},
-		"no time":       {quiet(usl(80, 0.02), 1000), 80 * time.Second, [2]int{1, 1000}, TimeUp, true},
-		"broad":         {quiet(usl(300, 0.5), 100_000), 3 * time.Hour, [2]int{10, 5000}, Flat, false},
+		"a corner": {quiet(func(n float64) float64 { return map[bool]float64{true: n, false: 10}[n <= 300] }, 5000), time.Hour,
+			[2]int{285, 300}, Narrow, true},
+		"no time": {quiet(usl(80, 0.02), 1000), 80 * time.Second, [2]int{1, 1000}, TimeUp, true},
+		"broad":   {quiet(usl(300, 0.5), 100_000), 3 * time.Hour, [2]int{10, 5000}, Flat, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := find(t, c.service, limits(c.max), c.time, 3)
@@ -147,7 +148,8 @@ func FuzzSearch(f *testing.F) {
 				t.Fatalf("step %+v of limits %+v", d, l)
 			}
 			left -= d.Duration + l.Around
-			steps = append(steps, Step{Clients: d.Clients, Yield: number(), Error: number(), Failed: number() - 1, Latency: number(), Done: int64(r.IntN(1000)), Duration: number()})
+			steps = append(steps, Step{Clients: d.Clients, Yield: number(), Error: number(), Failed: number() - 1, Latency: number(),
+				Done: int64(r.IntN(1000)), Duration: number()})
 		}
 		t.Fatalf("no end after %d steps", len(steps))
 	})
@@ -155,7 +157,8 @@ func FuzzSearch(f *testing.F) {
 
 // A service that dies in the middle ends the search; one that has a limit does not.
 func TestAServiceThatDiesEndsTheSearch(t *testing.T) {
-	served := []Step{{Clients: 1, Yield: 1, Done: 100, Duration: 8}, {Clients: 2, Yield: 2, Done: 200, Duration: 8}, {Clients: 4, Yield: 3, Done: 300, Duration: 8}}
+	served := []Step{{Clients: 1, Yield: 1, Done: 100, Duration: 8}, {Clients: 2, Yield: 2, Done: 200, Duration: 8},
+		{Clients: 4, Yield: 3, Done: 300, Duration: 8}}
 	dead := func(n int) []Step { return append(slices.Clone(served), Step{Clients: n, Failed: 1, Duration: 8}) }
 	l := limits(100)
 	for _, n := range []int{1, 3, 4} {

@@ -134,8 +134,8 @@ func (s *state) gone() string {
 	}
 	for _, x := range s.done[:last] {
 		if x.Done > 0 && x.Clients >= s.done[last].Clients {
-			return fmt.Sprintf("the service serves no more: with %s all operations failed, while %s were served before; search again when it is back",
-				clients(s.done[last].Clients), clients(x.Clients))
+			return fmt.Sprintf("the service serves no more: with %s all operations failed, while %s were served before; "+
+				"search again when it is back", clients(s.done[last].Clients), clients(x.Clients))
 		}
 	}
 	return ""

@@ -48,7 +48,8 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 		own += x * x / 4
 	}
 	own = s.within * long * math.Sqrt(own)
-	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Duration: hold.Seconds()}
+	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()),
+		Duration: hold.Seconds()}
 	if s.failed != nil {
 		step.Failed = s.failed(float64(n))
 	}
@@ -166,11 +167,13 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 		if best >= o.Low && best <= o.High || s.good(best) <= 1.01*max(s.good(o.Low), s.good(o.High)) {
 			n.held++
 		} else {
-			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best, o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
+			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best,
+				o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
 		}
 		if s.good(o.Clients) < 0.9*s.good(best) {
 			n.lost10++
-			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best, o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
+			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best,
+				o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
 		}
 		if _, top := s.best(); s.good(best) < 0.97*top {
 			n.missed3++
@@ -193,8 +196,8 @@ func TestSearchFindsTheBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("on %d of them no load was tested that gives the best less 3%%; the best of the tested loads is in the range that was named on %d; "+
-		"the load that was named gives more than 10%% less on %d; it took %.1f steps in the mean, %d at most.",
+	want := fmt.Sprintf("on %d of them no load was tested that gives the best less 3%%; the best of the tested loads is in the range that "+
+		"was named on %d; the load that was named gives more than 10%% less on %d; it took %.1f steps in the mean, %d at most.",
 		n.missed3, n.held, n.lost10, float64(n.steps)/200, n.most)
 	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
@@ -213,7 +216,10 @@ func TestSearchKeepsToItsLimits(t *testing.T) {
 		"one minute":    {time.Minute, nil, 100},
 		"a drift":       {20 * time.Minute, func(s *service, _ *Limits) { s.drift = 0.002 }, 8},
 		"coarse enough": {20 * time.Minute, func(_ *service, l *Limits) { l.Within = 0.5 }, 12},
-		"large files":   {20 * time.Minute, func(s *service, _ *Limits) { y := s.yield; s.yield = func(n float64) float64 { return y(n) / 10000 } }, 10},
+		"large files": {20 * time.Minute, func(s *service, _ *Limits) {
+			y := s.yield
+			s.yield = func(n float64) float64 { return y(n) / 10000 }
+		}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := many(t, 100, 99, c.allowed, c.change)

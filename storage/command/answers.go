@@ -174,11 +174,16 @@ func byWords(text string) error {
 		{storage.ErrChecksum, []string{"checksum mismatch", "checksum does not match", "checksums do not match"}},
 		{fs.ErrNotExist, []string{"no such file", "file not found", "path_not_found", "does not exist on the server"}},
 		{fs.ErrExist, []string{"file exists", "path_exists", "already exists"}},
-		{syscall.ECONNREFUSED, []string{"connection refused", "failed to connect", "couldn't connect", "could not connect", "[fatal] connection error", "no route to host", "network is unreachable", "could not resolve", "name or service not known", "name resolution", "invalid address"}},
-		{fs.ErrPermission, []string{"permission denied", "operation not permitted", "not authorized", "unauthorized", "authentication failed", "auth failed", "no protocols left to try", "530 login incorrect", "access denied", "forbidden", "the proxy credential"}},
-		{storage.ErrBusy, []string{"too many connections", "421 service busy", "server is busy", "overloaded", "too many requests", "service unavailable"}},
+		{syscall.ECONNREFUSED, []string{"connection refused", "failed to connect", "couldn't connect", "could not connect",
+			"[fatal] connection error", "no route to host", "network is unreachable", "could not resolve", "name or service not known",
+			"name resolution", "invalid address"}},
+		{fs.ErrPermission, []string{"permission denied", "operation not permitted", "not authorized", "unauthorized", "authentication failed",
+			"auth failed", "no protocols left to try", "530 login incorrect", "access denied", "forbidden", "the proxy credential"}},
+		{storage.ErrBusy, []string{"too many connections", "421 service busy", "server is busy", "overloaded", "too many requests",
+			"service unavailable"}},
 		{context.DeadlineExceeded, []string{"timed out", "timeout", "operation expired"}},
-		{syscall.ECONNRESET, []string{"connection reset", "broken pipe", "end-of-file was reached", "end of file occurred", "empty reply", "closed by server", "socket disconnected", "socket error", "stream disconnect", "socket operation on non-socket", "connection closed"}},
+		{syscall.ECONNRESET, []string{"connection reset", "broken pipe", "end-of-file was reached", "end of file occurred", "empty reply",
+			"closed by server", "socket disconnected", "socket error", "stream disconnect", "socket operation on non-socket", "connection closed"}},
 	} {
 		for _, word := range w.words {
 			if strings.Contains(text, word) {
@@ -241,7 +246,8 @@ func gfalFailure(status int, text string) error {
 		return fs.ErrNotExist
 	}
 	switch err := syscall.Errno(number(gfalErrno, text)); err {
-	case syscall.ENOENT, syscall.EPERM, syscall.EACCES, syscall.EEXIST, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ETIMEDOUT, syscall.EISDIR, syscall.ENOTEMPTY, syscall.EHOSTUNREACH:
+	case syscall.ENOENT, syscall.EPERM, syscall.EACCES, syscall.EEXIST, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ETIMEDOUT,
+		syscall.EISDIR, syscall.ENOTEMPTY, syscall.EHOSTUNREACH:
 		return err
 	case syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EOPNOTSUPP:
 		return errors.ErrUnsupported

@@ -27,7 +27,8 @@ func TestSizes(t *testing.T) {
 		{"gfal", statSize, "  Size: 99999999999999999999\tregular file", -1, true},
 		{"xrdfs", statSize, "\nPath:   /data/f\nId:     42\nSize:   6\nMTime:  x\n", 6, false},
 		{"xrdfs", statSize, "Size: -6\n", -1, true},
-		{"curl", headerSize, "HTTP/1.1 302 Found\r\nContent-Length: 3\r\nLocation: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length:  77 \r\n\r\n", 77, false},
+		{"curl", headerSize, "HTTP/1.1 302 Found\r\nContent-Length: 3\r\nLocation: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length:  77 \r\n\r\n", 77,
+			false},
 		{"curl", headerSize, "HTTP/1.1 302 Found\r\nContent-Length: 3\r\n\r\nHTTP/1.1 200 OK\r\nServer: x\r\n\r\n", -1, false},
 		{"curl", headerSize, "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", -1, true},
 	} {
@@ -47,14 +48,18 @@ func TestListings(t *testing.T) {
 		want     entries
 		sentinel error
 	}{
-		{"gfal", gfalList, "", "", "-rwxrwxrwx   0 0     0             1 Nov 21 21:21 a b \t\ndrwxrwxrwx   0 0     0          4096 Nov 21  2025 d\tmore\n", entries{{Name: "a b ", Size: 1}, {Name: "d", Size: -1, Dir: true}}, nil},
-		{"gfal of a file", gfalList, "", "", "-rw-------   1 0     0        300000 Nov 21 21:21 root://h:1//data/f.dat\t\n", nil, syscall.ENOTDIR},
+		{"gfal", gfalList, "", "", "-rwxrwxrwx   0 0     0             1 Nov 21 21:21 a b \t\ndrwxrwxrwx   0 0     0          4096 Nov " +
+			"21  2025 d\tmore\n", entries{{Name: "a b ", Size: 1}, {Name: "d", Size: -1, Dir: true}}, nil},
+		{"gfal of a file", gfalList, "", "", "-rw-------   1 0     0        300000 Nov 21 21:21 root://h:1//data/f.dat\t\n", nil,
+			syscall.ENOTDIR},
 		{"gfal, nonsense", gfalList, "", "", "total 0\n", nil, storage.ErrProtocol},
-		{"xrdfs", xrdfsList, "//data", "", "drwxr-xr-x 20124d    ?   4096 2026-11-21 21:21:49 /data/d\n-rw-r--r-- root root 300000 2026-11-21 21:21:49 /data/f  g.dat\n", entries{{Name: "d", Size: -1, Dir: true}, {Name: "f  g.dat", Size: 300000}}, nil},
+		{"xrdfs", xrdfsList, "//data", "", "drwxr-xr-x 20124d    ?   4096 2026-11-21 21:21:49 /data/d\n-rw-r--r-- root root 300000 2026-11-21 " +
+			"21:21:49 /data/f  g.dat\n", entries{{Name: "d", Size: -1, Dir: true}, {Name: "f  g.dat", Size: 300000}}, nil},
 		{"xrdfs, root", xrdfsList, "", "", "-rw-r--r-- root root 3 2026-11-21 21:21:49 /f\n", entries{{Name: "f", Size: 3}}, nil},
 		{"xrdfs of a file", xrdfsList, "/data/f", "", "-rw-r--r-- 20124d ? 300000 2026-11-21 21:21:49 /data/f\n", nil, syscall.ENOTDIR},
 		{"xrdfs, empty", xrdfsList, "/data", "", "", entries{}, nil},
-		{"globus", globusList, "", "ftp://h:1/d", "ftp://h:1/d/\n    -dash \n    a b \n    d/\n    ftp://h:1/d/q'x \n\n", entries{{Name: "-dash", Size: -1}, {Name: "a b", Size: -1}, {Name: "d", Size: -1, Dir: true}, {Name: "q'x", Size: -1}}, nil},
+		{"globus", globusList, "", "ftp://h:1/d", "ftp://h:1/d/\n    -dash \n    a b \n    d/\n    ftp://h:1/d/q'x \n\n",
+			entries{{Name: "-dash", Size: -1}, {Name: "a b", Size: -1}, {Name: "d", Size: -1, Dir: true}, {Name: "q'x", Size: -1}}, nil},
 		{"globus, nonsense", globusList, "", "ftp://h:1/d", "ftp://h:1/d/\nline\n", nil, storage.ErrProtocol},
 	} {
 		got, err := c.read([]byte(c.text), c.at, c.url)
@@ -162,7 +167,8 @@ func FuzzAnswers(f *testing.F) {
 	for _, s := range []string{
 		"  Size: 3\tregular file\n", "Size:   6\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
 		"-rwxrwxrwx   0 0     0             1 Nov 21 21:21 a b\t\n", "drwxr-xr-x 1 ? 4096 2026-11-21 21:21:49 /data/d\n",
-		"ftp://h/d/\n    a \n    d/\n", "adler32 5e51b5a6\n", "gfal-copy error: 5 (x) - HTTP 503 : y", "[3011] z", "curl: (22) The requested URL returned error: 404",
+		"ftp://h/d/\n    a \n    d/\n", "adler32 5e51b5a6\n", "gfal-copy error: 5 (x) - HTTP 503 : y", "[3011] z",
+		"curl: (22) The requested URL returned error: 404",
 	} {
 		f.Add([]byte(s))
 	}

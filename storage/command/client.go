@@ -53,7 +53,8 @@ func (c *client) do(ctx context.Context, op *storage.Op, p *progress) (storage.R
 	}
 	if _, ok := c.tool.lines[op.Kind]; !ok {
 		if op.Kind == storage.Run {
-			return res, fmt.Errorf("%w as a job: a job's command is a program of your own that takes {url}, {path} and {size}", errors.ErrUnsupported)
+			return res, fmt.Errorf("%w as a job: a job's command is a program of your own that takes {url}, {path} and {size}",
+				errors.ErrUnsupported)
 		}
 		return res, fmt.Errorf("this command cannot %s: %w", op.Kind, errors.ErrUnsupported)
 	}

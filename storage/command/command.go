@@ -60,9 +60,10 @@ import (
 // errors.ErrUnsupported.
 func Driver() storage.Driver {
 	return storage.Driver{
-		Name:      storage.Command,
-		Schemes:   []string{"root", "roots", "xroot", "xroots", "gsiftp", "ftp", "sftp", "srm"},
-		Kinds:     []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Run},
+		Name:    storage.Command,
+		Schemes: []string{"root", "roots", "xroot", "xroots", "gsiftp", "ftp", "sftp", "srm"},
+		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove,
+			storage.Checksum, storage.Run},
 		OpenFiles: func(int) int { return 6 }, // pipes of the program, its process, a scratch file
 		External:  true,
 		Open:      open,

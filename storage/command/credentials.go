@@ -40,7 +40,8 @@ func (s *service) credentials(c storage.Credentials) error {
 			}
 		}
 	}
-	protocol := map[storage.AuthMethod]string{storage.UnixAuth: "unix", storage.KerberosAuth: "krb5", storage.X509Auth: "gsi", storage.TokenAuth: "ztn"}[c.Method]
+	protocol := map[storage.AuthMethod]string{storage.UnixAuth: "unix", storage.KerberosAuth: "krb5", storage.X509Auth: "gsi",
+		storage.TokenAuth: "ztn"}[c.Method]
 	if _, set := env["XrdSecPROTOCOL"]; protocol != "" && !set {
 		env["XrdSecPROTOCOL"] = protocol
 	}

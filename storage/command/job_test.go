@@ -102,7 +102,8 @@ func TestJobsFolder(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	for _, l := range [][]string{lines[:4], lines[4:]} {
-		if !strings.HasPrefix(l[0], tmp+"/") || l[1] != l[0] || strings.TrimSpace(l[2]) != "0" || l[3] != "http://127.0.0.1:9/fold%20er/a/f a/f 1000" {
+		if !strings.HasPrefix(l[0], tmp+"/") || l[1] != l[0] || strings.TrimSpace(l[2]) != "0" ||
+			l[3] != "http://127.0.0.1:9/fold%20er/a/f a/f 1000" {
 			t.Errorf("%q", l)
 		}
 		if _, err := os.Stat(l[0]); !errors.Is(err, os.ErrNotExist) {
@@ -120,14 +121,16 @@ func TestJobsThatFail(t *testing.T) {
 		want   string
 		status int
 	}{
-		"status":    {[]string{"sh", "-c", "echo payload; echo ConnectionRefusedError: connection refused >&2; exit 3"}, "run " + nowhere + "/a/f: sh: exit status 3: ConnectionRefusedError: connection refused", 3},
+		"status": {[]string{"sh", "-c", "echo payload; echo ConnectionRefusedError: connection refused >&2; exit 3"}, "run " + nowhere +
+			"/a/f: sh: exit status 3: ConnectionRefusedError: connection refused", 3},
 		"no words":  {[]string{"sh", "-c", "exit 4"}, "sh: exit status 4", 4},
 		"own words": {[]string{"sh", "-c", "echo no such file; exit 5"}, "exit status 5: no such file", 5},
 		"signal":    {[]string{"sh", "-c", "kill -KILL $$"}, "sh: ended by signal SIGKILL (killed)", 128 + 9},
 		"memory":    {[]string{"sh", "-c", "kill -BUS $$"}, "ended by signal SIGBUS", 128 + 7},
 	} {
 		res, err := job(t, c.argv...)
-		if err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+" (") || storage.Classify(err) != storage.Other {
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+" (") ||
+			storage.Classify(err) != storage.Other {
 			t.Errorf("%s: %v, class %v", name, err, storage.Classify(err))
 		}
 		if res.Process == nil || res.Process.ExitCode != c.status {
@@ -140,7 +143,8 @@ func TestJobsThatFail(t *testing.T) {
 		}
 	}
 	c := client(t, nowhere, "cat", "{size}")
-	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Run, Path: "f", Size: -1}, &heard{}); err == nil || !strings.Contains(err.Error(), "not known") {
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Run, Path: "f", Size: -1}, &heard{}); err == nil ||
+		!strings.Contains(err.Error(), "not known") {
 		t.Errorf("a size that nobody knows: %v", err)
 	}
 }
@@ -233,8 +237,10 @@ func TestJobsCredentials(t *testing.T) {
 	dir := t.TempDir()
 	proxy, token := filepath.Join(dir, "proxy"), filepath.Join(dir, "token")
 	out := filepath.Join(dir, "out")
-	target := storage.Target{URL: parse(t, nowhere), Command: []string{"sh", "-c", `echo "$X509_USER_PROXY $BEARER_TOKEN_FILE $BEARER_TOKEN $KRB5CCNAME" >"$0"`, out}}
-	target.Cred.From.ProxyFile, target.Cred.From.TokenFile, target.Cred.Token, target.Cred.From.TicketFile = proxy, token, "secret", "/tmp/ticket"
+	target := storage.Target{URL: parse(t, nowhere), Command: []string{"sh", "-c",
+		`echo "$X509_USER_PROXY $BEARER_TOKEN_FILE $BEARER_TOKEN $KRB5CCNAME" >"$0"`, out}}
+	target.Cred.From.ProxyFile, target.Cred.From.TokenFile, target.Cred.Token, target.Cred.From.TicketFile = proxy, token,
+		"secret", "/tmp/ticket"
 	if _, err := clientOf(t, target).Do(t.Context(), &storage.Op{Kind: storage.Run, Path: "f"}, &heard{}); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,8 @@ func file(seed uint64, size int64) []byte {
 // Names that a shell, a URL or a listing would stumble over. What a protocol
 // cannot express is not asked of it.
 func hostile(p pair) []string {
-	names := []string{"with space", `quo'te"s`, "-dash", "--help", "per%20cent", "plus+amp&eq=", "br{a}[c]$x`y`;z", `back\slash`, "ast*", "ha#sh", "~tilde", "$(touch x)"}
+	names := []string{"with space", `quo'te"s`, "-dash", "--help", "per%20cent", "plus+amp&eq=", "br{a}[c]$x`y`;z", `back\slash`, "ast*",
+		"ha#sh", "~tilde", "$(touch x)"}
 	if p.system.Name != "gridftp" {
 		names = append(names, "new\nline", "ünï 漢字")
 	}
@@ -192,7 +193,8 @@ func TestHTTPStatus(t *testing.T) {
 	s := start(t)
 	for _, preset := range []string{"curl", "gfal-copy"} {
 		of(t, preset)
-		for code, want := range map[int]storage.Class{401: storage.Denied, 403: storage.Denied, 404: storage.NotFound, 429: storage.Busy, 503: storage.Busy, 500: storage.Other, 444: storage.Reset} {
+		for code, want := range map[int]storage.Class{401: storage.Denied, 403: storage.Denied, 404: storage.NotFound, 429: storage.Busy,
+			503: storage.Busy, 500: storage.Other, 444: storage.Reset} {
 			c := client(t, fmt.Sprintf("%s/%d", s.nginx.URLs["code"], code), preset)
 			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1, Timeout: time.Minute}, &heard{})
 			if storage.Classify(err) != want {
@@ -286,8 +288,9 @@ func TestCredentialsAreKept(t *testing.T) {
 	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1}, &heard{}); storage.Classify(err) != storage.Denied {
 		t.Errorf("a wrong password: %v", err)
 	}
-	c = clientOf(t, storage.Target{URL: parse(t, n.URL), Command: []string{"sh", "-c", `echo "have $BEARER_TOKEN $X509_USER_PROXY $X509_CERT_DIR $LC_ALL $XrdSecPROTOCOL" >&2; exit 1`},
-		Cred: storage.Credentials{Method: "token", Token: "t0ken", From: storage.Auth{ProxyFile: "/p", CADir: "/ca"}}})
+	c = clientOf(t, storage.Target{URL: parse(t, n.URL),
+		Command: []string{"sh", "-c", `echo "have $BEARER_TOKEN $X509_USER_PROXY $X509_CERT_DIR $LC_ALL $XrdSecPROTOCOL" >&2; exit 1`},
+		Cred:    storage.Credentials{Method: "token", Token: "t0ken", From: storage.Auth{ProxyFile: "/p", CADir: "/ca"}}})
 	_, err = c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1}, &heard{})
 	if err == nil || !strings.HasSuffix(err.Error(), "have *** /p /ca C ztn") {
 		t.Errorf("the program sees %v", err)

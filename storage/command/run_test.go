@@ -88,7 +88,8 @@ func TestOpenRefuses(t *testing.T) {
 
 // What a program gets is what the template says, without a shell in between.
 func TestArguments(t *testing.T) {
-	c := client(t, "https://host:1/a%20b/", "sh", "-c", `printf '%s\n' "$@" >"$0"`, "{dest}", "{url}", "{path}", "--size={size}", "{offset}+{length}", "{{url}", "}", "$(id)", "-{path}")
+	c := client(t, "https://host:1/a%20b/", "sh", "-c", `printf '%s\n' "$@" >"$0"`, "{dest}", "{url}", "{path}", "--size={size}",
+		"{offset}+{length}", "{{url}", "}", "$(id)", "-{path}")
 	var h heard
 	op := storage.Op{Kind: storage.Read, Path: "-x y/$HOME;'\"\n*", Size: -1, Ranges: []storage.Range{{Offset: 5, Length: 7}}}
 	if _, err := c.Do(t.Context(), &op, &h); err == nil || !strings.Contains(err.Error(), "size of the file is not known") {
@@ -274,7 +275,8 @@ func TestProgressWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.moved, h.calls = 0, 0
-	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1500, Timeout: 20 * time.Second}, h); err != nil || h.moved != 1500 {
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1500, Timeout: 20 * time.Second}, h); err != nil ||
+		h.moved != 1500 {
 		t.Errorf("again: %v, %d bytes", err, h.moved)
 	}
 }

@@ -32,10 +32,12 @@ func TestLeftoversOfKilledRuns(t *testing.T) {
 		}
 		return f
 	}
-	killed, used, open, strange, foreign := folder("killed", 0o700), folder("used", 0o700), folder("open", 0o755), folder("strange", 0o700), folder("foreign", 0o700)
+	killed, used, open, strange, foreign := folder("killed", 0o700), folder("used", 0o700), folder("open", 0o755), folder("strange", 0o700),
+		folder("foreign", 0o700)
 	link := filepath.Join(tmp, "weir-command-"+"link")
 	outside := t.TempDir()
-	if err := errors.Join(claim(killed).Close(), claim(open).Close(), claim(outside).Close(), os.Chmod(outside, 0o700), os.Symlink(outside, link),
+	if err := errors.Join(claim(killed).Close(), claim(open).Close(), claim(outside).Close(), os.Chmod(outside, 0o700),
+		os.Symlink(outside, link),
 		os.WriteFile(filepath.Join(strange, "manifest"), []byte("mine"), 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,8 @@ func (d *Diagnosis) Hint() string {
 	case Forbidden:
 		return "check the rights to this path, and auth.method (basic, token, x509, krb5, unix) with its credentials"
 	case NoListing:
-		return "name the files with files.list: a text file with a path below the target and, if known, its size on each line, such as: run1/file.root 2147483648"
+		return "name the files with files.list: a text file with a path below the target and, if known, its size on each line, such as: " +
+			"run1/file.root 2147483648"
 	case NoFiles:
 		return "name another folder, or have files made for the run: files.make: {count: 100, size: 10MiB}"
 	case IsFile:
@@ -266,7 +267,8 @@ func plain(scheme string) string { return strings.TrimSuffix(scheme, "s") }
 // oneFile says how the file that was named as the target is read.
 func (d *Diagnosis) oneFile() string {
 	u := url.URL{Scheme: d.target.Scheme, Host: d.target.Host, Path: path.Dir(d.target.Path)}
-	return "a target is a folder: use target: " + u.String() + " and files.list: files.txt, a text file with the line: " + path.Base(d.target.Path)
+	return "a target is a folder: use target: " + u.String() + " and files.list: files.txt, a text file with the line: " +
+		path.Base(d.target.Path)
 }
 
 // credentials says which of the ways that the server names weir has.
@@ -285,7 +287,8 @@ func credentials(offers []string) string {
 	case len(ways) > 0:
 		return "the server asks for " + strings.Join(offers, ", ") + ": use " + strings.Join(ways, "; or ")
 	case len(offers) > 0:
-		return "the server asks for " + strings.Join(offers, ", ") + ", which weir's own clients do not have over HTTP: use auth.method: x509 or token if the server takes them, or an external client"
+		return "the server asks for " + strings.Join(offers, ", ") + ", which weir's own clients do not have over HTTP: use auth.method: " +
+			"x509 or token if the server takes them, or an external client"
 	}
 	return "use auth.method: token, basic or x509, with its credentials (auth.token_file, auth.user and auth.password_file, auth.proxy_file)"
 }

@@ -104,7 +104,8 @@ func speaks(ctx context.Context, address string) string {
 // named returns the protocol whose servers begin like that.
 func named(first []byte) string {
 	switch {
-	case bytes.HasPrefix(first, []byte("HTTP/")), bytes.HasPrefix(bytes.ToLower(first), []byte("<!doctype html")), bytes.HasPrefix(bytes.ToLower(first), []byte("<html")):
+	case bytes.HasPrefix(first, []byte("HTTP/")), bytes.HasPrefix(bytes.ToLower(first), []byte("<!doctype html")),
+		bytes.HasPrefix(bytes.ToLower(first), []byte("<html")):
 		return "http"
 	case bytes.HasPrefix(first, []byte("220")):
 		return "ftp"

@@ -135,29 +135,36 @@ func TestImpostors(t *testing.T) {
 		want storage.Class
 		says string
 	}{
-		"busy at the door":       {impostor{answers: map[string]string{"": "421 too many\r\n"}}, read, storage.Busy, "421 too many"},
-		"greets with nonsense":   {impostor{answers: map[string]string{"": "SSH-2.0-x\r\n"}}, read, storage.Other, "SSH-2.0-x"},
-		"greets for ever":        {impostor{answers: map[string]string{"": "220-hi\r\n" + endless("220-hi\r\n")}}, read, storage.Other, "65536 bytes"},
-		"a line for ever":        {impostor{answers: map[string]string{"": endless("220")}}, read, storage.Other, "line of more than"},
-		"no such user":           {impostor{answers: map[string]string{"USER": "530 no\r\n"}}, read, storage.Denied, "530 no"},
-		"wants an account":       {impostor{answers: map[string]string{"PASS": "332 account?\r\n"}}, read, storage.Denied, "332"},
-		"only ASCII":             {impostor{answers: map[string]string{"TYPE": "504 A only\r\n"}}, read, storage.Other, "TYPE I"},
-		"no address":             {impostor{answers: map[string]string{"PASV": "227 go away\r\n"}}, read, storage.Other, "no address"},
-		"half an address":        {impostor{answers: map[string]string{"PASV": "227 (127,0,0,1,2)\r\n"}}, read, storage.Other, "no address"},
-		"a low port":             {impostor{answers: map[string]string{"PASV": "227 (127,0,0,1,0,25)\r\n"}}, read, storage.Other, "127.0.0.1:25"},
-		"an address of its link": {impostor{answers: map[string]string{"PASV": "227 (169,254,169,254,31,64)\r\n"}}, read, storage.Other, "169.254.169.254"},
-		"escapes":                {impostor{answers: map[string]string{"RETR": "551 \x1b[31mred\r\n"}}, read, storage.Other, `\x1b[31mred`},
-		"sends too much":         {impostor{data: send("01234567890")}, read, storage.Sized, "more than the 10 bytes"},
-		"sends too little":       {impostor{data: send("012345678")}, read, storage.Short, "9 bytes"},
-		"breaks off":             {impostor{answers: map[string]string{"RETR": "150 go\r\n426 lost it\r\n"}, data: send("0123456789")}, read, storage.Reset, "426"},
-		"never says the end":     {impostor{answers: map[string]string{"RETR": "150 go\r\n"}, data: send("0123456789")}, read, storage.Timeout, ""},
-		"talks for ever":         {impostor{answers: map[string]string{"RETR": endless("112 marker\r\n")}, data: send("0123456789")}, read, storage.Timeout, ""},
-		"names with slashes":     {impostor{data: send("Type=file; ../x\r\n")}, list, storage.Other, "../x"},
-		"no names":               {impostor{data: send("Type=file;\r\n")}, list, storage.Other, "Type=file;"},
-		"a name for ever":        {impostor{data: send("Type=file; " + strings.Repeat("x", 300<<10))}, list, storage.Other, "line of a listing"},
-		"no facts":               {impostor{answers: map[string]string{"MLST": "250-x\r\n250 End\r\n"}}, storage.Op{Kind: storage.Stat, Path: "f"}, storage.Other, "MLST"},
-		"a negative size":        {impostor{answers: map[string]string{"MLST": "500 what?\r\n", "SIZE": "213 -1\r\n"}}, storage.Op{Kind: storage.Stat, Path: "f"}, storage.Other, "SIZE"},
-		"a sum too long":         {impostor{answers: map[string]string{"CKSM": "213 0123456789\r\n"}}, storage.Op{Kind: storage.Checksum, Path: "f", Sum: "adler32"}, storage.Other, "CKSM"},
+		"busy at the door":     {impostor{answers: map[string]string{"": "421 too many\r\n"}}, read, storage.Busy, "421 too many"},
+		"greets with nonsense": {impostor{answers: map[string]string{"": "SSH-2.0-x\r\n"}}, read, storage.Other, "SSH-2.0-x"},
+		"greets for ever": {impostor{answers: map[string]string{"": "220-hi\r\n" + endless("220-hi\r\n")}}, read, storage.Other,
+			"65536 bytes"},
+		"a line for ever":  {impostor{answers: map[string]string{"": endless("220")}}, read, storage.Other, "line of more than"},
+		"no such user":     {impostor{answers: map[string]string{"USER": "530 no\r\n"}}, read, storage.Denied, "530 no"},
+		"wants an account": {impostor{answers: map[string]string{"PASS": "332 account?\r\n"}}, read, storage.Denied, "332"},
+		"only ASCII":       {impostor{answers: map[string]string{"TYPE": "504 A only\r\n"}}, read, storage.Other, "TYPE I"},
+		"no address":       {impostor{answers: map[string]string{"PASV": "227 go away\r\n"}}, read, storage.Other, "no address"},
+		"half an address":  {impostor{answers: map[string]string{"PASV": "227 (127,0,0,1,2)\r\n"}}, read, storage.Other, "no address"},
+		"a low port":       {impostor{answers: map[string]string{"PASV": "227 (127,0,0,1,0,25)\r\n"}}, read, storage.Other, "127.0.0.1:25"},
+		"an address of its link": {impostor{answers: map[string]string{"PASV": "227 (169,254,169,254,31,64)\r\n"}}, read, storage.Other,
+			"169.254.169.254"},
+		"escapes":          {impostor{answers: map[string]string{"RETR": "551 \x1b[31mred\r\n"}}, read, storage.Other, `\x1b[31mred`},
+		"sends too much":   {impostor{data: send("01234567890")}, read, storage.Sized, "more than the 10 bytes"},
+		"sends too little": {impostor{data: send("012345678")}, read, storage.Short, "9 bytes"},
+		"breaks off": {impostor{answers: map[string]string{"RETR": "150 go\r\n426 lost it\r\n"}, data: send("0123456789")}, read,
+			storage.Reset, "426"},
+		"never says the end": {impostor{answers: map[string]string{"RETR": "150 go\r\n"}, data: send("0123456789")}, read, storage.Timeout, ""},
+		"talks for ever": {impostor{answers: map[string]string{"RETR": endless("112 marker\r\n")}, data: send("0123456789")}, read,
+			storage.Timeout, ""},
+		"names with slashes": {impostor{data: send("Type=file; ../x\r\n")}, list, storage.Other, "../x"},
+		"no names":           {impostor{data: send("Type=file;\r\n")}, list, storage.Other, "Type=file;"},
+		"a name for ever":    {impostor{data: send("Type=file; " + strings.Repeat("x", 300<<10))}, list, storage.Other, "line of a listing"},
+		"no facts": {impostor{answers: map[string]string{"MLST": "250-x\r\n250 End\r\n"}}, storage.Op{Kind: storage.Stat, Path: "f"},
+			storage.Other, "MLST"},
+		"a negative size": {impostor{answers: map[string]string{"MLST": "500 what?\r\n", "SIZE": "213 -1\r\n"}},
+			storage.Op{Kind: storage.Stat, Path: "f"}, storage.Other, "SIZE"},
+		"a sum too long": {impostor{answers: map[string]string{"CKSM": "213 0123456789\r\n"}},
+			storage.Op{Kind: storage.Checksum, Path: "f", Sum: "adler32"}, storage.Other, "CKSM"},
 		"full disk": {
 			impostor{answers: map[string]string{"STOR": "150 go\r\n552 disk full\r\n"}}, storage.Op{Kind: storage.Write, Path: "f", Size: 100 << 20},
 			storage.Other, "552 disk full",
@@ -222,7 +229,8 @@ func TestIPv6(t *testing.T) {
 	}()
 	c := serviceAt(t, "ftp://"+control.Addr().String(), storage.Credentials{}).Client()
 	defer c.Close()
-	if _, q := must(t, c, storage.Op{Kind: storage.Read, Path: "f", Size: 10, Timeout: 20 * time.Second}); q.moved != 10 || len(q.servers) != 1 || q.servers[0] != "::1" {
+	if _, q := must(t, c, storage.Op{Kind: storage.Read, Path: "f", Size: 10, Timeout: 20 * time.Second}); q.moved != 10 ||
+		len(q.servers) != 1 || q.servers[0] != "::1" {
 		t.Errorf("%d bytes from %v", q.moved, q.servers)
 	}
 }
@@ -245,9 +253,11 @@ func TestAllowedAddresses(t *testing.T) {
 		peer netip.Addr
 		want string // "" is refused
 	}{
-		{"198.51.100.7:50000", far, "198.51.100.7:50000"}, {"203.0.113.9:50000", far, "203.0.113.9:50000"}, {"10.1.2.3:50000", far, "10.1.2.3:50000"},
+		{"198.51.100.7:50000", far, "198.51.100.7:50000"}, {"203.0.113.9:50000", far, "203.0.113.9:50000"},
+		{"10.1.2.3:50000", far, "10.1.2.3:50000"},
 		{"0.0.0.0:50000", far, "198.51.100.7:50000"}, {"127.0.0.1:50000", far, ""}, {"127.9.9.9:50000", near, "127.9.9.9:50000"},
-		{"0.0.0.0:50000", near, "127.0.0.1:50000"}, {"169.254.1.1:50000", far, ""}, {"224.0.0.1:50000", far, ""}, {"255.255.255.255:50000", far, ""},
+		{"0.0.0.0:50000", near, "127.0.0.1:50000"}, {"169.254.1.1:50000", far, ""}, {"224.0.0.1:50000", far, ""},
+		{"255.255.255.255:50000", far, ""},
 		{"198.51.100.7:1023", far, ""}, {"198.51.100.7:0", far, ""}, {"198.51.100.7:1024", far, "198.51.100.7:1024"},
 	} {
 		got, ok := allowed(netip.MustParseAddrPort(c.to), c.peer, c.peer.IsLoopback())
@@ -333,7 +343,8 @@ func FuzzListing(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, parse := range []func([]byte) (storage.Entry, bool, error){parseLine, parseMachineLine} {
-			if e, skip, err := parse(line); err == nil && !skip && (e.Name == "" && len(line) > 2 && line[0] != ' ' && !bytes.HasSuffix(line, []byte(" ")) || e.Size < -1) {
+			if e, skip, err := parse(line); err == nil && !skip &&
+				(e.Name == "" && len(line) > 2 && line[0] != ' ' && !bytes.HasSuffix(line, []byte(" ")) || e.Size < -1) {
 				t.Errorf("%q is %+v", line, e)
 			}
 		}

@@ -33,7 +33,8 @@ func TestStreams(t *testing.T) {
 		if ahead == 2 {
 			must(t, c, storage.Op{Kind: storage.List})
 		}
-		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "none", Size: -1, Ahead: ahead}, &quiet{}); storage.Classify(err) != storage.NotFound {
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "none", Size: -1, Ahead: ahead},
+			&quiet{}); storage.Classify(err) != storage.NotFound {
 			t.Errorf("a missing file over %d streams: %v", ahead, err)
 		}
 		op.Size++

@@ -48,7 +48,8 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	case u == nil || u.Scheme != "file":
 		return nil, errors.New("local: the target must be a file URL, such as file:///data/set1")
 	case u.Host != "" && u.Host != "localhost":
-		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /", redact.URL(u.String()), u.Host)
+		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /",
+			redact.URL(u.String()), u.Host)
 	case !filepath.IsAbs(u.Path):
 		return nil, fmt.Errorf("local: %s has no folder: write file:///folder, the folder from /", redact.URL(u.String()))
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:

@@ -207,7 +207,8 @@ func TestTheoryOfContention(t *testing.T) {
 	}
 	within(t, "saturation", th.Saturation(300), rate/100, 1e-12)
 	// sigma=1 is one server.
-	one, same := Theory{Service: time.Second, Think: 3 * time.Second, Sigma: 1}, Theory{Servers: 1, Service: time.Second, Think: 3 * time.Second}
+	one, same := Theory{Service: time.Second, Think: 3 * time.Second, Sigma: 1},
+		Theory{Servers: 1, Service: time.Second, Think: 3 * time.Second}
 	for n := 1; n < 40; n++ {
 		within(t, "rate of one server", one.Rate(n), same.Rate(n), 1e-9)
 	}

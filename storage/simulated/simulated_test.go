@@ -227,8 +227,10 @@ func TestLateTurnIsPassedOn(t *testing.T) {
 func TestFailuresAreWhatWasAskedFor(t *testing.T) {
 	const n = 20_000
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, "simulated://x?servers=9&service=1ms&files=1x1kB&error=10%&error.reset=5%&error.not-found=4%&error.timeout=3%&error.short=2%&error.checksum=20%&error.refused=1%&error.denied=2%&error.other=1%")
-		want := map[storage.Class]float64{storage.Busy: 10, storage.Reset: 5, storage.NotFound: 4, storage.Timeout: 3, storage.Short: 2, storage.Refused: 1, storage.Denied: 2, storage.Other: 1}
+		s := open(t,
+			"simulated://x?servers=9&service=1ms&files=1x1kB&error=10%&error.reset=5%&error.not-found=4%&error.timeout=3%&error.short=2%&error.checksum=20%&error.refused=1%&error.denied=2%&error.other=1%")
+		want := map[storage.Class]float64{storage.Busy: 10, storage.Reset: 5, storage.NotFound: 4, storage.Timeout: 3, storage.Short: 2,
+			storage.Refused: 1, storage.Denied: 2, storage.Other: 1}
 		sum, err := content.Sum("adler32", content.Seed(1, FileName(0)), 0, 1000)
 		if err != nil {
 			t.Fatal(err)
@@ -307,23 +309,29 @@ func TestServicesOfOneURLShareFiles(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	got, err := Parse(target(t, "simulated://n?servers=7&service=1.5s&dist=constant&bandwidth=80Mbit/s&connect=2ms&error=0.1%&seed=9&files=3x2kB").URL)
-	want := Config{Servers: 7, Service: 1500 * time.Millisecond, Constant: true, Bandwidth: 10e6, Connect: 2 * time.Millisecond, Seed: 9, Files: 3, Size: 2000}
+	got, err := Parse(target(t,
+		"simulated://n?servers=7&service=1.5s&dist=constant&bandwidth=80Mbit/s&connect=2ms&error=0.1%&seed=9&files=3x2kB").URL)
+	want := Config{Servers: 7, Service: 1500 * time.Millisecond, Constant: true, Bandwidth: 10e6, Connect: 2 * time.Millisecond, Seed: 9,
+		Files: 3, Size: 2000}
 	want.Errors[storage.Busy], want.fixed = 0.001, true
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	got, err = Parse(target(t, "simulated://n?service=20ms&sigma=2%&kappa=0.0001&collapse=500x20%&noise=3%").URL)
-	want = Config{Servers: 4, Service: 20 * time.Millisecond, Sigma: 0.02, Kappa: 0.0001, Collapse: 500, Left: 0.2, Noise: 0.03, Seed: 1, Files: 100, Size: 1 << 20}
+	want = Config{Servers: 4, Service: 20 * time.Millisecond, Sigma: 0.02, Kappa: 0.0001, Collapse: 500, Left: 0.2, Noise: 0.03, Seed: 1,
+		Files: 100, Size: 1 << 20}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	for query, say := range map[string]string{
-		"sigma=0.1&servers=4": "leave it out", "sigma=0.1&dist=constant": "exponential", "collapse=5x10%&dist=constant": "exponential", "kappa=1%&service=0": "must take time",
-		"sigma=2": "from 0 to 1", "kappa=-1": "from 0 to 1", "noise=60%": "from 0 to 0.5", "sigma=NaN": "from 0 to 1", "sigma=x": "such as 0.02",
+		"sigma=0.1&servers=4": "leave it out", "sigma=0.1&dist=constant": "exponential", "collapse=5x10%&dist=constant": "exponential",
+		"kappa=1%&service=0": "must take time",
+		"sigma=2":            "from 0 to 1", "kappa=-1": "from 0 to 1", "noise=60%": "from 0 to 0.5", "sigma=NaN": "from 0 to 1",
+		"sigma=x":    "such as 0.02",
 		"collapse=5": "500x20%", "collapse=0x5%": "from 1 to", "collapse=5x0%": "more than 0%", "collapse=5x200%": "from 0 to 1",
-		"sevrers=1": "use bandwidth, collapse, connect", "servers=0": "from 1 to", "servers=x": "whole number", "dist=normal": "constant or exponential",
-		"service=10": "10", "service=-1s": "-1s", "files=7": "1000x1MiB", "files=9999999x1B": "from 1 to", "bandwidth=1": "bandwidth",
+		"sevrers=1": "use bandwidth, collapse, connect", "servers=0": "from 1 to", "servers=x": "whole number",
+		"dist=normal": "constant or exponential",
+		"service=10":  "10", "service=-1s": "-1s", "files=7": "1000x1MiB", "files=9999999x1B": "from 1 to", "bandwidth=1": "bandwidth",
 		"error=110%": "100%", "error.lost=1%": "unknown error class", "error.none=1%": "no operation", "error.canceled=1%": "no operation",
 		"error=60%&error.reset=60%": "add up", "seed=1&seed=2": "2 times", "seed=-1": "seed", "files=1x-5B": "files",
 	} {
@@ -343,7 +351,8 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, query := range []string{"servers=4&service=10ms", "error=0.1%&files=1000x1MiB", "bandwidth=1Gbit/s&error.not-found=%31%25", "dist=constant&%=%", "sigma=2%&kappa=1e-4&collapse=500x20%&noise=3%"} {
+	for _, query := range []string{"servers=4&service=10ms", "error=0.1%&files=1000x1MiB", "bandwidth=1Gbit/s&error.not-found=%31%25",
+		"dist=constant&%=%", "sigma=2%&kappa=1e-4&collapse=500x20%&noise=3%"} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
@@ -355,7 +364,8 @@ func FuzzParse(f *testing.F) {
 		if c.Servers < 1 || c.Service < 0 || c.Connect < 0 || c.Files < 0 || c.Size < 0 || !(c.Bandwidth >= 0) || math.IsInf(c.Bandwidth, 0) {
 			t.Errorf("%q is taken as %+v", query, c)
 		}
-		if !(c.Sigma >= 0 && c.Sigma <= 1 && c.Kappa >= 0 && c.Kappa <= 1 && c.Left >= 0 && c.Left <= 1 && c.Noise >= 0 && c.Noise <= 0.5) || c.Collapse < 0 {
+		if !(c.Sigma >= 0 && c.Sigma <= 1 && c.Kappa >= 0 && c.Kappa <= 1 && c.Left >= 0 && c.Left <= 1 && c.Noise >= 0 && c.Noise <= 0.5) ||
+			c.Collapse < 0 {
 			t.Errorf("%q is taken as %+v", query, c)
 		}
 		for class, share := range c.Errors {

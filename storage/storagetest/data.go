@@ -20,12 +20,14 @@ func (s *suite) sizes() []int64 {
 	if s.o.Few {
 		return []int64{0, 1, 65_537, min(1<<20, s.o.Largest)}
 	}
-	sizes := []int64{0, 1, content.HeadSize - 1, content.HeadSize + 1, 1000, 4096, 65_535, 65_537, 1<<20 - 1, 1 << 20, content.PatternSize + 100, s.o.Largest}
+	sizes := []int64{0, 1, content.HeadSize - 1, content.HeadSize + 1, 1000, 4096, 65_535, 65_537, 1<<20 - 1, 1 << 20, content.PatternSize +
+		100, s.o.Largest}
 	return slices.DeleteFunc(sizes, func(n int64) bool { return n > s.o.Largest })
 }
 
 func (s *suite) names() []string {
-	all := []string{"plain.dat", "with space.dat", "100%25 done%.dat", "a+b&c=d;e,f.dat", "ünïcödé 漢字.dat", "what?#now.dat", "it's [a] {b} (c)~!$@.dat"}
+	all := []string{"plain.dat", "with space.dat", "100%25 done%.dat", "a+b&c=d;e,f.dat", "ünïcödé 漢字.dat", "what?#now.dat",
+		"it's [a] {b} (c)~!$@.dat"}
 	if s.lacks(QuestionMarks) {
 		all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "?") })
 	}
@@ -299,7 +301,8 @@ func (s *suite) testDest(t *testing.T) {
 	})
 	t.Run("no folder", func(t *testing.T) { s.testScratch(t, c, read, filepath.Join(t.TempDir(), "none", "copy")) })
 	t.Run("full", func(t *testing.T) {
-		s.testScratch(t, c, storage.Op{Kind: storage.Read, Path: s.file(t, c, "large", seed, s.o.Largest), Size: s.o.Largest}, filepath.Join(small(t), "copy"))
+		s.testScratch(t, c, storage.Op{Kind: storage.Read, Path: s.file(t, c, "large", seed, s.o.Largest), Size: s.o.Largest},
+			filepath.Join(small(t), "copy"))
 	})
 	s.must(t, c, read)
 	s.copied(t, dest, seed, size)

@@ -58,7 +58,9 @@ func (s *suite) doIn(ctx context.Context, t *testing.T, c storage.Client, op sto
 	case <-bound.C:
 		t.Fatalf("%s %q hangs: not back after %v", op.Kind, op.Path, s.o.Bound)
 	}
-	if d := cmp.Diff(before, op, cmp.Transformer("none", func(r []storage.Range) []storage.Range { return append([]storage.Range{}, r...) })); d != "" {
+	if d := cmp.Diff(before, op, cmp.Transformer("none", func(r []storage.Range) []storage.Range {
+		return append([]storage.Range{}, r...)
+	})); d != "" {
 		t.Errorf("%s %q: Do changed its Op:\n%s", op.Kind, op.Path, d)
 	}
 	s.audit(t, &op, out)

@@ -133,7 +133,8 @@ func (s *suite) cancelWithin(t *testing.T, c storage.Client, op storage.Op) {
 	case storage.Classify(out.err) == storage.Canceled:
 	case out.err == nil && out.heard.moved == op.Size: // all was there before it could notice
 	default:
-		t.Errorf("%s canceled after the first of %d moves (%d of %d bytes): %v, want context.Canceled", op.Kind, out.heard.calls, out.heard.moved, op.Size, out.err)
+		t.Errorf("%s canceled after the first of %d moves (%d of %d bytes): %v, want context.Canceled", op.Kind, out.heard.calls, out.heard.moved,
+			op.Size, out.err)
 	}
 }
 

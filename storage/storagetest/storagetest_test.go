@@ -107,7 +107,8 @@ func (c client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (sto
 }
 
 // after makes a defect that shows when a good operation is over.
-func after(change func(op *storage.Op, p storage.Progress, res *storage.Result, err error) error) func(context.Context, storage.Client, *storage.Op, storage.Progress) (storage.Result, error) {
+func after(change func(op *storage.Op, p storage.Progress, res *storage.Result, err error) error) func(context.Context, storage.Client,
+	*storage.Op, storage.Progress) (storage.Result, error) {
 	return func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 		res, err := good.Do(ctx, op, p)
 		err = change(op, p, &res, err)
@@ -116,7 +117,8 @@ func after(change func(op *storage.Op, p storage.Progress, res *storage.Result, 
 }
 
 func defects() []defect {
-	return slices.Concat(quiet(), careless(), []defect{{name: "none", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return err })}})
+	return slices.Concat(quiet(), careless(),
+		[]defect{{name: "none", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return err })}})
 }
 
 // quiet are the defects in what is told.
@@ -134,26 +136,30 @@ func quiet() []defect {
 			}
 			return err
 		})},
-		{name: "more discarded than moved", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
-			if op.Kind == storage.Read {
-				res.Discarded += 1
-			}
-			return err
-		})},
-		{name: "less wire than payload", part: "read/1000", do: after(func(_ *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
-			res.Wire = 1
-			return err
-		})},
-		{name: "wrong size of stat", part: "write/size_1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
-			if op.Kind == storage.Stat {
-				res.Size++
-			}
-			return err
-		})},
-		{name: "forgetful list", part: "write/name_plain.dat", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
-			res.Entries = nil
-			return err
-		})},
+		{name: "more discarded than moved", part: "read/1000",
+			do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+				if op.Kind == storage.Read {
+					res.Discarded += 1
+				}
+				return err
+			})},
+		{name: "less wire than payload", part: "read/1000",
+			do: after(func(_ *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+				res.Wire = 1
+				return err
+			})},
+		{name: "wrong size of stat", part: "write/size_1000",
+			do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+				if op.Kind == storage.Stat {
+					res.Size++
+				}
+				return err
+			})},
+		{name: "forgetful list", part: "write/name_plain.dat",
+			do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+				res.Entries = nil
+				return err
+			})},
 		{name: "phase twice", part: "read/1000", do: after(func(_ *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
 			p.Reached(storage.FirstByte)
 			p.Reached(storage.FirstByte)
@@ -163,7 +169,8 @@ func quiet() []defect {
 			go func() { <-time.After(time.Millisecond); p.ServedBy("late") }()
 			return err
 		})},
-		{name: "two at once", part: "read/1000", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "two at once", part: "read/1000", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			var both sync.WaitGroup
 			for range 4 {
 				both.Go(func() {
@@ -175,7 +182,8 @@ func quiet() []defect {
 			both.Wait()
 			return good.Do(ctx, op, p)
 		}},
-		{name: "told at the end", part: "read/on_the_way", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "told at the end", part: "read/on_the_way", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			late := &collector{Progress: p}
 			res, err := good.Do(ctx, op, late)
 			if late.n > 0 {
@@ -183,8 +191,14 @@ func quiet() []defect {
 			}
 			return res, err
 		}},
-		{name: "changed op", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { op.Chunk++; return err })},
-		{name: "bare errors", part: "missing", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return errors.Unwrap(err) })},
+		{name: "changed op", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result,
+			err error) error {
+			op.Chunk++
+			return err
+		})},
+		{name: "bare errors", part: "missing", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+			return errors.Unwrap(err)
+		})},
 		{name: "leaked goroutine", part: "leaks", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if op.Kind == storage.Login {
 				go simulated.Theory{Servers: 1, Service: 1, Think: 1 << 40}.Rate(1 << 40)
@@ -206,51 +220,59 @@ func (c *collector) Moved(n int) { c.n += n }
 func careless() []defect {
 	var seen sync.Map
 	return []defect{
-		{name: "short is fine", part: "ranges/over_the_end", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
-			if errors.Is(err, storage.ErrShort) {
-				return nil
-			}
-			return err
-		})},
-		{name: "missing is nothing", part: "missing/read_file", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		})},
+		{name: "short is fine", part: "ranges/over_the_end",
+			do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+				if errors.Is(err, storage.ErrShort) {
+					return nil
+				}
+				return err
+			})},
+		{name: "missing is nothing", part: "missing/read_file",
+			do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			})},
 		{name: "copy does nothing", part: "unsupported", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if op.Kind == storage.Copy {
 				return nil
 			}
 			return err
 		})},
-		{name: "deaf to contexts", part: "cancel/before", do: func(_ context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "deaf to contexts", part: "cancel/before", do: func(_ context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			return good.Do(context.Background(), op, p)
 		}},
-		{name: "deaf to timeouts", part: "timeout/of_the_operation", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "deaf to timeouts", part: "timeout/of_the_operation", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			patient := *op
 			patient.Timeout = 0
 			return good.Do(ctx, &patient, p)
 		}},
-		{name: "hangs after cancel", part: "cancel/before", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "hangs after cancel", part: "cancel/before", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if ctx.Err() != nil {
 				select {}
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{name: "ranges mixed up", part: "ranges/descending", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "ranges mixed up", part: "ranges/descending", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			sorted := *op
 			sorted.Ranges = slices.Clone(op.Ranges)
 			slices.SortFunc(sorted.Ranges, func(a, b storage.Range) int { return int(a.Offset - b.Offset) })
 			return good.Do(ctx, &sorted, p)
 		}},
-		{name: "connects each time", part: "session", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "connects each time", part: "session", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if err := good.Close(); err != nil {
 				return storage.Result{}, err
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{name: "first answer for all", part: "write", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "first answer for all", part: "write", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			res, err := good.Do(ctx, op, p)
 			if op.Kind == storage.Stat && err == nil {
 				first, _ := seen.LoadOrStore("stat", res)
@@ -258,13 +280,15 @@ func careless() []defect {
 			}
 			return res, err
 		}},
-		{name: "move does nothing", part: "move/file", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "move does nothing", part: "move/file", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if op.Kind == storage.Move {
 				return storage.Result{}, nil
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{name: "move overwrites", part: "move/onto_another", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "move overwrites", part: "move/onto_another", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if op.Kind == storage.Move {
 				if res, err := good.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path}, p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return res, err
@@ -272,7 +296,8 @@ func careless() []defect {
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{name: "kept files are mixed up", part: "keep", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "kept files are mixed up", part: "keep", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if !op.Keep {
 				return good.Do(ctx, op, p)
 			}
@@ -281,28 +306,32 @@ func careless() []defect {
 			mixed.Path = first.(string)
 			return good.Do(ctx, &mixed, p)
 		}},
-		{name: "plain is empty", part: "plain", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "plain is empty", part: "plain", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			if op.Plain && op.Kind == storage.Read {
 				return storage.Result{Size: op.Size}, nil
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{name: "answers mixed up", part: "joint/different_files", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
-			if op.Sum != "" && strings.Contains(op.Path, "-joint-f") {
-				last, _ := seen.Swap("answer", res.Sum)
-				if other, ok := last.(string); ok {
-					res.Sum = other
+		{name: "answers mixed up", part: "joint/different_files",
+			do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+				if op.Sum != "" && strings.Contains(op.Path, "-joint-f") {
+					last, _ := seen.Swap("answer", res.Sum)
+					if other, ok := last.(string); ok {
+						res.Sum = other
+					}
 				}
-			}
-			return err
-		})},
-		{name: "close breaks others", part: "joint/close_of_one", shut: func() { seen.Store("closed", true) }, do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
-			if _, closed := seen.Load("closed"); closed && op.Kind == storage.Read {
-				return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fs.ErrClosed}
-			}
-			return good.Do(ctx, op, p)
-		}},
-		{name: "old content stays", part: "replace", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+				return err
+			})},
+		{name: "close breaks others", part: "joint/close_of_one", shut: func() { seen.Store("closed", true) },
+			do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+				if _, closed := seen.Load("closed"); closed && op.Kind == storage.Read {
+					return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fs.ErrClosed}
+				}
+				return good.Do(ctx, op, p)
+			}},
+		{name: "old content stays", part: "replace", do: func(ctx context.Context, good storage.Client, op *storage.Op,
+			p storage.Progress) (storage.Result, error) {
 			_, err := good.Do(ctx, &storage.Op{Kind: storage.Stat, Path: op.Path}, p)
 			if op.Kind == storage.Write && err == nil {
 				return storage.Result{}, nil

@@ -170,7 +170,8 @@ func (s *suite) testJoint(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s.readAll(t, others, func() {
-			out := s.doIn(ctx, t, one.client, storage.Op{Kind: storage.Read, Path: large, Size: s.o.Largest, Chunk: 65_536}, &listener{onMoved: cancel})
+			out := s.doIn(ctx, t, one.client, storage.Op{Kind: storage.Read, Path: large, Size: s.o.Largest, Chunk: 65_536},
+				&listener{onMoved: cancel})
 			if out.err != nil && storage.Classify(out.err) != storage.Canceled {
 				t.Errorf("%v, want context.Canceled", out.err)
 			}

@@ -100,13 +100,15 @@ func TestCrowd(t *testing.T) {
 			c.start <- struct{}{}
 		}
 		c.done.Wait()
-		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond), (resident(t)-before)/int64(n))
+		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond),
+			(resident(t)-before)/int64(n))
 	}
 	debug.FreeOSMemory() // how much garbage lies about is a matter of the moment's collector
 	each := (resident(t) - before) / int64(n)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	t.Logf("for each client: stacks %d, heap %d in use, %d live and garbage, %d idle, other %d", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n), (m.HeapIdle-m.HeapReleased)/uint64(n), (m.GCSys+m.OtherSys+m.MSpanSys+m.BuckHashSys)/uint64(n))
+	t.Logf("for each client: stacks %d, heap %d in use, %d live and garbage, %d idle, other %d", m.StackInuse/uint64(n), m.HeapInuse/uint64(n),
+		m.HeapAlloc/uint64(n), (m.HeapIdle-m.HeapReleased)/uint64(n), (m.GCSys+m.OtherSys+m.MSpanSys+m.BuckHashSys)/uint64(n))
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	t.Logf("after a collection: stacks %d, heap %d in use, %d live", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n))

@@ -115,28 +115,34 @@ func TestFaultyAnswers(t *testing.T) {
 		err    error  // or nil
 		words  string // in the error's text
 	}{
-		"reset":              {answer: reset, class: storage.Reset},
-		"closed at once":     {answer: sayAndClose(""), class: storage.Reset},
-		"closed in head":     {answer: sayAndClose(ok + "Content-Le"), class: storage.Reset},
-		"silent":             {answer: say(""), class: storage.Timeout},
-		"stops in head":      {answer: say(ok + "Content-Le"), class: storage.Timeout},
-		"stops in body":      {answer: say(ok + "Content-Length: 1000000\r\n\r\nabc"), class: storage.Timeout},
-		"stops in chunk":     {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n10\r\nabc"), class: storage.Timeout},
-		"short":              {answer: sayAndClose(ok + "Content-Length: 1000000\r\n\r\nabc"), class: storage.Short, err: storage.ErrShort},
-		"short chunk":        {answer: sayAndClose(ok + "Transfer-Encoding: chunked\r\n\r\n10\r\nabc"), class: storage.Short, err: storage.ErrShort},
-		"no last chunk":      {answer: sayAndClose(ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), class: storage.Short, err: storage.ErrShort},
-		"smaller file":       {answer: say(ok + "Content-Length: 3\r\n\r\nabc"), size: 4, class: storage.Sized, err: storage.ErrShort},
-		"larger file":        {answer: say(ok + "Content-Length: 5\r\n\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize, words: "5 bytes, not the 4"},
-		"larger chunked":     {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"), size: 4, class: storage.Sized, err: storage.ErrSize},
-		"larger closed":      {answer: sayAndClose(ok + "\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize},
-		"smaller closed":     {answer: sayAndClose(ok + "\r\nabc"), size: 4, class: storage.Short, err: storage.ErrShort},
-		"negative length":    {answer: say(ok + "Content-Length: -3\r\n\r\n"), err: storage.ErrProtocol},
-		"huge length":        {answer: say(ok + "Content-Length: 99999999999999999999\r\n\r\n"), err: storage.ErrProtocol},
-		"length of words":    {answer: say(ok + "Content-Length: many\r\n\r\n"), err: storage.ErrProtocol},
-		"two lengths":        {answer: say(ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), err: storage.ErrProtocol, words: "two lengths"},
-		"odd encoding":       {answer: say(ok + "Transfer-Encoding: gzip\r\n\r\nabcd"), err: storage.ErrProtocol},
-		"endless line":       {answer: say(ok + "X: " + strings.Repeat("x", 100_000)), err: storage.ErrProtocol},
-		"long line":          {answer: say(ok + "X: " + strings.Repeat("x", 9_000) + "\r\n\r\n"), err: storage.ErrProtocol, words: "header line of"},
+		"reset":          {answer: reset, class: storage.Reset},
+		"closed at once": {answer: sayAndClose(""), class: storage.Reset},
+		"closed in head": {answer: sayAndClose(ok + "Content-Le"), class: storage.Reset},
+		"silent":         {answer: say(""), class: storage.Timeout},
+		"stops in head":  {answer: say(ok + "Content-Le"), class: storage.Timeout},
+		"stops in body":  {answer: say(ok + "Content-Length: 1000000\r\n\r\nabc"), class: storage.Timeout},
+		"stops in chunk": {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n10\r\nabc"), class: storage.Timeout},
+		"short":          {answer: sayAndClose(ok + "Content-Length: 1000000\r\n\r\nabc"), class: storage.Short, err: storage.ErrShort},
+		"short chunk": {answer: sayAndClose(ok + "Transfer-Encoding: chunked\r\n\r\n10\r\nabc"), class: storage.Short,
+			err: storage.ErrShort},
+		"no last chunk": {answer: sayAndClose(ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), class: storage.Short,
+			err: storage.ErrShort},
+		"smaller file": {answer: say(ok + "Content-Length: 3\r\n\r\nabc"), size: 4, class: storage.Sized, err: storage.ErrShort},
+		"larger file": {answer: say(ok + "Content-Length: 5\r\n\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize,
+			words: "5 bytes, not the 4"},
+		"larger chunked": {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"), size: 4, class: storage.Sized,
+			err: storage.ErrSize},
+		"larger closed":   {answer: sayAndClose(ok + "\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize},
+		"smaller closed":  {answer: sayAndClose(ok + "\r\nabc"), size: 4, class: storage.Short, err: storage.ErrShort},
+		"negative length": {answer: say(ok + "Content-Length: -3\r\n\r\n"), err: storage.ErrProtocol},
+		"huge length":     {answer: say(ok + "Content-Length: 99999999999999999999\r\n\r\n"), err: storage.ErrProtocol},
+		"length of words": {answer: say(ok + "Content-Length: many\r\n\r\n"), err: storage.ErrProtocol},
+		"two lengths": {answer: say(ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), err: storage.ErrProtocol,
+			words: "two lengths"},
+		"odd encoding": {answer: say(ok + "Transfer-Encoding: gzip\r\n\r\nabcd"), err: storage.ErrProtocol},
+		"endless line": {answer: say(ok + "X: " + strings.Repeat("x", 100_000)), err: storage.ErrProtocol},
+		"long line": {answer: say(ok + "X: " + strings.Repeat("x", 9_000) + "\r\n\r\n"), err: storage.ErrProtocol,
+			words: "header line of"},
 		"endless lines":      {answer: say(ok + strings.Repeat("X: y\r\n", 30_000)), err: storage.ErrProtocol},
 		"many lines":         {answer: say(ok + strings.Repeat("X: y\r\n", 300) + "\r\n"), err: storage.ErrProtocol, words: "more than 200"},
 		"folded line":        {answer: say(ok + "X: y\r\n z\r\n\r\n"), err: storage.ErrProtocol},
@@ -153,11 +159,16 @@ func TestFaultyAnswers(t *testing.T) {
 		"huge chunk":         {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc"), err: storage.ErrProtocol},
 		"chunk too long":     {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n"), err: storage.ErrProtocol},
 		"endless extension":  {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n3;" + strings.Repeat("x", 10_000)), err: storage.ErrProtocol},
-		"endless trailer":    {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: y\r\n", 10_000)), err: storage.ErrProtocol, words: "trailer"},
-		"redirect nowhere":   {answer: say("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol, words: "without a Location"},
-		"redirect to ftp":    {answer: say("HTTP/1.1 302 Found\r\nLocation: ftp://x/y\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol, words: "ftp"},
-		"redirect to dirt":   {answer: say("HTTP/1.1 302 Found\r\nLocation: http://a b/%zz\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol},
-		"redirect in rings":  {answer: say("HTTP/1.1 302 Found\r\nLocation: /data/x\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol, words: "more than 10 redirects"},
+		"endless trailer": {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: y\r\n", 10_000)),
+			err: storage.ErrProtocol, words: "trailer"},
+		"redirect nowhere": {answer: say("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol,
+			words: "without a Location"},
+		"redirect to ftp": {answer: say("HTTP/1.1 302 Found\r\nLocation: ftp://x/y\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol,
+			words: "ftp"},
+		"redirect to dirt": {answer: say("HTTP/1.1 302 Found\r\nLocation: http://a b/%zz\r\nContent-Length: 0\r\n\r\n"),
+			err: storage.ErrProtocol},
+		"redirect in rings": {answer: say("HTTP/1.1 302 Found\r\nLocation: /data/x\r\nContent-Length: 0\r\n\r\n"), err: storage.ErrProtocol,
+			words: "more than 10 redirects"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -315,7 +326,8 @@ func TestNotRun(t *testing.T) {
 				_, _ = fmt.Fprintf(conn, "HTTP/1.1 %s\r\nConnection: Close\r\nContent-Length: %d\r\n\r\n%s", status, len(c.body), c.body)
 				return false
 			})
-			_, err := clientAt(t, p.url, storage.Credentials{}).Do(t.Context(), &storage.Op{Kind: c.kind, Path: "x", Size: 0, Sum: "md5", Timeout: 20 * time.Second}, &events{})
+			_, err := clientAt(t, p.url, storage.Credentials{}).Do(t.Context(), &storage.Op{Kind: c.kind, Path: "x", Size: 0, Sum: "md5",
+				Timeout: 20 * time.Second}, &events{})
 			if !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}

@@ -39,9 +39,11 @@ func (x *call) listIndex() error {
 		err = x.listPage(l, &r)
 	default:
 		x.skip(l)
-		err = fmt.Errorf("%w: the folder is answered with content of type %.60q, not with a listing in JSON or HTML: %w", storage.ErrNoListing, ctype, errors.ErrUnsupported)
+		err = fmt.Errorf("%w: the folder is answered with content of type %.60q, not with a listing in JSON or HTML: %w", storage.ErrNoListing,
+			ctype, errors.ErrUnsupported)
 	}
-	if x.Op.Path == "" && (errors.Is(err, storage.ErrNoListing) || errors.Is(err, storage.ErrProtocol) || errors.Is(err, errNotThere)) && x.isFile() {
+	if x.Op.Path == "" && (errors.Is(err, storage.ErrNoListing) || errors.Is(err, storage.ErrProtocol) || errors.Is(err, errNotThere)) &&
+		x.isFile() {
 		return fmt.Errorf("the target is a file: %w", syscall.ENOTDIR)
 	}
 	return err
@@ -204,7 +206,8 @@ func nextLink(page *html.Tokenizer) (href string, found bool) {
 // folder.
 func linked(href string, base *url.URL) (e storage.Entry, ok bool) {
 	to, err := base.Parse(strings.TrimSpace(href))
-	if err != nil || to.Scheme != base.Scheme || to.Host != base.Host || to.User != nil || to.RawQuery != "" || to.ForceQuery || to.Fragment != "" {
+	if err != nil || to.Scheme != base.Scheme || to.Host != base.Host || to.User != nil || to.RawQuery != "" || to.ForceQuery ||
+		to.Fragment != "" {
 		return e, false
 	}
 	path, dir := strings.CutSuffix(to.EscapedPath(), "/")

@@ -83,7 +83,8 @@ func (x *call) list() error {
 // answers any method with 200.
 func indexed(status int) bool {
 	switch status {
-	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusUnsupportedMediaType, http.StatusNotImplemented:
 		return true
 	}
 	return false
@@ -201,7 +202,8 @@ func listingError(err error) error {
 	if errors.Is(err, errLongEntry) {
 		return errLongEntry
 	}
-	if errors.As(err, &syntax) || errors.As(err, &broken) || errors.As(err, &wrong) || errors.As(err, &number) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	if errors.As(err, &syntax) || errors.As(err, &broken) || errors.As(err, &wrong) || errors.As(err, &number) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return wireclient.ProtocolError("listing: %v", err)
 	}
 	return fmt.Errorf("listing: %w", err)

@@ -88,7 +88,8 @@ func (x *call) removeFolder() error {
 	n, incomplete := len(x.Result.Entries), x.Result.Incomplete
 	x.Result.Entries, x.Result.Incomplete = nil, false
 	if incomplete {
-		return fmt.Errorf("the server has no PROPFIND, and its listing for browsers may leave files out: the folder is not removed: %w", errors.ErrUnsupported)
+		return fmt.Errorf("the server has no PROPFIND, and its listing for browsers may leave files out: the folder is not removed: %w",
+			errors.ErrUnsupported)
 	}
 	if n > 0 {
 		return fmt.Errorf("%w: %d entries", syscall.ENOTEMPTY, n)
@@ -151,7 +152,7 @@ func (x *call) login() error {
 		return err
 	}
 	switch s := x.head.status; {
-	case meaning(s) == fs.ErrPermission, s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout: //nolint:errorlint // a plain value
+	case errors.Is(meaning(s), fs.ErrPermission), s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout:
 		return x.refuse(l)
 	}
 	x.Reach(storage.Opened)

@@ -133,9 +133,11 @@ func FuzzMultistatus(f *testing.F) {
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{
 		`<a href="a.root">a.root</a>`, `<A HREF='b%20c.dat'>`, `<a class=x href=./amp&amp;%3cx%3e.dat>`, `<a href="/data/sub%20dir/">`,
-		`<a href="../">`, `<a href="%2e%2e">`, `<a href="a%2fb">`, `<a href="?C=N;O=D">`, `<a href="http://evil.example/data/x">`, `<a href="//evil.example/data/x">`,
+		`<a href="../">`, `<a href="%2e%2e">`, `<a href="a%2fb">`, `<a href="?C=N;O=D">`, `<a href="http://evil.example/data/x">`,
+		`<a href="//evil.example/data/x">`,
 		`<a href="sub/../../x">`, `<a href="..hidden">`, `<!-- <a href="no"> --><script>"<a href='no'>"</script ><a href="yes">`,
-		`<a href="a"b`, `<a href`, `<a href=`, `<a =x href=y>`, `<a href="javascript:alert(1)">`, `<a href="a:b.dat">`, `<a href="%00">`, `<a href="%zz">`, "<a\x00href=x>",
+		`<a href="a"b`, `<a href`, `<a href=`, `<a =x href=y>`, `<a href="javascript:alert(1)">`, `<a href="a:b.dat">`, `<a href="%00">`,
+		`<a href="%zz">`, "<a\x00href=x>",
 	} {
 		f.Add(text)
 	}
@@ -226,7 +228,8 @@ func FuzzDigest(f *testing.F) {
 		h := &head{digest: []byte(digestLine), repr: []byte(repr)}
 		for _, alg := range digest.Algorithms() {
 			sum, err := h.sum(alg)
-			if hex, ok := strings.CutPrefix(sum, alg.Name+":"); err == nil && (!ok || len(hex) != 2*alg.Size || strings.Trim(hex, "0123456789abcdef") != "") {
+			if hex, ok := strings.CutPrefix(sum, alg.Name+":"); err == nil &&
+				(!ok || len(hex) != 2*alg.Size || strings.Trim(hex, "0123456789abcdef") != "") {
 				t.Errorf("sum %q", sum)
 			}
 			if err != nil && (sum != "" || !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, errors.ErrUnsupported)) {
@@ -309,8 +312,10 @@ func TestMultistatus(t *testing.T) {
 		"escaped":      {text: list(self, file("/data/x/a%20%25b")), want: []storage.Entry{{Name: "a %b", Size: 12}}},
 		"unescaped":    {text: list(self, file("/data/x/a 100%25")), want: []storage.Entry{{Name: "a 100%25", Size: 12}}},
 		"whole URL":    {text: list(self, file("https://h:1/data/x/a?b")), want: []storage.Entry{{Name: "a?b", Size: 12}}},
-		"a folder":     {text: list(self, strings.ReplaceAll(self, "/data/x/", "/data/x/d/")), want: []storage.Entry{{Name: "d", Size: -1, Dir: true}}},
-		"unknown size": {text: list(self, `<D:response><D:href>/data/x/f</D:href>`+missing+`</D:response>`), want: []storage.Entry{{Name: "f", Size: -1}}},
+		"a folder": {text: list(self, strings.ReplaceAll(self, "/data/x/", "/data/x/d/")),
+			want: []storage.Entry{{Name: "d", Size: -1, Dir: true}}},
+		"unknown size": {text: list(self, `<D:response><D:href>/data/x/f</D:href>`+missing+`</D:response>`),
+			want: []storage.Entry{{Name: "f", Size: -1}}},
 		"a file asked": {text: list(strings.Replace(one, "%", "/data/x", 1)), err: true},
 		"dots":         {text: list(file("/data/x/..")), err: true},
 		"cut off":      {text: list(self)[:100], err: true},

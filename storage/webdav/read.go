@@ -142,7 +142,8 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	}
 	if !ok || first != from || last >= from+count || h.length >= 0 && h.length != last-first+1 {
 		x.drop(l)
-		return wireclient.ProtocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length, from, from+count-1)
+		return wireclient.ProtocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length,
+			from, from+count-1)
 	}
 	x.Result.Size = total
 	return x.checkSize(l, total)

@@ -23,7 +23,8 @@ import (
 // redirector answers everything with a redirect to another peer.
 func redirector(t testing.TB, status int, to string) *peer {
 	return speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
-		_, err := fmt.Fprintf(c, "HTTP/1.1 %d Go There\r\nLocation: %s%s?ticket=42\r\nContent-Length: 5\r\n\r\nthere", status, to, r.URL.EscapedPath())
+		_, err := fmt.Fprintf(c, "HTTP/1.1 %d Go There\r\nLocation: %s%s?ticket=42\r\nContent-Length: 5\r\n\r\nthere", status, to,
+			r.URL.EscapedPath())
 		return err == nil
 	})
 }
@@ -143,11 +144,13 @@ func TestRedirectedMove(t *testing.T) {
 	data := speak(t, "127.0.0.1", say("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"))
 	p := redirector(t, 307, data.url)
 	c := clientAt(t, p.url+"/d ir", storage.Credentials{})
-	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a b", Path: "c?d", Timeout: 20 * time.Second}, &events{}); err != nil {
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a b", Path: "c?d", Timeout: 20 * time.Second},
+		&events{}); err != nil {
 		t.Fatal(err)
 	}
 	for at, r := range map[*peer]*http.Request{p: p.requests()[0], data: data.requests()[0]} {
-		if got, want := r.Header.Get("Destination"), at.url+"/d%20ir/c%3Fd"; r.Method != "MOVE" || r.URL.Path != "/d ir/a b" || got != want || r.Header.Get("Overwrite") != "F" {
+		if got, want := r.Header.Get("Destination"), at.url+"/d%20ir/c%3Fd"; r.Method != "MOVE" || r.URL.Path != "/d ir/a b" || got != want ||
+			r.Header.Get("Overwrite") != "F" {
 			t.Errorf("%s %s to %s (overwrite %s), want to %s", r.Method, r.URL, got, r.Header.Get("Overwrite"), want)
 		}
 	}
@@ -156,17 +159,20 @@ func TestRedirectedMove(t *testing.T) {
 // What cannot be moved is refused, and why is said in words that all drivers share.
 func TestRefusedMove(t *testing.T) {
 	for answer, want := range map[string]error{
-		"412 Precondition Failed": fs.ErrExist, "409 Conflict": fs.ErrNotExist, "404 Not Found": fs.ErrNotExist, "403 Forbidden": fs.ErrPermission,
+		"412 Precondition Failed": fs.ErrExist, "409 Conflict": fs.ErrNotExist, "404 Not Found": fs.ErrNotExist,
+		"403 Forbidden": fs.ErrPermission,
 	} {
 		p := speak(t, "127.0.0.1", say("HTTP/1.1 "+answer+"\r\nContent-Length: 0\r\n\r\n"))
 		c := clientAt(t, p.url, storage.Credentials{})
-		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a", Path: "b", Timeout: 20 * time.Second}, &events{}); !errors.Is(err, want) {
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a", Path: "b", Timeout: 20 * time.Second},
+			&events{}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", answer, err, want)
 		}
 	}
 	p := speak(t, "127.0.0.1", say("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
 	c := clientAt(t, p.url, storage.Credentials{})
-	for _, op := range []storage.Op{{Source: "a", Path: "b"}, {Source: "", Path: "b"}, {Source: "a", Path: ""}, {Source: "../a", Path: "b"}, {Source: "a", Path: "b/../../c"}} {
+	for _, op := range []storage.Op{{Source: "a", Path: "b"}, {Source: "", Path: "b"}, {Source: "a", Path: ""}, {Source: "../a", Path: "b"},
+		{Source: "a", Path: "b/../../c"}} {
 		op.Kind, op.Timeout = storage.Move, 20*time.Second
 		if _, err := c.Do(t.Context(), &op, &events{}); err == nil {
 			t.Errorf("%q is moved to %q", op.Source, op.Path)
@@ -226,7 +232,8 @@ func TestUnaskedContinue(t *testing.T) {
 	})
 	c := clientAt(t, p.url, storage.Credentials{})
 	var e events
-	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: 1, Timeout: 20 * time.Second}, &e); err != nil || e.moved != size {
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: 1, Timeout: 20 * time.Second},
+		&e); err != nil || e.moved != size {
 		t.Errorf("moved %d, error %v", e.moved, err)
 	}
 }

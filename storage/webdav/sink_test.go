@@ -60,7 +60,8 @@ func swallowAll(c *net.TCPConn) {
 		left -= n
 		err = raw.Read(func(fd uintptr) bool {
 			for left > 0 {
-				n, _, errno := syscall.Syscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(nil)), uintptr(left), syscall.MSG_TRUNC|syscall.MSG_DONTWAIT, 0, 0)
+				n, _, errno := syscall.Syscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(nil)), uintptr(left),
+					syscall.MSG_TRUNC|syscall.MSG_DONTWAIT, 0, 0)
 				if errno == syscall.EAGAIN {
 					return false
 				}

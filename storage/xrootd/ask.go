@@ -53,7 +53,8 @@ func (x *call) askAt(at *server) (*link, error) {
 //
 //go:noinline
 func circles(l *link) error {
-	return wireclient.ProtocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
+	return wireclient.ProtocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects,
+		l.server.name)
 }
 
 // unexpected says that an answer is none to the question.

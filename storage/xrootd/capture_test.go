@@ -26,7 +26,8 @@ func captures() map[string]storage.Op {
 	ops := reads(captured)
 	for name, k := range map[string]storage.Kind{
 		"stat": storage.Stat, "list": storage.List, "locate": storage.Locate, "checksum": storage.Checksum, "ping": storage.Ping,
-		"write": storage.Write, "write plainly": storage.Write, "mkdir": storage.Mkdir, "remove": storage.Remove, "move": storage.Move, "not there": storage.Stat,
+		"write": storage.Write, "write plainly": storage.Write, "mkdir": storage.Mkdir, "remove": storage.Remove, "move": storage.Move,
+		"not there": storage.Stat,
 	} {
 		op := storage.Op{Kind: k, Path: "x", Size: captured, Timeout: 20 * time.Second}
 		switch name {

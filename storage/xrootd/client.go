@@ -275,7 +275,8 @@ func (x *call) pause(seconds int32, text string) error {
 		wait = min(time.Duration(x.Result.Waits)*time.Millisecond, time.Second)
 	}
 	if wait > left {
-		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait, left.Round(time.Millisecond), because(text))
+		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait,
+			left.Round(time.Millisecond), because(text))
 	}
 	x.Result.Waits++
 	x.Result.Waited += wait

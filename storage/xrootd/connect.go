@@ -51,7 +51,8 @@ func (x *call) login(l *link) error {
 		return err
 	}
 	if l.server.secure && l.flags&(flagGoToTLS|flagHasTLS) == 0 {
-		return fmt.Errorf("%w: %w, and roots:// goes nowhere without: use root://, or configure xrd.tls there", fs.ErrPermission, storage.ErrNoTLS)
+		return fmt.Errorf("%w: %w, and roots:// goes nowhere without: use root://, or configure xrd.tls there", fs.ErrPermission,
+			storage.ErrNoTLS)
 	}
 	if l.server.secure || l.flags&(flagGoToTLS|flagTLSLogin) != 0 {
 		if err := x.secure(l); err != nil {
@@ -86,7 +87,8 @@ func (x *call) hello(l *link) error {
 		return err
 	}
 	if f.status != stOK || len(x.data) != 8 {
-		return wireclient.ProtocolError("%s and %d bytes in answer to the handshake: is this an XRootD server?", statusName(f.status), len(x.data))
+		return wireclient.ProtocolError("%s and %d bytes in answer to the handshake: is this an XRootD server?",
+			statusName(f.status), len(x.data))
 	}
 	if err := x.agree(l); err != nil {
 		return err
@@ -165,7 +167,8 @@ func (x *call) authenticate(l *link, offer string) error {
 	}
 	ctx, cancel := x.limited()
 	defer cancel()
-	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.secure, Address: addressOf(l.wire)})
+	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.secure,
+		Address: addressOf(l.wire)})
 	if err != nil {
 		return fmt.Errorf("authentication %s: %w", method.Name(), err)
 	}

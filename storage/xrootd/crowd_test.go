@@ -80,7 +80,8 @@ func TestCrowd(t *testing.T) {
 	each := (resident(t) - before) / int64(n)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	t.Logf("for each client: stacks %d, heap %d in use, %d live and garbage", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n))
+	t.Logf("for each client: stacks %d, heap %d in use, %d live and garbage", m.StackInuse/uint64(n), m.HeapInuse/uint64(n),
+		m.HeapAlloc/uint64(n))
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	t.Logf("after a collection: stacks %d, heap %d in use, %d live", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n))

@@ -29,10 +29,12 @@ func TestTLSThatServersDemand(t *testing.T) {
 		for _, c := range []struct {
 			demand  string
 			servers int
-		}{{"login", 0}, {"session", 0}, {"data", 0}, {"login session data", 0}, {"capable session", 0}, {"all -tpc", 0}, {"session", 2}, {"data", 2}} {
+		}{{"login", 0}, {"session", 0}, {"data", 0}, {"login session data", 0}, {"capable session", 0}, {"all -tpc", 0}, {"session", 2},
+			{"data", 2}} {
 			t.Run(name+"/"+c.demand+map[int]string{2: "/cluster"}[c.servers], func(t *testing.T) {
 				t.Parallel()
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " + c.demand + "\n"})
+				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " +
+					c.demand + "\n"})
 				for _, shared := range []bool{false, true} {
 					target := targetOf(t, xr.URL, credentials(t, storage.Auth{CAFile: xr.CAFile}))
 					target.Shared = shared
@@ -51,7 +53,8 @@ func brings(t *testing.T, target storage.Target) *events {
 	client := storagetest.Client(t, Driver(), target)
 	var e events
 	path := rand.Text() // redirectors remember for a while where a removed file was, and refuse to create it again
-	for _, op := range []storage.Op{{Kind: storage.Write, Size: 100_000, Sum: "adler32"}, {Kind: storage.Read, Size: 100_000, Sum: "adler32"}, {Kind: storage.Stat}, {Kind: storage.Remove}} {
+	for _, op := range []storage.Op{{Kind: storage.Write, Size: 100_000, Sum: "adler32"}, {Kind: storage.Read, Size: 100_000, Sum: "adler32"},
+		{Kind: storage.Stat}, {Kind: storage.Remove}} {
 		op.Path, op.Timeout = path, 30*time.Second
 		r, err := client.Do(t.Context(), &op, &e)
 		if err != nil {

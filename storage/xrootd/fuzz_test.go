@@ -109,11 +109,13 @@ func FuzzStatus(f *testing.F) {
 }
 
 func FuzzRedirect(f *testing.F) {
-	seed(f, stRedirect, number(1094)+"127.0.0.1?a=b&c=d?login", number(0)+"[::1]", number(-1)+"roots://user@host:1234//path?x=y", number(1)+"h?&")
+	seed(f, stRedirect, number(1094)+"127.0.0.1?a=b&c=d?login", number(0)+"[::1]", number(-1)+"roots://user@host:1234//path?x=y",
+		number(1)+"h?&")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseRedirect(b)
 		protocolOnly(t, err)
-		if err == nil && (r.port == 0 || wireclient.CheckHost(r.host) != nil || strings.ContainsAny(r.opaque, "\n\x00") || len(r.opaque) > maxRedirect) {
+		if err == nil && (r.port == 0 || wireclient.CheckHost(r.host) != nil || strings.ContainsAny(r.opaque, "\n\x00") ||
+			len(r.opaque) > maxRedirect) {
 			t.Errorf("redirect %+v", r)
 		}
 	})
@@ -176,7 +178,8 @@ func FuzzChecksum(f *testing.F) {
 			sum, err := parseChecksum(b, alg)
 			protocolOnly(t, err)
 			hex, ok := strings.CutPrefix(sum, alg+":")
-			if err == nil && (!ok || hex == "" || strings.Trim(hex, "0123456789abcdef") != "" || alg == "adler32" && len(hex) != 8) || err != nil && sum != "" {
+			if err == nil && (!ok || hex == "" || strings.Trim(hex, "0123456789abcdef") != "" || alg == "adler32" && len(hex) != 8) ||
+				err != nil && sum != "" {
 				t.Errorf("sum %q, error %v", sum, err)
 			}
 		}

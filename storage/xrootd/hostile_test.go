@@ -100,7 +100,8 @@ func TestFaultsOfSharedSessions(t *testing.T) { meetAll(t, true) }
 func meetAll(t *testing.T, shared bool) {
 	before := descriptors(t)
 	t.Run("all", func(t *testing.T) {
-		for _, group := range []map[string]fault{faultsOfLogin(), faultsOfAnswers(), faultsOfRedirects(), faultsOfWaits(), faultsOfReads(), faultsOfPages(), faultsOfVectors(), faultsOfNames(), faultsOfWrites()} {
+		for _, group := range []map[string]fault{faultsOfLogin(), faultsOfAnswers(), faultsOfRedirects(), faultsOfWaits(), faultsOfReads(),
+			faultsOfPages(), faultsOfVectors(), faultsOfNames(), faultsOfWrites()} {
 			for name, f := range group {
 				if shared && ownOnly(name) {
 					continue
@@ -126,7 +127,8 @@ func ownOnly(name string) bool {
 func (f fault) meet(t *testing.T, shared bool) {
 	p := (&peer{file: made(fileSize), greet: f.greet, answer: f.answer, flags: f.flags, offer: f.offer}).start(t)
 	c := clientOf(t, p.url, shared)
-	op := storage.Op{Kind: f.kind, Path: "x", Size: -1, Timeout: 20 * time.Second, Sum: map[storage.Kind]string{storage.Checksum: "adler32"}[f.kind]}
+	op := storage.Op{Kind: f.kind, Path: "x", Size: -1, Timeout: 20 * time.Second,
+		Sum: map[storage.Kind]string{storage.Checksum: "adler32"}[f.kind]}
 	if f.kind == storage.Write {
 		op.Size = fileSize
 	}
@@ -185,7 +187,8 @@ func wellAgain(t *testing.T, c storage.Client) {
 		t.Fatal(err)
 	}
 	var e events
-	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "crc32c", Chunk: 4096, Timeout: 20 * time.Second}, &e)
+	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "crc32c", Chunk: 4096,
+		Timeout: 20 * time.Second}, &e)
 	if err != nil || res.Sum != want || e.moved != fileSize {
 		t.Errorf("when the server is well again: moved %d, sum %s, want %s, error %v", e.moved, res.Sum, want, err)
 	}

@@ -185,7 +185,8 @@ func (c *talk) hello() bool {
 	if err != nil || q.code != rqProtocol {
 		return false
 	}
-	if !c.raw(answerOf(0, stOK, number(protocolVersion)+number(1)) + answerOf(q.stream, stOK, number(protocolVersion)+number(c.peer.flags)+c.peer.demand) + c.late) {
+	if !c.raw(answerOf(0, stOK, number(protocolVersion)+number(1)) + answerOf(q.stream, stOK, number(protocolVersion)+number(c.peer.flags)+
+		c.peer.demand) + c.late) {
 		return false
 	}
 	if c.peer.cert != nil {

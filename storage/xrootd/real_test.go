@@ -53,7 +53,8 @@ func TestServerIsKilled(t *testing.T) {
 			if k.moved >= op.Size || res.Wire <= 0 || res.Reopened != 0 {
 				t.Errorf("moved %d, result %+v", k.moved, res)
 			}
-			if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Ping, Timeout: 20 * time.Second}, &events{}); storage.Classify(err) != storage.Refused {
+			if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Ping, Timeout: 20 * time.Second},
+				&events{}); storage.Classify(err) != storage.Refused {
 				t.Errorf("while it is down: %v", err)
 			}
 			if err := xr.Restart(t.Context()); err != nil {
@@ -217,7 +218,8 @@ func TestRealDataServerIsLost(t *testing.T) {
 			}
 		}
 		res, err := clientAt(t, xr.URL, storage.Credentials{}).Do(t.Context(), &op, k)
-		t.Logf("%s was killed, served by %s in the end, opened again %d times, waited %d times, error %v", killed, names[k.server], res.Reopened, res.Waits, err)
+		t.Logf("%s was killed, served by %s in the end, opened again %d times, waited %d times, error %v", killed, names[k.server], res.Reopened,
+			res.Waits, err)
 		if res.Reopened < 1 {
 			t.Errorf("opened again %d times", res.Reopened)
 		}

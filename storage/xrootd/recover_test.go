@@ -48,8 +48,10 @@ func right(t *testing.T, op *storage.Op, res storage.Result, e *events, err erro
 func TestCutAnywhere(t *testing.T) {
 	const size = 150
 	ops := reads(size)
-	for _, k := range []storage.Kind{storage.Stat, storage.List, storage.Locate, storage.Checksum, storage.Ping, storage.Login, storage.Mkdir, storage.Remove, storage.Move, storage.Write} {
-		ops[k.String()] = storage.Op{Kind: k, Path: "x", Source: "y", Size: size, Sum: map[storage.Kind]string{storage.Checksum: "adler32"}[k], Timeout: 20 * time.Second}
+	for _, k := range []storage.Kind{storage.Stat, storage.List, storage.Locate, storage.Checksum, storage.Ping, storage.Login, storage.Mkdir,
+		storage.Remove, storage.Move, storage.Write} {
+		ops[k.String()] = storage.Op{Kind: k, Path: "x", Source: "y", Size: size, Sum: map[storage.Kind]string{storage.Checksum: "adler32"}[k],
+			Timeout: 20 * time.Second}
 	}
 	for name, op := range ops {
 		for _, offer := range []string{"", "&P=unix"} {
@@ -209,14 +211,19 @@ func TestKeptSessionIsMadeAgain(t *testing.T) {
 	lost := (&peer{answer: say(rqStat, func(*talk, query) bool { return false })}).start(t)
 	c = clientAt(t, lost.url, storage.Credentials{})
 	for i, want := range []int{1, 2} { // a fresh one is not made again
-		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second}, &events{}); storage.Classify(err) != storage.Reset || len(lost.queries(rqStat)) != want {
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second},
+			&events{}); storage.Classify(err) != storage.Reset || len(lost.queries(rqStat)) != want {
 			t.Errorf("stat %d: asked %d times, error %v", i, len(lost.queries(rqStat)), err)
 		}
 	}
-	half := (&peer{answer: say(rqStat, func(c *talk, q query) bool { _ = c.raw(answerOf(q.stream, stOK, "1 2 3 4")[:9]); return false })}).start(t)
+	half := (&peer{answer: say(rqStat, func(c *talk, q query) bool {
+		_ = c.raw(answerOf(q.stream, stOK, "1 2 3 4")[:9])
+		return false
+	})}).start(t)
 	c = clientAt(t, half.url, storage.Credentials{})
 	for _, k := range []storage.Kind{storage.Ping, storage.Stat} {
-		if _, err := c.Do(t.Context(), &storage.Op{Kind: k, Path: "x", Timeout: 20 * time.Second}, &events{}); (err != nil) != (k == storage.Stat) {
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: k, Path: "x", Timeout: 20 * time.Second},
+			&events{}); (err != nil) != (k == storage.Stat) {
 			t.Errorf("%s: %v", k, err)
 		}
 	}

@@ -38,7 +38,8 @@ func TestRedirectsHaveALimit(t *testing.T) {
 			res, err := c.Do(t.Context(), &op, &e)
 			if ok {
 				right(t, &op, res, &e, err)
-			} else if !errors.Is(err, storage.ErrProtocol) || !strings.Contains(err.Error(), "more than 16 redirects") || !strings.Contains(err.Error(), all[maxRedirects].host) {
+			} else if !errors.Is(err, storage.ErrProtocol) || !strings.Contains(err.Error(), "more than 16 redirects") ||
+				!strings.Contains(err.Error(), all[maxRedirects].host) {
 				t.Errorf("%d redirects: error %v", n, err)
 			}
 			if !slices.Contains(e.phases, storage.Redirected) || e.server == "" {
@@ -92,7 +93,8 @@ func TestRedirectToADeadServer(t *testing.T) {
 	c := clientAt(t, p.url, storage.Credentials{})
 	for range 2 {
 		res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: -1, Timeout: 20 * time.Second}, &events{})
-		if storage.Classify(err) != storage.Refused || res.Reopened != maxReopens || !strings.Contains(err.Error(), fmt.Sprintf("at 127.0.0.1:%d", port)) {
+		if storage.Classify(err) != storage.Refused || res.Reopened != maxReopens ||
+			!strings.Contains(err.Error(), fmt.Sprintf("at 127.0.0.1:%d", port)) {
 			t.Errorf("asked again %d times, error %v", res.Reopened, err)
 		}
 	}

@@ -63,7 +63,8 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 	for _, version := range lab.XRootDVersions() {
 		t.Run(version, func(t *testing.T) {
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version})
-			storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Network: true, Sum: "adler32", Lacks: lacks()})
+			storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}),
+				storagetest.Options{Network: true, Sum: "adler32", Lacks: lacks()})
 		})
 	}
 }

@@ -66,8 +66,9 @@ func TestTLS(t *testing.T) {
 		"unknown authority": {secureURL, storage.Credentials{}, is[x509.UnknownAuthorityError], "unknown authority"},
 		"wrong authority":   {secureURL, storage.Credentials{TLS: other}, is[x509.UnknownAuthorityError], "unknown authority"},
 		"wrong name":        {secureURL, storage.Credentials{TLS: named}, is[x509.HostnameError], "other.example"},
-		"no TLS there":      {strings.Replace(plain.URL, "root:", "roots:", 1), good, func(err error) bool { return errors.Is(err, fs.ErrPermission) }, "use root://"},
-		"good":              {secureURL, good, nil, ""},
+		"no TLS there": {strings.Replace(plain.URL, "root:", "roots:", 1), good,
+			func(err error) bool { return errors.Is(err, fs.ErrPermission) }, "use root://"},
+		"good": {secureURL, good, nil, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

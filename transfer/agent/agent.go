@@ -104,7 +104,8 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	}
 	h := newActivity()
 	c := new(clock)
-	a := &Agent{o: o, log: o.Log, activity: h, clock: c, samples: &samples{activity: h, clock: c}, session: rand.Text(), scheduler: newScheduler(o.Slots), reach: newReach(o.Site, o.Private)}
+	a := &Agent{o: o, log: o.Log, activity: h, clock: c, samples: &samples{activity: h, clock: c}, session: rand.Text(),
+		scheduler: newScheduler(o.Slots), reach: newReach(o.Site, o.Private)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

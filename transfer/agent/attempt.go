@@ -35,7 +35,8 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 		a.attempt(mine, r, func() transfer.Outcome {
 			if ours(l.Source.Path) || ours(l.Dest.Path) {
 				now := a.clock.now()
-				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Denied, Reason: "names that begin with .weir are the agent's own: they are not copied"}
+				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Denied, Reason: "names that begin with .weir are the agent's own: " +
+					"they are not copied"}
 			}
 			if !a.mounted() {
 				now := a.clock.now()

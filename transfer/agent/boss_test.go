@@ -50,7 +50,8 @@ type boss struct {
 
 func newBoss(t *testing.T) *boss {
 	t.Helper()
-	b := &boss{t: t, doors: map[string]transfer.Register{}, work: map[string]*transfer.Work{}, ahead: time.Hour, wake: make(chan struct{}, 100)}
+	b := &boss{t: t, doors: map[string]transfer.Register{}, work: map[string]*transfer.Work{}, ahead: time.Hour,
+		wake: make(chan struct{}, 100)}
 	var err error
 	if b.issuer, err = token.Keep(filepath.Join(t.TempDir(), "key"), "https://boss.example", nil); err != nil {
 		t.Fatal(err)
@@ -252,7 +253,8 @@ func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer
 	if err := os.WriteFile(filepath.Join(from.root, name), []byte(content), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	raw, err := b.issuer.Mint(token.Grant{Subject: "mover", Audience: []string{from.o.Site}, Life: 2 * time.Hour, Scopes: []string{token.Path("read", "/"+name)}})
+	raw, err := b.issuer.Mint(token.Grant{Subject: "mover", Audience: []string{from.o.Site}, Life: 2 * time.Hour,
+		Scopes: []string{token.Path("read", "/"+name)}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -98,6 +98,8 @@ func (r *reach) check(to netip.AddrPort) error {
 	if good {
 		return nil
 	}
-	what := map[tpc.Area]string{tpc.Network: "of a private network", tpc.Loopback: "of this machine itself", tpc.Special: "that no site has"}[area]
-	return fmt.Errorf("%s is an address %s: the agent of site %s does not connect there, unless it is started with --allow-private", to.Addr(), what, r.site)
+	what := map[tpc.Area]string{tpc.Network: "of a private network", tpc.Loopback: "of this machine itself",
+		tpc.Special: "that no site has"}[area]
+	return fmt.Errorf("%s is an address %s: the agent of site %s does not connect there, unless it is started with --allow-private",
+		to.Addr(), what, r.site)
 }

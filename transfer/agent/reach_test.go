@@ -46,7 +46,8 @@ func TestReach(t *testing.T) {
 			"public":   "8.8.8.8 11.0.0.1 2606:4700::1 ::ffff:8.8.8.8",
 			"network":  "10.0.0.1 172.31.0.1 192.168.0.1 100.64.0.1 fd00::1 ::ffff:10.0.0.1",
 			"loopback": "127.0.0.1 127.8.8.8 ::1 ::ffff:127.0.0.1",
-			"special":  "169.254.169.254 fe80::1 0.0.0.0 :: 255.255.255.255 224.0.0.1 64:ff9b::a9fe:a9fe 2002:7f00:1:: ::ffff:169.254.169.254 192.0.2.1",
+			"special": "169.254.169.254 fe80::1 0.0.0.0 :: 255.255.255.255 224.0.0.1 64:ff9b::a9fe:a9fe 2002:7f00:1:: " +
+				"::ffff:169.254.169.254 192.0.2.1",
 		} {
 			for _, ip := range strings.Fields(all) {
 				err := r.check(netip.AddrPortFrom(netip.MustParseAddr(ip), 80))
@@ -97,7 +98,8 @@ func TestAgentsAreNotSentAnywhere(t *testing.T) {
 		4: {to, "http://[fe80::1%25lo]/f", transfer.Pull, false, "that no site has"},
 		5: {to, "http://0.0.0.0:" + portOf(secret) + "/f", transfer.Pull, false, "that no site has"},
 		6: {strict, secret + "/f6", transfer.Pull, false, "127.0.0.1 is an address of this machine itself"},
-		7: {strict, "http://localhost:" + portOf(secret) + "/f7", transfer.Pull, false, "an address of this machine itself"}, // a name is looked up first
+		// a name is looked up first
+		7: {strict, "http://localhost:" + portOf(secret) + "/f7", transfer.Pull, false, "an address of this machine itself"},
 		8: {strict, secret + "/store/f8", transfer.Push, false, "--allow-private"},
 	} {
 		l := b.lease(from, tt.to, item, 1, "secret")
@@ -184,7 +186,8 @@ func TestPublicAgents(t *testing.T) {
 		t.Errorf("from a public door: %+v", out)
 	}
 	for item, url := range map[int64]string{
-		2: secret + "/f2", 3: "http://localhost:" + portOf(secret) + "/f3", 4: "http://169.254.169.254/f4", 5: "http://10.0.0.1/f5", 6: "http://[::1]:" + portOf(secret) + "/f6",
+		2: secret + "/f2", 3: "http://localhost:" + portOf(secret) + "/f3", 4: "http://169.254.169.254/f4", 5: "http://10.0.0.1/f5",
+		6: "http://[::1]:" + portOf(secret) + "/f6",
 	} {
 		l := b.lease(from, to, item, 1, "secret")
 		l.Source.URL, l.Source.Token = url, ""

@@ -37,7 +37,8 @@ func TestScan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.gives("A", transfer.Work{Scans: []transfer.Scan{{ID: 9, Path: "in/run"}, {ID: 9, Path: "in/run"}, {ID: 10, Path: "nothing"}, {ID: 11, Path: "../.."}}})
+	b.gives("A", transfer.Work{Scans: []transfer.Scan{{ID: 9, Path: "in/run"}, {ID: 9, Path: "in/run"}, {ID: 10, Path: "nothing"},
+		{ID: 11, Path: "../.."}}})
 	found := map[int64][]transfer.ScannedFile{}
 	problems := map[int64]string{}
 	until(t, "the end of the scans", func() bool {

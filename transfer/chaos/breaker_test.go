@@ -168,7 +168,8 @@ func (w *world) stuff(ctx context.Context, r *rand.Rand) {
 func (w *world) terminate() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "psql", "-qAtc", "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+	cmd := exec.CommandContext(ctx, "psql", "-qAtc", "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> "+
+		"pg_backend_pid() AND backend_type = 'client backend'")
 	cmd.Env = append(os.Environ(), w.pg.Env...)
 	if cmd.Run() == nil { // else the server is away
 		w.n.database.Add(1)

@@ -277,7 +277,8 @@ func (w *world) submitCrowd() {
 	for range 4 {
 		all.Go(func() {
 			for s := range turns {
-				s.id = w.insist(transfer.Submission{Key: "crowd " + s.name, Dataset: "/store/crowd", Files: []string{s.name}, To: "B", Tries: 100, Approve: true})
+				s.id = w.insist(transfer.Submission{Key: "crowd " + s.name, Dataset: "/store/crowd", Files: []string{s.name}, To: "B", Tries: 100,
+					Approve: true})
 			}
 		})
 	}
@@ -333,7 +334,8 @@ func (w *world) grow(s *set) {
 		}
 		return
 	}
-	in := transfer.NewFiles{Dataset: s.name, Site: site, Files: []transfer.NewFile{{File: catalog.File{Name: f.name, Size: f.size, Adler: f.adler}}}}
+	in := transfer.NewFiles{Dataset: s.name, Site: site,
+		Files: []transfer.NewFile{{File: catalog.File{Name: f.name, Size: f.size, Adler: f.adler}}}}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		_, err := w.ask.AddFiles(ctx, in)

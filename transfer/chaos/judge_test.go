@@ -200,7 +200,8 @@ func blames(reason, site string, how flaw) bool {
 		if !strings.HasPrefix(part, site+":") && !strings.HasPrefix(part, site+" was not asked:") {
 			continue
 		}
-		words := map[flaw][]string{missing: {"no such file", "not there", "missing", "404", "has no", "does not have", "not found"}, short: {"bytes", " B", "size", "kB", "KiB", "MB"}, long: {"bytes", " B", "size"}, spoiled: {"adler32", "checksum"}}[how]
+		words := map[flaw][]string{missing: {"no such file", "not there", "missing", "404", "has no", "does not have", "not found"},
+			short: {"bytes", " B", "size", "kB", "KiB", "MB"}, long: {"bytes", " B", "size"}, spoiled: {"adler32", "checksum"}}[how]
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(part, word) })
 	}
 	return false

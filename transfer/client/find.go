@@ -67,7 +67,8 @@ func Find(address, tokenFile string) (Config, error) {
 		c.URLs = []string{at}
 	}
 	if len(c.URLs) == 0 {
-		return Config{}, errors.New("no coordinator is known: start one with `weir coordinator`, or say where it is with --coordinator URL#PIN or WEIR_COORDINATOR")
+		return Config{}, errors.New("no coordinator is known: start one with `weir coordinator`, or say where it is with --coordinator URL#PIN " +
+			"or WEIR_COORDINATOR")
 	}
 	if tokenFile != "" {
 		text, err := os.ReadFile(tokenFile)

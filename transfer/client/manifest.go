@@ -81,7 +81,8 @@ func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f fu
 // SaveManifest writes the manifest of a request into a file, which appears only
 // when it is complete, and calls the function that each returns for each of the
 // request's files. Each attempt after a lost connection calls each again.
-func (c *Client) SaveManifest(ctx context.Context, path string, id int64, each func() func(transfer.Item) error) (transfer.Manifest, error) {
+func (c *Client) SaveManifest(ctx context.Context, path string, id int64, each func() func(transfer.Item) error) (transfer.Manifest,
+	error) {
 	return Retry(ctx, true, func() (m transfer.Manifest, err error) {
 		err = writeWhole(path, func(to io.Writer) (err error) {
 			m, err = c.WriteManifest(ctx, id, to, each())

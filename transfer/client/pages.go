@@ -115,7 +115,8 @@ func (c *Client) History(ctx context.Context) (all []transfer.PastAttempt, err e
 
 // AddEntries adds files to a dataset as to says, in batches, until entries ends or
 // fails. It calls update with the number of files that were added, and their bytes.
-func (c *Client) AddEntries(ctx context.Context, to transfer.NewFiles, entries iter.Seq2[catalog.Entry, error], update func(files, bytes int64)) error {
+func (c *Client) AddEntries(ctx context.Context, to transfer.NewFiles, entries iter.Seq2[catalog.Entry, error],
+	update func(files, bytes int64)) error {
 	var files, bytes int64
 	send := func() error {
 		if len(to.Files) == 0 {

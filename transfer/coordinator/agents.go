@@ -124,7 +124,8 @@ func (c *Coordinator) checkRoot(ctx context.Context, in *transfer.Register) erro
 		return nil
 	case errors.Is(err, store.ErrOtherRoot):
 		return wire.Refuse(http.StatusConflict,
-			"the root of site %s is not the one it had: check that its storage is mounted and the folder is right (to start with a new one: weir agent --new-root)", in.Site)
+			"the root of site %s is not the one it had: check that its storage is mounted and the folder is right (to start with a new one: "+
+				"weir agent --new-root)", in.Site)
 	}
 	return err
 }
@@ -144,7 +145,8 @@ func (c *Coordinator) checkReplaced(in *transfer.Register) error {
 		r.replaced[in.Site] = slices.Delete(r.replaced[in.Site], i, i+1)
 		return nil
 	}
-	return wire.Refuse(http.StatusConflict, "another agent has registered for site %s, from %.100s: there can be only one", in.Site, cmp.Or(a.Host, "another machine"))
+	return wire.Refuse(http.StatusConflict, "another agent has registered for site %s, from %.100s: there can be only one", in.Site,
+		cmp.Or(a.Host, "another machine"))
 }
 
 // takeOver compares the leases that an agent holds with those that it was given. Leases that no

@@ -100,7 +100,8 @@ func TestDecisions(t *testing.T) {
 	if _, err := bob.Cancel(t.Context(), q.ID, ""); wire.Status(err) != http.StatusForbidden {
 		t.Errorf("somebody else's is cancelled: %v", err)
 	}
-	if e, err := bob.Explain(t.Context(), q.ID, ""); err != nil || len(e.Reasons) != 1 || e.Reasons[0].Files != 2 || !strings.Contains(e.Reasons[0].Text, "approval") {
+	if e, err := bob.Explain(t.Context(), q.ID, ""); err != nil || len(e.Reasons) != 1 || e.Reasons[0].Files != 2 ||
+		!strings.Contains(e.Reasons[0].Text, "approval") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if q, err = boss.Approve(t.Context(), q.ID, "fine"); err != nil || q.Decided != "boss" {
@@ -233,7 +234,8 @@ func TestStartingAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Config{State: h.conf.State}); err == nil || !strings.Contains(err.Error(), "in use by another coordinator") {
+	if _, err := Open(t.Context(), Config{State: h.conf.State}); err == nil ||
+		!strings.Contains(err.Error(), "in use by another coordinator") {
 		t.Errorf("%v", err)
 	}
 	h.conf.State = h.Coordinator.conf.State
@@ -242,7 +244,8 @@ func TestStartingAgain(t *testing.T) {
 	if _, err := h.client(raw).Sites(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(t.Context(), Config{State: t.TempDir(), Plain: true, Listen: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if _, err := Open(t.Context(), Config{State: t.TempDir(), Plain: true, Listen: "0.0.0.0:0"}); err == nil ||
+		!strings.Contains(err.Error(), "loopback") {
 		t.Errorf("plain http for everybody: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ func TestOneCoordinatorPerDatabase(t *testing.T) {
 	first := start(t, Config{DB: dbtest.Server(t)})
 	conf := first.conf
 	conf.State = t.TempDir()
-	if c, err := Open(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "another coordinator has this database") || !strings.Contains(err.Error(), "by the weir coordinator of ") {
+	if c, err := Open(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "another coordinator has this database") ||
+		!strings.Contains(err.Error(), "by the weir coordinator of ") {
 		t.Errorf("a second one: %v, %v", c, err)
 	}
 	if _, err := first.admin.Sites(t.Context()); err != nil {

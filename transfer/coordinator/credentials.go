@@ -238,7 +238,8 @@ func (c *Coordinator) delegates(site catalog.Site) bool {
 
 // keepsToken says why others cannot read or write at a site.
 func keepsToken(site string) string {
-	return fmt.Sprintf("the token of site %s is not given to others, and the site issues no macaroons (site add --lend-token gives it to them)", site)
+	return fmt.Sprintf("the token of site %s is not given to others, and the site issues no macaroons (site add --lend-token "+
+		"gives it to them)", site)
 }
 
 // delegate returns the token that somebody else uses for the file of a lease at an end that is not

@@ -108,13 +108,15 @@ func (c *Coordinator) addScan(q *call, in *transfer.NewScan) (none transfer.Scan
 	case err != nil:
 		return none, err
 	case site.Kind != agentKind || !site.Up:
-		return none, wire.Refuse(http.StatusConflict, "site %s has no agent that could list files now: %s", in.Site, cmp.Or(site.Problem, "it is a site without an agent"))
+		return none, wire.Refuse(http.StatusConflict, "site %s has no agent that could list files now: %s", in.Site,
+			cmp.Or(site.Problem, "it is a site without an agent"))
 	case many >= mostScans:
 		return none, wire.Refuse(http.StatusTooManyRequests, "%d scans are running: wait until some have ended", many)
 	}
 	s := &scan{site: in.Site, dataset: in.Dataset, path: in.Path}
 	err = c.db.Write(q.Context(), func(tx *db.Tx) error {
-		const query = "INSERT INTO scan (site, dataset, path, asked_by, made, done, files, bytes, problems) VALUES (?, ?, ?, ?, ?, FALSE, 0, 0, '[]') RETURNING id"
+		const query = "INSERT INTO scan (site, dataset, path, asked_by, made, done, files, bytes, problems) VALUES (?, ?, ?, ?, ?, FALSE, 0, " +
+			"0, '[]') RETURNING id"
 		return tx.Row(query, s.site, s.dataset, s.path, q.name, c.now()).Scan(&s.ID)
 	})
 	if err != nil {

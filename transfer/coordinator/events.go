@@ -29,7 +29,8 @@ func (c *Coordinator) events(q *call, w http.ResponseWriter) error {
 	}
 	defer c.listening.Add(-1)
 	if c.listening.Add(1) > listeners {
-		return &wire.Error{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d connections follow events already", listeners), After: 10 * time.Second}
+		return &wire.Error{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d connections follow events already", listeners),
+			After: 10 * time.Second}
 	}
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -83,7 +83,8 @@ func (x *explainer) request(ctx context.Context) error {
 	case x.q.Status == transfer.Resolving:
 		x.add("resolving", "", 0, "Its files are being added to the queue: %d of %s so far.", n.Files, say.Plural(int(x.q.Asked.Files), "file"))
 	}
-	counts := map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.FileFailed: n.Failed}
+	counts := map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased,
+		transfer.FileFailed: n.Failed}
 	for state, count := range counts {
 		if count == 0 {
 			continue
@@ -181,8 +182,8 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	case l.cancelled:
 		x.add("aborting", it.Name, files, "Its request was cancelled: the transfer %s is being aborted.", link)
 	case silent > agentTimeout && l.mover != "":
-		x.add("silent "+l.mover, it.Name, files, "%s and has not reported for %s: at %s the lease expires, and the destination is asked for the file.",
-			who, unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.conf.Lease)))
+		x.add("silent "+l.mover, it.Name, files, "%s and has not reported for %s: at %s the lease expires, "+
+			"and the destination is asked for the file.", who, unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.conf.Lease)))
 	case l.stage == "":
 		x.add("next "+l.mover+link, it.Name, files, "%s and begins it as soon as a slot is free, %s.", who, link)
 	case l.stage == transfer.Moving && x.one:
@@ -249,7 +250,8 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 		if it.Tries > 0 {
 			tries = "It was tried " + say.Times(int64(it.Tries))
 		}
-		return "later " + it.Reason, fmt.Sprintf("%s, and is tried again in %s%s.", tries, unit.Seconds(it.NotBefore.Sub(x.now).Seconds()), prefixed(": ", it.Reason))
+		return "later " + it.Reason, fmt.Sprintf("%s, and is tried again in %s%s.", tries, unit.Seconds(it.NotBefore.Sub(x.now).Seconds()),
+			prefixed(": ", it.Reason))
 	case !to.Up:
 		return x.destinationDown(to)
 	case to.Free >= 0 && to.Free < it.Size:

@@ -63,7 +63,8 @@ func TestRefusalsAreSentences(t *testing.T) {
 	_, err := h.admin.Request(t.Context(), q.ID+1)
 	_, err2 := h.admin.Dataset(t.Context(), "/store/none")
 	_, err3 := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "Q"})
-	for want, err := range map[string]error{"there is no request 2": err, `there is no dataset "/store/none"`: err2, `there is no site "Q"`: err3} {
+	for want, err := range map[string]error{"there is no request 2": err, `there is no dataset "/store/none"`: err2,
+		`there is no site "Q"`: err3} {
 		if err == nil || err.Error() != want || wire.Status(err) != 404 {
 			t.Errorf("%q, want %q", err, want)
 		}

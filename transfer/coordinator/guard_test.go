@@ -17,10 +17,12 @@ import (
 func TestWhereAgentsComeFrom(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[string]tpc.Area{
-		"127.0.0.1:5": tpc.Loopback, "[::1]:5": tpc.Loopback, "10.0.0.5:5": tpc.Network, "[fd00::1]:5": tpc.Network, "[fe80::1%eth0]:5": tpc.Network,
-		"8.8.8.8:5": tpc.Public, "[::ffff:8.8.8.8]:5": tpc.Public, "nonsense": tpc.Public, "10.0.0.9:5": tpc.Loopback, "@": tpc.Public,
+		"127.0.0.1:5": tpc.Loopback, "[::1]:5": tpc.Loopback, "10.0.0.5:5": tpc.Network, "[fd00::1]:5": tpc.Network,
+		"[fe80::1%eth0]:5": tpc.Network,
+		"8.8.8.8:5":        tpc.Public, "[::ffff:8.8.8.8]:5": tpc.Public, "nonsense": tpc.Public, "10.0.0.9:5": tpc.Loopback, "@": tpc.Public,
 	} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP("10.0.0.9"), Port: 9443}), http.MethodPost, "/", nil)
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
+			&net.TCPAddr{IP: net.ParseIP("10.0.0.9"), Port: 9443}), http.MethodPost, "/", nil)
 		r.RemoteAddr = from
 		if got := areaOf(r); got != want {
 			t.Errorf("%s: %v, want %v", from, got, want)
@@ -44,7 +46,8 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		good bool
 	}{
 		"HERE": {tpc.Loopback, victim.URL, true}, "LAB": {tpc.Network, victim.URL, false}, "FAR": {tpc.Public, victim.URL, false},
-		"META": {tpc.Loopback, "http://169.254.169.254", false}, "AWAY": {tpc.Loopback, away.URL, false}, "INSIDE": {tpc.Public, "http://10.0.0.1:1", false},
+		"META": {tpc.Loopback, "http://169.254.169.254", false}, "AWAY": {tpc.Loopback, away.URL, false},
+		"INSIDE": {tpc.Public, "http://10.0.0.1:1", false},
 	} {
 		h.robot(site).register(tt.door)
 		h.registry.mu.Lock()
@@ -56,7 +59,8 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		before := asked.Load()
 		l := transfer.Lease{Item: 1, Epoch: 1, Size: 1, Dest: transfer.End{Site: site, Path: "f"}}
 		_, err := h.tpc.Stat(t.Context(), h.target(l, l.Dest, "storage.read:/f"))
-		if tt.good != (err == nil) || !tt.good && (tpc.KindOf(err) != tpc.Denied || !strings.Contains(err.Error(), "private network")) || !tt.good && asked.Load() != before {
+		if tt.good != (err == nil) || !tt.good && (tpc.KindOf(err) != tpc.Denied || !strings.Contains(err.Error(), "private network")) ||
+			!tt.good && asked.Load() != before {
 			t.Errorf("%s: %v, asked %d times", site, err, asked.Load()-before)
 		}
 	}

@@ -95,7 +95,8 @@ func (h *house) fill(dataset, site string, files int, size int64) {
 	h.t.Helper()
 	in := transfer.NewFiles{Dataset: dataset, Site: site, By: "the test"}
 	for i := range files {
-		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("%s/f%d", dataset, i), Size: size, Adler: fmt.Sprintf("%08x", i+1)}})
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("%s/f%d", dataset, i), Size: size,
+			Adler: fmt.Sprintf("%08x", i+1)}})
 		if len(in.Files) == transfer.MaxNewFiles || i == files-1 {
 			if _, err := h.admin.AddFiles(h.t.Context(), in); err != nil {
 				h.t.Fatal(err)
@@ -123,7 +124,8 @@ func (h *house) robot(site string) *robot {
 
 func (r *robot) register(url string) transfer.Registration {
 	r.t.Helper()
-	w, err := r.ask.Register(r.t.Context(), transfer.Register{Site: r.site, Session: r.session, URL: url, Slots: 4, Free: 1 << 40, Holding: r.holds()})
+	w, err := r.ask.Register(r.t.Context(), transfer.Register{Site: r.site, Session: r.session, URL: url, Slots: 4, Free: 1 << 40,
+		Holding: r.holds()})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -183,7 +185,8 @@ func (r *robot) report(all ...transfer.Outcome) (transfer.Ack, error) {
 // did is a lease that went well.
 func did(l transfer.Lease) transfer.Outcome {
 	now := time.Now()
-	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size, Begin: now.Add(-10 * time.Millisecond), End: now}
+	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size,
+		Begin: now.Add(-10 * time.Millisecond), End: now}
 }
 
 // until waits for something to be so: longer than a lease lives, after which a file

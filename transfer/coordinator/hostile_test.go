@@ -51,7 +51,8 @@ func (l *liar) crowd(temp string) {
 				l.does("PUT", temp, strings.NewReader(strings.Repeat("z", 1000)))
 				return
 			}
-			l.does("PUT", temp, strings.NewReader(strings.Repeat("z", 500)), "Content-Range", fmt.Sprintf("bytes %d-%d/1000", 500*(n%2), 500*(n%2)+499))
+			l.does("PUT", temp, strings.NewReader(strings.Repeat("z", 500)), "Content-Range",
+				fmt.Sprintf("bytes %d-%d/1000", 500*(n%2), 500*(n%2)+499))
 		})
 	}
 	all.Wait()
@@ -102,7 +103,8 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 		"a part of a file":               {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 1000-1000/1001"}, 413},
 		"the first byte of a larger one": {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 0-0/1001"}, 413},
 		"what an earlier attempt left":   {"POST", "/.weir/999.1.part?size=1048576", nil, nil, 403},
-		"a length that is not so":        {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), []string{"X-Expected-Entity-Length", "1"}, 413},
+		"a length that is not so": {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), []string{"X-Expected-Entity-Length", "1"},
+			413},
 		"files below the file":           {"PUT", final + "/1", strings.NewReader("y"), nil, 403},
 		"files below the temporary":      {"PUT", temp + "/1", strings.NewReader("y"), nil, 403},
 		"a file beside it":               {"PUT", final + "2", strings.NewReader("y"), nil, 403},

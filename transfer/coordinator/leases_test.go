@@ -184,7 +184,8 @@ func TestGoodbye(t *testing.T) {
 		leases = append(leases, b.some()...)
 	}
 	keeps := transfer.LeaseID{Item: leases[0].Item, Epoch: leases[0].Epoch} // it could not tell its end
-	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session, Holding: []transfer.LeaseID{keeps}}); err != nil {
+	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session,
+		Holding: []transfer.LeaseID{keeps}}); err != nil {
 		t.Fatal(err)
 	}
 	sites, err := h.admin.Sites(t.Context())
@@ -254,7 +255,8 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	if err := comes(); err != nil {
 		t.Error(err)
 	}
-	if _, err := other.ask.Register(t.Context(), transfer.Register{Site: "A", Session: other.session, Slots: 1}); wire.Status(err) != http.StatusConflict {
+	if _, err := other.ask.Register(t.Context(), transfer.Register{Site: "A", Session: other.session,
+		Slots: 1}); wire.Status(err) != http.StatusConflict {
 		t.Errorf("the other one comes again: %v", err)
 	}
 }
@@ -310,7 +312,8 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
-	if err != nil || len(attempts) != 1 || attempts[0].End.After(time.Now()) || len(attempts[0].Reason) > 1100 || strings.Contains(attempts[0].Reason, "\x1b") {
+	if err != nil || len(attempts) != 1 || attempts[0].End.After(time.Now()) || len(attempts[0].Reason) > 1100 ||
+		strings.Contains(attempts[0].Reason, "\x1b") {
 		t.Errorf("%+v, %v", attempts, err)
 	}
 }
@@ -359,7 +362,8 @@ func TestAnotherRootIsRefused(t *testing.T) {
 		h := start(t, conf)
 		b := h.robot("B")
 		register := func(session, root string, isNew bool) error {
-			_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: session, Slots: 4, Free: 1 << 40, Root: root, NewRoot: isNew})
+			_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: session, Slots: 4, Free: 1 << 40, Root: root,
+				NewRoot: isNew})
 			return err
 		}
 		if err := register("one", "r1", false); err != nil {

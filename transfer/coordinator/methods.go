@@ -115,7 +115,8 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 		at, other = from, to
 	case transfer.Third:
 		if from.URL == "" || to.URL == "" {
-			return "", fmt.Sprintf("sites %s and %s do not both have an endpoint that others can reach, and no agent can reach both", from.Name, to.Name)
+			return "", fmt.Sprintf("sites %s and %s do not both have an endpoint that others can reach, and no agent can reach both",
+				from.Name, to.Name)
 		}
 		// Nobody pulls from it, and it does not push there.
 		if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
@@ -144,5 +145,6 @@ func fileURL(base, path string) string {
 // certificate is self-signed: only weir's own servers know pins. The registry is locked.
 func (c *Coordinator) unknownPin(site, other catalog.Site) bool {
 	a := c.registry.agents[other.Name]
-	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") && !strings.HasPrefix(c.registry.endpoints[site.Name].Server, "weir")
+	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") &&
+		!strings.HasPrefix(c.registry.endpoints[site.Name].Server, "weir")
 }

@@ -140,11 +140,13 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 				})
 			})
 		}
-		if text := metricsOf(t, h); !strings.Contains(text, `weir_transfer_site_refuses{site="S"} 1`) || !strings.Contains(text, `weir_transfer_site_refuses{site="X"} 0`) {
+		if text := metricsOf(t, h); !strings.Contains(text, `weir_transfer_site_refuses{site="S"} 1`) ||
+			!strings.Contains(text, `weir_transfer_site_refuses{site="X"} 0`) {
 			t.Errorf("metrics:\n%s", text)
 		}
 		sites, err := h.admin.Sites(t.Context())
-		if i := slices.IndexFunc(sites, func(s2 catalog.Site) bool { return s2.Name == "S" }); err != nil || i < 0 || !strings.Contains(sites[i].Problem, "refused all files") {
+		if i := slices.IndexFunc(sites, func(s2 catalog.Site) bool { return s2.Name == "S" }); err != nil || i < 0 ||
+			!strings.Contains(sites[i].Problem, "refused all files") {
 			t.Errorf("sites: %+v, %v", sites, err)
 		}
 		asked := keeps.saw("expired")
@@ -295,7 +297,8 @@ func TestMacaroonsAreLent(t *testing.T) {
 	}
 	for _, l := range b.work().Leases {
 		raw, err := base64.RawURLEncoding.DecodeString(l.Source.Token)
-		if text := string(raw); err != nil || strings.Contains(text, secret) || !strings.Contains(text, "path:/data/run1") || strings.Contains(text, "activity:"+tpc.MayWrite) {
+		if text := string(raw); err != nil || strings.Contains(text, secret) || !strings.Contains(text, "path:/data/run1") ||
+			strings.Contains(text, "activity:"+tpc.MayWrite) {
 			t.Errorf("%q, %v", raw, err)
 		}
 	}

@@ -73,7 +73,8 @@ func (c *Coordinator) forgetTemporaries(ctx context.Context, mover string, all [
 	if len(done) == 0 {
 		return
 	}
-	err := c.db.Many(ctx, "DELETE FROM leftover WHERE item = ? AND epoch = ?", db.Each(done, func(id transfer.LeaseID) []any { return []any{id.Item, id.Epoch} }))
+	err := c.db.Many(ctx, "DELETE FROM leftover WHERE item = ? AND epoch = ?",
+		db.Each(done, func(id transfer.LeaseID) []any { return []any{id.Item, id.Epoch} }))
 	c.health.database(err) // after a failure they are looked for in vain
 }
 
@@ -119,7 +120,8 @@ func (c *Coordinator) sweepOne(ctx context.Context, t temporary) error {
 	refused := c.blocked("", t.site)
 	c.registry.mu.Unlock()
 	again := func(after time.Duration, tries int, gone bool) error {
-		return c.db.Exec(ctx, "UPDATE leftover SET due = ?, tries = ?, gone = ? WHERE site = ? AND path = ?", c.now().Add(after), tries, gone, t.site, t.path)
+		return c.db.Exec(ctx, "UPDATE leftover SET due = ?, tries = ?, gone = ? WHERE site = ? AND path = ?", c.now().Add(after), tries, gone,
+			t.site, t.path)
 	}
 	forget := func() error {
 		return c.db.Exec(ctx, "DELETE FROM leftover WHERE site = ? AND path = ?", t.site, t.path)

@@ -32,7 +32,8 @@ func (h *house) stock(dataset, site string, s *lab.System, files int, size int) 
 			h.t.Fatal(err)
 		}
 		all = append(all, data)
-		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)), Adler: fmt.Sprintf("%08x", adler32.Checksum(data))}})
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)),
+			Adler: fmt.Sprintf("%08x", adler32.Checksum(data))}})
 	}
 	for some := range slices.Chunk(in.Files, 1000) {
 		in.Files = some
@@ -83,7 +84,8 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 				h.tell(q.ID)
 			}
 			failed, err := h.admin.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
-			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") || !strings.Contains(failed[1].Reason, "adler32") {
+			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") ||
+				!strings.Contains(failed[1].Reason, "adler32") {
 				t.Errorf("%+v, %v", failed, err)
 			}
 			for i, data := range all {
@@ -112,7 +114,8 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 				h.tell(again.ID)
 			}
 			attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
-			if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified || attempts[0].Moved != int64(len(all[0])) {
+			if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified ||
+				attempts[0].Moved != int64(len(all[0])) {
 				t.Errorf("%+v, %v", attempts, err)
 			}
 		})

@@ -61,7 +61,8 @@ func (c *Coordinator) openRevoked(ctx context.Context) error {
 }
 
 // issueRole issues a token, which is recorded before anybody has it. by is the caller who asked for it.
-func (c *Coordinator) issueRole(ctx context.Context, who string, roles []string, life time.Duration, by string) (raw, id string, err error) {
+func (c *Coordinator) issueRole(ctx context.Context, who string, roles []string, life time.Duration, by string) (raw,
+	id string, err error) {
 	g := token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life, Early: 24 * time.Hour, ID: token.NewID()}
 	if raw, err = c.issuer.Mint(g); err != nil {
 		return "", "", wire.Refuse(http.StatusBadRequest, "%s", err.Error())
@@ -132,7 +133,8 @@ func (c *Coordinator) tokens(q *call, _ *struct{}) ([]transfer.Token, error) {
 // revoke revokes a token. It is refused from then on, also for a waiting poll of an agent.
 func (c *Coordinator) revoke(q *call, _ *struct{}) (t transfer.Token, err error) {
 	id := q.PathValue("id")
-	if err := c.db.Exec(q.Context(), "UPDATE token SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked = 0", c.now(), q.name, id); err != nil {
+	if err := c.db.Exec(q.Context(), "UPDATE token SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked = 0", c.now(), q.name,
+		id); err != nil {
 		return t, err
 	}
 	found, err := db.Select(q.Context(), c.db, scanToken, tokenColumns+"WHERE id = ?", id)

@@ -31,7 +31,8 @@ func TestTokensAreRevoked(t *testing.T) {
 		for _, k := range all {
 			by[k.Subject] = k
 		}
-		if k := by["ann"]; k.ID != id || strings.Join(k.Roles, " ") != "weir.read weir.submit" || k.By != "administrator" || k.Expires.Sub(k.Made) != time.Hour || !k.Revoked.IsZero() {
+		if k := by["ann"]; k.ID != id || strings.Join(k.Roles, " ") != "weir.read weir.submit" || k.By != "administrator" ||
+			k.Expires.Sub(k.Made) != time.Hour || !k.Revoked.IsZero() {
 			t.Errorf("%+v", k)
 		}
 		if k := by["administrator"]; !strings.Contains(k.By, "at its start") {
@@ -56,7 +57,8 @@ func TestTokensAreRevoked(t *testing.T) {
 		}
 		refused := func(when string) {
 			t.Helper()
-			if _, err := ann.Sites(ctx); wire.Status(err) != http.StatusUnauthorized || !strings.Contains(err.Error(), "was revoked") || strings.Contains(err.Error(), raw) {
+			if _, err := ann.Sites(ctx); wire.Status(err) != http.StatusUnauthorized || !strings.Contains(err.Error(), "was revoked") ||
+				strings.Contains(err.Error(), raw) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}

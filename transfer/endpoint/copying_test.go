@@ -143,15 +143,19 @@ func TestCopiesThatAreRefused(t *testing.T) {
 
 // Private addresses are refused when they are connected to, by whatever name.
 func TestPrivatePeersAreRefused(t *testing.T) {
-	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s came through", r.Method, r.URL) }))
+	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s came through", r.Method, r.URL)
+	}))
 	defer inside.Close()
 	dir := t.TempDir()
 	s := start(t, serve.Config{Dir: dir, Extensions: copying(CopyOptions{Guard: tpc.Guard{Hosts: []string{"*"}}})})
 	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
-	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1", "0x7f.1"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433",
+		"127.1", "0x7f.1"} {
 		for _, header := range []string{"Source", "Destination"} {
 			write(t, "text", dir, "f")
-			resp, body := do(t, s, exchange{method: "COPY", path: map[string]string{"Source": "/x", "Destination": "/f"}[header], header: map[string]string{header: "http://" + host + port + "/f"}})
+			resp, body := do(t, s, exchange{method: "COPY", path: map[string]string{"Source": "/x", "Destination": "/f"}[header],
+				header: map[string]string{header: "http://" + host + port + "/f"}})
 			if resp.StatusCode != 403 && !strings.Contains(body, "failure: ") {
 				t.Errorf("%s %s: %d %s", header, host, resp.StatusCode, body)
 			}
@@ -236,7 +240,8 @@ func TestPullsThatFail(t *testing.T) {
 				_, _ = io.WriteString(w, text)
 			}
 		}, tpc.Failed, "206"},
-		"redirects for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/f", http.StatusTemporaryRedirect) }, tpc.Failed, "redirects more than"},
+		"redirects for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/f", http.StatusTemporaryRedirect) },
+			tpc.Failed, "redirects more than"},
 		"redirects to metadata": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/x", http.StatusTemporaryRedirect)
 		}, tpc.Failed, "not in the list"},
@@ -253,7 +258,8 @@ func TestPullsThatFail(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s := start(t, serve.Config{Dir: dir, Extensions: copying(local()), StallTimeout: time.Second})
-		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, tt.f), Verify: name != "sends less in chunks"}, nil)
+		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, tt.f), Verify: name != "sends less in chunks"},
+			nil)
 		if tpc.KindOf(err) != tt.kind || !strings.Contains(fmt.Sprint(err), tt.says) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
 		}
@@ -275,7 +281,8 @@ func TestSourcesWithoutChecksums(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
-	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err != nil || read(t, dir, "f") != "abcd" {
+	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err != nil ||
+		read(t, dir, "f") != "abcd" {
 		t.Error(err)
 	}
 	err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/g", ""), Passive: source(t, f), Verify: true}, nil)
@@ -289,14 +296,17 @@ func TestSourcesWithoutChecksums(t *testing.T) {
 func TestTransferHeaders(t *testing.T) {
 	f := func(w http.ResponseWriter, r *http.Request) {
 		h := r.Header
-		if h.Get("Authorization") != "Bearer secret" || h.Get("X-More") != "1" || h.Get("Range") != "" || h.Get("Cookie") != "" || strings.HasPrefix(r.Host, "evil") {
+		if h.Get("Authorization") != "Bearer secret" || h.Get("X-More") != "1" || h.Get("Range") != "" || h.Get("Cookie") != "" ||
+			strings.HasPrefix(r.Host, "evil") {
 			t.Errorf("%s: %v %s", r.Method, h, r.Host)
 		}
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
 	}
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: copying(local())})
-	check(t, s, exchange{method: "COPY", path: "/f", code: 202, header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine", "TransferHeaderAuthorization": "Bearer secret",
-		"TransferHeaderX-More": "1", "TransferHeaderRange": "bytes=0-1", "TransferHeaderHost": "evil", "TransferHeaderContent-Length": "7"}})
+	check(t, s, exchange{method: "COPY", path: "/f", code: 202, header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine",
+		"TransferHeaderAuthorization": "Bearer secret",
+		"TransferHeaderX-More":        "1", "TransferHeaderRange": "bytes=0-1", "TransferHeaderHost": "evil",
+		"TransferHeaderContent-Length": "7"}})
 	check(t, s, exchange{method: "GET", path: "/f", code: 200, want: "abcd"})
 }
 

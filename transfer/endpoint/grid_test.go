@@ -42,7 +42,8 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 		"door-door":   {here + "/here", dav(other.URL()), second, map[string]*serve.Server{"pull": other, "push": g.door}},
 		"door-xrootd": {here + "/here", there, g.xrootd.Data, map[string]*serve.Server{"push": g.door}},
 		"xrootd-door": {there + "/there", here, g.dir, map[string]*serve.Server{"pull": g.door}},
-		"plain":       {dav(plain.URL()) + "/there", dav(plain.URL()), second, map[string]*serve.Server{"pull": plain}}, // pushed within the server
+		// pushed within the server
+		"plain": {dav(plain.URL()) + "/there", dav(plain.URL()), second, map[string]*serve.Server{"pull": plain}},
 	} {
 		g.environment(t, g.token(t, "storage.read:/ storage.modify:/"))
 		if name == "plain" {

@@ -54,7 +54,8 @@ func TestPartsAreTakenOver(t *testing.T) {
 		t.Errorf("the part is %q", got)
 	}
 	check(t, s, exchange{method: "MOVE", path: "/.weir/7.3.part", header: map[string]string{"Destination": "/f", "Overwrite": "F"}, code: 201})
-	if got := names(t, filepath.Join(dir, ".weir")); !strings.Contains(got, "77.1.part") || !strings.Contains(got, "9.1.part") || len(strings.Fields(got)) != 2 {
+	if got := names(t, filepath.Join(dir, ".weir")); !strings.Contains(got, "77.1.part") || !strings.Contains(got, "9.1.part") ||
+		len(strings.Fields(got)) != 2 {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -70,12 +71,14 @@ func TestPartsThatAreNone(t *testing.T) {
 	if err := os.Link(filepath.Join(dir, "data"), filepath.Join(dir, ".weir/6.1.part")); err != nil {
 		t.Fatal(err)
 	}
-	for name, code := range map[string]int{"5.1.part": 403, "6.1.part": 403, "07.2.part": 400, "7.2.part.x": 400, "x": 400, "sub/7.2.part": 400, "0.1.part": 400} {
+	for name, code := range map[string]int{"5.1.part": 403, "6.1.part": 403, "07.2.part": 400, "7.2.part.x": 400, "x": 400,
+		"sub/7.2.part": 400, "0.1.part": 400} {
 		x := ranged(name, "x", "bytes 0-0/4")
 		x.code = code
 		check(t, s, x)
 	}
-	for span, code := range map[string]int{"bytes 11-11/20": 409, "bytes 0-1/20": 400, "bytes 1-0/20": 400, "bytes 0-0/*": 400, "bytes 0-0/0": 400, "bytes -1-0/9": 400, "octets 0-0/9": 400, "bytes +0-0/9": 400, "bytes 0-0/99999999999999999999": 400} {
+	for span, code := range map[string]int{"bytes 11-11/20": 409, "bytes 0-1/20": 400, "bytes 1-0/20": 400, "bytes 0-0/*": 400,
+		"bytes 0-0/0": 400, "bytes -1-0/9": 400, "octets 0-0/9": 400, "bytes +0-0/9": 400, "bytes 0-0/99999999999999999999": 400} {
 		x := ranged("7.2.part", "x", span)
 		x.code = code
 		check(t, s, x)
@@ -110,10 +113,12 @@ func TestPartsRights(t *testing.T) {
 		method, name string
 		code         int
 	}{
-		{"POST", "7.2.part", 403}, {"POST", "7.4.part", 403}, {"POST", "8.3.part", 403}, {"PUT", "7.4.part", 403}, {"DELETE", "7.4.part", 403}, {"GET", "7.1.part", 403},
+		{"POST", "7.2.part", 403}, {"POST", "7.4.part", 403}, {"POST", "8.3.part", 403}, {"PUT", "7.4.part", 403}, {"DELETE", "7.4.part", 403},
+		{"GET", "7.1.part", 403},
 		{"PUT", "8.1.part", 403}, {"MOVE", "7.1.part", 403}, {"POST", "7.3.part", 200}, {"PUT", "7.3.part", 204}, {"DELETE", "7.3.part", 204},
 	} {
-		x := exchange{method: c.method, path: "/.weir/" + c.name + "?size=1048576", code: c.code, header: map[string]string{"Authorization": "Bearer " + raw, "Destination": "/f"}}
+		x := exchange{method: c.method, path: "/.weir/" + c.name + "?size=1048576", code: c.code,
+			header: map[string]string{"Authorization": "Bearer " + raw, "Destination": "/f"}}
 		if c.method == "PUT" {
 			x.body, x.header["Content-Range"] = "x", "bytes 1-1/9"
 		}

@@ -54,7 +54,8 @@ func TestTokensRights(t *testing.T) {
 	}
 	i := newIssuer(t)
 	s := start(t, serve.Config{Dir: dir, Authenticate: trusting(t, i)})
-	reading, create, modify := newToken(t, i, "storage.read:/a"), newToken(t, i, "storage.create:/a storage.create:/new/x"), newToken(t, i, "storage.modify:/a")
+	reading, create, modify := newToken(t, i, "storage.read:/a"), newToken(t, i, "storage.create:/a storage.create:/new/x"),
+		newToken(t, i, "storage.modify:/a")
 	for _, tt := range []struct {
 		token, method, path string
 		header              string // NAME VALUE
@@ -62,18 +63,27 @@ func TestTokensRights(t *testing.T) {
 	}{
 		{"", "GET", "/a/f", "", 401}, {"nonsense", "GET", "/a/f", "", 401}, {"", "OPTIONS", "/a/f", "", 401}, {"", "GET", "/metrics", "", 401},
 		{reading, "OPTIONS", "/", "", 200}, {reading, "GET", "/metrics", "", 403},
-		{reading, "GET", "/a/f", "", 200}, {reading, "HEAD", "/a/f", "", 200}, {reading, "GET", "/a/none", "", 404}, {reading, "GET", "/a", "", 200},
-		{reading, "GET", "/b/f", "", 403}, {reading, "HEAD", "/b/none", "", 403}, {reading, "GET", "/ab/f", "", 403}, {reading, "GET", "/", "", 403}, {reading, "GET", "/top", "", 403},
-		{reading, "GET", "/a/../b/f", "", 400}, {reading, "GET", "/a/%2e%2e/b/f", "", 400}, {reading, "GET", "/a//f", "", 200}, {reading, "GET", "//b/f", "", 403}, {reading, "GET", "/a%2f..%2fb/f", "", 400},
-		{reading, "PROPFIND", "/a", "Depth 1", 207}, {reading, "PROPFIND", "/b", "Depth 1", 403}, {reading, "PROPFIND", "/b/none", "Depth 0", 403},
+		{reading, "GET", "/a/f", "", 200}, {reading, "HEAD", "/a/f", "", 200}, {reading, "GET", "/a/none", "", 404},
+		{reading, "GET", "/a", "", 200},
+		{reading, "GET", "/b/f", "", 403}, {reading, "HEAD", "/b/none", "", 403}, {reading, "GET", "/ab/f", "", 403},
+		{reading, "GET", "/", "", 403}, {reading, "GET", "/top", "", 403},
+		{reading, "GET", "/a/../b/f", "", 400}, {reading, "GET", "/a/%2e%2e/b/f", "", 400}, {reading, "GET", "/a//f", "", 200},
+		{reading, "GET", "//b/f", "", 403}, {reading, "GET", "/a%2f..%2fb/f", "", 400},
+		{reading, "PROPFIND", "/a", "Depth 1", 207}, {reading, "PROPFIND", "/b", "Depth 1", 403},
+		{reading, "PROPFIND", "/b/none", "Depth 0", 403},
 		{reading, "PUT", "/a/new", "", 403}, {reading, "DELETE", "/a/f", "", 403}, {reading, "MKCOL", "/a/d", "", 403},
-		{reading, "MOVE", "/a/f", "Destination /a/new", 403}, {reading, "COPY", "/a/f", "Destination /a/new", 403}, {reading, "COPY", "/b/f", "Destination /a/new", 403},
-		{create, "GET", "/a/f", "", 403}, {create, "HEAD", "/a/f", "", 200}, {create, "PROPFIND", "/a", "Depth 0", 207}, {create, "PROPFIND", "/a", "Depth 1", 403},
-		{create, "PUT", "/a/f", "", 403}, {create, "PUT", "/a/new", "", 201}, {create, "PUT", "/b/new", "", 403}, {create, "MKCOL", "/a/d", "", 201}, {create, "MKCOL", "/new", "", 201},
+		{reading, "MOVE", "/a/f", "Destination /a/new", 403}, {reading, "COPY", "/a/f", "Destination /a/new", 403},
+		{reading, "COPY", "/b/f", "Destination /a/new", 403},
+		{create, "GET", "/a/f", "", 403}, {create, "HEAD", "/a/f", "", 200}, {create, "PROPFIND", "/a", "Depth 0", 207},
+		{create, "PROPFIND", "/a", "Depth 1", 403},
+		{create, "PUT", "/a/f", "", 403}, {create, "PUT", "/a/new", "", 201}, {create, "PUT", "/b/new", "", 403},
+		{create, "MKCOL", "/a/d", "", 201}, {create, "MKCOL", "/new", "", 201},
 		{create, "MKCOL", "/newer", "", 403}, {create, "DELETE", "/a/new", "", 403}, {create, "MOVE", "/a/new", "Destination /a/named", 201},
-		{create, "MOVE", "/a/named", "Destination /a/f", 403}, {create, "MOVE", "/a/named", "Destination /b/named", 403}, {create, "MOVE", "/b/f", "Destination /a/x", 403},
+		{create, "MOVE", "/a/named", "Destination /a/f", 403}, {create, "MOVE", "/a/named", "Destination /b/named", 403},
+		{create, "MOVE", "/b/f", "Destination /a/x", 403},
 		{create, "MOVE", "/a/d", "Destination /a/e", 403}, {create, "COPY", "/a/named", "Destination /a/x", 403},
-		{modify, "PUT", "/a/f", "", 204}, {modify, "GET", "/a/f", "", 403}, {modify, "MOVE", "/a/d", "Destination /a/e", 201}, {modify, "MOVE", "/a/named", "Destination /a/g", 204},
+		{modify, "PUT", "/a/f", "", 204}, {modify, "GET", "/a/f", "", 403}, {modify, "MOVE", "/a/d", "Destination /a/e", 201},
+		{modify, "MOVE", "/a/named", "Destination /a/g", 204},
 		{modify, "DELETE", "/a/g", "", 204}, {modify, "DELETE", "/b/f", "", 403},
 	} {
 		x := exchange{method: tt.method, path: tt.path, code: tt.code, header: map[string]string{"Authorization": "Bearer " + tt.token}}
@@ -94,7 +104,8 @@ func TestTokensRights(t *testing.T) {
 func TestTokensOfTwoKinds(t *testing.T) {
 	i := newIssuer(t)
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, Token: "old", Authenticate: trusting(t, i)})
-	for raw, code := range map[string]int{"old": 200, newToken(t, i, "storage.read:/"): 200, newToken(t, i, "storage.read:/x"): 403, "new": 401} {
+	for raw, code := range map[string]int{"old": 200, newToken(t, i, "storage.read:/"): 200, newToken(t, i, "storage.read:/x"): 403,
+		"new": 401} {
 		check(t, s, exchange{method: "GET", path: "/file000000.dat", code: code, header: map[string]string{"Authorization": "Bearer " + raw}})
 	}
 }
@@ -116,14 +127,16 @@ func TestCertificatesOfClients(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, "ca", "/CN=CA", "")
 	certificate(t, dir, "evil", "/CN=CA", "")
-	certificate(t, dir, "host", "/CN=localhost", "ca", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE")
+	certificate(t, dir, "host", "/CN=localhost", "ca", "-addext", "subjectAltName=IP:127.0.0.1", "-addext",
+		"basicConstraints=critical,CA:FALSE")
 	certificate(t, dir, "ada", "/DC=test/CN=ada", "ca", "-addext", "basicConstraints=critical,CA:FALSE")
 	certificate(t, dir, "bob", "/DC=test/CN=bob", "ca", "-addext", "basicConstraints=critical,CA:FALSE")
 	certificate(t, dir, "forged", "/DC=test/CN=ada", "evil", "-addext", "basicConstraints=critical,CA:FALSE")
-	certificate(t, dir, "server", "/DC=test/CN=ada", "ca", "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth")
+	certificate(t, dir, "server", "/DC=test/CN=ada", "ca", "-addext", "basicConstraints=critical,CA:FALSE", "-addext",
+		"extendedKeyUsage=serverAuth")
 	i := newIssuer(t)
-	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, CertFile: filepath.Join(dir, "host.pem"), KeyFile: filepath.Join(dir, "host.key"),
-		ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}, Authenticate: trusting(t, i)})
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, CertFile: filepath.Join(dir, "host.pem"),
+		KeyFile: filepath.Join(dir, "host.key"), ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}, Authenticate: trusting(t, i)})
 	for name, code := range map[string]string{"ada": "200", "bob": "401", "forged": "401", "server": "401", "": "401"} {
 		args := []string{"-s", "-o", os.DevNull, "-w", "%{http_code} ", "--cacert", filepath.Join(dir, "ca.pem")}
 		if name != "" {
@@ -142,8 +155,10 @@ func TestCertificatesOfClients(t *testing.T) {
 	for _, c := range []serve.Config{
 		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}},
 		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.pem")},
-		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.key"), Clients: []string{"ada"}},
-		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "none"), Clients: []string{"ada"}},
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.key"),
+			Clients: []string{"ada"}},
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "none"),
+			Clients: []string{"ada"}},
 	} {
 		if s, err := serve.New(c); err == nil {
 			t.Errorf("%+v is accepted", c)

@@ -62,7 +62,8 @@ func TestTokensWithASize(t *testing.T) {
 	i := newIssuer(t)
 	s := start(t, serve.Config{Dir: dir, Authenticate: trusting(t, i), Extensions: copying(local())})
 	other := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 100}, {Count: 1, Size: 101}}})
-	raw := sized(t, i, 100, "storage.read:/d/f", "storage.create:/d/f", "storage.modify:/.weir/1.1.part", "storage.read:/.weir/1.1.part", "storage.read:/d/large")
+	raw := sized(t, i, 100, "storage.read:/d/f", "storage.create:/d/f", "storage.modify:/.weir/1.1.part", "storage.read:/.weir/1.1.part",
+		"storage.read:/d/large")
 	bearer := func(more ...string) map[string]string {
 		h := map[string]string{"Authorization": "Bearer " + raw}
 		for i := 0; i+1 < len(more); i += 2 {
@@ -103,7 +104,8 @@ func TestTokensWithASize(t *testing.T) {
 	}
 	for name, kind := range map[string]tpc.Kind{"000000": "", "000001": tpc.Failed} {
 		o := tpc.Order{Active: at(s, "/.weir/1.1.part", raw), Passive: at(other, "/file"+name+".dat", "")}
-		if err := driver(t).Drive(t.Context(), o, nil); tpc.KindOf(err) != kind || kind != "" && !strings.Contains(err.Error(), "at most 100 bytes") {
+		if err := driver(t).Drive(t.Context(), o, nil); tpc.KindOf(err) != kind || kind != "" &&
+			!strings.Contains(err.Error(), "at most 100 bytes") {
 			t.Errorf("a copy of %s: %v", name, err)
 		}
 		check(t, s, exchange{method: "DELETE", path: "/.weir/1.1.part", header: bearer(), code: map[tpc.Kind]int{"": 204, tpc.Failed: 404}[kind]})

@@ -104,8 +104,10 @@ func TestStreamsFromOthers(t *testing.T) {
 			}
 			tt.get(w, r)
 		}))
-		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: s.URL + "/f"}, Streams: 4, Overwrite: true}, nil)
-		if tt.bad == "" && (err != nil || read(t, to, "f") != string(text)) || tt.bad != "" && (err == nil || !strings.Contains(err.Error(), tt.bad)) {
+		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: s.URL + "/f"}, Streams: 4,
+			Overwrite: true}, nil)
+		if tt.bad == "" && (err != nil || read(t, to, "f") != string(text)) || tt.bad != "" &&
+			(err == nil || !strings.Contains(err.Error(), tt.bad)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.Close()
@@ -151,7 +153,8 @@ func TestPinsOfOthers(t *testing.T) {
 		good bool
 	}{
 		"nobody-vouches": {nil, "", false}, "the-client-says": {nil, pin, true}, "the-client-is-wrong": {nil, wrong, false},
-		"the-server-knows": {known, "", true}, "the-server-knows-better": {known, wrong, true}, "of-another-port": {map[string]string{"127.0.0.1:1": pin}, "", false},
+		"the-server-knows": {known, "", true}, "the-server-knows-better": {known, wrong, true},
+		"of-another-port": {map[string]string{"127.0.0.1:1": pin}, "", false},
 	} {
 		c := local()
 		c.Pins = tt.pins
@@ -167,7 +170,8 @@ func TestPinsOfOthers(t *testing.T) {
 			t.Errorf("%q: %v", bad, pins)
 		}
 	}
-	if pins, err := trust.ReadPins([]string{"Host=" + pin, "[::1]:8443=" + pin}); err != nil || pins["host:443"] != pin || pins["[::1]:8443"] != pin {
+	if pins, err := trust.ReadPins([]string{"Host=" + pin, "[::1]:8443=" + pin}); err != nil || pins["host:443"] != pin ||
+		pins["[::1]:8443"] != pin {
 		t.Errorf("%v, %v", pins, err)
 	}
 }

@@ -97,7 +97,8 @@ func TestCopiesWithXRootD(t *testing.T) {
 					}
 					file := "/" + name + "-" + scheme
 					dest.URL = dest.URL[:len(dest.URL)-2] + file
-					source.Token, dest.Token = g.token(t, "storage.read:/"), g.token(t, token.Path("create", file), token.Path("read", file)) // XRootD needs read for HEAD
+					// XRootD needs read for HEAD
+					source.Token, dest.Token = g.token(t, "storage.read:/"), g.token(t, token.Path("create", file), token.Path("read", file))
 					if err := g.client.Drive(t.Context(), o, nil); err != nil {
 						t.Errorf("%s over %s: %v", name, scheme, err)
 						continue
@@ -107,7 +108,8 @@ func TestCopiesWithXRootD(t *testing.T) {
 						t.Errorf("%s over %s: %+v, %v", name, scheme, info, err)
 					}
 					moved := *dest // as after a copy to a temporary name
-					moved.Token = g.token(t, token.Path("create", file), token.Path("read", file), token.Path("create", file+".moved"), token.Path("read", file+".moved"))
+					moved.Token = g.token(t, token.Path("create", file), token.Path("read", file), token.Path("create", file+".moved"),
+						token.Path("read", file+".moved"))
 					if err := g.client.Move(t.Context(), moved, dest.URL+".moved"); err != nil {
 						t.Errorf("%s over %s: %v", name, scheme, err)
 					}

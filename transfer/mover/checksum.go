@@ -62,7 +62,8 @@ func (m *Mover) askHead(ctx context.Context, u *url.URL, end transfer.End, size 
 }
 
 func (m *Mover) askSum(ctx context.Context, u *url.URL, end transfer.End, size int64, alone bool) (a *answer, told sum, err error) {
-	q := question{method: http.MethodHead, url: u, token: end.Token, pin: end.Pin, others: end.Servers, header: wantDigest(), wait: m.digestTime(size), alone: alone}
+	q := question{method: http.MethodHead, url: u, token: end.Token, pin: end.Pin, others: end.Servers, header: wantDigest(),
+		wait: m.digestTime(size), alone: alone}
 	err = m.sums.Ask(ctx, u.Host, size, func(ctx context.Context) (err error) {
 		if a, err = m.pool.ask(ctx, q); err == nil {
 			a.close()
@@ -135,7 +136,8 @@ func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, e
 			return 0, false, failf(transfer.Occupied, "%s is a folder at the destination", name)
 		}
 		if info.Size() != l.Size {
-			return 0, false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", name, info.Size(), l.Size)
+			return 0, false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", name,
+				info.Size(), l.Size)
 		}
 	}
 	r.stage(transfer.Verifying)

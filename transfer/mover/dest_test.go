@@ -23,19 +23,22 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 		make  func(root string) error
 		fault transfer.ErrorClass
 	}{
-		"another file":           {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), make([]byte, size), 0o600) }, transfer.Occupied},
-		"a shorter file":         {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), nil, 0o600) }, transfer.Occupied},
-		"a folder":               {"f", func(root string) error { return os.Mkdir(filepath.Join(root, "f"), 0o700) }, transfer.Occupied},
-		"a link out of the root": {"f", func(root string) error { return os.Symlink("/etc/passwd", filepath.Join(root, "f")) }, transfer.Occupied},
-		"a link to nothing":      {"f", func(root string) error { return os.Symlink("nothing", filepath.Join(root, "f")) }, transfer.Occupied},
-		"a file for a folder":    {"a/b/f", func(root string) error { return os.WriteFile(filepath.Join(root, "a"), nil, 0o600) }, transfer.Occupied},
-		"a link for a folder":    {"a/f", func(root string) error { return os.Symlink("/tmp", filepath.Join(root, "a")) }, transfer.Permanent},
-		"a long name":            {long, nil, transfer.Permanent},
-		"a long folder":          {long + "/f", nil, transfer.Permanent},
-		"a way out":              {"../f", nil, transfer.Permanent},
-		"an absolute path":       {"/f", nil, transfer.Permanent},
-		"no name":                {"", nil, transfer.Permanent},
-		"the hidden folder":      {Hidden + "/8.1.part", nil, transfer.Permanent},
+		"another file": {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), make([]byte, size), 0o600) },
+			transfer.Occupied},
+		"a shorter file": {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), nil, 0o600) }, transfer.Occupied},
+		"a folder":       {"f", func(root string) error { return os.Mkdir(filepath.Join(root, "f"), 0o700) }, transfer.Occupied},
+		"a link out of the root": {"f", func(root string) error { return os.Symlink("/etc/passwd", filepath.Join(root, "f")) },
+			transfer.Occupied},
+		"a link to nothing": {"f", func(root string) error { return os.Symlink("nothing", filepath.Join(root, "f")) }, transfer.Occupied},
+		"a file for a folder": {"a/b/f", func(root string) error { return os.WriteFile(filepath.Join(root, "a"), nil, 0o600) },
+			transfer.Occupied},
+		"a link for a folder": {"a/f", func(root string) error { return os.Symlink("/tmp", filepath.Join(root, "a")) }, transfer.Permanent},
+		"a long name":         {long, nil, transfer.Permanent},
+		"a long folder":       {long + "/f", nil, transfer.Permanent},
+		"a way out":           {"../f", nil, transfer.Permanent},
+		"an absolute path":    {"/f", nil, transfer.Permanent},
+		"no name":             {"", nil, transfer.Permanent},
+		"the hidden folder":   {Hidden + "/8.1.part", nil, transfer.Permanent},
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := newMover(t, Options{})

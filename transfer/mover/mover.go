@@ -171,7 +171,8 @@ func checkLease(l transfer.Lease) error {
 			return failf(transfer.Permanent, "%q is no path of a file below a site's root", p)
 		}
 	}
-	if t := l.Dest.Temp; t != "" && (!fs.ValidPath(t) || path.Dir(t) != path.Dir(l.Dest.Path) || !strings.HasPrefix(path.Base(t), Hidden+"-")) {
+	if t := l.Dest.Temp; t != "" && (!fs.ValidPath(t) || path.Dir(t) != path.Dir(l.Dest.Path) ||
+		!strings.HasPrefix(path.Base(t), Hidden+"-")) {
 		return failf(transfer.Permanent, "%q is no name of a temporary file", t)
 	}
 	return nil

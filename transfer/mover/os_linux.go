@@ -23,7 +23,8 @@ func room(f *os.File, n int64) error {
 	if n <= free {
 		return nil
 	}
-	return failf(transfer.DestFull, "%s are needed, %s are free at the destination", unit.Bytes(float64(n)), fmt.Sprint(unit.Bytes(float64(free))))
+	return failf(transfer.DestFull, "%s are needed, %s are free at the destination", unit.Bytes(float64(n)),
+		fmt.Sprint(unit.Bytes(float64(free))))
 }
 
 // gulp is how many bytes the kernel gathers before it wakes whoever waits for

@@ -152,7 +152,8 @@ func (p *part) read(old io.Reader, head string) {
 	for lines.Scan() {
 		var i int
 		var c chunk
-		if n, _ := fmt.Sscanf(lines.Text(), "chunk %d %d %08x.", &i, &c.got, &c.sum); n == 3 && i >= 0 && i < len(p.chunks) && c.got <= p.length(i) && c.got >= 0 {
+		if n, _ := fmt.Sscanf(lines.Text(), "chunk %d %d %08x.", &i, &c.got, &c.sum); n == 3 && i >= 0 && i < len(p.chunks) &&
+			c.got <= p.length(i) && c.got >= 0 {
 			noted[i] = c
 		}
 		_, _ = fmt.Sscanf(lines.Text(), "from %q %q", &from.site, &from.tag) // else it is another line

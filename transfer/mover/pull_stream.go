@@ -94,7 +94,8 @@ func (p *pull) open(ctx context.Context, s span) (*answer, error) {
 	if p.whole && s.from > 0 { // a source without ranges broke off: there is only the start
 		return nil, errWhole
 	}
-	q := question{method: http.MethodGet, url: p.url, token: p.l.Source.Token, pin: p.l.Source.Pin, others: p.l.Source.Servers, header: p.header(s, all), wait: p.headTime()}
+	q := question{method: http.MethodGet, url: p.url, token: p.l.Source.Token, pin: p.l.Source.Pin, others: p.l.Source.Servers,
+		header: p.header(s, all), wait: p.headTime()}
 	if slices.Contains(q.header, wantDigest()[0]) {
 		answered, err := p.m.sums.Turn(ctx, p.url.Host, p.l.Size)
 		if err != nil {

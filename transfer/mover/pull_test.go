@@ -43,7 +43,8 @@ func TestCheck(t *testing.T) {
 	if out := do(t, m, l); out.Fault != "" || !out.Existed || !out.Verified || out.Size != l.Size || out.Adler != sum || out.Moved != 0 {
 		t.Errorf("%+v", out)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(m.opt.Root, "store/huge"), nil, 0o600), os.Truncate(filepath.Join(m.opt.Root, "store/huge"), 1<<42)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(m.opt.Root, "store/huge"), nil, 0o600),
+		os.Truncate(filepath.Join(m.opt.Root, "store/huge"), 1<<42)); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*transfer.Lease){

@@ -81,7 +81,8 @@ func (p *pull) repair(ctx context.Context, want sum) error {
 }
 
 func (p *pull) spoiled(has uint32, want sum) error {
-	return failf(transfer.SourceBad, "%s is spoiled: its adler32 at %s is %s, not %s", p.l.Name, p.url.Host, adler.Text(has), adler.Text(want.value))
+	return failf(transfer.SourceBad, "%s is spoiled: its adler32 at %s is %s, not %s", p.l.Name, p.url.Host, adler.Text(has),
+		adler.Text(want.value))
 }
 
 // refetch fetches the chunks whose checksums are not those of the source.
@@ -132,7 +133,8 @@ func (p *pull) chunkSums(ctx context.Context) ([]uint32, error) {
 		return nil, nil
 	}
 	u.RawQuery = fmt.Sprintf("size=%d", p.part.step)
-	a, err := p.m.pool.ask(ctx, question{method: http.MethodGet, url: u, token: p.l.Source.Token, pin: p.l.Source.Pin, others: p.l.Source.Servers, wait: p.m.digestTime(p.l.Size)})
+	a, err := p.m.pool.ask(ctx, question{method: http.MethodGet, url: u, token: p.l.Source.Token, pin: p.l.Source.Pin,
+		others: p.l.Source.Servers, wait: p.m.digestTime(p.l.Size)})
 	if err != nil {
 		return nil, err
 	}

@@ -141,9 +141,11 @@ func (p *push) there(ctx context.Context) (same bool, err error) {
 	case a.StatusCode != http.StatusOK:
 		return false, a.refused("look for "+p.l.Dest.Path+" at the destination", transfer.Transient)
 	case a.ContentLength != p.l.Size:
-		return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", p.l.Dest.Path, a.ContentLength, p.l.Size)
+		return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", p.l.Dest.Path,
+			a.ContentLength, p.l.Size)
 	case told.known && told.value != p.want.value:
-		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s, not %s", p.l.Dest.Path, adler.Text(told.value), adler.Text(p.want.value))
+		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s, not %s", p.l.Dest.Path,
+			adler.Text(told.value), adler.Text(p.want.value))
 	case !told.known && !p.l.Unchecked:
 		return false, failf(transfer.Occupied, "a file is called %s at the destination, which tells no checksum of it", p.l.Dest.Path)
 	}

@@ -33,7 +33,8 @@ func (p *push) keepsParts(ctx context.Context) bool {
 		return false
 	}
 	a.close()
-	return slices.ContainsFunc(strings.Split(strings.Join(a.Header["Dav"], ","), ","), func(c string) bool { return strings.TrimSpace(c) == partsClass })
+	return slices.ContainsFunc(strings.Split(strings.Join(a.Header["Dav"], ","), ","),
+		func(c string) bool { return strings.TrimSpace(c) == partsClass })
 }
 
 // fill sends what the destination lacks, and tells how much was right there before.
@@ -92,7 +93,8 @@ func (p *push) lacks(ctx context.Context) ([]span, error) {
 		return nil, a.refused("go on with "+p.l.Name, transfer.Transient)
 	}
 	var got ChunkSums
-	if err := json.NewDecoder(io.LimitReader(a.Body, maxSums)).Decode(&got); err != nil || got.Size < 0 || got.Size > 0 && (got.Chunk != step || int64(len(got.Adler)) != (got.Size+step-1)/step) {
+	if err := json.NewDecoder(io.LimitReader(a.Body, maxSums)).Decode(&got); err != nil || got.Size < 0 || got.Size > 0 &&
+		(got.Chunk != step || int64(len(got.Adler)) != (got.Size+step-1)/step) {
 		return nil, failf(transfer.Transient, "%s does not tell what it has of %s", p.to.Host, p.l.Name)
 	}
 	a.left = -1

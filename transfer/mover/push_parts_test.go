@@ -217,7 +217,8 @@ func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
 // spoiled byte costs little; what the lease says counts.
 func TestChunks(t *testing.T) {
 	const mib = 1 << 20
-	for size, want := range map[int64]int64{0: mib, 1: mib, 15 * mib: mib, 20 * mib: 2 * mib, 64 * mib: 5 * mib, 1 << 30: 64 * mib, 1 << 40: 64 * mib} {
+	for size, want := range map[int64]int64{0: mib, 1: mib, 15 * mib: mib, 20 * mib: 2 * mib, 64 * mib: 5 * mib, 1 << 30: 64 * mib,
+		1 << 40: 64 * mib} {
 		if got := chunkSize(transfer.Lease{Size: size}); got != want {
 			t.Errorf("a file of %d bytes has chunks of %d, not %d", size, got, want)
 		}

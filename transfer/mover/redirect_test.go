@@ -39,7 +39,8 @@ func TestTokensStayAtHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for server, want := range map[string]string{"": "", "*.example.org": "", "127.0.0.1:1": "", at.Host: "Bearer " + secret, "127.0.0.1": "Bearer " + secret} {
+	for server, want := range map[string]string{"": "", "*.example.org": "", "127.0.0.1:1": "", at.Host: "Bearer " + secret,
+		"127.0.0.1": "Bearer " + secret} {
 		from := source(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer "+secret {
 				http.Error(w, "who are you?", http.StatusUnauthorized)

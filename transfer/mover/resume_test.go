@@ -124,7 +124,8 @@ func TestResumeTrustsNothing(t *testing.T) {
 			l := pullLease(from.url, "f", sum, size)
 			out := breakOff(t, m, l, errors.New("the agent ends"))
 			failed(t, out, transfer.Transient)
-			if err := spoil(filepath.Join(m.opt.Root, partName(l.Item, l.Epoch)), filepath.Join(m.opt.Root, Hidden, stateName(l.Item, l.Epoch))); err != nil {
+			if err := spoil(filepath.Join(m.opt.Root, partName(l.Item, l.Epoch)),
+				filepath.Join(m.opt.Root, Hidden, stateName(l.Item, l.Epoch))); err != nil {
 				t.Fatal(err)
 			}
 			l.Epoch, l.Source.URL, l.Streams = 2, fast.url+"/f", 3

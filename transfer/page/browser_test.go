@@ -23,14 +23,18 @@ func TestHostileNames(t *testing.T) {
 	s.datasets = []catalog.Dataset{{Name: markup, Files: 2, At: map[string]int64{markup: 1, "__proto__": 1, "B": 1}}}
 	s.links = []transfer.Link{{Source: markup, Dest: "__proto__", Why: markup, Rate: 1e6, Active: 1}}
 	s.reasons = []transfer.Reason{{Files: 1, File: markup, Text: markup}}
-	s.requests = []transfer.Request{{ID: 1, Status: transfer.Running, By: markup, Decided: markup, Reason: markup, Made: time.Now(), Count: transfer.Counts{Files: 2, Bytes: 2, Queued: 2},
-		Submission: transfer.Submission{Dataset: markup, To: markup, Block: markup, From: []string{markup}, Mode: markup, Share: markup, Comment: markup}}}
+	s.requests = []transfer.Request{{ID: 1, Status: transfer.Running, By: markup, Decided: markup, Reason: markup, Made: time.Now(),
+		Count: transfer.Counts{Files: 2, Bytes: 2, Queued: 2},
+		Submission: transfer.Submission{Dataset: markup, To: markup, Block: markup, From: []string{markup}, Mode: markup, Share: markup,
+			Comment: markup}}}
 	s.item = func(_ transfer.Request, id int64) transfer.Item {
 		return transfer.Item{ID: id, Name: markup, State: transfer.State(markup), Reason: markup, Source: markup, Tries: 1}
 	}
 	s.attempts = []transfer.Attempt{{Source: markup, Mode: markup, Outcome: transfer.Outcome{Epoch: 1, Fault: markup, Reason: markup}}}
 	p := browser.Open(t, s.URL+"/#code="+s.page.Code("admin:"+markup), 1200, 900)
-	for _, at := range []string{"#/", "#/requests?status=" + "%3Cimg", "#/requests", "#/requests/1", "#/datasets", "#/sites", "#/links", "#/dataset?name=%3Cimg src=x onerror=document.title=1%3E", "#/sites/%3Cimg src=x%3E", "#/sites/%", "#/requests/999999999999999999999", "#/nothing"} {
+	for _, at := range []string{"#/", "#/requests?status=" + "%3Cimg", "#/requests", "#/requests/1", "#/datasets", "#/sites", "#/links",
+		"#/dataset?name=%3Cimg src=x onerror=document.title=1%3E", "#/sites/%3Cimg src=x%3E", "#/sites/%", "#/requests/999999999999999999999",
+		"#/nothing"} {
 		p.Eval(`location.hash = "`+at+`"`, nil)
 		p.Wait(`document.querySelector("main")?.textContent.length > 10`)
 		if at == "#/requests" || at == "#/datasets" || at == "#/sites" || at == "#/links" {
@@ -40,7 +44,8 @@ func TestHostileNames(t *testing.T) {
 	}
 	p.Eval(`location.hash = "#/requests/1"`, nil)
 	p.Wait(`document.querySelector("main h2").textContent.includes("<img") && document.querySelector("tbody button")`)
-	p.PressFor("tbody button", `document.querySelector("dialog tbody")?.textContent.includes("<img") && document.querySelector("dialog h2").textContent.includes("<img")`)
+	p.PressFor("tbody button",
+		`document.querySelector("dialog tbody")?.textContent.includes("<img") && document.querySelector("dialog h2").textContent.includes("<img")`)
 	harmless(t, p, "a file")
 	p.Keys(browser.Escape)
 	s.events <- transfer.Event{ID: 9, Time: time.Now(), Status: markup, Request: 1, Text: markup}
@@ -119,7 +124,8 @@ func TestRoles(t *testing.T) {
 	s := pretend(t)
 	busy(s)
 	s.requests[3].By = "sam"
-	for token, want := range map[string]string{"read:eve": "", "submit:sam": "New request,Cancel", "approve:app": "Approve,Reject,Cancel,Cancel,Cancel,Retry", "admin:bob": "New request,Approve,Reject,Cancel,Cancel,Cancel,Retry"} {
+	for token, want := range map[string]string{"read:eve": "", "submit:sam": "New request,Cancel",
+		"approve:app": "Approve,Reject,Cancel,Cancel,Cancel,Retry", "admin:bob": "New request,Approve,Reject,Cancel,Cancel,Cancel,Retry"} {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
 			p := browser.Open(t, s.URL+"/#code="+s.page.Code(token), 1200, 900)

@@ -42,9 +42,12 @@ func extreme(p *pretender, requests int, long bool) {
 		p.datasets[i].Name = name(p.datasets[i].Name)
 		p.datasets[i].At[strings.Repeat("S", 64)] = 3
 	}
-	p.sites = append(p.sites, catalog.Site{Name: strings.Repeat("S", 64), Kind: "http", URL: "https://" + strings.Repeat("host.", 40) + "example:8443/" + strings.Repeat("p", 600), Seen: now, Problem: strings.Repeat("it does not answer ", 60) + strings.Repeat("x", 300)})
-	p.links = append(p.links, transfer.Link{Source: strings.Repeat("S", 64), Dest: strings.Repeat("S", 64), Active: 1, Limit: 1e6, Why: strings.Repeat("w", 400), Rate: 1e12})
-	p.reasons = []transfer.Reason{{Files: 1 << 40, File: name("/store"), Text: strings.Repeat("no site that has it is up ", 20) + strings.Repeat("r", 300)}}
+	p.sites = append(p.sites, catalog.Site{Name: strings.Repeat("S", 64), Kind: "http", URL: "https://" + strings.Repeat("host.", 40) +
+		"example:8443/" + strings.Repeat("p", 600), Seen: now, Problem: strings.Repeat("it does not answer ", 60) + strings.Repeat("x", 300)})
+	p.links = append(p.links, transfer.Link{Source: strings.Repeat("S", 64), Dest: strings.Repeat("S", 64), Active: 1, Limit: 1e6,
+		Why: strings.Repeat("w", 400), Rate: 1e12})
+	p.reasons = []transfer.Reason{{Files: 1 << 40, File: name("/store"), Text: strings.Repeat("no site that has it is up ", 20) +
+		strings.Repeat("r", 300)}}
 	item := p.item
 	p.item = func(r transfer.Request, id int64) transfer.Item {
 		i := item(r, id)

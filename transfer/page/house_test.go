@@ -91,7 +91,8 @@ func (h *house) agent(site string) (end func()) {
 		root = h.t.TempDir()
 		h.roots[site] = root
 	}
-	a, err := agent.New(h.t.Context(), agent.Options{Site: site, Root: root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: h.as("agent of "+site, "weir.agent:"+site)}, Endpoint: &agent.EndpointOptions{Listen: "127.0.0.1:0"}})
+	a, err := agent.New(h.t.Context(), agent.Options{Site: site, Root: root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(),
+		Token: h.as("agent of "+site, "weir.agent:"+site)}, Endpoint: &agent.EndpointOptions{Listen: "127.0.0.1:0"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -36,11 +36,12 @@ type Who struct {
 
 // A Config is what a page needs to know.
 type Config struct {
-	Check    func(ctx context.Context, token string) (Who, error) // an error says in a sentence why the token does not count
-	Known    func(*http.Request) (Who, bool)                      // by the certificate of who asks; nil: nobody is
-	Key      []byte                                               // 32 bytes that seal sessions: with the same key they outlive the process; nil: a new one
-	Loopback bool                                                 // only browsers of this machine reach the page
-	Now      func() time.Time                                     // nil is time.Now
+	Check func(ctx context.Context, token string) (Who, error) // an error says in a sentence why the token does not count
+	Known func(*http.Request) (Who, bool)                      // by the certificate of who asks; nil: nobody is
+	// 32 bytes that seal sessions: with the same key they outlive the process; nil: a new one
+	Key      []byte
+	Loopback bool             // only browsers of this machine reach the page
+	Now      func() time.Time // nil is time.Now
 }
 
 // A Page serves its files and keeps sessions. It may be asked by several
@@ -83,7 +84,8 @@ func Patterns() []string {
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.Harden(w.Header())
 	if p.conf.Loopback && !pages.Local(r.Host) {
-		refuse(w, wire.Refuse(http.StatusForbidden, "This page is for browsers on this machine: open it as localhost or 127.0.0.1, not under another name."))
+		refuse(w, wire.Refuse(http.StatusForbidden, "This page is for browsers on this machine: open it as localhost or 127.0.0.1, "+
+			"not under another name."))
 		return
 	}
 	p.mux.ServeHTTP(w, r)

@@ -168,7 +168,8 @@ func (p *pretender) list(r *http.Request) any {
 	_, n := count(r)
 	list := []transfer.Request{}
 	for _, x := range slices.Backward(p.requests) {
-		if (before == 0 || x.ID < before) && (q.Get("status") == "" || q.Get("status") == string(x.Status)) && (q.Get("open") == "" || !x.Status.Ended()) && (q.Get("to") == "" || q.Get("to") == x.To) && len(list) < n {
+		if (before == 0 || x.ID < before) && (q.Get("status") == "" || q.Get("status") == string(x.Status)) &&
+			(q.Get("open") == "" || !x.Status.Ended()) && (q.Get("to") == "" || q.Get("to") == x.To) && len(list) < n {
 			list = append(list, x)
 		}
 	}

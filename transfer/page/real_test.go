@@ -28,14 +28,17 @@ func status(is string) string {
 
 // fill types a text into the field with a label.
 func fill(p *browser.Page, label, text string) {
-	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("`+label+`")).querySelector("input, textarea, select").focus()`, nil)
+	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("`+label+
+		`")).querySelector("input, textarea, select").focus()`, nil)
 	p.Keys(text)
 }
 
 // press presses the button of that name, in front of all others.
 func press(p *browser.Page, name string) {
-	p.Wait(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].some((b) => b.textContent === "` + name + `" && !b.disabled)`)
-	p.Eval(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].find((b) => b.textContent === "`+name+`").setAttribute("data-press", "")`, nil)
+	p.Wait(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].some((b) => b.textContent === "` + name +
+		`" && !b.disabled)`)
+	p.Eval(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].find((b) => b.textContent === "`+name+
+		`").setAttribute("data-press", "")`, nil)
 	p.Press("[data-press]")
 	p.Eval(`document.querySelectorAll("[data-press]").forEach((b) => b.removeAttribute("data-press"))`, nil)
 }
@@ -69,7 +72,8 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Press("dialog summary")
 	fill(p, "Attempts", "50")
 	fill(p, "Comment", "for the page's test")
-	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("Approve")).querySelector("input").click()`, nil)
+	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("Approve")).querySelector("input").click()`,
+		nil)
 	p.Picture("real-form")
 	press(p, "Submit")
 	p.Wait(status("awaiting approval"))

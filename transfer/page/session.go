@@ -202,7 +202,8 @@ func (p *Page) check(r *http.Request, token string) (Who, error) {
 }
 
 func (p *Page) setCookie(w http.ResponseWriter, r *http.Request, value string, life int) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: life, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: life, HttpOnly: true, Secure: r.TLS != nil,
+		SameSite: http.SameSiteStrictMode})
 }
 
 // show says who is signed in.

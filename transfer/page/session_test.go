@@ -77,7 +77,8 @@ func TestSession(t *testing.T) {
 		t.Errorf("nobody is signed in: %d", r.StatusCode)
 	}
 	c := signedIn(t, p)
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || strings.Contains(c.Value, "good") || c.Name != "weir-transfer-8700" {
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || strings.Contains(c.Value, "good") ||
+		c.Name != "weir-transfer-8700" {
 		t.Errorf("the cookie is %+v", c)
 	}
 	if r := ask(p, "GET", "/session", "", nil, c); !strings.Contains(text(t, r), `"ann"`) {
@@ -121,7 +122,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		`{"token":"bad"}`: "expired", `{"token":""}`: "Nobody", `{`: "malformed JSON", `{"code":"guess"}`: "opened already", `{"token":"later"}`: "come again",
+		`{"token":"bad"}`: "expired", `{"token":""}`: "Nobody", `{`: "malformed JSON", `{"code":"guess"}`: "opened already",
+		`{"token":"later"}`:                             "come again",
 		`{"token":"` + strings.Repeat("x", 3000) + `"}`: "3000 characters", `{"token":"` + strings.Repeat("x", 10000) + `"}`: "too large",
 	} {
 		if got := text(t, ask(p, "POST", "/session", body, own1())); !strings.Contains(got, want) {
@@ -217,10 +219,12 @@ func TestHeaders(t *testing.T) {
 		heads = append(heads, ask(p, "GET", path, "", nil).Header)
 	}
 	for _, h := range heads {
-		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") {
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") {
 			t.Errorf("policy %q", csp)
 		}
-		for k, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+		for k, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cache-Control": "no-store"} {
 			if h.Get(k) != want {
 				t.Errorf("%s: %q", k, h.Get(k))
 			}

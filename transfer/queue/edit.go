@@ -104,7 +104,8 @@ func (e *edit) lockFiles(items []int64) ([]*file, error) {
 	return e.load("id {{in}} ORDER BY id", items)
 }
 
-const fileColumns = "id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended, moved, trail, again"
+const fileColumns = "id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended, " +
+	"moved, trail, again"
 
 func scanFile(rows *db.Rows) (*file, error) {
 	f := &file{}
@@ -237,7 +238,8 @@ func (e *edit) conclude(r *request) {
 // ending tells how a request ended.
 func ending(r *request) string {
 	c := r.Count
-	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) + " files are at " + r.To
+	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) +
+		" files are at " + r.To
 }
 
 func (q *Queue) random() float64 {
@@ -259,7 +261,8 @@ func (e *edit) save() error {
 
 func (e *edit) saveGroups() error {
 	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(e.more)), func(id int64) bool { return e.more[id] == 0 })
-	_, err := e.tx.Many("UPDATE lane SET ready = ready + ? WHERE id = ?", db.Each(changed, func(id int64) []any { return []any{e.more[id], id} }))
+	_, err := e.tx.Many("UPDATE lane SET ready = ready + ? WHERE id = ?",
+		db.Each(changed, func(id int64) []any { return []any{e.more[id], id} }))
 	return err
 }
 

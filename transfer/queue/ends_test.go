@@ -39,10 +39,12 @@ func TestEndsHaveReasons(t *testing.T) {
 		{"it was on its way, and is broken off", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "", func(w *world) {
 			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.RequestCancelled, Reason: "the request was cancelled"})
 		}},
-		{"it was on its way, and failed", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "no space left on device", func(w *world) {
-			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.DestFull, Reason: "no space left on device"})
-		}},
-		{"it was on its way, and its mover is not heard of", func(w *world) { w.lease("C", 1) }, "no report of its mover since 2026-11-22 12:00:00 UTC", func(w *world) { w.pass(time.Hour) }},
+		{"it was on its way, and failed", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "no space left on device",
+			func(w *world) {
+				w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.DestFull, Reason: "no space left on device"})
+			}},
+		{"it was on its way, and its mover is not heard of", func(w *world) { w.lease("C", 1) },
+			"no report of its mover since 2026-11-22 12:00:00 UTC", func(w *world) { w.pass(time.Hour) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, Options{}, func(w *world) {
@@ -79,7 +81,8 @@ func TestCancelledHaveReasons(t *testing.T) {
 		w.must(err)
 		w.report(transfer.Outcome{Item: w.all(r.ID)[0].ID, Epoch: 1, Fault: transfer.RequestCancelled, Reason: "the request was cancelled"})
 		all := w.all(r.ID)
-		if all[0].Reason != "the request was cancelled" || !strings.HasPrefix(all[1].Reason, "C has 1000 bytes free") || !strings.HasSuffix(all[1].Reason, "; the request was cancelled") {
+		if all[0].Reason != "the request was cancelled" || !strings.HasPrefix(all[1].Reason, "C has 1000 bytes free") ||
+			!strings.HasSuffix(all[1].Reason, "; the request was cancelled") {
 			t.Errorf("%q, %q", all[0].Reason, all[1].Reason)
 		}
 	})

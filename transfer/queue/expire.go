@@ -160,7 +160,8 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 // expireRequests stops requests that have expired.
 func (q *Queue) expireRequests(ctx context.Context, now time.Time) error {
 	ids, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
-		return db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? ORDER BY id LIMIT ?", now, batch)
+		return db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? ORDER BY id LIMIT ?",
+			now, batch)
 	})
 	if err != nil || len(ids) == 0 {
 		return err
@@ -224,7 +225,8 @@ func (q *Queue) following(groups []*sourceGroup) *sourceGroup {
 
 // waiters are the next files of an unreachable source group: those that have other
 // sources now, those that have not, and the reason why these stop waiting, if they do.
-func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved []deferral, stay []int64, reason string, err error) {
+func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved []deferral, stay []int64,
+	reason string, err error) {
 	q.mu.Lock()
 	after := q.places[g.id]
 	q.mu.Unlock()

@@ -37,12 +37,14 @@ type fairShare struct {
 const raised = 100
 
 func newFairShare(weights map[string]float64) *fairShare {
-	return &fairShare{weights: weights, shares: map[string]float64{}, requests: map[int64]float64{}, all: map[int64]contender{}, passed: map[int64]int{}}
+	return &fairShare{weights: weights, shares: map[string]float64{}, requests: map[int64]float64{}, all: map[int64]contender{},
+		passed: map[int64]int{}}
 }
 
 // copied is for trying things out.
 func (t *fairShare) copied() *fairShare {
-	return &fairShare{weights: t.weights, shares: maps.Clone(t.shares), requests: maps.Clone(t.requests), all: maps.Clone(t.all), passed: maps.Clone(t.passed)}
+	return &fairShare{weights: t.weights, shares: maps.Clone(t.shares), requests: maps.Clone(t.requests), all: maps.Clone(t.all),
+		passed: maps.Clone(t.passed)}
 }
 
 // admit gives those who are new, or come back, the least time of those who are

@@ -29,7 +29,8 @@ func TestWorkThatFailsBlocksNobody(t *testing.T) {
 			return r
 		}
 		bad, never, good := ask(), ask(), ask()
-		w.exec("INSERT INTO item ("+fileColumns+") SELECT ?, id, name, size, adler, 6, 0, 0, 0, 0, 0, '', '', '', 'in the way', 1, 0, '', FALSE FROM file ORDER BY id LIMIT 1", bad.ID*perRequest+3)
+		w.exec("INSERT INTO item ("+fileColumns+") SELECT ?, id, name, size, adler, 6, 0, 0, 0, 0, 0, '', '', '', 'in the way', 1, 0, '', "+
+			"FALSE FROM file ORDER BY id LIMIT 1", bad.ID*perRequest+3)
 		w.exec("UPDATE request SET files_n = ?, failed_n = ? WHERE id = ?", perRequest-3, perRequest-3, never.ID)
 		for range 6 {
 			_, err := w.Work(w.ctx, 100)
@@ -93,7 +94,8 @@ func TestPendingCountsAll(t *testing.T) {
 		w.site("B", false, -1)
 		all, err := w.Pending(w.ctx)
 		w.must(err)
-		if len(all) != 2 || all[0].Dest != "C" || all[0].Requests != 1100 || all[0].Count.Files != 0 || all[1].Dest != "D" || all[1].Requests != 2 ||
+		if len(all) != 2 || all[0].Dest != "C" || all[0].Requests != 1100 || all[0].Count.Files != 0 || all[1].Dest != "D" ||
+			all[1].Requests != 2 ||
 			all[1].Count != (transfer.Counts{Files: 5, Queued: 2, NoSource: 3}) {
 			w.t.Errorf("%+v", all)
 		}

@@ -38,7 +38,8 @@ func TestKill(t *testing.T) {
 				for id, state := range told {
 					var item int64
 					fmt.Sscan(id, &item)
-					if one := w.item(item); state == "done" && one.State != transfer.Done && one.State != transfer.Skipped || state == "leased" && one.State == transfer.Queued && one.Tries == 0 {
+					if one := w.item(item); state == "done" && one.State != transfer.Done && one.State != transfer.Skipped || state == "leased" &&
+						one.State == transfer.Queued && one.Tries == 0 {
 						t.Errorf("it was told that %d is %s, it is %s", item, state, one.State)
 					}
 				}

@@ -27,7 +27,8 @@ const (
 // shown is the state in the API. A ready file is shown as NoSource while no site that has
 // it is up.
 func (s state) shown() transfer.State {
-	return [...]transfer.State{"", transfer.Queued, transfer.Queued, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed, transfer.FileCancelled}[s]
+	return [...]transfer.State{"", transfer.Queued, transfer.Queued, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed,
+		transfer.FileCancelled}[s]
 }
 
 // A file is a file of a request.

@@ -16,7 +16,8 @@ func TestSettle(t *testing.T) {
 	kinds := append(slices.Clone(faults), "", "", "")
 	f := func(kind, tries, pauses, size, spoilt uint8, verified, existed, stopped, unchecked, others bool, after int64, random uint16) bool {
 		was := file{size: 100, adler: "0000000a", state: leased, tries: int(tries % 5), pauses: int(pauses % 100), source: "A", epoch: 7}
-		o := transfer.Outcome{Fault: kinds[int(kind)%len(kinds)], Size: 100, Adler: "A", Verified: verified, Existed: existed, After: time.Duration(after)}
+		o := transfer.Outcome{Fault: kinds[int(kind)%len(kinds)], Size: 100, Adler: "A", Verified: verified, Existed: existed,
+			After: time.Duration(after)}
 		if size%4 == 0 {
 			o.Size = int64(size)
 		}
@@ -34,11 +35,13 @@ func TestSettle(t *testing.T) {
 			return false
 		case now.state == leased || now.epoch != 7 || now.size != 100:
 			return false
-		case now.state.final() == now.ended.IsZero(), now.state.final() && !now.due.IsZero(), now.state == resting && (now.due.Before(start) || now.due.After(start.Add(36*time.Hour))):
+		case now.state.final() == now.ended.IsZero(), now.state.final() && !now.due.IsZero(), now.state == resting &&
+			(now.due.Before(start) || now.due.After(start.Add(36*time.Hour))):
 			return false
 		case stopped && !now.state.final(), now.tries > 5, !now.state.final() && (now.tries >= 5 || now.pauses >= 5*pauseFactor):
 			return false
-		case (now.state == failed || now.state == dropped) && now.reason == "", now.state == ready && kept.Fault != transfer.MoverStopped && (kept.Fault != transfer.SourceBad || !others):
+		case (now.state == failed || now.state == dropped) && now.reason == "", now.state == ready && kept.Fault != transfer.MoverStopped &&
+			(kept.Fault != transfer.SourceBad || !others):
 			return false
 		case !right && !stopped && now.tries+now.pauses != was.tries+was.pauses+1:
 			return false

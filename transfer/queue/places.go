@@ -178,7 +178,8 @@ func (e *edit) saveFull() error {
 		default:
 			rest := pause(transfer.Outcome{Fault: transfer.DestFull}, h.times+1, (1+e.random())/2)
 			_, err = e.tx.Exec(`INSERT INTO hold (dest, until, times, reason) VALUES (?, ?, ?, ?)
-				ON CONFLICT (dest) DO UPDATE SET until = excluded.until, times = excluded.times, reason = excluded.reason`, dest, e.now.Add(rest), h.times+1, full)
+				ON CONFLICT (dest) DO UPDATE SET until = excluded.until, times = excluded.times, reason = excluded.reason`, dest, e.now.Add(rest),
+				h.times+1, full)
 		}
 		if err != nil {
 			return err

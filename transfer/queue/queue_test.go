@@ -150,7 +150,8 @@ func TestOldEpochs(t *testing.T) {
 			w.t.Errorf("%+v", c)
 		}
 		w.audit()
-		if _, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: first.Item, Epoch: 1}, {Item: first.Item, Epoch: 2, Moved: 500}}); err != nil || len(gone) != 1 || gone[0].Epoch != 1 {
+		if _, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: first.Item, Epoch: 1},
+			{Item: first.Item, Epoch: 2, Moved: 500}}); err != nil || len(gone) != 1 || gone[0].Epoch != 1 {
 			w.t.Errorf("%v %v", gone, err)
 		}
 		w.report(success(second), success(second), failure(second, transfer.Permanent, "no"))

@@ -32,7 +32,8 @@ func TestRandom(t *testing.T) {
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
-				p := &play{Rand: rand.New(rand.NewPCG(seed, 0)), items: map[int64]transfer.Item{}, requests: map[int64]transfer.Request{}, retried: map[int64]bool{}}
+				p := &play{Rand: rand.New(rand.NewPCG(seed, 0)), items: map[int64]transfer.Item{}, requests: map[int64]transfer.Request{},
+					retried: map[int64]bool{}}
 				p.world = newWorld(t, open(), Options{Rand: p.Float64, Shares: map[string]float64{"x": 3}})
 				p.first = 3
 				defer func() {
@@ -68,8 +69,8 @@ func (p *play) run(steps int) {
 	p.dataset("/e", 12, "A")
 	p.register("/e", 2, 8, "D")
 	p.register("/d", 8, 11, "C")
-	acts := []func(){p.submits, p.decides, p.works, p.works, p.works, p.takes, p.takes, p.takes, p.takes, p.takes, p.reports, p.reports, p.reports, p.reports, p.reports, p.reports,
-		p.renews, p.passes, p.passes, p.passes, p.moves, p.spoils, p.again}
+	acts := []func(){p.submits, p.decides, p.works, p.works, p.works, p.takes, p.takes, p.takes, p.takes, p.takes, p.reports, p.reports,
+		p.reports, p.reports, p.reports, p.reports, p.renews, p.passes, p.passes, p.passes, p.moves, p.spoils, p.again}
 	for p.step = range steps {
 		acts[p.IntN(len(acts))]()
 		p.check()
@@ -90,7 +91,8 @@ func (p *play) allowed(err error) {
 }
 
 func (p *play) submits() {
-	s := transfer.Submission{Dataset: oneOf(p, "/d", "/e"), To: oneOf(p, sites...), Tries: 1 + p.IntN(3), Approve: p.IntN(4) > 0, Share: oneOf(p, "", "x", "y"), Priority: p.IntN(3)}
+	s := transfer.Submission{Dataset: oneOf(p, "/d", "/e"), To: oneOf(p, sites...), Tries: 1 + p.IntN(3), Approve: p.IntN(4) > 0,
+		Share: oneOf(p, "", "x", "y"), Priority: p.IntN(3)}
 	if p.IntN(3) == 0 {
 		for range 1 + p.IntN(3) {
 			s.Files = append(s.Files, fileName(s.Dataset, p.IntN(12)))
@@ -183,7 +185,8 @@ func (p *play) takes() {
 	p.given = append(p.given, leases...)
 }
 
-var faults = []transfer.ErrorClass{transfer.Transient, transfer.Unreachable, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
+var faults = []transfer.ErrorClass{transfer.Transient, transfer.Unreachable, transfer.Throttled, transfer.SourceBad, transfer.DestFull,
+	transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
 	transfer.Occupied, transfer.RequestCancelled, transfer.MoverStopped, transfer.Unverified, "nonsense"}
 
 func (p *play) reports() {
@@ -203,7 +206,8 @@ func (p *play) reports() {
 			o = failure(l, oneOf(p, faults...), "it went wrong")
 			o.After = time.Duration(p.IntN(100)) * time.Second
 		case 4:
-			oneOf(p, func() { o.Size++ }, func() { o.Adler = "0badbad0" }, func() { o.Verified = false }, func() { o.Epoch++ }, func() { o.Item += 7 }, func() { o.Existed = true })()
+			oneOf(p, func() { o.Size++ }, func() { o.Adler = "0badbad0" }, func() { o.Verified = false }, func() { o.Epoch++ },
+				func() { o.Item += 7 }, func() { o.Existed = true })()
 		}
 		told = append(told, o)
 	}
@@ -275,7 +279,8 @@ func (p *play) check() {
 		p.requests[id] = r
 		for _, one := range p.all(id) {
 			before, known := p.items[one.ID]
-			if known && before.State.Final() && before.State != one.State && !p.retried[id] && (r.Status.Ended() || before.State == transfer.Done || before.State == transfer.Skipped) {
+			if known && before.State.Final() && before.State != one.State && !p.retried[id] &&
+				(r.Status.Ended() || before.State == transfer.Done || before.State == transfer.Skipped) {
 				p.t.Errorf("file %d was %s and is %s", one.ID, before.State, one.State)
 			}
 			if (before.State == transfer.Done || before.State == transfer.Skipped) && one.State != before.State {
@@ -286,7 +291,8 @@ func (p *play) check() {
 			}) {
 				p.t.Errorf("file %d is done, and nobody said so", one.ID)
 			}
-			if (one.State == transfer.FileFailed || one.State == transfer.FileCancelled) && (one.Reason == "" || strings.Contains(one.Reason, "not known why")) {
+			if (one.State == transfer.FileFailed || one.State == transfer.FileCancelled) &&
+				(one.Reason == "" || strings.Contains(one.Reason, "not known why")) {
 				p.t.Errorf("file %d is %s, and why is %q", one.ID, one.State, one.Reason)
 			}
 			p.items[one.ID] = one

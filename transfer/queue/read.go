@@ -60,7 +60,8 @@ func (q *Queue) List(ctx context.Context, f transfer.Filter) ([]transfer.Request
 		}
 	}
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Request, error) {
-		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, min(n, 1000))...)
+		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+where+" ORDER BY id DESC LIMIT ?",
+			append(args, min(n, 1000))...)
 		if err != nil {
 			return nil, err
 		}

@@ -30,16 +30,18 @@ const (
 	retrying  work = "retry"
 )
 
-const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
-	asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved, upto,
-	files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
+const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked,
+	comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+	upto, files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
 
 func scanRequest(rows *db.Rows) (*request, error) {
 	r := &request{}
 	var sources string
 	c := &r.Count
-	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve, db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
-		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved, &r.upto,
+	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve,
+		db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
+		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop,
+		&r.work, &r.place, &r.at, &r.resolved, &r.upto,
 		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
 	if err != nil {
 		return nil, err
@@ -66,18 +68,20 @@ func unlist(text string) (names []string) {
 }
 
 func (r *request) insert(tx *db.Tx) error {
-	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
-		asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved, upto,
-		files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
+	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries,
+		unchecked, comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name,
+		resolved, upto, files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
 		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', FALSE, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
-		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries, r.Unchecked, r.Comment,
+		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries,
+		r.Unchecked, r.Comment,
 		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.upto).Scan(&r.ID)
 }
 
 func (r *request) update(tx *db.Tx) error {
 	c := &r.Count
-	_, err := tx.Exec(`UPDATE request SET expires = ?, status = ?, decided = ?, reason = ?, began = ?, ended = ?, stop = ?, work = ?, place = ?, at_name = ?, resolved = ?,
-		files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, leased_n = ?, done_n = ?, skipped_n = ?, failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
+	_, err := tx.Exec(`UPDATE request SET expires = ?, status = ?, decided = ?, reason = ?, began = ?, ended = ?, stop = ?, work = ?, place = ?,
+		at_name = ?, resolved = ?, files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, leased_n = ?, done_n = ?, skipped_n = ?,
+		failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
 		r.Expires, string(r.Status), r.Decided, r.Reason, r.Began, r.Ended, string(r.stop), string(r.work), r.place, r.at, r.resolved,
 		c.Files, c.Bytes, r.ready, r.resting, c.Leased, c.Done, c.Skipped, c.Failed, c.Cancelled, c.DoneBytes, c.Attempts, r.ID)
 	return err

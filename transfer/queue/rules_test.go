@@ -121,7 +121,8 @@ func TestSiteDown(t *testing.T) {
 		}
 		r := w.get(first.ID)
 		one := w.all(first.ID)[0]
-		if r.Count.NoSource != 3 || r.Count.Queued != 0 || one.State != transfer.NoSource || !strings.Contains(one.Reason, "A cannot be reached since 2026-11-22 12:00:00 UTC (switched off)") {
+		if r.Count.NoSource != 3 || r.Count.Queued != 0 || one.State != transfer.NoSource ||
+			!strings.Contains(one.Reason, "A cannot be reached since 2026-11-22 12:00:00 UTC (switched off)") {
 			w.t.Errorf("%+v %+v", r, one)
 		}
 		if items, _, err := w.Items(w.ctx, first.ID, transfer.NoSource, 0, 10); err != nil || len(items) != 3 {
@@ -139,7 +140,8 @@ func TestSiteDown(t *testing.T) {
 			w.t.Errorf("%+v", r)
 		}
 		w.pass(time.Hour)
-		if r := w.get(first.ID); r.Status != transfer.Partial || r.Count.Failed != 2 || !strings.Contains(w.all(first.ID)[0].Reason, "A cannot be reached since") {
+		if r := w.get(first.ID); r.Status != transfer.Partial || r.Count.Failed != 2 ||
+			!strings.Contains(w.all(first.ID)[0].Reason, "A cannot be reached since") {
 			w.t.Errorf("%+v %+v", r, w.all(first.ID))
 		}
 	})
@@ -173,7 +175,8 @@ func TestThrottled(t *testing.T) {
 		o.After = 10 * time.Minute
 		w.report(o)
 		one := w.item(o.Item)
-		if one.State != transfer.Queued || one.NotBefore.Sub(start) < 10*time.Minute || one.NotBefore.Sub(start) > 12*time.Minute || one.Reason != "slow down" {
+		if one.State != transfer.Queued || one.NotBefore.Sub(start) < 10*time.Minute || one.NotBefore.Sub(start) > 12*time.Minute ||
+			one.Reason != "slow down" {
 			w.t.Errorf("%+v", one)
 		}
 		w.pass(9 * time.Minute)
@@ -215,7 +218,8 @@ func TestSpace(t *testing.T) {
 			w.t.Fatalf("%+v", l)
 		}
 		one := w.all(r.ID)[4]
-		if one.State != transfer.Queued || one.Reason != "C has 2500 bytes free, of which 2001 bytes are promised to files on their way, and this one needs 1004 bytes" {
+		if one.State != transfer.Queued || one.Reason != "C has 2500 bytes free, of which 2001 bytes are promised to files on their way, "+
+			"and this one needs 1004 bytes" {
 			w.t.Errorf("%+v", one)
 		}
 		// Two who look at the same time do not promise the same space twice.
@@ -354,7 +358,8 @@ func TestCancelMany(t *testing.T) {
 		seen := w.waiting("C", 6)
 		r, err := w.Cancel(w.ctx, r.ID, "bob", "")
 		w.must(err)
-		if l, err := w.Take(w.ctx, []Choice{{Item: seen[5].ID, Source: "A"}}); err != nil || len(l) != 0 || len(w.waiting("C", 6)) != 0 || r.Count.Cancelled != 1 {
+		if l, err := w.Take(w.ctx, []Choice{{Item: seen[5].ID, Source: "A"}}); err != nil || len(l) != 0 || len(w.waiting("C", 6)) != 0 ||
+			r.Count.Cancelled != 1 {
 			w.t.Errorf("%v %+v %+v", err, l, r)
 		}
 		w.work()
@@ -387,7 +392,8 @@ func TestDecisions(t *testing.T) {
 			w.must(err)
 			return r
 		}
-		one, two, three := submit(transfer.Submission{Key: "k"}), submit(transfer.Submission{Expires: start.Add(time.Hour)}), submit(transfer.Submission{})
+		one, two, three := submit(transfer.Submission{Key: "k"}), submit(transfer.Submission{Expires: start.Add(time.Hour)}),
+			submit(transfer.Submission{})
 		if same := submit(transfer.Submission{Key: "k", Comment: "once more"}); same.ID != one.ID {
 			w.t.Errorf("%+v", same)
 		}
@@ -479,12 +485,14 @@ func TestKeys(t *testing.T) {
 		}
 		for _, s := range []transfer.Submission{{Dataset: "/e", To: "C"}, {Dataset: "/d", To: "B"}, {Dataset: "/d", To: "C", Block: "b0"}} {
 			s.Key = "k"
-			if _, err := w.Submit(w.ctx, "alice", s); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), fmt.Sprintf("that of request %d, which asks for /d at C", first.ID)) {
+			if _, err := w.Submit(w.ctx, "alice", s); !errors.Is(err, ErrRefused) ||
+				!strings.Contains(err.Error(), fmt.Sprintf("that of request %d, which asks for /d at C", first.ID)) {
 				w.t.Errorf("%+v: %v", s, err)
 			}
 		}
 		one := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "one", Files: []string{fileName("/d", 0)}})
-		if again := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "one", Files: []string{fileName("/d", 0), fileName("/d", 0)}}); again.ID != one.ID {
+		if again := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "one",
+			Files: []string{fileName("/d", 0), fileName("/d", 0)}}); again.ID != one.ID {
 			w.t.Errorf("%+v", again)
 		}
 		for _, s := range []transfer.Submission{{}, {Files: []string{fileName("/d", 1)}}, {Files: []string{fileName("/d", 0), fileName("/d", 1)}},
@@ -538,7 +546,8 @@ func TestNonsense(t *testing.T) {
 		w.dataset("/d", 3, "A")
 		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
 		l := w.lease("C", 3)
-		_, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Stage: "\x00\xff", Moved: -5}, {Item: l[1].Item, Epoch: 1, Moved: math.MaxInt64}, {Item: -7}, {Item: math.MaxInt64}})
+		_, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Stage: "\x00\xff", Moved: -5},
+			{Item: l[1].Item, Epoch: 1, Moved: math.MaxInt64}, {Item: -7}, {Item: math.MaxInt64}})
 		w.must(err)
 		if len(gone) != 2 {
 			w.t.Errorf("%+v", gone)
@@ -547,7 +556,8 @@ func TestNonsense(t *testing.T) {
 		bad.Moved, bad.Size, bad.CPU, bad.After = math.MinInt64, math.MinInt64, math.NaN(), math.MinInt64
 		wrong := success(l[1])
 		wrong.Adler, wrong.Begin, wrong.End = strings.Repeat("\x00", 1000), time.Time{}, time.Unix(-1, 0)
-		w.report(bad, wrong, success(l[2]), transfer.Outcome{}, transfer.Outcome{Item: math.MinInt64}, transfer.Outcome{Item: math.MaxInt64, Epoch: math.MaxInt64})
+		w.report(bad, wrong, success(l[2]), transfer.Outcome{}, transfer.Outcome{Item: math.MinInt64},
+			transfer.Outcome{Item: math.MaxInt64, Epoch: math.MaxInt64})
 		if r = w.get(r.ID); r.Count.Done != 1 || r.Count.Queued != 2 {
 			w.t.Errorf("%+v %+v", r, w.all(r.ID))
 		}
@@ -639,7 +649,8 @@ func TestReconcile(t *testing.T) {
 		if missing, _ := w.pass(2 * time.Minute); len(missing) != 2 {
 			w.t.Fatalf("%+v", missing)
 		}
-		if until, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Moved: 10}}); err != nil || len(gone) != 0 || !until.Equal(w.clock().Add(time.Minute)) {
+		if until, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Moved: 10}}); err != nil || len(gone) != 0 ||
+			!until.Equal(w.clock().Add(time.Minute)) {
 			w.t.Errorf("%v %v %v", until, gone, err)
 		}
 		if missing, _ := w.pass(time.Second); len(missing) != 1 || missing[0].Item != l[1].Item {

@@ -116,7 +116,8 @@ func leases(tx *db.Tx, items []int64) (map[int64]*lease, error) {
 // given is the lease as its holder gets it.
 func (l *lease) given(f *file, unchecked bool) transfer.Lease {
 	path := strings.TrimLeft(f.name, "/")
-	return transfer.Lease{Item: f.id, Epoch: l.epoch, Request: f.request, Mode: l.mode, Until: l.until, Name: f.name, Size: f.size, Adler: f.adler,
+	return transfer.Lease{Item: f.id, Epoch: l.epoch, Request: f.request, Mode: l.mode, Until: l.until, Name: f.name, Size: f.size,
+		Adler:  f.adler,
 		Source: transfer.End{Site: l.source, Path: cmp.Or(l.path, path)}, Dest: transfer.End{Site: l.dest, Path: path}, Unchecked: unchecked}
 }
 
@@ -143,7 +144,8 @@ func (e *edit) saveLeases(all []*lease) error {
 	return err
 }
 
-const attemptColumns = "item, epoch, late, source, dest, mode, fault, reason, after, size, adler, verified, existed, moved, resumed, began, ended, cpu"
+const attemptColumns = "item, epoch, late, source, dest, mode, fault, reason, after, size, adler, verified, existed, moved, resumed, " +
+	"began, ended, cpu"
 
 func scanAttempt(rows *db.Rows) (transfer.Attempt, error) {
 	var a transfer.Attempt
@@ -209,13 +211,14 @@ func (e *edit) saveEvents() error {
 		return err
 	}
 	last -= n
-	_, err := e.tx.Many("INSERT INTO event (id, at, request, item, status, text) VALUES (?, ?, ?, ?, ?, ?)", db.Each(e.events, func(v transfer.Event) []any {
-		last++
-		if r := e.requests[v.Request]; r != nil {
-			v.Status = r.Status
-		}
-		return []any{last, v.Time, v.Request, v.Item, string(v.Status), v.Text}
-	}))
+	_, err := e.tx.Many("INSERT INTO event (id, at, request, item, status, text) VALUES (?, ?, ?, ?, ?, ?)",
+		db.Each(e.events, func(v transfer.Event) []any {
+			last++
+			if r := e.requests[v.Request]; r != nil {
+				v.Status = r.Status
+			}
+			return []any{last, v.Time, v.Request, v.Item, string(v.Status), v.Text}
+		}))
 	return err
 }
 

@@ -30,8 +30,10 @@ func TestScale(t *testing.T) {
 		s.site("C", true, -1)
 		s.dataset("/big", files, "A", "B")
 		s.run(500)
-		t.Logf("%d files in %.1f s: submitted in %.2f s, written down after %.1f s, %.0f files/s; first tenth %.2f s, last %.2f s; questions: %s; memory at most %d MB",
-			files, s.total.Seconds(), s.submitted.Seconds(), s.resolved.Seconds(), float64(files)/s.total.Seconds(), s.tenths[0].Seconds(), s.tenths[9].Seconds(), s.asked(), peak(t))
+		t.Logf("%d files in %.1f s: submitted in %.2f s, written down after %.1f s, %.0f files/s; first tenth %.2f s, last %.2f s; questions: "+
+			"%s; memory at most %d MB",
+			files, s.total.Seconds(), s.submitted.Seconds(), s.resolved.Seconds(), float64(files)/s.total.Seconds(), s.tenths[0].Seconds(),
+			s.tenths[9].Seconds(), s.asked(), peak(t))
 		if s.tenths[9] > 5*s.tenths[0] {
 			t.Errorf("the last tenth took %v, the first %v", s.tenths[9], s.tenths[0])
 		}

@@ -21,8 +21,9 @@ type Candidate struct {
 	Share     string
 	Priority  int
 	Unchecked bool
-	Replicas  []catalog.Replica // never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
-	Failures  map[string]int    // of this file, by source
+	// never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
+	Replicas []catalog.Replica
+	Failures map[string]int // of this file, by source
 }
 
 // Want says which candidates are asked for.
@@ -239,14 +240,14 @@ func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *de
 	}
 	failures := f.sourceFailures.counts()
 	slices.SortStableFunc(replicas, func(a, b catalog.Replica) int { return cmp.Compare(failures[a.Site], failures[b.Site]) })
-	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority, Unchecked: r.Unchecked,
-		Replicas: replicas, Failures: failures}, nil
+	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority,
+		Unchecked: r.Unchecked, Replicas: replicas, Failures: failures}, nil
 }
 
 // item is a file as others see it.
 func (f *file) item() transfer.Item {
-	return transfer.Item{ID: f.id, Name: f.name, Size: f.size, Adler: f.adler, State: f.state.shown(), Tries: f.tries, Source: f.source, Mode: f.mode, Moved: f.moved,
-		NotBefore: f.due, Fault: f.fault, Reason: f.reason, Ended: f.ended}
+	return transfer.Item{ID: f.id, Name: f.name, Size: f.size, Adler: f.adler, State: f.state.shown(), Tries: f.tries, Source: f.source,
+		Mode: f.mode, Moved: f.moved, NotBefore: f.due, Fault: f.fault, Reason: f.reason, Ended: f.ended}
 }
 
 // deferAll applies deferrals to files that are still ready.

@@ -95,7 +95,8 @@ func (e *edit) nextWork() (*request, error) {
 		after int64
 		lock  string
 	}{{last, "{{skip}}"}, {0, "{{skip}}"}, {0, "{{lock}}"}} {
-		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? AND NOT id {{in}} ORDER BY id LIMIT 1 "+try.lock, try.after, halted)
+		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? AND NOT id {{in}} "+
+			"ORDER BY id LIMIT 1 "+try.lock, try.after, halted)
 		if err != nil {
 			return nil, err
 		}

@@ -123,7 +123,8 @@ func modeOf(c Candidate) transfer.Mode {
 }
 
 func success(l transfer.Lease) transfer.Outcome {
-	return transfer.Outcome{Existed: l.Mode == transfer.Check, Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size, Begin: start, End: start.Add(time.Second)}
+	return transfer.Outcome{Existed: l.Mode == transfer.Check, Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true,
+		Moved: l.Size, Begin: start, End: start.Add(time.Second)}
 }
 
 func failure(l transfer.Lease, f transfer.ErrorClass, reason string) transfer.Outcome {
@@ -182,7 +183,8 @@ func (w *world) audit() {
 		if err != nil {
 			return err
 		}
-		a := audit{requests: map[int64]*request{}, held: map[int64]*lease{}, sourceGroups: map[int64]*sourceGroup{}, attempts: map[int64][]transfer.Attempt{}, replicas: replicas}
+		a := audit{requests: map[int64]*request{}, held: map[int64]*lease{}, sourceGroups: map[int64]*sourceGroup{},
+			attempts: map[int64][]transfer.Attempt{}, replicas: replicas}
 		for _, r := range requests {
 			a.requests[r.ID] = r
 		}
@@ -253,7 +255,8 @@ func (a audit) check(files []*file) error {
 		if l != nil {
 			counted[f.request].Count.Attempts--
 		}
-		if (f.state == done || f.state == skipped) && !r.Unchecked && !slices.ContainsFunc(a.replicas[f.in], func(o replica) bool { return o.site == r.To && !o.verified.IsZero() }) {
+		if (f.state == done || f.state == skipped) && !r.Unchecked &&
+			!slices.ContainsFunc(a.replicas[f.in], func(o replica) bool { return o.site == r.To && !o.verified.IsZero() }) {
 			bad("file %d is done, and %s is not known to have it", f.id, r.To)
 		}
 		if f.state.final() == f.ended.IsZero() || (f.state == failed) && f.reason == "" {

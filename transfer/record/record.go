@@ -161,7 +161,8 @@ func named(names []string) string {
 func events(w *results.Writer, all []*taken) error {
 	list := []measure.Event{{Time: all[0].begin, Kind: "run", Text: "begins"}}
 	for _, t := range all {
-		list = append(list, measure.Event{Time: t.begin, Kind: measure.EventStep, Step: t.step, Clients: t.atOnce, Duration: t.end.Sub(t.begin).Seconds(), Text: t.name})
+		list = append(list, measure.Event{Time: t.begin, Kind: measure.EventStep, Step: t.step, Clients: t.atOnce,
+			Duration: t.end.Sub(t.begin).Seconds(), Text: t.name})
 		for _, n := range t.notes {
 			list = append(list, measure.Event{Time: n.Time, Kind: measure.EventSite, Step: t.step, Text: n.Text})
 		}

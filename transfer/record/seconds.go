@@ -57,7 +57,9 @@ func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*sit
 				break
 			}
 		}
-		s.samples = slices.DeleteFunc(s.samples, func(x transfer.Sample) bool { return x.Seconds <= 0 || x.Time.Add(-seconds(x.Seconds)).After(end) })
+		s.samples = slices.DeleteFunc(s.samples, func(x transfer.Sample) bool {
+			return x.Seconds <= 0 || x.Time.Add(-seconds(x.Seconds)).After(end)
+		})
 	}
 	return sites, nil
 }
@@ -84,14 +86,16 @@ func samples(sites map[string]*site, all []*taken) []*monitor.Sample {
 // sample says what an agent has told. It tells only how busy the cores were, not
 // with what: that is under user.
 func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
-	out := &monitor.Sample{Time: x.Time, Seconds: x.Seconds, Host: "site " + s.name, Role: "server", Cores: x.Cores, CPU: &monitor.CPU{User: x.CPU, Idle: 1 - x.CPU}}
+	out := &monitor.Sample{Time: x.Time, Seconds: x.Seconds, Host: "site " + s.name, Role: "server", Cores: x.Cores,
+		CPU: &monitor.CPU{User: x.CPU, Idle: 1 - x.CPU}}
 	if x.Total > 0 {
 		out.Memory = &monitor.Memory{Total: x.Total, Available: int64((1 - x.Memory) * float64(x.Total))}
 	}
 	bytes := func(rate float64) int64 { return int64(rate * x.Seconds) }
 	out.Nets = []monitor.Net{{Name: "all", Received: bytes(x.In), Sent: bytes(x.Out)}}
 	out.Disks = []monitor.Disk{{Name: "all", Read: x.Read, Write: x.Write}}
-	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.DoorOut, Received: x.DoorIn}}
+	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.DoorOut,
+		Received: x.DoorIn}}
 	middle := x.Time.Add(-seconds(x.Seconds / 2))
 	for _, t := range all {
 		if !middle.Before(t.begin) && !middle.After(t.end) {
@@ -113,7 +117,8 @@ func (t *taken) intervals(sites map[string]*site) []*measure.Interval {
 		running := 0.0
 		cut := make([]*measure.Interval, len(sources))
 		for i, s := range sources {
-			cut[i] = &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: t.step, Phase: measure.Measured, Kind: storage.Copy, Server: s}
+			cut[i] = &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: t.step, Phase: measure.Measured,
+				Kind: storage.Copy, Server: s}
 		}
 		for i := range t.list {
 			a := &t.list[i]

@@ -90,7 +90,8 @@ func (t *taken) request(ctx context.Context, c *client.Client, id int64) error {
 			}
 			t.list = append(t.list, measure.Transfer{
 				Step: t.step, Case: t.name, Request: id, File: i.Name, Size: i.Size, Source: i.Source, Dest: r.To, End: end, Last: true,
-				Done: i.State == transfer.Skipped || i.State == transfer.Done, Verified: i.State == transfer.Skipped, Class: class(i.Fault), Reason: i.Reason,
+				Done: i.State == transfer.Skipped || i.State == transfer.Done, Verified: i.State == transfer.Skipped, Class: class(i.Fault),
+				Reason: i.Reason,
 			})
 		}
 	}
@@ -109,7 +110,8 @@ func (t *taken) span(begin, end time.Time) {
 func attempt(t *taken, r *transfer.Request, i *transfer.Item, a *transfer.Attempt) measure.Transfer {
 	out := measure.Transfer{
 		Step: t.step, Case: t.name, Request: r.ID, File: i.Name, Size: max(i.Size, 0), Source: a.Source, Dest: a.Dest, Mode: string(a.Mode),
-		Begin: a.Begin, End: a.End, Moved: max(a.Moved, 0), Resumed: max(a.Resumed, 0), Done: a.Fault == "", Verified: a.Verified, Class: class(a.Fault), Reason: a.Reason, CPU: max(a.CPU, 0),
+		Begin: a.Begin, End: a.End, Moved: max(a.Moved, 0), Resumed: max(a.Resumed, 0), Done: a.Fault == "", Verified: a.Verified,
+		Class: class(a.Fault), Reason: a.Reason, CPU: max(a.CPU, 0),
 	}
 	if out.Begin.IsZero() || out.Begin.After(out.End) {
 		out.Begin = out.End
@@ -170,7 +172,8 @@ func (t *taken) failures() []measure.Event {
 		if a.Done || a.Class == storage.Canceled {
 			continue
 		}
-		all = append(all, measure.Event{Time: a.End, Kind: measure.EventError, Step: t.step, Class: a.Class, On: a.Source, What: storage.Copy.String(), Text: a.File + ": " + a.Reason})
+		all = append(all, measure.Event{Time: a.End, Kind: measure.EventError, Step: t.step, Class: a.Class, On: a.Source,
+			What: storage.Copy.String(), Text: a.File + ": " + a.Reason})
 	}
 	return all
 }

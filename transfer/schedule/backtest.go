@@ -287,5 +287,6 @@ func (v Verdict) sentence() string {
 	if best.Error.Range == nil || second.Error.Range == nil || best.Error.Range.High >= second.Error.Range.Low {
 		return s + fmt.Sprintf("; that it is better than %q (%.2f) is not certain.", second.Name, second.Error.Value)
 	}
-	return s + fmt.Sprintf("; the next is %q with %.2f. (Intervals are of 95%%, if copies are independent of each other.)", second.Name, second.Error.Value)
+	return s + fmt.Sprintf("; the next is %q with %.2f. (Intervals are of 95%%, if copies are independent of each other.)", second.Name,
+		second.Error.Value)
 }

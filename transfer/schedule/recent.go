@@ -30,7 +30,8 @@ func (r *Recent) Add(bytes, seconds float64) {
 	for _, s := range []struct {
 		sum *float64
 		by  float64
-	}{{&r.W, w}, {&r.X, w * bytes}, {&r.Y, w * seconds}, {&r.XX, w * bytes * bytes}, {&r.XY, w * bytes * seconds}, {&r.Sum, bytes}, {&r.Dur, seconds}} {
+	}{{&r.W, w}, {&r.X, w * bytes}, {&r.Y, w * seconds}, {&r.XX, w * bytes * bytes}, {&r.XY, w * bytes * seconds}, {&r.Sum, bytes},
+		{&r.Dur, seconds}} {
 		*s.sum = *s.sum*fade + s.by
 	}
 }

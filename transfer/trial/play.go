@@ -148,7 +148,8 @@ func (s *scene) step() record.Step {
 
 func (s *scene) play(ctx context.Context) (Result, error) {
 	size := s.c.Bytes(s.Seed)
-	r := Result{Case: s.c, Size: size, Requests: s.c.Requests, Status: map[transfer.Status]int{}, Named: map[string]string{}, From: map[string]int{}}
+	r := Result{Case: s.c, Size: size, Requests: s.c.Requests, Status: map[transfer.Status]int{}, Named: map[string]string{},
+		From: map[string]int{}}
 	s.files = Files(s.dataset, s.c.Files, size)
 	s.pending = slices.Clone(s.c.Events)
 	s.tell("%s: %s", s.Scenario.Name, s.c.Name)
@@ -193,7 +194,8 @@ func (s *scene) prepare(ctx context.Context) error {
 	}
 	for _, n := range s.c.Missing {
 		for site := range s.c.At {
-			if err := os.Remove(filepath.Join(s.t.Root(site), filepath.FromSlash(s.files[n-1].Name))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.Remove(filepath.Join(s.t.Root(site), filepath.FromSlash(s.files[n-1].Name))); err != nil &&
+				!errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
@@ -244,7 +246,8 @@ func (t *Trial) register(ctx context.Context, dataset, site string, files []File
 			m.path = path
 			those[f.Name] = m
 		}
-		all.Files = append(all.Files, transfer.NewFile{File: catalog.File{Name: f.Name, Size: f.Size, Adler: m.sum}, Path: strings.TrimPrefix(f.Name, "/")})
+		all.Files = append(all.Files, transfer.NewFile{File: catalog.File{Name: f.Name, Size: f.Size, Adler: m.sum},
+			Path: strings.TrimPrefix(f.Name, "/")})
 		if len(all.Files) == transfer.MaxNewFiles || i == len(files)-1 {
 			if _, err := c.AddFiles(ctx, all); err != nil {
 				return err

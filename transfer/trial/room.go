@@ -85,7 +85,8 @@ type Shortage struct {
 
 // String says what is needed and what there is.
 func (s Shortage) String() string {
-	return fmt.Sprintf("%s, %s: needs %s in %s, which has %s free", s.Scenario, s.Case, unit.Bytes(float64(s.Need)), s.Folder, unit.Bytes(float64(s.Free)))
+	return fmt.Sprintf("%s, %s: needs %s in %s, which has %s free", s.Scenario, s.Case, unit.Bytes(float64(s.Need)), s.Folder,
+		unit.Bytes(float64(s.Free)))
 }
 
 // Fit returns the cases of each scenario for whose files there is room, and what is

@@ -69,7 +69,8 @@ func (p Place) Work(t *testing.T, count int, words ...string) Case {
 		t.Fatal(err)
 	}
 	c.Work = batch.Work{
-		Name: "a test", Dir: filepath.Join(dir, "the batch"), Program: self, Args: append([]string{"work", c.Traces}, words...), Files: []string{file},
+		Name: "a test", Dir: filepath.Join(dir, "the batch"), Program: self, Args: append([]string{"work", c.Traces}, words...),
+		Files:  []string{file},
 		Brings: []string{"result.txt"}, Count: count, Options: p.Options, Hosts: p.Hosts,
 	}
 	return c
@@ -129,7 +130,8 @@ func (t Trace) Outside(traces string) int {
 	for _, f := range all {
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
 		line, err := os.ReadFile(f)
-		if err == nil && bytes.Contains(line, []byte("\x00work\x00"+traces+"\x00")) && bytes.Contains(environ, []byte("WEIR_WORKER="+t.Number+"\x00")) {
+		if err == nil && bytes.Contains(line, []byte("\x00work\x00"+traces+"\x00")) &&
+			bytes.Contains(environ, []byte("WEIR_WORKER="+t.Number+"\x00")) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 			return pid
 		}
@@ -205,7 +207,8 @@ func (c Case) noSecret(t *testing.T) {
 
 // odd are arguments that every shell and submit file would like to understand.
 func odd() []string {
-	return []string{"leave", "", "a b", "it's", `"quoted"`, `back\slash`, "$HOME", "$(date)", "`date`", "!", "*", "%d", "ü", "a,b;c|d&e>f<g", "$(Process)", "#", "~", "-x", "''", " "}
+	return []string{"leave", "", "a b", "it's", `"quoted"`, `back\slash`, "$HOME", "$(date)", "`date`", "!", "*", "%d", "ü", "a,b;c|d&e>f<g",
+		"$(Process)", "#", "~", "-x", "''", " "}
 }
 
 func ends(t *testing.T, p Place) {
@@ -223,7 +226,8 @@ func ends(t *testing.T, p Place) {
 		if !ok {
 			t.Fatalf("worker %d has left no trace: %+v", n, log.All)
 		}
-		if trace.Number != strconv.Itoa(n) || trace.Job == "" || trace.Secret != len(secret) || trace.Mode != "-rw-------" || !slices.Equal(trace.Args, words) {
+		if trace.Number != strconv.Itoa(n) || trace.Job == "" || trace.Secret != len(secret) || trace.Mode != "-rw-------" ||
+			!slices.Equal(trace.Args, words) {
 			t.Errorf("worker %d: %+v", n, trace)
 		}
 		want := batch.Ended

@@ -53,7 +53,8 @@ log = %s
 log_xml = False
 +%s = "%s"
 queue %d
-`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, environment(w.Options), literal(strings.Join(w.Files, ",")),
+`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, environment(w.Options),
+		literal(strings.Join(w.Files, ",")),
 		bring, literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
 }
 
@@ -75,7 +76,8 @@ func arguments(args []string) (string, error) {
 
 // ours are the commands that a submission by weir has to say itself.
 func ours() []string {
-	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files", "initialdir", "output", "error", "log", "log_xml"}
+	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files",
+		"initialdir", "output", "error", "log", "log_xml"}
 }
 
 // checkOptions refuses lines that would submit something themselves, and those that would come to nothing.

@@ -115,7 +115,8 @@ func (j *job) ask(ctx context.Context) {
 	idle := map[int]bool{}
 	for _, q := range has {
 		idle[q.proc] = q.status == idleStatus
-		if q.status == heldStatus && q.proc < j.sub.Count && j.Last(q.proc).State == batch.Queued { // of a job submitted on hold the log says nothing
+		// of a job submitted on hold the log says nothing
+		if q.status == heldStatus && q.proc < j.sub.Count && j.Last(q.proc).State == batch.Queued {
 			j.Note(batch.Change{Worker: q.proc, State: batch.Held, Reason: q.held, Exit: -1})
 		}
 	}
@@ -140,7 +141,8 @@ func (j *job) ask(ctx context.Context) {
 // forgotten notes a worker that has left the queue though the log does not say so.
 func (j *job) forgotten(i int) {
 	if _, err := j.read(); err == nil && !j.Last(i).State.Over() {
-		j.Note(batch.Change{Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, and its log does not say what became of it"})
+		j.Note(batch.Change{Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, " +
+			"and its log does not say what became of it"})
 	}
 }
 
@@ -180,7 +182,8 @@ func (j *job) Remove(ctx context.Context) error {
 		select {
 		case <-time.After(removing):
 		case <-ctx.Done():
-			return fmt.Errorf("HTCondor was told to remove cluster %s, and still has %s of it: %w", strings.Join(j.sub.IDs, ", "), say.Plural(before, "job"), ctx.Err())
+			return fmt.Errorf("HTCondor was told to remove cluster %s, and still has %s of it: %w", strings.Join(j.sub.IDs, ", "),
+				say.Plural(before, "job"), ctx.Err())
 		}
 	}
 }

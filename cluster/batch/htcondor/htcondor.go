@@ -213,14 +213,16 @@ func (j *job) why(ctx context.Context, worker int) string {
 	case all == 0:
 		return "the pool has no machines that run jobs"
 	case free == 0:
-		return fmt.Sprintf("the pool has room for %s of one processor, and all of it is taken, %d by this run", say.Plural(all, "job"), j.Counts().Running)
+		return fmt.Sprintf("the pool has room for %s of one processor, and all of it is taken, %d by this run", say.Plural(all, "job"),
+			j.Counts().Running)
 	}
 	said, err = batch.Run(ctx, nil, "condor_q", "-better-analyze", j.Last(worker).JobID)
 	if err != nil {
 		return pool
 	}
 	if m := analyzed(said); m.machines > 0 && m.refused == m.machines {
-		return fmt.Sprintf("none of the pool's %s is what the job asks for; condor_q -better-analyze %s tells more", say.Plural(m.machines, "machine"), j.Last(worker).JobID)
+		return fmt.Sprintf("none of the pool's %s is what the job asks for; condor_q -better-analyze %s tells more",
+			say.Plural(m.machines, "machine"), j.Last(worker).JobID)
 	}
 	return pool
 }

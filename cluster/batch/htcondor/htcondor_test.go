@@ -109,7 +109,8 @@ func refused(t *testing.T) {
 		away := j.Counts().Away
 		return len(away) == 1 && strings.Contains(away[0], "none of the pool's")
 	})
-	for option, want := range map[string]string{"queue 7": "on.submit", "Arguments=x": "leave it out", "env = A=1;B=2": "double quotes", "environment = \"": "double quotes", "request_cpus = many of them": "condor_submit"} {
+	for option, want := range map[string]string{"queue 7": "on.submit", "Arguments=x": "leave it out", "env = A=1;B=2": "double quotes",
+		"environment = \"": "double quotes", "request_cpus = many of them": "condor_submit"} {
 		c := batchtest.Place{Options: []string{option}}.Work(t, 1, "hang")
 		j, err := New().Submit(t.Context(), c.Work)
 		if err == nil || !strings.Contains(err.Error(), want) {

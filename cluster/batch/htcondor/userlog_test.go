@@ -74,11 +74,14 @@ func TestUserLog(t *testing.T) {
 		return at
 	}
 	change := func(at string, worker int, s batch.State, host, reason string, exit int) batch.Change {
-		return batch.Change{Time: utc(at), Worker: worker, State: s, Host: host, Reason: reason, Exit: exit, JobID: "12." + string(rune('0'+worker))}
+		return batch.Change{Time: utc(at), Worker: worker, State: s, Host: host, Reason: reason, Exit: exit, JobID: "12." +
+			string(rune('0'+worker))}
 	}
 	want := []batch.Change{
 		change("26-12-31 23:59:51.792", 3, batch.Queued, "", "", -1),
-		change("26-12-31 23:59:55.034", 3, batch.Held, "", "Transfer input files failure at access point schedd while sending files to execution point slot1_1@a.weir.test. Details: reading from file /x/pass.json: (errno 2) No such file or directory (code 13, subcode 2)", -1),
+		change("26-12-31 23:59:55.034", 3, batch.Held, "", "Transfer input files failure at access point schedd while sending files to "+
+			"execution point slot1_1@a.weir.test. Details: reading from file /x/pass.json: (errno 2) No such file or directory (code 13, subcode 2)",
+			-1),
 		change("26-12-31 23:59:56", 3, batch.Queued, "", "released", -1),
 		change("26-12-31 23:59:57.922", 3, batch.Running, "node7.weir.test", "", -1),
 		change("26-12-31 23:59:58", 3, batch.Running, "", "HTCondor has lost the connection and tries to get it back", -1),
@@ -179,7 +182,8 @@ func FuzzUserLog(f *testing.F) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	f.Add("200 Unclaimed\n1 Claimed\n", "004.000:  Run analysis summary ignoring user priority.  Of 1 machines,\n      1 are rejected by your job's requirements\n", "5.0 - 5.3\n")
+	f.Add("200 Unclaimed\n1 Claimed\n", "004.000:  Run analysis summary ignoring user priority.  Of 1 machines,\n      1 are rejected by "+
+		"your job's requirements\n", "5.0 - 5.3\n")
 	f.Fuzz(func(t *testing.T, status, analysis, submitted string) {
 		if all, free := room(status); all < free || free < 0 {
 			t.Errorf("%d of %d are free", free, all)
@@ -195,7 +199,8 @@ func TestAnswers(t *testing.T) {
 	if all, free := room("49 Unclaimed\n150 Claimed\n1 Claimed\nundefined Unclaimed\n"); all != 200 || free != 49 {
 		t.Errorf("%d, %d", all, free)
 	}
-	if a := analyzed("004.000:  Run analysis summary ignoring user priority.  Of 12 machines,\n     11 are rejected by your job's requirements\n      0 reject your job\n"); a.machines != 12 || a.refused != 11 {
+	if a := analyzed("004.000:  Run analysis summary ignoring user priority.  Of 12 machines,\n     11 are rejected by your job's " +
+		"requirements\n      0 reject your job\n"); a.machines != 12 || a.refused != 11 {
 		t.Errorf("%+v", a)
 	}
 }

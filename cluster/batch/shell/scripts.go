@@ -20,7 +20,8 @@ import (
 
 // unpackLine makes the private folder, unpacks what comes into it and says where it is.
 func unpackLine(_, tag string) string {
-	return `exec /bin/sh -c 'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/` + tag + `.XXXXXXXX") && cd "$d" && { tar -xf - || { cd /; rm -rf "$d"; exit 1; }; } && pwd -P'`
+	return `exec /bin/sh -c 'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/` + tag +
+		`.XXXXXXXX") && cd "$d" && { tar -xf - || { cd /; rm -rf "$d"; exit 1; }; } && pwd -P'`
 }
 
 // runLine runs a worker in the folder dir.
@@ -35,7 +36,8 @@ func bringLine(dir string) string { return "exec /bin/sh " + dir + "/.bring" }
 // nobody else has.
 func sweepLine(tag string) string {
 	return `exec /bin/sh -c 'd=${TMPDIR:-/tmp}; for p in "$d"/` + tag + `.*/*/.pid; do [ -e "$p" ] || continue; q=$(cat "$p"); ` +
-		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag + `*) kill -KILL "$q" "-$q" 2>/dev/null;; esac; done; rm -rf "$d"/` + tag + `.*'`
+		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag +
+		`*) kill -KILL "$q" "-$q" 2>/dev/null;; esac; done; rm -rf "$d"/` + tag + `.*'`
 }
 
 // runScript is what runs one worker on a machine. Its standard input is the line to whom has started it: a word from

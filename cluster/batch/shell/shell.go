@@ -36,7 +36,8 @@ type System struct {
 func SSH() *System {
 	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
 		// The first word on an option counts: these are not the user's to change, those below are.
-		argv := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
+		argv := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ClearAllForwardings=yes", "-o",
+			"RemoteCommand=none"}
 		for _, o := range append(slices.Clone(options), "ConnectTimeout=20", "ServerAliveInterval=15") {
 			argv = append(argv, "-o", o)
 		}
@@ -121,7 +122,8 @@ func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	j := newJob(s, sub)
 	j.found = true
 	for i := range sub.Count {
-		j.Note(batch.Change{Worker: i, State: batch.Removed, Host: sub.Hosts[i%len(sub.Hosts)], Reason: "it ended with the run that had started it"})
+		j.Note(batch.Change{Worker: i, State: batch.Removed, Host: sub.Hosts[i%len(sub.Hosts)],
+			Reason: "it ended with the run that had started it"})
 	}
 	go j.end()
 	return j, nil
@@ -140,5 +142,6 @@ func machines(sub *batch.Submission) []string {
 
 // isFolder tells whether what a machine says that it has made is such a folder: its name goes into command lines.
 func isFolder(path, tag string) bool {
-	return regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/`+regexp.QuoteMeta(tag)+`\.[A-Za-z0-9]+$`).MatchString(path) && !strings.Contains(path, "/../")
+	return regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/`+regexp.QuoteMeta(tag)+`\.[A-Za-z0-9]+$`).MatchString(path) &&
+		!strings.Contains(path, "/../")
 }

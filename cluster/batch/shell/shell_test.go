@@ -60,7 +60,8 @@ func unreachable(t *testing.T) {
 		t.Error(err)
 	}
 	away := strings.Join(j.Counts().Away, "\n")
-	if n := j.Counts(); n.Ended != 2 || n.Failed != 1 || !strings.Contains(away, "worker 1 failed: no-such-node.invalid: ssh: Could not resolve hostname") {
+	if n := j.Counts(); n.Ended != 2 || n.Failed != 1 ||
+		!strings.Contains(away, "worker 1 failed: no-such-node.invalid: ssh: Could not resolve hostname") {
 		t.Errorf("%+v", n)
 	}
 	if trace, _ := c.Trace(2); trace.Host != "node1" {
@@ -110,7 +111,8 @@ func TestUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, good := range map[string]bool{"0/stdout": true, "./1/r.json": true, "2/stdout": false, "../stdout": false, "0/../../x": false, "/etc/stdout": false, "0/other": false, "stdout": false, "-1/stdout": false} {
+	for name, good := range map[string]bool{"0/stdout": true, "./1/r.json": true, "2/stdout": false, "../stdout": false, "0/../../x": false,
+		"/etc/stdout": false, "0/other": false, "stdout": false, "-1/stdout": false} {
 		var b bytes.Buffer
 		tw := tar.NewWriter(&b)
 		_ = tw.WriteHeader(&tar.Header{Name: name, Size: 1, Mode: 0o644})

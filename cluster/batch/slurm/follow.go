@@ -336,7 +336,7 @@ func (j *job) Remove(ctx context.Context) error {
 			break
 		}
 		if time.Since(begin) > leaving {
-			return fmt.Errorf("Slurm does not let go of job %s: squeue --name=%s tells of it", strings.Join(j.sub.IDs, ", "), j.sub.Tag) //nolint:staticcheck // a name
+			return fmt.Errorf("job %s is still in Slurm's queue (squeue --name=%s)", strings.Join(j.sub.IDs, ", "), j.sub.Tag)
 		}
 		if time.Since(told) > 10*time.Second {
 			// By name and numbers: a number may be given again when Slurm's memory was lost.

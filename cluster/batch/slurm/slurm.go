@@ -53,7 +53,8 @@ type job struct {
 }
 
 func newJob(sub *batch.Submission) *job {
-	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, overlap: sync.OnceValue(overlaps), tasks: map[int]string{}, tries: map[int]try{}, carried: map[int]bool{}, sees: map[string]bool{}, freed: map[int]int{}}
+	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, overlap: sync.OnceValue(overlaps), tasks: map[int]string{}, tries: map[int]try{},
+		carried: map[int]bool{}, sees: map[string]bool{}, freed: map[int]int{}}
 }
 
 // shared is the copy of the program that nodes may see.

@@ -91,11 +91,15 @@ func TestTransientSlurm(t *testing.T) {
 	})
 	hide(t, system.Dir, folder)
 	for name, c := range map[string]struct{ program, before, after string }{
-		"Pending":   {program: "srun", before: "echo 'srun: error: Unable to confirm allocation for job 7: Job is pending execution' >&2; exit 1"},
-		"Revoked":   {program: "srun", before: "echo 'srun: error: Task launch for StepId=7.0 failed on node weir: Job credential revoked' >&2; exit 1"},
-		"Submitted": {program: "sbatch", after: "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"},
-		"Refused":   {program: "sbatch", before: "echo 'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)' >&2; exit 1"},
-		"Queue":     {program: "squeue", before: "echo 'slurm_load_jobs error: Zero Bytes were transmitted or received' >&2; exit 1"},
+		"Pending": {program: "srun", before: "echo 'srun: error: Unable to confirm allocation for job 7: " +
+			"Job is pending execution' >&2; exit 1"},
+		"Revoked": {program: "srun", before: "echo 'srun: error: Task launch for StepId=7.0 failed on node weir: " +
+			"Job credential revoked' >&2; exit 1"},
+		"Submitted": {program: "sbatch", after: "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv " +
+			"operation' >&2; exit 1"},
+		"Refused": {program: "sbatch", before: "echo 'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect " +
+			"failure)' >&2; exit 1"},
+		"Queue": {program: "squeue", before: "echo 'slurm_load_jobs error: Zero Bytes were transmitted or received' >&2; exit 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			busy(t, c.program, c.before, c.after)
@@ -124,7 +128,8 @@ func busy(t *testing.T, program, before, after string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := "case \"$*\" in *--help*) exec " + real + " \"$@\";; esac\nmkdir " + dir + "/1 2>/dev/null || mkdir " + dir + "/2 2>/dev/null || exec " + real + " \"$@\"\n"
+	counted := "case \"$*\" in *--help*) exec " + real + " \"$@\";; esac\nmkdir " + dir + "/1 2>/dev/null || mkdir " + dir +
+		"/2 2>/dev/null || exec " + real + " \"$@\"\n"
 	if before != "" {
 		counted += before
 	} else {

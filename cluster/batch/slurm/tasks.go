@@ -142,5 +142,6 @@ func (r *record) change(now time.Time) batch.Change {
 // (https://slurm.schedmd.com/job_reason_codes.html).
 func isHold(reason string) bool {
 	return strings.Contains(strings.ToLower(reason), "held") ||
-		slices.Contains([]string{"BadConstraints", "PartitionInactive", "PartitionDown", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "DependencyNeverSatisfied"}, reason)
+		slices.Contains([]string{"BadConstraints", "PartitionInactive", "PartitionDown", "PartitionNodeLimit", "PartitionTimeLimit",
+			"InvalidAccount", "InvalidQOS", "DependencyNeverSatisfied"}, reason)
 }

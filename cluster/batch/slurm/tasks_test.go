@@ -12,7 +12,10 @@ import (
 // begin is when a test sees what Slurm says.
 var begin = time.Date(2026, 11, 22, 13, 0, 0, 0, time.Local)
 
-const queued = "JobId=4 ArrayJobId=4 ArrayTaskId=1-2,7-9:2%3 JobName=weir-abc UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901758 Nice=0 Account=(null) QOS=(null) JobState=PENDING Reason=Resources Dependency=(null) Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED StartTime=2027-11-22T12:54:22 EndTime=Unknown Deadline=N/A NodeList=(null) Comment=a JobId=7 b\n"
+const queued = "JobId=4 ArrayJobId=4 ArrayTaskId=1-2,7-9:2%3 JobName=weir-abc UserId=root(0) GroupId=root(0) MCS_label=N/A " +
+	"Priority=4294901758 Nice=0 Account=(null) QOS=(null) JobState=PENDING Reason=Resources Dependency=(null) Requeue=1 Restarts=0 " +
+	"BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED StartTime=2027-11-22T12:54:22 EndTime=Unknown Deadline=N/A " +
+	"NodeList=(null) Comment=a JobId=7 b\n"
 
 // What Slurm 22.05.8 says becomes changes.
 func TestRecords(t *testing.T) {
@@ -20,13 +23,15 @@ func TestRecords(t *testing.T) {
 	if len(all) != 2 || !slices.Equal(all[0].Tasks, []int{1, 2, 7}) || all[0].Job != "4" || !slices.Equal(all[1].Tasks, []int{0}) {
 		t.Fatalf("%+v", all)
 	}
-	ran := strings.NewReplacer("1-2,7-9:2%3", "5", "Reason=Resources", "Reason=None", "2027-11-22", "2026-11-22", "EndTime=Unknown", "EndTime=2026-11-22T12:58:00", "NodeList=(null)", "NodeList=n7 BatchHost=n7").Replace(queued)
+	ran := strings.NewReplacer("1-2,7-9:2%3", "5", "Reason=Resources", "Reason=None", "2027-11-22", "2026-11-22", "EndTime=Unknown",
+		"EndTime=2026-11-22T12:58:00", "NodeList=(null)", "NodeList=n7 BatchHost=n7").Replace(queued)
 	for _, c := range []struct {
 		line, state, exit string
 		want              batch.Change
 	}{
 		{queued, "PENDING", "0:0", batch.Change{State: batch.Queued, Reason: "Resources"}},
-		{strings.Replace(queued, "=Resources", "=launch_failed_requeued_held", 1), "PENDING", "0:0", batch.Change{State: batch.Held, Reason: "launch_failed_requeued_held"}},
+		{strings.Replace(queued, "=Resources", "=launch_failed_requeued_held", 1), "PENDING", "0:0",
+			batch.Change{State: batch.Held, Reason: "launch_failed_requeued_held"}},
 		{strings.Replace(queued, "=Resources", "=JobHeldUser", 1), "PENDING", "0:0", batch.Change{State: batch.Held, Reason: "JobHeldUser"}},
 		{ran, "RUNNING", "0:0", batch.Change{State: batch.Running, Host: "n7"}},
 		{ran, "COMPLETED", "0:0", batch.Change{State: batch.Ended, Host: "n7"}},

@@ -80,11 +80,13 @@ func New(o Options) (*Drawer, error) {
 		return nil, fmt.Errorf("%d dpi: use 50 to 1200", o.DPI)
 	}
 	if !(min(o.Size.Width, o.Size.Height) >= leastSide*0.999 && max(o.Size.Width, o.Size.Height) <= mostSide*1.001) {
-		return nil, fmt.Errorf("a figure of %.0f x %.0f mm: each side must have from 40 to 1000 mm", o.Size.Width/millimeter, o.Size.Height/millimeter)
+		return nil, fmt.Errorf("a figure of %.0f x %.0f mm: each side must have from 40 to 1000 mm", o.Size.Width/millimeter,
+			o.Size.Height/millimeter)
 	}
 	const mostPixels = 100e6
 	if scale := float64(o.DPI) / 72; o.Size.Width*o.Size.Height*scale*scale > mostPixels {
-		return nil, fmt.Errorf("a figure of %.0f x %.0f mm at %d dpi has more than 100 million pixels", o.Size.Width/millimeter, o.Size.Height/millimeter, o.DPI)
+		return nil, fmt.Errorf("a figure of %.0f x %.0f mm at %d dpi has more than 100 million pixels", o.Size.Width/millimeter,
+			o.Size.Height/millimeter, o.DPI)
 	}
 	f, err := newFonts()
 	return &Drawer{Options: o, fonts: f}, err

@@ -25,7 +25,8 @@ func curve() *figure.Figure {
 	f := &figure.Figure{ID: "curve", Title: "Throughput against load", Desc: "How it grows.", Stamp: "valid",
 		X: figure.LoadAxis("virtual clients", "clients", []float64{1, 2, 4, 8, 16}), Y: figure.LinearAxis("Gbit/s", figure.Bits(1.5e9), 1.5e9),
 		Lines: []figure.Line{
-			{Name: "measured", Dots: true, Points: []figure.Point{{X: 1, Y: 0.3e9}, {X: 2, Y: 0.6e9}, {X: 4, Y: 1.1e9, Low: &low, High: &high}, {X: 8, Y: 1.2e9}, {X: 16, Y: 1e9}}},
+			{Name: "measured", Dots: true, Points: []figure.Point{{X: 1, Y: 0.3e9}, {X: 2, Y: 0.6e9}, {X: 4, Y: 1.1e9, Low: &low, High: &high},
+				{X: 8, Y: 1.2e9}, {X: 16, Y: 1e9}}},
 			{Name: "fitted usl", Color: 1, Points: []figure.Point{{X: 1, Y: 0.3e9}, {X: 6, Y: 1.15e9}, {X: 16, Y: 1e9}}},
 		},
 		Zones: []figure.Zone{{From: 1, To: 2, Name: "light"}},
@@ -36,7 +37,8 @@ func curve() *figure.Figure {
 }
 
 func histogram() *figure.Figure {
-	f := &figure.Figure{ID: "d", Title: "Transfer time", X: figure.LinearAxis("time (ms)", figure.Seconds(0.05), 0.05), Y: figure.LinearAxis("operations", figure.Decimal(100, " operations"), 100)}
+	f := &figure.Figure{ID: "d", Title: "Transfer time", X: figure.LinearAxis("time (ms)", figure.Seconds(0.05), 0.05),
+		Y: figure.LinearAxis("operations", figure.Decimal(100, " operations"), 100)}
 	for i := range 50 {
 		f.Columns = append(f.Columns, figure.Column{From: float64(i) / 1000, To: float64(i+1) / 1000, Y: 100 * math.Exp(-float64(i)/9)})
 	}
@@ -59,7 +61,8 @@ func heatmap() *figure.Figure {
 		}
 		h.Rows = append(h.Rows, row)
 	}
-	f := &figure.Figure{ID: "heat", Title: "Latency", X: figure.TimeAxis(600), Y: figure.LogAxis("latency", figure.Seconds(1), 0.001, 1), Heat: h}
+	f := &figure.Figure{ID: "heat", Title: "Latency", X: figure.TimeAxis(600), Y: figure.LogAxis("latency", figure.Seconds(1), 0.001, 1),
+		Heat: h}
 	f.Y.Duration = true
 	return f
 }
@@ -75,7 +78,8 @@ func hostile() *figure.Figure {
 		f.Lines[i].Name = evil
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	f.Lines[0].Points = append(f.Lines[0].Points, figure.Point{X: nan, Y: 1}, figure.Point{X: 3, Y: inf, Low: &nan, High: &inf}, figure.Point{X: 3, Y: 1e9, Low: &nan, High: &inf})
+	f.Lines[0].Points = append(f.Lines[0].Points, figure.Point{X: nan, Y: 1}, figure.Point{X: 3, Y: inf, Low: &nan, High: &inf},
+		figure.Point{X: 3, Y: 1e9, Low: &nan, High: &inf})
 	f.Marks = append(f.Marks, figure.Mark{X: nan, Name: "nowhere"}, figure.Mark{X: inf, Low: &nan, High: &inf})
 	f.Zones = append(f.Zones, figure.Zone{From: nan, To: inf})
 	f.Columns = []figure.Column{{From: nan, To: inf, Y: nan}, {From: 1, To: 2, Y: inf}}
@@ -148,7 +152,8 @@ func TestSVG(t *testing.T) {
 			t.Errorf("%s is drawn nowhere", f.ID)
 		}
 		if all := strings.Join(texts, "\n"); f.ID == "curve" && f.Title == "Throughput against load" {
-			for _, want := range []string{"throughput (Gbit/s)", "virtual clients", "measured", "fitted usl", "optimum: 4 clients", "95%: 3 to 5", "light", "valid"} {
+			for _, want := range []string{"throughput (Gbit/s)", "virtual clients", "measured", "fitted usl", "optimum: 4 clients", "95%: 3 to 5",
+				"light", "valid"} {
 				if !strings.Contains(all, want) {
 					t.Errorf("no text %q", want)
 				}
@@ -241,7 +246,8 @@ func TestGrey(t *testing.T) {
 		for i := range all {
 			for k := range i {
 				a, b := all[i], all[k]
-				if a.marker == b.marker && len(a.dash) == len(b.dash) && (len(a.dash) == 0 || a.dash[0] == b.dash[0]) && (dots || a.markers == b.markers) && (dots || i-k < 6) {
+				if a.marker == b.marker && len(a.dash) == len(b.dash) && (len(a.dash) == 0 || a.dash[0] == b.dash[0]) &&
+					(dots || a.markers == b.markers) && (dots || i-k < 6) {
 					t.Errorf("dots %v: lines %d and %d cannot be told apart in grey", dots, k, i)
 				}
 			}
@@ -298,7 +304,8 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q: %v %v", text, s, err)
 		}
 	}
-	for _, o := range []Options{{Size: Defaults().Size, DPI: 10}, {Size: Size{10, 10}, DPI: 300}, {Size: Size{2800, 2800}, DPI: 1200}, {Size: Size{math.NaN(), 200}, DPI: 300}} {
+	for _, o := range []Options{{Size: Defaults().Size, DPI: 10}, {Size: Size{10, 10}, DPI: 300}, {Size: Size{2800, 2800}, DPI: 1200},
+		{Size: Size{math.NaN(), 200}, DPI: 300}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v can be drawn with", o)
 		}
@@ -362,7 +369,8 @@ func FuzzDraw(f *testing.F) {
 	f.Add("", "\xff<&>\x00", -1e308, 1e308, 2.0, math.Inf(1), math.NaN(), uint8(255))
 	f.Add("a", "b", 1e-300, 1e-299, 10.0, 1e-299, 0.0, uint8(0))
 	f.Fuzz(func(t *testing.T, title, name string, low, high, base, x, y float64, n uint8) {
-		fig := &figure.Figure{Title: title, Desc: name, Stamp: name, X: figure.Axis{Label: name, Factor: 1, Min: low, Max: high, Base: base, Ticks: []float64{low, x, high}},
+		fig := &figure.Figure{Title: title, Desc: name, Stamp: name, X: figure.Axis{Label: name, Factor: 1, Min: low, Max: high, Base: base,
+			Ticks: []float64{low, x, high}},
 			Y: figure.Axis{Name: name, Label: title, Factor: x, Min: y, Max: high, Duration: n%2 == 0, Ticks: []float64{y}}}
 		for i := range n % 8 {
 			l := figure.Line{Name: name, Color: int(n) - 100, Dash: i%2 == 0, Dots: i%3 == 0}

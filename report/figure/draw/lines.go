@@ -11,7 +11,8 @@ import (
 
 // Colors of the pages' hues, but apart in lightness, too.
 func palette(i int) tint {
-	all := []tint{{0, 80, 138, "c0"}, {213, 94, 0, "c1"}, {42, 160, 120, "c2"}, {134, 44, 104, "c3"}, {214, 160, 0, "c4"}, {104, 140, 222, "c5"}}
+	all := []tint{{0, 80, 138, "c0"}, {213, 94, 0, "c1"}, {42, 160, 120, "c2"}, {134, 44, 104, "c3"}, {214, 160, 0, "c4"},
+		{104, 140, 222, "c5"}}
 	return all[(i%len(all)+len(all))%len(all)]
 }
 

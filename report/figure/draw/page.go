@@ -44,7 +44,8 @@ func (p *Page) Still(f *figure.Figure) template.HTML {
 		s := newSheet(&p.d, c, f)
 		s.sample(0, 4, i)
 		c.flush()
-		_, _ = fmt.Fprintf(&b, `<span><svg viewBox="0 0 %g 8" aria-hidden="true">%s</svg>%s</span>`, sampleWidth, c.body.String(), escape(s.names[i]))
+		_, _ = fmt.Fprintf(&b, `<span><svg viewBox="0 0 %g 8" aria-hidden="true">%s</svg>%s</span>`, sampleWidth, c.body.String(),
+			escape(s.names[i]))
 	}
 	b.WriteString(`</div>`)
 	return template.HTML(b.String()) + p.SVG(f)

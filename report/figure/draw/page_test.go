@@ -52,7 +52,8 @@ func TestPage(t *testing.T) {
 func TestHeatIsDrawn(t *testing.T) {
 	h := &figure.Heat{X: []float64{0, 0.7, 1.7, 2.7, 3.2}, Y: []float64{0.001, 0.01, 0.1, 1}, What: "operations",
 		Rows: [][]int64{{1, 0, 0}, {1, 1000, 0}, {0, 1000, 1}, {0, 0, 30}}}
-	f := &figure.Figure{ID: "heat", Title: "heat", Desc: "a heat", Heat: h, X: figure.TimeAxis(3.2), Y: figure.LogAxis("", figure.Seconds(1), 0.001, 1)}
+	f := &figure.Figure{ID: "heat", Title: "heat", Desc: "a heat", Heat: h, X: figure.TimeAxis(3.2),
+		Y: figure.LogAxis("", figure.Seconds(1), 0.001, 1)}
 	p := page(t)
 	svg := string(p.SVG(f))
 	scale := regexp.MustCompile(`(?s)<path class="f h1".*?<text`).FindString(svg) // cells and scale are all in these
@@ -61,7 +62,8 @@ func TestHeatIsDrawn(t *testing.T) {
 		count[path[1]] += strings.Count(path[2], "M")
 	}
 	// The scale shows each of the eight classes three times.
-	if want := map[string]int{"h1": 3 + 3, "h8": 3 + 2, "h4": 3 + 1, "h2": 3, "h3": 3, "h5": 3, "h6": 3, "h7": 3}; len(count) != 8 || count["h1"] != want["h1"] || count["h8"] != want["h8"] || count["h4"] != want["h4"] || count["h5"] != want["h5"] {
+	if want := map[string]int{"h1": 3 + 3, "h8": 3 + 2, "h4": 3 + 1, "h2": 3, "h3": 3, "h5": 3, "h6": 3, "h7": 3}; len(count) != 8 ||
+		count["h1"] != want["h1"] || count["h8"] != want["h8"] || count["h4"] != want["h4"] || count["h5"] != want["h5"] {
 		t.Errorf("%v, want %v\n%s", count, want, scale)
 	}
 	if !strings.Contains(svg, ">1.00 k<") {
@@ -83,7 +85,8 @@ func TestLevels(t *testing.T) {
 // Heats that cannot be right are not drawn, and do no harm.
 func TestHeatsThatAreWrong(t *testing.T) {
 	p := page(t)
-	for _, h := range []*figure.Heat{{}, {X: []float64{1}, Rows: [][]int64{{1}}}, {X: []float64{0, 0}, Y: []float64{1, 2}, Rows: [][]int64{{1}}},
+	for _, h := range []*figure.Heat{{}, {X: []float64{1}, Rows: [][]int64{{1}}},
+		{X: []float64{0, 0}, Y: []float64{1, 2}, Rows: [][]int64{{1}}},
 		{X: []float64{0, 1}, Y: []float64{1}, Rows: [][]int64{{1}}}, {X: []float64{0, 1}, Y: []float64{1, 2, 3}, Rows: [][]int64{nil}}} {
 		f := &figure.Figure{ID: "x", Heat: h, X: figure.TimeAxis(1), Y: figure.LogAxis("", figure.Seconds(1), 1, 3)}
 		if svg := p.SVG(f); strings.Contains(string(svg), "NaN") {

@@ -24,7 +24,8 @@ type pngCanvas struct {
 }
 
 func newPNG(d *Drawer) *pngCanvas {
-	return &pngCanvas{d, vgimg.NewWith(vgimg.UseWH(vg.Length(d.Size.Width), vg.Length(d.Size.Height)), vgimg.UseDPI(d.DPI), vgimg.UseBackgroundColor(color.White))}
+	return &pngCanvas{d, vgimg.NewWith(vgimg.UseWH(vg.Length(d.Size.Width), vg.Length(d.Size.Height)), vgimg.UseDPI(d.DPI),
+		vgimg.UseBackgroundColor(color.White))}
 }
 
 func (p *pngCanvas) path(points []point) vg.Path {

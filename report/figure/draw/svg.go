@@ -203,7 +203,8 @@ func (s *svgCanvas) write(w io.Writer) error {
 	title, desc := escape(s.d.fonts.plain(s.f.Title)), escape(s.d.fonts.plain(s.f.Desc))
 	s.flush()
 	if s.d.page {
-		_, err := fmt.Fprintf(w, `<svg viewBox="0 0 %s %s" font-size="%g" role="img" aria-labelledby="%s-t %[4]s-d"><title id="%[4]s-t">%s</title><desc id="%[4]s-d">%[6]s</desc>
+		_, err := fmt.Fprintf(w, `<svg viewBox="0 0 %s %s" font-size="%g" role="img" aria-labelledby="%s-t %[4]s-d">`+
+			`<title id="%[4]s-t">%s</title><desc id="%[4]s-d">%[6]s</desc>
 %[7]s</svg>`, decimal(size.Width), decimal(size.Height), tickSize, escape(s.f.ID), title, desc, s.body.String())
 		return err
 	}

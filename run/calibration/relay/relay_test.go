@@ -48,16 +48,19 @@ func streams() map[string]struct {
 		want map[string]int64
 		lost bool
 	}{
-		"xrootd": {join(greeting(), request(3006, 0, 0), request(3007, 0, 76), request(3010, 0x450, 30), request(3030, 0, 2), request(3030, 0, 0), request(3003, 0, 0)),
-			map[string]int64{"handshake": 1, "protocol": 1, "login": 1, "open" + Async: 1, "page read": 2, "close": 1}, false},
-		"payload that looks like requests": {join(greeting(), request(3010, 0x28, 4), request(3019, 0, 3*head)), map[string]int64{"handshake": 1, "open": 1, "write": 1}, false},
-		"TLS behind the protocol":          {join(greeting(), request(3006, 0, 0), []byte("\x16\x03\x01\x02\x00"), make([]byte, 64)), map[string]int64{"handshake": 1, "protocol": 1}, true},
-		"TLS":                              {[]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and so on and on"), nil, true},
-		"a length below zero":              {join(greeting(), func() []byte { b := request(3010, 0, 0); b[20] = 0xff; return b }()), map[string]int64{"handshake": 1}, true},
+		"xrootd": {join(greeting(), request(3006, 0, 0), request(3007, 0, 76), request(3010, 0x450, 30), request(3030, 0, 2), request(3030, 0, 0),
+			request(3003, 0, 0)), map[string]int64{"handshake": 1, "protocol": 1, "login": 1, "open" + Async: 1, "page read": 2, "close": 1}, false},
+		"payload that looks like requests": {join(greeting(), request(3010, 0x28, 4), request(3019, 0, 3*head)),
+			map[string]int64{"handshake": 1, "open": 1, "write": 1}, false},
+		"TLS behind the protocol": {join(greeting(), request(3006, 0, 0), []byte("\x16\x03\x01\x02\x00"), make([]byte, 64)),
+			map[string]int64{"handshake": 1, "protocol": 1}, true},
+		"TLS": {[]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and so on and on"), nil, true},
+		"a length below zero": {join(greeting(), func() []byte { b := request(3010, 0, 0); b[20] = 0xff; return b }()),
+			map[string]int64{"handshake": 1}, true},
 		"http": {[]byte("GET /a HTTP/1.1\r\nHost: x\r\n\r\nPUT /b HTTP/1.1\r\nContent-Length: 9\r\n\r\nGET / HT\nHEAD /c HTTP/1.1\r\n\r\n"),
 			map[string]int64{"GET": 1, "PUT": 1, "HEAD": 1}, false},
-		"http, chunks": {[]byte("PUT /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nGET /\r\n2\r\nab\r\n0\r\nT: 1\r\n\r\nGET /c HTTP/1.1\r\n\r\n"),
-			map[string]int64{"PUT": 1, "GET": 1}, false},
+		"http, chunks": {[]byte("PUT /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nGET /\r\n2\r\nab\r\n0\r\nT: " +
+			"1\r\n\r\nGET /c HTTP/1.1\r\n\r\n"), map[string]int64{"PUT": 1, "GET": 1}, false},
 		"http/2":  {[]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), nil, true},
 		"another": {[]byte("\x00\x00\x00\x01 nobody knows what this is"), nil, true},
 		"endless": {[]byte("GET " + strings.Repeat("a", 2*mostHead)), nil, true},

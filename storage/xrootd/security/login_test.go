@@ -63,7 +63,8 @@ func TestLoginKerberos(t *testing.T) {
 		"keytab, first in it": {func(a *storage.Auth) { a.User = "" }, ""},
 		"ticket cache":        {func(a *storage.Auth) { a.KeytabFile, a.TicketFile = "", s.TicketCache }, ""},
 		"expired ticket":      {func(a *storage.Auth) { a.KeytabFile, a.TicketFile = "", expired }, "expired at 20"},
-		"unix":                {func(a *storage.Auth) { a.Method, a.KeytabFile = "unix", "" }, "the server takes krb5; we have unix: set auth.method: krb5"},
+		"unix": {func(a *storage.Auth) { a.Method, a.KeytabFile = "unix", "" }, "the server takes krb5; we have unix: " +
+			"set auth.method: krb5"},
 	} {
 		hint, err := login(t.Context(), s, methods(t, credentials(t, s, test.change)))
 		wants(t, name, hint, err, test.want)

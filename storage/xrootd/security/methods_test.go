@@ -39,8 +39,10 @@ func TestNew(t *testing.T) {
 		"token of two lines": {storage.Credentials{Method: "token", Token: "a\nb"}, "is it one line"},
 		"huge token":         {storage.Credentials{Method: "token", Token: strings.Repeat("a", 70000)}, "65534 are the most"},
 		"basic":              {storage.Credentials{Method: "basic"}, "use none, unix, krb5, x509 or token"},
-		"krb5 without":       {storage.Credentials{Method: "krb5", From: storage.Auth{Krb5File: conf, TicketFile: missing}}, "set auth.ticket_file or auth.keytab_file"},
-		"krb5, no keytab":    {storage.Credentials{Method: "krb5", From: storage.Auth{Krb5File: conf, KeytabFile: missing}}, "auth: method krb5: keytab: open " + missing},
+		"krb5 without": {storage.Credentials{Method: "krb5", From: storage.Auth{Krb5File: conf, TicketFile: missing}},
+			"set auth.ticket_file or auth.keytab_file"},
+		"krb5, no keytab": {storage.Credentials{Method: "krb5", From: storage.Auth{Krb5File: conf, KeytabFile: missing}},
+			"auth: method krb5: keytab: open " + missing},
 		"krb5, no krb5.conf": {storage.Credentials{Method: "krb5", From: storage.Auth{Krb5File: missing}}, "set auth.krb5_file"},
 	} {
 		all, err := New(test.cred)

@@ -34,11 +34,14 @@ func TestPick(t *testing.T) {
 		"no token in the clear": {offer, false, []Method{unix, token}, picked{Name: "unix"}},
 		"final zero":            {"&P=unix\x00", false, []Method{unix}, picked{Name: "unix"}},
 		"text before":           {"x&Q=1&P=unix,a,b&", false, []Method{unix}, picked{Name: "unix", Parameters: "a,b"}},
-		"token without TLS":     {"&P=ztn,0:4096:", false, []Method{token}, picked{Error: "the server takes ztn; ours of these is sent over TLS only: use roots:// instead of root://: permission denied"}},
+		"token without TLS": {"&P=ztn,0:4096:", false, []Method{token},
+			picked{Error: "the server takes ztn; ours of these is sent over TLS only: use roots:// instead of root://: permission denied"}},
 		"others": {"&P=krb5,x&P=gsi,y&P=gsi,z", false, []Method{unix},
 			picked{Error: "the server takes krb5 or gsi; we have unix: set auth.method: krb5 or auth.method: x509: permission denied"}},
-		"none":    {"&P=krb5,x", false, nil, picked{Error: "the server takes krb5; weir has no credentials: set auth.method: krb5: permission denied"}},
-		"strange": {"&P=\x1b[2J", false, []Method{unix}, picked{Error: `the server takes "\x1b[2J"; we have unix: weir does not know these ways: permission denied`}},
+		"none": {"&P=krb5,x", false, nil, picked{Error: "the server takes krb5; weir has no credentials: set auth.method: krb5: " +
+			"permission denied"}},
+		"strange": {"&P=\x1b[2J", false, []Method{unix},
+			picked{Error: `the server takes "\x1b[2J"; we have unix: weir does not know these ways: permission denied`}},
 	} {
 		m, parameters, err := Pick(test.offer, test.secure, test.methods)
 		got := picked{Parameters: parameters}

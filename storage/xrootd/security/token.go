@@ -83,7 +83,8 @@ func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	}
 	token := b.token(time.Now())
 	if len(token) >= most {
-		return nil, fmt.Errorf("the token has %d bytes and the server takes fewer than %d (sec.protocol ztn -maxsz): %w", len(token), most, fs.ErrPermission)
+		return nil, fmt.Errorf("the token has %d bytes and the server takes fewer than %d (sec.protocol ztn -maxsz): %w", len(token), most,
+			fs.ErrPermission)
 	}
 	return &said{message: ztnMessage(token), hint: func() string { return expiry(token, time.Now()) }}, nil
 }

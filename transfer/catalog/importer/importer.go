@@ -51,7 +51,8 @@ type result struct {
 // parallel has find find files and several workers look at them, each at one at
 // a time. Both may leave out what they tell with an error; find's own error ends
 // the sequence.
-func parallel[T any](ctx context.Context, o Options, find func(ctx context.Context, found func(T) bool, wrong func(string, error) bool) error,
+func parallel[T any](ctx context.Context, o Options,
+	find func(ctx context.Context, found func(T) bool, wrong func(string, error) bool) error,
 	look func(ctx context.Context, worker int, one T) result) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		asked := ctx

@@ -67,7 +67,8 @@ func opened(t *testing.T, dir string) *os.Root {
 
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, "d/f1", "d/a/f2", "d/a/deep/f3", "d/with space?#%41/ä", "d/.weir/1.1.part", "d/.weir.state", "other/f", "d/bad\xff", "d/badfolder\xff/f", "d/line\nend", ".weir/2.1.part", ".weir-serve-agent/door")
+	fill(t, dir, "d/f1", "d/a/f2", "d/a/deep/f3", "d/with space?#%41/ä", "d/.weir/1.1.part", "d/.weir.state", "other/f", "d/bad\xff",
+		"d/badfolder\xff/f", "d/line\nend", ".weir/2.1.part", ".weir-serve-agent/door")
 	for _, err := range []error{
 		os.Symlink("f1", filepath.Join(dir, "d/link")),
 		os.Symlink("../other/f", filepath.Join(dir, "d/across")),
@@ -84,7 +85,8 @@ func TestFolder(t *testing.T) {
 		}
 	}
 	wrong := map[string]string{}
-	got, err := collect(Folder(t.Context(), opened(t, dir), "/d/", Options{Dataset: "/store/run1", Wrong: func(path string, err error) { wrong[path] = err.Error() }}))
+	got, err := collect(Folder(t.Context(), opened(t, dir), "/d/",
+		Options{Dataset: "/store/run1", Wrong: func(path string, err error) { wrong[path] = err.Error() }}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,16 +100,19 @@ func TestFolder(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	left := []string{"d/.weir", "d/.weir.state", "d/absolute", "d/badfolder\xff", "d/bad\xff", "d/broken", "d/circle", "d/line\nend", "d/out", "d/pipe", "d/topipe"}
+	left := []string{"d/.weir", "d/.weir.state", "d/absolute", "d/badfolder\xff", "d/bad\xff", "d/broken", "d/circle", "d/line\nend", "d/out",
+		"d/pipe", "d/topipe"}
 	if diff := cmp.Diff(left, slices.Sorted(maps.Keys(wrong))); diff != "" {
 		t.Error(diff)
 	}
-	for path, want := range map[string]string{"d/out": "it is a link to ../../out: links are followed only to files below the site's root", "d/absolute": "a link to /etc/passwd: links", "d/broken": "a link to nowhere, which is not there"} {
+	for path, want := range map[string]string{"d/out": "it is a link to ../../out: links are followed only to files below the site's root",
+		"d/absolute": "a link to /etc/passwd: links", "d/broken": "a link to nowhere, which is not there"} {
 		if !strings.Contains(wrong[path], want) {
 			t.Errorf("%s: %s", path, wrong[path])
 		}
 	}
-	if got, err := collect(Folder(t.Context(), opened(t, filepath.Join(dir, "d/a")), "", Options{})); err != nil || len(got) != 2 || got[1] != strings.ReplaceAll(line("", "", "f2", "d/a/f2"), "path=d/a/f2", "path=") {
+	if got, err := collect(Folder(t.Context(), opened(t, filepath.Join(dir, "d/a")), "", Options{})); err != nil || len(got) != 2 ||
+		got[1] != strings.ReplaceAll(line("", "", "f2", "d/a/f2"), "path=d/a/f2", "path=") {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, folder := range []string{"nowhere", "d/f1", "d/out", ".weir", "d/.weir", ".weir-serve-agent"} {
@@ -186,7 +191,8 @@ func TestCSV(t *testing.T) {
 	want := []string{`/a, "b" block=b size=0 00000abc md5=aa,sha256=bb path=x/y`, "/c block= size=1152921504606846976   path="}
 	for _, table := range []string{
 		"name,size,adler32,block,path,checksums\n\"/a, \"\"b\"\"\",0,ABC,b,x/y,\"sha256=BB,md5=aa\"\n/c,1152921504606846976,,,,\n",
-		"\ufeff# made by hand\n\nSize; Path;Name;checksums;block;adler32\r\n0;x/y;\"/a, \"\"b\"\"\";sha256=bb,md5=aa;b;00000abc\r\n# more\r\n1152921504606846976;;/c;;;\r\n",
+		"\ufeff# made by hand\n\nSize; Path;Name;checksums;block;adler32\r\n0;x/y;\"/a, \"\"b\"\"\";sha256=bb,md5=aa;b;00000abc\r\n# " +
+			"more\r\n1152921504606846976;;/c;;;\r\n",
 		"name\tsize\tadler32\tpath\tblock\tchecksums\n\"/a, \"\"b\"\"\"\t0\tabc\tx/y\tb\tsha256=bb,md5=aa\n/c\t1152921504606846976\t\t\t\t",
 	} {
 		got, err := collect(CSV(strings.NewReader(table)))
@@ -278,11 +284,13 @@ func TestListing(t *testing.T) {
 	}
 	slices.Sort(want)
 	for _, scheme := range []string{"root", "http"} {
-		got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "/d/", Sums: true}, Options{Dataset: "/store/run1"}))
+		got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "/d/", Sums: true},
+			Options{Dataset: "/store/run1"}))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", scheme, err, diff)
 		}
-		if got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "nowhere"}, Options{Wrong: func(string, error) {}})); err == nil {
+		if got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "nowhere"},
+			Options{Wrong: func(string, error) {}})); err == nil {
 			t.Errorf("%s: a folder that is not there: %q", scheme, got)
 		}
 	}
@@ -303,11 +311,13 @@ func TestListingWithoutSums(t *testing.T) {
 // An evil service lists what leads out, in circles, or makes no sense.
 func TestListingEvil(t *testing.T) {
 	wrong := map[string]int{}
-	got, err := collect(Listing(t.Context(), Remote{Service: evil{}, Sums: true}, Options{Dataset: "/d", Wrong: func(path string, _ error) { wrong[path]++ }}))
+	got, err := collect(Listing(t.Context(), Remote{Service: evil{}, Sums: true},
+		Options{Dataset: "/d", Wrong: func(path string, _ error) { wrong[path]++ }}))
 	if err != nil || !slices.Equal(got, []string{"/d/fine block= size=7 0000000a  path=fine"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if wrong["/"] != 5 || wrong["nosum"] != 1 || wrong["nosize"] != 1 || wrong["bad\n"] != 1 || wrong["/"+strings.Repeat("o/", 64)+"o"] != 1 || len(wrong) != 5 {
+	if wrong["/"] != 5 || wrong["nosum"] != 1 || wrong["nosize"] != 1 || wrong["bad\n"] != 1 || wrong["/"+strings.Repeat("o/", 64)+"o"] != 1 ||
+		len(wrong) != 5 {
 		t.Errorf("left out: %v", wrong)
 	}
 }

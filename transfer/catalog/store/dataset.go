@@ -164,7 +164,8 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 		return false, err
 	}
 	if len(gone.ids) == 0 {
-		for _, q := range []string{"DELETE FROM presence WHERE dataset = ?", "DELETE FROM block WHERE dataset = ?", "DELETE FROM dataset WHERE id = ?"} {
+		for _, q := range []string{"DELETE FROM presence WHERE dataset = ?", "DELETE FROM block WHERE dataset = ?",
+			"DELETE FROM dataset WHERE id = ?"} {
 			if _, err := t.Exec(q, id); err != nil {
 				return false, err
 			}
@@ -178,7 +179,8 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 	if _, err = t.Many("UPDATE block SET files = files - ?, bytes = bytes - ? WHERE id = ?", gone.ofBlocks); err != nil {
 		return false, err
 	}
-	if _, err = t.Exec("UPDATE presence SET files = files - (SELECT count(*) FROM replica r WHERE r.site = presence.site AND r.bad = '' AND r.file {{in}}) WHERE dataset = ?", gone.ids, id); err != nil {
+	if _, err = t.Exec("UPDATE presence SET files = files - (SELECT count(*) FROM replica r WHERE r.site = presence.site AND r.bad = '' AND "+
+		"r.file {{in}}) WHERE dataset = ?", gone.ids, id); err != nil {
 		return false, err
 	}
 	for _, q := range []string{"DELETE FROM replica WHERE file {{in}}", "DELETE FROM file WHERE id {{in}}"} {

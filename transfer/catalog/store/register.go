@@ -210,7 +210,8 @@ func (r *registration) begin(t *db.Tx) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := t.Exec("INSERT INTO dataset (name, blocks, files, bytes) VALUES (?, 0, 0, 0) ON CONFLICT (name) DO NOTHING", r.dataset); err != nil {
+	if _, err := t.Exec("INSERT INTO dataset (name, blocks, files, bytes) VALUES (?, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
+		r.dataset); err != nil {
 		return err
 	}
 	var err error
@@ -279,7 +280,8 @@ func (r *registration) insert(t *db.Tx, fresh []catalog.Entry, first int64) erro
 	if _, err = t.Exec("UPDATE counter SET next = ? WHERE name = 'file'", id); err != nil {
 		return err
 	}
-	if _, err = t.Exec("UPDATE dataset SET blocks = blocks + ?, files = files + ?, bytes = bytes + ? WHERE id = ?", made, len(fresh), bytes, r.id); err != nil {
+	if _, err = t.Exec("UPDATE dataset SET blocks = blocks + ?, files = files + ?, bytes = bytes + ? WHERE id = ?", made, len(fresh), bytes,
+		r.id); err != nil {
 		return err
 	}
 	_, err = t.Many("UPDATE block SET files = files + ?, bytes = bytes + ? WHERE id = ?", func(yield func([]any) bool) {
@@ -352,7 +354,8 @@ func register(t *db.Tx, dataset int64, site string, all []Placement, fresh bool)
 				}
 			}
 		}); err == nil {
-			_, err = t.Exec("INSERT INTO presence (dataset, site, files) VALUES (?, ?, ?) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files + excluded.files", dataset, site, n)
+			_, err = t.Exec("INSERT INTO presence (dataset, site, files) VALUES (?, ?, ?) ON CONFLICT (dataset, site) DO UPDATE SET files = "+
+				"presence.files + excluded.files", dataset, site, n)
 		}
 		return n, err
 	}

@@ -50,9 +50,10 @@ func place(t *db.Tx, all []Placement) error {
 	}
 	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad)
 		SELECT id, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), '' FROM file WHERE id {{in}}
-		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, db.Each(order, func(p Placement) []any {
-		return []any{p.Site, p.Path, p.Verified, p.By, alike[p]}
-	}))
+		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`,
+		db.Each(order, func(p Placement) []any {
+			return []any{p.Site, p.Path, p.Verified, p.By, alike[p]}
+		}))
 	return err
 }
 
@@ -132,8 +133,8 @@ func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, er
 			c.more[counted{c.dataset[id], site}] = 0
 		}
 	}
-	_, err := t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files",
-		db.Each(c.keys(), func(k counted) []any { return []any{k.dataset, k.site} }))
+	_, err := t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files "+
+		"= presence.files", db.Each(c.keys(), func(k counted) []any { return []any{k.dataset, k.site} }))
 	if err == nil {
 		err = c.look(t, ids)
 	}
@@ -153,7 +154,8 @@ func (c *census) stay(t *db.Tx, ids []int64, sites map[string]bool) error {
 	if err = c.find(t, ids); err != nil || t.Dialect() == db.SQLite {
 		return err
 	}
-	if _, err = db.Column[int64](t, "SELECT id FROM dataset WHERE id {{in}} ORDER BY id {{share}}", slices.Collect(maps.Values(c.dataset))); err != nil {
+	if _, err = db.Column[int64](t, "SELECT id FROM dataset WHERE id {{in}} ORDER BY id {{share}}",
+		slices.Collect(maps.Values(c.dataset))); err != nil {
 		return err
 	}
 	return c.find(t, ids) // those that have gone meanwhile

@@ -17,8 +17,8 @@ func (s *Store) AddSite(ctx context.Context, site catalog.Site) error {
 		return err
 	}
 	return s.db.Write(ctx, func(t *db.Tx) error {
-		n, err := t.Exec("INSERT INTO site (name, kind, url, max, free, seen, up, problem) VALUES (?, ?, ?, ?, -1, 0, FALSE, '') ON CONFLICT (name) DO NOTHING",
-			site.Name, site.Kind, site.URL, site.Max)
+		n, err := t.Exec("INSERT INTO site (name, kind, url, max, free, seen, up, problem) VALUES (?, ?, ?, ?, -1, 0, FALSE, "+
+			"'') ON CONFLICT (name) DO NOTHING", site.Name, site.Kind, site.URL, site.Max)
 		if err == nil && n == 0 {
 			return fmt.Errorf("site %q: %w", site.Name, ErrExists)
 		}
@@ -39,7 +39,8 @@ func (s *Store) SetSite(ctx context.Context, site catalog.Site) error {
 // zero time leaves that as it was.
 func (s *Store) Saw(ctx context.Context, name string, seen time.Time, up bool, free int64, problem string) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
-		n, err := t.Exec("UPDATE site SET seen = CASE WHEN CAST(? AS BIGINT) = 0 THEN seen ELSE ? END, up = ?, free = ?, problem = ? WHERE name = ?", seen, seen, up, free, problem, name)
+		n, err := t.Exec("UPDATE site SET seen = CASE WHEN CAST(? AS BIGINT) = 0 THEN seen ELSE ? END, up = ?, free = ?, "+
+			"problem = ? WHERE name = ?", seen, seen, up, free, problem, name)
 		return one(n, err, name)
 	})
 }

@@ -79,13 +79,18 @@ func census(t *testing.T, d *db.DB) {
 	}
 	err := d.Read(t.Context(), func(x *db.Tx) error {
 		for kept, counted := range map[string]string{
-			"SELECT dataset || site, files FROM presence":   "SELECT p.dataset || p.site, (SELECT count(*) FROM replica r JOIN file f ON f.id = r.file WHERE r.site = p.site AND f.dataset = p.dataset AND r.bad = '') FROM presence p",
-			"SELECT name, files FROM dataset":               "SELECT d.name, (SELECT count(*) FROM file WHERE dataset = d.id) FROM dataset d",
-			"SELECT name, bytes FROM dataset":               "SELECT d.name, (SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM file WHERE dataset = d.id) FROM dataset d",
-			"SELECT name, blocks FROM dataset":              "SELECT d.name, (SELECT count(*) FROM block WHERE dataset = d.id) FROM dataset d",
-			"SELECT dataset || name, files FROM block":      "SELECT b.dataset || b.name, (SELECT count(*) FROM file WHERE block = b.id) FROM block b",
-			"SELECT dataset || name, bytes FROM block":      "SELECT b.dataset || b.name, (SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM file WHERE block = b.id) FROM block b",
-			"SELECT site, 0 FROM replica GROUP BY site":     "SELECT DISTINCT r.site, 0 FROM replica r JOIN file f ON f.id = r.file JOIN presence p ON p.dataset = f.dataset AND p.site = r.site",
+			"SELECT dataset || site, files FROM presence": "SELECT p.dataset || p.site, (SELECT count(*) FROM replica r JOIN file f ON f.id = " +
+				"r.file WHERE r.site = p.site AND f.dataset = p.dataset AND r.bad = '') FROM presence p",
+			"SELECT name, files FROM dataset": "SELECT d.name, (SELECT count(*) FROM file WHERE dataset = d.id) FROM dataset d",
+			"SELECT name, bytes FROM dataset": "SELECT d.name, (SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM file WHERE " +
+				"dataset = d.id) FROM dataset d",
+			"SELECT name, blocks FROM dataset": "SELECT d.name, (SELECT count(*) FROM block WHERE dataset = d.id) FROM dataset d",
+			"SELECT dataset || name, files FROM block": "SELECT b.dataset || b.name, (SELECT count(*) FROM file WHERE block = " +
+				"b.id) FROM block b",
+			"SELECT dataset || name, bytes FROM block": "SELECT b.dataset || b.name, (SELECT CAST(COALESCE(sum(size), " +
+				"0) AS BIGINT) FROM file WHERE block = b.id) FROM block b",
+			"SELECT site, 0 FROM replica GROUP BY site": "SELECT DISTINCT r.site, 0 FROM replica r JOIN file f ON f.id = r.file JOIN presence " +
+				"p ON p.dataset = f.dataset AND p.site = r.site",
 			"SELECT 'no file', 0 FROM replica WHERE FALSE ": "SELECT 'no file', file FROM replica WHERE file NOT IN (SELECT id FROM file)",
 		} {
 			scan := func(r *db.Rows) (one row, err error) { return one, r.Scan(&one.Of, &one.N) }
@@ -211,7 +216,8 @@ func TestContradictions(t *testing.T) {
 		bare := catalog.Entry{File: catalog.File{Name: "/d/bare", Size: 5}}
 		blocked := entry("/d/blocked", 4)
 		blocked.Block = "b1"
-		if got, err := s.Register(ctx, "/d", "A", "me", entries(entry("/d/a", 1), entry("/d/b", 2), bare, blocked, entry("/d/a", 1))); err != nil || got.New != 4 || got.Known != 1 {
+		if got, err := s.Register(ctx, "/d", "A", "me", entries(entry("/d/a", 1), entry("/d/b", 2), bare, blocked,
+			entry("/d/a", 1))); err != nil || got.New != 4 || got.Known != 1 {
 			t.Fatal(got, err)
 		}
 		if _, err := s.Register(ctx, "/other", "A", "me", entries(entry("/other/a", 1))); err != nil {
@@ -256,7 +262,8 @@ func TestContradictions(t *testing.T) {
 func TestSizesHaveABound(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		ctx := t.Context()
-		if _, err := s.Register(ctx, "/d", "A", "me", entries(catalog.Entry{File: catalog.File{Name: "/d/a", Size: math.MaxInt64}})); !errors.Is(err, catalog.ErrBad) {
+		if _, err := s.Register(ctx, "/d", "A", "me",
+			entries(catalog.Entry{File: catalog.File{Name: "/d/a", Size: math.MaxInt64}})); !errors.Is(err, catalog.ErrBad) {
 			t.Errorf("a file of 2^63-1 bytes: %v", err)
 		}
 		large := func(name string) catalog.Entry {
@@ -276,7 +283,8 @@ func TestSizesHaveABound(t *testing.T) {
 
 func TestBadNames(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
-		for _, name := range []string{"", "a", "/", "//a", "/a/", "/a//b", "/a/../b", "/./a", "/a\nb", "/a\x00", "/\xff", "/.weir/x", "/.weir", "/a\\b",
+		for _, name := range []string{"", "a", "/", "//a", "/a/", "/a//b", "/a/../b", "/./a", "/a\nb", "/a\x00", "/\xff", "/.weir/x",
+			"/.weir", "/a\\b",
 			"/" + strings.Repeat("x", 256), "/" + strings.Repeat("x/", 600) + "x"} {
 			if _, err := s.Register(t.Context(), "/d", "A", "", entries(entry(name, 1))); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("file %q: %v", name, err)
@@ -286,7 +294,8 @@ func TestBadNames(t *testing.T) {
 			}
 		}
 		for _, e := range []catalog.Entry{
-			{File: catalog.File{Name: "/a", Size: -1}}, {File: catalog.File{Name: "/a", Adler: "xyz"}}, {File: catalog.File{Name: "/a", Adler: "123456789"}},
+			{File: catalog.File{Name: "/a", Size: -1}}, {File: catalog.File{Name: "/a", Adler: "xyz"}},
+			{File: catalog.File{Name: "/a", Adler: "123456789"}},
 			{File: catalog.File{Name: "/a", More: "md5"}}, {File: catalog.File{Name: "/a", Block: "\x1b[31m"}},
 			{File: catalog.File{Name: "/a"}, Path: "/etc/passwd"}, {File: catalog.File{Name: "/a"}, Path: "../x"},
 		} {
@@ -331,10 +340,12 @@ func TestPlaceAndSpoil(t *testing.T) {
 			census(t, d)
 		}
 		do(func(x *db.Tx) error {
-			return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now, By: "mover"}, {File: 2, Site: "B"}, {File: 2, Site: "B"}, {File: 1, Site: "A"}, {File: 77, Site: "B"}})
+			return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now, By: "mover"}, {File: 2, Site: "B"},
+				{File: 2, Site: "B"}, {File: 1, Site: "A"}, {File: 77, Site: "B"}})
 		})
 		do(func(x *db.Tx) error {
-			return store.MarkBad(x, []store.BadReplica{{File: 1, Site: "B", Why: "truncated"}, {File: 1, Site: "B", Why: "gone"}, {File: 3, Site: "B", Why: "never was"}, {File: 77, Site: "A", Why: "x"}})
+			return store.MarkBad(x, []store.BadReplica{{File: 1, Site: "B", Why: "truncated"}, {File: 1, Site: "B", Why: "gone"},
+				{File: 3, Site: "B", Why: "never was"}, {File: 77, Site: "A", Why: "x"}})
 		})
 		got, err := s.Dataset(ctx, "/store/big")
 		if err != nil || !maps.Equal(got.At, map[string]int64{"A": 10, "B": 1}) {

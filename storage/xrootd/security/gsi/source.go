@@ -117,7 +117,8 @@ func (s *source) missing(name string) error {
 	if s.keyFile != "" {
 		return refuse("no certificate: %s does not exist", name)
 	}
-	return refuse("no proxy: %s does not exist; make one, for instance with voms-proxy-init, or name it with proxy_file or $X509_USER_PROXY", name)
+	return refuse("no proxy: %s does not exist; make one, for instance with voms-proxy-init, or name it with proxy_file or $X509_USER_PROXY",
+		name)
 }
 
 // load reads the files. What is no proxy becomes one.

@@ -79,7 +79,8 @@ func (t *trust) expect(hashes []string, now time.Time) error {
 			return nil
 		}
 	}
-	return refuse("unknown certificate authority: the server's certificate is signed by %s.0, which is not in %s", strings.Join(hashes, ".0 or "), strings.Join(t.dirs, ","))
+	return refuse("unknown certificate authority: the server's certificate is signed by %s.0, which is not in %s",
+		strings.Join(hashes, ".0 or "), strings.Join(t.dirs, ","))
 }
 
 // load returns what the files of a hash hold, which may be nothing.

@@ -46,7 +46,8 @@ func (k *Client) logIn(ctx context.Context) (*ticket, error) {
 	}
 	t, err := k.openLogin(req, reply)
 	if err != nil {
-		return nil, denied("the answer of realm %s's KDC cannot be read with the %s: is its key of %s outdated? %w", k.user.realm, k.where, k.user, err)
+		return nil, denied("the answer of realm %s's KDC cannot be read with the %s: is its key of %s outdated? %w", k.user.realm,
+			k.where, k.user, err)
 	}
 	return t, nil
 }

@@ -54,7 +54,8 @@ func cacheFile(given, standard string) (string, error) {
 	case kind == "DIR" && strings.HasPrefix(rest, ":"):
 		return rest[1:], nil // one file of the folder
 	}
-	return "", fmt.Errorf("%s %s is no file: put the ticket into one (kinit -c FILE:/path) and name it in auth.ticket_file, or use auth.keytab_file", whence, clip(name))
+	return "", fmt.Errorf("%s %s is no file: put the ticket into one (kinit -c FILE:/path) and name it in auth.ticket_file, "+
+		"or use auth.keytab_file", whence, clip(name))
 }
 
 // readCache reads all tickets of a cache file and whose they are. Those whose form is unknown to us are left out.
@@ -229,7 +230,8 @@ func parsePrincipal(s, realm string) (principal, error) {
 
 // holder is the principal of a keytab that user names, or its first, and the encryption types of its keys.
 func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
-	first := principal{types.NewPrincipalName(nametype.KRB_NT_PRINCIPAL, strings.Join(kt.Entries[0].Principal.Components, "/")), kt.Entries[0].Principal.Realm}
+	first := principal{types.NewPrincipalName(nametype.KRB_NT_PRINCIPAL, strings.Join(kt.Entries[0].Principal.Components, "/")),
+		kt.Entries[0].Principal.Realm}
 	p := first
 	if user != "" {
 		if realm == "" {

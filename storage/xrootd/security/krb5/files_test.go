@@ -115,12 +115,13 @@ func TestOpenWrong(t *testing.T) {
 		"no keytab":        {Config{Krb5File: conf, KeytabFile: dir + "/none"}, "no such file"},
 		"empty keytab":     {Config{Krb5File: conf, KeytabFile: empty}, "no keytab"},
 		"text as keytab":   {Config{Krb5File: conf, KeytabFile: text}, "no keytab"},
-		"cut keytab":       {Config{Krb5File: conf, KeytabFile: write(t, filepath.Join(dir, "cut"), "\x05\x02\x00\x00\x00\x30\x00\x09")}, "no keytab"},
-		"no cache":         {Config{Krb5File: conf, TicketFile: dir + "/none"}, "run kinit, or set auth.ticket_file or auth.keytab_file"},
-		"empty cache":      {Config{Krb5File: conf, TicketFile: empty}, "no ticket cache"},
-		"text as cache":    {Config{Krb5File: conf, TicketFile: text}, "no ticket cache"},
-		"folder as cache":  {Config{Krb5File: conf, TicketFile: dir}, "is a directory"},
-		"keyring":          {Config{Krb5File: conf, TicketFile: "KEYRING:persistent:0"}, "kinit -c FILE:/path"},
+		"cut keytab": {Config{Krb5File: conf, KeytabFile: write(t, filepath.Join(dir, "cut"), "\x05\x02\x00\x00\x00\x30\x00\x09")},
+			"no keytab"},
+		"no cache":        {Config{Krb5File: conf, TicketFile: dir + "/none"}, "run kinit, or set auth.ticket_file or auth.keytab_file"},
+		"empty cache":     {Config{Krb5File: conf, TicketFile: empty}, "no ticket cache"},
+		"text as cache":   {Config{Krb5File: conf, TicketFile: text}, "no ticket cache"},
+		"folder as cache": {Config{Krb5File: conf, TicketFile: dir}, "is a directory"},
+		"keyring":         {Config{Krb5File: conf, TicketFile: "KEYRING:persistent:0"}, "kinit -c FILE:/path"},
 	} {
 		if _, err := Open(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
@@ -201,7 +202,8 @@ func TestParseCache(t *testing.T) {
 	for _, x := range tickets {
 		got = append(got, x.client.String()+" to "+x.service.String()+" for "+x.end.Sub(x.start).String())
 	}
-	want := []string{"ada@WEIR.TEST", "ada@WEIR.TEST to krbtgt/WEIR.TEST@WEIR.TEST for 5s", "ada@WEIR.TEST to xrootd/localhost@WEIR.TEST for 5s"}
+	want := []string{"ada@WEIR.TEST", "ada@WEIR.TEST to krbtgt/WEIR.TEST@WEIR.TEST for 5s",
+		"ada@WEIR.TEST to xrootd/localhost@WEIR.TEST for 5s"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

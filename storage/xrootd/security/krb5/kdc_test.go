@@ -89,7 +89,8 @@ func short(principal string) string {
 }
 
 func (k *kdc) config(address string) string {
-	c := "[libdefaults]\n default_realm = " + realm + "\n dns_lookup_kdc = false\n rdns = false\n udp_preference_limit = 1\n clockskew = 300\n[realms]\n"
+	c := "[libdefaults]\n default_realm = " + realm + "\n dns_lookup_kdc = false\n rdns = false\n udp_preference_limit = 1\n clockskew " +
+		"= 300\n[realms]\n"
 	for _, r := range []string{realm, other} {
 		c += " " + r + " = {\n  kdc = " + address + "\n }\n"
 	}

@@ -57,13 +57,16 @@ func TestRequest(t *testing.T) {
 		service string
 		keytab  string
 	}{
-		"keytab, preauthentication":       {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
-		"keytab, none":                    {krb5.Config{KeytabFile: k.file("bob.keytab"), User: "bob"}, "bob@WEIR.TEST", service, "xrootd-localhost.keytab"},
-		"ticket cache":                    {krb5.Config{TicketFile: k.ticket()}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
-		"ticket cache with FILE:":         {krb5.Config{TicketFile: "FILE:" + k.ticket(), User: "ada@WEIR.TEST"}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"keytab, preauthentication": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"keytab, none": {krb5.Config{KeytabFile: k.file("bob.keytab"), User: "bob"}, "bob@WEIR.TEST", service,
+			"xrootd-localhost.keytab"},
+		"ticket cache": {krb5.Config{TicketFile: k.ticket()}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"ticket cache with FILE:": {krb5.Config{TicketFile: "FILE:" + k.ticket(), User: "ada@WEIR.TEST"}, "ada@WEIR.TEST", service,
+			"xrootd-localhost.keytab"},
 		"ticket cache with the service's": {krb5.Config{TicketFile: withService}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
-		"service without its realm":       {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", "xrootd/localhost", "xrootd-localhost.keytab"},
-		"service of another realm":        {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", abroad, "abroad.keytab"},
+		"service without its realm": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", "xrootd/localhost",
+			"xrootd-localhost.keytab"},
+		"service of another realm": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", abroad, "abroad.keytab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.config.Krb5File = k.conf
@@ -162,13 +165,15 @@ func TestRefused(t *testing.T) {
 		service string
 		want    string
 	}{
-		"changed key":     {krb5.Config{KeytabFile: stale}, service, "was changed since"},
-		"unknown user":    {krb5.Config{KeytabFile: k.file("carol.keytab")}, service, "does not know carol@WEIR.TEST"},
-		"locked user":     {krb5.Config{KeytabFile: k.file("dave.keytab")}, service, "locked or expired"},
-		"unknown service": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/elsewhere@WEIR.TEST", "does not know the service xrootd/elsewhere@WEIR.TEST"},
-		"unknown realm":   {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/localhost@NOWHERE.TEST", "does not know the service xrootd/localhost@NOWHERE.TEST"},
-		"nonsense":        {krb5.Config{KeytabFile: k.file("ada.keytab")}, "x y/z", "as which the server presents itself"},
-		"expired ticket":  {krb5.Config{TicketFile: expired}, service, "expired at 20"},
+		"changed key":  {krb5.Config{KeytabFile: stale}, service, "was changed since"},
+		"unknown user": {krb5.Config{KeytabFile: k.file("carol.keytab")}, service, "does not know carol@WEIR.TEST"},
+		"locked user":  {krb5.Config{KeytabFile: k.file("dave.keytab")}, service, "locked or expired"},
+		"unknown service": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/elsewhere@WEIR.TEST",
+			"does not know the service xrootd/elsewhere@WEIR.TEST"},
+		"unknown realm": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/localhost@NOWHERE.TEST",
+			"does not know the service xrootd/localhost@NOWHERE.TEST"},
+		"nonsense":       {krb5.Config{KeytabFile: k.file("ada.keytab")}, "x y/z", "as which the server presents itself"},
+		"expired ticket": {krb5.Config{TicketFile: expired}, service, "expired at 20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.config.Krb5File = k.conf
@@ -257,7 +262,8 @@ func TestSilentKDC(t *testing.T) {
 	}
 	wait.Wait()
 	if !testing.Short() { // without a deadline of one's own it is over, too
-		if _, err := c.Request(t.Context(), service); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer") {
+		if _, err := c.Request(t.Context(), service); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("error %v, want that the KDC does not answer in time", err)
 		}
 	}

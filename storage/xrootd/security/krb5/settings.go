@@ -115,7 +115,8 @@ func encryptions(list string) ([]int32, error) {
 		return standard, nil
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("encryption types %s: none is known: use some of aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96, aes256-cts-hmac-sha384-192, aes128-cts-hmac-sha256-128", clip(list))
+		return nil, fmt.Errorf("encryption types %s: none is known: use some of aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96, "+
+			"aes256-cts-hmac-sha384-192, aes128-cts-hmac-sha256-128", clip(list))
 	}
 	return ids, nil
 }
