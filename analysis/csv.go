@@ -119,7 +119,7 @@ const curveNames = `step clients rate_per_second measured_seconds active_clients
 throughput_bytes_per_second throughput_low_bytes_per_second throughput_high_bytes_per_second
 operations_per_second operations_low_per_second operations_high_per_second
 done errors error_ratio per_client_bytes_per_second sessions_per_second tasks task_seconds late_p99_seconds
-server_cpu_share server_cpu_cores client_cpu_share client_cpu_cores external_cpu_cores
+server_cpu_share server_cpu_cores server_cpu_seconds_per_operation client_cpu_share client_cpu_cores external_cpu_cores
 latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p99_seconds latency_p999_seconds latency_max_seconds
 first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p99_seconds first_byte_p999_seconds first_byte_max_seconds
 redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p99_seconds redirect_p999_seconds redirect_max_seconds
@@ -137,7 +137,7 @@ func (s *Step) cells() []any {
 		s.Throughput, s.ThroughputLow, s.ThroughputHigh,
 		s.Operations, s.OperationsLow, s.OperationsHigh,
 		s.Done, s.Errors, s.ErrorRatio, s.PerClient, s.SessionRate, s.Tasks, s.TaskSeconds, s.LateP99,
-		s.ServerCPU, s.ServerCores, s.ClientCPU, s.ClientCores, s.ExternalCores}
+		s.ServerCPU, s.ServerCores, s.ServerEach, s.ClientCPU, s.ClientCores, s.ExternalCores}
 	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Redirect} {
 		cells = append(cells, q.cells()...)
 	}

@@ -166,11 +166,12 @@ type Step struct {
 	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
 	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
 
-	ServerCPU     *float64        `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
-	ServerCores   *float64        `json:"server_cpu_cores"`   // cores that the service kept busy
-	ClientCPU     *float64        `json:"client_cpu_share"`   // of all cores of the clients' hosts
-	ClientCores   *float64        `json:"client_cpu_cores"`   // cores that the load generator kept busy
-	ExternalCores float64         `json:"external_cpu_cores"` // cores that external client programs kept busy
+	ServerCPU     *float64        `json:"server_cpu_share"`                 // of all cores of the server's hosts, 0 to 1
+	ServerCores   *float64        `json:"server_cpu_cores"`                 // cores that the service kept busy
+	ServerEach    *float64        `json:"server_cpu_seconds_per_operation"` // CPU time of the service for each operation that succeeded; nil: unknown, or none did
+	ClientCPU     *float64        `json:"client_cpu_share"`                 // of all cores of the clients' hosts
+	ClientCores   *float64        `json:"client_cpu_cores"`                 // cores that the load generator kept busy
+	ExternalCores float64         `json:"external_cpu_cores"`               // cores that external client programs kept busy
 	Hosts         []HostFigure    `json:"hosts"`
 	Resources     []ResourceUsage `json:"resources"`         // the most used first
 	SteadyPart    *SteadyPart     `json:"steady_part"`       // nil: too few seconds, or none is steady

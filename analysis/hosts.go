@@ -343,7 +343,27 @@ func (d *data) hosts(s *Step, t *total) {
 	})
 	shareServers(s.Hosts)
 	s.ServerCores, s.ServerCPU, s.serverByHost = sideCPU(s.Hosts, server, func(h *HostFigure) *float64 { return h.ServerCores })
+	s.ServerEach = s.serverEach()
 	s.ClientCores, s.ClientCPU, _ = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
+}
+
+// serverEach returns the service's CPU time for each operation that succeeded: of its processes where they are watched,
+// else of what its servers tell of themselves.
+func (s *Step) serverEach() *float64 {
+	cores, told := s.ServerCores, 0.0
+	for h := range each(s.Hosts) {
+		if h.Service != nil {
+			told += h.Service.Cores
+		}
+	}
+	if cores == nil && told > 0 {
+		cores = &told
+	}
+	if cores == nil || s.Operations <= 0 || s.serverByHost {
+		return nil
+	}
+	spent := *cores / s.Operations
+	return &spent
 }
 
 // sideCPU returns how many cores one side used and which share that is of its hosts' cores: of the watched processes

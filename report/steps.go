@@ -31,6 +31,7 @@ func stepSection(f *analysis.Findings) section {
 	fields := slices.Concat(yieldFields(f), latencyFields(f), []field[*analysis.Step]{
 		{"!errors", failures},
 		{"server CPU", func(s *analysis.Step) string { return orDash(s.ServerCPU, share) }},
+		{".server CPU each", func(s *analysis.Step) string { return orDash(s.ServerEach, unit.Seconds) }},
 		{"client CPU", func(s *analysis.Step) string { return orDash(s.ClientCPU, share) }},
 		{".steady", steadiness},
 		{"!<", func(s *analysis.Step) string { return remark(f, s) }},
