@@ -146,8 +146,8 @@ func (d *data) checkBackends(f *Findings) *Check {
 	return c
 }
 
-// strangers warns of data servers that are none of the backends that the plan names, though it names some.
-func (d *data) strangers(b *Balance) []string {
+// warnUnnamedServers warns of data servers that the plan does not name as backends although it names others.
+func (d *data) warnUnnamedServers(b *Balance) []string {
 	if b == nil || d.backends.declared == 0 {
 		return nil
 	}

@@ -146,9 +146,9 @@ func TestBackendsThatNobodyNamed(t *testing.T) {
 	}
 }
 
-// TestStrangers: data servers that none of the hosts stands for are told of, and
+// TestUnnamedServers: the report warns of data servers that are not among the hosts, and
 // counted.
-func TestStrangers(t *testing.T) {
+func TestUnnamedServers(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.25, 0.25)
 	s.Hosts[2].Address = []string{"192.0.2.99"}
 	f := of(t, s)

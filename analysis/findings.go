@@ -364,7 +364,7 @@ func (d *data) findings() *Findings {
 	f.Balance = d.balance(f)
 	f.Validity = d.validity(f, best, left)
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
-	f.Warnings = append(append(f.Warnings, d.warnings(f)...), d.strangers(f.Balance)...)
+	f.Warnings = append(append(f.Warnings, d.warnings(f)...), d.warnUnnamedServers(f.Balance)...)
 	if f.Transfers != nil {
 		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()
 	}

@@ -60,7 +60,7 @@ func (t *table) update() error {
 			fresh = append(fresh, e)
 		}
 	}
-	t.bury()
+	t.removeEnded()
 	t.others = 0
 	for _, e := range fresh {
 		t.classify(e)
@@ -80,7 +80,7 @@ func (t *table) visit(pid int) *entry {
 	}
 	b, err := t.fs.readPid(pid, "stat")
 	if err != nil {
-		return nil // it ended meanwhile; bury sees to it
+		return nil // it ended meanwhile; removeEnded handles it
 	}
 	s, err := parseProcStat(b)
 	if err != nil {
@@ -118,9 +118,9 @@ func (t *table) due(e *entry) bool {
 	return isYoung || e.used > 0 || (t.look+e.pid)%often == 0
 }
 
-// bury ends the processes that this look did not see. Children go before their parents where both went, or else the
+// removeEnded ends the processes that this look did not see. Children go before their parents where both went, or else the
 // parent could not inherit.
-func (t *table) bury() {
+func (t *table) removeEnded() {
 	var gone []*entry
 	for _, e := range t.known {
 		if e.seen != t.look {

@@ -139,11 +139,11 @@ func TestRunsOfAVariantAreRepetitions(t *testing.T) {
 			Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
 		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{}, f).Of("c", i+1, map[string]string{"session": "kept"}))
 	}
-	if w := strings.Join(g.strangers(), "\n"); w != "" {
+	if w := strings.Join(g.inconsistencies(), "\n"); w != "" {
 		t.Error(w)
 	}
 	g.Runs[1].Levels = map[string]string{"session": "fresh"}
-	if w := strings.Join(g.strangers(), "\n"); !strings.Contains(w, "their target differs") {
+	if w := strings.Join(g.inconsistencies(), "\n"); !strings.Contains(w, "their target differs") {
 		t.Errorf("%q", w)
 	}
 }

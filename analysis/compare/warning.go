@@ -19,7 +19,7 @@ func warnings(groups []Group, loads []load) []string {
 	for i := range groups {
 		g := &groups[i]
 		all = append(all, g.statuses()...)
-		all = append(all, g.strangers()...)
+		all = append(all, g.inconsistencies()...)
 		all = append(all, g.absent(loads)...)
 	}
 	all = append(all, few(groups)...)
@@ -59,8 +59,8 @@ func (g *Group) statuses() []string {
 	return all
 }
 
-// strangers says what differs among the runs of a group, which should be repetitions.
-func (g *Group) strangers() []string {
+// inconsistencies describes what differs among the runs of a group, which should be repetitions.
+func (g *Group) inconsistencies() []string {
 	var all []string
 	for i, f := range g.Runs[0].facts {
 		values := g.fact(i)

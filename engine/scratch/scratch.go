@@ -102,12 +102,12 @@ func sweep(folder string, copies int) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	stranger := ""
+	foreign := ""
 	for _, e := range entries {
 		switch {
 		case e.Name() == manifestName:
 		case !e.Type().IsRegular() || !isCopy(e.Name(), copies):
-			stranger = e.Name()
+			foreign = e.Name()
 		default:
 			if err := dir.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return removed, err
@@ -115,8 +115,8 @@ func sweep(folder string, copies int) (removed int, err error) {
 			removed++
 		}
 	}
-	if stranger != "" {
-		return removed, fmt.Errorf("%s stays: it holds %q, which no run of weir has put there", folder, stranger)
+	if foreign != "" {
+		return removed, fmt.Errorf("%s is not removed: it contains %q, which no run of weir created", folder, foreign)
 	}
 	if err := dir.Remove(manifestName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return removed, err

@@ -80,7 +80,7 @@ func TestNoPlace(t *testing.T) {
 
 // What is not a copy, by name, number and kind, stays, and so does what a link
 // points to.
-func TestStrangersStay(t *testing.T) {
+func TestForeignFilesStay(t *testing.T) {
 	parent, far := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(far, "precious"), "data")
 	for name, put := range map[string]func(path string) error{

@@ -12,29 +12,29 @@ import (
 )
 
 // mostWaiting is the number of connections that may wait at a preAuthLimiter.
-const mostWaiting = 4096
+const maxWaiting = 4096
 
 // A preAuthLimiter is a listener that limits the connections that have not presented a token, and those of one
-// address (IPv6: of one /64 network) to half of that. The others wait, and addresses take turns: a client that
+// address (IPv6: of one /64 network) to half of that. The others wait in a queue that serves addresses in turn: a client that
 // opens ten thousand connections does not exclude others.
 type preAuthLimiter struct {
 	net.Listener
-	places int
-	once   sync.Once
-	in     chan net.Conn
+	slots int
+	once  sync.Once
+	in    chan net.Conn
 
-	mu      sync.Mutex
-	inside  map[netip.Prefix]int
-	all     int
-	waiting map[netip.Prefix][]*visitor
-	turns   []netip.Prefix // addresses with waiting connections, the next one first
-	held    int            // connections that wait
-	err     error          // of the listener, after its end
+	mu       sync.Mutex
+	admitted map[netip.Prefix]int
+	total    int
+	waiting  map[netip.Prefix][]*limitedConn
+	queue    []netip.Prefix // addresses with waiting connections, the next one first
+	queued   int            // connections that wait
+	err      error          // of the listener, after its end
 }
 
-func newPreAuthLimiter(l net.Listener, places int) *preAuthLimiter {
-	return &preAuthLimiter{Listener: l, places: places, in: make(chan net.Conn, places), inside: map[netip.Prefix]int{},
-		waiting: map[netip.Prefix][]*visitor{}}
+func newPreAuthLimiter(l net.Listener, slots int) *preAuthLimiter {
+	return &preAuthLimiter{Listener: l, slots: slots, in: make(chan net.Conn, slots), admitted: map[netip.Prefix]int{},
+		waiting: map[netip.Prefix][]*limitedConn{}}
 }
 
 // Accept implements net.Listener.
@@ -64,71 +64,71 @@ func (t *preAuthLimiter) run() {
 					_ = v.Conn.Close()
 				}
 			}
-			t.waiting, t.turns = nil, nil
+			t.waiting, t.queue = nil, nil
 			close(t.in)
 			t.mu.Unlock()
 			return
 		}
-		v := &visitor{Conn: c, of: t, from: prefixOf(c.RemoteAddr()), since: time.Now()}
+		v := &limitedConn{Conn: c, limiter: t, from: prefixOf(c.RemoteAddr()), since: time.Now()}
 		if t.waiting[v.from] == nil {
-			t.turns = append(t.turns, v.from)
+			t.queue = append(t.queue, v.from)
 		}
 		t.waiting[v.from] = append(t.waiting[v.from], v)
-		t.held++
+		t.queued++
 		t.admit()
-		if t.held > mostWaiting {
-			t.turnAway()
+		if t.queued > maxWaiting {
+			t.closeNewest()
 		}
 		t.mu.Unlock()
 	}
 }
 
-// admit hands over waiting connections while there are places. t is locked.
+// admit hands over waiting connections while there are free slots. t is locked.
 func (t *preAuthLimiter) admit() {
-	for t.all < t.places {
-		i := slices.IndexFunc(t.turns, func(p netip.Prefix) bool { return t.inside[p] < max(1, t.places/2) })
+	for t.total < t.slots {
+		i := slices.IndexFunc(t.queue, func(p netip.Prefix) bool { return t.admitted[p] < max(1, t.slots/2) })
 		if i < 0 {
 			return
 		}
-		from := t.turns[i]
+		from := t.queue[i]
 		v := t.waiting[from][0]
-		t.turns = slices.Delete(t.turns, i, i+1)
+		t.queue = slices.Delete(t.queue, i, i+1)
 		if t.waiting[from] = t.waiting[from][1:]; len(t.waiting[from]) == 0 {
 			delete(t.waiting, from)
 		} else {
-			t.turns = append(t.turns, from)
+			t.queue = append(t.queue, from)
 		}
-		t.held--
+		t.queued--
 		if time.Since(v.since) > 6*patience { // the client has given up by now
 			_ = v.Conn.Close()
 			continue
 		}
-		t.inside[from]++
-		t.all++
-		v.out = time.AfterFunc(patience, func() { _ = v.Close() })
+		t.admitted[from]++
+		t.total++
+		v.timeout = time.AfterFunc(patience, func() { _ = v.Close() })
 		t.in <- v // there is a place for each
 	}
 }
 
-// turnAway closes the latest connection of the address with the most waiting ones. t is locked.
-func (t *preAuthLimiter) turnAway() {
-	most := slices.MaxFunc(t.turns, func(a, b netip.Prefix) int { return len(t.waiting[a]) - len(t.waiting[b]) })
+// closeNewest closes the latest connection of the address with the most waiting ones. t is locked.
+func (t *preAuthLimiter) closeNewest() {
+	most := slices.MaxFunc(t.queue, func(a, b netip.Prefix) int { return len(t.waiting[a]) - len(t.waiting[b]) })
 	last := len(t.waiting[most]) - 1
 	_ = t.waiting[most][last].Conn.Close()
-	t.held--
+	t.queued--
 	if t.waiting[most] = t.waiting[most][:last]; last == 0 {
 		delete(t.waiting, most)
-		t.turns = slices.DeleteFunc(t.turns, func(p netip.Prefix) bool { return p == most })
+		t.queue = slices.DeleteFunc(t.queue, func(p netip.Prefix) bool { return p == most })
 	}
 }
 
-// left frees a place.
-func (t *preAuthLimiter) left(from netip.Prefix) {
+// release frees a slot.
+func (t *preAuthLimiter) release(from netip.Prefix) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all--
-	if t.inside[from]--; t.inside[from] == 0 {
-		delete(t.inside, from)
+	t.total--
+	if t.admitted[from]--; t.admitted[from] == 0 {
+		delete(t.admitted, from)
 	}
 	if t.err == nil {
 		t.admit()
@@ -150,36 +150,36 @@ func prefixOf(a net.Addr) netip.Prefix {
 	return p
 }
 
-// A visitor is a connection. Until a token was presented it occupies a place, and it is closed after patience.
-type visitor struct {
+// A limitedConn is a connection. It occupies a slot until a token was presented, and is closed after patience.
+type limitedConn struct {
 	net.Conn
-	of    *preAuthLimiter
-	from  netip.Prefix
-	since time.Time
-	once  sync.Once
-	out   *time.Timer // closes it; set when it is admitted
+	limiter *preAuthLimiter
+	from    netip.Prefix
+	since   time.Time
+	once    sync.Once
+	timeout *time.Timer // closes it; set when it is admitted
 }
 
-// known is called after a token was presented.
-func (v *visitor) known() {
+// authenticated frees the slot. It is called after a token was presented.
+func (v *limitedConn) authenticated() {
 	v.once.Do(func() {
-		v.out.Stop()
-		v.of.left(v.from)
+		v.timeout.Stop()
+		v.limiter.release(v.from)
 	})
 }
 
 // Close implements net.Conn.
-func (v *visitor) Close() error {
-	v.known()
+func (v *limitedConn) Close() error {
+	v.authenticated()
 	return v.Conn.Close()
 }
 
-type visitorKey struct{}
+type connKey struct{}
 
-func visitorOf(c net.Conn) *visitor {
+func limitedConnOf(c net.Conn) *limitedConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	v, _ := c.(*visitor)
+	v, _ := c.(*limitedConn)
 	return v
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestOneAddressKeepsNobodyOut: while one address holds as many connections open as it
-// can, others are answered at once, and it has no more than half of the places.
+// can, others are answered at once, and it gets at most half of the slots.
 func TestOneAddressKeepsNobodyOut(t *testing.T) {
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) { return r.Context(), nil }})
 	if err != nil {
@@ -21,7 +21,7 @@ func TestOneAddressKeepsNobodyOut(t *testing.T) {
 	s.Begin()
 	defer s.Close()
 	from := func(ip string) *net.Dialer { return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}} }
-	for range strangers + 100 {
+	for range maxUnauthenticated + 100 {
 		c, err := from("127.0.0.2").Dial("tcp", s.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -38,28 +38,28 @@ func TestOneAddressKeepsNobodyOut(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	}
-	turns := s.listener.(*preAuthLimiter)
-	turns.mu.Lock()
-	defer turns.mu.Unlock()
-	if n := turns.inside[netip.MustParsePrefix("127.0.0.2/32")]; n > strangers/2 || turns.held < 300 {
-		t.Errorf("%d inside, %d wait", n, turns.held)
+	limiter := s.listener.(*preAuthLimiter)
+	limiter.mu.Lock()
+	defer limiter.mu.Unlock()
+	if n := limiter.admitted[netip.MustParsePrefix("127.0.0.2/32")]; n > maxUnauthenticated/2 || limiter.queued < 300 {
+		t.Errorf("%d inside, %d wait", n, limiter.queued)
 	}
 }
 
 // TestTooManyWait: of those who wait the last ones of the address with most of them
-// are turned away, and places go round.
+// are closed, and slots are given in turn.
 func TestTooManyWait(t *testing.T) {
 	l := newPreAuthLimiter(nil, 4)
 	add := func(ip string) net.Conn {
 		near, far := net.Pipe()
-		v := &visitor{Conn: near, of: l, from: netip.PrefixFrom(netip.MustParseAddr(ip), 32), since: time.Now()}
+		v := &limitedConn{Conn: near, limiter: l, from: netip.PrefixFrom(netip.MustParseAddr(ip), 32), since: time.Now()}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.waiting[v.from] == nil {
-			l.turns = append(l.turns, v.from)
+			l.queue = append(l.queue, v.from)
 		}
 		l.waiting[v.from] = append(l.waiting[v.from], v)
-		l.held++
+		l.queued++
 		l.admit()
 		return far
 	}
@@ -68,18 +68,18 @@ func TestTooManyWait(t *testing.T) {
 	}
 	last := add("10.0.0.1")
 	add("10.0.0.2")
-	if len(l.in) != 3 || l.held != 9 {
-		t.Errorf("%d inside, %d wait", len(l.in), l.held)
+	if len(l.in) != 3 || l.queued != 9 {
+		t.Errorf("%d inside, %d wait", len(l.in), l.queued)
 	}
 	l.mu.Lock()
-	l.turnAway()
+	l.closeNewest()
 	l.mu.Unlock()
-	if _, err := last.Read(make([]byte, 1)); err == nil || l.held != 8 {
-		t.Errorf("the last one: %v; %d wait", err, l.held)
+	if _, err := last.Read(make([]byte, 1)); err == nil || l.queued != 8 {
+		t.Errorf("the last one: %v; %d wait", err, l.queued)
 	}
-	first := (<-l.in).(*visitor)
-	first.known()
-	if len(l.in) != 3 || l.inside[first.from] != 2 {
-		t.Errorf("after one was known: %d, %v", len(l.in), l.inside)
+	first := (<-l.in).(*limitedConn)
+	first.authenticated()
+	if len(l.in) != 3 || l.admitted[first.from] != 2 {
+		t.Errorf("after one was known: %d, %v", len(l.in), l.admitted)
 	}
 }

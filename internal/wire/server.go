@@ -21,8 +21,8 @@ import (
 
 // Limits for connections that have not presented a token.
 const (
-	strangers = 512              // connections at a time
-	patience  = 10 * time.Second // until a token must have been presented
+	maxUnauthenticated = 512              // connections at a time
+	patience           = 10 * time.Second // until a token must have been presented
 )
 
 // Limits for clients with the token.
@@ -77,14 +77,14 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
 	s := &Server{
-		listener: newPreAuthLimiter(l, strangers), mux: http.NewServeMux(), public: http.NewServeMux(),
+		listener: newPreAuthLimiter(l, maxUnauthenticated), mux: http.NewServeMux(), public: http.NewServeMux(),
 		ended: make(chan struct{}), check: c.Check, refused: c.Refused,
 	}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // failed handshakes of foreign clients do not matter
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, visitorKey{}, visitorOf(c))
+			return context.WithValue(ctx, connKey{}, limitedConnOf(c))
 		},
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state == http.StateNew {
@@ -162,8 +162,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		fail(w, status, err)
 		return
 	}
-	if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
-		v.known()
+	if v, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
+		v.authenticated()
 	}
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -63,7 +63,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRefused(t *testing.T) {
+func TestUnauthenticatedRefused(t *testing.T) {
 	_, id, url := serve(t)
 	bad := NewClient([]string{url}, "wrong", id.Pin, time.Minute)
 	defer bad.Close()
@@ -103,11 +103,11 @@ func TestIdentitiesAreKept(t *testing.T) {
 
 // Whoever says nothing, or anything but a question with the token, is thrown out
 // and keeps nobody from asking.
-func TestStrangersDoNotHoldUpOthers(t *testing.T) {
+func TestUnauthenticatedDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	s, id, url := serve(t)
 	var silent []net.Conn
-	for range strangers - 50 {
+	for range maxUnauthenticated - 50 {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr().String())
 		if err != nil {
 			t.Fatal(err)

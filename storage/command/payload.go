@@ -56,7 +56,7 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 		err = c.check(f.line, r)
 	}
 	if f.keep {
-		err = blame(err, f.dest)
+		err = classifyScratch(err, f.dest)
 	}
 	n, known := c.brought(f, r, written, err == nil)
 	p.upTo(n)
@@ -69,7 +69,7 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 	if want := f.part.Length; want >= 0 && n != want {
 		err = short(n, want)
 		if f.keep {
-			err = blame(err, f.dest)
+			err = classifyScratch(err, f.dest)
 		}
 		return res, err
 	}
@@ -183,7 +183,7 @@ func (f fetch) bound(n int64) int64 {
 }
 
 // brought counts the bytes of a read that has ended. known is false if there is no way to tell.
-func (c *client) brought(f fetch, r ran, written int64, good bool) (n int64, known bool) {
+func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, known bool) {
 	if f.keep {
 		info, err := os.Stat(f.dest)
 		if err != nil || !info.Mode().IsRegular() {

@@ -26,8 +26,8 @@ const (
 	keepAll   = 64 << 20
 )
 
-// A ran is what a program left when it ended by itself or was ended.
-type ran struct {
+// A result is the output and the status of a program that has ended.
+type result struct {
 	stdout []byte
 	words  []byte // the end of what it wrote to standard error, or to standard output if that is all
 	status int    // exit status, 128 + signal if one ended it
@@ -37,8 +37,8 @@ type ran struct {
 
 // run runs argv to its end, or until ctx ends, which kills its process group. look is called at intervals while the
 // program runs, and once when it has ended but is not reaped. If everything is true, all of standard output is
-// kept. The error is that of ctx, or says why the program could not be started; ran says how it ended.
-func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (ran, error) {
+// kept. The error is that of ctx, or says why the program could not be started; the result says how it ended.
+func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (result, error) {
 	out, words := output{max: keepWords}, output{max: keepWords}
 	if everything {
 		out = output{max: keepAll, head: true}
@@ -48,7 +48,7 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 		WaitDelay: 100 * time.Millisecond, // for processes that left the group and hold the other ends of the pipes
 	})
 	if err != nil {
-		return ran{}, fmt.Errorf("start %s: %w", l.program, unclassed{err})
+		return result{}, fmt.Errorf("start %s: %w", l.program, unclassed{err})
 	}
 	memory := newPeak()
 	ended := p.watch(ctx, func(pid int) {
@@ -60,11 +60,11 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	}
 	// The leader is not reaped yet, so the number of its group is still its own.
 	_ = syscall.Kill(-p.pid(), syscall.SIGKILL)
-	state, err := p.bury()
+	state, err := p.waitExit()
 	if err != nil {
-		return ran{}, fmt.Errorf("wait for %s: %w", l.program, err)
+		return result{}, fmt.Errorf("wait for %s: %w", l.program, err)
 	}
-	r := ran{stdout: out.kept, words: words.kept}
+	r := result{stdout: out.kept, words: words.kept}
 	if len(r.words) == 0 {
 		r.words = out.kept[max(0, len(out.kept)-keepWords):]
 	}
@@ -97,9 +97,9 @@ func (p *process) watch(ctx context.Context, look func(pid int)) error {
 	}
 }
 
-// bury waits for the exit status of a program that has ended or was just killed. It gives up if the program is
-// stuck in the kernel.
-func (p *process) bury() (*os.ProcessState, error) {
+// waitExit waits for the exit status of a program that has ended or was just killed. It gives up if the program is
+// blocked in the kernel.
+func (p *process) waitExit() (*os.ProcessState, error) {
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); {
 		if ended, err := p.waitUntil(context.Background(), limit); err != nil || !ended {
 			continue // a late wake
@@ -113,7 +113,7 @@ func (p *process) bury() (*os.ProcessState, error) {
 	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 
-func (r *ran) fill(state *os.ProcessState, memory *peak) {
+func (r *result) fill(state *os.ProcessState, memory *peak) {
 	r.usage = &storage.Usage{User: state.UserTime(), System: state.SystemTime()}
 	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
 		r.usage.MaxRSS = memory.of(u.Maxrss)
@@ -129,15 +129,15 @@ func (r *ran) fill(state *os.ProcessState, memory *peak) {
 // An exitError says how a program failed, in its own words.
 type exitError struct {
 	program string
-	ran     ran
+	result  result
 	text    string
 	class   error // sentinel, nil if unknown
 }
 
 func (e *exitError) Error() string {
-	s := fmt.Sprintf("%s: exit status %d", e.program, e.ran.status)
-	if e.ran.signal != 0 {
-		s = fmt.Sprintf("%s: ended by signal %s (%v)", e.program, unix.SignalName(e.ran.signal), e.ran.signal)
+	s := fmt.Sprintf("%s: exit status %d", e.program, e.result.status)
+	if e.result.signal != 0 {
+		s = fmt.Sprintf("%s: ended by signal %s (%v)", e.program, unix.SignalName(e.result.signal), e.result.signal)
 	}
 	if e.text != "" {
 		s += ": " + e.text
@@ -148,11 +148,11 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.class }
 
 // check makes an error of an exit status that is not 0.
-func (s *service) check(l line, r ran) error {
+func (s *service) check(l line, r result) error {
 	if r.status == 0 {
 		return nil
 	}
-	e := &exitError{program: l.program, ran: r, text: tidy(r.words, s.secrets)}
+	e := &exitError{program: l.program, result: r, text: tidy(r.words, s.secrets)}
 	if s.tool.fail != nil && r.signal == 0 {
 		e.class = s.tool.fail(r.status, string(r.words))
 	}

@@ -224,7 +224,7 @@ func TestHangingProgramAndItsChildren(t *testing.T) {
 }
 
 // gone waits until no process has the mark; the kernel takes its time to
-// bury children of the dead.
+// reap orphans.
 func gone(t *testing.T, mark string, before int) {
 	t.Helper()
 	end := time.After(10 * time.Second)

@@ -90,7 +90,7 @@ func (c *client) job(ctx context.Context, op *storage.Op) (storage.Result, error
 	res.Process = r.usage
 	switch said := tidy(r.words, c.secrets); {
 	case err == nil && r.status != 0:
-		err = &exitError{program: l.program, ran: r, text: said}
+		err = &exitError{program: l.program, result: r, text: said}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("%s had not ended in time and was killed: %w", l.program, err)
 		if said != "" {
@@ -169,12 +169,12 @@ func vacate(op *storage.Op) error {
 	return nil
 }
 
-// blame says so if the disk of this machine is why a program that wrote to dest failed, or brought too little: its
-// words tell, those of the C library or of curl, or no more goes to what it wrote. (xrdcp 5.5 and gfal-copy end
+// classifyScratch wraps err in storage.ErrScratch if a program that wrote to dest failed, or wrote too little, because
+// of the disk of this machine: by the program's error text (of the C library or curl), or if dest cannot grow. (xrdcp 5.5 and gfal-copy end
 // with status 0 on a full disk, and without a word.)
-func blame(err error, dest string) error {
+func classifyScratch(err error, dest string) error {
 	if errors.Is(err, storage.ErrShort) {
-		if why := stuck(dest); why != nil {
+		if why := appendError(dest); why != nil {
 			return fmt.Errorf("%w: %w: %w", storage.ErrScratch, why, err)
 		}
 		return err
@@ -195,8 +195,8 @@ func blame(err error, dest string) error {
 	return err
 }
 
-// stuck tells why nothing more goes to the end of a file, nil if something does; the file stays as it was.
-func stuck(name string) error {
+// appendError returns the error of appending to a file, nil if it can grow. It leaves the file unchanged.
+func appendError(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil // there is no such file

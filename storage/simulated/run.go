@@ -20,15 +20,15 @@ var (
 
 // A run is one operation on its way.
 type run struct {
-	c    *client
-	ctx  context.Context
-	op   *storage.Op
-	p    storage.Progress
-	res  storage.Result
-	at   time.Duration // how far it is, by plan
-	left int64         // payload still to move
-	got  bool          // its first byte was told
-	fate storage.Class
+	c       *client
+	ctx     context.Context
+	op      *storage.Op
+	p       storage.Progress
+	res     storage.Result
+	at      time.Duration // how far it is, by plan
+	left    int64         // payload still to move
+	got     bool          // its first byte was told
+	failure storage.Class
 
 	dest  *storage.LocalFile // takes the payload; nil for nobody
 	taken int64              // bytes that it has got
@@ -43,10 +43,10 @@ func (r *run) do() error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	r.at, r.fate = w.now(), r.c.fate()
-	if r.fate == storage.Refused {
+	r.at, r.failure = w.now(), r.c.drawError()
+	if r.failure == storage.Refused {
 		r.c.broken()
-		return failure(r.fate)
+		return failure(r.failure)
 	}
 	if err := r.connect(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (r *run) do() error {
 	switch {
 	case r.op.Kind == storage.Login:
 		return r.lost()
-	case r.fate == storage.Busy:
-		return failure(r.fate) // said at the door, at no cost
+	case r.failure == storage.Busy:
+		return failure(r.failure) // rejected before any work
 	}
 	err := r.serve()
 	if err == nil {
@@ -109,7 +109,7 @@ func (r *run) connect() error {
 	if r.c.isConnected() {
 		return nil
 	}
-	if j := r.c.joint; j != nil {
+	if j := r.c.shared; j != nil {
 		select {
 		case j.turn <- struct{}{}:
 			defer func() { <-j.turn }()
@@ -126,8 +126,8 @@ func (r *run) connect() error {
 		}
 		r.at += r.c.w.Connect
 	}
-	if r.c.joint != nil {
-		r.c.joint.up.Store(true)
+	if r.c.shared != nil {
+		r.c.shared.up.Store(true)
 	} else {
 		r.c.connected = true
 	}
@@ -145,10 +145,10 @@ func (r *run) serve() error {
 	n, err := w.tree.payload(r.op, &r.res)
 	gone := err // what the service will say; it has to look first, which takes its time
 	r.left = n
-	if r.fate == storage.Reset || r.fate == storage.Short || r.fate == storage.Timeout {
+	if r.failure == storage.Reset || r.failure == storage.Short || r.failure == storage.Timeout {
 		r.left /= 2 // it ends in the middle
 	}
-	if gone != nil || r.fate == storage.Denied || r.fate == storage.NotFound {
+	if gone != nil || r.failure == storage.Denied || r.failure == storage.NotFound {
 		r.left = 0
 	}
 	if w.contended != nil {
@@ -243,7 +243,7 @@ func (r *run) put(n int64) {
 
 // lost ends operations that are meant to fail.
 func (r *run) lost() error {
-	switch r.fate {
+	switch r.failure {
 	case storage.None, storage.Checksummed:
 		return nil
 	case storage.Timeout: // the answer never comes
@@ -253,13 +253,13 @@ func (r *run) lost() error {
 	case storage.Reset, storage.Short:
 		r.c.broken()
 	}
-	return failure(r.fate)
+	return failure(r.failure)
 }
 
 // finish does what the operation is for.
 func (r *run) finish() error {
 	err := r.c.w.tree.do(r.op, &r.res)
-	if err == nil && r.fate == storage.Checksummed {
+	if err == nil && r.failure == storage.Checksummed {
 		if r.res.Sum == "" {
 			return nil // nobody looks, nobody sees
 		}

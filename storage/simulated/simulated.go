@@ -54,7 +54,7 @@ import (
 
 // Driver returns the driver with no files and no services yet.
 func Driver() storage.Driver {
-	d := &driver{worlds: map[string]*world{}}
+	d := &driver{simulations: map[string]*simulation{}}
 	return storage.Driver{
 		Name:    storage.Simulated,
 		Schemes: []string{"simulated"},
@@ -65,8 +65,8 @@ func Driver() storage.Driver {
 }
 
 type driver struct {
-	mu     sync.Mutex
-	worlds map[string]*world // by URL
+	mu          sync.Mutex
+	simulations map[string]*simulation // by URL
 }
 
 func (d *driver) open(_ context.Context, t storage.Target) (storage.Service, error) {
@@ -76,21 +76,21 @@ func (d *driver) open(_ context.Context, t storage.Target) (storage.Service, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := d.worlds[t.URL.String()]
+	w := d.simulations[t.URL.String()]
 	if w == nil {
-		w = newWorld(conf, t.URL.Scheme+"://"+t.URL.Host)
-		d.worlds[t.URL.String()] = w
+		w = newSimulation(conf, t.URL.Scheme+"://"+t.URL.Host)
+		d.simulations[t.URL.String()] = w
 	}
 	w.opened()
 	s := service{w: w}
 	if t.Shared {
-		s.joint = &joint{turn: make(chan struct{}, 1)}
+		s.shared = &sharedSession{turn: make(chan struct{}, 1)}
 	}
 	return s, nil
 }
 
-// A world is one simulated service, however often it is opened.
-type world struct {
+// A simulation is one simulated service. It is kept when the service is opened again.
+type simulation struct {
 	Config
 	url     string
 	epoch   time.Time
@@ -104,8 +104,8 @@ type world struct {
 	factor    atomic.Uint64 // of the capacity since the last opening: the bits of a float64
 }
 
-func newWorld(c Config, url string) *world {
-	w := &world{Config: c, url: url, epoch: time.Now(), servers: newStation(c.Servers), link: newStation(1), tree: newTree(c)}
+func newSimulation(c Config, url string) *simulation {
+	w := &simulation{Config: c, url: url, epoch: time.Now(), servers: newStation(c.Servers), link: newStation(1), tree: newTree(c)}
 	if c.depends() {
 		w.contended = newContended(c, w.now, func(n int) float64 { return c.Rate(n) * w.capacity() })
 	}
@@ -113,7 +113,7 @@ func newWorld(c Config, url string) *world {
 }
 
 // opened draws the capacity until the next opening. Without a seed it is another one in each process.
-func (w *world) opened() {
+func (w *simulation) opened() {
 	w.openings++
 	seed := w.Seed
 	if !w.fixed {
@@ -124,18 +124,18 @@ func (w *world) opened() {
 }
 
 // capacity is by how much the service is faster or slower than its mean.
-func (w *world) capacity() float64 { return math.Float64frombits(w.factor.Load()) }
+func (w *simulation) capacity() float64 { return math.Float64frombits(w.factor.Load()) }
 
-// now is the time since the world's begin.
-func (w *world) now() time.Duration { return time.Since(w.epoch) }
+// now returns the time since the begin of the simulation.
+func (w *simulation) now() time.Duration { return time.Since(w.epoch) }
 
 type service struct {
-	w     *world
-	joint *joint // the session that all clients share; nil: each has its own
+	w      *simulation
+	shared *sharedSession // the session that all clients share; nil: each has its own
 }
 
-// A joint is a session of many clients: the first to need it connects, the others wait for that.
-type joint struct {
+// A sharedSession is one session of all clients: the first that needs it connects while the others wait.
+type sharedSession struct {
 	turn chan struct{}
 	up   atomic.Bool
 }
@@ -143,7 +143,7 @@ type joint struct {
 // Client implements storage.Service. What a client draws follows from the seed and from how many clients there were
 // before.
 func (s service) Client() storage.Client {
-	return &client{w: s.w, joint: s.joint, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
+	return &client{w: s.w, shared: s.shared, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
 }
 
 // Close implements storage.Service. The files stay.
@@ -152,12 +152,12 @@ func (service) Close() error { return nil }
 // A client is one session. Its timer and its place in queues are made once, so that an operation allocates nothing
 // by itself.
 type client struct {
-	w         *world
+	w         *simulation
 	rand      *rand.Rand
 	timer     *time.Timer
 	place     waiter
 	connected bool
-	joint     *joint // instead of connected, if sessions are shared
+	shared    *sharedSession // instead of connected, if sessions are shared
 }
 
 // Close implements storage.Client. A shared session stays for the others.
@@ -166,13 +166,13 @@ func (c *client) Close() error {
 	return nil
 }
 
-func (c *client) isConnected() bool { return c.connected || c.joint != nil && c.joint.up.Load() }
+func (c *client) isConnected() bool { return c.connected || c.shared != nil && c.shared.up.Load() }
 
 // broken notes that the session is gone, for all who share it.
 func (c *client) broken() {
 	c.connected = false
-	if c.joint != nil {
-		c.joint.up.Store(false)
+	if c.shared != nil {
+		c.shared.up.Store(false)
 	}
 }
 
@@ -196,7 +196,7 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	return r.res, err
 }
 
-// until waits for a time of the world, or for ctx's end.
+// until waits for a time of the simulation, or until ctx ends.
 func (c *client) until(ctx context.Context, t time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -256,8 +256,8 @@ func (c *client) serviceTime() time.Duration {
 	return time.Duration(c.rand.ExpFloat64() * mean)
 }
 
-// fate draws whether the next operation fails, and how.
-func (c *client) fate() storage.Class {
+// drawError draws the class of error of the next operation, none if it succeeds.
+func (c *client) drawError() storage.Class {
 	x := c.rand.Float64()
 	for class, share := range c.w.Errors {
 		if x < share {

@@ -83,7 +83,7 @@ func TestSharedSessionConnectsOnce(t *testing.T) {
 			if n := connected.Load(); n != 1 {
 				t.Errorf("%d clients connected, want one", n)
 			}
-			s.(service).joint.up.Store(false) // as when the connection breaks
+			s.(service).shared.up.Store(false) // as when the connection breaks
 		}
 		if d := time.Since(begin); d < 2*time.Second || d > 3*time.Second {
 			t.Errorf("took %v, want twice the second that connecting takes", d)

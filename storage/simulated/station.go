@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A station is a number of equal servers with one queue, first come first served. Times are since the world's
+// A station is a number of equal servers with one queue, first come first served. Times are since the simulation's
 // begin.
 type station struct {
 	mu    sync.Mutex
@@ -113,7 +113,7 @@ func (s *station) unlink(w *waiter) {
 // so it is drawn anew whenever n changes, which is exact. Who is done is drawn, too: any of the front operations
 // that have been there longest, or any of all.
 //
-// Times are since the world's begin. Ends are planned: when a timer or a client is late, what should have happened
+// Times are since the simulation's begin. Ends are planned: when a timer or a client is late, what should have happened
 // before happens first.
 type contended struct {
 	rate  func(n int) float64 // per second; positive for n > 0

@@ -140,7 +140,7 @@ func (x *call) collect(l *link, stream uint16) (frame, error) {
 			return f, err
 		}
 		if f.stream != stream {
-			return f, strange(f)
+			return f, unexpectedFrame(f)
 		}
 		if err := x.gather(l, f.size); err != nil {
 			return f, err
@@ -168,7 +168,7 @@ const maxEmpty = 100
 // strange returns the error of an answer without a request.
 //
 //go:noinline
-func strange(f frame) error {
+func unexpectedFrame(f frame) error {
 	return wireclient.ProtocolError("an answer that was not asked for: stream %d, %s, %d bytes", f.stream, statusName(f.status), f.size)
 }
 

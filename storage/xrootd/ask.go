@@ -33,7 +33,7 @@ func (x *call) askAt(at *server) (*link, error) {
 			return l, nil
 		case stRedirect:
 			if hops++; hops > maxRedirects {
-				return nil, circles(l)
+				return nil, isLoop(l)
 			}
 			if at, err = x.redirect(l); err != nil {
 				return nil, err
@@ -52,7 +52,7 @@ func (x *call) askAt(at *server) (*link, error) {
 // enlarge for life.
 //
 //go:noinline
-func circles(l *link) error {
+func isLoop(l *link) error {
 	return wireclient.ProtocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects,
 		l.server.name)
 }

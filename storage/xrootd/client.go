@@ -185,7 +185,7 @@ func (x *call) count(l *link) {
 		return
 	}
 	x.Count(l.wire, &l.counted)
-	if b, ok := l.wire.(*branch); ok {
+	if b, ok := l.wire.(*clientStream); ok {
 		x.Result.Signed += b.signed
 		b.signed = 0
 	}

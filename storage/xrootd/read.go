@@ -84,7 +84,7 @@ func (x *call) answered(l *link) (frame, error) {
 	}
 	i := int(h.stream) - int(l.first) - 1
 	if i < 0 || i >= len(x.window.slots) || !x.window.slots[i].busy {
-		return h, strange(h)
+		return h, unexpectedFrame(h)
 	}
 	x.slot = &x.window.slots[i]
 	return h, nil

@@ -70,7 +70,7 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 		case err != nil:
 			return err
 		case h.stream != l.first+1:
-			return strange(h)
+			return unexpectedFrame(h)
 		case h.status == stWait && inside > 0:
 			return wireclient.ProtocolError("kXR_wait in the middle of an answer to kXR_readv")
 		case h.status != stOK && h.status != stOKSoFar:

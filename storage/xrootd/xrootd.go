@@ -90,7 +90,7 @@ type service struct {
 	calls   sync.Pool                          // of *call
 	small   *sync.Pool                         // of *[]byte, for answers
 	large   *sync.Pool                         // of *[]byte, for payload that has to be in memory
-	shared  *shared                            // nil: every client has its own connections
+	shared  *sessionPool                       // nil: every client has its own connections
 	ask     reporter
 }
 
@@ -119,7 +119,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s.calls.New = func() any { return newCall() }
 	if t.Shared {
-		s.shared = newShared(s)
+		s.shared = newSessionPool(s)
 	}
 	return s, nil
 }

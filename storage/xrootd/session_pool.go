@@ -12,29 +12,30 @@ import (
 	"weir/internal/tcp"
 )
 
-// Streams of one connection are dealt out in blocks: each client that uses it has one for each request that it may
-// have under way.
+// Stream ids of a session are assigned in blocks: each client has one id for each request that it may have in flight.
 const (
 	blockSize = 64
 	maxBlocks = 1<<16/blockSize - 1
 )
 
-// A shared keeps the connections that all clients of a service use: one to each server, and one more for every
+// A sessionPool keeps the sessions that all clients of a service share: one with each server, and one more for every
 // thousand clients.
-type shared struct {
-	s      *service
-	mu     sync.Mutex
-	trunks map[*server][]*trunk
-	wg     sync.WaitGroup // readers
+type sessionPool struct {
+	s        *service
+	mu       sync.Mutex
+	sessions map[*server][]*sharedSession
+	wg       sync.WaitGroup // readers
 }
 
-func newShared(s *service) *shared { return &shared{s: s, trunks: map[*server][]*trunk{}} }
+func newSessionPool(s *service) *sessionPool {
+	return &sessionPool{s: s, sessions: map[*server][]*sharedSession{}}
+}
 
 // close ends all connections and waits for their readers.
-func (h *shared) close() {
+func (h *sessionPool) close() {
 	h.mu.Lock()
-	var all []*trunk
-	for _, ts := range h.trunks {
+	var all []*sharedSession
+	for _, ts := range h.sessions {
 		all = append(all, ts...)
 	}
 	h.mu.Unlock()
@@ -44,19 +45,19 @@ func (h *shared) close() {
 	h.wg.Wait()
 }
 
-// attach gives l a branch of a connection to its server, which is made if there is none with room.
-func (h *shared) attach(x *call, l *link) error {
+// attach gives l a stream of a session with its server. It opens a session if no session has a free stream.
+func (h *sessionPool) attach(x *call, l *link) error {
 	t, b, fresh := h.room(l.server)
 	if fresh {
-		h.plant(x, l, t)
+		h.connect(x, l, t)
 	}
 	select {
 	case <-t.ready:
 	case <-x.Ctx.Done():
-		_ = b.Close() // nothing was asked
+		_ = b.Close() // no request was sent
 		return x.Ctx.Err()
 	case <-x.until():
-		_ = b.Close() // nothing was asked
+		_ = b.Close() // no request was sent
 		return os.ErrDeadlineExceeded
 	}
 	if err := t.failed(); err != nil {
@@ -66,52 +67,52 @@ func (h *shared) attach(x *call, l *link) error {
 	return b.Begin(x.Ctx, x.Deadline)
 }
 
-// room returns a branch of a trunk that has room for it; fresh says that the trunk is new, and that the caller has
+// room returns a stream of a session that has a free one; fresh says that the session is new, and that the caller has
 // to connect it.
-func (h *shared) room(to *server) (t *trunk, b *branch, fresh bool) {
+func (h *sessionPool) room(to *server) (t *sharedSession, b *clientStream, fresh bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t = range h.trunks[to] {
-		if b = t.branch(); b != nil {
+	for _, t = range h.sessions[to] {
+		if b = t.newStream(); b != nil {
 			return t, b, false
 		}
 	}
-	t = &trunk{h: h, server: to, ready: make(chan struct{}), writing: make(chan struct{}, 1), branches: map[uint16]*branch{}}
-	h.trunks[to] = append(h.trunks[to], t)
-	return t, t.branch(), true
+	t = &sharedSession{pool: h, server: to, ready: make(chan struct{}), writing: make(chan struct{}, 1), streams: map[uint16]*clientStream{}}
+	h.sessions[to] = append(h.sessions[to], t)
+	return t, t.newStream(), true
 }
 
-// forget takes a trunk out of those that clients get branches of.
-func (h *shared) forget(t *trunk) {
+// forget removes a session from the pool.
+func (h *sessionPool) forget(t *sharedSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ts := h.trunks[t.server]
+	ts := h.sessions[t.server]
 	for i := range ts {
 		if ts[i] == t {
-			h.trunks[t.server] = append(ts[:i:i], ts[i+1:]...)
+			h.sessions[t.server] = append(ts[:i:i], ts[i+1:]...)
 			return
 		}
 	}
 }
 
-// plant connects a trunk and logs in, as part of the call x.
-func (h *shared) plant(x *call, l *link, t *trunk) {
+// connect connects a session and logs in, as part of the call x.
+func (h *sessionPool) connect(x *call, l *link, t *sharedSession) {
 	defer close(t.ready)
-	sapling := h.s.link(l.server)
+	login := h.s.link(l.server)
 	w, err := dialLoose(x)
 	if err == nil {
-		sapling.wire = w
-		if err = x.login(&sapling); err != nil {
-			err = errors.Join(err, sapling.close())
+		login.wire = w
+		if err = x.login(&login); err != nil {
+			err = errors.Join(err, login.close())
 		}
 	}
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	sapling.Return()
-	x.count(&sapling)
-	t.conn, t.wire, t.flags, t.secure, t.signs, t.demands = w, sapling.wire, sapling.flags, sapling.secure, sapling.signs, sapling.demands
+	login.Return()
+	x.count(&login)
+	t.conn, t.wire, t.flags, t.secure, t.signs, t.demands = w, login.wire, login.flags, login.secure, login.signs, login.demands
 	err = t.wire.Begin(context.Background(), time.Time{})
 	if err == nil {
 		err = t.failed() // its only client may have gone meanwhile
@@ -124,7 +125,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	h.wg.Go(t.read)
 }
 
-// until returns a channel that tells when the operation's time is over, nil if it has no end.
+// until returns a channel that receives at the deadline of the operation, nil without a deadline.
 func (x *call) until() <-chan time.Time {
 	if x.Deadline.IsZero() {
 		return nil

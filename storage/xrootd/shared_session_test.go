@@ -12,12 +12,12 @@ import (
 // middle of another's request; it has no deadline of its own.
 func TestSenderLearnsOfALostSession(t *testing.T) {
 	near, far := net.Pipe()
-	h := newShared(nil)
+	h := newSessionPool(nil)
 	conn := &loose{Conn: near}
-	tr := &trunk{h: h, ready: make(chan struct{}), writing: make(chan struct{}, 1), branches: map[uint16]*branch{}, conn: conn, wire: conn}
+	tr := &sharedSession{pool: h, ready: make(chan struct{}), writing: make(chan struct{}, 1), streams: map[uint16]*clientStream{}, conn: conn, wire: conn}
 	close(tr.ready)
-	first, second := tr.branch(), tr.branch()
-	for _, b := range []*branch{first, second} {
+	first, second := tr.newStream(), tr.newStream()
+	for _, b := range []*clientStream{first, second} {
 		if err := b.Begin(t.Context(), time.Time{}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 	"weir/internal/tcp"
 )
 
-// A branch is one client's part of a trunk: what it reads are the answers to its own requests, what it writes goes
-// out in whole requests.
-type branch struct {
-	t        *trunk
+// A clientStream is one client's part of a sharedSession. It reads the responses to this client's requests and writes
+// whole requests.
+type clientStream struct {
+	session  *sharedSession
 	first    uint16 // stream; the client's are the blockSize-1 after it
 	ctx      context.Context
 	deadline time.Time
@@ -22,27 +22,27 @@ type branch struct {
 	rest     int64         // bytes of a request that are still to be sent
 	in, out  int64         // bytes of this client
 	signed   int           // requests since they were counted
-	since    int64         // how much the trunk had heard when the last request was sent
-	news     chan struct{} // receives when there are new answers
-	room     chan struct{} // holds a value when something was read
+	since    int64         // responses of the session when the last request was sent
+	ready    chan struct{} // receives when there are new responses
+	room     chan struct{} // holds a value when bytes were read
 
 	mu      sync.Mutex
-	chunks  []chunk // answers that have come
+	chunks  []chunk // responses that have arrived
 	held    int     // bytes in chunks
-	pending int     // requests whose last answer has not come
+	pending int     // requests whose last response has not arrived
 	closed  bool
 }
 
-// A chunk is a part of what has come.
+// A chunk is a part of a response.
 type chunk struct {
 	buf      *[]byte
 	pos, end int
 }
 
-// maxHeld is how many bytes may lie ready for one client before the others have to wait for it.
+// maxHeld is the number of unread bytes of one client above which the session waits for this client.
 const maxHeld = 1 << 20
 
-var _ wire = (*branch)(nil)
+var _ wire = (*clientStream)(nil)
 
 func signal(c chan struct{}) {
 	select {
@@ -51,9 +51,9 @@ func signal(c chan struct{}) {
 	}
 }
 
-// queue takes over n bytes for the client, when there is room for them. Small answers always find it: a client that
-// writes does not read meanwhile.
-func (b *branch) queue(buf *[]byte, n int) {
+// queue appends n bytes for the client and blocks while too many are unread. Small responses never block, since a
+// client does not read while it writes.
+func (b *clientStream) queue(buf *[]byte, n int) {
 	b.mu.Lock()
 	for b.held > maxHeld && !b.closed {
 		b.mu.Unlock()
@@ -62,16 +62,16 @@ func (b *branch) queue(buf *[]byte, n int) {
 	}
 	defer b.mu.Unlock()
 	if b.closed {
-		b.t.h.s.large.Put(buf)
+		b.session.pool.s.large.Put(buf)
 		return
 	}
 	b.chunks = append(b.chunks, chunk{buf, 0, n})
 	b.held += n
-	signal(b.news)
+	signal(b.ready)
 }
 
-// ended counts a request's last answer. A closed branch goes with the last.
-func (b *branch) ended(last bool) {
+// ended counts the last response to a request. A closed stream is removed with its last response.
+func (b *clientStream) ended(last bool) {
 	if !last {
 		return
 	}
@@ -80,30 +80,30 @@ func (b *branch) ended(last bool) {
 	over := b.closed && b.pending <= 0
 	b.mu.Unlock()
 	if over {
-		b.t.prune(b)
+		b.session.remove(b)
 	}
 }
 
 // Begin starts an operation.
-func (b *branch) Begin(ctx context.Context, deadline time.Time) error {
+func (b *clientStream) Begin(ctx context.Context, deadline time.Time) error {
 	b.ctx, b.deadline = ctx, deadline
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return b.t.failed()
+	return b.session.failed()
 }
 
-// ReadLate is Read: what has come lies in memory already.
-func (b *branch) ReadLate(l tcp.Lender) (int, error) { return b.Read(l.Lend()) }
+// ReadLate is Read, since the bytes are in memory.
+func (b *clientStream) ReadLate(l tcp.Lender) (int, error) { return b.Read(l.Lend()) }
 
-// Read reads bytes of the client's own answers.
-func (b *branch) Read(p []byte) (int, error) {
+// Read reads bytes of the responses to this client.
+func (b *clientStream) Read(p []byte) (int, error) {
 	for {
 		if n := b.some(p); n > 0 {
 			b.in += int64(n)
 			return n, nil
 		}
-		if err := b.t.failed(); err != nil {
+		if err := b.session.failed(); err != nil {
 			return 0, err
 		}
 		if err := b.wait(); err != nil {
@@ -112,7 +112,7 @@ func (b *branch) Read(p []byte) (int, error) {
 	}
 }
 
-func (b *branch) some(p []byte) int {
+func (b *clientStream) some(p []byte) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.chunks) == 0 {
@@ -123,19 +123,19 @@ func (b *branch) some(p []byte) int {
 	c.pos += n
 	b.held -= n
 	if c.pos == c.end {
-		b.t.h.s.large.Put(c.buf)
+		b.session.pool.s.large.Put(c.buf)
 		b.chunks = append(b.chunks[:0], b.chunks[1:]...)
 	}
 	signal(b.room)
 	return n
 }
 
-// wait waits for news, as long as the operation may last.
-func (b *branch) wait() error {
+// wait waits for a response until the deadline of the operation.
+func (b *clientStream) wait() error {
 	over, stop := b.until()
 	defer stop()
 	select {
-	case <-b.news:
+	case <-b.ready:
 		return nil
 	case <-b.ctx.Done():
 		return b.ctx.Err()
@@ -144,8 +144,8 @@ func (b *branch) wait() error {
 	}
 }
 
-// until returns a channel that tells when the operation's time is over, nil if it has no end.
-func (b *branch) until() (over <-chan time.Time, stop func() bool) {
+// until returns a channel that receives at the deadline of the operation, nil without a deadline.
+func (b *clientStream) until() (over <-chan time.Time, stop func() bool) {
 	if b.deadline.IsZero() {
 		return nil, func() bool { return true }
 	}
@@ -158,7 +158,7 @@ func (b *branch) until() (over <-chan time.Time, stop func() bool) {
 }
 
 // Write sends requests or parts of one. From the head of a request to its end no other client sends.
-func (b *branch) Write(p []byte) (int, error) {
+func (b *clientStream) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
 		head := b.rest == 0
@@ -170,7 +170,7 @@ func (b *branch) Write(p []byte) (int, error) {
 		}
 		n := min(b.rest, int64(len(p)-done))
 		part, before := p[done:done+int(n)], 0
-		if head && b.t.signs != nil {
+		if head && b.session.signs != nil {
 			var err error
 			if part, err = b.sign(part); err != nil {
 				return done, b.lost(err)
@@ -185,27 +185,27 @@ func (b *branch) Write(p []byte) (int, error) {
 			return done, b.lost(err) // it is unknown how much of the request was sent
 		}
 		if b.rest == 0 {
-			<-b.t.writing
+			<-b.session.writing
 		}
 	}
 	return done, nil
 }
 
-// lost fails the trunk in the middle of a request and lets the others find out.
-func (b *branch) lost(err error) error {
-	b.t.fail(err)
+// lost fails the session in the middle of a request.
+func (b *clientStream) lost(err error) error {
+	b.session.fail(err)
 	b.rest = 0
-	<-b.t.writing
+	<-b.session.writing
 	return err
 }
 
 // sign puts the signature of a request before its beginning, if it needs one.
-func (b *branch) sign(begin []byte) ([]byte, error) {
+func (b *clientStream) sign(begin []byte) ([]byte, error) {
 	args := begin[requestSize:]
 	if len(args) == 0 && b.rest > requestSize {
 		args = nil // data that follows
 	}
-	t, before := b.t, b.t.signs.last
+	t, before := b.session, b.session.signs.last
 	var err error
 	if t.signed, err = t.signs.sign(t.signed[:0], begin[:requestSize], args); err != nil {
 		return nil, err
@@ -217,23 +217,23 @@ func (b *branch) sign(begin []byte) ([]byte, error) {
 
 // push sends bytes while no other client does. An operation that is canceled meanwhile gets a little time, so that
 // the others' requests stay in step.
-func (b *branch) push(p []byte) (int, error) {
-	conn := b.t.conn
+func (b *clientStream) push(p []byte) (int, error) {
+	conn := b.session.conn
 	_ = conn.SetWriteDeadline(b.deadline)                                                         // fails only on a closed connection
 	stop := context.AfterFunc(b.ctx, func() { _ = conn.SetWriteDeadline(time.Now().Add(grace)) }) // likewise
 	defer stop()
-	return b.t.wire.Write(p)
+	return b.session.wire.Write(p)
 }
 
 // grace is how long a request that has begun to be sent may take after its operation was canceled.
 const grace = 2 * time.Second
 
 // enter waits until no other client is sending a request.
-func (b *branch) enter() error {
+func (b *clientStream) enter() error {
 	over, stop := b.until()
 	defer stop()
 	select {
-	case b.t.writing <- struct{}{}:
+	case b.session.writing <- struct{}{}:
 	case <-b.ctx.Done():
 		return b.ctx.Err()
 	case <-over:
@@ -242,15 +242,15 @@ func (b *branch) enter() error {
 	b.mu.Lock()
 	b.pending++
 	b.mu.Unlock()
-	b.since = b.t.heard.Load()
+	b.since = b.session.responses.Load()
 	return nil
 }
 
 // WriteMore is Write.
-func (b *branch) WriteMore(p []byte) (int, error) { return b.Write(p) }
+func (b *clientStream) WriteMore(p []byte) (int, error) { return b.Write(p) }
 
 // Send is Write in slices, as long as the operation may last.
-func (b *branch) Send(p []byte, moved func(int)) (int, error) {
+func (b *clientStream) Send(p []byte, moved func(int)) (int, error) {
 	return inSlices(p, moved, func(slice []byte) (int, error) {
 		if err := b.ctx.Err(); err != nil {
 			return 0, err
@@ -263,37 +263,37 @@ func (b *branch) Send(p []byte, moved func(int)) (int, error) {
 }
 
 // Discard is not there: what has come is in memory.
-func (*branch) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
+func (*clientStream) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
 
 // In returns how many bytes came in for this client.
-func (b *branch) In() int64 { return b.in }
+func (b *clientStream) In() int64 { return b.in }
 
 // Out returns how many bytes this client sent.
-func (b *branch) Out() int64 { return b.out }
+func (b *clientStream) Out() int64 { return b.out }
 
-// Close gives the branch up. A request that was not sent to its end is filled up with zeros: the others' requests
+// Close closes the stream. A request that was not sent to its end is filled up with zeros: the others' requests
 // follow it. What is written so belongs to a file whose writing has failed.
-func (b *branch) Close() error {
+func (b *clientStream) Close() error {
 	late := !b.deadline.IsZero() && time.Now().After(b.deadline)
 	b.ctx, b.deadline = context.Background(), time.Now().Add(grace)
 	zeros := make([]byte, min(b.rest, slice))
 	for b.rest > 0 {
 		if _, err := b.Write(zeros[:min(b.rest, slice)]); err != nil {
-			break // the trunk is gone, and the others know
+			break // the session has failed, which its other clients see
 		}
 	}
 	b.mu.Lock()
 	b.closed = true
 	for _, c := range b.chunks {
-		b.t.h.s.large.Put(c.buf)
+		b.session.pool.s.large.Put(c.buf)
 	}
 	b.chunks, b.held = nil, 0
 	over := b.pending <= 0
 	b.mu.Unlock()
 	signal(b.room)
 	if over {
-		b.t.prune(b)
+		b.session.remove(b)
 	}
-	b.t.leave(late && !over && b.t.heard.Load() == b.since)
+	b.session.release(late && !over && b.session.responses.Load() == b.since)
 	return nil
 }
