@@ -14,73 +14,169 @@ import (
 	"testing"
 )
 
-// The table of ARCHITECTURE.md says who may import whom. It must name each
-// package, and each import that is there must be allowed, and each that is
-// allowed must be there: so the page cannot drift from the code.
+// The table of ARCHITECTURE.md says what is where and which groups import each other. Each package is in a group and named in its
+// row; each import between groups is in the table, points down it, and exists. So the page cannot drift from the code.
 func TestArchitecture(t *testing.T) {
-	allowed := importTable(t)
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		room := roomOf(words[0])
-		if words[0] == "weir" || room == "cmd/weir" {
-			continue // the command imports everything
-		}
-		want, ok := allowed[room]
-		if !ok {
-			t.Errorf("%s has no row in ARCHITECTURE.md", room)
+	table, packages := groupTable(t), imports(t)
+	used := map[string]map[string]bool{} // group by group, what its packages import
+	for room, imported := range packages {
+		from := groupOf(table, room)
+		if from < 0 {
+			t.Errorf("%s is in no group of ARCHITECTURE.md", room)
 			continue
 		}
-		seen[room] = true
-		var got []string
-		for _, imported := range words[1:] {
-			if strings.HasPrefix(imported, "weir/") {
-				got = append(got, roomOf(imported))
-			}
+		group := table[from]
+		if inner, inside := strings.CutPrefix(room, group.name+"/"); inside && !slices.Contains(group.packages, inner) {
+			t.Errorf("the row of %s in ARCHITECTURE.md does not name `%s`", group.name, inner)
 		}
-		for _, g := range got {
-			if !slices.Contains(want, g) {
-				t.Errorf("%s imports %s, which ARCHITECTURE.md does not allow", room, g)
-			}
+		if used[group.name] == nil {
+			used[group.name] = map[string]bool{}
 		}
-		for _, w := range want {
-			if !slices.Contains(got, w) {
-				t.Errorf("%s does not import %s, though ARCHITECTURE.md says so", room, w)
+		for _, i := range imported {
+			to := groupOf(table, i)
+			switch {
+			case to < 0 || to == from:
+			case to < from:
+				t.Errorf("%s imports %s, which stands above it in ARCHITECTURE.md", room, i)
+			case !slices.Contains(group.imports, table[to].name):
+				t.Errorf("%s imports %s, which ARCHITECTURE.md does not allow", room, i)
+			}
+			if to >= 0 {
+				used[group.name][table[to].name] = true
+			}
+			if a, b := driver.FindString(room), driver.FindString(i); a != "" && b != "" && a != b {
+				t.Errorf("%s imports %s: drivers share code through storage/wireclient", room, i)
 			}
 		}
 	}
-	for room := range allowed {
-		if !seen[room] {
-			t.Errorf("ARCHITECTURE.md has a row for %s, which does not exist", room)
+	for _, group := range table {
+		switch {
+		case used[group.name] == nil:
+			t.Errorf("ARCHITECTURE.md has a row for %s, which has no package", group.name)
+		case group.any:
+			continue
+		}
+		for _, i := range group.imports {
+			if i != "internal" && !used[group.name][i] {
+				t.Errorf("%s does not import %s, though ARCHITECTURE.md says so", group.name, i)
+			}
+		}
+		for _, inner := range group.packages {
+			if _, ok := packages[group.name+"/"+inner]; !ok {
+				t.Errorf("ARCHITECTURE.md names %s/%s, which does not exist", group.name, inner)
+			}
 		}
 	}
 }
 
-func roomOf(path string) string { return strings.TrimPrefix(path, "weir/") }
+var driver = regexp.MustCompile(`^storage/(webdav|xrootd|ftp|local|command|simulated)\b`)
 
-func importTable(t *testing.T) map[string][]string {
+// A group is a row of the table: the packages whose paths begin with its name.
+type group struct {
+	name     string
+	packages []string // below name
+	imports  []string // other groups
+	any      bool     // it may import all groups below
+}
+
+// groupTable reads the rows "| `group` | what is in it | imports |" in their order.
+// Packages of tests only are groups above all others, so that nothing else imports them.
+func groupTable(t *testing.T) (table []group) {
 	t.Helper()
 	page, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := map[string][]string{}
+	quoted := regexp.MustCompile("`([a-z0-9/]+)`")
+	var tests, names []string
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
-		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
-			continue // a row is: | `room` | what it does | imports |
+		if len(cells) != 5 || cells[3] == " where " || strings.HasPrefix(cells[1], "-") {
+			continue
 		}
-		imports := strings.FieldsFunc(cells[3], func(r rune) bool { return strings.ContainsRune(" ,`\n—", r) })
-		table[strings.Trim(cells[1], " `")] = imports
+		var inside []string
+		for _, m := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			inside = append(inside, m[1])
+		}
+		name := strings.Trim(cells[1], " `")
+		imports := strings.FieldsFunc(cells[3], func(r rune) bool { return strings.ContainsRune(" ,—", r) })
+		switch {
+		case name == "tests only":
+			tests = inside
+		case strings.Contains(cells[1], "`"):
+			names = append(names, name)
+			any := slices.Equal(imports, []string{"all"})
+			table = append(table, group{name: name, packages: inside, imports: append(imports, "internal"), any: any})
+		}
 	}
-	if len(table) < 10 {
-		t.Fatalf("only %d rows found in ARCHITECTURE.md's table", len(table))
+	for _, name := range tests {
+		table = slices.Insert(table, 0, group{name: name, any: true})
+	}
+	for i := range table {
+		if table[i].any {
+			table[i].imports = names
+		}
+	}
+	if len(names) < 10 || len(tests) < 5 {
+		t.Fatalf("only %d groups and %d packages of tests found in ARCHITECTURE.md's table", len(names), len(tests))
 	}
 	return table
+}
+
+// groupOf returns the index of the group with the longest name that holds the package, -1 if none does.
+func groupOf(table []group, room string) int {
+	best := -1
+	for i, g := range table {
+		if (room == g.name || strings.HasPrefix(room, g.name+"/")) && (best < 0 || len(g.name) > len(table[best].name)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// imports returns the packages of the module and what each imports of it, apart from tests. The package at the root is left out.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		var own []string
+		for _, word := range strings.Fields(line) {
+			if room, ok := strings.CutPrefix(word, "weir/"); ok {
+				own = append(own, room)
+			}
+		}
+		if len(own) > 0 {
+			all[own[0]] = own[1:]
+		}
+	}
+	return all
+}
+
+// Each row of the ten changes counts the packages that a change touches. There are at most three, and those named exist.
+func TestTenChanges(t *testing.T) {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := imports(t)
+	rows := regexp.MustCompile(`(?m)^\| an? [^|]+\| (\d+) \| ([^|]+) \|$`).FindAllStringSubmatch(string(page), -1)
+	if len(rows) != 10 {
+		t.Errorf("%d changes, want 10", len(rows))
+	}
+	for _, row := range rows {
+		if row[1] > "3" {
+			t.Errorf("a change touches %s packages: %s", row[1], row[2])
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
+			if _, ok := packages[m[1]]; !ok {
+				t.Errorf("%s: there is no package %s", row[0], m[1])
+			}
+		}
+	}
 }
 
 // Every package says in its comment what it does and where it stands.
@@ -113,7 +209,7 @@ func TestArchitectureNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	folders := map[string]string{} // of packages, by their last word: the outermost of each
-	for room := range importTable(t) {
+	for room := range imports(t) {
 		if old := folders[path.Base(room)]; old == "" || len(room) < len(old) {
 			folders[path.Base(room)] = room
 		}

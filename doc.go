@@ -1,8 +1,5 @@
-// Package weir measures how much load a scientific data service carries, says
-// where its throughput stops growing, and whether that can be believed.
+// Package weir holds the tests of the whole tree. The program is cmd/weir: it measures the throughput limit of a scientific
+// data service and explains it, and it transfers datasets between sites.
 //
-// The program is cmd/weir. The packages are its rooms, in the order of the
-// data: scenario, workload, storage, engine, measure, monitor, results,
-// analysis, report; ARCHITECTURE.md tells the way through them. What is stable
-// are the command, the scenario format and the run directory, not the Go API.
+// ARCHITECTURE.md shows where what is. The command, the scenario format and the run directory are stable; the Go API is not.
 package weir

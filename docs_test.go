@@ -123,6 +123,36 @@ func sources(t *testing.T) (files []string) {
 	return files
 }
 
+// CONTRIBUTING.md names each module that go.mod requires directly, and no module that go.mod does not have.
+func TestDependencies(t *testing.T) {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	module := regexp.MustCompile(`\b(?:github\.com|(?:google\.)?golang\.org|gonum\.org|codeberg\.org|modernc\.org|go\.yaml\.in)/[\w./-]*\w`)
+	for _, name := range module.FindAllString(string(page), -1) {
+		named[name] = true
+	}
+	required := regexp.MustCompile(`(?m)^\t(\S+) \S+( // indirect)?$`).FindAllStringSubmatch(string(mod), -1)
+	if len(required) < 20 {
+		t.Fatalf("only %d modules found in go.mod", len(required))
+	}
+	for _, m := range required {
+		if !named[m[1]] && m[2] == "" {
+			t.Errorf("CONTRIBUTING.md does not name %s", m[1])
+		}
+		delete(named, m[1])
+	}
+	for name := range named {
+		t.Errorf("CONTRIBUTING.md names %s, which go.mod does not require", name)
+	}
+}
+
 var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
 // Each row of docs/security.md names tests, and they are there.
