@@ -97,7 +97,7 @@ func TestForeignFilesStay(t *testing.T) {
 		if err := put(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err == nil || !strings.Contains(err.Error(), "stays") {
+		if err := f.Close(); err == nil || !strings.Contains(err.Error(), "is not removed") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(path); err != nil {
