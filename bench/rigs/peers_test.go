@@ -28,8 +28,10 @@ func wrk() peer {
 	return peer{"wrk", func(url string, clients, seconds int) []string {
 		return []string{"wrk", "-t1", "-c" + strconv.Itoa(clients), "-d" + strconv.Itoa(seconds) + "s", "--latency", url}
 	}, []figure{
-		{`Requests/sec:\s+(\S+)`, "%s requests/s"}, {`Transfer/sec:\s+(\S+)`, "%s/s"}, {`99%\s+(\S+)`, "p99 %s"},
-		{`Socket errors: (.*)`, "socket errors: %s"}, {`Non-2xx or 3xx responses: (\d+)`, "%s not 2xx"},
+		{`Requests/sec:\s+(\S+)`, "%s/s"}, {`Transfer/sec:\s+(\S+)`, "%s/s"}, {`99%\s+(\S+)`, "p99 %s"},
+		{`errors: connect ([1-9]\d*)`, "%s connect errors"}, {`errors: .* read ([1-9]\d*)`, "%s read errors"},
+		{`errors: .* write ([1-9]\d*)`, "%s write errors"}, {`errors: .* timeout ([1-9]\d*)`, "%s timeouts"},
+		{`Non-2xx or 3xx responses: (\d+)`, "%s not 2xx"},
 	}}
 }
 
@@ -37,7 +39,7 @@ func ab() peer {
 	return peer{"ab", func(url string, clients, seconds int) []string {
 		return []string{"ab", "-q", "-r", "-k", "-c", strconv.Itoa(clients), "-t", strconv.Itoa(seconds), "-n", "500000", url}
 	}, []figure{
-		{`Requests per second:\s+(\S+)`, "%s requests/s"}, {`Transfer rate:\s+(\S+)`, "%s kB/s"}, {`99%\s+(\S+)`, "p99 %s ms"},
+		{`Requests per second:\s+(\S+)`, "%s/s"}, {`Transfer rate:\s+(\S+)`, "%s kB/s"}, {`99%\s+(\S+)`, "p99 %s ms"},
 		{`Failed requests:\s+([1-9]\d*)`, "%s failed"}, {`Non-2xx responses:\s+(\d+)`, "%s not 2xx"},
 	}}
 }
@@ -49,7 +51,7 @@ func hey(rate int) peer {
 			argv = append(argv, "-q", strconv.Itoa(rate/clients))
 		}
 		return append(argv, url)
-	}, []figure{{`Requests/sec:\s+(\S+)`, "%s requests/s"}, {`99%+ in (\S+)`, "p99 %s s"}, {`Slowest:\s+(\S+)`, "slowest %s s"}, {`\[(5\d\d)\]`, "answers %s"}}}
+	}, []figure{{`Requests/sec:\s+(\S+)`, "%s/s"}, {`99%+ in (\S+)`, "p99 %s s"}, {`Slowest:\s+(\S+)`, "slowest %s s"}, {`\[(5\d\d)\]`, "answers %s"}}}
 }
 
 func curl() peer {

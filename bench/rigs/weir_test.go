@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -168,7 +169,7 @@ func (t totals) line() string {
 	if t.seconds == 0 {
 		return "totals: nothing"
 	}
-	text := fmt.Sprintf("totals: %s, %s operations/s", bits(float64(t.moved)/t.seconds), count(float64(t.done)/t.seconds))
+	text := fmt.Sprintf("totals: %s, %s/s", bits(float64(t.moved)/t.seconds), count(float64(t.done)/t.seconds))
 	if t.failed > 0 {
 		text += fmt.Sprintf(", %d failed", t.failed)
 	}
@@ -183,7 +184,7 @@ func (s *stage) says() (all []string) {
 	return all
 }
 
-// says is the headline, and what it stands on: validity, exit code, limit and outages.
+// says is the headline, and what it stands on: validity, limit, outages and exit code. It omits a limit of "none" and the exit code 0.
 func (r *ran) says() string {
 	var all []string
 	if f := r.findings; f != nil {
@@ -191,25 +192,16 @@ func (r *ran) says() string {
 		if names := f.troubles(); len(names) > 0 {
 			all[1] += " (" + strings.Join(names, ", ") + ")"
 		}
-		if l := f.limit(); l.Resource != "" {
+		if l := f.limit(); l.Resource != "" && l.Resource != "none" {
 			all = append(all, "limit: "+strings.TrimSpace(l.Resource+" "+l.Side))
 		}
-		for i, o := range f.Outages {
-			if i == 3 {
-				all = append(all, fmt.Sprintf("%d more outages", len(f.Outages)-i))
-				break
-			}
-			all = append(all, fmt.Sprintf("outage of %.1f s in step %d (%s)", o.Seconds, o.Step, cmp.Or(o.Class, string(o.Kind))))
-		}
-		for _, s := range f.Curve {
-			if s.Excluded != "" {
-				all = append(all, fmt.Sprintf("step %d excluded", s.Step))
-			}
-		}
+		all = append(all, f.away()...)
 	} else {
 		all = append(all, "no findings: "+lastLine(r.text))
 	}
-	all = append(all, fmt.Sprintf("exit %d", r.exit))
+	if r.exit != 0 {
+		all = append(all, fmt.Sprintf("exit %d", r.exit))
+	}
 	if r.foreign > crowded {
 		all = append(all, fmt.Sprintf("(others used %.0f%% of the CPU)", 100*r.foreign))
 	}
@@ -218,6 +210,30 @@ func (r *ran) says() string {
 		text = r.title + ": " + text
 	}
 	return text
+}
+
+// away lists the outages, at most three of them with their durations, and the excluded steps.
+func (f *findings) away() (all []string) {
+	var outages, steps []string
+	for i, o := range f.Outages {
+		if i == 3 {
+			outages[2] += fmt.Sprintf(" and %d more", len(f.Outages)-i)
+			break
+		}
+		outages = append(outages, fmt.Sprintf("%.1f s (%s)", o.Seconds, cmp.Or(o.Class, string(o.Kind))))
+	}
+	if len(outages) > 0 {
+		all = append(all, "outage of "+strings.Join(outages, ", "))
+	}
+	for _, s := range f.Curve {
+		if s.Excluded != "" {
+			steps = append(steps, strconv.Itoa(s.Step))
+		}
+	}
+	if len(steps) > 0 {
+		all = append(all, "excluded: step "+strings.Join(steps, ", "))
+	}
+	return all
 }
 
 func lastLine(text string) string {
