@@ -469,10 +469,10 @@ func TestCancelReachesTheCopy(t *testing.T) {
 	}
 }
 
-// A site without a door pulls and pushes.
+// A site without an endpoint pulls and pushes.
 func TestSiteBehindAFirewall(t *testing.T) {
 	t.Parallel()
-	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "N", NoDoor: true}, {Name: "M", NoDoor: true}}})
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "N", NoEndpoint: true}, {Name: "M", NoEndpoint: true}}})
 	files := trial.Files("/store/run1", 3, 100_000)
 	r.fills("A", "/store/run1", files...)
 	r.completes(r.submits(transfer.Submission{Dataset: "/store/run1", To: "N"}), files...)

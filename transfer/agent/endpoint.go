@@ -102,7 +102,7 @@ func (a *Agent) certificate() (*tls.Certificate, error) {
 	if o.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("certificate of the door: %w", err)
+			return nil, fmt.Errorf("certificate of the endpoint: %w", err)
 		}
 		return &pair, nil
 	}

@@ -44,7 +44,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.endpoint != nil {
 		loops.Go(func() {
 			if err := a.endpoint.serve(ctx); err != nil {
-				end(fmt.Errorf("the door of the site: %w", err))
+				end(fmt.Errorf("endpoint of the site: %w", err))
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import "time"
 type Site struct {
 	Name    string    `json:"name"`
 	Kind    SiteKind  `json:"kind"`
-	URL     string    `json:"url,omitempty"` // of its door; "": it only dials out
+	URL     string    `json:"url,omitempty"` // of its endpoint; "" if other sites cannot connect to it
 	Max     int       `json:"max,omitempty"` // copies at once; 0 is no limit but the links'
 	Free    int64     `json:"free_bytes"`    // -1: not known
 	Seen    time.Time `json:"seen,omitzero"` // when the coordinator last heard of it

@@ -93,7 +93,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 		w.echos = append(w.echos, e)
 		s.Args = []string{"--coordinator", e.url, "--token-file", filepath.Join(dir, "token-"+name)}
 		if name == "D" {
-			s.NoDoor = true
+			s.NoEndpoint = true
 		} else {
 			door := free(t)
 			w.ways[name] = newWay(t, door, p.seed+uint64(i), &w.n)

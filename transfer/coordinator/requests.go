@@ -43,7 +43,7 @@ func (c *Coordinator) checkMode(in *transfer.Submission) error {
 	to, known := c.registry.site(in.To)
 	if in.Mode == transfer.Third && known && to.Kind == agentKind && to.URL == "" {
 		return wire.Refuse(http.StatusConflict,
-			"mode third: site %s has no endpoint that others can reach (its agent runs with --no-door): use pull, or omit the mode", in.To)
+			"mode third: site %s has no endpoint that others can reach (its agent runs with --no-endpoint): use pull, or omit the mode", in.To)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (m *Mover) pull(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 // address reads the URL of an end.
 func address(e transfer.End) (*url.URL, error) {
 	if e.URL == "" {
-		return nil, failf(transfer.Permanent, "site %s has no door to copy from or to", e.Site)
+		return nil, failf(transfer.Permanent, "site %s has no endpoint to copy from or to", e.Site)
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

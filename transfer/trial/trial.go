@@ -36,11 +36,11 @@ type Options struct {
 
 // A Site is a site of a trial.
 type Site struct {
-	Name   string
-	Root   string   // "": a folder with its name below Dir
-	NoDoor bool     // it only dials out
-	Args   []string // more arguments of its agent
-	Env    []string // more variables of its agent
+	Name       string
+	Root       string   // "": a folder with its name below Dir
+	NoEndpoint bool     // other sites cannot connect to it
+	Args       []string // more arguments of its agent
+	Env        []string // more variables of its agent
 }
 
 // A Trial is a coordinator with its sites.
@@ -152,8 +152,8 @@ func (t *Trial) coordinatorArgs() []string {
 
 func (t *Trial) agentArgs(s Site) []string {
 	args := []string{"agent", "--while-stdin", "--site", s.Name, "--root", t.roots[s.Name]}
-	if s.NoDoor {
-		args = append(args, "--no-door")
+	if s.NoEndpoint {
+		args = append(args, "--no-endpoint")
 	} else {
 		args = append(args, "--listen", t.sites[s.Name].address("127.0.0.1:0"))
 	}

@@ -47,7 +47,7 @@ export class OneSite implements View {
     write(this.problem, s ? s.problem ?? "" : "No site has this name.");
     if (s) {
       stamp(this.sign, s.up ? "up" : "down");
-      write(this.facts, [s.kind === "agent" ? "an agent" : "a storage server that copies by itself", s.url ? "door " + s.url : "it only dials out", free(s) + " free", s.max ? "at most " + s.max + " copies at once" : "", "heard of " + ago(s.seen)].filter((t) => t).join(" · "));
+      write(this.facts, [s.kind === "agent" ? "an agent" : "a storage server that copies by itself", s.url ? "endpoint " + s.url : "no endpoint", free(s) + " free", s.max ? "at most " + s.max + " copies at once" : "", "heard of " + ago(s.seen)].filter((t) => t).join(" · "));
       if (s.kind !== "agent" && this.none.childElementCount === 0) this.none.append(empty("What the host of this site goes through is not known.", "Only agents of weir tell it."));
     }
     const links = p.links.filter((l) => l.source === this.name || l.dest === this.name);
@@ -85,7 +85,7 @@ export class OneSite implements View {
     const figure = (id: string, title: string, desc: string, y: (top: number) => Axis, ...lines: Line[]): Figure => ({ id, title, desc, x, y: y(most(...lines.map((l) => l.y))), lines });
     const rate = (top: number): Axis => scaled(bits(top), top);
     this.charts.show([
-      figure("moved", "Copies that its agent makes", showBits(latest.moved_bytes_per_second) + " now. What others read and write at its door is in the network.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
+      figure("moved", "Copies that its agent makes", showBits(latest.moved_bytes_per_second) + " now. What others read and write at its endpoint is in the network.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
       figure("cpu", "CPU and memory", "Shares of all that the host has.", () => linear("%", percent, 1), of("CPU", 0, (s) => s.cpu), of("memory", 1, (s) => s.memory)),
       figure("network", "Network", "All interfaces of the host.", rate, of("received", 0, (s) => s.received_bytes_per_second), of("sent", 1, (s) => s.sent_bytes_per_second)),
       figure("disk", "Disks", "All disks of the host.", (top) => scaled(decimal(top, "B/s"), top), of("read", 0, (s) => s.read_bytes_per_second), of("written", 1, (s) => s.write_bytes_per_second)),

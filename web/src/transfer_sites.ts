@@ -51,7 +51,7 @@ export class Sites implements View {
         write(td, ago(s.seen));
         td.title = when(s.seen);
       } },
-      text("door", (s) => s.url || "dials out only", "l wide name"),
+      text("endpoint", (s) => s.url || "none", "l wide name"),
       { head: "problem", kind: "l name reason", fill: (td, s) => {
         write(td, s.problem ?? "");
         td.className = "l name reason fail";
