@@ -200,7 +200,7 @@ func TestJobsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("hold 10s", "hold 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
+	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
 	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)
 	if example == nil {
 		t.Fatal("the example is not there")

@@ -183,7 +183,7 @@ func (n *newcomer) rest(url string) {
 	n.means("/eos/data", filepath.Join(n.dir, "s"))
 	n.means("https://weir.example.org:9443", url)
 	ran := 0
-	for _, chapter := range []string{"## Sites that are no agents", "## Datasets", "## Requests", "## The scheduler", "## Measured like everything else"} {
+	for _, chapter := range []string{"## Sites without an agent", "## Datasets", "## Requests", "## Scheduler", "## Monitoring"} {
 		for _, line := range commands(section(t, "transfer.md", chapter)) {
 			n.does(line)
 			ran++
@@ -208,7 +208,7 @@ func TestTransferPagePostgreSQL(t *testing.T) {
 	account, where, _ := strings.Cut(strings.TrimPrefix(p.URL, "postgres://"), "@")
 	user, password, _ := strings.Cut(account, ":")
 	host, _, _ := strings.Cut(where, "/")
-	lines := commands(section(t, "transfer.md", "## The database"))
+	lines := commands(section(t, "transfer.md", "## Database"))
 	if len(lines) != 4 {
 		t.Fatalf("%q", lines)
 	}

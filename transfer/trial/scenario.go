@@ -17,7 +17,7 @@ import (
 )
 
 // A Scenario is what is tried on sites of this machine, case by case, and what is
-// expected of it. docs/transfer.md describes its YAML.
+// expected of it. docs/transfer-demo.md describes its YAML.
 type Scenario struct {
 	Name   string   `yaml:"name"`
 	Test   string   `yaml:"test"`    // of the seed, as in "1 and 2"

@@ -79,7 +79,7 @@ func FuzzParse(f *testing.F) {
 
 // The scenario that the manual shows can be read as it stands there.
 func TestParseManual(t *testing.T) {
-	page, err := os.ReadFile("../../docs/transfer.md")
+	page, err := os.ReadFile("../../docs/transfer-demo.md")
 	if err != nil {
 		t.Fatal(err)
 	}
