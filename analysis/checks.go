@@ -150,7 +150,7 @@ func (d *data) sessions(f *Findings) {
 	f.Sessions = &each
 	how := "kept in part"
 	switch {
-	case d.plan.Work.Session != workload.KeptSession || d.plan.Work.Kind == workload.LoginWork:
+	case len(d.plan.Populations) > 0 || d.plan.Work.Session != workload.KeptSession || d.plan.Work.Kind == workload.LoginWork:
 		return
 	case done == 0:
 		f.Work = d.plan.WorkTextWith("session to be kept")

@@ -71,9 +71,10 @@ type Findings struct {
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
 	Balance      *Balance      `json:"balance"`    // nil: fewer than two servers shared the load, or it is not known
 
-	Workers   []WorkerFigure   `json:"workers,omitempty"`          // of a run on many machines
-	Transfers *TransferFigures `json:"transfers,omitempty"`        // of a record of transfers
-	Parts     *PartFits        `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
+	Populations []PopulationCurve `json:"populations,omitempty"`      // of a run whose clients have several workloads; Curve is of all together
+	Workers     []WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
+	Transfers   *TransferFigures  `json:"transfers,omitempty"`        // of a record of transfers
+	Parts       *PartFits         `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
 }
 
 // Validity says whether the numbers can be believed.
@@ -353,6 +354,7 @@ func (d *data) findings() *Findings {
 	d.signing(f)
 	d.availability(f)
 	f.Correlation = widen(f.Curve)
+	f.Populations = d.populationCurves()
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	d.missingWorkers(f)
 	f.Transfers = d.told()

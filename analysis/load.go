@@ -78,14 +78,28 @@ type data struct {
 	computed bool // some job computed at some time
 
 	transfers *transferSums // nil: it is no record of transfers
+
+	populations map[string]*data  // intervals of each population by itself, without what the run has but once
+	index       map[key]int       // places in seconds
+	last        int               // place of the second that the last line was of, -1 before the first
+	latency     measure.Histogram // of that second
+	before      time.Time         // start of the last line
+}
+
+// newData returns data without intervals.
+func newData(plan *scenario.Plan) *data {
+	return &data{
+		plan: plan, steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(),
+		service: newServerSums(), populations: map[string]*data{}, index: map[key]int{}, last: -1,
+	}
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 
 // loadTo reads run and writes intervals.csv and hosts.csv on the way, where they are wanted.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
-	d := &data{plan: run.Plan, about: run.About, torn: run.Torn, goesOn: run.GoesOn,
-		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(), service: newServerSums()}
+	d := newData(run.Plan)
+	d.about, d.torn, d.goesOn = run.About, run.Torn, run.GoesOn
 	if err := d.loadIntervals(run, intervals); err != nil {
 		return nil, err
 	}
@@ -121,52 +135,57 @@ type key struct {
 }
 
 func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
-	index := map[key]int{}
-	var now measure.Histogram // latency of the second that the last line was of
-	last := -1
-	var before time.Time
 	render, write, err := intervalTable(table)
 	if err != nil {
 		return err
 	}
 	err = run.EachInterval(render, func(iv *measure.Interval, row []byte) error {
-		if iv.Start.Before(before.Add(-2 * time.Millisecond)) {
-			d.back++
-		}
-		before = iv.Start
-		k := key{iv.Start.UnixNano(), iv.Step, iv.Phase}
-		i, ok := index[k]
-		if !ok {
-			i = len(d.seconds)
-			index[k] = i
-			d.seconds = append(d.seconds, second{start: iv.Start, step: iv.Step, phase: iv.Phase})
-		}
-		if i != last {
-			d.latencyOf(last, &now)
-			last = i
-		}
-		now.Merge(&iv.Latency)
-		d.seconds[i].add(iv)
-		d.count(iv)
-		middle := iv.Start.Add(duration(iv.Seconds / 2))
-		if iv.Done > 0 {
-			d.heat.add(middle, &iv.Latency)
-		}
-		d.service.at(iv.Server, middle).add(iv.Moved, iv.Done, iv.Errors())
-		if d.repeats(i, iv) {
-			d.twice++
+		d.interval(iv)
+		if iv.Population != "" {
+			d.population(iv.Population).interval(iv)
 		}
 		return write(row)
 	})
-	d.latencyOf(last, &now)
+	d.endSecond()
 	return err
 }
 
-func (d *data) latencyOf(i int, h *measure.Histogram) {
-	if i >= 0 && h.Count() > 0 {
-		d.seconds[i].p50, d.seconds[i].p99 = h.Quantile(0.5), h.Quantile(0.99)
+// interval adds a line of intervals.jsonl.
+func (d *data) interval(iv *measure.Interval) {
+	if iv.Start.Before(d.before.Add(-2 * time.Millisecond)) {
+		d.back++
 	}
-	h.Reset()
+	d.before = iv.Start
+	k := key{iv.Start.UnixNano(), iv.Step, iv.Phase}
+	i, ok := d.index[k]
+	if !ok {
+		i = len(d.seconds)
+		d.index[k] = i
+		d.seconds = append(d.seconds, second{start: iv.Start, step: iv.Step, phase: iv.Phase})
+	}
+	if i != d.last {
+		d.endSecond()
+		d.last = i
+	}
+	d.latency.Merge(&iv.Latency)
+	d.seconds[i].add(iv)
+	d.count(iv)
+	middle := iv.Start.Add(duration(iv.Seconds / 2))
+	if iv.Done > 0 {
+		d.heat.add(middle, &iv.Latency)
+	}
+	d.service.at(iv.Server, middle).add(iv.Moved, iv.Done, iv.Errors())
+	if d.repeats(i, iv) {
+		d.twice++
+	}
+}
+
+// endSecond notes the latency of the second that the last line was of.
+func (d *data) endSecond() {
+	if d.last >= 0 && d.latency.Count() > 0 {
+		d.seconds[d.last].p50, d.seconds[d.last].p99 = d.latency.Quantile(0.5), d.latency.Quantile(0.99)
+	}
+	d.latency.Reset()
 }
 
 func (s *second) add(iv *measure.Interval) {
@@ -230,6 +249,10 @@ func (d *data) count(iv *measure.Interval) {
 
 // finish puts all seconds in order of time and gives each step its seconds.
 func (d *data) finish() {
+	for _, p := range d.populations {
+		p.endSecond()
+		p.finish()
+	}
 	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
 	for _, s := range d.seconds {
 		if s.phase == measure.Measured && s.seconds > 0 {

@@ -78,7 +78,7 @@ func table(w io.Writer, names []string) (write func(row []byte) error, err error
 
 // intervalTable is intervals.jsonl as a table, its histograms as count and quantiles, errors in a column a class.
 func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, write func([]byte) error, err error) {
-	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "moved_bytes", "discarded_bytes",
+	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "population", "moved_bytes", "discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
 		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
 		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened", "signed",
@@ -102,6 +102,7 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	r.float(iv.Clients)
 	r.text(iv.Kind.String())
 	r.text(iv.Server)
+	r.text(iv.Population)
 	for _, n := range [...]int64{iv.Moved, iv.Discarded, iv.Wire, iv.Begun, iv.Done, iv.Retried, iv.Verified, iv.Sessions, iv.Missed} {
 		r.int(n)
 	}

@@ -370,8 +370,9 @@ func (d *data) inParts() bool { return d.plan.Work.Part != nil || d.plan.Work.Jo
 
 // A place is what at most one interval of a second is of.
 type place struct {
-	kind   storage.Kind
-	server string
+	kind       storage.Kind
+	server     string
+	population string
 }
 
 // A trace is what the last interval of a place counted, and in which second.
@@ -383,7 +384,7 @@ type trace struct {
 // repeats tells whether iv stands in the file a second time, as after a copy that went wrong: the same second, place
 // and counts, none of them zero.
 func (d *data) repeats(second int, iv *measure.Interval) bool {
-	p, t := place{iv.Kind, iv.Server}, trace{second, iv.Moved, iv.Begun, iv.Done}
+	p, t := place{iv.Kind, iv.Server, iv.Population}, trace{second, iv.Moved, iv.Begun, iv.Done}
 	if d.traces == nil {
 		d.traces = map[place]trace{}
 	}

@@ -67,9 +67,9 @@ func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *co
 
 // unbound is the plan of worker i: when the run is to stop is judged for all together.
 func unbound(p *scenario.Plan, i int) *scenario.Plan {
-	own := *p
+	own := *p.Of(i)
 	own.Stop = scenario.Stop{}
-	own.First = p.First + i // sets the arrivals of the open model apart
+	own.First = p.First + max(i, 0) // sets the arrivals of the open model apart
 	return &own
 }
 

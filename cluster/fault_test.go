@@ -391,7 +391,7 @@ func TestDeal(t *testing.T) {
 		for i, room := range c.rooms {
 			workers[i] = &remote{room: room}
 		}
-		if got, _ := json.Marshal(distribute(c.n, workers, nil)); string(got) != c.want {
+		if got, _ := json.Marshal(distribute(c.n, 0, workers, &scenario.Plan{})); string(got) != c.want {
 			t.Errorf("%d to %v: %s, want %s", c.n, c.rooms, got, c.want)
 		}
 	}

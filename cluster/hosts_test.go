@@ -152,7 +152,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || files < 100 || timely && homes != 1+20+10 || !numbers["weir-test/c0029/"] {
+	if err != nil || files < 100 || timely && (homes != 1+20+10 || !numbers["weir-test/c0029/"]) {
 		t.Errorf("%d files in %d folders, %v", files, homes, err)
 	}
 	if n.told("error", "") {

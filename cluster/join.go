@@ -74,6 +74,7 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	if b.Plan == nil {
 		return errors.New("worker: the controller's response has no plan")
 	}
+	b.Plan = b.Plan.Of(m.number)
 	b.Plan.First += m.number
 	m.worker = newWorker(m.send)
 	m.worker.own.Clock, m.target = m.clock.now, b.Plan.Target

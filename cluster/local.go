@@ -115,12 +115,12 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
 		w := &remote{orderLine: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
-		if n := len(c.Plan.Links); n > 0 {
+		if n := max(len(c.Plan.Links), len(c.Plan.Populations)); n > 0 {
 			w.site = i % n
 		}
 		k.come(w)
 	}
-	for i, room := range distribute(c.Plan.MostClients(), k.workers, c.Plan.Links) {
+	for i, room := range distribute(c.Plan.MostClients(), len(c.Plan.Steps), k.workers, c.Plan) {
 		k.workers[i].room = room // who takes over from others needs more open files than it may have
 	}
 	for i, p := range peers {

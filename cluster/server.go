@@ -121,7 +121,7 @@ func (d *Server) answer() {
 // with the others, who do its share from the next step on, and with those that come later. It is called once.
 func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
-		Plan: unbound(c.Plan, 0), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
+		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
 		Homes: c.Plan.First + c.Plan.MostClients(), Making: o.Manifest != nil,
 	}
 	packed, err := pack(b)
@@ -181,7 +181,7 @@ func (d *Server) farewell(r *run) {
 // enroll makes the session of a worker.
 func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
-	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid}
+	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s
 	return s

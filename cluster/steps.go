@@ -11,7 +11,6 @@ import (
 	"weir/engine"
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/link"
 	"weir/measure"
 	"weir/scenario"
 )
@@ -114,7 +113,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	}
 	k.cool, k.number = step.Cooldown > 0 || step.Jobs > 0, step.Number
 	step.Begin = k.clock().Add(k.notice(len(mine)))
-	shares := distribute(step.Clients, mine, k.Plan.Links)
+	shares := distribute(step.Clients, step.Number-1, mine, k.Plan)
 	total := 0
 	for _, n := range shares {
 		total += n
@@ -216,15 +215,17 @@ func (k *controller) event(e measure.Event) error {
 	return k.Sink.Event(e)
 }
 
-// distribute says how many of n clients each of the workers has, as evenly as their room allows: those of each link's site
-// get that link's part. If there is not enough room the sum is less.
-func distribute(n int, workers []*remote, links scenario.Links) []int {
+// distribute says how many of n clients each of the workers has in the step of that place in the plan, as evenly as their
+// room allows: those of each link's site get that link's part, and those of a population its clients. If there is not
+// enough room the sum is less.
+func distribute(n, place int, workers []*remote, p *scenario.Plan) []int {
 	out := make([]int, len(workers))
-	if len(links) == 0 {
+	dealt := p.Dealt(n, place)
+	if len(dealt) == 1 {
 		fill(n, workers, out, func(*remote) bool { return true })
 		return out
 	}
-	for site, mine := range link.Deal(n, links) {
+	for site, mine := range dealt {
 		fill(mine, workers, out, func(w *remote) bool { return w.site == site })
 	}
 	return out

@@ -12,18 +12,21 @@ import (
 // slot says which intervals of different workers belong together. Phases end at slightly different moments in
 // different workers, so a second in which a phase changes has one slot for each.
 type slot struct {
-	second int64
-	step   int
-	phase  string
-	kind   storage.Kind
-	server string
+	second     int64
+	step       int
+	phase      string
+	kind       storage.Kind
+	server     string
+	population string
 }
 
-func slotOf(v *measure.Interval) slot { return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server} }
+func slotOf(v *measure.Interval) slot {
+	return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server, v.Population}
+}
 
 // whole is at for all kinds and servers.
 func (at slot) whole() slot {
-	at.kind, at.server = 0, ""
+	at.kind, at.server, at.population = 0, "", ""
 	return at
 }
 
@@ -138,7 +141,7 @@ func (s *sum) write(is func(slot) bool) error {
 		}
 	}
 	slices.SortFunc(ready, func(a, b *known) int {
-		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server))
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Population, b.Population))
 	})
 	for _, v := range ready {
 		if err := s.out.Interval(v.Interval); err != nil {

@@ -163,7 +163,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.Number == nil {
 		c.Number = func(i int) int { return c.Plan.First + i }
 	}
-	r := &run{Config: c, rec: measure.NewRecorder(c.Clock), idle: mainKind(c.Plan.Work)}
+	r := &run{Config: c, rec: measure.NewRecorder(c.Clock, c.Plan.Population), idle: mainKind(c.Plan.Work)}
 	r.stop = NewStopper(c.Plan.Stop)
 	r.wall = wall{base: c.Clock()}
 	r.hard, r.kill = context.WithCancel(ctx)

@@ -28,7 +28,7 @@ const mostLooked = 16
 // storage.ErrSize.
 func (p *preparer) sizes(ctx context.Context, files []workload.File) error {
 	named := commandNeedsSizes(p.Plan.Command)
-	if !named && !workload.UsesSizes(p.Plan.Work) {
+	if !named && !slices.ContainsFunc(p.Plan.Works(), workload.UsesSizes) {
 		return nil
 	}
 	var unknown, listed []*workload.File
@@ -48,7 +48,7 @@ func (p *preparer) sizes(ctx context.Context, files []workload.File) error {
 	if err := p.compareSizes(ctx, sample(listed, mostLooked)); err != nil {
 		return err
 	}
-	return p.askSizes(ctx, unknown, named || workload.NeedsSizes(p.Plan.Work))
+	return p.askSizes(ctx, unknown, named || slices.ContainsFunc(p.Plan.Works(), workload.NeedsSizes))
 }
 
 // commandNeedsSizes says whether a program of the user's is given sizes.

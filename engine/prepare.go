@@ -48,10 +48,15 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 	if err == nil {
 		err = p.sizes(ctx, files)
 	}
+	for _, w := range c.Plan.Works() {
+		if err == nil {
+			err = workload.Enough(w, files)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return files, workload.Enough(c.Plan.Work, files)
+	return files, nil
 }
 
 type preparer struct {
@@ -62,7 +67,7 @@ type preparer struct {
 
 // folders makes the run's folder and the homes of clients that write.
 func (p *preparer) folders(ctx context.Context) error {
-	writes := workload.Writes(p.Plan.Work)
+	writes := p.Plan.Writes()
 	if !writes && p.Plan.Files.Make == nil {
 		return nil
 	}

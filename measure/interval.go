@@ -15,17 +15,18 @@ const (
 )
 
 // An Interval is what the clients saw in one second of one phase of one step,
-// of one kind of operation on one data server. Intervals end at whole seconds
+// of one kind of operation on one data server, by one population of clients. Intervals end at whole seconds
 // of the wall clock and where a phase ends, so they can be shorter. A second in
 // which nothing moved is written too.
 type Interval struct {
-	Start   time.Time    `json:"start"`
-	Seconds float64      `json:"duration_seconds"`
-	Step    int          `json:"step"` // from 1
-	Phase   string       `json:"phase"`
-	Clients float64      `json:"clients"` // virtual clients running, mean over the interval, over all kinds
-	Kind    storage.Kind `json:"kind"`
-	Server  string       `json:"server,omitempty"` // data server host:port; "" is the target itself
+	Start      time.Time    `json:"start"`
+	Seconds    float64      `json:"duration_seconds"`
+	Step       int          `json:"step"` // from 1
+	Phase      string       `json:"phase"`
+	Clients    float64      `json:"clients"` // virtual clients running, mean over the interval, over all kinds
+	Kind       storage.Kind `json:"kind"`
+	Server     string       `json:"server,omitempty"`     // data server host:port; "" is the target itself
+	Population string       `json:"population,omitempty"` // of clients; "" if all have the same workload
 
 	Sum
 	Sites map[string]*Site `json:"sites,omitempty"` // by name, where clients are at the ends of several links; Sum includes them

@@ -117,7 +117,7 @@ func (v *Interval) At(site string) {
 // Interval returns what of v was seen at the site, one of v's. It shares the
 // histogram of s.
 func (s *Site) Interval(v *Interval) Interval {
-	return Interval{Start: v.Start, Seconds: v.Seconds, Step: v.Step, Phase: v.Phase, Kind: v.Kind, Server: v.Server, Sum: Sum{Moved: s.Moved, CPU: s.CPU, Jobs: s.Jobs}}
+	return Interval{Start: v.Start, Seconds: v.Seconds, Step: v.Step, Phase: v.Phase, Kind: v.Kind, Server: v.Server, Population: v.Population, Sum: Sum{Moved: s.Moved, CPU: s.CPU, Jobs: s.Jobs}}
 }
 
 // addSite adds what other clients at a site did. v has a copy of o then.

@@ -17,13 +17,14 @@ import (
 // A Recorder sums what the meters of one process count, and cuts the sums
 // into intervals. Its methods are safe for concurrent use.
 type Recorder struct {
-	base   time.Time // of all clock readings, by this machine's clock
-	begin  time.Time // the same moment by the run's clock
-	shards []*shard
-	gauge  gauge // clients
-	jobs   gauge
-	paused gauge // clients in pauses after failed tasks
-	log    examples
+	base       time.Time // of all clock readings, by this machine's clock
+	begin      time.Time // the same moment by the run's clock
+	population string    // whose clients it counts; "" if all have the same workload
+	shards     []*shard
+	gauge      gauge // clients
+	jobs       gauge
+	paused     gauge // clients in pauses after failed tasks
+	log        examples
 
 	mu   sync.Mutex // guards next, last and cuts
 	next int        // shard of the next meter
@@ -31,9 +32,10 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder whose clock starts now. clock is the run's,
-// by which intervals and events are dated; nil: this machine's.
-func NewRecorder(clock func() time.Time) *Recorder {
-	r := &Recorder{base: time.Now(), shards: make([]*shard, 4*runtime.GOMAXPROCS(0))}
+// by which intervals and events are dated; nil: this machine's. population is
+// that of the clients, "" if all have the same workload.
+func NewRecorder(clock func() time.Time, population string) *Recorder {
+	r := &Recorder{population: population, base: time.Now(), shards: make([]*shard, 4*runtime.GOMAXPROCS(0))}
 	r.begin = r.base
 	if clock != nil {
 		r.begin = clock()
@@ -121,7 +123,7 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	now := r.Now()
 	clients := r.gauge.mean(now)
 	blank := Interval{
-		Start: r.date(r.last), Seconds: (now - r.last).Seconds(), Step: step, Phase: phase, Clients: clients,
+		Start: r.date(r.last), Seconds: (now - r.last).Seconds(), Step: step, Phase: phase, Clients: clients, Population: r.population,
 		Sum: Sum{
 			Jobs: Jobs{Running: r.jobs.mean(now)},
 		},

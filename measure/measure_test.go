@@ -27,7 +27,7 @@ func total(r *Recorder) (*Interval, []Event) {
 
 func TestMeterCountsWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecorder(nil)
+		r := NewRecorder(nil, "")
 		m := r.Meter()
 		r.Active(1)
 		m.Start(storage.Read)
@@ -70,7 +70,7 @@ func TestMeterCountsWhatHappened(t *testing.T) {
 }
 
 func TestBytesCountWhenTheyMoveAndWhereTheyComeFrom(t *testing.T) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	m := r.Meter()
 	m.Start(storage.Read)
 	m.ServedBy("ds1:1094")
@@ -93,7 +93,7 @@ func TestBytesCountWhenTheyMoveAndWhereTheyComeFrom(t *testing.T) {
 }
 
 func TestFailuresAreClassedAndTheFirstOfEachStepKept(t *testing.T) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	m := r.Meter()
 	fail := func(err error) {
 		m.Start(storage.Stat)
@@ -119,7 +119,7 @@ func TestFailuresAreClassedAndTheFirstOfEachStepKept(t *testing.T) {
 
 func TestOpenModelCountsFromThePlannedStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecorder(nil)
+		r := NewRecorder(nil, "")
 		m := r.Meter()
 		time.Sleep(time.Second)
 		m.StartAt(storage.Read, r.Now(), 200*time.Millisecond)
@@ -135,7 +135,7 @@ func TestOpenModelCountsFromThePlannedStart(t *testing.T) {
 
 func TestClientsAreTheMeanOverTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecorder(nil)
+		r := NewRecorder(nil, "")
 		r.Active(4)
 		time.Sleep(250 * time.Millisecond)
 		r.Active(-2)
@@ -147,7 +147,7 @@ func TestClientsAreTheMeanOverTheInterval(t *testing.T) {
 }
 
 func TestManyMetersOneSum(t *testing.T) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	const clients, each = 64, 500
 	var wg sync.WaitGroup
 	var got Interval
@@ -233,7 +233,7 @@ func operation(m *Meter, res *storage.Result) {
 }
 
 func TestMeteringAllocatesNothing(t *testing.T) {
-	m, res := NewRecorder(nil).Meter(), &storage.Result{}
+	m, res := NewRecorder(nil, "").Meter(), &storage.Result{}
 	operation(m, res)
 	if n := testing.AllocsPerRun(1000, func() { operation(m, res) }); n != 0 {
 		t.Errorf("%v allocations an operation, want none", n)
@@ -241,7 +241,7 @@ func TestMeteringAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkMeter(b *testing.B) {
-	m, res := NewRecorder(nil).Meter(), &storage.Result{}
+	m, res := NewRecorder(nil, "").Meter(), &storage.Result{}
 	b.ReportAllocs()
 	for b.Loop() {
 		operation(m, res)
@@ -249,7 +249,7 @@ func BenchmarkMeter(b *testing.B) {
 }
 
 func BenchmarkMeterParallel(b *testing.B) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	b.RunParallel(func(pb *testing.PB) {
 		m, res := r.Meter(), &storage.Result{}
 		for pb.Next() {

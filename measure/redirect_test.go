@@ -15,7 +15,7 @@ import (
 
 func TestRedirectsAndWaitsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecorder(nil)
+		r := NewRecorder(nil, "")
 		m := r.Meter()
 		time.Sleep(time.Second)
 		m.StartAt(storage.Read, r.Now(), 200*time.Millisecond) // planned earlier: that is not the redirector's fault
@@ -68,7 +68,7 @@ func TestRedirectsSurviveJSON(t *testing.T) {
 // A redirector that fails is told apart from a data server that does, also
 // from one that nobody could ever connect to.
 func TestFailuresCountWhereTheyHappen(t *testing.T) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	m := r.Meter()
 	fail := func(served, blamed string) {
 		m.Start(storage.Read)
@@ -101,7 +101,7 @@ func TestFailuresCountWhereTheyHappen(t *testing.T) {
 }
 
 func TestInventedServersDoNotFillMemory(t *testing.T) {
-	r := NewRecorder(nil)
+	r := NewRecorder(nil, "")
 	m := r.Meter()
 	const servers = 3 * mostNamed
 	for i := range servers {
@@ -123,7 +123,7 @@ func TestInventedServersDoNotFillMemory(t *testing.T) {
 }
 
 func TestMeteringRedirectsAllocatesNothing(t *testing.T) {
-	m, res := NewRecorder(nil).Meter(), &storage.Result{Waits: 1, Waited: time.Second, Reopened: 1}
+	m, res := NewRecorder(nil, "").Meter(), &storage.Result{Waits: 1, Waited: time.Second, Reopened: 1}
 	redirected := func() {
 		m.Start(storage.Read)
 		m.Reached(storage.Redirected)

@@ -27,9 +27,12 @@ func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 
 // curveChapter is what is looked for first: the curve and its table.
 func curveChapter(f *analysis.Findings, plots Plots) chapter {
-	c := chapter{ID: "curve", Title: "The curve", Open: true, Charts: drawings(plots.Load[:min(1, len(plots.Load))])}
+	first := firstPlots(f)
+	c := chapter{ID: "curve", Title: "The curve", Open: true, Charts: drawings(plots.Load[:min(first, len(plots.Load))])}
 	if f.Transfers == nil {
-		c.Parts = filled(curveSection(f), answerSection(f), fitSection(f))
+		of := populationSection(f, func(*analysis.Step) bool { return true })
+		of.Points = populationPoints(f)
+		c.Parts = filled(curveSection(f), of, answerSection(f), fitSection(f))
 	}
 	if f.OfJobs() {
 		c.Parts = append(filled(siteTimes(f)), c.Parts...)
@@ -37,9 +40,17 @@ func curveChapter(f *analysis.Findings, plots Plots) chapter {
 	return c
 }
 
+// firstPlots is how many plots against load are looked at first: the curve, and that of populations.
+func firstPlots(f *analysis.Findings) int {
+	if len(f.Populations) > 0 {
+		return 2
+	}
+	return 1
+}
+
 // loadChapter has the other plots against load.
 func loadChapter(f *analysis.Findings, plots Plots) chapter {
-	c := chapter{ID: "load", Title: "Against load", Charts: drawings(slices.Concat(plots.Load[min(1, len(plots.Load)):], plots.Papers))}
+	c := chapter{ID: "load", Title: "Against load", Charts: drawings(slices.Concat(plots.Load[min(firstPlots(f), len(plots.Load)):], plots.Papers))}
 	if f.OfJobs() {
 		c.Parts = append(c.Parts, stepSection(f))
 	}

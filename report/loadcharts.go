@@ -25,7 +25,7 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	if len(g.Curve) < len(f.Curve) {
 		addExcluded(curve, f)
 	}
-	return those(curve, perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f))
+	return those(curve, populationChart(g), perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f))
 }
 
 // those returns the figures that are not nil.

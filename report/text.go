@@ -69,6 +69,10 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	p.line("")
 	p.curve(f)
+	if s := populationSection(f, func(s *analysis.Step) bool { return isBest(f, s) }); len(s.Rows) > 0 {
+		p.table(&s.table, inSummary)
+		p.line("")
+	}
 	if s := answerSection(f); f.Source == analysis.FromTable {
 		p.section(&s) // there is no report that has it
 	}

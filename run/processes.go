@@ -25,7 +25,7 @@ func (r *session) processes() (int, error) {
 		return 1, err
 	}
 	driver := storage.DriverNamed(r.drivers, r.Plan.Driver)
-	most, files := r.Plan.MostClients(), driver.ClientFiles(r.Plan.Work.InFlight)
+	most, files := r.Plan.MostClients(), driver.ClientFiles(r.Plan.InFlight())
 	need, room := most*files, int(min(soft, 1<<30))-SpareFiles
 	if room < files {
 		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+SpareFiles, most)
@@ -49,6 +49,9 @@ func (r *session) processes() (int, error) {
 	if links := len(r.Plan.Links); links > 0 { // as many at each site
 		return (max(n, 1) + links - 1) / links * links, nil
 	}
+	if p := len(r.Plan.Populations); p > 0 { // as many of each
+		return (max(n, 1) + p - 1) / p * p, nil
+	}
 	if files == 0 {
 		return 1, nil // the service is part of one process
 	}
@@ -63,7 +66,7 @@ func MostClients(plan *scenario.Plan) (most int, why string) {
 	}
 	soft, _, err := monitor.RaiseOpenFiles()
 	driver := storage.DriverNamed(all.Drivers(), plan.Driver)
-	files := driver.ClientFiles(plan.Work.InFlight)
+	files := driver.ClientFiles(plan.InFlight())
 	if err != nil || files == 0 {
 		return math.MaxInt32, ""
 	}

@@ -83,7 +83,7 @@ func (run *resumed) refuse() error {
 		return errors.New("this was a search: go on with weir find --resume")
 	case run.first >= len(p.Steps) && !run.hanging():
 		return run.over()
-	case p.Work.Keep:
+	case p.Keeps():
 		return errKept
 	}
 	spent := run.progress

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,7 +96,7 @@ func (r *session) openDir() error {
 	if r.resumed != nil {
 		r.out = r.resumed.out
 	} else {
-		a, err := About(r.Version, r.Plan.Work.Verify < 1)
+		a, err := About(r.Version, slices.ContainsFunc(r.Plan.Works(), func(w workload.Work) bool { return w.Verify < 1 }))
 		if err != nil {
 			return err
 		}
@@ -257,7 +258,7 @@ func (r *session) load(ctx context.Context, processes int) error {
 	if r.workers != nil {
 		return r.controlWorkers(ctx)
 	}
-	if processes <= 1 && r.links == nil {
+	if processes <= 1 && r.links == nil && len(r.Plan.Populations) == 0 {
 		return engine.Run(ctx, r.engine)
 	}
 	command, err := cluster.SelfCommand("worker")
@@ -265,7 +266,7 @@ func (r *session) load(ctx context.Context, processes int) error {
 		return err
 	}
 	manifest := ""
-	if workload.Writes(r.Plan.Work) {
+	if r.Plan.Writes() {
 		if manifest, err = filepath.Abs(r.Dir); err != nil {
 			return err
 		}
@@ -279,14 +280,14 @@ func (r *session) load(ctx context.Context, processes int) error {
 // controlWorkers runs the load on other machines.
 func (r *session) controlWorkers(ctx context.Context) error {
 	driver := storage.DriverNamed(r.drivers, r.Plan.Driver)
-	options := cluster.WorkerOptions{FilesPerClient: driver.ClientFiles(r.Plan.Work.InFlight), Version: r.Version, Samples: samples{r.out, r.view, nil}}
+	options := cluster.WorkerOptions{FilesPerClient: driver.ClientFiles(r.Plan.InFlight()), Version: r.Version, Samples: samples{r.out, r.view, nil}}
 	if r.foundWorkers() {
 		options.ResumeState = r.resumed.past(r.Version)
 		if r.find == nil { // a search goes on from the steps that are complete
 			options.ResumeState.Broken = r.resumed.broken
 		}
 	}
-	if workload.Writes(r.Plan.Work) {
+	if r.Plan.Writes() {
 		options.Manifest = r.engine.Manifest
 	}
 	return r.workers.Control(ctx, r.engine, options)

@@ -26,7 +26,7 @@ const sweepTimeout = 10 * time.Minute
 
 // Keeps reports whether what a run makes shall stay.
 func Keeps(p *scenario.Plan) bool {
-	return p.Work.Keep || p.Files.Make != nil && p.Files.Make.Keep
+	return p.Keeps() || p.Files.Make != nil && p.Files.Make.Keep
 }
 
 // Folder returns the folder below its target in which a run makes files.

@@ -24,7 +24,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	}
 	c := &checker{Scenario: s}
 	c.one()
-	driver := c.driver(drivers)
+	driver := c.driverOf(drivers)
 	if err := c.found.err(); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	}
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
-		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Links: slices.Clone(s.Links), On: s.On,
+		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations), Links: slices.Clone(s.Links), On: s.On,
 		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}

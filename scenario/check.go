@@ -25,8 +25,11 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.target()
 	c.command()
 	c.checkProgram()
-	c.work()
-	c.files()
+	if len(c.Populations) > 0 {
+		c.checkPopulations()
+	}
+	c.each((*checker).work)
+	c.each((*checker).files)
 	c.load()
 	c.links()
 	c.on()

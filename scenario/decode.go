@@ -25,7 +25,16 @@ func (d *decoder) scenario(root *node, s *Scenario) {
 		rest.entries = slices.DeleteFunc(slices.Clone(root.entries), func(e entry) bool { return e.key == "target" })
 		root = &rest
 	}
+	populations := root.get("populations")
+	if populations != nil { // after the rest, which they take their defaults from
+		rest := *root
+		rest.entries = slices.DeleteFunc(slices.Clone(root.entries), func(e entry) bool { return e.key == "populations" })
+		root = &rest
+	}
 	d.fields(root, "", reflect.ValueOf(s).Elem())
+	if populations != nil {
+		d.populations(populations, s)
+	}
 }
 
 // doors decodes a list of targets.
@@ -224,7 +233,7 @@ func whole(text string) (int64, error) {
 
 // word checks a value of which only some are known.
 func (d *decoder) word(n *node, path string) {
-	known := d.words(index(path))
+	known := d.words(strings.TrimPrefix(index(path), "populations.[]."))
 	if known == nil || slices.Contains(known, n.text) {
 		return
 	}

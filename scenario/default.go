@@ -48,6 +48,9 @@ func defaultMetadata() map[string]float64 {
 // complete fills in the defaults that depend on other keys. It may be called
 // again after a change.
 func (s *Scenario) complete() {
+	if len(s.Populations) > 0 {
+		s.completePopulations()
+	}
 	w, f := &s.Work, &s.Files
 	s.completeOn()
 	if w.Kind == workload.MetadataWork && len(w.Mix) == 0 {

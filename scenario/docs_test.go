@@ -97,7 +97,7 @@ func takes(t *testing.T, path string) string {
 		reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): "`true`, `false`", reflect.TypeFor[[]string](): "list of texts", reflect.TypeFor[[]int](): "list of whole numbers",
 		reflect.TypeFor[int](): "whole number", reflect.TypeFor[int64](): "whole number", reflect.TypeFor[uint64](): "whole number", reflect.TypeFor[float64](): "number",
 		reflect.TypeFor[unit.Bitrate](): "speed", reflect.TypeFor[Links](): "map of keys, or of names and maps", reflect.TypeFor[[]link.Outage](): "list of maps",
-		reflect.TypeFor[[]Host](): "list of maps", reflect.TypeFor[Matrix](): "map of keys and lists of values",
+		reflect.TypeFor[[]Host](): "list of maps", reflect.TypeFor[[]Population](): "list of maps", reflect.TypeFor[Matrix](): "map of keys and lists of values",
 	} {
 		if typ == of {
 			return text
@@ -151,7 +151,7 @@ func TestKeysAreTheTypes(t *testing.T) {
 				want = append(want, path+".[]."+name)
 			}
 			return
-		case reflect.TypeFor[[]Host]():
+		case reflect.TypeFor[[]Host](), reflect.TypeFor[[]Population]():
 			for _, name := range fieldNames(typ.Elem()) {
 				want = append(want, path+".[]."+name)
 			}

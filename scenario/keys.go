@@ -15,7 +15,7 @@ type key struct {
 // keys returns what each key of the format is for, in the order of the
 // reference. The schema and docs/scenario.md follow it.
 func keys() []key {
-	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), linkKeys(), onKeys(), endKeys(), campaignKeys())
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), populationKeys(), linkKeys(), onKeys(), endKeys(), campaignKeys())
 }
 
 func firstKeys() []key {
@@ -98,6 +98,15 @@ func workKeys() []key {
 		{"workload.checksum", "Algorithm used to verify."},
 		{"workload.timeout", "Longest that one operation may take; kind command-job: 1h unless it is given."},
 		{"workload.retries", "How often a failed operation is tried again; 0 is off."},
+	}
+}
+
+func populationKeys() []key {
+	return []key{
+		{"populations", "Groups of virtual clients with a workload each, which work at the same time."},
+		{"populations.[].name", "Name of the population."},
+		{"populations.[].clients", "Its virtual clients: of each step, or one number for all steps."},
+		{"populations.[].workload", "What each of its clients does; keys that are left out are those of workload."},
 	}
 }
 

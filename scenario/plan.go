@@ -24,8 +24,10 @@ type Plan struct {
 	Seed         uint64             `json:"seed"`
 	Files        Files              `json:"files,omitzero"`
 	Work         workload.Work      `json:"workload"`
-	Links        Links              `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
-	On           On                 `json:"on,omitzero"`     // which machines the clients are on
+	Populations  []Population       `json:"populations,omitempty"` // of clients that work at the same time; Work is then that of the first
+	Population   string             `json:"population,omitempty"`  // of a worker's plan: which one it belongs to
+	Links        Links              `json:"links,omitempty"`       // emulated, between clients and service; none: the network as it is
+	On           On                 `json:"on,omitzero"`           // which machines the clients are on
 	Model        Model              `json:"model"`
 	Steps        []Step             `json:"steps"`
 	Find         *Find              `json:"find,omitempty"` // the steps are searched for; then Steps is empty
@@ -84,7 +86,7 @@ type Step struct {
 	Ramp     unit.Duration `json:"ramp"`           // clients are started (or stopped) evenly over it
 	Warmup   unit.Duration `json:"warmup"`         // at full load, not counted
 	Duration unit.Duration `json:"duration"`       // counted
-	Jobs     int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Hold is over
+	Jobs     int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
 
 	// Cool sets the step apart from the next one, if it is above 0: all clients
 	// leave, their last operations end, and the service rests for so long.

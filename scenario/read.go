@@ -93,6 +93,11 @@ func (p *Plan) check() error {
 			return fmt.Errorf("plan: step %d: an open step needs a rate", i+1)
 		}
 	}
+	for i := range p.Steps {
+		if all := p.Dealt(p.Steps[i].Clients, i); len(p.Populations) > 0 && total(all) != p.Steps[i].Clients {
+			return fmt.Errorf("plan: step %d: %d clients, but its populations have %v", i+1, p.Steps[i].Clients, all)
+		}
+	}
 	if p.First < 0 {
 		return fmt.Errorf("plan: first_client %d: client numbers start at 0", p.First)
 	}
@@ -107,9 +112,16 @@ func (p *Plan) check() error {
 // scenario returns what the plan says besides its steps, for the checks that
 // scenarios go through.
 func (p *Plan) scenario() *Scenario {
+	clients := Counts{1}
+	if len(p.Populations) > 0 {
+		clients = nil
+		for i := range p.Steps {
+			clients = append(clients, p.Steps[i].Clients)
+		}
+	}
 	return &Scenario{
-		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files, Work: p.Work, Links: p.Links, On: p.On,
-		Load: Load{Clients: Counts{1}, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause},
+		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files, Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
+		Load: Load{Clients: clients, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause},
 		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Seed: p.Seed, Repeat: 1,
 	}
 }

@@ -23,24 +23,25 @@ import (
 // Default fill in the defaults. Fields may be changed before Plan is called;
 // Plan checks again.
 type Scenario struct {
-	Name       string        `yaml:"name"`
-	Target     string        `yaml:"target"` // URL, or BuiltIn; of several doors the first
-	Others     []string      `yaml:"-"`      // URLs of the other doors, equal to Target, where target is a list
-	Balancer   Balancer      `yaml:"balancer"`
-	Client     Command       `yaml:"client"`
-	Auth       storage.Auth  `yaml:"auth"`
-	Files      Files         `yaml:"files"`
-	Work       workload.Work `yaml:"workload"`
-	Load       Load          `yaml:"load"`
-	Links      Links         `yaml:"link"`
-	On         On            `yaml:"on"`
-	Stop       Stop          `yaml:"stop"`
-	Hosts      []Host        `yaml:"hosts"`
-	Thresholds []string      `yaml:"thresholds"`
-	Boundaries []string      `yaml:"boundaries"`
-	Seed       uint64        `yaml:"seed"`
-	Repeat     int           `yaml:"repeat"` // runs of each combination
-	Matrix     Matrix        `yaml:"matrix"` // its first combination is what the other fields hold
+	Name        string        `yaml:"name"`
+	Target      string        `yaml:"target"` // URL, or BuiltIn; of several doors the first
+	Others      []string      `yaml:"-"`      // URLs of the other doors, equal to Target, where target is a list
+	Balancer    Balancer      `yaml:"balancer"`
+	Client      Command       `yaml:"client"`
+	Auth        storage.Auth  `yaml:"auth"`
+	Files       Files         `yaml:"files"`
+	Work        workload.Work `yaml:"workload"`
+	Populations []Population  `yaml:"populations"` // of clients that work at the same time
+	Load        Load          `yaml:"load"`
+	Links       Links         `yaml:"link"`
+	On          On            `yaml:"on"`
+	Stop        Stop          `yaml:"stop"`
+	Hosts       []Host        `yaml:"hosts"`
+	Thresholds  []string      `yaml:"thresholds"`
+	Boundaries  []string      `yaml:"boundaries"`
+	Seed        uint64        `yaml:"seed"`
+	Repeat      int           `yaml:"repeat"` // runs of each combination
+	Matrix      Matrix        `yaml:"matrix"` // its first combination is what the other fields hold
 
 	file     string
 	where    map[string]place // dotted path of each key that was given

@@ -84,10 +84,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if p.Auth.Method != "" {
 		row("auth", "%s", strings.TrimSpace(string(p.Auth.Method)+" "+p.Auth.User))
 	}
-	row("workload", "%s", p.WorkText())
-	if p.Work.Job != nil {
-		row("one job", "%s", oneJob(p.Work.Job, p.Links))
-	}
+	p.clientsText(row)
 	files, mean := p.filesText()
 	row("files", "%s", files)
 	for _, l := range p.Links {
@@ -121,6 +118,19 @@ func (p *Plan) WriteText(w io.Writer) error {
 		return err
 	}
 	return p.writeSteps(w)
+}
+
+// clientsText writes what clients do.
+func (p *Plan) clientsText(row func(name, format string, args ...any)) {
+	if len(p.Populations) == 0 {
+		row("workload", "%s", p.WorkText())
+	}
+	for _, text := range p.populationTexts() {
+		row("population", "%s", text)
+	}
+	if p.Work.Job != nil {
+		row("one job", "%s", oneJob(p.Work.Job, p.Links))
+	}
 }
 
 // whereText writes on which machines the clients are, and when they begin.
@@ -168,6 +178,9 @@ func (p *Plan) writeSteps(w io.Writer) error {
 // WorkText says in words what each client does. Ways of working that make a
 // result incomparable with others are named.
 func (p *Plan) WorkText() string {
+	if len(p.Populations) > 0 {
+		return "one of " + strings.Join(p.populationTexts(), "; ")
+	}
 	if p.Work.Session == workload.SharedSession {
 		return p.WorkTextWith("one shared session")
 	}

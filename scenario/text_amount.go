@@ -62,6 +62,9 @@ func (p *Plan) amountText(mean float64) string {
 	if part := p.Work.Part; part != nil {
 		mean = float64(part.Size) * float64(part.Count)
 	}
+	if len(p.Populations) > 0 {
+		return "what the run finds out"
+	}
 	moves := p.Work.Kind == workload.ReadWork || p.Work.Kind == workload.WriteWork
 	if p.Work.Kind == workload.JobWork {
 		return p.jobsAmount(mean)

@@ -62,7 +62,7 @@ func TestComplete(t *testing.T) {
 		{"clean ./o", []string{"./old/"}},
 		{"run s.yaml --var ", []string{"HOST=", "SIZE="}},
 		{"run s.yaml broken.yaml missing.yaml --var ", []string{"HOST=", "SIZE="}},
-		{"run --set load.h", []string{"load.duration="}},
+		{"run --set load.du", []string{"load.duration="}},
 		{"run --set workload.kind=", []string{"workload.kind=command-job", "workload.kind=job", "workload.kind=login", "workload.kind=metadata",
 			"workload.kind=mix", "workload.kind=read", "workload.kind=write"}},
 		{"run --set workload.sync=", []string{"workload.sync=false", "workload.sync=true"}},
@@ -118,7 +118,7 @@ comp() { # splits at = and :, as readline does
 }
 comp "weir ca"
 comp "weir report runs/"
-comp "weir run --set load.h"
+comp "weir run --set load.du"
 comp "weir run --set workload.kind=me"
 comp "weir run --target dav"
 `
@@ -129,7 +129,7 @@ comp "weir run --target dav"
 		t.Fatal(err, string(out))
 	}
 	for _, want := range []string{
-		"weir ca -> calibrate", "weir report runs/ -> runs/a runs/b runs/camp", "weir run --set load.h -> load.duration=",
+		"weir ca -> calibrate", "weir report runs/ -> runs/a runs/b runs/camp", "weir run --set load.du -> load.duration=",
 		"weir run --set workload.kind=me -> metadata", "weir run --target dav -> dav:// davs://",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

@@ -203,6 +203,9 @@ func scenarios2008(t *testing.T, s *lab.System) {
 		"rate-both.yaml": {"read", "write"}} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--clients", "6", "--var", "SIZE=4MB", "--set", "workload.verify=50%"}
+			if name == "rate-both.yaml" {
+				args = append([]string{"--var", "CLIENTS=3"}, args[2:]...)
+			}
 			if name != "rate-write.yaml" {
 				args = append(args, "--var", "FILES=12")
 			}
@@ -212,6 +215,9 @@ func scenarios2008(t *testing.T, s *lab.System) {
 			agree(t, f)
 			charted(t, page, "Throughput against load", "Transfer time with 6 clients")
 			did(t, f, kinds...)
+			if name == "rate-both.yaml" {
+				populationsAddUp(t, f, map[string][]int{"readers": {3}, "writers": {3}})
+			}
 		})
 	}
 	t.Run("none", func(t *testing.T) { loginAndCopy(t, s) })

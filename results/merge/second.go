@@ -299,8 +299,9 @@ func sum(at place, spans []*span) *total {
 // each kind of operation and data server.
 func (t *total) intervals() []*measure.Interval {
 	type address struct {
-		kind   storage.Kind
-		server string
+		kind       storage.Kind
+		server     string
+		population string
 	}
 	sums := map[address]*measure.Interval{}
 	clients, running := 0.0, 0.0
@@ -308,7 +309,7 @@ func (t *total) intervals() []*measure.Interval {
 		there, jobs := x.there()
 		clients, running = clients+there, running+jobs
 		for _, v := range x.lines {
-			k := address{v.Kind, v.Server}
+			k := address{v.Kind, v.Server, v.Population}
 			if sums[k] == nil {
 				sums[k] = v
 			} else {
@@ -326,7 +327,7 @@ func (t *total) intervals() []*measure.Interval {
 		out = append(out, v)
 	}
 	slices.SortFunc(out, func(a, b *measure.Interval) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Population, b.Population))
 	})
 	return out
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/results"
+)
+
+// populationsAddUp fails t unless f has these populations with so many clients in the steps, and what they did is
+// what all clients did.
+func populationsAddUp(t *testing.T, f *analysis.Findings, want map[string][]int) {
+	t.Helper()
+	done, moved := make([]int64, len(f.Curve)), make([]int64, len(f.Curve))
+	for _, p := range f.Populations {
+		var clients []int
+		for i := range p.Curve {
+			clients = append(clients, p.Curve[i].Clients)
+			done[i], moved[i] = done[i]+p.Curve[i].Done, moved[i]+p.Curve[i].Moved
+			if p.Curve[i].Done == 0 || p.Curve[i].Latency == nil {
+				t.Errorf("%s, step %d: %+v", p.Name, i+1, p.Curve[i])
+			}
+		}
+		if !slices.Equal(clients, want[p.Name]) {
+			t.Errorf("population %s had %v clients, want %v", p.Name, clients, want[p.Name])
+		}
+	}
+	if len(f.Populations) != len(want) {
+		t.Errorf("%d populations, want %d", len(f.Populations), len(want))
+	}
+	for i := range f.Curve {
+		if f.Curve[i].Done != done[i] || f.Curve[i].Moved != moved[i] || f.Curve[i].Errors > 0 {
+			t.Errorf("step %d: %d operations of %d bytes, of the populations together %d of %d", i+1, f.Curve[i].Done, f.Curve[i].Moved, done[i], moved[i])
+		}
+	}
+}
+
+func TestPopulationsWorkAtTheSameTime(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	scenario := writeTemp(t, "target: "+s.URL+`
+workload: {verify: 20%, size: 64KiB}
+populations:
+- {name: writers, clients: [2, 4], workload: {kind: write, think: 2ms}}
+- {name: readers, clients: 3, workload: {kind: read, think: 2ms}}
+- {name: lists, clients: [1, 2], workload: {kind: metadata, mix: {stat: 1}}}
+files: {make: {count: 10, size: 256KiB}}
+load: {ramp: 0s, warmup: 300ms, duration: 2s}
+`)
+	for name, more := range map[string][]string{
+		"processes":            nil,
+		"more processes":       {"--processes", "4"},
+		"workers of a cluster": {"--on", "local", "--workers", "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			code, said := weir(t, append([]string{"run", scenario, "--quiet", "--out", dir}, more...)...)
+			if code != exitFine && code != exitInvalid {
+				t.Fatalf("code %d: %s", code, said)
+			}
+			f := findings(t, dir)
+			populationsAddUp(t, f, map[string][]int{"writers": {2, 4}, "readers": {3, 3}, "lists": {1, 2}})
+			agree(t, f)
+			kinds := map[string]map[string]bool{}
+			run, err := results.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for v, err := range run.Intervals() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kinds[v.Population] == nil {
+					kinds[v.Population] = map[string]bool{}
+				}
+				if v.Done > 0 {
+					kinds[v.Population][v.Kind.String()] = true
+				}
+			}
+			for population, kind := range map[string]string{"writers": "write", "readers": "read", "lists": "stat"} {
+				if !kinds[population][kind] || len(kinds[population]) != 1 {
+					t.Errorf("clients of %s did %v", population, kinds)
+				}
+			}
+			empty(t, s.Data)
+		})
+	}
+}
