@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"weir/analysis/stats"
 	"weir/measure"
@@ -62,6 +63,7 @@ func (t *total) step() Step {
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
+	s.Peak = t.peak()
 	s.jobs(t)
 	return s
 }
@@ -80,6 +82,36 @@ func (d *data) taskSeconds(s *Step) *float64 {
 }
 
 // spread fills in the intervals of the means.
+// A Peak is the window of a step's measurement time in which most was moved or, where nothing was, most operations ended.
+// Windows follow each other and are a twentieth of the measurement time long, but at least a second.
+type Peak struct {
+	Start      time.Time `json:"start"`
+	After      float64   `json:"after_seconds"` // from the start of the measurement
+	Seconds    float64   `json:"seconds"`       // length of the window
+	Throughput float64   `json:"throughput_bytes_per_second"`
+	Operations float64   `json:"operations_per_second"` // that ended well
+}
+
+// peak returns the step's best window, nil if no operation ended and nothing moved.
+func (t *total) peak() *Peak {
+	const tolerance = 0.1 // seconds that are cut at the wall clock's are not quite as long
+	want := max(1, t.span/20) - tolerance
+	var best *Peak
+	for i := 0; i < len(t.seconds); {
+		w := Peak{Start: t.seconds[i].start, After: t.seconds[i].start.Sub(t.seconds[0].start).Seconds()}
+		for ; i < len(t.seconds) && w.Seconds < want; i++ {
+			s := &t.seconds[i]
+			w.Seconds, w.Throughput, w.Operations = w.Seconds+s.seconds, w.Throughput+float64(s.moved), w.Operations+float64(s.done)
+		}
+		w.Throughput, w.Operations = ratio(w.Throughput, w.Seconds), ratio(w.Operations, w.Seconds)
+		whole := w.Seconds >= want || best == nil // what is left at the end is too short to compare
+		if whole && w.Throughput+w.Operations > 0 && (best == nil || w.Throughput > best.Throughput || t.Moved == 0 && w.Operations > best.Operations) {
+			best = &w
+		}
+	}
+	return best
+}
+
 func (s *Step) spread(t *total) {
 	moved, done := batches(t.seconds, movedIn), batches(t.seconds, doneIn)
 	s.Batches = len(moved)

@@ -128,6 +128,7 @@ type Step struct {
 	Operations     float64  `json:"operations_per_second"`
 	OperationsLow  *float64 `json:"operations_low"` // 95% interval of the mean, per second
 	OperationsHigh *float64 `json:"operations_high"`
+	Peak           *Peak    `json:"peak"`    // nil: nothing ended
 	Batches        int      `json:"batches"` // independent means that the intervals stand on
 
 	Moved       int64                   `json:"moved_bytes"`

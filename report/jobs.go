@@ -145,6 +145,7 @@ func jobSection(f *analysis.Findings) section {
 		{"!crashed", func(x step) string { return lostText(x.Jobs.Crashed, &x.JobFigures) }},
 		{"!failed", func(x step) string { return lostText(x.Jobs.Failed, &x.JobFigures) }},
 		{"." + byMost.Unit, func(x step) string { return byMost.Text(x.Throughput) }},
+		{".maximum", func(x step) string { return peakText(x, byMost.Text) }},
 		{".moved", func(x step) string { return amount(x.Moved) }},
 		{".used", func(x step) string { return orDash(x.UsedRatio, unit.Percent) }},
 		{".server machines' CPU", func(x step) string { return machineCPU(x, "server") }},

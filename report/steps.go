@@ -27,7 +27,7 @@ func curveSection(f *analysis.Findings) section {
 // stepSection is the table of steps: what the measurement time of each gave.
 func stepSection(f *analysis.Findings) section {
 	s := section{ID: "steps", Title: "Steps", Note: "What the measurement time of each step gave; intervals are of the mean, 95%; " +
-		"first byte is the median."}
+		"maximum is of windows of a twentieth of the time, at least 1 s; first byte is the median."}
 	fields := slices.Concat(yieldFields(f), latencyFields(f), []field[*analysis.Step]{
 		{"!errors", failures},
 		{"server CPU", func(s *analysis.Step) string { return orDash(s.ServerCPU, share) }},
@@ -73,8 +73,22 @@ func yieldFields(f *analysis.Findings) []field[*analysis.Step] {
 	} else {
 		all = append(all, field[*analysis.Step]{"!" + strings.TrimSpace(count.Unit), operations})
 	}
+	all = append(all, field[*analysis.Step]{".maximum", func(s *analysis.Step) string {
+		if f.Measure == analysis.Rate && s.Peak != nil {
+			return count.Text(s.Peak.Operations) + " after " + unit.Seconds(s.Peak.After)
+		}
+		return peakText(s, by.Text)
+	}})
 	return append(all, field[*analysis.Step]{"." + strings.TrimSpace(byEach.Unit) + " each",
 		func(s *analysis.Step) string { return byEach.Text(y.each(s)) }})
+}
+
+// peakText is the highest throughput of a step, and when it was.
+func peakText(s *analysis.Step, text func(float64) string) string {
+	if s.Peak == nil {
+		return "-"
+	}
+	return text(s.Peak.Throughput) + " after " + unit.Seconds(s.Peak.After)
 }
 
 // latencyFields are how long operations took.
