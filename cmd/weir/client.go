@@ -33,7 +33,7 @@ func (f *clientFlags) add(c *cobra.Command, prints string) {
 	fs.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` (default WEIR_TOKEN_FILE, or this user's)")
 	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
 	fs.StringVar(&f.cert, "client-cert", "", "authenticate with this certificate, a PEM `FILE`, instead of a token")
-	fs.StringVar(&f.key, "client-key", "", "its key, a PEM `FILE`")
+	fs.StringVar(&f.key, "client-key", "", "key of --client-cert, a PEM `FILE`")
 	if prints != "" {
 		jsonFlag(c, &f.json, prints)
 	}

@@ -49,7 +49,7 @@ among them is exit code 4 (weir help exit-codes).
 With --figures DIR it draws all of them on one plot, for papers and wiki pages: throughput,
 that of each client, wall clock time, CPU, and efficiency.`,
 		Example: `  weir compare runs/before runs/after
-  weir compare runs/before runs/after --metric p99 --regress 10%
+  weir compare runs/before runs/after --metric p99 --regress 10%   # folders of at least 4 runs each
   weir compare runs/campaign --html campaign.html
   weir compare runs/direct runs/staged --figures figures --size wide`,
 		Args: cobra.MinimumNArgs(1),

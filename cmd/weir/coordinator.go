@@ -79,7 +79,7 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "listen at `HOST:PORT`; port 0 lets the system choose")
 	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
 	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: a self-signed one)")
-	fs.StringVar(&conf.Key, "key", "", "its key, a PEM `FILE`")
+	fs.StringVar(&conf.Key, "key", "", "key of --cert, a PEM `FILE`")
 	fs.BoolVar(&conf.Plain, "plain", false, "speak http without TLS, on this machine only")
 	fs.StringVar(&conf.CA, "client-ca", "", "PEM `FILE` of the authorities of users' and agents' certificates")
 	fs.StringVar(&conf.SiteCA, "site-ca", "",

@@ -197,8 +197,8 @@ func (f *exportFlags) add(c *cobra.Command, influx string) {
 		"as in http://host:9090/api/v1/write")
 	fs.StringVar(&f.influx, "influx", "", influx)
 	fs.StringSliceVar(&f.remoteAuth, "remote-write-auth", nil,
-		"credentials for it: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")
-	fs.StringSliceVar(&f.influxAuth, "influx-auth", nil, "the same for InfluxDB: `KEY=FILE`")
+		"credentials of --remote-write: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")
+	fs.StringSliceVar(&f.influxAuth, "influx-auth", nil, "credentials of --influx: `KEY=FILE`, as for --remote-write-auth")
 }
 
 // exports are the destinations of one run's values. They implement run.Exporter.
