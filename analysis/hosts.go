@@ -347,8 +347,8 @@ func (d *data) hosts(s *Step, t *total) {
 	s.ClientCores, s.ClientCPU, _ = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
 }
 
-// serverEach returns the service's CPU time for each operation that succeeded: of its processes where they are watched,
-// else of what its servers tell of themselves.
+// serverEach returns the service's CPU time for each operation that succeeded: of its watched processes, or of what its
+// servers report of themselves if that is more, for some of them may be watched late or not at all.
 func (s *Step) serverEach() *float64 {
 	cores, told := s.ServerCores, 0.0
 	for h := range each(s.Hosts) {
@@ -356,13 +356,13 @@ func (s *Step) serverEach() *float64 {
 			told += h.Service.Cores
 		}
 	}
-	if cores == nil && told > 0 {
-		cores = &told
+	if s.serverByHost {
+		cores = nil // other programs are in it
 	}
-	if cores == nil || s.Operations <= 0 || s.serverByHost {
+	if cores == nil && told == 0 || s.Operations <= 0 {
 		return nil
 	}
-	spent := *cores / s.Operations
+	spent := max(value(cores), told) / s.Operations
 	return &spent
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -208,6 +209,21 @@ func (s *System) HostsBlock() (all []string) {
 	return all
 }
 
+// TargetList returns the data servers of an XRootD cluster as the target of a scenario whose clients use them in turn
+// and without the redirector, under the names that logins need; "" for other systems.
+func (s *System) TargetList() string {
+	at, err := url.Parse(s.URL)
+	if err != nil || len(s.Servers) == 0 || s.Servers[0].Role != Redirector {
+		return ""
+	}
+	var all []string
+	for _, server := range s.Servers[1:] {
+		_, port, _ := strings.Cut(server.Address, ":")
+		all = append(all, at.Scheme+"://"+at.Hostname()+":"+port+"//data")
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
 // oneLine returns v, which has strings and numbers only, as JSON.
 func oneLine(v any) string {
 	b, _ := json.Marshal(v)
@@ -242,6 +258,9 @@ func (s *System) Variables() []string {
 	env := slices.Clone(s.Env)
 	if s.URL != "" {
 		env = append(env, "WEIR_LAB_URL="+s.URL, "WEIR_LAB_DATA="+s.Data, "WEIR_LAB_AUTH="+s.AuthBlock())
+	}
+	if list := s.TargetList(); list != "" {
+		env = append(env, "WEIR_LAB_SERVERS="+list)
 	}
 	if s.Batch != "" {
 		env = append(env, "WEIR_LAB_ON="+s.OnBlock())

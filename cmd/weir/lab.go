@@ -68,6 +68,7 @@ service and exits as the command did. The command also gets:
   WEIR_LAB_URL        the URL for clients
   WEIR_LAB_URL_HTTP   (or another scheme) the same folder by another protocol
   WEIR_LAB_AUTH       the auth block of a scenario, as in --set auth="$WEIR_LAB_AUTH"
+  WEIR_LAB_SERVERS    the data servers behind a redirector, as a target whose clients use them in turn
   WEIR_LAB_CA         the file of the certificate authority, if there is one
   WEIR_LAB_DATA       the folder behind the URL (of the first data server)
   WEIR_LAB_BALANCER   the balancer block of a scenario, with HAProxy

@@ -171,6 +171,37 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 	}
 }
 
+// Eight clients log in at four servers, at one, and one client at one, in each way; the
+// cost of a login for the server is told.
+func TestXRootDLoginsByServers(t *testing.T) {
+	for _, auth := range []string{"krb5", "gsi", "unix"} {
+		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: auth, Servers: 4})
+		for _, c := range []struct {
+			clients, target string
+			servers         int
+		}{{"8", s.TargetList(), 4}, {"8", strings.Split(strings.Trim(s.TargetList(), "[]"), ", ")[0], 1}, {"1", s.TargetList(), 1}} {
+			f, _ := xrootdRun(t, s, "login.yaml", "--clients", c.clients, "--set", "target="+c.target)
+			step := f.Curve[0]
+			if step.Errors > 0 || step.Done == 0 || step.ServerEach == nil || *step.ServerEach <= 0 {
+				t.Errorf("%s, %s clients at %s: %d logins, %d errors, server CPU each %v", auth, c.clients, c.target, step.Done, step.Errors, step.ServerEach)
+			}
+			used := 0
+			for _, share := range step.Servers {
+				if share.Done > 0 {
+					used++
+				}
+			}
+			if len(step.Servers) > 0 && used != c.servers {
+				t.Errorf("%s, %s clients at %s: %d servers were used, want %d", auth, c.clients, c.target, used, c.servers)
+			}
+		}
+	}
+	single := lab.StartXRootD(t, lab.XRootDConfig{})
+	if list := single.TargetList(); list != "" {
+		t.Errorf("a single server has the list %s", list)
+	}
+}
+
 // The tests of 2008 against a redirector with three data servers.
 func TestXRootDScenarios(t *testing.T) {
 	for _, version := range lab.TestedXRootDs() {
