@@ -81,7 +81,6 @@ func (d *data) taskSeconds(s *Step) *float64 {
 	return &seconds
 }
 
-// spread fills in the intervals of the means.
 // A Peak is the window of a step's measurement time in which most was moved or, where nothing was, most operations ended.
 // Windows follow each other and are a twentieth of the measurement time long, but at least a second.
 type Peak struct {
@@ -112,6 +111,7 @@ func (t *total) peak() *Peak {
 	return best
 }
 
+// spread fills in the intervals of the means.
 func (s *Step) spread(t *total) {
 	moved, done := batches(t.seconds, movedIn), batches(t.seconds, doneIn)
 	s.Batches = len(moved)
