@@ -208,6 +208,9 @@ type ScannedFile struct {
 	Adler string `json:"adler32,omitempty"` // 8 hex digits
 }
 
+// CoordinatorHost is the site of samples of the coordinator's own host. No site has this name.
+const CoordinatorHost = "_coordinator"
+
 // A Sample is the resource usage of an agent's host over about a second. What cannot be measured
 // is 0.
 type Sample struct {

@@ -41,7 +41,8 @@ are made and transferred as the scenarios say, each one is read again at its des
 and the expected and actual results are printed. All processes and files are removed at the
 end. Nothing begins if there is no room for the files. A scenario is one of weir's own
 (` + strings.Join(plays.Names(), ", ") + `)
-or a YAML file; without one all of weir's own are played, in about a minute.
+or a YAML file; without one all of weir's own are played, in about two minutes. Those with
+emulated links need root, and are left out otherwise.
 
 With --out DIR each scenario leaves a run directory, DIR/NAME, for weir report.`,
 		Example: `  weir transfer demo
@@ -92,6 +93,10 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, dirs trial.F
 		return err
 	}
 	seed := f.scale == "seed"
+	all, impossible := trial.Possible(ctx, all)
+	if len(all) == 0 {
+		return fmt.Errorf("nothing can be played: %s", strings.Join(impossible, "; "))
+	}
 	fit, left, err := dirs.Choose(all, seed, f.fits, func(folder string) (filesystem string, free int64) {
 		d := scratch.On(folder)
 		return d.Number, d.Free
@@ -99,6 +104,7 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, dirs trial.F
 	if err != nil {
 		return err
 	}
+	left = append(impossible, left...)
 	rows := []trial.Row{}
 	for _, scenario := range all {
 		if len(fit[scenario]) == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/results"
 	plays "weir/scenarios/transfer"
 	"weir/transfer"
@@ -21,15 +22,19 @@ func TestTransferScenarios(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
+			all, err := trial.ReadScenarios([]string{name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := trial.CheckLinks(t.Context(), all[0].Named()); err != nil {
+				lab.Need(t, "namespaces") // which fails where everything is required
+				t.Skip(err)
+			}
 			code, said := started(t, "transfer", "demo", name, "--out", out).ended()
 			if code != exitFine {
 				t.Fatalf("exit code %d: %s", code, said)
 			}
 			run, err := results.Open(filepath.Join(out, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all, err := trial.ReadScenarios([]string{name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,8 +51,12 @@ func TestTransferScenarios(t *testing.T) {
 				}
 			}
 			for i, c := range all[0].Cases {
-				if last[i+1] != c.Files {
-					t.Errorf("%s: %d files in transfers.jsonl, want %d", c.Name, last[i+1], c.Files)
+				want := c.Files
+				if !c.Spread {
+					want *= len(c.To)
+				}
+				if last[i+1] != want {
+					t.Errorf("%s: %d files in transfers.jsonl, want %d", c.Name, last[i+1], want)
 				}
 			}
 			code, said = started(t, "report", filepath.Join(out, name)).ended()
@@ -55,6 +64,88 @@ func TestTransferScenarios(t *testing.T) {
 				t.Errorf("weir report: exit code %d: %s", code, said)
 			}
 		})
+	}
+}
+
+// The rows of a trial tell what coordinator, source and destination used, peaks that a link allows, the time of each
+// source, and what came of each request that was added.
+func TestTransferDemoFigures(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "namespaces")
+	mine := put(t, t.TempDir(), "mine.yaml", `
+name: mine
+at_once: 8
+link:
+  A: {rate: 80Mbit/s, rtt: 4ms}
+sites: [A, B, C, D]
+cases:
+  - name: added
+    files: 4
+    size: 12MB
+    at: {A: all}
+    to: C
+    requests: 4
+    every: 700ms
+    expect: {status: completed}
+  - name: two sources, two destinations
+    files: 4
+    size: 2MB
+    same_content: true
+    at: {A: 1-2, B: 3-4}
+    to: [C, D]
+    expect: {status: completed, from: {A: 4, B: 4}}
+  - name: spread
+    files: 4
+    size: 1MB
+    at: {B: all}
+    to: [C, D]
+    requests: 2
+    spread: true
+    expect: {status: completed}
+  - name: renamed
+    files: 4
+    size: 1MB
+    at: {A: 1-3, B: 4}
+    to: C
+    tries: 1
+    events: [{after: 0, rename: A}]
+    expect: {status: partial, arrived: 1-3, named: 1-3}
+`)
+	code, said := started(t, "transfer", "demo", mine, "--json", "--quiet").ended()
+	var got struct{ Cases []trial.Row }
+	if err := json.Unmarshal([]byte(said), &got); err != nil || code != exitFine || len(got.Cases) != 4 {
+		t.Fatalf("%d, %v: %s", code, err, said)
+	}
+	added := got.Cases[0]
+	const rate = 80e6 / 8
+	if added.Peak < rate/2 || added.Peak > rate*1.3 {
+		t.Errorf("the peak over 10 MB/s is %g", added.Peak)
+	}
+	for _, process := range []string{trial.Main, "A", "C"} {
+		if u := added.Hosts[process]; u.CPU <= 0 || u.CPU > 8 || u.Seconds <= 0 || u.Memory < 1<<20 || u.Share <= 0 || u.Share > 1 {
+			t.Errorf("%s used %+v", process, u)
+		}
+	}
+	sum := 0.0
+	for i, a := range added.Added {
+		if sum += a.Usage["C"].Seconds; a.Requests != i+1 || a.Open < 1 || a.Open > i+1 || a.Rate <= 0 || a.Rate > rate*1.5 {
+			t.Errorf("%d: %+v", i, a)
+		}
+	}
+	if len(added.Added) != 4 || sum > added.Hosts["C"].Seconds+0.05 || sum < added.Hosts["C"].Seconds/2 {
+		t.Errorf("%g s of CPU time in %d parts, %g s in all", sum, len(added.Added), added.Hosts["C"].Seconds)
+	}
+	both := got.Cases[1]
+	if both.Arrived != 8 || len(both.Sources) != 2 || both.Sources[0].Files != 4 || both.Sources[0].Bytes != 8e6 || both.Sources[0].Seconds < 0.5 || both.Sources[1].Seconds <= 0 {
+		t.Errorf("%+v", both)
+	}
+	if got.Cases[2].Arrived != 4 || got.Cases[2].Requests != 2 {
+		t.Errorf("%+v", got.Cases[2])
+	}
+	for name, reason := range got.Cases[3].Named {
+		if reason == "" {
+			t.Errorf("%s has no reason", name)
+		}
 	}
 }
 

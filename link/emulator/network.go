@@ -87,6 +87,8 @@ func (n *Network) Close() error {
 // A Site is where the clients of one link are.
 type Site struct {
 	Name string
+	// Address is that of the site, by which this machine reaches over the link what listens there. It is empty with the way Proxy.
+	Address string
 
 	mu   sync.Mutex
 	now  setting

@@ -66,7 +66,7 @@ func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Netw
 	}
 	n.Service = s.block.service.String()
 	for _, sp := range s.spokes {
-		n.Sites = append(n.Sites, &Site{Name: sp.name, now: setting{Spec: sp.spec}, over: sp})
+		n.Sites = append(n.Sites, &Site{Name: sp.name, Address: sp.address.String(), now: setting{Spec: sp.spec}, over: sp})
 	}
 	return n, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"weir/monitor"
 	"weir/transfer"
+	"weir/transfer/hostsample"
 )
 
 // mostSamples is how many samples are kept while the coordinator is away.
@@ -27,7 +28,7 @@ type samples struct {
 // Sample implements monitor.Sink.
 func (s *samples) Sample(m *monitor.Sample) error {
 	moved, running := s.activity.movedBytes()
-	out := inShort(m)
+	out := hostsample.Of(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Time = s.clock.now().Add(-time.Since(m.Time))
@@ -46,38 +47,6 @@ func (s *samples) Sample(m *monitor.Sample) error {
 		s.kept = s.kept[len(s.kept)-mostSamples:]
 	}
 	return nil
-}
-
-// inShort is a host's sample in the few figures that are reported.
-func inShort(m *monitor.Sample) transfer.Sample {
-	out := transfer.Sample{Seconds: m.Seconds, Cores: m.Cores}
-	if m.CPU != nil {
-		out.CPU = min(max(m.CPU.Busy(), 0), 1) // a sum of shares: a hair above 1 on a busy machine, which is refused
-	}
-	if m.Memory != nil && m.Memory.Total > 0 {
-		out.Total = m.Memory.Total
-		out.Memory = 1 - float64(m.Memory.Available)/float64(m.Memory.Total)
-	}
-	for _, d := range m.Disks {
-		if d.Repeats() {
-			continue
-		}
-		out.Read += d.Read
-		out.Write += d.Write
-	}
-	for _, n := range m.Nets {
-		if m.Seconds > 0 {
-			out.In += float64(n.Received) / m.Seconds
-			out.Out += float64(n.Sent) / m.Seconds
-		}
-	}
-	for _, p := range m.Procs {
-		if p.Role == "client" {
-			out.OwnCPU += p.User + p.System
-			out.OwnMemory += p.RSS
-		}
-	}
-	return out
 }
 
 // waiting returns what is to be reported, at most so many.

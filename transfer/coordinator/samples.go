@@ -19,12 +19,24 @@ const (
 
 // saveSamples stores the samples of an agent's host.
 func (c *Coordinator) saveSamples(ctx context.Context, a *agent, all []transfer.Sample) error {
+	latest, err := c.keepSamples(ctx, a.Site, all)
+	if latest.Time.IsZero() {
+		return err
+	}
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	a.latest = latest
+	return err
+}
+
+// keepSamples stores the samples of a site's host, without those that are impossible, and returns the latest one.
+func (c *Coordinator) keepSamples(ctx context.Context, site string, all []transfer.Sample) (latest transfer.Sample, err error) {
 	type row struct {
 		transfer.Sample
 		text string
 	}
 	var rows []row
-	now, latest := c.now(), transfer.Sample{}
+	now := c.now()
 	for _, s := range all[max(0, len(all)-mostSamples):] {
 		text, err := json.Marshal(s) // fails for numbers that are not finite
 		if err != nil || !isRatio(s.CPU) || !isRatio(s.Memory) || s.Time.After(now.Add(time.Minute)) || s.Time.Before(now.Add(-sampleLife)) {
@@ -36,14 +48,10 @@ func (c *Coordinator) saveSamples(ctx context.Context, a *agent, all []transfer.
 		}
 	}
 	if len(rows) == 0 {
-		return nil
+		return latest, nil
 	}
 	const query = "INSERT INTO sample (site, at, cpu, memory, rest) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-	err := c.db.Many(ctx, query, db.Each(rows, func(r row) []any { return []any{a.Site, r.Time, r.CPU, r.Memory, r.text} }))
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	a.latest = latest
-	return err
+	return latest, c.db.Many(ctx, query, db.Each(rows, func(r row) []any { return []any{site, r.Time, r.CPU, r.Memory, r.text} }))
 }
 
 func isRatio(x float64) bool { return x >= 0 && x <= 1 && !math.IsNaN(x) }

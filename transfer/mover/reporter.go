@@ -9,7 +9,7 @@ import (
 )
 
 // tellEvery is how often an attempt's progress is told.
-const tellEvery = 500 * time.Millisecond
+const tellEvery = 100 * time.Millisecond
 
 // A reporter tells an attempt's progress. It begins to after the first pause, so
 // that small files cost nothing.

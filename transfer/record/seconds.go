@@ -25,7 +25,7 @@ type site struct {
 
 // hosts asks for the samples of all sites.
 func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*site, error) {
-	sites := map[string]*site{}
+	sites := map[string]*site{transfer.CoordinatorHost: {name: transfer.CoordinatorHost}}
 	at := func(name string) *site {
 		if sites[name] == nil {
 			sites[name] = &site{name: name}
@@ -96,6 +96,9 @@ func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
 	out.Disks = []monitor.Disk{{Name: "all", Read: x.Read, Write: x.Write}}
 	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.DoorOut,
 		Received: x.DoorIn}}
+	if s.name == transfer.CoordinatorHost {
+		out.Host, out.Role, out.Procs[0].Name, out.Procs[0].Role = "coordinator", "other", "weir coordinator", "other"
+	}
 	middle := x.Time.Add(-seconds(x.Seconds / 2))
 	for _, t := range all {
 		if !middle.Before(t.begin) && !middle.After(t.end) {

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,11 @@ import (
 	"weir/transfer"
 )
 
-// A File is a file to make: its bytes follow from its name and size.
+// A File is a file to make: its bytes follow from its name.
 type File struct {
 	Name string // such as /store/run1/f1
 	Size int64
+	Like string // name of a file of this size with the same bytes; "": it has its own
 }
 
 // Files names n files of one size in a dataset: DATASET/file-0001 and so on.
@@ -65,9 +67,9 @@ func (f File) write(path string) (sum string, err error) {
 
 // seed is FNV-1a of the name (Fowler, Noll, Vo: draft-eastlake-fnv).
 func (f File) seed() uint64 {
-	sum := uint64(14695981039346656037)
-	for i := range len(f.Name) {
-		sum = (sum ^ uint64(f.Name[i])) * 1099511628211
+	sum, name := uint64(14695981039346656037), cmp.Or(f.Like, f.Name)
+	for i := range len(name) {
+		sum = (sum ^ uint64(name[i])) * 1099511628211
 	}
 	return sum
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,9 +96,21 @@ func (d Folders) Choose(all []*Scenario, seed, leaveOut bool, disk Disk) (fit ma
 	return nil, nil, errors.New(text)
 }
 
-// WriteRows writes one table of all cases, and below it what is not as expected.
+// Possible returns the scenarios that can be played on this machine, and descriptions of the others.
+func Possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left []string) {
+	for _, s := range all {
+		if err := CheckLinks(ctx, s.Named()); err != nil {
+			left = append(left, s.Name+": "+err.Error())
+			continue
+		}
+		possible = append(possible, s)
+	}
+	return possible, left
+}
+
+// WriteRows writes one table of all cases, one of what their processes used, and below them what is not as expected.
 func WriteRows(w io.Writer, rows []Row, left []string) error {
-	t := say.NewTable(w, "SCENARIO", "CASE", "FILES", "EXPECTED", "OUTCOME", "TOOK", "SPEED", "SPREAD", "")
+	t := say.NewTable(w, "SCENARIO", "CASE", "FILES", "EXPECTED", "OUTCOME", "TOOK", "SPEED", "PEAK", "SPREAD", "")
 	good := 0
 	var below, runs []string
 	for _, r := range rows {
@@ -108,7 +121,7 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 			good++
 		}
 		t.Row(r.Scenario, r.Case, fmt.Sprintf("%d x %s", r.Files, unit.Bytes(float64(r.Size))), r.Expected, r.Outcome,
-			unit.Seconds(r.Seconds), unit.Bytes(r.Rate)+"/s", unit.Seconds(r.Spread), mark)
+			unit.Seconds(r.Seconds), unit.Bytes(r.Rate)+"/s", unit.Bytes(r.Peak)+"/s", unit.Seconds(r.Spread), mark)
 		for _, problem := range r.Problems {
 			below = append(below, fmt.Sprintf("%s, %s: %s\n", r.Scenario, r.Case, problem))
 		}
@@ -116,14 +129,74 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 			runs = append(runs, fmt.Sprintf("run directory  %s\n", r.Run))
 		}
 	}
-	if err := t.Flush(); err != nil {
+	if err := errors.Join(t.Flush(), writeUsage(w, rows), writeAdded(w, rows)); err != nil {
 		return err
 	}
-	below = append(below, fmt.Sprintf("\n%d of %s as expected. Each file was read again at its destination. Spread: from the arrival of\n"+
-		"the first file to that of the last one.\n", good, say.Plural(len(rows), "case")))
+	below = append(below, fmt.Sprintf("\n%d of %s as expected. Each file was read again at its destination. Peak: the largest speed within a\n"+
+		"second. Spread: from the arrival of the first file to that of the last one. Main is the coordinator.\n", good, say.Plural(len(rows), "case")))
 	for _, why := range left {
 		below = append(below, fmt.Sprintf("left out: %s\n", why))
 	}
 	_, err := io.WriteString(w, strings.Join(append(below, slices.Compact(runs)...), ""))
 	return err
+}
+
+// cell is a usage in a table.
+func (u Usage) cell() []any {
+	return []any{unit.Percent(u.CPU), unit.Bytes(float64(u.Memory)), unit.Seconds(u.Seconds)}
+}
+
+// writeUsage writes what the coordinator, the sources and the destinations of each case used.
+func writeUsage(w io.Writer, rows []Row) error {
+	t := say.NewTable(w, "SCENARIO", "CASE", "PROCESS", "CPU MAX", "MEMORY MAX", "CPU TIME", "SENT")
+	for _, r := range rows {
+		scenario, name := r.Scenario, r.Case
+		add := func(process string, u Usage, sent string) {
+			t.Row(append(append([]any{scenario, name, process}, u.cell()...), sent)...)
+			scenario, name = "", ""
+		}
+		add(Main, r.Hosts[Main], "")
+		for _, s := range r.Sources {
+			add("source "+s.Site, r.Hosts[s.Site], fmt.Sprintf("%s in %s", say.Plural(s.Files, "file"), unit.Seconds(s.Seconds)))
+		}
+		for _, to := range r.to {
+			add("destination "+to, r.Hosts[to], "")
+		}
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return t.Flush()
+}
+
+// writeAdded writes what came of each request that was added to others.
+func writeAdded(w io.Writer, rows []Row) error {
+	for _, r := range rows {
+		if len(r.Added) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n%s, %s: until the next request\n", r.Scenario, r.Case); err != nil {
+			return err
+		}
+		processes := []string{Main}
+		for _, s := range r.Sources {
+			processes = append(processes, s.Site)
+		}
+		head := []any{"REQUESTS", "OPEN", "SPEED"}
+		for _, p := range append(processes, r.to...) {
+			head = append(head, strings.ToUpper(p)+": CPU MAX", "MEMORY MAX", "CPU TIME")
+		}
+		t := say.NewTable(w, head...)
+		for _, a := range r.Added {
+			row := []any{a.Requests, a.Open, unit.Bytes(a.Rate) + "/s"}
+			for _, p := range append(processes, r.to...) {
+				row = append(row, a.Usage[p].cell()...)
+			}
+			t.Row(row...)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/say"
 	"weir/transfer"
+	"weir/transfer/record"
 )
 
 // collect finds out what became of the files: by the manifests, and by reading each
@@ -20,7 +21,10 @@ func (s *scene) collect(ctx context.Context, r *Result) error {
 	if err != nil {
 		return err
 	}
-	end := s.begin
+	end, files := s.begin, map[string]File{}
+	for _, f := range s.files {
+		files[f.Name] = f
+	}
 	for _, id := range s.ids {
 		m, err := c.Manifest(ctx, id)
 		if err != nil {
@@ -31,29 +35,37 @@ func (s *scene) collect(ctx context.Context, r *Result) error {
 			end = m.Request.Ended
 		}
 		for _, i := range m.Items {
+			if err := s.there(&m.Request, &i, files[i.Name]); err != nil {
+				r.problem("%v", err)
+			}
 			if i.State == transfer.Done || i.State == transfer.Skipped {
 				r.Arrived++
 				r.From[i.Source]++
 				r.Ends = append(r.Ends, i.Ended.Sub(s.begin).Seconds())
 			} else {
-				r.Named[i.Name] = i.Reason
+				name := i.Name
+				if len(s.c.To) > 1 {
+					name += " at " + m.Request.To
+				}
+				r.Named[name] = i.Reason
 			}
 		}
 	}
 	slices.Sort(r.Ends)
 	r.Seconds = end.Sub(s.begin).Seconds()
-	for _, f := range s.files {
-		path := filepath.Join(s.t.Root(s.c.To), filepath.FromSlash(f.Name))
-		if _, named := r.Named[f.Name]; named {
-			if _, err := os.Lstat(path); err == nil {
-				r.problem("%s has not arrived by the manifest, and is there", f.Name)
-			}
-		} else if err := s.t.Right(s.c.To, f); err != nil {
-			r.problem("%v", err)
-		}
-	}
 	if line := s.t.locked(); line != "" {
 		r.problem("the coordinator's log: %s", line)
+	}
+	return nil
+}
+
+// there checks that a file is as it should be at its destination if it has arrived, and not there otherwise.
+func (s *scene) there(r *transfer.Request, i *transfer.Item, f File) error {
+	if i.State == transfer.Done || i.State == transfer.Skipped {
+		return s.t.Right(r.To, f)
+	}
+	if _, err := os.Lstat(filepath.Join(s.t.Root(r.To), filepath.FromSlash(i.Name))); err == nil {
+		return fmt.Errorf("%s has not arrived by the manifest, and is there", i.Name)
 	}
 	return nil
 }
@@ -149,9 +161,15 @@ type Row struct {
 	From     map[string]int    `json:"from,omitempty"`
 	Seconds  float64           `json:"duration_seconds"`
 	Rate     float64           `json:"throughput_bytes_per_second"`
-	Spread   float64           `json:"spread_seconds"` // from the first file's arrival to the last one's
+	Peak     float64           `json:"peak_bytes_per_second"` // within a second
+	Spread   float64           `json:"spread_seconds"`        // from the first file's arrival to the last one's
+	Hosts    map[string]Usage  `json:"hosts"`                 // main (the coordinator) and the sites
+	Sources  []record.Source   `json:"sources"`
+	Added    []Added           `json:"added,omitempty"` // requests that were added one by one
 	Problems []string          `json:"problems,omitempty"`
 	Run      string            `json:"run,omitempty"` // run directory
+
+	to []string
 }
 
 // Rows are the results of a Play.
@@ -162,6 +180,7 @@ func (p *Play) Rows(results []Result) (rows []Row) {
 			Scenario: p.Scenario.Name, Test: p.Scenario.Test, Case: r.Case.Name, Files: r.Case.Files, Size: r.Size, Requests: r.Requests,
 			Expected: r.Case.Expect.Text(), Outcome: r.Text(), Arrived: r.Arrived, Named: r.Named, From: r.From, Seconds: r.Seconds,
 			Rate: float64(r.Arrived) * float64(r.Size) / max(r.Seconds, 1e-9), Problems: r.Problems, Run: p.Out,
+			Peak: r.Peak, Hosts: r.Usage, Sources: r.Sources, Added: r.Added, to: r.Case.To,
 		}
 		if n := len(r.Ends); n > 0 {
 			row.Spread = r.Ends[n-1] - r.Ends[0]

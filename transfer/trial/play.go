@@ -46,13 +46,29 @@ type Result struct {
 	Seconds  float64           // from the first submission to the last end
 	Ends     []float64         // when each file had arrived, in seconds since then, in order
 	Problems []string          // what is not as expected; empty: all is
+	Usage    map[string]Usage  // of the coordinator (Main) and the sites
+	Peak     float64           // largest throughput within a second, in bytes per second
+	Sources  []record.Source   // what came from each site, and how long that took
+	Added    []Added           // of requests that were added one by one
+
+	requests []int64
+}
+
+// An Added is what came of a request that was added to others, until the next one was added or all had ended.
+type Added struct {
+	Requests int              `json:"requests"` // that were submitted by then
+	Open     int              `json:"open"`     // of these, those that had not ended
+	Usage    map[string]Usage `json:"hosts"`
+	Rate     float64          `json:"throughput_bytes_per_second"`
+
+	from, to time.Time
 }
 
 // Run plays the scenario in a trial of its own. Its error is about what hindered
 // that; what is not as expected is in the results.
 func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 	o := p.Options
-	o.Sites = nil
+	o.Sites, o.Links = nil, p.Scenario.Named()
 	for _, name := range p.Scenario.Sites {
 		o.Sites = append(o.Sites, Site{Name: name, Root: p.Roots[name]})
 	}
@@ -83,8 +99,8 @@ func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 		results = append(results, r)
 		steps = append(steps, s.step())
 	}
-	if p.Out == "" {
-		return results, nil
+	if err := p.measure(ctx, t, results); err != nil || p.Out == "" {
+		return results, err
 	}
 	return results, p.record(ctx, t, steps)
 }
@@ -102,8 +118,17 @@ func (p *Play) tell(format string, a ...any) {
 	}
 }
 
-// record makes the run directory, once the agents have told all of their hosts.
+// record makes the run directory.
 func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error {
+	c, err := t.Client()
+	if err != nil {
+		return err
+	}
+	return record.Write(ctx, c, p.Out, record.Run{Name: "transfer-" + p.Scenario.Name, Weir: p.Weir, Command: p.Command, Steps: steps})
+}
+
+// measure completes the results by the history of the copies, once the agents have told all of their hosts.
+func (p *Play) measure(ctx context.Context, t *Trial, results []Result) error {
 	c, err := t.Client()
 	if err != nil {
 		return err
@@ -119,7 +144,19 @@ func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error 
 			}
 		}
 	}
-	return record.Write(ctx, c, p.Out, record.Run{Name: "transfer-" + p.Scenario.Name, Weir: p.Weir, Command: p.Command, Steps: steps})
+	for i := range results {
+		r := &results[i]
+		h, err := record.Load(ctx, c, record.Step{Name: r.Case.Name, Requests: r.requests})
+		if err != nil {
+			return err
+		}
+		r.Peak, r.Sources = h.Peak(), h.Sources()
+		for k := range r.Added {
+			a := &r.Added[k]
+			a.Rate = float64(h.Moved(a.from, a.to)) / max(a.to.Sub(a.from).Seconds(), 1e-9)
+		}
+	}
+	return nil
 }
 
 // A scene is one case while it is played.
@@ -133,14 +170,17 @@ type scene struct {
 	begin   time.Time
 	notes   []record.Note
 	pending []Change
+	wanted  []transfer.Submission // in the order in which they are submitted
+	watcher *watcher
+	added   []Added
 }
 
 // step is the case as the run directory has it.
 func (s *scene) step() record.Step {
 	at := 0
-	if s.c.Requests > 1 {
+	if n := len(s.wanted); n > 1 {
 		if at = s.c.Open; at == 0 {
-			at = s.c.Requests
+			at = n
 		}
 	}
 	return record.Step{Name: s.c.Name, Requests: s.ids, AtOnce: at, Notes: s.notes}
@@ -148,23 +188,49 @@ func (s *scene) step() record.Step {
 
 func (s *scene) play(ctx context.Context) (Result, error) {
 	size := s.c.Bytes(s.Seed)
-	r := Result{Case: s.c, Size: size, Requests: s.c.Requests, Status: map[transfer.Status]int{}, Named: map[string]string{},
+	s.want()
+	r := Result{Case: s.c, Size: size, Requests: len(s.wanted), Status: map[transfer.Status]int{}, Named: map[string]string{},
 		From: map[string]int{}}
-	s.files = Files(s.dataset, s.c.Files, size)
 	s.pending = slices.Clone(s.c.Events)
 	s.tell("%s: %s", s.Scenario.Name, s.c.Name)
 	defer s.clear()
 	if err := s.prepare(ctx); err != nil {
 		return r, err
 	}
-	if err := s.move(ctx); err != nil {
+	s.watcher = s.t.watch()
+	err := s.move(ctx)
+	s.watcher.stop()
+	if err != nil {
 		return r, err
 	}
+	r.requests, r.Usage, r.Added = s.ids, s.watcher.all(), s.added
 	if err := s.collect(ctx, &r); err != nil {
 		return r, err
 	}
 	s.judge(&r)
 	return r, nil
+}
+
+// want makes the list of files, and that of the requests: those of a case for each of its destinations, or spread over
+// them.
+func (s *scene) want() {
+	s.files = Files(s.dataset, s.c.Files, s.c.Bytes(s.Seed))
+	for i := range s.files {
+		if s.c.Same {
+			s.files[i].Like = s.files[0].Name
+		}
+	}
+	for i := range s.c.Requests {
+		var names []string // none: all of the dataset
+		for k := i; k < len(s.files) && s.c.Requests > 1; k += s.c.Requests {
+			names = append(names, s.files[k].Name)
+		}
+		for k, to := range s.c.To {
+			if !s.c.Spread || i%len(s.c.To) == k {
+				s.wanted = append(s.wanted, transfer.Submission{Dataset: s.dataset, To: to, Files: names, Mode: s.c.Mode, Tries: s.c.Tries})
+			}
+		}
+	}
 }
 
 // prepare makes the files, has the catalog know them, and takes away those that are
@@ -239,7 +305,7 @@ func (t *Trial) register(ctx context.Context, dataset, site string, files []File
 	for i, f := range files {
 		path := filepath.Join(t.Root(site), filepath.FromSlash(f.Name))
 		m, ok := those[f.Name]
-		if !ok || link(m.path, path) != nil {
+		if !ok || hardLink(m.path, path) != nil {
 			if m.sum, err = f.write(path); err != nil {
 				return err
 			}
@@ -258,8 +324,8 @@ func (t *Trial) register(ctx context.Context, dataset, site string, files []File
 	return nil
 }
 
-// link gives a file another name, in a folder that is made.
-func link(from, to string) error {
+// hardLink gives a file another name, in a folder that is made.
+func hardLink(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
@@ -279,11 +345,16 @@ func (s *scene) calm(ctx context.Context) error {
 	return nil
 }
 
+// renamed is what the names of folders of renamed files end in.
+const renamed = ".renamed"
+
 // clear removes the case's files, so that a scenario needs the space of its largest
 // case only. They are the trial's own, made by prepare and by the copies.
 func (s *scene) clear() {
 	for _, site := range s.Scenario.Sites {
-		_ = os.RemoveAll(filepath.Join(s.t.Root(site), filepath.FromSlash(s.dataset))) // the trial's end removes all
+		for _, name := range []string{s.dataset, s.dataset + renamed} {
+			_ = os.RemoveAll(filepath.Join(s.t.Root(site), filepath.FromSlash(name))) // the trial's end removes all
+		}
 	}
 }
 
@@ -291,13 +362,17 @@ func (s *scene) clear() {
 // all of them. Meanwhile it does to sites what the case wants.
 func (s *scene) move(ctx context.Context) error {
 	s.begin = time.Now()
+	all := len(s.wanted)
 	open := s.c.Open
 	if open == 0 {
-		open = s.c.Requests
+		open = all
 	}
-	s.ids = make([]int64, s.c.Requests)
-	for next, ended := 0, 0; ended < s.c.Requests; {
-		n := min(open-(next-ended), s.c.Requests-next)
+	s.ids = make([]int64, all)
+	for next, ended := 0, 0; ended < all; {
+		n := min(open-(next-ended), all-next)
+		if s.c.Every > 0 {
+			n = s.add(next, ended)
+		}
 		if err := s.submit(ctx, next, n); err != nil {
 			return err
 		}
@@ -307,14 +382,36 @@ func (s *scene) move(ctx context.Context) error {
 		if ended, arrived, err = s.progress(ctx); err != nil {
 			return err
 		}
+		if ended == all {
+			s.endAdded()
+		}
 		if err := s.changes(ctx, arrived); err != nil {
 			return err
 		}
-		if ended < next && !pause.For(ctx, lookOften) {
+		if ended < all && !pause.For(ctx, lookOften) {
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// add returns 1 if a request is to be added now, when so many are submitted and have ended, and 0 otherwise.
+func (s *scene) add(next, ended int) int {
+	if next == len(s.wanted) || time.Since(s.begin) < time.Duration(next)*time.Duration(s.c.Every) {
+		return 0
+	}
+	s.endAdded()
+	s.added = append(s.added, Added{Requests: next + 1, Open: next + 1 - ended, from: s.watcher.look()})
+	return 1
+}
+
+// endAdded ends what is measured of the request that was added last.
+func (s *scene) endAdded() {
+	if n := len(s.added); n > 0 {
+		a := &s.added[n-1]
+		a.to = s.watcher.look()
+		a.Usage = s.watcher.between(a.from, a.to)
+	}
 }
 
 // lookOften is how often it is asked how far a case is, by one question for all of
@@ -327,13 +424,7 @@ func (s *scene) submit(ctx context.Context, from, n int) error {
 	var running sync.WaitGroup
 	for i := range n {
 		running.Go(func() {
-			want := transfer.Submission{Dataset: s.dataset, To: s.c.To, Mode: s.c.Mode, Tries: s.c.Tries}
-			if all := s.c.Requests; all > 1 {
-				for k := from + i; k < len(s.files); k += all {
-					want.Files = append(want.Files, s.files[k].Name)
-				}
-			}
-			s.ids[from+i], errs[i] = s.t.Submit(ctx, want)
+			s.ids[from+i], errs[i] = s.t.Submit(ctx, s.wanted[from+i])
 		})
 	}
 	running.Wait()
@@ -346,7 +437,7 @@ func (s *scene) progress(ctx context.Context) (ended, arrived int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	list, err := c.Requests(ctx, transfer.Filter{Dataset: s.dataset, Limit: s.c.Requests})
+	list, err := c.Requests(ctx, transfer.Filter{Dataset: s.dataset, Limit: len(s.wanted)})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -369,6 +460,11 @@ func (s *scene) changes(ctx context.Context, arrived int) error {
 		if e.On != "" {
 			note = fmt.Sprintf("site %s was started again when %s had arrived", e.On, say.Plural(arrived, "file"))
 			act = func() error { return s.t.Site(e.On).Start(ctx) }
+		}
+		if e.Rename != "" {
+			note = fmt.Sprintf("all files of site %s were renamed when %s had arrived", e.Rename, say.Plural(arrived, "file"))
+			at := filepath.Join(s.t.Root(e.Rename), filepath.FromSlash(s.dataset))
+			act = func() error { return os.Rename(at, at+renamed) }
 		}
 		s.tell("%s", note)
 		s.notes = append(s.notes, record.Note{Time: time.Now(), Text: note})

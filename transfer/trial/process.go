@@ -25,7 +25,8 @@ type Process struct {
 	args    func() []string
 	env     []string
 	log     io.Writer
-	said    string // its first line
+	begin   func(*exec.Cmd) error // starts it where it is to be; nil: here
+	said    string                // its first line
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -78,7 +79,11 @@ func (p *Process) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	begin := (*exec.Cmd).Start
+	if p.begin != nil {
+		begin = p.begin
+	}
+	if err := begin(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	first, ended := make(chan string, 1), make(chan struct{})

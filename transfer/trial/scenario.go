@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"weir/internal/unit"
+	"weir/link"
 	"weir/transfer"
 )
 
@@ -26,6 +27,10 @@ type Scenario struct {
 	AtOnce int      `yaml:"at_once"` // copies that a link may have at once, and a site; 0: the scheduler decides
 	Cases  []Case   `yaml:"cases"`
 
+	// Links are emulated links of sites, by their names. A site without one is at the other end of all links, as
+	// the coordinator is. No file is copied between two sites with links.
+	Links map[string]link.Spec `yaml:"link"`
+
 	// Patience is for how long files wait for sites that are all down, before they
 	// fail; 0 is a day.
 	Patience unit.Duration `yaml:"patience"`
@@ -38,10 +43,13 @@ type Case struct {
 	Size     Size            `yaml:"size"` // of each file
 	At       map[string]Span `yaml:"at"`   // which files a site has, numbered from 1
 	Missing  []int           `yaml:"missing"`
-	To       string          `yaml:"to"`
+	To       Names           `yaml:"to"`     // one site, or several: each request goes to each of them
+	Spread   bool            `yaml:"spread"` // each request goes to one of the sites in To, in turn
+	Same     bool            `yaml:"same_content"`
 	Mode     transfer.Mode   `yaml:"mode"`
 	Requests int             `yaml:"requests"` // to which the files are dealt; 0 is one
 	Open     int             `yaml:"open"`     // requests that are open at once; 0: all of them
+	Every    unit.Duration   `yaml:"every"`    // requests are added one by one, in this time; 0: together
 	Tries    int             `yaml:"tries"`    // of a file
 	Events   []Change        `yaml:"events"`
 	Expect   Expect          `yaml:"expect"`
@@ -52,6 +60,8 @@ type Change struct {
 	After int    `yaml:"after"` // files have arrived
 	Off   string `yaml:"off"`   // the site that is switched off, as by a power cut
 	On    string `yaml:"on"`    // the site that is started again
+
+	Rename string `yaml:"rename"` // the site whose files all get other names
 }
 
 // Expect is what must come out. A range is one number or two, as in 3-9.
@@ -83,6 +93,19 @@ func (s *Size) UnmarshalYAML(read func(any) error) error {
 	s.Small, err = unit.ParseSize(both.Small)
 	s.Seed, err2 = unit.ParseSize(both.Seed)
 	return errors.Join(err, err2)
+}
+
+// Names are names of sites. In YAML they are a name or a list of names.
+type Names []string
+
+// UnmarshalYAML reads names.
+func (n *Names) UnmarshalYAML(read func(any) error) error {
+	var one string
+	if read(&one) == nil {
+		*n = Names{one}
+		return nil
+	}
+	return read((*[]string)(n))
 }
 
 // A Span is a range of whole numbers, both ends included. In YAML it is 3, 1-7 or,
@@ -157,6 +180,9 @@ func Parse(text []byte) (*Scenario, error) {
 	case len(s.Cases) == 0 || len(s.Cases) > mostCases:
 		return nil, fmt.Errorf("cases: %d of them: use 1 to %d", len(s.Cases), mostCases)
 	}
+	if err := s.checkLinks(); err != nil {
+		return nil, err
+	}
 	for i := range s.Cases {
 		if err := s.Cases[i].check(s.Sites); err != nil {
 			return nil, fmt.Errorf("case %d, %s: %w", i+1, s.Cases[i].Name, err)
@@ -180,6 +206,12 @@ func (c *Case) check(sites []string) error {
 		return fmt.Errorf("requests: %d: use up to %d", c.Requests, mostRequests)
 	case c.Requests > c.Files:
 		return fmt.Errorf("requests: %d for %d files: each needs one", c.Requests, c.Files)
+	case len(c.To) == 0:
+		return errors.New("to: no site gets the files, as in to: C or to: [C, D]")
+	case c.Spread && c.Requests%len(c.To) != 0:
+		return fmt.Errorf("spread: %d requests cannot be spread evenly over %d sites", c.Requests, len(c.To))
+	case c.Every < 0 || c.Every > 0 && c.Open > 0:
+		return errors.New("every: use a time, as in every: 1s, and not together with open")
 	case c.Open < 0 || c.Open > c.Requests:
 		return fmt.Errorf("open: %d of %d requests", c.Open, c.Requests)
 	case !slices.Contains([]transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected, transfer.Expired}, c.Expect.Status):
@@ -187,8 +219,8 @@ func (c *Case) check(sites []string) error {
 	case c.Mode != "" && c.Mode != transfer.Pull && c.Mode != transfer.Push && c.Mode != transfer.Third:
 		return fmt.Errorf("mode: %q: use pull, push or third, or leave it out", c.Mode)
 	}
-	if !c.Expect.Arrived.Given {
-		c.Expect.Arrived = Span{First: c.Files, Last: c.Files, Given: true}
+	if n := c.copies(); !c.Expect.Arrived.Given {
+		c.Expect.Arrived = Span{First: n, Last: n, Given: true}
 	}
 	return c.places(sites)
 }
@@ -201,8 +233,13 @@ func (c *Case) places(sites []string) error {
 		}
 		return nil
 	}
-	if err := known(c.To); err != nil {
-		return fmt.Errorf("to: %w", err)
+	for i, to := range c.To {
+		if err := known(to); err != nil {
+			return fmt.Errorf("to: %w", err)
+		}
+		if slices.Contains(c.To[:i], to) {
+			return fmt.Errorf("to: %s is there twice", to)
+		}
 	}
 	for _, at := range []map[string]Span{c.At, c.Expect.From} {
 		for _, name := range slices.Sorted(maps.Keys(at)) {
@@ -217,11 +254,54 @@ func (c *Case) places(sites []string) error {
 		}
 	}
 	for _, e := range c.Events {
-		if (e.Off == "") == (e.On == "") || e.After < 0 {
-			return errors.New("events: each is {after: FILES, off: SITE} or {after: FILES, on: SITE}")
+		if len(e.site()) == 0 || e.site() != e.Off && e.site() != e.On && e.site() != e.Rename || e.After < 0 {
+			return errors.New("events: each is {after: FILES, off: SITE}, {after: FILES, on: SITE} or {after: FILES, rename: SITE}")
 		}
-		if err := known(e.Off + e.On); err != nil {
+		if err := known(e.site()); err != nil {
 			return fmt.Errorf("events: %w", err)
+		}
+	}
+	return nil
+}
+
+// site is the site of a change; of several, their names together.
+func (e *Change) site() string { return e.Off + e.On + e.Rename }
+
+// copies is how many files arrive if all do.
+func (c *Case) copies() int {
+	if c.Spread {
+		return c.Files
+	}
+	return c.Files * len(c.To)
+}
+
+// Named returns the links as the emulator takes them.
+func (s *Scenario) Named() (all []link.Named) {
+	for _, name := range slices.Sorted(maps.Keys(s.Links)) {
+		all = append(all, link.Named{Name: name, Spec: s.Links[name]})
+	}
+	return all
+}
+
+// checkLinks checks the links, and that each copy passes at most one of them.
+func (s *Scenario) checkLinks() error {
+	for name := range s.Links {
+		if !slices.Contains(s.Sites, name) {
+			return fmt.Errorf("link: %q is none of the sites %s", name, strings.Join(s.Sites, ", "))
+		}
+	}
+	if err := link.Check(s.Named()); err != nil {
+		return err
+	}
+	far := func(name string) bool { _, ok := s.Links[name]; return ok }
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		for _, to := range c.To {
+			for at := range c.At {
+				if at != to && far(at) && far(to) {
+					return fmt.Errorf("link: case %d, %s: %s and %s have links: give one to one of them only", i+1, c.Name, at, to)
+				}
+			}
 		}
 	}
 	return nil
@@ -244,8 +324,10 @@ func (c *Case) Need(sites []string, seed bool) int64 {
 			files++
 		}
 	}
-	if slices.Contains(sites, c.To) {
-		files += int64(c.Files)
+	for _, to := range c.To {
+		if slices.Contains(sites, to) {
+			files += int64(c.copies() / len(c.To))
+		}
 	}
 	return files * c.Bytes(seed)
 }

@@ -102,7 +102,7 @@ func TestNeedsOfSites(t *testing.T) {
 	for name, want := range map[string]struct {
 		number int
 		bytes  int64
-	}{"growing": {3, 30.3e9}, "sources": {0, 22.22e9}, "site-off": {0, 22.22e9}} {
+	}{"growing": {4, 30.3e9}, "sources": {0, 22.22e9}, "site-off": {0, 22.22e9}} {
 		text, _ := scenarios.Read(name)
 		s, err := Parse(text)
 		if err != nil {

@@ -17,21 +17,24 @@ import (
 	"time"
 
 	"weir/internal/pause"
+	"weir/link"
+	"weir/link/emulator"
 	"weir/transfer/client"
 )
 
 // Options say what is started. The zero value is three sites A, B and C, with
 // SQLite.
 type Options struct {
-	Program     []string  // weir, and what comes before its own arguments; nil is this program
-	Dir         string    // an existing folder for everything; "": a temporary one, which Close removes
-	Sites       []Site    // nil: A, B and C
-	DB          string    // as weir coordinator --db takes it; "": SQLite in Dir
-	Coordinator []string  // more arguments of weir coordinator
-	Agent       []string  // more arguments of each weir agent
-	Env         []string  // more variables of the processes
-	Log         io.Writer // what the processes say on standard error, from several goroutines; nil: a file of each, in Dir
-	Idle        bool      // nothing is started: the caller starts the processes
+	Program     []string     // weir, and what comes before its own arguments; nil is this program
+	Dir         string       // an existing folder for everything; "": a temporary one, which Close removes
+	Sites       []Site       // nil: A, B and C
+	DB          string       // as weir coordinator --db takes it; "": SQLite in Dir
+	Coordinator []string     // more arguments of weir coordinator
+	Agent       []string     // more arguments of each weir agent
+	Env         []string     // more variables of the processes
+	Log         io.Writer    // what the processes say on standard error, from several goroutines; nil: a file of each, in Dir
+	Links       []link.Named // emulated links of the sites of these names to the coordinator and all other sites; see Links
+	Idle        bool         // nothing is started: the caller starts the processes
 }
 
 // A Site is a site of a trial.
@@ -52,6 +55,7 @@ type Trial struct {
 	coordinator *Process
 	sites       map[string]*Process
 	roots       map[string]string
+	network     *emulator.Network // nil: there are no links
 
 	mu     sync.Mutex
 	client *client.Client
@@ -83,6 +87,9 @@ func (t *Trial) start(ctx context.Context) (err error) {
 			return fmt.Errorf("where is this program? %w", err)
 		}
 		t.o.Program = []string{exe}
+	}
+	if err := t.openLinks(ctx); err != nil {
+		return err
 	}
 	var secret []string // on a command line everybody could see the password
 	if t.o.DB != "" {
@@ -121,6 +128,9 @@ func (t *Trial) addSite(s Site) (err error) {
 	}
 	t.roots[s.Name] = root
 	t.sites[s.Name], err = t.process("agent-"+s.Name, func() []string { return t.agentArgs(s) }, s.Env)
+	if at := t.at(s.Name); at != nil && err == nil {
+		t.sites[s.Name].begin = at.Start
+	}
 	return err
 }
 
@@ -146,7 +156,7 @@ func (t *Trial) Env() []string {
 func (t *Trial) config() string { return filepath.Join(t.dir, "coordinator.json") }
 
 func (t *Trial) coordinatorArgs() []string {
-	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", t.coordinator.address("127.0.0.1:0")}
+	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", t.coordinator.address(t.listen(""))}
 	return append(args, t.o.Coordinator...)
 }
 
@@ -155,7 +165,7 @@ func (t *Trial) agentArgs(s Site) []string {
 	if s.NoEndpoint {
 		args = append(args, "--no-endpoint")
 	} else {
-		args = append(args, "--listen", t.sites[s.Name].address("127.0.0.1:0"))
+		args = append(args, "--listen", t.sites[s.Name].address(t.listen(s.Name)))
 	}
 	return append(append(args, t.o.Agent...), s.Args...)
 }
@@ -252,6 +262,9 @@ func (t *Trial) Close() error {
 	}
 	if t.coordinator != nil {
 		errs = append(errs, t.coordinator.Kill())
+	}
+	if t.network != nil {
+		errs = append(errs, t.network.Close())
 	}
 	for _, f := range t.logs {
 		errs = append(errs, f.Close())

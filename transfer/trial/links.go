@@ -1,0 +1,61 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"weir/link"
+	"weir/link/emulator"
+)
+
+// ErrLinks is the error of links that cannot be emulated on this machine by this user.
+var ErrLinks = errors.New("emulated links are not possible here")
+
+// CheckLinks returns an error with ErrLinks if this process cannot emulate the links: they need namespaces, as root has.
+// A proxy would not do, since connections are made in both directions.
+func CheckLinks(ctx context.Context, links []link.Named) error {
+	if len(links) == 0 {
+		return nil
+	}
+	if choice := emulator.Best(ctx, links, nil); choice.Way == emulator.Proxy {
+		return fmt.Errorf("%w: %s", ErrLinks, strings.Join(choice.Why, "; "))
+	}
+	return nil
+}
+
+// openLinks makes the links. Sites with one are in namespaces of their own; the coordinator and all other sites are at the
+// links' other end.
+func (t *Trial) openLinks(ctx context.Context) (err error) {
+	if len(t.o.Links) == 0 {
+		return nil
+	}
+	if err := CheckLinks(ctx, t.o.Links); err != nil {
+		return err
+	}
+	mover := append(t.o.Program[:len(t.o.Program):len(t.o.Program)], "mover")
+	t.network, err = emulator.Up(ctx, emulator.Best(ctx, t.o.Links, nil), t.o.Links, emulator.Options{Mover: mover, Seed: 1})
+	return err
+}
+
+// at returns the far end of a site's link, nil if it has none.
+func (t *Trial) at(site string) *emulator.Site {
+	if t.network == nil || site == "" {
+		return nil
+	}
+	return t.network.Site(site)
+}
+
+// listen returns where a site listens, "" is the coordinator: where the others reach it, over links if it has one.
+func (t *Trial) listen(site string) string {
+	at := t.at(site)
+	switch {
+	case at != nil:
+		return net.JoinHostPort(at.Address, "0")
+	case t.network != nil:
+		return net.JoinHostPort(t.network.Service, "0")
+	}
+	return "127.0.0.1:0"
+}

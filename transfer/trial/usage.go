@@ -1,0 +1,167 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	usageEvery  = 100 * time.Millisecond // processes are looked at
+	usageLooks  = 5                      // over which the largest CPU usage is told: a tick is 10 ms
+	usageWindow = 450 * time.Millisecond // that these span at least
+	ticks       = 100                    // of CPU time, a second (USER_HZ of Linux)
+)
+
+// Main is the name of the coordinator among the hosts of a case.
+const Main = "main"
+
+// A Usage is what a process of a trial used while a case was played. It is zero where /proc is missing.
+type Usage struct {
+	CPU     float64 `json:"cpu_max"`            // largest usage within half a second, in cores
+	Memory  int64   `json:"resident_bytes_max"` // largest resident memory
+	Seconds float64 `json:"cpu_seconds"`        // CPU time
+	Share   float64 `json:"resident_ratio_max"` // Memory, of this machine's
+}
+
+// A look is what a process had used at a moment.
+type look struct {
+	at   time.Time
+	pid  int
+	cpu  float64 // seconds
+	size int64
+}
+
+// A watcher looks at the processes of a trial.
+type watcher struct {
+	t    *Trial
+	end  chan struct{}
+	done sync.WaitGroup
+	mu   sync.Mutex
+	seen map[string][]look
+}
+
+// watch looks at all processes until stop is called.
+func (t *Trial) watch() *watcher {
+	w := &watcher{t: t, end: make(chan struct{}), seen: map[string][]look{}}
+	w.look()
+	w.done.Go(func() {
+		every := time.NewTicker(usageEvery)
+		defer every.Stop()
+		for {
+			select {
+			case <-w.end:
+				return
+			case <-every.C:
+				w.look()
+			}
+		}
+	})
+	return w
+}
+
+func (w *watcher) stop() {
+	close(w.end)
+	w.done.Wait()
+	w.look()
+}
+
+// look looks at all processes now, and returns when that was.
+func (w *watcher) look() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	one := func(name string, p *Process) {
+		pid := p.Pid()
+		if pid == 0 {
+			return
+		}
+		if cpu, size, err := processUsage(pid); err == nil {
+			w.seen[name] = append(w.seen[name], look{now, pid, cpu, size})
+		}
+	}
+	one(Main, w.t.coordinator)
+	for name, p := range w.t.sites {
+		one(name, p)
+	}
+	return now
+}
+
+// all returns what each process used.
+func (w *watcher) all() map[string]Usage { return w.between(time.Time{}, time.Now()) }
+
+// between returns what each process used between two looks.
+func (w *watcher) between(from, to time.Time) map[string]Usage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all, total := map[string]Usage{}, memoryTotal()
+	for name, seen := range w.seen {
+		seen = slices.DeleteFunc(slices.Clone(seen), func(l look) bool { return l.at.Before(from) || l.at.After(to) })
+		u := usageOf(seen)
+		if total > 0 {
+			u.Share = float64(u.Memory) / float64(total)
+		}
+		all[name] = u
+	}
+	return all
+}
+
+// usageOf adds up looks. A process that was started again began with no CPU time.
+func usageOf(seen []look) (u Usage) {
+	begin := 0 // of the process that is looked at
+	for i, l := range seen {
+		u.Memory = max(u.Memory, l.size)
+		if i == 0 {
+			continue
+		}
+		last := seen[i-1]
+		if last.pid != l.pid {
+			begin, last.cpu = i, 0
+		}
+		u.Seconds += l.cpu - last.cpu
+		first := seen[max(begin, i-usageLooks)]
+		span := l.at.Sub(first.at)
+		if span >= usageWindow || i == len(seen)-1 && u.CPU == 0 && span > 0 {
+			u.CPU = max(u.CPU, (l.cpu-first.cpu)/span.Seconds())
+		}
+	}
+	return u
+}
+
+// processUsage returns the CPU time of a process, in seconds, and its resident memory (proc_pid_stat(5)).
+func processUsage(pid int) (cpu float64, size int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 22 {
+		return 0, 0, fmt.Errorf("process %d: unexpected stat", pid)
+	}
+	number := func(i int) int64 {
+		n, failed := strconv.ParseInt(string(fields[i-3]), 10, 64)
+		if failed != nil && err == nil {
+			err = failed
+		}
+		return n
+	}
+	cpu, size = float64(number(14)+number(15))/ticks, number(24)*int64(os.Getpagesize())
+	return cpu, size, err
+}
+
+// memoryTotal returns the memory of this machine, 0 if it is not known.
+func memoryTotal() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscanf(string(text), "MemTotal: %d", &kib); err != nil {
+		return 0
+	}
+	return kib << 10
+}
