@@ -9,6 +9,8 @@ import (
 	"math/big"
 	"sync"
 	"time"
+
+	"weir/storage/gridcert"
 )
 
 // Limits of what servers may ask of us. XRootD up to 5.5 makes a prime of 512 bits at each start of a server, later
@@ -37,7 +39,7 @@ type group struct {
 
 // A half is our part of an agreement, ready to be sent.
 type half struct {
-	id     *identity
+	id     *gridcert.Identity
 	born   time.Time
 	x      *big.Int
 	public []byte // as the reference writes it
@@ -108,7 +110,7 @@ func (g *group) verify() error {
 }
 
 // half returns our half for an identity.
-func (g *group) half(id *identity, now time.Time) (*half, error) {
+func (g *group) half(id *gridcert.Identity, now time.Time) (*half, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.own != nil && g.own.id == id && now.Sub(g.own.born) < halfLife {
@@ -122,7 +124,7 @@ func (g *group) half(id *identity, now time.Time) (*half, error) {
 	y := new(big.Int).Exp(g.g, x, g.p)
 	h.public = fmt.Appendf(bytes.Clone(g.text), "---BPUB---%X---EPUB---", y.Bytes())
 	var err error
-	if h.signed, err = signBlocks(id.key, h.public); err != nil {
+	if h.signed, err = signBlocks(id.Key, h.public); err != nil {
 		return nil, err
 	}
 	g.own = h

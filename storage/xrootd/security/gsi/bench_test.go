@@ -12,6 +12,7 @@ import (
 
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
 )
 
@@ -20,13 +21,13 @@ import (
 func BenchmarkLogin(b *testing.B) {
 	for name, prime := range map[string]string{"prime512": prime512, "prime3072": prime3072} {
 		b.Run(name, func(b *testing.B) {
-			ca := newCA(b, "Bench")
-			p := &peer{pair: ca.host(b, "localhost"), prime: prime}
-			user := ca.user(b) // the proxy that is made of it has 2048 bits
+			ca := gridcerttest.NewCA(b, "Bench")
+			p := &peer{pair: ca.Host(b, "localhost"), prime: prime}
+			user := ca.User(b) // the proxy that is made of it has 2048 bits
 			benchLogin(b, newMethod(b, storage.Credentials{From: storage.Auth{
-				CADir:    caDir(b, ca),
-				CertFile: writeFile(b, 0o600, "cert.pem", user.certPEM()),
-				KeyFile:  writeFile(b, 0o600, "key.pem", user.keyPEM()),
+				CADir:    gridcerttest.CADir(b, ca),
+				CertFile: gridcerttest.WriteFile(b, 0o600, "cert.pem", user.CertPEM()),
+				KeyFile:  gridcerttest.WriteFile(b, 0o600, "key.pem", user.KeyPEM()),
 			}}), p)
 		})
 	}

@@ -13,6 +13,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"weir/storage/gridcert"
 )
 
 // Kinds of buckets, from XrdSutAux.hh.
@@ -211,7 +213,7 @@ func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
 		n := min(most, len(data))
 		block, err := rsa.SignPKCS1v15(nil, key, 0, data[:n])
 		if err != nil {
-			return nil, refuse("sign with the proxy's key: %v", err)
+			return nil, gridcert.Refuse("sign with the proxy's key: %v", err)
 		}
 		out, data = append(out, block...), data[n:]
 	}
@@ -226,7 +228,7 @@ const maxBlocks = 32
 func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
 	size := key.Size()
 	if len(signed) == 0 || len(signed)%size != 0 || len(signed) > maxBlocks*size {
-		return nil, refuse("a signature of %d bytes cannot be of the server's key of %d bits", len(signed), key.N.BitLen())
+		return nil, gridcert.Refuse("a signature of %d bytes cannot be of the server's key of %d bits", len(signed), key.N.BitLen())
 	}
 	var out []byte
 	e := big.NewInt(int64(key.E))
@@ -234,11 +236,11 @@ func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
 	for ; len(signed) > 0; signed = signed[size:] {
 		c := new(big.Int).SetBytes(signed[:size])
 		if c.Cmp(key.N) >= 0 {
-			return nil, refuse("a signature is not of the server's key")
+			return nil, gridcert.Refuse("a signature is not of the server's key")
 		}
 		data, ok := unpad(c.Exp(c, e, key.N).FillBytes(block))
 		if !ok {
-			return nil, refuse("a signature is not of the server's key")
+			return nil, gridcert.Refuse("a signature is not of the server's key")
 		}
 		out = append(out, data...)
 	}

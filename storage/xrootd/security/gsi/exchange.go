@@ -3,10 +3,13 @@ package gsi
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"time"
 
+	"weir/storage/gridcert"
 	"weir/storage/xrootd/security"
 )
 
@@ -14,7 +17,7 @@ import (
 type exchange struct {
 	method  *Method
 	server  security.Server
-	id      *identity
+	id      *gridcert.Identity
 	offer   offer
 	version int // the lower one of the server's and ours
 	round   int
@@ -48,7 +51,7 @@ func (e *exchange) Next(challenge []byte) ([]byte, error) {
 
 // Hint describes the identity that the client presented.
 func (e *exchange) Hint() string {
-	return fmt.Sprintf("the client was %s, whose proxy lasts until %s", e.id.subject, e.id.until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the client was %s, whose proxy lasts until %s", e.id.Subject, e.id.Until.UTC().Format(time.RFC3339))
 }
 
 // wantsProxy is the option that all clients of proxies send.
@@ -63,7 +66,7 @@ func (e *exchange) hello() []byte {
 	return encode(stepHello,
 		bucket{bucketModule, []byte(module)},
 		bucket{bucketVersion, number(uint32(e.method.version))},
-		bucket{bucketIssuer, []byte(e.id.issuer)},
+		bucket{bucketIssuer, []byte(e.id.Issuer)},
 		bucket{bucketOptions, number(wantsProxy)},
 		bucket{bucketMain, encode(stepHello, bucket{bucketTag, e.tag})},
 	)
@@ -183,12 +186,15 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 // its half of the agreement.
 func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	m := e.method
-	cert, key, err := m.trust.verify(a.certificates, m.clock())
+	cert, key, err := parseShown(a.certificates)
 	if err != nil {
 		return nil, err
 	}
-	if !m.trust.insecure {
-		if err := m.names.check(cert, e.server, m.clock()); err != nil {
+	if err := m.trust.Verify(cert, m.clock()); err != nil {
+		return nil, err
+	}
+	if !m.trust.Insecure {
+		if err := m.names.Check(cert, e.server.Host, e.server.Address, m.clock()); err != nil {
 			return nil, err
 		}
 	}
@@ -197,12 +203,29 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 		return nil, err
 	}
 	if !bytes.Equal(tag, e.tag) {
-		return nil, refuse("%s signed another tag than the one it was sent: the connection may be intercepted", e.server.Host)
+		return nil, gridcert.Refuse("%s signed another tag than the one it was sent: the connection may be intercepted", e.server.Host)
 	}
 	if e.version < signsAgreement {
 		return a.agreement, nil
 	}
 	return recoverBlocks(key, a.agreement)
+}
+
+// parseShown reads the one certificate that the server shows.
+func parseShown(text []byte) (*x509.Certificate, *rsa.PublicKey, error) {
+	all, err := gridcert.ParseCertificates(text)
+	if err != nil {
+		return nil, nil, malformed("the server's certificate: %v", err)
+	}
+	if len(all) != 1 {
+		return nil, nil, malformed("the server shows %d certificates, not one", len(all))
+	}
+	key, ok := all[0].PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return nil, nil, gridcert.Refuse("the server's certificate (%s) has an %v key; the protocol knows RSA only",
+			all[0].Subject, all[0].PublicKeyAlgorithm)
+	}
+	return all[0], key, nil
 }
 
 // longestTag is more than any server's tag has. The client signs the tag itself and no digest of it, so a longer one
@@ -214,11 +237,11 @@ func (e *exchange) proof(a answer, suite, digest string, own *half) ([]byte, err
 	if len(a.tag) > longestTag {
 		return nil, malformed("the server's tag has %d bytes", len(a.tag))
 	}
-	signedTag, err := signBlocks(e.id.key, a.tag)
+	signedTag, err := signBlocks(e.id.Key, a.tag)
 	if err != nil {
 		return nil, err
 	}
-	main := []bucket{{bucketSignedTag, signedTag}, {bucketCertificates, e.id.chain}}
+	main := []bucket{{bucketSignedTag, signedTag}, {bucketCertificates, e.id.ChainPEM}}
 	if e.method.user != "" {
 		main = append(main, bucket{bucketUser, []byte(e.method.user)})
 	}
@@ -235,6 +258,6 @@ func (e *exchange) proof(a answer, suite, digest string, own *half) ([]byte, err
 	}
 	return encode(stepProof, module,
 		bucket{bucketCiphers, []byte(suite + "#16")}, bucket{bucketDigests, []byte(digest)},
-		bucket{bucketAgreement, own.signed}, bucket{bucketPublic, e.id.public},
+		bucket{bucketAgreement, own.signed}, bucket{bucketPublic, e.id.PublicPEM},
 		bucket{bucketMain, sealed}), nil
 }

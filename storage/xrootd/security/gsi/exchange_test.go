@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"weir/storage"
+	"weir/storage/gridcert"
+	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
 )
 
@@ -18,9 +20,9 @@ var _ security.Method = (*Method)(nil)
 
 // Whatever servers of versions 4 to 6 may choose, the login succeeds.
 func TestVariants(t *testing.T) {
-	ca := newCA(t, "Variants")
-	host := ca.host(t, "localhost", "localhost")
-	m := newMethod(t, member(t, ca))
+	ca := gridcerttest.NewCA(t, "Variants")
+	host := ca.Host(t, "localhost", "localhost")
+	m := newMethod(t, gridcerttest.Member(t, ca))
 	for name, p := range map[string]*peer{
 		"today":                {},
 		"prime of 3072 bits":   {prime: prime3072},
@@ -45,10 +47,10 @@ func TestVariants(t *testing.T) {
 
 // Each lie of a server is found out before it gets anything of us.
 func TestLies(t *testing.T) {
-	ca, stranger := newCA(t, "Lies"), newCA(t, "Stranger")
-	host := ca.host(t, "localhost", "localhost")
-	other := ca.host(t, "other.example.org", "other.example.org")
-	cred := member(t, ca)
+	ca, stranger := gridcerttest.NewCA(t, "Lies"), gridcerttest.NewCA(t, "Stranger")
+	host := ca.Host(t, "localhost", "localhost")
+	other := ca.Host(t, "other.example.org", "other.example.org")
+	cred := gridcerttest.Member(t, ca)
 	replace := func(old, new string) func([]byte) []byte {
 		return func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }
 	}
@@ -59,13 +61,13 @@ func TestLies(t *testing.T) {
 		is     error
 		reason string
 	}{
-		{"authority unknown", &peer{pair: stranger.host(t, "localhost")}, fs.ErrPermission, "unknown certificate authority"},
-		{"authority of the same name", &peer{pair: newCA(t, "Lies").host(t, "localhost")}, fs.ErrPermission, "unknown authority"},
+		{"authority unknown", &peer{pair: stranger.Host(t, "localhost")}, fs.ErrPermission, "unknown certificate authority"},
+		{"authority of the same name", &peer{pair: gridcerttest.NewCA(t, "Lies").Host(t, "localhost")}, fs.ErrPermission, "unknown authority"},
 		{"another host's certificate", &peer{pair: other}, fs.ErrPermission, "not for localhost"},
-		{"somebody else's certificate", &peer{pair: other, shown: host.certPEM()}, fs.ErrPermission, "signature is not of the server's key"},
-		{"certificate of an unknown authority behind a known name", &peer{pair: host, shown: stranger.host(t, "localhost").certPEM()}, fs.ErrPermission, "unknown certificate authority"},
+		{"somebody else's certificate", &peer{pair: other, shown: host.CertPEM()}, fs.ErrPermission, "signature is not of the server's key"},
+		{"certificate of an unknown authority behind a known name", &peer{pair: host, shown: stranger.Host(t, "localhost").CertPEM()}, fs.ErrPermission, "unknown certificate authority"},
 		{"tag signed by another", &peer{pair: host, signer: other}, fs.ErrPermission, "signature is not of the server's key"},
-		{"two certificates", &peer{pair: host, shown: append(host.certPEM(), ca.certPEM()...)}, storage.ErrProtocol, "2 certificates"},
+		{"two certificates", &peer{pair: host, shown: append(host.CertPEM(), ca.CertPEM()...)}, storage.ErrProtocol, "2 certificates"},
 		{"no certificate", &peer{pair: host, shown: []byte("x")}, storage.ErrProtocol, "0 certificates"},
 		{"no cipher in common", &peer{pair: host, ciphers: "bf-cbc:rot13"}, errors.ErrUnsupported, "bf-cbc:rot13"},
 		{"no digest in common", &peer{pair: host, digests: "crc32"}, errors.ErrUnsupported, "crc32"},
@@ -99,9 +101,9 @@ func TestLies(t *testing.T) {
 // A man in the middle cannot use what a server said to another client, or to
 // the same one before.
 func TestReplay(t *testing.T) {
-	ca := newCA(t, "Replay")
-	p := &peer{pair: ca.host(t, "localhost")}
-	m := newMethod(t, member(t, ca))
+	ca := gridcerttest.NewCA(t, "Replay")
+	p := &peer{pair: ca.Host(t, "localhost")}
+	m := newMethod(t, gridcerttest.Member(t, ca))
 	begin := func() (security.Exchange, []byte) {
 		e, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
 		if err != nil {
@@ -137,9 +139,9 @@ func TestReplay(t *testing.T) {
 // Every message that was cut off is an error of the protocol, and every one
 // with a changed bit is some error or did not matter.
 func TestDamage(t *testing.T) {
-	ca := newCA(t, "Damage")
-	p := &peer{pair: ca.host(t, "localhost")}
-	m := newMethod(t, member(t, ca))
+	ca := gridcerttest.NewCA(t, "Damage")
+	p := &peer{pair: ca.Host(t, "localhost")}
+	m := newMethod(t, gridcerttest.Member(t, ca))
 	begun, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
 	if err != nil {
 		t.Fatal(err)
@@ -178,12 +180,12 @@ func TestDamage(t *testing.T) {
 
 // Secrets that begin with a zero, one in 256, are where padding matters.
 func TestPadding(t *testing.T) {
-	ca := newCA(t, "Padding")
-	host := ca.host(t, "localhost")
-	m := newMethod(t, member(t, ca))
+	ca := gridcerttest.NewCA(t, "Padding")
+	host := ca.Host(t, "localhost")
+	m := newMethod(t, gridcerttest.Member(t, ca))
 	_, text := (&peer{}).parameters()
 	g := must(m.groups.find(text))
-	own := must(g.half(m.source.id, time.Now()))
+	own := must(g.half(m.current(t), time.Now()))
 	x := big.NewInt(1000)
 	for y := big.NewInt(0); ; x.Add(x, big.NewInt(1)) {
 		if y.Exp(g.g, x, g.p).Exp(y, own.x, g.p); y.BitLen() <= 504 {
@@ -231,29 +233,29 @@ func TestBuckets(t *testing.T) {
 // The half of an agreement is used again, but not for another proxy, not for
 // long, and never with the same result.
 func TestHalf(t *testing.T) {
-	ca := newCA(t, "Half")
-	m := newMethod(t, member(t, ca))
+	ca := gridcerttest.NewCA(t, "Half")
+	m := newMethod(t, gridcerttest.Member(t, ca))
 	_, text := (&peer{}).parameters()
 	g, err := m.groups.find(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	half := func(id *identity, at time.Time) *half {
+	half := func(id *gridcert.Identity, at time.Time) *half {
 		h, err := g.half(id, at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	first := half(m.source.id, now)
-	if half(m.source.id, now.Add(halfLife-1)) != first {
+	first := half(m.current(t), now)
+	if half(m.current(t), now.Add(halfLife-1)) != first {
 		t.Error("a half was made anew too early")
 	}
-	if half(m.source.id, now.Add(halfLife)) == first {
+	if half(m.current(t), now.Add(halfLife)) == first {
 		t.Error("a half is too old")
 	}
-	another := *m.source.id
+	another := *m.current(t)
 	if h := half(&another, now.Add(halfLife)); h.id != &another || h.x.Cmp(first.x) == 0 {
 		t.Error("a half is used for another proxy")
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/storage"
+	"weir/storage/gridcert"
+	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
 )
 
@@ -37,11 +39,11 @@ func readCapture(t testing.TB) (c capture) {
 // exchange in the middle of it.
 func (c *capture) replay(t testing.TB) *exchange {
 	t.Helper()
-	m := newMethod(t, member(t, newCA(t, "Replay")))
-	m.trust = newTrust(storage.Auth{CAFile: writeFile(t, 0o644, "ca.pem", c.CA)})
+	m := newMethod(t, gridcerttest.Member(t, gridcerttest.NewCA(t, "Replay")))
+	m.trust = gridcert.NewTrust(storage.Auth{CAFile: gridcerttest.WriteFile(t, 0o644, "ca.pem", c.CA)})
 	at := must(time.Parse(time.RFC3339, string(c.Time)))
-	m.source.id.from, m.source.id.until = at.Add(-time.Hour), at.Add(time.Hour)
-	m.source.looked = at
+	id := m.current(t)
+	id.From, id.Until = at.Add(-time.Hour), at.Add(time.Hour)
 	m.clock = func() time.Time { return at }
 	e := must(m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: string(c.Offer)})).(*exchange)
 	e.tag, e.round = c.Tag, 1
@@ -74,7 +76,7 @@ func TestCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, from := range fresh.files() {
-			writeFile(t, 0o644, must(filepath.Abs(filepath.Join("testdata", "login", name))), *from)
+			gridcerttest.WriteFile(t, 0o644, must(filepath.Abs(filepath.Join("testdata", "login", name))), *from)
 		}
 	}
 	kept := readCapture(t)
@@ -180,17 +182,6 @@ func FuzzOffer(f *testing.F) {
 			if !isHash(hash) {
 				t.Fatalf("%q is no hash and would be a file's name", hash)
 			}
-		}
-	})
-}
-
-func FuzzNameHashes(f *testing.F) {
-	f.Add(must(parseCertificates(readCapture(f).CA))[0].RawSubject)
-	f.Add([]byte("\x30\x00"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		hashes, err := nameHashes(raw)
-		if err == nil && (len(hashes) != 2 || !isHash(hashes[0]) || !isHash(hashes[1])) {
-			t.Fatalf("%q", hashes)
 		}
 	})
 }

@@ -15,12 +15,12 @@ package gsi
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
 
 	"weir/storage"
+	"weir/storage/gridcert"
 	"weir/storage/xrootd/security"
 )
 
@@ -31,20 +31,18 @@ const ourVersion = 10600
 // authorities, certificates of servers that were verified, parameters of agreements that were checked. It is safe
 // for concurrent use.
 type Method struct {
-	source  *source
-	trust   *trust
-	names   *names
+	source  *gridcert.Source
+	trust   *gridcert.Trust
+	names   *gridcert.Names
 	groups  *groups
 	user    string
 	version int
 	clock   func() time.Time
 }
 
-// New reads the proxy and returns its method. The proxy is proxy_file of cred.From; else cert_file and key_file, of
-// which a proxy is made that never leaves memory; else the file that $X509_USER_PROXY names, else /tmp/x509up_uUID.
-// Authorities are ca_file and ca_dir, else $X509_CERT_DIR, else /etc/grid-security/certificates. The files may
-// change while the method is in use: the proxy is looked at once a second, authorities every ten minutes. With
-// cred.From.Insecure servers are not checked.
+// New reads the proxy (see gridcert.NewSource) and returns its method; gridcert.NewTrust says where authorities are. The
+// files may change while the method is in use: the proxy is looked at once a second, authorities every ten minutes.
+// With cred.From.Insecure servers are not checked.
 //
 // $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0 forbids asking the DNS for a server's
 // name, as for XRootD's own clients.
@@ -52,15 +50,15 @@ type Method struct {
 // What makes a login impossible is an error that wraps fs.ErrPermission.
 func New(cred storage.Credentials) (*Method, error) {
 	m := &Method{
-		source:  newSource(cred.From),
-		trust:   newTrust(cred.From),
-		names:   newNames(os.Getenv("XrdSecGSISRVNAMES"), os.Getenv("XrdSecGSITRUSTDNS") != "0"),
+		source:  gridcert.NewSource(cred.From),
+		trust:   gridcert.NewTrust(cred.From),
+		names:   gridcert.NewNames(os.Getenv("XrdSecGSISRVNAMES"), "; XrdSecGSISRVNAMES can allow it", os.Getenv("XrdSecGSITRUSTDNS") != "0"),
 		groups:  newGroups(),
 		user:    cred.User,
 		version: ourVersion,
 		clock:   time.Now,
 	}
-	if _, err := m.source.current(m.clock()); err != nil {
+	if _, err := m.source.Current(m.clock()); err != nil {
 		return nil, fmt.Errorf("gsi: %w", err)
 	}
 	return m, nil
@@ -77,11 +75,11 @@ func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange,
 		return nil, err
 	}
 	now := m.clock()
-	id, err := m.source.current(now)
+	id, err := m.source.Current(now)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.trust.expect(offer.authorities, now); err != nil {
+	if err := m.trust.Expect(offer.authorities, now); err != nil {
 		return nil, err
 	}
 	version := min(offer.version, m.version)
@@ -135,16 +133,6 @@ func parseOffer(parameters string) (offer, error) {
 func isHash(s string) bool {
 	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
 }
-
-// A refusal is a reason why there is no login, on our side or on theirs.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-func (r refusal) Unwrap() error { return fs.ErrPermission }
-
-// refuse returns an error that wraps fs.ErrPermission and nothing else: that a proxy's file does not exist must not
-// look like a missing file at the service.
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // malformed returns an error that wraps storage.ErrProtocol.
 func malformed(format string, args ...any) error {

@@ -15,6 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/dn"
+	"weir/storage"
+	"weir/storage/gridcert"
+	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
 )
 
@@ -34,15 +38,15 @@ const (
 // A peer is the server's side of the protocol, for what a real server does
 // not do: to lie. Its zero fields make an honest one.
 type peer struct {
-	pair    pair
-	version uint32 // it says so; 0 means 10600
-	module  string // it says so; "" means ssl
-	ciphers string // "" means aes-128-cbc
-	digests string // "" means sha256
-	prime   string // "" means prime512
-	shown   []byte // certificates instead of its own
-	signer  pair   // of the tag, instead of itself
-	tag     []byte // instead of a random one
+	pair    gridcerttest.Pair
+	version uint32            // it says so; 0 means 10600
+	module  string            // it says so; "" means ssl
+	ciphers string            // "" means aes-128-cbc
+	digests string            // "" means sha256
+	prime   string            // "" means prime512
+	shown   []byte            // certificates instead of its own
+	signer  gridcerttest.Pair // of the tag, instead of itself
+	tag     []byte            // instead of a random one
 	half    func([]byte) []byte
 	x       *big.Int // its secret exponent; nil means any
 	client  []byte   // module that the client chose
@@ -56,7 +60,7 @@ func or[T any](given bool, value, otherwise T) T {
 }
 
 func (p *peer) offer() string {
-	hashes, err := nameHashes(p.pair.cert.RawIssuer)
+	hashes, err := dn.Hashes(p.pair.Cert.RawIssuer)
 	if err != nil {
 		panic(err)
 	}
@@ -89,7 +93,7 @@ func (p *peer) certify(hello []byte) ([]byte, error) {
 		return nil, err
 	}
 	tag, _ := main.find(bucketTag)
-	signedTag, err := signBlocks(or(p.signer.key != nil, p.signer, p.pair).key, tag)
+	signedTag, err := signBlocks(or(p.signer.Key != nil, p.signer, p.pair).Key, tag)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +108,7 @@ func (p *peer) certify(hello []byte) ([]byte, error) {
 	kind := uint32(bucketPublic)
 	if signs {
 		kind = bucketAgreement
-		if half, err = signBlocks(p.pair.key, half); err != nil {
+		if half, err = signBlocks(p.pair.Key, half); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +118,7 @@ func (p *peer) certify(hello []byte) ([]byte, error) {
 		bucket{kind, half},
 		bucket{bucketCiphers, []byte(or(p.ciphers != "", p.ciphers, "aes-128-cbc"))},
 		bucket{bucketDigests, []byte(or(p.digests != "", p.digests, "sha256"))},
-		bucket{bucketCertificates, or(p.shown != nil, p.shown, p.pair.certPEM())},
+		bucket{bucketCertificates, or(p.shown != nil, p.shown, p.pair.CertPEM())},
 	), nil
 }
 
@@ -162,7 +166,7 @@ func (p *peer) admit(proof []byte) error {
 		return err
 	}
 	chain, _ := main.find(bucketCertificates)
-	certs, err := parseCertificates(chain)
+	certs, err := gridcert.ParseCertificates(chain)
 	if err != nil || len(certs) < 2 {
 		return fmt.Errorf("%d certificates, %w", len(certs), err)
 	}
@@ -241,11 +245,34 @@ func (p *peer) login(m *Method, host string) error {
 }
 
 func TestPeerAdmitsNobodyElse(t *testing.T) {
-	ca := newCA(t, "one")
-	p := &peer{pair: ca.host(t, "localhost")}
-	m := newMethod(t, member(t, ca))
-	m.source.id.key = newCA(t, "another").key
+	ca := gridcerttest.NewCA(t, "one")
+	p := &peer{pair: ca.Host(t, "localhost")}
+	m := newMethod(t, gridcerttest.Member(t, ca))
+	m.current(t).Key = gridcerttest.NewCA(t, "another").Key
 	if err := p.login(m, "localhost"); err == nil || !strings.Contains(err.Error(), "refuses") {
 		t.Errorf("the peer of these tests admitted a client without the proxy's key: %v", err)
 	}
+}
+
+func newMethod(t testing.TB, cred storage.Credentials) *Method {
+	t.Helper()
+	m, err := New(cred)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.names.Lookup = nil // a test that asks the DNS is wrong
+	return m
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// current returns the method's identity.
+func (m *Method) current(t testing.TB) *gridcert.Identity {
+	t.Helper()
+	return must(m.source.Current(m.clock()))
 }

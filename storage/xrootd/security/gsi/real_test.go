@@ -16,6 +16,7 @@ import (
 
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
 )
 
@@ -91,7 +92,7 @@ func (s *site) credentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, 0o600, key, text)
+	gridcerttest.WriteFile(t, 0o600, key, text)
 	for name, from := range map[string]storage.Auth{
 		"certificate and key":     {CertFile: s.UserCert, KeyFile: key, CADir: s.CADir},
 		"one file of authorities": {ProxyFile: s.Proxy, CAFile: s.CAFile},
@@ -133,7 +134,7 @@ func (s *site) refusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := member(t, newCA(t, "Stranger")).From.ProxyFile
+	stranger := gridcerttest.Member(t, gridcerttest.NewCA(t, "Stranger")).From.ProxyFile
 	for _, c := range []struct {
 		name, host string
 		from       storage.Auth
@@ -148,7 +149,7 @@ func (s *site) refusals(t *testing.T) {
 	} {
 		m, err := New(storage.Credentials{From: c.from})
 		if err == nil {
-			m.names.dns = false
+			m.names.DNS = false
 			err = s.works(m, c.host, nil)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.reason) || !c.theirs && !errors.Is(err, fs.ErrPermission) {
@@ -160,7 +161,7 @@ func (s *site) refusals(t *testing.T) {
 // middle changes what the real server says on its way to the client.
 func (s *site) middle(t *testing.T) {
 	m := newMethod(t, s.cred)
-	another := newCA(t, "Middle")
+	another := gridcerttest.NewCA(t, "Middle")
 	earlier, err := login(m, s.address, "localhost", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func (s *site) middle(t *testing.T) {
 		change func([]byte) []byte
 		is     error
 	}{
-		{"another certificate", swap(bucketCertificates, another.host(t, "localhost").certPEM()), fs.ErrPermission},
+		{"another certificate", swap(bucketCertificates, another.Host(t, "localhost").CertPEM()), fs.ErrPermission},
 		{"the answer of an earlier login", func([]byte) []byte { return bytes.Clone(earlier.took) }, fs.ErrPermission},
 		{"the signed tag of an earlier login", swap(bucketMain, oldMain), fs.ErrPermission},
 		{"an agreement that is not signed", swap(bucketAgreement, bytes.Repeat([]byte{1}, len(oldHalf))), fs.ErrPermission},
@@ -243,14 +244,14 @@ func (s *site) renewal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := writeFile(t, 0o600, "x509up", text)
+	file := gridcerttest.WriteFile(t, 0o600, "x509up", text)
 	m := newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: file, CADir: s.CADir}})
 	now := time.Now()
 	m.clock = func() time.Time { return now }
 	if err := s.works(m, "localhost", nil); err != nil {
 		t.Fatal(err)
 	}
-	first := m.source.id
+	first := m.current(t)
 	another, err := s.ProxyFor(time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -258,11 +259,11 @@ func (s *site) renewal(t *testing.T) {
 	if err := os.Rename(another, file); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.works(m, "localhost", nil); err != nil || m.source.id != first {
-		t.Errorf("within the second: %v, read again: %v", err, m.source.id != first)
+	if err := s.works(m, "localhost", nil); err != nil || m.current(t) != first {
+		t.Errorf("within the second: %v, read again: %v", err, m.current(t) != first)
 	}
 	now = now.Add(time.Second)
-	if err := s.works(m, "localhost", nil); err != nil || m.source.id == first {
-		t.Errorf("after a second: %v, read again: %v", err, m.source.id != first)
+	if err := s.works(m, "localhost", nil); err != nil || m.current(t) == first {
+		t.Errorf("after a second: %v, read again: %v", err, m.current(t) != first)
 	}
 }

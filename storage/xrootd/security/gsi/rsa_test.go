@@ -8,15 +8,17 @@ import (
 	"io/fs"
 	"math/big"
 	"testing"
+
+	"weir/storage/gridcert/gridcerttest"
 )
 
 // What was signed comes out again, and the library agrees about each block.
 func TestBlocks(t *testing.T) {
-	one, other := newCA(t, "one"), newCA(t, "other")
-	public := &one.key.PublicKey
+	one, other := gridcerttest.NewCA(t, "one"), gridcerttest.NewCA(t, "other")
+	public := &one.Key.PublicKey
 	for _, n := range []int{1, 8, 116, 117, 118, 400, 2000} {
 		data := bytes.Repeat([]byte("0\x00\xff7"), n)[:n]
-		signed, err := signBlocks(one.key, data)
+		signed, err := signBlocks(one.Key, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +29,7 @@ func TestBlocks(t *testing.T) {
 		if err := rsa.VerifyPKCS1v15(public, 0, data[:min(n, 117)], signed[:public.Size()]); err != nil {
 			t.Errorf("%d bytes: %v", n, err)
 		}
-		if _, err := recoverBlocks(&other.key.PublicKey, signed); !errors.Is(err, fs.ErrPermission) {
+		if _, err := recoverBlocks(&other.Key.PublicKey, signed); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%d bytes of another key: %v", n, err)
 		}
 		for i := range signed {
@@ -41,12 +43,12 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	if got, err := recoverBlocks(public, disguised(t, one.key)); err == nil {
+	if got, err := recoverBlocks(public, disguised(t, one.Key)); err == nil {
 		t.Errorf("a signature that is larger than the modulus: %q", got)
 	}
 	for name, signed := range map[string][]byte{
 		"nothing": nil, "a part": make([]byte, 100), "a part more": make([]byte, 129), "too much": make([]byte, 128*(maxBlocks+1)),
-		"zero": make([]byte, 128), "more than the modulus": bytes.Repeat([]byte{0xff}, 128), "the modulus": one.key.N.Bytes(),
+		"zero": make([]byte, 128), "more than the modulus": bytes.Repeat([]byte{0xff}, 128), "the modulus": one.Key.N.Bytes(),
 		"one": new(big.Int).SetInt64(1).FillBytes(make([]byte, 128)),
 	} {
 		if got, err := recoverBlocks(public, signed); !errors.Is(err, fs.ErrPermission) {

@@ -1,4 +1,4 @@
-package gsi
+package gridcert
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	"weir/storage/xrootd/security"
 )
 
 func TestNames(t *testing.T) {
@@ -58,9 +56,9 @@ func TestNames(t *testing.T) {
 		{name: "allowed by place holder", cert: cert("x/xrd.a.org"), host: "a.org", allowed: "xrd.<host>", want: true},
 		{name: "denied", cert: cert("a.example.org"), host: "a.example.org", allowed: "*|-a.*"},
 	} {
-		n := newNames(c.allowed, !c.noDNS)
-		n.resolve = reverse
-		err := n.check(c.cert, security.Server{Host: c.host, Address: c.address}, time.Now())
+		n := NewNames(c.allowed, "", !c.noDNS)
+		n.Lookup = reverse
+		err := n.Check(c.cert, c.host, c.address, time.Now())
 		if (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -71,9 +69,9 @@ func TestNames(t *testing.T) {
 // failed.
 func TestNamesAskOnce(t *testing.T) {
 	asked := 0
-	n := newNames("", true)
+	n := NewNames("", "", true)
 	answer := error(nil)
-	n.resolve = func(context.Context, string) ([]string, error) {
+	n.Lookup = func(context.Context, string) ([]string, error) {
 		asked++
 		return []string{"a"}, answer
 	}

@@ -1,20 +1,24 @@
-package gsi
+// Package dn handles the distinguished names of certificates as they are encoded: it computes OpenSSL's hashes of a
+// name, by which folders of authorities name their files, and appends a common name.
+package dn
 
 import (
 	"bytes"
 	"crypto/md5"
 	"crypto/sha1"
+	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf16"
 )
 
-// nameHashes returns the hashes of a distinguished name, as OpenSSL calls files by them: since 1.0.0 (SHA-1 of the
+// Hashes returns the hashes of a distinguished name, as OpenSSL calls files by them: since 1.0.0 (SHA-1 of the
 // canonical name) and before (MD5 of the name as it stands).
-func nameHashes(raw []byte) ([]string, error) {
+func Hashes(raw []byte) ([]string, error) {
 	canonical, err := canonicalName(raw)
 	if err != nil {
 		return nil, err
@@ -24,6 +28,31 @@ func nameHashes(raw []byte) ([]string, error) {
 }
 
 func hashText(sum []byte) string { return fmt.Sprintf("%08x", binary.LittleEndian.Uint32(sum)) }
+
+// WithCommonName returns a distinguished name with one more common name.
+func WithCommonName(raw []byte, name string) ([]byte, error) {
+	sets, err := elements(raw)
+	if err != nil {
+		return nil, err
+	}
+	added, err := asn1.Marshal(struct {
+		Attributes []pkix.AttributeTypeAndValue `asn1:"set"`
+	}{[]pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: name}}})
+	if err != nil {
+		return nil, err
+	}
+	one, err := elements(added)
+	if err != nil {
+		return nil, err
+	}
+	var content []byte
+	for _, set := range slices.Concat(sets, one) {
+		content = append(content, set.FullBytes...)
+	}
+	return asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: content})
+}
+
+var errNotName = errors.New("a name is not encoded as one")
 
 // canonicalName is OpenSSL's canonical form of a name: the sets of its sequence, with texts as UTF-8 in lower case
 // and single spaces.
@@ -62,7 +91,7 @@ func canonicalAttribute(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(parts) != 2 {
-		return nil, malformed("a name has an attribute of %d parts", len(parts))
+		return nil, fmt.Errorf("a name has an attribute of %d parts", len(parts))
 	}
 	value := parts[1].FullBytes
 	if text, ok := utf8Text(parts[1]); ok {
@@ -78,14 +107,14 @@ func canonicalAttribute(raw []byte) ([]byte, error) {
 func elements(raw []byte) ([]asn1.RawValue, error) {
 	var outer asn1.RawValue
 	if rest, err := asn1.Unmarshal(raw, &outer); err != nil || len(rest) > 0 || !outer.IsCompound {
-		return nil, malformed("a name is not encoded as one")
+		return nil, errNotName
 	}
 	var all []asn1.RawValue
 	for rest := outer.Bytes; len(rest) > 0; {
 		var one asn1.RawValue
 		var err error
 		if rest, err = asn1.Unmarshal(rest, &one); err != nil {
-			return nil, malformed("a name is not encoded as one")
+			return nil, errNotName
 		}
 		all = append(all, one)
 	}

@@ -1,10 +1,18 @@
-package gsi
+package dn
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
+	"math/big"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,7 +20,7 @@ import (
 )
 
 // Names of files are what OpenSSL says, for all kinds of texts.
-func TestNameHashes(t *testing.T) {
+func TestHashes(t *testing.T) {
 	lab.Need(t, "openssl")
 	text := func(tag int, s string) asn1.RawValue { return asn1.RawValue{Tag: tag, Bytes: []byte(s)} }
 	attribute := func(oid asn1.ObjectIdentifier, v asn1.RawValue) []byte {
@@ -43,12 +51,15 @@ func TestNameHashes(t *testing.T) {
 		}
 		raw := must(asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: content}))
 		der := certificateOf(t, raw)
-		file := writeFile(t, 0o600, "c.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		file := filepath.Join(t.TempDir(), "c.pem")
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		out, err := exec.CommandContext(t.Context(), "openssl", "x509", "-in", file, "-noout", "-subject_hash", "-subject_hash_old").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := nameHashes(raw)
+		got, err := Hashes(raw)
 		if want := strings.Fields(string(out)); err != nil || len(want) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("%s: %v, %v, OpenSSL says %v", name, got, err, want)
 		}
@@ -59,12 +70,14 @@ func TestNameHashes(t *testing.T) {
 // would refuse some of them.
 func certificateOf(t *testing.T, subject []byte) []byte {
 	t.Helper()
-	plain := pair{}.sign(t, &x509.Certificate{})
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	plain := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
 	var outer struct {
 		TBS, Algorithm asn1.RawValue
 		Signature      asn1.BitString
 	}
-	if _, err := asn1.Unmarshal(plain.cert.Raw, &outer); err != nil {
+	if _, err := asn1.Unmarshal(plain, &outer); err != nil {
 		t.Fatal(err)
 	}
 	parts := must(elements(outer.TBS.FullBytes))
@@ -86,10 +99,27 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func TestNameHashesRefuse(t *testing.T) {
+func TestHashesRefuse(t *testing.T) {
 	for _, raw := range []string{"", "x", "\x30\x02\x31\x05", "\x30\x04\x31\x02\x30\x00", "\x30\x80", "\x04\x00"} {
-		if h, err := nameHashes([]byte(raw)); err == nil {
+		if h, err := Hashes([]byte(raw)); err == nil {
 			t.Errorf("%q has the hashes %v", raw, h)
 		}
 	}
+}
+
+func FuzzHashes(f *testing.F) {
+	f.Add([]byte("\x30\x00"))
+	f.Add(must(asn1.Marshal(pkix.Name{CommonName: "weir"}.ToRDNSequence())))
+	hash := regexp.MustCompile("^[0-9a-f]{8}$")
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		hashes, err := Hashes(raw)
+		if err == nil && (len(hashes) != 2 || !hash.MatchString(hashes[0]) || !hash.MatchString(hashes[1])) {
+			t.Fatalf("%q", hashes)
+		}
+		if longer, err := WithCommonName(raw, "1"); err == nil {
+			if _, err := elements(longer); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

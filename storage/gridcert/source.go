@@ -1,4 +1,4 @@
-package gsi
+package gridcert
 
 import (
 	"cmp"
@@ -15,14 +15,14 @@ import (
 	"weir/storage"
 )
 
-// A source is the files of an identity, read again when they change.
-type source struct {
+// A Source is the files of an identity, read again when they change. It is safe for concurrent use.
+type Source struct {
 	certFile, keyFile string // keyFile is "" if certFile holds the key
 
 	mutex  sync.Mutex
 	looked time.Time   // when the files were looked at
 	seen   fingerprint // how they looked when they were read
-	id     *identity
+	id     *Identity
 	made   bool  // we made the proxy and have to replace it
 	err    error // why the files could not be read last time
 }
@@ -33,23 +33,28 @@ type fingerprint [2]struct {
 	size     int64
 }
 
-func newSource(from storage.Auth) *source {
+// NewSource returns a source. The proxy is proxy_file of from; else cert_file and key_file, of which a proxy is made
+// that never leaves memory; else the file that $X509_USER_PROXY names, else that of $X509_USER_CERT and
+// $X509_USER_KEY, else /tmp/x509up_uUID. The files are read by Current.
+func NewSource(from storage.Auth) *Source {
 	switch {
 	case from.ProxyFile != "":
-		return &source{certFile: from.ProxyFile}
+		return &Source{certFile: from.ProxyFile}
 	case from.CertFile != "":
-		return &source{certFile: from.CertFile, keyFile: from.KeyFile}
+		return &Source{certFile: from.CertFile, keyFile: from.KeyFile}
 	}
-	file := os.Getenv("X509_USER_PROXY")
-	if file == "" {
-		file = fmt.Sprintf("/tmp/x509up_u%d", os.Getuid())
+	if file := os.Getenv("X509_USER_PROXY"); file != "" {
+		return &Source{certFile: file}
 	}
-	return &source{certFile: file}
+	if cert, key := os.Getenv("X509_USER_CERT"), os.Getenv("X509_USER_KEY"); cert != "" && key != "" {
+		return &Source{certFile: cert, keyFile: key}
+	}
+	return &Source{certFile: fmt.Sprintf("/tmp/x509up_u%d", os.Getuid())}
 }
 
-// current returns the identity. At most once a second it looks whether the files have changed; an identity that was
+// Current returns the identity. At most once a second it looks whether the files have changed; an identity that was
 // read serves on while new files are no good, for as long as it lasts.
-func (s *source) current(now time.Time) (*identity, error) {
+func (s *Source) Current(now time.Time) (*Identity, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.id == nil || now.Sub(s.looked).Abs() >= time.Second {
@@ -69,20 +74,20 @@ func (s *source) current(now time.Time) (*identity, error) {
 }
 
 // what names the credentials in messages.
-func (s *source) what() string {
+func (s *Source) what() string {
 	if s.keyFile != "" || s.made {
 		return "certificate " + s.certFile
 	}
 	return "proxy " + s.certFile
 }
 
-func (s *source) refresh(now time.Time) {
+func (s *Source) refresh(now time.Time) {
 	seen, err := s.look()
 	if err != nil {
 		s.err = err
 		return
 	}
-	renew := s.made && now.Add(proxySpare).After(s.id.until)
+	renew := s.made && now.Add(proxySpare).After(s.id.Until)
 	if s.id != nil && s.err == nil && seen == s.seen && !renew {
 		return
 	}
@@ -93,7 +98,7 @@ func (s *source) refresh(now time.Time) {
 	}
 }
 
-func (s *source) look() (f fingerprint, err error) {
+func (s *Source) look() (f fingerprint, err error) {
 	for i, name := range []string{s.certFile, s.keyFile} {
 		if name == "" {
 			continue
@@ -103,26 +108,26 @@ func (s *source) look() (f fingerprint, err error) {
 			return f, s.missing(name)
 		}
 		if err != nil {
-			return f, refuse("%v", err)
+			return f, Refuse("%v", err)
 		}
 		if i == 1 && info.Mode().Perm()&0o066 != 0 {
-			return f, refuse("others may read or write the private key %s (mode %#o): chmod 600 it", name, info.Mode().Perm())
+			return f, Refuse("others may read or write the private key %s (mode %#o): chmod 600 it", name, info.Mode().Perm())
 		}
 		f[i].modified, f[i].size = info.ModTime(), info.Size()
 	}
 	return f, nil
 }
 
-func (s *source) missing(name string) error {
+func (s *Source) missing(name string) error {
 	if s.keyFile != "" {
-		return refuse("no certificate: %s does not exist", name)
+		return Refuse("no certificate: %s does not exist", name)
 	}
-	return refuse("no proxy: %s does not exist; make one, for instance with voms-proxy-init, or name it with proxy_file or $X509_USER_PROXY",
+	return Refuse("no proxy: %s does not exist; make one, for instance with voms-proxy-init, or name it with proxy_file or $X509_USER_PROXY",
 		name)
 }
 
 // load reads the files. What is no proxy becomes one.
-func (s *source) load(now time.Time) (id *identity, made bool, err error) {
+func (s *Source) load(now time.Time) (id *Identity, made bool, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", s.what(), err)
@@ -132,12 +137,12 @@ func (s *source) load(now time.Time) (id *identity, made bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	all, err := parseCertificates(text)
+	all, err := ParseCertificates(text)
 	if err != nil {
-		return nil, false, refuse("%v", err)
+		return nil, false, Refuse("%v", err)
 	}
 	if len(all) == 0 {
-		return nil, false, refuse("there is no certificate in it")
+		return nil, false, Refuse("there is no certificate in it")
 	}
 	if s.keyFile != "" {
 		if text, err = readFile(s.keyFile); err != nil {
@@ -149,22 +154,22 @@ func (s *source) load(now time.Time) (id *identity, made bool, err error) {
 		return nil, false, err
 	}
 	if key == nil {
-		return nil, false, refuse("there is no private key in %s", cmp.Or(s.keyFile, s.certFile))
+		return nil, false, Refuse("there is no private key in %s", cmp.Or(s.keyFile, s.certFile))
 	}
 	return adopt(all, key, now)
 }
 
 // adopt makes an identity of what was read.
-func adopt(all []*x509.Certificate, key *rsa.PrivateKey, now time.Time) (*identity, bool, error) {
+func adopt(all []*x509.Certificate, key *rsa.PrivateKey, now time.Time) (*Identity, bool, error) {
 	chain, err := order(all, key)
 	if err != nil {
 		return nil, false, err
 	}
-	made := !isProxy(chain[0])
+	made := !IsProxy(chain[0])
 	if made && now.Before(chain[0].NotAfter) {
 		proxy, proxyKey, err := makeProxy(chain[0], key, now)
 		if err != nil {
-			return nil, false, refuse("make a proxy: %v", err)
+			return nil, false, Refuse("make a proxy: %v", err)
 		}
 		all, key = append([]*x509.Certificate{proxy}, all...), proxyKey
 	}
@@ -177,15 +182,15 @@ func readFile(name string) ([]byte, error) {
 	const most = 1 << 20
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, refuse("%v", err)
+		return nil, Refuse("%v", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, refuse("%v", err)
+		return nil, Refuse("%v", err)
 	}
 	if len(text) > most {
-		return nil, refuse("the file has more than %d bytes", most)
+		return nil, Refuse("the file has more than %d bytes", most)
 	}
 	return text, nil
 }

@@ -1,4 +1,4 @@
-package gsi
+package gridcert
 
 import (
 	"context"
@@ -8,18 +8,20 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"weir/storage/xrootd/security"
 )
 
-// names decides whether a certificate belongs to the server that was asked for, by the rules of the reference.
-type names struct {
-	allowed []string // patterns of more names; "-" before one forbids it; the last that fits counts
-	dns     bool     // may the address's name in the DNS be the server's?
+// Names decides whether a certificate belongs to the server that was asked for, by the rules of Globus and
+// XRootD. It is safe for concurrent use.
+type Names struct {
+	DNS bool // may the address's name in the DNS be the server's? Set before use
+	// Lookup returns the names of an address; tests replace it. Set before use.
+	Lookup func(ctx context.Context, address string) ([]string, error)
 
-	mutex   sync.Mutex
-	resolve func(ctx context.Context, address string) ([]string, error)
-	known   map[string]*resolved
+	allowed []string // patterns of more names; "-" before one forbids it; the last that fits counts
+	hint    string   // what could allow another name, for errors
+
+	mutex sync.Mutex
+	known map[string]*resolved
 }
 
 // resolved is the answer for one address, whose mutex is held while it is asked for: clients of other addresses do
@@ -30,18 +32,20 @@ type resolved struct {
 	until time.Time
 }
 
-func newNames(allowed string, dns bool) *names {
-	return &names{
-		allowed: strings.FieldsFunc(allowed, func(r rune) bool { return r == '|' }), dns: dns,
-		resolve: net.DefaultResolver.LookupAddr, known: map[string]*resolved{},
+// NewNames returns the rules. allowed are patterns of more names, separated by "|"; "-" before one forbids it, and the
+// last that fits counts. hint ends the error of Check with what could allow a name.
+func NewNames(allowed, hint string, dns bool) *Names {
+	return &Names{
+		allowed: strings.FieldsFunc(allowed, func(r rune) bool { return r == '|' }), hint: hint, DNS: dns,
+		Lookup: net.DefaultResolver.LookupAddr, known: map[string]*resolved{},
 	}
 }
 
-// check returns an error unless the certificate has the server's name, its address, a name that was allowed, or,
+// Check returns an error unless the certificate has the server's name, its address, a name that was allowed, or,
 // where the DNS may be asked, the name that its address has there: redirectors name data servers by address.
-func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) error {
-	host := strings.TrimSuffix(s.Host, ".")
-	address := s.Address
+func (n *Names) Check(cert *x509.Certificate, host, address string, now time.Time) error {
+	asked := host
+	host = strings.TrimSuffix(host, ".")
 	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
 		address = ip.String()
 		if slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
@@ -49,11 +53,11 @@ func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) 
 		}
 	}
 	hasNames := len(cert.DNSNames)+len(cert.IPAddresses)+len(cert.EmailAddresses)+len(cert.URIs) > 0
-	if fits(cert, host) || (!hasNames || n.dns) && n.fitsCommonName(cert, host) {
+	if fits(cert, host) || (!hasNames || n.DNS) && n.fitsCommonName(cert, host) {
 		return nil
 	}
 	var reverse []string
-	if n.dns && address != "" {
+	if n.DNS && address != "" {
 		reverse = n.lookup(address, now)
 		for _, name := range reverse {
 			if fits(cert, name) || n.fitsCommonName(cert, name) {
@@ -69,7 +73,7 @@ func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) 
 	if len(reverse) > 0 {
 		also = " (" + strings.Join(reverse, ", ") + " in the DNS)"
 	}
-	return refuse("the server's certificate is for %s, not for %s%s; XrdSecGSISRVNAMES can allow it", strings.Join(has, ", "), s.Host, also)
+	return Refuse("the server's certificate is for %s, not for %s%s%s", strings.Join(has, ", "), asked, also, n.hint)
 }
 
 // fits reports whether one of the certificate's alternative names is host.
@@ -78,7 +82,7 @@ func fits(cert *x509.Certificate, host string) bool {
 }
 
 // fitsCommonName reports whether the certificate's common name is host, or is allowed besides.
-func (n *names) fitsCommonName(cert *x509.Certificate, host string) bool {
+func (n *Names) fitsCommonName(cert *x509.Certificate, host string) bool {
 	name := commonName(cert)
 	ok := fitsHost(name, host)
 	for _, pattern := range n.allowed {
@@ -138,7 +142,7 @@ func glob(pattern, text string) bool {
 
 // lookup asks the DNS, or the hosts file, for the names of an address. The answer is kept: a run has thousands of
 // logins at the same few addresses.
-func (n *names) lookup(address string, now time.Time) []string {
+func (n *Names) lookup(address string, now time.Time) []string {
 	n.mutex.Lock()
 	r := n.known[address]
 	if r == nil {
@@ -153,7 +157,7 @@ func (n *names) lookup(address string, now time.Time) []string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	found, err := n.resolve(ctx, address)
+	found, err := n.Lookup(ctx, address)
 	r.names, r.until = found, now.Add(believed)
 	if err != nil {
 		r.until = now.Add(10 * time.Second)

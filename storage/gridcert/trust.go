@@ -1,7 +1,6 @@
-package gsi
+package gridcert
 
 import (
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -15,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/dn"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // believed is how long files of authorities and what was concluded from them are believed before they are read
@@ -25,15 +26,15 @@ const believed = 10 * time.Minute
 // mostCertificates bounds how many certificates of servers are remembered.
 const mostCertificates = 4096
 
-// trust knows authorities and the certificates of servers that they signed.
-type trust struct {
+// Trust knows authorities and the certificates of servers that they signed. It is safe for concurrent use.
+type Trust struct {
 	file     string   // authorities in one file; "" means none
 	dirs     []string // folders of authorities, in files called by the hash of their names
-	insecure bool
+	Insecure bool     // servers are not verified
 
 	mutex        sync.Mutex
-	authorities  map[string]*authority // by hash
-	certificates map[[sha256.Size]byte]verified
+	authorities  map[string]*authority           // by hash
+	certificates map[[sha256.Size]byte]time.Time // until when they are believed
 }
 
 // An authority is what the files of one hash hold.
@@ -43,29 +44,25 @@ type authority struct {
 	until        time.Time
 }
 
-type verified struct {
-	certificate *x509.Certificate
-	key         *rsa.PublicKey
-	until       time.Time
-}
-
-func newTrust(from storage.Auth) *trust {
+// NewTrust returns the trust in the authorities of ca_file and ca_dir of from, else of $X509_CERT_DIR, else of
+// /etc/grid-security/certificates. They are read when they are needed, again after ten minutes.
+func NewTrust(from storage.Auth) *Trust {
 	dir := from.CADir
 	if dir == "" && from.CAFile == "" {
 		if dir = os.Getenv("X509_CERT_DIR"); dir == "" {
 			dir = "/etc/grid-security/certificates"
 		}
 	}
-	return &trust{
-		file: from.CAFile, dirs: strings.FieldsFunc(dir, func(r rune) bool { return r == ',' }), insecure: from.Insecure,
-		authorities: map[string]*authority{}, certificates: map[[sha256.Size]byte]verified{},
+	return &Trust{
+		file: from.CAFile, dirs: strings.FieldsFunc(dir, func(r rune) bool { return r == ',' }), Insecure: from.Insecure,
+		authorities: map[string]*authority{}, certificates: map[[sha256.Size]byte]time.Time{},
 	}
 }
 
-// expect returns an error if none of the authorities is known by which the server says that its certificate is
+// Expect returns an error if none of the authorities is known by which the server says that its certificate is
 // signed.
-func (t *trust) expect(hashes []string, now time.Time) error {
-	if t.insecure || t.file != "" || len(hashes) == 0 {
+func (t *Trust) Expect(hashes []string, now time.Time) error {
+	if t.Insecure || t.file != "" || len(hashes) == 0 {
 		return nil // the certificate itself will tell
 	}
 	t.mutex.Lock()
@@ -79,18 +76,18 @@ func (t *trust) expect(hashes []string, now time.Time) error {
 			return nil
 		}
 	}
-	return refuse("unknown certificate authority: the server's certificate is signed by %s.0, which is not in %s",
+	return Refuse("unknown certificate authority: the server's certificate is signed by %s.0, which is not in %s",
 		strings.Join(hashes, ".0 or "), strings.Join(t.dirs, ","))
 }
 
 // load returns what the files of a hash hold, which may be nothing.
-func (t *trust) load(hash string, now time.Time) (*authority, error) {
+func (t *Trust) load(hash string, now time.Time) (*authority, error) {
 	if a := t.authorities[hash]; a != nil && now.Before(a.until) {
 		return a, nil
 	}
 	a := &authority{until: now.Add(believed)}
 	for _, dir := range t.dirs {
-		certificates, err := readNumbered(filepath.Join(dir, hash+"."), parseCertificates)
+		certificates, err := readNumbered(filepath.Join(dir, hash+"."), ParseCertificates)
 		if err != nil {
 			return nil, err
 		}
@@ -116,18 +113,19 @@ func readNumbered[T any](path string, parse func([]byte) ([]T, error)) ([]T, err
 			break
 		}
 		if err != nil {
-			return nil, refuse("certificate authority: %v", err)
+			return nil, Refuse("certificate authority: %v", err)
 		}
 		some, err := parse(data)
 		if err != nil {
-			return nil, refuse("certificate authority: %s: %v", name, err)
+			return nil, Refuse("certificate authority: %s: %v", name, err)
 		}
 		all = append(all, some...)
 	}
 	return all, nil
 }
 
-func parseCertificates(data []byte) ([]*x509.Certificate, error) {
+// ParseCertificates returns the certificates of a text in PEM.
+func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -152,44 +150,33 @@ func parseRevocations(data []byte) ([]*pkix.CertificateList, error) {
 	return []*pkix.CertificateList{list}, nil
 }
 
-// verify checks the certificate that a server shows, except its name.
-func (t *trust) verify(text []byte, now time.Time) (*x509.Certificate, *rsa.PublicKey, error) {
-	sum := sha256.Sum256(text)
+// Verify checks the certificate that a server shows, except its name. An error wraps fs.ErrPermission.
+func (t *Trust) Verify(cert *x509.Certificate, now time.Time) error {
+	if t.Insecure {
+		return nil
+	}
+	sum := sha256.Sum256(cert.Raw)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if v, ok := t.certificates[sum]; ok && now.Before(v.until) {
-		return v.certificate, v.key, nil
+	if now.Before(t.certificates[sum]) {
+		return nil
 	}
-	all, err := parseCertificates(text)
-	if err != nil {
-		return nil, nil, malformed("the server's certificate: %v", err)
+	if err := t.chain(cert, now); err != nil {
+		return err
 	}
-	if len(all) != 1 {
-		return nil, nil, malformed("the server shows %d certificates, not one", len(all))
-	}
-	cert := all[0]
-	key, ok := cert.PublicKey.(*rsa.PublicKey)
-	if !ok {
-		return nil, nil, refuse("the server's certificate (%s) has an %v key; the protocol knows RSA only", cert.Subject, cert.PublicKeyAlgorithm)
-	}
-	v := verified{cert, key, now.Add(believed)}
-	if !t.insecure {
-		if err := t.chain(cert, now); err != nil {
-			return nil, nil, err
-		}
-		if cert.NotAfter.Before(v.until) {
-			v.until = cert.NotAfter
-		}
+	until := now.Add(believed)
+	if cert.NotAfter.Before(until) {
+		until = cert.NotAfter
 	}
 	if len(t.certificates) >= mostCertificates {
 		clear(t.certificates)
 	}
-	t.certificates[sum] = v
-	return cert, key, nil
+	t.certificates[sum] = until
+	return nil
 }
 
 // chain checks that a known authority signed the certificate and has not revoked it, and the dates.
-func (t *trust) chain(cert *x509.Certificate, now time.Time) error {
+func (t *Trust) chain(cert *x509.Certificate, now time.Time) error {
 	roots, lists, err := t.signers(cert, now)
 	if err != nil {
 		return err
@@ -200,29 +187,29 @@ func (t *trust) chain(cert *x509.Certificate, now time.Time) error {
 	}
 	_, err = cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if now.After(cert.NotAfter) {
-		return refuse("the server's certificate (%s) expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
+		return Refuse("the server's certificate (%s) expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if err != nil {
-		return refuse("the server's certificate (%s): %v (authorities: %s)", cert.Subject, err, t.places())
+		return Refuse("the server's certificate (%s): %v (authorities: %s)", cert.Subject, err, t.places())
 	}
 	return revoked(cert, roots, lists)
 }
 
 // signers returns the authorities that have the name of the certificate's issuer, or all of the file, and their
 // revocations.
-func (t *trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Certificate, lists []*pkix.CertificateList, err error) {
+func (t *Trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Certificate, lists []*pkix.CertificateList, err error) {
 	if t.file != "" {
 		data, err := os.ReadFile(t.file)
 		if err != nil {
-			return nil, nil, refuse("certificate authorities: %v", err)
+			return nil, nil, Refuse("certificate authorities: %v", err)
 		}
-		if roots, err = parseCertificates(data); err != nil {
-			return nil, nil, refuse("certificate authorities: %s: %v", t.file, err)
+		if roots, err = ParseCertificates(data); err != nil {
+			return nil, nil, Refuse("certificate authorities: %s: %v", t.file, err)
 		}
 	}
-	hashes, err := nameHashes(cert.RawIssuer)
+	hashes, err := dn.Hashes(cert.RawIssuer)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, wireclient.ProtocolError("the server's certificate: %v", err)
 	}
 	for _, h := range hashes {
 		a, err := t.load(h, now)
@@ -232,13 +219,13 @@ func (t *trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Ce
 		roots, lists = append(roots, a.certificates...), append(lists, a.revocations...)
 	}
 	if len(roots) == 0 {
-		return nil, nil, refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
+		return nil, nil, Refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
 			cert.Subject, cert.Issuer, hashes[0], hashes[1], t.places())
 	}
 	return roots, lists, nil
 }
 
-func (t *trust) places() string {
+func (t *Trust) places() string {
 	if t.file != "" {
 		return strings.Join(append([]string{t.file}, t.dirs...), ",")
 	}
@@ -255,7 +242,7 @@ func revoked(cert *x509.Certificate, roots []*x509.Certificate, lists []*pkix.Ce
 			}
 			for _, entry := range list.TBSCertList.RevokedCertificates {
 				if entry.SerialNumber.Cmp(cert.SerialNumber) == 0 {
-					return refuse("the server's certificate (%s) was revoked at %s", cert.Subject, entry.RevocationTime.UTC().Format(time.RFC3339))
+					return Refuse("the server's certificate (%s) was revoked at %s", cert.Subject, entry.RevocationTime.UTC().Format(time.RFC3339))
 				}
 			}
 		}

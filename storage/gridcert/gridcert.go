@@ -1,0 +1,19 @@
+// Package gridcert has the certificates of grid users and of their services: proxies (RFC 3820) and how they are made
+// and delegated, authorities in folders of hashed names, and whose certificate a server may show. The clients of
+// XRootD (GSI) and GridFTP use it.
+package gridcert
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// A refusal is a reason why there is no login, on our side or on theirs.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) Unwrap() error { return fs.ErrPermission }
+
+// Refuse returns an error that wraps fs.ErrPermission and nothing else: that a proxy's file does not exist must not
+// look like a missing file at the service.
+func Refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

@@ -1,0 +1,142 @@
+// Package gridcerttest makes authorities, users, proxies and servers for tests of what uses certificates.
+package gridcerttest
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/internal/dn"
+	"weir/storage"
+)
+
+// A Pair is a certificate with its key.
+type Pair struct {
+	Cert *x509.Certificate
+	Key  *rsa.PrivateKey
+}
+
+// Sign makes a Pair signed by p, or by itself if p is zero.
+func (p Pair) Sign(t testing.TB, template *x509.Certificate) Pair {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 1024) // short, for speed alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	if template.SerialNumber == nil {
+		template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	}
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
+	parent, signer := p.Cert, p.Key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Pair{cert, key}
+}
+
+// CertPEM returns the certificate in PEM.
+func (p Pair) CertPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Cert.Raw})
+}
+
+// KeyPEM returns the key in PEM.
+func (p Pair) KeyPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(p.Key)})
+}
+
+// NewCA makes an authority.
+func NewCA(t testing.TB, name string) Pair {
+	t.Helper()
+	return Pair{}.Sign(t, &x509.Certificate{
+		Subject: pkix.Name{Organization: []string{"Weir  Test"}, CommonName: name},
+		IsCA:    true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	})
+}
+
+// Host makes a server's certificate.
+func (p Pair) Host(t testing.TB, name string, alternatives ...string) Pair {
+	t.Helper()
+	return p.Sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, DNSNames: alternatives})
+}
+
+// User makes a user's certificate.
+func (p Pair) User(t testing.TB) Pair {
+	t.Helper()
+	return p.Sign(t, &x509.Certificate{Subject: pkix.Name{Organization: []string{"people"}, CommonName: "Ada Tester"}, KeyUsage: x509.KeyUsageDigitalSignature})
+}
+
+// Proxy makes a proxy of a user that expires at a time.
+func (p Pair) Proxy(t testing.TB, expires time.Time) Pair {
+	t.Helper()
+	subject, err := dn.WithCommonName(p.Cert.RawSubject, "123")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type policy struct{ Language asn1.ObjectIdentifier }
+	info, err := asn1.Marshal(struct{ Policy policy }{policy{asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Sign(t, &x509.Certificate{
+		RawSubject: subject, SerialNumber: big.NewInt(123), NotBefore: expires.Add(-time.Hour), NotAfter: expires,
+		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}},
+	})
+}
+
+// WriteFile writes a file with a mode, in a folder of the test unless the name is absolute, and returns its path.
+func WriteFile(t testing.TB, mode os.FileMode, name string, parts ...[]byte) string {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(t.TempDir(), name)
+	}
+	if err := os.WriteFile(name, slices.Concat(parts...), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// ProxyFile writes a proxy as tools do: certificate, key, user's certificate.
+func ProxyFile(t testing.TB, proxy, user Pair) string {
+	t.Helper()
+	return WriteFile(t, 0o600, "x509up", proxy.CertPEM(), proxy.KeyPEM(), user.CertPEM())
+}
+
+// CADir writes an authority by the hash of its name.
+func CADir(t testing.TB, ca Pair) string {
+	t.Helper()
+	hashes, err := dn.Hashes(ca.Cert.RawSubject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(WriteFile(t, 0o644, hashes[0]+".0", ca.CertPEM()))
+}
+
+// Member makes the credentials of a user of an authority.
+func Member(t testing.TB, ca Pair) storage.Credentials {
+	t.Helper()
+	user := ca.User(t)
+	proxy := user.Proxy(t, time.Now().Add(time.Hour))
+	return storage.Credentials{From: storage.Auth{ProxyFile: ProxyFile(t, proxy, user), CADir: CADir(t, ca)}}
+}
