@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -85,7 +86,8 @@ func (s *System) wired(c GridFTPConfig, program string) {
 func (s *System) backend(c GridFTPConfig, server Server, argv ...string) *process {
 	s.newDir(server.Name)
 	server.TransferLog = s.file(filepath.Join(server.Name, "transfers"), nil)
-	server.Role, server.URL, server.Data = DataServer, "ftp://"+server.Address+s.Data, s.Data
+	scheme, _, _ := strings.Cut(s.URL, ":")
+	server.Role, server.URL, server.Data = DataServer, scheme+"://"+server.Address+s.Data, s.Data
 	s.Servers = append(s.Servers, server)
 	argv = append(append(argv, s.gridftpArgs(c, server)...), "-log-transfer", server.TransferLog)
 	p := s.part(server.Name, askFTP(server.Address), argv...)

@@ -23,24 +23,23 @@ type GridFTPConfig struct {
 	// Loopback has all servers send their data by the loopback interface, also where each could have an interface of
 	// its own.
 	Loopback bool
-
-	proxies bool // one server that admits clients with a grid proxy
+	// Auth is "none", the default, or "gsi": servers admit clients with a grid proxy alone.
+	Auth string
 }
 
-// Start starts one GridFTP server that admits every client without credentials, or several with the same files behind
-// HAProxy (see balanced). URL is an ftp:// URL of the full path of Data: the server shows the paths of the machine,
-// but no folder outside Data.
+// Start starts one GridFTP server that admits every client without credentials, or those with a grid proxy alone, or
+// several with the same files behind HAProxy (see balanced). URL is an ftp:// or gsiftp:// URL of the full path of
+// Data: the server shows the paths of the machine, but no folder outside Data.
 //
 // Clients must send TYPE I before PASV, or get text with changed line ends; curl does not.
 func (c GridFTPConfig) Start(ctx context.Context) (*System, error) {
 	if c.Servers < 0 || c.Servers > MaxServers {
 		return nil, fmt.Errorf("lab: gridftp: %d servers: use 0 (one server alone) to %d", c.Servers, MaxServers)
 	}
-	build := func(s *System, program string) { s.gridftp(c, program) }
-	if c.proxies {
-		build = (*System).gridftpWithProxies
+	if c.Auth != "" && c.Auth != "none" && c.Auth != "gsi" {
+		return nil, fmt.Errorf("lab: gridftp: authentication %q: use none or gsi", c.Auth)
 	}
-	return c.launch(ctx, "gridftp", "globus-gridftp-server", build)
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) { s.gridftp(c, program) })
 }
 
 func (c GridFTPConfig) needs() []string {
@@ -68,6 +67,11 @@ func (s *System) gridftp(c GridFTPConfig, program string) {
 	address := net.JoinHostPort(host, p.String())
 	s.URL = "ftp://" + address + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
+	if c.Auth == "gsi" {
+		s.gridUsers()
+		s.URL = "gsiftp://" + p.local() + s.Data // clients of Globus want the name of the certificate
+		s.URLs = map[string]string{"gsiftp": s.URL}
+	}
 	if c.Servers > 0 {
 		s.balanced(c, program, p)
 		return
@@ -82,18 +86,21 @@ func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
 	if server.Interface != "" {
 		name = server.Name // which it knows, being a host of its own
 	}
-	return []string{
-		"-aa", "-c", "/dev/null", "-disable-usage-stats",
+	args := []string{
+		"-c", "/dev/null", "-disable-usage-stats",
 		"-port", port, "-control-interface", host, "-data-interface", server.DataAddress, "-hostname", name,
 		"-connections-max", fmt.Sprint(c.Connections),
 		"-home-dir", s.Data, "-restrict-paths", s.Data,
 		"-log-level", "ERROR,WARN",
 	}
+	if c.Auth != "gsi" {
+		args = append(args, "-aa")
+	}
+	return args
 }
 
-// gridftpWithProxies makes a server that admits clients with a grid proxy: Proxy, CADir, Env and Settings describe
-// it. URL is a gsiftp:// URL of the full path of Data, which all clients may read and write.
-func (s *System) gridftpWithProxies(program string) {
+// gridUsers has the servers admit clients with a grid proxy alone: Proxy, CADir, Env and Settings describe it.
+func (s *System) gridUsers() {
 	// The server is not root, so it can only map clients to its own user.
 	s.Auth, s.User = "gsi", s.account().Username
 	s.private("client")
@@ -102,16 +109,8 @@ func (s *System) gridftpWithProxies(program string) {
 	s.set("ca_dir", s.CADir)
 	var v xrootdValues // what XRootD would be told
 	s.gsi(&v)
-	s.Data = s.newDir("data")
-	p := s.newPort(false)
-	s.URL = "gsiftp://" + p.local() + s.Data
-	s.URLs = map[string]string{"gsiftp": s.URL}
-	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir, "GRIDMAP="+
-		filepath.Join(s.Dir, "grid-mapfile"))
-	s.part("gridftp", askFTP(p.address()), program,
-		"-c", "/dev/null", "-disable-usage-stats",
-		"-port", p.String(), "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-hostname", "localhost",
-		"-home-dir", s.Data, "-log-level", "ERROR,WARN")
+	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir,
+		"GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
 }
 
 // askFTP returns a question that is answered when the server at address greets with 220.

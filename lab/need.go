@@ -61,11 +61,6 @@ func StartSSH(t testing.TB, c SSHConfig) *System { return startFor(t, c) }
 // StartGridFTP starts [GridFTP] for a test.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System { return startFor(t, c) }
 
-// StartGridFTPWithProxies starts a GridFTP server for a test that admits clients with a grid proxy.
-func StartGridFTPWithProxies(t testing.TB, c Config) *System {
-	return startFor(t, GridFTPConfig{Config: c, proxies: true})
-}
-
 // StartProFTPD starts [ProFTPD] for a test.
 func StartProFTPD(t testing.TB, c ProFTPDConfig) *System { return startFor(t, c) }
 

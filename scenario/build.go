@@ -128,10 +128,7 @@ func nobody(key, scheme string, drivers []storage.Driver) string {
 			known = append(known, d.Schemes...)
 		}
 	}
-	if scheme == "gsiftp" {
-		return "weir has no GSI client; use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}"
-	}
-	programs := map[string]string{"ftp": "globus-url-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
+	programs := map[string]string{"ftp": "globus-url-copy", "gsiftp": "gfal-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
 	if program, ok := programs[scheme]; ok {
 		return fmt.Sprintf("weir has no client for %s://; name a program that has, as in client: %s", scheme, program)
 	}

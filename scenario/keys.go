@@ -45,6 +45,8 @@ func authKeys() []key {
 		{"auth.krb5_file", "Kerberos configuration. Left out: KRB5_CONFIG, or /etc/krb5.conf."},
 		{"auth.ca_file", "Certificate authorities to trust, PEM."},
 		{"auth.ca_dir", "Folder of certificate authorities to trust."},
+		{"auth.delegate", "GridFTP: delegate a proxy to the server at login, as gfal-copy and globus-url-copy do."},
+		{"auth.data_channel", "How GridFTP secures data connections: not at all (clear), or with the delegated proxy, which both sides show (authenticated), and also signed (safe) or encrypted (private) data."},
 		{"auth.insecure", "Trust any server certificate, and let tokens and passwords go over plain http."},
 	}
 }
@@ -199,6 +201,7 @@ func campaignKeys() []key {
 func words() map[string][]string {
 	return map[string][]string{
 		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
+		"auth.data_channel":   {"clear", "authenticated", "safe", "private"},
 		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
 		"workload.kind":       workload.Kinds(),
 		"workload.job.access": {"direct", "staged"},

@@ -82,7 +82,7 @@ func TestPlanAsksTheDriver(t *testing.T) {
 	for text, want := range map[string]string{
 		"target: htp://a/\n":    `s.yaml:1:9: target: unknown scheme "htp"; did you mean http?`,
 		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher"; use one of http, https, dav, davs, file, simulated`,
-		"target: gsiftp://a/\n": `s.yaml:1:9: target: weir has no GSI client; use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}`,
+		"target: gsiftp://a/\n": `s.yaml:1:9: target: weir has no client for gsiftp://; name a program that has, as in client: gfal-copy`,
 		"target: root://a/\n":   `s.yaml:1:9: target: weir has no client for root://; name a program that has, as in client: xrdcp`,
 		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":               `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
 		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":                 `s.yaml:2:19: client.command: has {source}, so it writes; use workload.kind write, or {dest} for the file that is read`,

@@ -26,6 +26,17 @@ const (
 	S3Auth       AuthMethod = "s3"
 )
 
+// A DataChannel is a way to secure the data connections of GridFTP (RFC 2228, GFD.20).
+type DataChannel string
+
+// Ways to secure data connections. All but ClearData delegate a proxy to the server.
+const (
+	ClearData         DataChannel = "clear"         // DCAU N
+	AuthenticatedData DataChannel = "authenticated" // DCAU A, PROT C: both sides show the proxy
+	SafeData          DataChannel = "safe"          // DCAU A, PROT S: data cannot be changed unnoticed
+	PrivateData       DataChannel = "private"       // DCAU A, PROT P: data is encrypted
+)
+
 // Auth says how clients authenticate. It holds the names of files and environment variables and no secrets, so that
 // it can be part of a plan.
 type Auth struct {
@@ -43,7 +54,10 @@ type Auth struct {
 	Krb5File         string     `json:"krb5_file,omitempty"         yaml:"krb5_file,omitempty"`
 	CAFile           string     `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
 	CADir            string     `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
-	Insecure         bool       `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
+	Delegate         bool       `json:"delegate,omitempty"          yaml:"delegate,omitempty"`
+	// DataChannel is how GridFTP data connections are secured; "" means clear.
+	DataChannel DataChannel `json:"data_channel,omitempty"      yaml:"data_channel,omitempty"      jsonschema:"enum=clear,enum=authenticated,enum=safe,enum=private"`
+	Insecure    bool        `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
 }
 
 // Credentials are the contents of the files and variables that an Auth names. They never leave the process.

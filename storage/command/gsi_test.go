@@ -13,7 +13,7 @@ import (
 // server that asks for a proxy; without one they are refused.
 func TestGridProxies(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
-	g := lab.StartGridFTPWithProxies(t, lab.Config{})
+	g := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi"})
 	cred, err := storage.Auth{Method: "x509", ProxyFile: g.Proxy, CADir: g.CADir}.Read()
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package ftp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ type client struct {
 	s        *service
 	extended bool      // MODE E is on
 	conn     *tcp.Conn // the control connection, logged in; nil for none
+	channel  *channel  // its security; nil: commands and replies are in the clear
 	counted  int64     // bytes of it that are already in results
 	blocks   *streams  // its data connections, where it has several; nil for none
 	left     string    // path of a write that did not end well: ours to write again
@@ -48,10 +50,22 @@ func (c *client) Close() error {
 		c.blocks = nil
 	}
 	c.extended = false
-	_, _ = c.conn.Write([]byte("QUIT\r\n")) // the answer does not matter
+	c.quit()
 	err := c.conn.Close()
-	c.conn, c.counted = nil, 0
+	c.conn, c.channel, c.counted = nil, nil, 0
 	return err
+}
+
+// quit says that the session ends. The answer does not matter.
+func (c *client) quit() {
+	command, err := []byte("QUIT\r\n"), error(nil)
+	if c.channel != nil {
+		if command, err = c.channel.protect(nil, command); err != nil {
+			return
+		}
+		command = append(command, '\r', '\n')
+	}
+	_, _ = c.conn.Write(command)
 }
 
 // methods carry out the kinds of operations.
@@ -92,8 +106,13 @@ type call struct {
 	c                 *client
 	server            string // the data server's address, once it is known and reported
 	reply             reply
-	heard             bool      // something has come since the last command
-	data              *tcp.Conn // the data connection
+	heard             bool            // something has come since the last command
+	data              *tcp.Conn       // the data connection
+	securing          <-chan securing // ends when data is secured; nil: it is, or is not to be
+	secured           *tls.Conn       // where what goes over data is encrypted
+	plain             []byte          // protected replies that are decrypted and not read yet
+	room              []byte          // where plain begins
+	token             []byte          // room for a protected command or reply
 }
 
 func newCall() *call {
@@ -105,7 +124,7 @@ func newCall() *call {
 // settle ends what the operation has left under way and counts its bytes.
 func (x *call) settle() {
 	x.hangUp()
-	if x.Pos != x.End { // more than was asked for: whatever follows is not the next answer
+	if x.unasked() { // more than was asked for: whatever follows is not the next answer
 		x.drop()
 	}
 	if c := x.c; c.conn != nil {
@@ -115,7 +134,7 @@ func (x *call) settle() {
 
 // drop closes a session whose state is not known.
 func (x *call) drop() {
-	x.Pos, x.End = 0, 0
+	x.Pos, x.End, x.plain = 0, 0, x.plain[:0]
 	x.dropStreams()
 	x.c.extended = false
 	if x.c.conn == nil {
@@ -123,7 +142,7 @@ func (x *call) drop() {
 	}
 	x.Count(x.c.conn, &x.c.counted)
 	_ = x.c.conn.Close() // the connection is gone in any case
-	x.c.conn, x.c.counted = nil, 0
+	x.c.conn, x.c.channel, x.c.counted = nil, nil, 0
 }
 
 // hangUp closes the data connection.
@@ -131,9 +150,14 @@ func (x *call) hangUp() {
 	if x.data == nil {
 		return
 	}
+	if x.securing != nil {
+		x.data.Break()
+		<-x.securing
+		x.securing = nil
+	}
 	x.Result.Wire += x.data.In() + x.data.Out()
 	_ = x.data.Close() // the connection is gone in any case
-	x.data = nil
+	x.data, x.secured = nil, nil
 }
 
 // clear forgets whatever belongs to the client.

@@ -1,5 +1,5 @@
-// Package ftp is the driver for FTP: plain FTP servers, and GridFTP servers that accept anonymous users or
-// passwords.
+// Package ftp is the driver for FTP: plain FTP servers, and GridFTP servers that accept anonymous users, passwords or
+// X.509 proxies.
 //
 // It is built for many clients: replies are read into buffers that only running operations hold, payload that is
 // not checked is discarded in the kernel, and an idle client holds one socket and a few hundred bytes.
@@ -29,6 +29,15 @@
 // A session is a control connection, logged in and set to TYPE I at once, because GridFTP servers fix the type when
 // they receive PASV. A kept session that the server has closed is replaced. Which of ERET, MLST and MLSD a server
 // supports is learned from its first reply and remembered for all clients.
+//
+// # Proxies
+//
+// With a gsiftp URL the client authenticates with AUTH GSSAPI and ADAT (RFC 2228, GFD.20) in the format of Globus's
+// GSSAPI: the records of a TLS 1.2 handshake as base64, then a byte that says whether a proxy is delegated. Commands
+// are sent as ENC; replies have to be protected. The server's certificate is verified before the client
+// authenticates. A proxy is delegated if Auth.Delegate or Auth.DataChannel asks for it: a limited one, for 12 hours at
+// most. With DataChannel, both sides of a data connection show the proxy (DCAU A); data servers have to show one that
+// descends from the client's. Reads then use one connection. Over PROT S and P, data is TLS records in user space.
 //
 // # Data connections
 //
@@ -60,11 +69,11 @@ import (
 	"weir/storage/wireclient"
 )
 
-// Driver returns the driver for ftp URLs.
+// Driver returns the driver for ftp and gsiftp URLs.
 func Driver() storage.Driver {
 	return storage.Driver{
 		Name:    storage.FTP,
-		Schemes: []string{"ftp"},
+		Schemes: []string{"ftp", "gsiftp"},
 		Kinds:   methods().Kinds(),
 		OpenFiles: func(inFlight int) int {
 			if inFlight > 1 {
@@ -85,8 +94,9 @@ type service struct {
 	root   string // path of the target, unescaped, without a slash at its end
 	user   string
 	pass   string
-	linked bool // servers are reached at other addresses than their own
-	local  bool // the target is on this machine by its very name
+	grid   *grid // clients log in with a proxy; nil: with user and password
+	linked bool  // servers are reached at other addresses than their own
+	local  bool  // the target is on this machine by its very name
 	dialer *tcp.Dialer
 
 	calls   sync.Pool  // of *call
@@ -120,15 +130,16 @@ func open(t storage.Target) (storage.Service, error) {
 
 // address notes where u leads.
 func (s *service) address(u *url.URL) error {
+	scheme, port := "ftp", uint16(21)
 	switch strings.ToLower(u.Scheme) {
 	case "ftp":
 	case "gsiftp":
-		return fmt.Errorf("weir does not speak GSI itself: use client: gfal-copy, or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}: %w", errors.ErrUnsupported)
+		scheme, port = "gsiftp", 2811
 	default:
-		return fmt.Errorf("scheme %q: use ftp", u.Scheme)
+		return fmt.Errorf("scheme %q: use ftp or gsiftp", u.Scheme)
 	}
 	var err error
-	if s.host, s.port, err = wireclient.HostPort(u, 21); err != nil {
+	if s.host, s.port, err = wireclient.HostPort(u, port); err != nil {
 		return err
 	}
 	if u.RawQuery != "" {
@@ -140,13 +151,16 @@ func (s *service) address(u *url.URL) error {
 	name := net.JoinHostPort(s.host, strconv.Itoa(int(s.port)))
 	a, err := netip.ParseAddr(s.host)
 	s.local = s.host == "localhost" || err == nil && a.Unmap().IsLoopback()
-	s.shown = "ftp://" + name + (&url.URL{Path: s.root}).EscapedPath()
+	s.shown = scheme + "://" + name + (&url.URL{Path: s.root}).EscapedPath()
 	return nil
 }
 
 // credentials notes who the clients are.
 func (s *service) credentials(t storage.Target) error {
 	s.user, s.pass = "anonymous", "weir@"
+	if strings.HasPrefix(s.shown, "gsiftp:") {
+		return s.certificates(t)
+	}
 	method := t.Cred.Method
 	user, pass := t.Cred.User, t.Cred.Password
 	if in := t.URL.User; in != nil && method == "" {
@@ -158,7 +172,7 @@ func (s *service) credentials(t storage.Target) error {
 		s.user, s.pass = user, pass
 	case method == "" || method == storage.NoAuth:
 	case method == storage.X509Auth:
-		return fmt.Errorf("auth method x509: FTP has no certificates: use a gsiftp URL with client: gfal-copy or client: globus-url-copy: %w", errors.ErrUnsupported)
+		return fmt.Errorf("auth method x509: ftp:// has no certificates: use a gsiftp:// URL: %w", errors.ErrUnsupported)
 	default:
 		return fmt.Errorf("auth method %q: use none or basic: %w", method, errors.ErrUnsupported)
 	}
@@ -168,6 +182,28 @@ func (s *service) credentials(t storage.Target) error {
 		}
 	}
 	return nil
+}
+
+// certificates notes that clients log in with a proxy, to the account that it stands for or to auth.user.
+func (s *service) certificates(t storage.Target) (err error) {
+	s.user, s.pass = ":globus-mapping:", "dummy" // what clients of Globus say
+	switch t.Cred.Method {
+	case "", storage.X509Auth:
+	default:
+		return fmt.Errorf("auth method %q: gsiftp:// has x509 only: %w", t.Cred.Method, errors.ErrUnsupported)
+	}
+	if t.URL.User != nil {
+		return errors.New("gsiftp:// logs in with a proxy, without user and password in the URL: auth.user names another account")
+	}
+	if user := t.Cred.User; user != "" {
+		if sendable(user) != nil {
+			return errors.New("the user has characters that no FTP command can have")
+		}
+		s.user = user
+	}
+	s.small = wireclient.NewBuffers(maxReply) // tokens are one line
+	s.grid, err = newGrid(t)
+	return err
 }
 
 // sendable refuses what would end a command or mean something to Telnet, which the control connection follows (RFC

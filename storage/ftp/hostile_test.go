@@ -269,7 +269,7 @@ func TestAllowedAddresses(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for url, says := range map[string]string{
-		"gsiftp://h/x":         "use client: gfal-copy",
+		"gsiftp://a:b@h/x":     "user",
 		"ftp:///x":             "no host",
 		"ftp://h:0/x":          "port",
 		"ftp://h/a%0ADELE%20b": "cannot stand in a command",

@@ -62,6 +62,9 @@ func (x *call) whyNoList(err error) error {
 
 // entries reads a listing.
 func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err error)) error {
+	if err := x.secure(); err != nil {
+		return err
+	}
 	x.Reach(storage.Opened)
 	err := x.lines(func(line []byte) error {
 		e, skip, err := parse(line)
@@ -91,7 +94,7 @@ func (x *call) lines(take func(line []byte) error) error {
 	defer x.c.s.buffers.Put(held)
 	buf, end := *held, 0
 	for {
-		n, err := x.data.Read(buf[end:])
+		n, err := x.readData(buf[end:])
 		if n == 0 && errors.Is(err, io.EOF) {
 			if end > 0 {
 				return take(bytes.TrimRight(buf[:end], "\r"))

@@ -1,6 +1,9 @@
 package ftp
 
 import (
+	"crypto/tls"
+	"errors"
+	"io/fs"
 	"net/netip"
 
 	"weir/storage/wireclient"
@@ -139,7 +142,48 @@ func (x *call) dial(to netip.AddrPort) error {
 	if err != nil {
 		return while("data connection", err)
 	}
+	x.startSecuring()
 	return nil
+}
+
+// startSecuring secures the data connection while the server reads the command: it takes the connection only if it
+// carries the command out, and before it replies.
+func (x *call) startSecuring() {
+	if !x.c.s.securesData() {
+		return
+	}
+	data, id, done := x.data, x.c.channel.id, make(chan securing, 1)
+	x.securing = done
+	go func() {
+		secured, err := x.c.s.grid.secure(data, id)
+		if err != nil {
+			data.Break() // the server waits for the rest of the handshake
+		}
+		done <- securing{secured, err}
+	}()
+}
+
+// A securing is the outcome of securing a data connection.
+type securing struct {
+	conn *tls.Conn
+	err  error
+}
+
+// secure waits until the data connection is secured, if it is to be.
+func (x *call) secure() error {
+	if x.securing == nil {
+		return nil
+	}
+	done := <-x.securing
+	x.securing = nil
+	x.secured = done.conn
+	if done.err == nil {
+		return nil
+	}
+	if why := x.whyBroken(done.err); !errors.Is(done.err, fs.ErrPermission) {
+		return why
+	}
+	return done.err
 }
 
 // serve tells which data server it is.

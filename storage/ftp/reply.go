@@ -2,6 +2,7 @@ package ftp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,14 +22,15 @@ const (
 // A reply is what the server says to one command, or before a transfer ends (RFC 959, 4.2): one line "226 done", or
 // several, the first "211-", the last "211 " and anything between them.
 type reply struct {
-	code int
-	text []byte // lines without codes, each ended by a line feed; cut after keptText
-	size int    // bytes so far
-	open bool   // lines are to come
+	code  int
+	text  []byte // lines without codes, each ended by a line feed; cut after keptText
+	size  int    // bytes so far
+	open  bool   // lines are to come
+	limit int    // bytes of text that are kept; 0 means keptText
 }
 
 // reset makes r ready for the next reply.
-func (r *reply) reset() { *r = reply{text: r.text[:0]} }
+func (r *reply) reset() { *r = reply{text: r.text[:0], limit: r.limit} }
 
 // add takes the next line, without its end, and reports whether it was the last.
 func (r *reply) add(line []byte) (bool, error) {
@@ -60,7 +62,7 @@ func (r *reply) add(line []byte) (bool, error) {
 }
 
 func (r *reply) keep(text []byte) {
-	if room := keptText - len(r.text) - 1; room > 0 {
+	if room := cmp.Or(r.limit, keptText) - len(r.text) - 1; room > 0 {
 		r.text = append(append(r.text, text[:min(len(text), room)]...), '\n')
 	}
 }
@@ -191,7 +193,7 @@ func meaningOf(code int, text string, kind storage.Kind) error {
 		return storage.ErrBusy
 	case 426:
 		return syscall.ECONNRESET
-	case 331, 332, 430, 530, 532, 534, 553:
+	case 331, 332, 430, 530, 532, 533, 534, 535, 536, 537, 553:
 		return fs.ErrPermission
 	case 452, 552:
 		return syscall.ENOSPC

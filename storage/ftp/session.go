@@ -98,6 +98,15 @@ func (x *call) logIn() error {
 	if bytes.Contains(x.reply.text, []byte("GridFTP Server")) {
 		x.c.s.ascii.Store(true)
 	}
+	if x.c.s.grid != nil {
+		if err := x.authenticate(); err != nil {
+			return while("log in", err)
+		}
+		if err := x.account(); err != nil {
+			return while("log in", err)
+		}
+		return x.binary()
+	}
 	if err := x.say("USER ", x.c.s.user); err != nil {
 		return while("log in", err)
 	}
@@ -112,6 +121,11 @@ func (x *call) logIn() error {
 	case code/100 != 2:
 		return while("log in", x.refusal())
 	}
+	return x.binary()
+}
+
+// binary sets the type of all transfers.
+func (x *call) binary() error {
 	if err := x.say("TYPE ", "I"); err != nil {
 		return err
 	}
@@ -161,12 +175,20 @@ func (x *call) say(verb, text string) error {
 }
 
 func (x *call) send(b []byte) error {
-	if x.Pos != x.End { // it answers what was not asked
+	if x.unasked() { // it answers what was not asked
 		x.drop()
 		return wireclient.ProtocolError("a reply to no command")
 	}
 	x.heard = false
-	_, err := x.c.conn.Write(append(b, '\r', '\n'))
+	b = append(b, '\r', '\n')
+	var err error
+	if ch := x.c.channel; ch != nil {
+		x.token, err = ch.protect(x.token[:0], b)
+		b = append(x.token, '\r', '\n')
+	}
+	if err == nil {
+		_, err = x.c.conn.Write(b)
+	}
 	x.Release()
 	if err == nil {
 		err = x.hear()
@@ -222,8 +244,47 @@ func (x *call) hearOne() error {
 	}
 }
 
+// unasked reports whether there are replies that were not asked for.
+func (x *call) unasked() bool { return x.Pos != x.End || len(x.plain) > 0 }
+
 // nextLine returns the next line without its end, valid until the next call.
 func (x *call) nextLine() ([]byte, error) {
+	ch := x.c.channel
+	if ch == nil {
+		return x.clearLine()
+	}
+	for {
+		if line, rest, ok := bytes.Cut(x.plain, []byte{'\n'}); ok {
+			x.plain = rest
+			return bytes.TrimSuffix(line, []byte{'\r'}), nil
+		}
+		line, err := x.clearLine()
+		if err != nil {
+			return nil, err
+		}
+		code, text, ok := splitCode(line)
+		if ok && code == 421 { // the server closes, which needs no proof
+			return line, nil
+		}
+		if !ok || code < 631 || code > 633 {
+			return nil, wireclient.ProtocolError("a reply without protection: %q", clip(line, 60))
+		}
+		if x.token, err = appendToken(x.token[:0], text); err != nil {
+			return nil, err
+		}
+		if x.plain, err = ch.unprotect(append(x.room[:0], x.plain...), x.token); err != nil {
+			return nil, err
+		}
+		x.room = x.plain[:0]
+		x.plain = bytes.TrimRight(x.plain, "\x00")
+		if n := len(x.plain); n == 0 || x.plain[n-1] != '\n' {
+			x.plain = append(x.plain, '\n')
+		}
+	}
+}
+
+// clearLine returns the next line as it has come.
+func (x *call) clearLine() ([]byte, error) {
 	for searched := x.Pos; ; {
 		if i := bytes.IndexByte(x.Data[searched:x.End], '\n'); i >= 0 {
 			line := x.Data[x.Pos : searched+i]

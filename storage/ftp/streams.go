@@ -48,7 +48,7 @@ type stream struct {
 // for that.
 func (x *call) parallel() (bool, error) {
 	s := x.c.s
-	if x.Op.Ahead < 2 || x.Op.Sum != "" || s.linked || s.noBlocks.Load() {
+	if x.Op.Ahead < 2 || x.Op.Sum != "" || s.linked || s.noBlocks.Load() || s.securesData() {
 		return false, nil
 	}
 	if _, err := x.join(); err != nil {

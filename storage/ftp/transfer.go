@@ -183,6 +183,9 @@ func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
 func (x *call) begun() error {
 	err := x.done(nil)
 	if err == nil {
+		err = x.secure()
+	}
+	if err == nil {
 		x.Reach(storage.Opened)
 	}
 	return err
@@ -199,14 +202,27 @@ func (x *call) ended() error {
 
 // drain moves up to n bytes; fewer without an error if there are no more.
 func (x *call) drain(n int64, sum hash.Hash) (int64, error) {
-	if sum == nil && x.Dest == nil {
+	if sum == nil && x.Dest == nil && x.secured == nil {
 		got, err := x.data.Discard(n, x.Discard)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = nil
 		}
 		return got, err
 	}
-	return x.Through(x.c.s.buffers, n, sum, x.data.Read)
+	return x.Through(x.c.s.buffers, n, sum, x.readData)
+}
+
+// readData reads from the data connection. Globus ends it without TLS's end mark; the reply on the control connection
+// says whether all was sent.
+func (x *call) readData(p []byte) (int, error) {
+	if x.secured == nil {
+		return x.data.Read(p)
+	}
+	n, err := x.secured.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // writeFile is one STOR of made content, where there is no file yet.
@@ -253,6 +269,11 @@ func (x *call) sendBody() error {
 }
 
 func (x *call) sendPiece(piece []byte) error {
+	if x.secured != nil {
+		n, err := x.secured.Write(piece)
+		x.Moved(n)
+		return err
+	}
 	if len(piece) <= content.HeadSize && x.Cursor.Left() > 0 { // a head waits for what follows it
 		n, err := x.data.WriteMore(piece)
 		x.Moved(n)

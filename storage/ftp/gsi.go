@@ -1,0 +1,353 @@
+package ftp
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"time"
+
+	"weir/internal/tcp"
+	"weir/storage"
+	"weir/storage/gridcert"
+	"weir/storage/wireclient"
+)
+
+// A grid is what logins with certificates have in common.
+type grid struct {
+	source   *gridcert.Source
+	trust    *gridcert.Trust
+	names    *gridcert.Names
+	delegate bool
+	data     storage.DataChannel
+}
+
+// newGrid reads the proxy, so that mistakes show before a run begins.
+func newGrid(t storage.Target) (*grid, error) {
+	g := &grid{
+		source: gridcert.NewSource(t.Cred.From), trust: gridcert.NewTrust(t.Cred.From), names: gridcert.NewNames("", "", false),
+		delegate: t.Cred.From.Delegate, data: t.Cred.From.DataChannel,
+	}
+	switch g.data {
+	case "":
+		g.data = storage.ClearData
+	case storage.ClearData:
+	case storage.AuthenticatedData, storage.SafeData, storage.PrivateData:
+		g.delegate = true // the data server shows the delegated proxy
+	default:
+		return nil, fmt.Errorf("auth.data_channel %q: use clear, authenticated, safe or private", g.data)
+	}
+	if _, err := g.source.Current(time.Now()); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// verify checks the certificate of the server at host.
+func (g *grid) verify(shown [][]byte, host string) error {
+	cert, err := x509.ParseCertificate(shown[0]) // package tls refuses a server without certificates
+	if err != nil {
+		return wireclient.ProtocolError("the server's certificate: %v", err)
+	}
+	now := time.Now()
+	if err := g.trust.Verify(cert, now); err != nil || g.trust.Insecure {
+		return err
+	}
+	return g.names.Check(cert, host, "", now)
+}
+
+// config returns a configuration with which we show a proxy. The caller sets VerifyPeerCertificate: package x509 knows
+// no proxies and no folders of authorities.
+//
+// TLS 1.2 is what all versions of Globus speak, and in it the last token of a handshake is the server's.
+func config(id *gridcert.Identity) *tls.Config {
+	shown := &tls.Certificate{PrivateKey: id.Key, Leaf: id.Chain[0]}
+	for _, cert := range id.Chain {
+		shown.Certificate = append(shown.Certificate, cert.Raw)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
+		InsecureSkipVerify:   true, // see above
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return shown, nil },
+	}
+}
+
+// encrypts reports whether data is encrypted, or at least signed.
+func (g *grid) encrypts() bool { return g.data == storage.SafeData || g.data == storage.PrivateData }
+
+// A channel is the security context of a session: commands and replies are TLS records in base64 (RFC 2228, GFD.20).
+type channel struct {
+	tls  *tls.Conn
+	pipe tokens
+	id   *gridcert.Identity // who logged in
+}
+
+// authenticate secures the control connection: AUTH GSSAPI, then ADAT until both sides know each other.
+func (x *call) authenticate() error {
+	g := x.c.s.grid
+	id, err := g.source.Current(time.Now())
+	if err != nil {
+		return err
+	}
+	if err := x.say("AUTH ", "GSSAPI"); err != nil {
+		return err
+	}
+	if x.reply.code != 334 {
+		err := x.refusal()
+		if unknown(err) || x.reply.code == 504 || x.reply.code == 534 {
+			return fmt.Errorf("the server admits no certificates (AUTH GSSAPI: %w): use an ftp:// URL, without auth.method x509", err)
+		}
+		return while("AUTH GSSAPI", err)
+	}
+	x.reply.limit = maxReply
+	defer func() { x.reply.limit, x.reply.text = 0, x.reply.text[:0:min(cap(x.reply.text), keptText)] }()
+	ch := &channel{id: id}
+	ch.pipe.exchange = x.exchange
+	conf := config(id)
+	conf.VerifyPeerCertificate = func(shown [][]byte, _ [][]*x509.Certificate) error { return g.verify(shown, x.c.s.host) }
+	ch.tls = tls.Client(&ch.pipe, conf)
+	if err := ch.tls.Handshake(); err != nil {
+		return handshakeError(err)
+	}
+	if err := x.delegate(ch); err != nil {
+		return err
+	}
+	if err := x.lastToken(ch); err != nil {
+		return err
+	}
+	ch.pipe.exchange, ch.pipe.out, ch.pipe.in = nil, nil, nil
+	x.c.channel = ch
+	return nil
+}
+
+// exchange sends a token and returns the server's.
+func (x *call) exchange(token []byte) ([]byte, error) {
+	if err := x.adat(token); err != nil {
+		return nil, err
+	}
+	text, ok := bytes.CutPrefix(x.reply.line(0), []byte("ADAT="))
+	if x.reply.code != 335 || !ok {
+		return nil, wireclient.ProtocolError("unexpected reply %d %q to ADAT", x.reply.code, clip(x.reply.line(0), 60))
+	}
+	return appendToken(nil, text)
+}
+
+func (x *call) adat(token []byte) error {
+	x.Hold()
+	b := base64.StdEncoding.AppendEncode(append(x.Data[:0], "ADAT "...), token)
+	if err := x.send(b); err != nil {
+		return err
+	}
+	if x.reply.code >= 400 {
+		return x.refusal()
+	}
+	return nil
+}
+
+// What who begins a handshake of GSI says at its end.
+const delegateNothing, delegateProxy = '0', 'D'
+
+// delegate says whether a proxy is delegated, and signs one for the key that the server has made.
+func (x *call) delegate(ch *channel) error {
+	if !x.c.s.grid.delegate {
+		_, err := ch.tls.Write([]byte{delegateNothing})
+		return err
+	}
+	if _, err := ch.tls.Write([]byte{delegateProxy}); err != nil {
+		return err
+	}
+	request, err := readDER(ch.tls.Read)
+	if err != nil {
+		return while("delegation", handshakeError(err))
+	}
+	key, err := requestedKey(request)
+	if err != nil {
+		return while("delegation", err)
+	}
+	proxy, err := ch.id.Delegate(key, time.Now())
+	if err != nil {
+		return err
+	}
+	_, err = ch.tls.Write(proxy)
+	return err
+}
+
+// maxRequest is more bytes than a request for a certificate has.
+const maxRequest = 16 << 10
+
+// readDER reads one element of DER.
+func readDER(read func([]byte) (int, error)) ([]byte, error) {
+	var all []byte
+	buf := make([]byte, 4<<10)
+	for len(all) < maxRequest {
+		n, err := read(buf)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, buf[:n]...)
+		var one asn1.RawValue
+		if rest, err := asn1.Unmarshal(all, &one); err == nil && len(rest) == 0 {
+			return all, nil
+		}
+	}
+	return nil, wireclient.ProtocolError("a request for a proxy of more than %d bytes", maxRequest)
+}
+
+// requestedKey returns the key for which the server wants a proxy.
+func requestedKey(der []byte) (*rsa.PublicKey, error) {
+	request, err := x509.ParseCertificateRequest(der)
+	if err != nil {
+		return nil, wireclient.ProtocolError("the server's request for a proxy: %v", err)
+	}
+	if err := request.CheckSignature(); err != nil {
+		return nil, wireclient.ProtocolError("the server's request for a proxy: %v", err)
+	}
+	key, ok := request.PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return nil, wireclient.ProtocolError("the server wants a proxy for a key of type %v; RSA is what proxies have", request.PublicKeyAlgorithm)
+	}
+	if n := key.N.BitLen(); n < 1024 {
+		return nil, gridcert.Refuse("the server wants a proxy for a key of %d bits, fewer than the 1024 that are the least", n)
+	}
+	return key, nil
+}
+
+// lastToken sends the last token, after which the server knows who we are.
+func (x *call) lastToken(ch *channel) error {
+	if err := x.adat(ch.pipe.out); err != nil {
+		return err
+	}
+	if x.reply.code != 235 {
+		return wireclient.ProtocolError("unexpected reply %d %q to the last ADAT", x.reply.code, clip(x.reply.line(0), 60))
+	}
+	return nil
+}
+
+// handshakeError gives an error of package tls a class: a server that sends nonsense breaks the protocol.
+func handshakeError(err error) error {
+	var alert *net.OpError
+	var refused *replyError
+	switch {
+	case errors.As(err, &refused), errors.Is(err, fs.ErrPermission), errors.Is(err, storage.ErrProtocol), storage.Classify(err) != storage.Other:
+		return err
+	case errors.As(err, &alert) && alert.Op == "remote error": // an alert of TLS
+		return fmt.Errorf("the server ends the TLS handshake: %w: %w", err, fs.ErrPermission)
+	}
+	return wireclient.ProtocolError("TLS handshake: %v", err)
+}
+
+// account logs in to the account that the certificate stands for, or to the one of auth.user, and sets how data
+// connections are secured.
+func (x *call) account() error {
+	s := x.c.s
+	if err := x.say("USER ", s.user); err != nil {
+		return err
+	}
+	if x.reply.code == 331 {
+		if err := x.say("PASS ", s.pass); err != nil {
+			return err
+		}
+	}
+	if x.reply.code/100 != 2 {
+		return x.refusal()
+	}
+	mode, level := "N", ""
+	switch s.grid.data {
+	case storage.AuthenticatedData:
+		mode, level = "A", "C"
+	case storage.SafeData:
+		mode, level = "A", "S"
+	case storage.PrivateData:
+		mode, level = "A", "P"
+	}
+	if err := x.done(x.say("DCAU ", mode)); err != nil && (mode != "N" || !unknown(err)) {
+		return while("DCAU "+mode, err)
+	}
+	if level == "" {
+		return nil
+	}
+	if err := x.done(x.say("PBSZ ", "1048576")); err != nil {
+		return while("PBSZ", err)
+	}
+	if err := x.done(x.say("PROT ", level)); err != nil {
+		return while("PROT "+level, err)
+	}
+	return nil
+}
+
+// protect encrypts a command.
+func (ch *channel) protect(b, command []byte) ([]byte, error) {
+	ch.pipe.out = ch.pipe.out[:0]
+	if _, err := ch.tls.Write(command); err != nil {
+		return b, err
+	}
+	b = base64.StdEncoding.AppendEncode(append(b, "ENC "...), ch.pipe.out)
+	ch.pipe.out = nil // idle clients hold none
+	return b, nil
+}
+
+// unprotect appends the text of a reply to plain. token is where the reply is decoded.
+func (ch *channel) unprotect(plain, token []byte) ([]byte, error) {
+	ch.pipe.in, ch.pipe.limit = token, recordLimit{}
+	defer func() { ch.pipe.in = nil }()
+	for len(ch.pipe.in) > 0 {
+		plain = slices.Grow(plain, len(token))
+		n, err := ch.tls.Read(plain[len(plain):cap(plain)])
+		if err != nil {
+			return plain, handshakeError(while("a protected reply", err))
+		}
+		plain = plain[:len(plain)+n]
+	}
+	return plain, nil
+}
+
+// securesData reports whether data connections are secured.
+func (s *service) securesData() bool { return s.grid != nil && s.grid.data != storage.ClearData }
+
+// secure secures a data connection that we have made: both sides show the proxy or one that was delegated from it. It
+// returns nil if what follows is in the clear.
+func (g *grid) secure(conn *tcp.Conn, id *gridcert.Identity) (*tls.Conn, error) {
+	conf := config(id)
+	conf.VerifyPeerCertificate = func(shown [][]byte, _ [][]*x509.Certificate) error { return derived(shown, id) }
+	secured := tls.Client(&dataRecords{Conn: conn}, conf)
+	err := secured.Handshake()
+	if err == nil && !g.encrypts() { // Globus expects the end of GSI's handshake, but not before TLS goes on
+		_, err = secured.Write([]byte{delegateNothing})
+		secured = nil
+	}
+	if err != nil {
+		return nil, while("data connection", handshakeError(err))
+	}
+	return secured, nil
+}
+
+// derived returns an error unless certificates lead to the proxy of id: its own key has signed the last of those
+// before it.
+func derived(shown [][]byte, id *gridcert.Identity) error {
+	signer := id.Chain[0]
+	at := 0
+	for at < len(shown) && !bytes.Equal(shown[at], signer.Raw) {
+		at++
+	}
+	if at == len(shown) {
+		return gridcert.Refuse("the data server has another identity than the proxy that was delegated to it")
+	}
+	for at--; at >= 0; at-- {
+		cert, err := x509.ParseCertificate(shown[at])
+		if err != nil {
+			return wireclient.ProtocolError("the data server's certificate: %v", err)
+		}
+		if err := signer.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature); err != nil {
+			return gridcert.Refuse("the data server's certificate is not signed by the proxy that was delegated to it: %v", err)
+		}
+		signer = cert
+	}
+	return nil
+}
