@@ -238,4 +238,3 @@ func FuzzToken(f *testing.F) {
 		}
 	})
 }
-
