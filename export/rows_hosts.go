@@ -155,7 +155,7 @@ func serviceRows() shape[monitor.Service] {
 		{"refused_logins", "Failed authentications.", func(v *service) int64 { return v.Refused }},
 		{"redirects", "Redirects of clients to other servers.", func(v *service) int64 { return v.Redirects }},
 		{"errors", "Error responses.", func(v *service) int64 { return v.Errors }},
-		{"waits", "Responses that told clients to wait.", func(v *service) int64 { return v.Waits }},
+		{"waits", "Responses that asked clients to wait.", func(v *service) int64 { return v.Waits }},
 		{"async_operations", "Asynchronous operations of the file system.", func(v *service) int64 { return v.Async }},
 		{"vector_segments", "Segments of vector reads and writes.", func(v *service) int64 { return v.Segments }},
 	} {
