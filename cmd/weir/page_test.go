@@ -38,6 +38,7 @@ printf '\n' >>"$WEIR_LOG"
 		t.Fatal(err)
 	}
 	t.Setenv("WEIR_LAB_URL", "root://localhost:1094//data")
+	t.Setenv("WEIR_LAB_SERVERS", "[root://localhost:1095//data, root://localhost:1096//data]")
 	for _, page := range slices.Concat(pages, jobs, []string{"../../docs/xrootd.md"}) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			ran := 0

@@ -30,9 +30,12 @@ func (x *call) list() error {
 	seen := map[string]bool{}
 	return x.everywhere(locatePrefName, func(at *server, of int) error {
 		entries, err := x.listAt(at)
-		if err != nil || of == 1 {
-			x.Result.Entries = entries
+		switch {
+		case err != nil: // what other servers have stays
 			return err
+		case of == 1:
+			x.Result.Entries = entries
+			return nil
 		}
 		for _, e := range entries {
 			if seen[e.Name] {
