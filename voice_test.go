@@ -14,8 +14,9 @@ func TestVoice(t *testing.T) {
 	better := map[*regexp.Regexp]string{}
 	for pattern, word := range map[string]string{
 		`\b[Tt]old\b`: "reported, distinguished", `\b[Nn]obody\b`: "no client, no user, nothing", `\b(,|who) too\b`: "also",
-		`, too[.,;]`: "also", `\bhangs? on\b`: "depends on", `\bin the crowd\b|\bin a crowd\b`: "many clients", `\b[Tt]roop|\b[Mm]uster`: "workers",
-		`\bis that true\b`: "a statement", `\bgoes? home\b|\bgone home\b`: "leave", `\bno number of\b`: "out of range",
+		`, too[.,;]`: "also", `\bhangs? on\b`: "depends on", `\bin the crowd\b|\bin a crowd\b`: "many clients",
+		`\b[Tt]roop|\b[Mm]uster`: "workers",
+		`\bis that true\b`:       "a statement", `\bgoes? home\b|\bgone home\b`: "leave", `\bno number of\b`: "out of range",
 	} {
 		better[regexp.MustCompile(pattern)] = word
 	}

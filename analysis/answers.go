@@ -32,12 +32,13 @@ type Knee struct {
 	Method     string  `json:"method"`
 }
 
-// Optimum is the least tested load that gives as much as any: what it gave, and which loads cannot be told from it.
+// Optimum is the least tested load that gives as much as any: its results, and the loads that cannot be distinguished from it.
 // Everything that names a best load takes it from here.
 type Optimum struct {
-	Step        int      `json:"tested_step"`
-	Clients     int      `json:"clients"`                     // of that step
-	ClientsLow  int      `json:"clients_low"`                 // the lightest and the heaviest tested load that cannot be told from the best;
+	Step    int `json:"tested_step"`
+	Clients int `json:"clients"` // of that step
+	// the lightest and the heaviest tested load that cannot be distinguished from the best;
+	ClientsLow  int      `json:"clients_low"`
 	ClientsHigh int      `json:"clients_high"`                // the truly best one lies among them in 97.5% of cases
 	Equals      []int    `json:"equal_steps"`                 // these steps, the lightest first; one of each load
 	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in that step, as what follows
@@ -98,13 +99,13 @@ type ResourceUsage struct {
 	Low       *float64 `json:"use_low"`   // 95% interval of Share over the step's samples; nil with Share
 	High      *float64 `json:"use_high"`
 	Saturated bool     `json:"saturated"` // it is used up at this load and at heavier ones
-	Undecided bool     `json:"undecided"` // whether it is used up cannot be told: its interval reaches from one bound to the other
+	Undecided bool     `json:"undecided"` // unknown whether it is used up: its interval reaches from one bound to the other
 	Detail    string   `json:"detail"`    // in numbers, with units
 
 	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
 	near, clear    bool    // used up by the mean; not used up, by the upper end
 	foreign        float64 // part of the use that is known to be neither side's
-	own            float64 // part that may be: what interrupts take is nobody's where processes are watched
+	own            float64 // part that may be: the time of interrupts belongs to no watched process
 	depth          float64 // of a disk: its queue
 }
 
@@ -128,7 +129,7 @@ type Bottleneck struct {
 const (
 	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
 	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to tell
-	ReasonGrowth    = "growth"         // whether the curve still grows cannot be told from its noise
+	ReasonGrowth    = "growth"         // the noise hides whether the curve still grows
 	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used what was left
 )
 
@@ -137,7 +138,7 @@ type Candidate struct {
 	Resource string   `json:"resource"`
 	Host     string   `json:"host"`
 	Side     string   `json:"side"`
-	Step     int      `json:"step"`      // at which its use is told
+	Step     int      `json:"step"`      // whose use is stated
 	Share    *float64 `json:"use_ratio"` // nil: its size is not known, or it was not watched
 	Low      *float64 `json:"use_low"`
 	High     *float64 `json:"use_high"`

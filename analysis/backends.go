@@ -12,7 +12,7 @@ import (
 	"weir/scenario"
 )
 
-// backends is what the samples tell of the servers that share the load. Each is known by its place in names: first
+// backends is what the samples report on the servers that share the load. Each is known by its place in names: first
 // those that the plan names, then others in the order in which they are seen.
 type backends struct {
 	names    []string
@@ -38,7 +38,7 @@ type backendSum struct {
 	untimely, hasLog, hasWire, hasTold  bool
 }
 
-// A backendCount is what samples tell of one backend in one stretch of time.
+// A backendCount is what samples report on one backend in one stretch of time.
 type backendCount struct {
 	bytes    map[string]float64 // by source
 	sessions mean
@@ -135,7 +135,7 @@ func hostPort(s string) (host, port string) {
 	return host, port
 }
 
-// behind returns the place of a server that a balancer tells of.
+// behind returns the place of a server that a balancer reports on.
 func (b *backends) behind(s *monitor.Balanced) int {
 	if at := slices.Index(b.names, s.Name); at >= 0 {
 		return at
@@ -162,7 +162,7 @@ func (w *watched) backendDuring(b *backends, place int, from, to time.Time, f fu
 	b.whole.during(from, to, func(_ int, seconds float64) { f(b.sum(0, place), seconds) })
 }
 
-// watchBackend adds what a sample tells of backends. It reports whether that is all that the sample tells.
+// watchBackend adds what a sample reports on backends. It reports whether that is all that the sample tells.
 func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
 	switch {
 	case s.Balancer != nil:
@@ -197,7 +197,7 @@ func (b *backends) watchedBy(place int, s *monitor.Sample) bool {
 	return s.Link == nil
 }
 
-// ofHost adds what the machine's counters tell of a backend.
+// ofHost adds what the machine's counters report on a backend.
 func (d *data) ofHost(place int, s *monitor.Sample, from time.Time) {
 	b := d.backends
 	h := &b.hosts[place]
@@ -228,7 +228,7 @@ func (d *data) ofHost(place int, s *monitor.Sample, from time.Time) {
 
 func middleOf(from, to time.Time) time.Time { return from.Add(to.Sub(from) / 2) }
 
-// balanced adds what a balancer tells of the servers behind it.
+// balanced adds what a balancer reports on the servers behind it.
 func (d *data) balanced(s *monitor.Sample, from time.Time) {
 	b := d.backends
 	if b.balancer = s.Balancer.Kind; s.Seconds <= 0 {
@@ -268,7 +268,7 @@ func (d *data) logged(s *monitor.Sample) {
 		d.watched.backendDuring(b, place, v.Begin, to, func(sum *backendSum, seconds float64) {
 			sum.hasLog = true
 			sum.logged += seconds / v.Seconds * float64(v.Moved)
-			sum.running.sum += v.Running * seconds // what several lines tell of one second adds up
+			sum.running.sum += v.Running * seconds // what several lines report on one second adds up
 		})
 		for at := v.Begin; at.Before(to); at = at.Add(time.Second) {
 			_, end := common(at, at.Add(time.Second), at, to)

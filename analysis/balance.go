@@ -46,7 +46,7 @@ type BackendLimit struct {
 	Detail   string `json:"detail"`
 }
 
-// A BackendFigure is one backend in the measurement time of one step. Bytes are payload per second; nil is what nobody told.
+// A BackendFigure is one backend in the measurement time of one step. Bytes are payload per second; nil is unknown.
 type BackendFigure struct {
 	Name        string   `json:"name"`
 	Throughput  *float64 `json:"throughput_bytes_per_second"` // by Balance.Source
@@ -124,7 +124,7 @@ func (d *data) balance(f *Findings) *Balance {
 }
 
 // places lists the backends: those that the plan names, and others that clients saw at work, or fail; without these,
-// those that a balancer tells of. Where clients and a balancer call the same servers otherwise, only hosts of the
+// those that a balancer reports on. Where clients and a balancer call the same servers otherwise, only hosts of the
 // plan with name and address say so.
 func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	b := d.backends
@@ -155,7 +155,7 @@ func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	return append(first, places...)
 }
 
-// A source has to tell of this share of what the clients moved to be believed to tell of all of it; less passes
+// A source has to report on this share of what the clients moved to be believed to report on all of it; less passes
 // another way.
 const leastTold = 0.5
 
@@ -163,7 +163,7 @@ const leastTold = 0.5
 // clients moved: more, and it counts those of a session when that ends, as HAProxy does, or every few seconds.
 const untimely = 0.2
 
-// source chooses what shares are of: the first that tells of most of what the clients moved, and when they moved it.
+// source chooses what shares are of: the first that reports on most of what the clients moved, and when they moved it.
 func (d *data) source(f *Findings, seen map[int]map[int]*measure.Sum, places []int) string {
 	all := 0.0
 	sums := map[string]float64{}

@@ -24,7 +24,7 @@ const (
 
 // limits finds from which load on each backend is full, by a resource of its machine, by its sessions, or because it
 // gives no more; and which is first. What is seen to be full counts before what only gives no more; and that all give
-// no more from the same load on tells of none of them.
+// no more from the same load on reports on none of them.
 func (b *Balance) limits(f *Findings) {
 	l := f.ladder()
 	first, level := map[bool]int{}, map[bool]int{} // by whether it was seen
@@ -109,14 +109,14 @@ func (s *Step) fullBackend(x *BackendFigure) (resource, detail string) {
 	return "", ""
 }
 
-// Bounds of the check that what is told of the backends agrees.
+// Bounds of the check that the sources of the backends' figures agree.
 const (
 	backendsOK   = 0.02 // of the bytes of all backends together
 	backendsEach = 0.05 // of those of each
 )
 
 // checkBackends compares what the clients saw of each backend with what its log, its interface, it itself and the
-// balancer say, over the whole run. It returns nil where fewer than two sources tell of bytes.
+// balancer say, over the whole run. It returns nil where fewer than two sources report on bytes.
 func (d *data) checkBackends(f *Findings) *Check {
 	if f.Balance == nil {
 		return nil
@@ -223,7 +223,7 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	return note + others(off), Warn
 }
 
-// slack is by how much a source may differ: all but the log count headers or what clients ask, too, and count until a
+// slack is by how much a source may differ: all but the log count headers or what clients ask as well, and count until a
 // look that may be late, which matters in short runs.
 func (d *data) slack(source string, bound float64) float64 {
 	if source == ByLog {

@@ -51,7 +51,7 @@ const (
 	usualDeviation = 0.02
 	usualSamples   = 4
 	perSample      = 0.5 // of an independent one that a sample counts for: a second is like the one before it
-	leastWhole     = 0.3 // share of the time that samples inside of the hold must cover to stand for it
+	leastWhole     = 0.3 // share of the time that samples inside of the hold must cover to represent it
 )
 
 // A spread gathers the samples of a share in one step. Those that lie inside of the hold count; those that its edges

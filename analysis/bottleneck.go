@@ -13,7 +13,7 @@ import (
 const (
 	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
 	LimitInside  = "inside the server" // all that was watched is clearly not full, and throughput does not grow
-	LimitUnknown = "unknown"           // it cannot be told: see Bottleneck.Reason and Candidates
+	LimitUnknown = "unknown"           // see Bottleneck.Reason and Candidates
 	LimitNone    = "none"              // no limit was reached in the tested range
 )
 
@@ -22,7 +22,7 @@ const (
 const proportional = 0.8
 
 // bottleneck says what limits the curve: first what was saturated first as the load grew, where the curve levels off,
-// then what was saturated later. It marks what is saturated, and what cannot be told, in the steps. Where the
+// then what was saturated later. It marks what is saturated, and what is undecided, in the steps. Where the
 // evidence does not decide, the answer is LimitUnknown.
 func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 	l := f.ladder()
@@ -85,7 +85,7 @@ func (l *ladder) sort(all []full) sorted {
 	return v
 }
 
-// precedence orders causes so that the answer does not hang on which of two that belong together was seen first: a
+// precedence orders causes so that the answer does not depend on which of two related causes was seen first: a
 // wire that is full is full whoever uses the CPU; of a machine that clients and service share the CPU is the limit,
 // whichever of its parts is full with it; and a client machine's CPU, or a core of it, is full because of the
 // generator.
@@ -131,7 +131,7 @@ func (l *ladder) named(x *full) Bottleneck {
 	return b
 }
 
-// letText tells of a heavier load at which less of x was used.
+// letText reports on a heavier load at which less of x was used.
 func (l *ladder) letText(x *full) []string {
 	if x.let < 0 {
 		return nil

@@ -66,7 +66,7 @@ func (l *ladder) half(i int) float64 {
 }
 
 // exceeds compares the yield of step j with factor times that of step i, by the 95% interval of the difference: +1 if
-// it is more, -1 if it is less, 0 if that cannot be told.
+// it is more, -1 if it is less, 0 if that is undecided.
 func (l *ladder) exceeds(j int, factor float64, i int) int {
 	difference, half := l.yield(j)-factor*l.yield(i), math.Hypot(l.half(j), factor*l.half(i))
 	switch {

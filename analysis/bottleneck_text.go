@@ -134,7 +134,7 @@ func (l *ladder) growthText(i int) string {
 		l.f.show(b), l.loadText(i, l.last()))
 }
 
-// beforeText tells of what was full while the yield still grew.
+// beforeText reports on what was full while the yield still grew.
 func (l *ladder) beforeText(x *full) string {
 	after := l.bestAfter(x.onset)
 	return fmt.Sprintf("The limit is not %s: it was saturated from %s on (%s), but %s grew %.3g-fold after that.", x.text(),
@@ -199,7 +199,7 @@ func (f *Findings) LimitText() string {
 	return fmt.Sprintf("From %s on %s is limited by %s.", f.limitAt(b), f.noun(), b.Text())
 }
 
-// unknownText says why it cannot be told what limits.
+// unknownText says why the limit is unknown.
 func (f *Findings) unknownText(b *Bottleneck) string {
 	why := map[string]string{
 		ReasonUnwatched: "not all machines of the service and the clients were monitored",

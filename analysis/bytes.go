@@ -253,7 +253,7 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead flo
 		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), v.moved, v, count{role: s.Role})
 	}
 	// A read is written to a socket, a write is read from one. With both at once the calls for files and sockets
-	// cannot be told apart. What clients ask is bytes as well, and of small reads not few; a server that does not
+	// cannot be distinguished. What clients ask is bytes as well, and of small reads not few; a server that does not
 	// read the files themselves reads nothing else.
 	switch {
 	case d.up == 0:

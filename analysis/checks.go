@@ -50,7 +50,8 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 		}
 	}
 	if len(others) > 0 {
-		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "), "measure longer (load.duration)")
+		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "),
+			"measure longer (load.duration)")
 	}
 	return c
 }
@@ -110,7 +111,8 @@ func (d *data) checkErrorPauses(f *Findings) Check {
 	case s.PausedShare <= 0:
 		c.Detail = "no client paused after errors"
 	default:
-		c.Detail = fmt.Sprintf("clients paused after errors for at most %s of their time (%s), %s in total", unit.Percent(s.PausedShare), f.at(s), unit.Seconds(s.Paused))
+		c.Detail = fmt.Sprintf("clients paused after errors for at most %s of their time (%s), %s in total", unit.Percent(s.PausedShare), f.at(s),
+			unit.Seconds(s.Paused))
 		if s.PausedShare > mostPaused {
 			c.Status = Warn
 			c.Detail += ": that step shows the pauses, not the service (load.error_pause)"
@@ -125,7 +127,8 @@ func (f *Findings) pauseText() string {
 	if s == nil || s.PausedShare <= mostPaused {
 		return ""
 	}
-	return fmt.Sprintf("At %s clients spent %s of their time in pauses after errors: that step shows less than the service can give.", f.at(s), unit.Percent(s.PausedShare))
+	return fmt.Sprintf("At %s clients spent %s of their time in pauses after errors: that step shows less than the service can give.", f.at(s),
+		unit.Percent(s.PausedShare))
 }
 
 // From so many sessions per operation on a session that was to be kept was kept in part only, or not at all.

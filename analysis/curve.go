@@ -104,7 +104,8 @@ func (t *total) peak() *Peak {
 		}
 		w.Throughput, w.Operations = ratio(w.Throughput, w.Seconds), ratio(w.Operations, w.Seconds)
 		whole := w.Seconds >= want || best == nil // what is left at the end is too short to compare
-		if whole && w.Throughput+w.Operations > 0 && (best == nil || w.Throughput > best.Throughput || t.Moved == 0 && w.Operations > best.Operations) {
+		if whole && w.Throughput+w.Operations > 0 && (best == nil || w.Throughput > best.Throughput || t.Moved == 0 &&
+			w.Operations > best.Operations) {
 			best = &w
 		}
 	}

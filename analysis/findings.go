@@ -44,11 +44,12 @@ type Findings struct {
 	Measure  string          `json:"measure"`                // Throughput or Rate
 	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
 	Ending   *measure.Ending `json:"ending"`                 // how the run ended; nil: it goes on, or was killed
-	Headline string          `json:"headline"`               // the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
-	Verdict  string          `json:"verdict"`                // begins with Headline; one fact a line
-	Search   string          `json:"search,omitempty"`       // of a run that searched: its last decision, how it ended that is
-	Validity Validity        `json:"validity"`
-	Curve    []Step          `json:"curve"`
+	// the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
+	Headline string   `json:"headline"`
+	Verdict  string   `json:"verdict"`          // begins with Headline; one fact a line
+	Search   string   `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
+	Validity Validity `json:"validity"`
+	Curve    []Step   `json:"curve"`
 	// Correlation is that of neighboring batch means within the steps, by which all intervals are widened; 0: no more
 	// than chance.
 	Correlation float64  `json:"batch_correlation"`
@@ -71,7 +72,8 @@ type Findings struct {
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
 	Balance      *Balance      `json:"balance"`    // nil: fewer than two servers shared the load, or it is not known
 
-	Populations []PopulationCurve `json:"populations,omitempty"`      // of a run whose clients have several workloads; Curve is of all together
+	// of a run whose clients have several workloads; Curve is of all together
+	Populations []PopulationCurve `json:"populations,omitempty"`
 	Workers     []WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
 	Transfers   *TransferFigures  `json:"transfers,omitempty"`        // of a record of transfers
 	Parts       *PartFits         `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
@@ -113,10 +115,11 @@ const (
 // A Step is one point of the curve: what the measurement time of one step gave. Pointers are nil where the run does not
 // tell.
 type Step struct {
-	Step           int     `json:"step"`
-	Clients        int     `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
-	Planned        int     `json:"planned_clients,omitempty"` // where each client is a job of a batch system
-	WorkersMissing int     `json:"workers_missing,omitempty"` // of a run on many machines: that never came, or were lost before its hold was over
+	Step    int `json:"step"`
+	Clients int `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
+	Planned int `json:"planned_clients,omitempty"` // where each client is a job of a batch system
+	// of a run on many machines: that never came, or were lost before its hold was over
+	WorkersMissing int     `json:"workers_missing,omitempty"`
 	ClientsMissing float64 `json:"clients_missing,omitempty"` // mean over the hold, where workers were missing: planned and not active
 	Rate           float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
 	Duration       float64 `json:"measured_seconds"`          // measured
@@ -147,8 +150,9 @@ type Step struct {
 	Unverified  int64                   `json:"unverifiable"`
 	Missed      int64                   `json:"missed"` // open model: arrivals that never started
 	SessionRate float64                 `json:"sessions_per_second"`
-	Tasks       int64                   `json:"tasks"`        // that ended
-	TaskSeconds *float64                `json:"task_seconds"` // wall clock time of a task without the pause after it, mean by Little's law; nil: open model, or none ended
+	Tasks       int64                   `json:"tasks"` // that ended
+	// wall clock time of a task without the pause after it, mean by Little's law; nil: open model, or none ended
+	TaskSeconds *float64 `json:"task_seconds"`
 
 	Waits    int64   `json:"waits,omitempty"`          // times that the service told a client to wait and ask again
 	Waited   float64 `json:"waited_seconds,omitempty"` // how long clients did so, summed
@@ -157,7 +161,7 @@ type Step struct {
 
 	Latency   *Quantiles `json:"latency_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds"`
-	Redirect  *Quantiles `json:"redirect_seconds,omitempty"` // nil: nobody was sent to another server
+	Redirect  *Quantiles `json:"redirect_seconds,omitempty"` // nil: no redirects
 	Connect   *Quantiles `json:"connect_seconds"`
 	Login     *Quantiles `json:"login_seconds"`
 	LateP99   *float64   `json:"late_p99_seconds"` // the generator's own delay
@@ -168,12 +172,13 @@ type Step struct {
 	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
 	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
 
-	ServerCPU     *float64        `json:"server_cpu_share"`                 // of all cores of the server's hosts, 0 to 1
-	ServerCores   *float64        `json:"server_cpu_cores"`                 // cores that the service kept busy
-	ServerEach    *float64        `json:"server_cpu_seconds_per_operation"` // CPU time of the service for each operation that succeeded; nil: unknown, or none did
-	ClientCPU     *float64        `json:"client_cpu_share"`                 // of all cores of the clients' hosts
-	ClientCores   *float64        `json:"client_cpu_cores"`                 // cores that the load generator kept busy
-	ExternalCores float64         `json:"external_cpu_cores"`               // cores that external client programs kept busy
+	ServerCPU   *float64 `json:"server_cpu_share"` // of all cores of the server's hosts, 0 to 1
+	ServerCores *float64 `json:"server_cpu_cores"` // cores that the service kept busy
+	// CPU time of the service for each operation that succeeded; nil: unknown, or none did
+	ServerEach    *float64        `json:"server_cpu_seconds_per_operation"`
+	ClientCPU     *float64        `json:"client_cpu_share"`   // of all cores of the clients' hosts
+	ClientCores   *float64        `json:"client_cpu_cores"`   // cores that the load generator kept busy
+	ExternalCores float64         `json:"external_cpu_cores"` // cores that external client programs kept busy
 	Hosts         []HostFigure    `json:"hosts"`
 	Resources     []ResourceUsage `json:"resources"`         // the most used first
 	SteadyPart    *SteadyPart     `json:"steady_part"`       // nil: too few seconds, or none is steady
@@ -264,10 +269,11 @@ type HostFigure struct {
 	NetSent         float64       `json:"net_sent_bytes_per_second"`
 	Retransmits     float64       `json:"retransmitted_segments_per_second"`
 	CPUWaits        *float64      `json:"cpu_waits,omitempty"` // share of time in which something that could run waited for a core
-	Contended       *float64      `json:"contended_cpu"`       // share of all cores that processes which were not watched used while nearly no core was idle
-	saturated       float64       // share of the time in which nearly no core was idle, seconds with few idle cores in part
-	userSystem      *float64      // share of all cores in user and system mode
-	unwatched       float64       // share of all cores of programs that were seen and not watched
+	// share of all cores that processes which were not watched used while nearly no core was idle
+	Contended  *float64 `json:"contended_cpu"`
+	saturated  float64  // share of the time in which nearly no core was idle, seconds with few idle cores in part
+	userSystem *float64 // share of all cores in user and system mode
+	unwatched  float64  // share of all cores of programs that were seen and not watched
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
 	DiskQueue      *float64 `json:"disk_queue"`     // of the busiest disk: mean requests waiting or in service

@@ -96,7 +96,7 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 	}
 }
 
-// The event of the next step ends a step, too; what comes late of the old one
+// The event of the next step ends a step as well; what comes late of the old one
 // is not taken for a step of its own.
 func TestGateEndsWithTheStep(t *testing.T) {
 	g := gateOf(t, "rate > 5/s or stop")

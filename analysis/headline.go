@@ -214,7 +214,7 @@ func (f *Findings) kneeText() string {
 	return fmt.Sprintf("The knee is at %s: beyond it each additional %s adds less than the average.", at, strings.TrimSuffix(f.loads(), "s"))
 }
 
-// loads names what steps are told apart by, without a unit: clients, jobs or arrivals.
+// loads names the load by which steps differ, without a unit: clients, jobs or arrivals.
 func (f *Findings) loads() string { return strings.TrimSuffix(f.Load(), "/s") }
 
 // peakText names the maximum of the model.

@@ -28,7 +28,7 @@ type HostSeries struct {
 // all cores; Cores are numbers of busy cores; negative values are unknown.
 type HostPoint struct {
 	At      float64 // seconds from Series.Start to the end of the sample
-	Seconds float64 // that it stands for
+	Seconds float64 // that it represents
 
 	CPU, User, System, IOWait float64 // shares; CPU is all that is busy, interrupts and steal among it
 	ServerCores, ClientCores  float64
@@ -126,7 +126,7 @@ type Program struct{ Server, Kind, Name, Version string }
 // mostPrograms is how many are kept: a server that keeps changing its version must not fill memory.
 const mostPrograms = 4096
 
-// program notes what a sample tells of the server's program.
+// program notes what a sample reports on the server's program.
 func (w *watched) program(s *monitor.Sample) {
 	if s.Service == nil || s.Service.Program == "" && s.Service.Version == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"weir/workload"
 )
 
-// JobFigures are what a step tells of jobs: tasks of many operations, or programs of the user's. Where there are none
+// JobFigures are what a step reports on jobs: tasks of many operations, or programs of the user's. Where there are none
 // it is zero.
 type JobFigures struct {
 	Jobs        *JobCounts `json:"jobs,omitempty"`         // nil: the run has no jobs
@@ -100,7 +100,7 @@ func eventsIn(x *second) float64  { return float64(x.events) }
 func workIn(x *second) float64    { return x.work }
 func runningIn(x *second) float64 { return x.running * x.seconds }
 
-// jobs fills in what the sums tell of jobs.
+// jobs fills in what the sums report on jobs.
 func (s *JobFigures) jobs(t *total) {
 	j := &t.Jobs
 	if !j.Any() {
@@ -159,7 +159,7 @@ func (d *data) complete(s *JobFigures) {
 	atMost(s.ClusterThroughputHigh, s.RunningJobs, s.ClusterThroughput)
 }
 
-// jobs fills in what only the plan tells of a step's jobs.
+// jobs fills in what only the plan reports on a step's jobs.
 func (d *data) jobs(s *Step) {
 	if s.Jobs == nil {
 		return
@@ -275,7 +275,7 @@ func (f *Findings) jobsText() (text string, bad bool) {
 	return text, true
 }
 
-// lostJobs is the share of a step's jobs that did not come to their end.
+// lostJobs is the share of a step's jobs that did not complete.
 func (s *JobFigures) lostJobs() float64 { return value(s.JobFailureRatio) + value(s.CrashRatio) }
 
 // jobClauses are the sentences of the verdict on jobs: what the best step gave each, and how many did not come to

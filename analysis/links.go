@@ -115,7 +115,7 @@ func linkUses(h *HostFigure) []ResourceUsage {
 			all = append(all, amount(ResourceNetwork, h, "it carried %s %s; it has no rate limit", unit.Bits(w.Carried), way))
 		}
 	}
-	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way stands for the link
+	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way represents the link
 		all[0] = all[1]
 	}
 	return all[:min(len(all), 1)]

@@ -119,7 +119,7 @@ func TestKneeOfFourPoints(t *testing.T) {
 	}
 }
 
-// A run's own curve.csv is a table, too: it gives the same curve.
+// A run's own curve.csv is a table as well: it gives the same curve.
 func TestTableOfOwnCurve(t *testing.T) {
 	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n4,3,9,0.02\n8,3.1,20,0\n", TableOptions{})
 	var b bytes.Buffer

@@ -23,7 +23,7 @@ const (
 // seconds in which the CPU of the machine was used up, or other guests of its hypervisor. What they use while cores
 // are idle takes nothing from the test. It needs hosts of which all sides' processes were watched. What others used
 // is what the cores did and the watched processes did not, or, if that is more, what the other processes themselves
-// show: many kernels count time in interrupts as the time of the process that was interrupted, too, so that the
+// show: many kernels count time in interrupts as the time of the process that was interrupted as well, so that the
 // difference is too small.
 func checkQuiet(f *Findings) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}

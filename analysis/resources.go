@@ -200,7 +200,7 @@ func netUses(h *HostFigure) []ResourceUsage {
 	return all
 }
 
-// serviceUses is what a server tells of itself.
+// serviceUses is what a server reports on itself.
 func serviceUses(h *HostFigure) []ResourceUsage {
 	v := h.Service
 	if v == nil {

@@ -131,7 +131,7 @@ func (h *HostFigure) serves() bool { return h.side() == server || h.side() == "b
 
 // busiestThread returns the share of a core that the busiest thread of a group used: as it was measured, or of
 // processes known to have a single thread each what each of them used, less one that only directs the others unless
-// it is seen to work. known is false where that cannot be told.
+// it is seen to work. known is false where that cannot be determined.
 func (g *groupFigure) busiestThread() (v ranged, text string, known bool) {
 	switch {
 	case g.measured > 0:

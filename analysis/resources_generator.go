@@ -89,7 +89,7 @@ func (d *data) generatorUses(s *Step) []ResourceUsage {
 }
 
 // narrow tells how full the cores are that jobs may burn, where those are fewer than the host has: how busy all cores
-// are says little then. Several processes may have more cores together than one of them was told; then nobody knows.
+// are says little then. Several processes may have more cores together than one of them reports; then the number is unknown.
 func (s *Step) narrow(h *HostFigure) {
 	const several = 1.1
 	share := ratio(*h.ClientCores, s.clientMay)
@@ -121,7 +121,7 @@ func tableUses(h *HostFigure, here surroundings) []ResourceUsage {
 	return all
 }
 
-// exhausted tells of limits of the generator's machine that errors name. An error is recorded when it is seen first;
+// exhausted reports on limits of the generator's machine that errors name. An error is recorded when it is seen first;
 // from then on the limit is met.
 func (d *data) exhausted(s *Step, hosts []*HostFigure) []ResourceUsage {
 	host := ""

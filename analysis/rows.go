@@ -78,7 +78,8 @@ func table(w io.Writer, names []string) (write func(row []byte) error, err error
 
 // intervalTable is intervals.jsonl as a table, its histograms as count and quantiles, errors in a column a class.
 func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, write func([]byte) error, err error) {
-	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "population", "moved_bytes", "discarded_bytes",
+	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "population", "moved_bytes",
+		"discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
 		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
 		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened", "signed",

@@ -10,7 +10,7 @@ import (
 type ServerFigure struct {
 	Kind        string   `json:"kind"`                      // monitor.Redirector, DataServer or ClusterManager
 	Cores       float64  `json:"cpu_cores"`                 // that it used
-	Share       *float64 `json:"cpu_share"`                 // of what all servers that told used
+	Share       *float64 `json:"cpu_share"`                 // of the use of all servers that report
 	Received    *float64 `json:"received_bytes_per_second"` // nil where they are counted when connections end
 	Sent        *float64 `json:"sent_bytes_per_second"`
 	Operations  *float64 `json:"operations_per_second"`

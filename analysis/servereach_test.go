@@ -3,7 +3,8 @@ package analysis
 import "testing"
 
 func TestServerCPUPerOperation(t *testing.T) {
-	half, part, reports := 0.5, 0.1, []HostFigure{{Host: "localhost"}, {Service: &ServerFigure{Cores: 0.1}}, {Service: &ServerFigure{Cores: 0.3}}}
+	half, part, reports := 0.5, 0.1, []HostFigure{{Host: "localhost"}, {Service: &ServerFigure{Cores: 0.1}},
+		{Service: &ServerFigure{Cores: 0.3}}}
 	for name, c := range map[string]struct {
 		step Step
 		want float64 // 0: not known

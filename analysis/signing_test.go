@@ -25,7 +25,8 @@ func TestWorkSaysWhetherRequestsAreSigned(t *testing.T) {
 		"no operation ends": {storage.XRootD, storage.X509Auth, 0, 0, ""},
 	} {
 		d := &data{plan: &scenario.Plan{Driver: c.driver, Auth: storage.Auth{Method: c.auth}}}
-		f := &Findings{Work: "read", Curve: []Step{{Done: c.ended - c.ended/4, Errors: c.ended / 4, Signed: c.signed / 2}, {Signed: c.signed - c.signed/2}}}
+		f := &Findings{Work: "read", Curve: []Step{{Done: c.ended - c.ended/4, Errors: c.ended / 4, Signed: c.signed / 2},
+			{Signed: c.signed - c.signed/2}}}
 		d.signing(f)
 		if f.Work != "read"+c.appends {
 			t.Errorf("%s: %q, want %q added", name, f.Work, c.appends)

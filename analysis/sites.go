@@ -42,7 +42,7 @@ func addSites[T any](to map[string]*T, iv *measure.Interval, add func(*T, *measu
 }
 
 // heldSites gives each site of a step the part that it had in s, a second of the step's measurement time. A site that
-// nothing is told of in it was idle.
+// without a report in it was idle.
 func (t *total) heldSites(s *second) {
 	for name, site := range t.sites {
 		x := second{}

@@ -59,7 +59,7 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 // A reader makes points of a table's rows.
 type reader struct {
 	*given.Table
-	seconds []float64 // that each row stands for; nil: the table has no times
+	seconds []float64 // that each row represents; nil: the table has no times
 }
 
 // curve fills in the points.
@@ -90,7 +90,7 @@ func (r *reader) curve(f *Findings, points string) error {
 	return nil
 }
 
-// repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are told apart
+// repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are separate
 // on both ways, unless a load is there twice on one of them.
 func (r *reader) repetitions() [][]int {
 	var runs [][]int // of neighbors with the same load
@@ -209,7 +209,7 @@ func joined(x []float64, most int) []float64 {
 	return out
 }
 
-// mean of the known values of a column, weighted by the time that each row stands for; 0 where none is.
+// mean of the known values of a column, weighted by the time that each row represents; 0 where none is.
 func (r *reader) mean(k given.Kind, rows []int) float64 {
 	var sum, weight float64
 	for _, i := range rows {

@@ -26,8 +26,8 @@ func (r *reader) steps() [][]int {
 	return all
 }
 
-// spans returns how many seconds each row stands for: to the next row of its step, the last one as long as the one
-// before; nil without times. A step of one row stands for one second.
+// spans returns how many seconds each row represents: to the next row of its step, the last one as long as the one
+// before; nil without times. A step of one row represents one second.
 func (r *reader) spans() []float64 {
 	if !r.Has(given.Time) {
 		return nil

@@ -56,13 +56,13 @@ type TransferCase struct {
 	brought int64 // of Bytes, what had not been there
 }
 
-// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they may exceed 1; nil: its host told
+// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they may exceed 1; nil: its host reported
 // nothing.
 type TransferEnd struct {
 	Site     string   `json:"site"`
 	Role     string   `json:"role"`         // source, destination or both
 	Moved    int64    `json:"moved_bytes"`  // that it gave and took
-	Door     *int64   `json:"door_bytes"`   // of these through its door, as that counts them
+	Door     *int64   `json:"door_bytes"`   // of these through its endpoint, as that counts them
 	CPUMax   *float64 `json:"cpu_max"`      // of its agent, busiest second
 	CPUMean  *float64 `json:"cpu_mean"`     // over the case
 	CPU      *float64 `json:"cpu_seconds"`  // of its agent
@@ -70,7 +70,7 @@ type TransferEnd struct {
 	Resident *int64   `json:"resident_bytes"`
 }
 
-// A TransferFile is what became of a file.
+// A TransferFile is the outcome of a file.
 type TransferFile struct {
 	Step       int       `json:"step"`
 	File       string    `json:"file"`
@@ -114,9 +114,9 @@ type endSum struct {
 	TransferEnd
 	cpu, max, span float64
 	door           int64
-	byDoor         int64 // that others tell to have moved through its door
+	byDoor         int64 // that others tell to have moved through its endpoint
 	from, to       time.Time
-	covered        float64 // seconds of that time which samples tell of
+	covered        float64 // seconds of that time which samples report on
 	total          int64   // memory of the machine
 	sampled        bool
 }
@@ -296,7 +296,7 @@ func (e *endSum) watch(m *monitor.Sample, from time.Time, during float64) {
 	e.covered += secondsShared(from, m.Time, e.from, e.to)
 }
 
-// told is the figures of all cases, nil if nothing was transferred between sites.
+// told returns the figures of all cases, nil if nothing was transferred between sites.
 func (d *data) told() *TransferFigures {
 	s := d.transfers
 	if s == nil {
@@ -330,7 +330,7 @@ func (e *endSum) figure(seconds float64) TransferEnd {
 	return f
 }
 
-// checkEnds compares what movers counted with what the doors at the other ends did, where their samples cover the
+// checkEnds compares what movers counted with what the endpoints at the other ends did, where their samples cover the
 // time.
 func (d *data) checkEnds() Check {
 	c := Check{Name: "both ends agree", Status: Skipped}

@@ -81,7 +81,7 @@ func (f *Findings) fit() *fit.Fits {
 	return fits
 }
 
-// at is the number of clients that a step stands for on a curve: the planned one, or what a table says, which need
+// at is the number of clients that a step represents on a curve: the planned one, or what a table says, which need
 // not be whole.
 func (s *Step) at() float64 {
 	if !s.told && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {

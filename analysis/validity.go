@@ -18,7 +18,8 @@ import (
 // validity runs all checks. One that fails makes the result invalid, one that warns suspect.
 func (d *data) validity(f *Findings, best, left int) Validity {
 	checks := []Check{
-		d.checkData(f), d.checkClock(), f.checkAvailability(left), d.checkEnough(f, best), checkErrors(f, best), d.checkErrorPauses(f), d.checkVerification(f), d.checkBytes(),
+		d.checkData(f), d.checkClock(), f.checkAvailability(left), d.checkEnough(f, best), checkErrors(f, best), d.checkErrorPauses(f),
+		d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}
 	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f), d.checkBackends(f)} {
@@ -90,7 +91,8 @@ func (d *data) checkData(f *Findings) Check {
 	d.tellResumed(&c)
 	d.tellDamage(f, &c)
 	if host, silent := d.silent(); silent > 0 {
-		c.note(fmt.Sprintf("host %s in the last %.0f s, for which it sent no sample", host, silent), "keep its monitoring running until the run ends")
+		c.note(fmt.Sprintf("host %s in the last %.0f s, for which it sent no sample", host, silent),
+			"keep its monitoring running until the run ends")
 	}
 	if c.Status == OK {
 		how := "the run ended as planned"
@@ -126,7 +128,8 @@ func (d *data) tellMissing(f *Findings, c *Check) {
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
-			if want := durationSeconds(p.Duration); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Duration < 0.9*want-0.1 {
+			if want := durationSeconds(p.Duration); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient &&
+				f.Curve[i].Duration < 0.9*want-0.1 {
 				c.tell("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Duration, want)
 			}
 		}
@@ -184,7 +187,8 @@ func (d *data) checkClock() Check {
 	if math.Abs(sum-wall) <= leastOff {
 		off = 0
 	}
-	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall-clock time", len(d.seconds), d.back, overlaps, sum, wall)
+	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall-clock time",
+		len(d.seconds), d.back, overlaps, sum, wall)
 	switch {
 	case d.back > 0 || overlaps > 0 || off > 0.01:
 		c.Detail += ": the clock was set back, or two processes wrote to the run"
@@ -203,7 +207,7 @@ func (d *data) checkClock() Check {
 const leastOff = 0.1
 
 // between is for how long there were no clients between steps whose clients are jobs of a batch system, or that are
-// cases of transfers: nobody measures then.
+// cases of transfers: nothing is measured then.
 func (d *data) between() (seconds float64) {
 	for i := 1; i < len(d.seconds) && (d.plan.On.JobPerClient || d.transfers != nil); i++ {
 		if a, b := &d.seconds[i-1], &d.seconds[i]; a.step != b.step {
@@ -301,7 +305,8 @@ func (d *data) checkCost() Check {
 		c.Status = Warn
 	}
 	if w.broken > 0 {
-		c.note(fmt.Sprintf("the missing parts of %d of %d incomplete samples", w.broken, w.count), "allow weir to read the counters of these hosts; the field error of the samples names what failed")
+		c.note(fmt.Sprintf("the missing parts of %d of %d incomplete samples", w.broken, w.count),
+			"allow weir to read the counters of these hosts; the field error of the samples names what failed")
 	}
 	return c
 }
@@ -330,12 +335,13 @@ func (d *data) checkVerification(f *Findings) Check {
 	case share <= 0:
 		c.unchecked("payloads: workload.verify is 0", "set workload.verify")
 	default:
-		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, although %s should have been", payloads, unit.Percent(share)), "measure longer, or raise workload.verify")
+		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, although %s should have been", payloads, unit.Percent(share)),
+			"measure longer, or raise workload.verify")
 	}
 	return c
 }
 
-// payloads returns how many operations of the measurement times moved payloads or told their checksums.
+// payloads returns how many operations of the measurement times moved payloads or reported their checksums.
 func (d *data) payloads() (n int64) {
 	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
 		if t := d.kinds[kind.String()]; t != nil {
@@ -345,19 +351,21 @@ func (d *data) payloads() (n int64) {
 	return n
 }
 
-// noteUnverified tells of payloads that were to be checked and could not be.
+// noteUnverified reports on payloads that were to be checked and could not be.
 func (d *data) noteUnverified(c *Check) {
 	for _, kind := range []storage.Kind{storage.Read, storage.Write} {
 		t := d.kinds[kind.String()]
 		if t == nil || t.Unverifiable == 0 {
 			continue
 		}
-		why, remedy := "the service returned no checksum for them, or not in time", "let the run create its files (files.make), or enable checksums in the service"
+		why, remedy := "the service returned no checksum for them, or not in time", "let the run create its files (files.make), "+
+			"or enable checksums in the service"
 		switch {
 		case kind == storage.Write:
 			why, remedy = "the service returned checksums more slowly than files were written, or not before the run ended", "lower workload.verify"
 		case d.inParts():
-			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file", "let the run create its files (files.make): then the content of each part is known"
+			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file",
+				"let the run create its files (files.make): then the content of each part is known"
 		case d.plan.Files.Make != nil:
 			remedy = "lower workload.verify"
 		}

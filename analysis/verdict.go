@@ -26,7 +26,7 @@ func (f *Findings) at(s *Step) string {
 	return f.count(s.Clients)
 }
 
-// Load names what steps are told apart by: clients, jobs, or arrivals/s.
+// Load names the load by which steps differ: clients, jobs, or arrivals/s.
 func (f *Findings) Load() string {
 	switch {
 	case f.Open():

@@ -22,7 +22,7 @@ const blurred = 0.1
 // blurredHold is the share of a step's hold that such a clock must be off by before the step's figures are wrong.
 const blurredHold = 0.05
 
-// A WorkerFigure is what became of one worker of a run on many machines. Times are seconds since the load began.
+// A WorkerFigure is the outcome of one worker of a run on many machines. Times are seconds since the load began.
 type WorkerFigure struct {
 	Name    string   `json:"worker"`
 	State   string   `json:"state"` // as in the events; came: it was there to the end
@@ -31,13 +31,13 @@ type WorkerFigure struct {
 	Clients int      `json:"clients"`        // that it was last, or the most that it could be
 	Came    *float64 `json:"came_seconds"`   // nil: it never came; below 0: before the load began
 	Gone    *float64 `json:"gone_seconds"`   // nil: it did not leave before the run ended
-	Offset  *float64 `json:"offset_seconds"` // how far its clock was ahead; nil: nobody compared them
+	Offset  *float64 `json:"offset_seconds"` // how far its clock was ahead; nil: not compared
 	Doubt   *float64 `json:"doubt_seconds"`  // the most by which that is wrong
-	Told    int      `json:"told_seconds"`   // seconds of the run that it has told of
+	Told    int      `json:"told_seconds"`   // seconds of the run that it has reported
 	Why     string   `json:"why,omitempty"`  // of all but came and left
 }
 
-// workers returns what became of each worker, in the order of the first events about them; nil for a run of none.
+// workers returns the outcome of each worker, in the order of the first events about them; nil for a run of none.
 func (d *data) workers() []WorkerFigure {
 	var all []WorkerFigure
 	place := map[string]int{}
@@ -196,7 +196,7 @@ func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
 	return text + ": the curve is wrong from there on", true
 }
 
-// slots tells of the first step whose clients were never all there at once.
+// slots reports on the first step whose clients were never all there at once.
 func (d *data) slots(f *Findings, c *Check) {
 	most := map[int]float64{} // by step
 	for x := range each(d.seconds) {
@@ -211,7 +211,7 @@ func (d *data) slots(f *Findings, c *Check) {
 	}
 }
 
-// late tells of workers that came when the load had begun.
+// late reports on workers that came when the load had begun.
 func late(workers []WorkerFigure, c *Check) {
 	n, last := 0, 0.0
 	for w := range each(workers) {

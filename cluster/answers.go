@@ -82,7 +82,7 @@ func (r *run) room(files uint64) int {
 	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.options.FilesPerClient, 1)
 }
 
-// greet tells of a worker that came in.
+// greet reports on a worker that came in.
 func (k *controller) greet(w *remote) error {
 	from := w.about.Host
 	if w.about.Job != "" {
@@ -97,7 +97,7 @@ func (k *controller) greet(w *remote) error {
 	})
 }
 
-// compare tells of a worker that is another version of the program, once of each: a user may have put it on its
+// compare reports on a worker that is another version of the program, once of each: a user may have put it on its
 // machine, or have started a newer controller.
 func (k *controller) compare(w *remote, version string) error {
 	version = clean(version)

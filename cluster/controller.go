@@ -26,7 +26,7 @@ type controller struct {
 	numbers int                  // how many clients' numbers have been given
 	number  int                  // of the step
 	loaded  time.Time            // when the first one began
-	kept    *scenario.Step       // that the step source has named, and for which nobody is there
+	kept    *scenario.Step       // that the step source has named, and that no worker holds
 	failed  int                  // workers that ended with an error of their own
 	answers <-chan engine.Answer // of the step source; nil unless it is being asked
 	cool    bool                 // the step that ended last stands apart from the next
@@ -39,14 +39,14 @@ type controller struct {
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
 	here    machine
-	journal *journal // nil: nobody will ask
+	journal *journal // nil: not needed
 
 	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs
 	events  map[happened]bool    // that were written before
-	others  map[string]bool      // versions of workers that are not ours, and were told of
+	others  map[string]bool      // other versions of workers that were reported
 	watched map[string]time.Time // up to when, by host, before
-	resumed bool                 // it was told how the run goes on
+	resumed bool                 // the run's steps are known
 	started bool                 // a step was begun, or goes on
 	skip    bool                 // the step source's next answer is the step that workers still hold
 }
@@ -122,7 +122,7 @@ func (k *controller) steer(ctx context.Context) error {
 	}
 }
 
-// over tells whether the run is: nobody is there, and nobody will come.
+// over reports whether the run is over: no worker is connected or expected.
 func (k *controller) over() (bool, error) {
 	if len(k.present()) > 0 {
 		return false, nil
@@ -168,7 +168,7 @@ func (k *controller) absent() error {
 // inLine is an error's text in one line.
 func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// mostAbsent is of how many workers that are not there the reason is told.
+// mostAbsent is the number of absent workers whose reason is reported.
 const mostAbsent = 5
 
 // present returns the workers that are there.
@@ -221,7 +221,7 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 	return k.proceed(ctx)
 }
 
-// proceed writes what all have told, and goes on if it is time.
+// proceed writes the seconds that all workers have reported, and advances the run when due.
 func (k *controller) proceed(ctx context.Context) error {
 	if k.options.JobPerClient && k.skip {
 		return k.next(ctx) // which phase it is will be known when the step source has said how long the step holds

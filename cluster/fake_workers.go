@@ -21,19 +21,19 @@ import (
 // controller can follow.
 type FakeWorkers struct {
 	Workers int
-	// Servers is how many data servers each of them tells of each second; 0: of the target only.
+	// Servers is how many data servers each of them reports on each second; 0: of the target only.
 	Servers int
-	// Machines: each is on a machine of its own, and tells of that, too.
+	// Machines: each is on a machine of its own and reports on it.
 	Machines bool
 	// Once: what they tell is packed once, so that many more of them fit a machine. To the controller it is the same.
 	Once bool
-	// Got is told when a worker got a step. It is called by many goroutines at once. nil: nobody is.
+	// Got is called when a worker receives a step, by many goroutines at once. It may be nil.
 	Got func(step scenario.Step, at time.Time)
 
 	packed []byte // with Once: from its kind on, the JSON of an interval
 }
 
-// Run has the workers come in with the pass p and live until the run is over. They tell of a hundred operations on
+// Run has the workers come in with the pass p and live until the run is over. They report on a hundred operations on
 // each server each second.
 func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -88,7 +88,7 @@ func (r FakeWorkers) one(ctx context.Context, p Pass) error {
 	})
 }
 
-// hold tells of a step, second by second.
+// hold reports on a step, second by second.
 func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) error {
 	end := step.Begin.Add(time.Duration(step.Ramp + step.Warmup + step.Duration))
 	for from := step.Begin; from.Before(end); {
@@ -107,7 +107,7 @@ func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) er
 	return nil
 }
 
-// second tells of what was between from and to.
+// second reports on what was between from and to.
 func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) error {
 	for i := range max(1, r.Servers) {
 		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Measured,
@@ -154,7 +154,7 @@ func packInterval() ([]byte, error) {
 	return text[max(at, 0):], err
 }
 
-// pretendedSample is what a machine of 16 cores may tell of a second.
+// pretendedSample is what a machine of 16 cores may report on a second.
 func pretendedSample(host string, end time.Time) *monitor.Sample {
 	const cores, moved = 16, 1_250_000_000
 	s := &monitor.Sample{

@@ -86,7 +86,8 @@ func TestWorkersAreKilled(t *testing.T) {
 	if lost < kills || timely && lost > kills { // a busy machine may keep others silent for as long
 		t.Errorf("%d workers were lost, %d were killed", lost, kills)
 	}
-	t.Logf("%d workers were killed, one every %v, and %d lost, after %v; they did %d operations, %d of them those that were killed; %d were written", kills, every, lost, patience, did, killed, wrote)
+	t.Logf("%d workers were killed, one every %v, and %d lost, after %v; they did %d operations, %d of them those that were "+
+		"killed; %d were written", kills, every, lost, patience, did, killed, wrote)
 	for _, e := range n.events {
 		if w := e.Worker; w != nil && w.State == measure.Lost && w.Seconds > 0 && (w.Silent < 1 || timely && w.Silent > 60) {
 			t.Errorf("%s: silent for %g s before", e.Text, w.Silent)
@@ -119,7 +120,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	n.seen = func(v *measure.Interval) {
 		if v.Step == 1 && v.Phase == measure.Measured {
 			once1.Do(func() {
-				r.cut() // over the end of the step, too
+				r.cut() // over the end of the step as well
 				time.AfterFunc(patience*2/3, func() { r.mend(); close(mended) })
 			})
 		}
@@ -260,27 +261,33 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	}
 	start := orders.Orders[0].Order.Step.Begin.Truncate(time.Second)
 	second := func(no int64) json.RawMessage {
-		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 1, Sum: measure.Sum{Done: no}}})
+		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1,
+			Phase: measure.Measured, Clients: 1, Sum: measure.Sum{Done: no}}})
 	}
 	var wg sync.WaitGroup
 	for _, batch := range [][]json.RawMessage{
-		{second(3)}, {second(2)}, {second(2), second(3)}, {second(2)}, {second(4), second(3)}, {second(3), second(4), second(5)}, {second(5), second(4), second(3)},
+		{second(3)}, {second(2)}, {second(2), second(3)}, {second(2)}, {second(4), second(3)}, {second(3), second(4), second(5)},
+		{second(5), second(4), second(3)},
 	} {
 		ask(reportsPath, reportsRequest{h.Session, batch}, &ordersResponse{})
 	}
 	for range 8 { // all at once
 		wg.Go(func() {
-			_ = c.Insist(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{second(4), second(5), second(6)}}, &ordersResponse{}, time.Minute)
+			_ = c.Insist(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{second(4), second(5), second(6)}},
+				&ordersResponse{}, time.Minute)
 		})
 	}
 	wg.Wait()
 	far := raw(report{No: 7, Interval: &measure.Interval{Start: start.AddDate(1, 0, 0), Seconds: 1, Step: 1, Phase: measure.Measured}})
-	for _, bad := range []json.RawMessage{far, json.RawMessage(`{"no":7,"interval":{"latency_seconds":{"count":1,"hdr":"nonsense"}}}`), json.RawMessage(`7`)} {
+	for _, bad := range []json.RawMessage{far, json.RawMessage(`{"no":7,"interval":{"latency_seconds":{"count":1,"hdr":"nonsense"}}}`),
+		json.RawMessage(`7`)} {
 		if err := c.Ask(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{bad}}, &ordersResponse{}); wire.Status(err) != 400 {
 			t.Errorf("%s was taken: %v", bad, err)
 		}
 	}
-	last := reportsRequest{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: measure.EventError, Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
+	last := reportsRequest{h.Session,
+		[]json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: measure.EventError, Text: "once"}}),
+			raw(report{No: 8, Ready: true, After: 1})}}
 	ask(reportsPath, last, &ordersResponse{})
 	ask(reportsPath, last, &ordersResponse{})
 	ask(reportsPath, reportsRequest{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &ordersResponse{})
@@ -386,7 +393,8 @@ func TestDeal(t *testing.T) {
 		n     int
 		rooms []int
 		want  string
-	}{{7, []int{0, 0, 0}, "[3,2,2]"}, {7, []int{1, 0, 0}, "[1,3,3]"}, {7, []int{1, 1, 1}, "[1,1,1]"}, {0, []int{0}, "[0]"}, {10, []int{2, 3, 100}, "[2,3,5]"}, {3, nil, "[]"}} {
+	}{{7, []int{0, 0, 0}, "[3,2,2]"}, {7, []int{1, 0, 0}, "[1,3,3]"}, {7, []int{1, 1, 1}, "[1,1,1]"}, {0, []int{0}, "[0]"},
+		{10, []int{2, 3, 100}, "[2,3,5]"}, {3, nil, "[]"}} {
 		workers := make([]*remote, len(c.rooms))
 		for i, room := range c.rooms {
 			workers[i] = &remote{room: room}

@@ -39,7 +39,7 @@ func (j *jobStep) phase(second int64) string {
 	return measure.Measured
 }
 
-// idle tells whether a job has had no client any more, and nothing was left to be told.
+// idle reports whether a job has no client any more and has reported everything.
 func idle(v *measure.Interval) bool {
 	return v.Clients == 0 && v.Begun+v.Done+v.Moved+v.Tasks == 0 && len(v.Failed) == 0
 }
@@ -138,7 +138,7 @@ func (k *controller) judge() {
 	}
 }
 
-// leaves notes that a job has told of its last second.
+// leaves notes that a job has reported its last second.
 func (j *jobStep) leaves(w *remote) {
 	if j != nil && (j.ended.IsZero() || w.latest.Before(j.ended)) {
 		j.ended = w.latest

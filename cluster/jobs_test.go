@@ -31,7 +31,7 @@ func jobs(clients ...int) engine.Config {
 }
 
 // A step ends with the last job of the last process: until then the others hold
-// it, too, and no second belongs to two phases.
+// it as well, and no second belongs to two phases.
 func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	conf, n := jobs(7, 2), &notes{} // the third process has nothing to do in the second step

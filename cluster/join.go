@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// JoinOptions say what a worker tells of itself. The zero value is fine.
+// JoinOptions say what a worker reports on itself. The zero value is fine.
 type JoinOptions struct {
 	Files   uint64 // that it may have open; 0: no bound
 	Version string // of the program
@@ -130,7 +130,7 @@ func aboutMe(o JoinOptions) hello {
 }
 
 func oneLine(path string) string {
-	text, _ := os.ReadFile(path) // what is not there is not told
+	text, _ := os.ReadFile(path) // missing ones are not reported
 	return strings.TrimSpace(string(text))
 }
 

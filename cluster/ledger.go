@@ -8,14 +8,14 @@ import (
 	"weir/engine"
 )
 
-// A ledger is the manifest of a worker whose controller writes it down. What is told while a question is on its way
+// A ledger is the manifest of a worker whose controller writes it down. Entries that are added while a request is in flight
 // goes with the next one, so many clients together wait hardly longer than one.
 type ledger struct {
 	mu      sync.Mutex
 	waiting []entry
 	done    *outcome      // of those that wait
 	more    chan struct{} // has a token when there are some
-	closed  chan struct{} // nobody writes any more
+	closed  chan struct{} // the writer has ended
 }
 
 // An outcome is that of a question: err once known is closed.
@@ -60,7 +60,7 @@ var errUnwritten = errors.New("the controller cannot record created files any mo
 // mostEntries go in one question.
 const mostEntries = 2000
 
-// take returns some of the entries that wait, and who is to be told.
+// take returns some of the waiting entries, and whom to notify.
 func (l *ledger) take() ([]entry, *outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -102,7 +102,7 @@ type Peer struct {
 	Out  io.WriteCloser // orders; closing it ends the worker
 	// Reach returns the address:port where this worker reaches a server, host:port. nil: at the server's own address.
 	Reach func(ctx context.Context, server string) (string, error)
-	// Site is where the worker is, if the sites of a run are told apart: its intervals say what jobs did there. "":
+	// Site is where the worker is, if the run distinguishes sites: its intervals say what jobs did there. "":
 	// they are not.
 	Site string
 }
@@ -124,7 +124,8 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 		k.workers[i].room = room // who takes over from others needs more open files than it may have
 	}
 	for i, p := range peers {
-		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch, Manifest: manifest, Ask: p.Reach != nil}
+		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch,
+			Manifest: manifest, Ask: p.Reach != nil}
 		if err := k.workers[i].say(order{Begin: &b}); err != nil {
 			return fmt.Errorf("worker %s: %w", p.Name, err)
 		}
@@ -168,7 +169,7 @@ func (s *stream) hangUp()       { _ = s.out.Close() }
 func (s *stream) written(int64) {}
 
 // listen hears a worker of this machine until it has ended. Where it reaches servers is answered beside: that may
-// take a while, and steps wait for nobody's answer.
+// take a while, and steps do not wait for the answers.
 func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	dec := json.NewDecoder(p.In)
 	var answers sync.WaitGroup

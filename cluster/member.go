@@ -144,7 +144,7 @@ func (m *member) unsent() []json.RawMessage {
 	return m.kept[m.sent:n:n]
 }
 
-// report sends what there is to be told until ctx ends.
+// report sends reports until ctx ends.
 func (m *member) report(ctx context.Context) {
 	for {
 		some := m.unsent()
@@ -271,7 +271,7 @@ func (m *member) listen(ctx, working context.Context) {
 	}
 }
 
-// obey has the worker do what it has not been told before.
+// obey carries out new orders.
 func (m *member) obey(working context.Context, times int, orders []numbered) {
 	for _, o := range orders {
 		m.mu.Lock()
@@ -292,7 +292,7 @@ func (m *member) obey(working context.Context, times int, orders []numbered) {
 // A worker that has been told to end by others than its controller says so for this long at most.
 const lastWords = 5 * time.Second
 
-// part waits until all that was told is done with.
+// part waits until all reports are acknowledged.
 func (m *member) part(ctx context.Context) error {
 	limit := m.options.limit
 	if ctx.Err() != nil {

@@ -2,7 +2,7 @@
 // engine on their share of it.
 //
 // A worker asks for each step and gets its share when all workers have asked; what it measures goes back as
-// intervals, which the controller adds up second by second and writes when all workers have told theirs. The two talk
+// intervals, which the controller adds up second by second and writes when all workers have reported theirs. The two communicate
 // in JSON: over pairs of streams, to processes of this machine (Local), or over HTTPS, to workers that come in by
 // themselves from wherever a batch system has started them (Server, Join). Only how messages travel differs.
 //
@@ -34,7 +34,7 @@ type order struct {
 }
 
 // A span is some numbers of clients, one after the other. Numbers are never given twice in a run: names of files and
-// random choices hang on them.
+// random choices depend on them.
 type span struct {
 	First int `json:"first"`
 	Count int `json:"count"`

@@ -10,7 +10,7 @@ import (
 )
 
 // A ResumeState is what a controller that was killed has written, for one that goes on in its place. Its workers are
-// expected to come back, and what they have seen meanwhile is written, too.
+// expected to come back, and their reports of that time are written as well.
 type ResumeState struct {
 	Intervals iter.Seq2[*measure.Interval, error]
 	Events    iter.Seq2[*measure.Event, error]
@@ -94,7 +94,7 @@ func (j *jobStep) saw(v *measure.Interval) {
 	}
 }
 
-// told takes in what was told of a worker of the step, in their order.
+// told adds what was recorded of a worker of the step, in order.
 func (j *jobStep) told(e *measure.Event) {
 	switch {
 	case e.Worker.State == measure.Came:

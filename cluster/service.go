@@ -20,7 +20,7 @@ import (
 
 // OpenService opens the plan's target with the driver that the plan names, reading the credentials that its auth
 // names. Where a user's own program does jobs, all other operations are done by our driver of the target's protocol,
-// if there is one. reach may be nil; an external program is told the address itself where the target is reached. The
+// if there is one. reach may be nil; an external program gets the address itself where the target is reached. The
 // caller closes the service.
 func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
 	cred, err := p.Auth.Read()
@@ -198,7 +198,7 @@ func (w *worker) learn(answer *way) {
 	host, port, err := net.SplitHostPort(answer.Server)
 	n, bad := strconv.ParseUint(port, 10, 16)
 	if err != nil || bad != nil {
-		return // nobody asked for that
+		return // not requested
 	}
 	p := place{host, uint16(n)}
 	w.places.Lock()

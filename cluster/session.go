@@ -64,7 +64,7 @@ func (s *session) say(o order) error {
 	return nil
 }
 
-// ring wakes who waits for orders. The caller holds the lock.
+// ring wakes the caller that waits for orders. The caller holds the lock.
 func (s *session) ring() {
 	close(s.wake)
 	s.wake = make(chan struct{})
@@ -134,7 +134,7 @@ func (s *session) goodbye() *ordersResponse {
 	return &ordersResponse{Over: true, Acked: s.acked()}
 }
 
-// receipt says which reports are done with. Who has told its last one, and knows that all are, leaves.
+// receipt acknowledges reports. A worker whose last report is acknowledged leaves.
 func (s *session) receipt() *ordersResponse {
 	acked := s.acked()
 	s.mu.Lock()

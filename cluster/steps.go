@@ -79,7 +79,8 @@ func (k *controller) due() bool {
 	if k.options.closed {
 		return coming == 0
 	}
-	return ready >= k.options.Want || k.clock().Sub(k.began) > k.options.Wait || coming == 0 && k.options.Coming != nil && k.options.Coming() == 0
+	return ready >= k.options.Want || k.clock().Sub(k.began) > k.options.Wait || coming == 0 && k.options.Coming != nil &&
+		k.options.Coming() == 0
 }
 
 // begin sends the step that the step source named.
@@ -137,7 +138,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 func (k *controller) give(w *remote, part scenario.Step) {
 	_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
 	if !w.held {
-		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to tell of what was before
+		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to report on what was before
 	}
 	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
 	k.show(w)
@@ -154,7 +155,7 @@ func (k *controller) asking() []*remote {
 	return all
 }
 
-// notice is how long before a step begins the workers are told.
+// notice is how long before its begin a step is announced to the workers.
 func (k *controller) notice(workers int) time.Duration {
 	if k.options.closed {
 		return 50 * time.Millisecond
@@ -174,7 +175,7 @@ func (k *controller) allot(w *remote, n int) []span {
 	return []span{s}
 }
 
-// announce tells of a step that begins.
+// announce reports on a step that begins.
 func (k *controller) announce(step scenario.Step, workers int) error {
 	where, processes := fmt.Sprintf("in %d processes", workers), workers
 	if !k.options.closed {
@@ -200,7 +201,8 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 		err = k.warn(text)
 	}
 	if clients < step.Clients {
-		err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: the workers that are there may open no more files", step.Number, clients, step.Clients)))
+		err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: the workers that are there may open no more files",
+			step.Number, clients, step.Clients)))
 	}
 	return err
 }

@@ -45,7 +45,7 @@ type claim struct {
 	no int64
 }
 
-// A known slot has what was told of it, and the reports that told it.
+// A known slot has the reports about it and their sum.
 type known struct {
 	*measure.Interval
 	claims []claim
@@ -141,7 +141,8 @@ func (s *sum) write(is func(slot) bool) error {
 		}
 	}
 	slices.SortFunc(ready, func(a, b *known) int {
-		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Population, b.Population))
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server),
+			cmp.Compare(a.Population, b.Population))
 	})
 	for _, v := range ready {
 		if err := s.out.Interval(v.Interval); err != nil {

@@ -9,7 +9,7 @@ import (
 	"weir/measure"
 )
 
-// An extent is the time that a slot stands for, for all kinds and servers, and how many clients and jobs were there
+// An extent is the time that a slot represents, for all kinds and servers, and how many clients and jobs were there
 // on average.
 type extent struct {
 	start         time.Time
@@ -17,7 +17,7 @@ type extent struct {
 	clients, jobs float64
 }
 
-// times has what each worker told of when its slots were, by second.
+// times has the times of each worker's slots, by second.
 //
 // A worker's slots follow each other without a gap, but two workers do not begin and end them at the same moments: on
 // a busy machine one is some tenths of a second later than the other. What is written is to look as a lone process
@@ -25,10 +25,10 @@ type extent struct {
 // workers' time, and the slots of a second follow each other as the workers' do on average.
 type times map[int64]*secondOf
 
-// A secondOf is what the workers told of one second.
+// A secondOf is what the workers reported of one second.
 type secondOf struct {
 	slots map[slot]map[telling]extent
-	there map[orderLine]float64   // how much of it each worker told of, in seconds
+	there map[orderLine]float64   // how much of it each worker reported, in seconds
 	busy  map[int]extent          // clients and jobs of each step, each for as long as it was there
 	first map[orderLine]time.Time // when a worker's first slot of it began
 	end   time.Time               // of what has been written; zero: nothing

@@ -54,7 +54,7 @@ type worker struct {
 	finish  chan struct{}
 	leaving bool          // finish is closed
 	gone    int           // number of the step that our clients have left
-	over    chan struct{} // closed when all others have, too
+	over    chan struct{} // closed when all others are closed
 
 	asks    bool   // for the next step
 	step    int    // number of the one that we hold, or have held
@@ -130,7 +130,7 @@ func (w *worker) number(i int) int {
 	return -1 // there is no such client
 }
 
-// Gone implements engine.StepBarrier. If nobody can be told any more, the run is about to be broken off.
+// Gone implements engine.StepBarrier. If no worker is left, the run is about to be aborted.
 func (w *worker) Gone(step int) <-chan struct{} {
 	over := make(chan struct{})
 	w.mu.Lock()

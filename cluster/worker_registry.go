@@ -121,7 +121,7 @@ func (w *RemoteWorkers) changed(c batch.Change) {
 	_ = w.report(c, state, text) // a directory that cannot be written to ends the run by itself
 }
 
-// report writes what became of a job as an event.
+// report writes the outcome of a job as an event.
 func (w *RemoteWorkers) report(c batch.Change, state, text string) error {
 	if c.Reason != "" {
 		text += ": " + c.Reason

@@ -11,11 +11,11 @@ import (
 	"weir/scenario"
 )
 
-// A WorkerOptions says which workers a Server waits for, and who is told of them.
+// A WorkerOptions says which workers a Server waits for, and which functions it notifies.
 type WorkerOptions struct {
 	Want           int             // workers that the first step waits for
 	Wait           time.Duration   // for so long at most; also how long a run without workers waits for new ones
-	Version        string          // of the program; workers of another one are told of; "": nobody asks
+	Version        string          // of the program; other versions are reported; "": not checked
 	FilesPerClient int             // open files that a client needs at most; 0: no bound
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched
@@ -33,12 +33,12 @@ type WorkerOptions struct {
 	Left func() int
 	// Absent says what is known of workers that are not there, in a sentence each. nil: nothing.
 	Absent func() []string
-	// Worker is told when something about a worker changes, by one goroutine at a time. nil: nobody is.
+	// Worker is called when the state of a worker changes, by one goroutine at a time. It may be nil.
 	Worker func(WorkerState)
 
 	patience time.Duration // after which a silent worker is given up
 	away     bool          // of tests: workers are taken to be on another machine than the controller
-	closed   bool          // nobody comes later: processes of this machine
+	closed   bool          // no later workers: processes of this machine
 }
 
 // patience is for how long a worker may be silent before it is given up.
@@ -97,7 +97,7 @@ type remote struct {
 	session string  // over a network
 	number  int     // 1, 2, 3 ... by when they came
 	site    int     // place of its link in the plan's, 0 without
-	jobs    string  // name of the site whose jobs are told apart; ""
+	jobs    string  // name of the site whose jobs are distinguished; ""
 	on      machine // over a network
 	pid     int
 	room    int // most clients that it can have; 0: no bound
@@ -110,8 +110,8 @@ type remote struct {
 	absent    bool // it was there before we were killed, and has not come back yet
 	step      int  // number of the one that it was given last
 	clients   int  // of the step that it was given last
-	seconds   int  // that it has told of
-	late      bool // it has told of a second after that had been written
+	seconds   int  // that it has reported
+	late      bool // it reported a second after that had been written
 	about     WorkerState
 	why       string       // it was lost
 	gone      bool         // its clients have done their tasks and left the step
@@ -122,7 +122,7 @@ type remote struct {
 // An orderLine is how orders reach a worker.
 type orderLine interface {
 	say(o order) error // a lost worker is noticed where it is heard
-	near() bool        // it can be told something now, as far as is known
+	near() bool        // it is connected, as far as is known
 	hangUp()           // the worker ends if it has not yet
 	written(no int64)  // what its report no tells has been written
 }
@@ -134,7 +134,7 @@ type workerInput struct {
 	hello   *hello // with comes
 	reports []report
 	err     error           // it is lost
-	done    chan<- struct{} // gets a token when the controller has dealt with it; nil: nobody waits
+	done    chan<- struct{} // gets a token when the controller has dealt with it; nil: no caller waits
 }
 
 // errSilent tells why a worker is given up.

@@ -75,7 +75,7 @@ func (k *cleaner) fail(err error) {
 	}
 }
 
-// watch tells of a service that does not answer, and stops asking it in the end.
+// watch reports on a service that does not answer, and stops asking it in the end.
 func (k *cleaner) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -155,7 +155,7 @@ func (c lingeringClient) Close() error {
 	return c.Client.Close()
 }
 
-// The time that closing sessions takes is told: it is the clients' time, too.
+// The time that closing sessions takes is told: it is the clients' time as well.
 func TestClosingSessionsIsTold(t *testing.T) {
 	for session, want := range map[workload.Session]float64{workload.FreshSession: 4 * 10 * 5. / 15, workload.KeptSession: 0} {
 		synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ type StepSource interface {
 type StepBarrier interface {
 	StepSource
 	// Gone tells that all clients of a step have done their tasks and left. It
-	// returns at once; what it returns is closed when the other engines' have, too.
+	// returns at once; the returned channel is closed when the other engines have arrived.
 	Gone(step int) <-chan struct{}
 }
 
@@ -94,7 +94,7 @@ func Run(ctx context.Context, c Config) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = p.Close() }() // nobody is asleep any more
+		defer func() { _ = p.Close() }() // all sleepers are awake
 		c.Pacer = p
 	}
 	r, err := newRun(ctx, c)
@@ -183,7 +183,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	return r, nil
 }
 
-// mainKind is the kind of operation that stands for an idle second.
+// mainKind is the kind of operation that represents an idle second.
 func mainKind(w workload.Work) storage.Kind {
 	var k storage.Kind
 	switch {
@@ -268,7 +268,8 @@ func (r *run) oneStep(ctx context.Context) error {
 			debug.FreeOSMemory()
 		}
 		if p.name == measure.Measured && r.deserted {
-			return r.warn(fmt.Sprintf("all jobs of step %d ended before its measurement began, so nothing of it was measured: use load.ramp: 0 and load.warmup: 0", r.step.Number))
+			return r.warn(fmt.Sprintf("all jobs of step %d ended before its measurement began, so nothing of it was measured: use load.ramp: "+
+				"0 and load.warmup: 0", r.step.Number))
 		}
 		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err

@@ -144,7 +144,8 @@ func (m *missing) err() error {
 	case m.lost == m.n:
 		return fmt.Errorf("%d of %s are not there, the first is %.200q: %w", m.n, say.Plural(m.all, "file"), m.first, m.why)
 	case errors.Is(m.why, workload.ErrSizes):
-		return fmt.Errorf("%w: the service gives none for %d of %s, the first is %.200q", workload.ErrSizes, m.n, say.Plural(m.all, "file"), m.first)
+		return fmt.Errorf("%w: the service gives none for %d of %s, the first is %.200q", workload.ErrSizes, m.n,
+			say.Plural(m.all, "file"), m.first)
 	case errors.Is(m.why, errors.ErrUnsupported):
 		return fmt.Errorf("%w: %s, and the client cannot ask for them: %w", workload.ErrSizes, say.Plural(m.all, "file"), m.why)
 	}
@@ -221,8 +222,8 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 			}
 		}
 		if looked+len(folders) >= mostFolders || strings.Count(folder, "/") >= deepest {
-			return nil, fmt.Errorf("files.listing: the folders below %s do not end (%d seen, one is %.200q): give the paths of the files in files.list",
-				p.Plan.Target, looked+1+len(folders), folder)
+			return nil, fmt.Errorf("files.listing: the folders below %s do not end (%d seen, one is %.200q): "+
+				"give the paths of the files in files.list", p.Plan.Target, looked+1+len(folders), folder)
 		}
 		if p.advance != nil {
 			p.advance("files found", len(files), 0)

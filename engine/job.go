@@ -12,7 +12,7 @@ import (
 	"weir/workload"
 )
 
-// A reader makes one request of a job and tells what became of it.
+// A reader makes one request of a job and tells the outcome of it.
 type reader func(op *storage.Op) storage.Class
 
 // job runs the task as one job from its first request to its last, or to the
@@ -21,7 +21,7 @@ func (l *clientRunner) job(c *client, planned time.Duration) storage.Class {
 	kind := c.task.Ops[0].Kind
 	begin := c.meter.JobBegin(kind)
 	if planned >= 0 {
-		begin = planned // who waits for a job waits from then on
+		begin = planned // the caller that waits for a job waits from then on
 	}
 	var class storage.Class
 	switch g := c.task.Job; {

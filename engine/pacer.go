@@ -22,7 +22,7 @@ func (b bell) Wake() {
 type Pacer interface {
 	// Sleep has s woken at the given time. It returns at once.
 	Sleep(s Sleeper, until time.Time)
-	// Close ends the pacer; nobody is woken after it.
+	// Close ends the pacer; no client is woken after it.
 	Close() error
 }
 

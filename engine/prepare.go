@@ -17,7 +17,7 @@ import (
 
 // Files are made, looked at and removed by so many clients at once, each of
 // whose operations, but for removals, may take so long. Clients that the service tells to wait, as
-// a redirector does for each new file, load nobody meanwhile: for each of them
+// a redirector does for each new file, cause no load during that time: for each of them
 // another one starts, up to the second figure.
 const (
 	prepareClients = 16

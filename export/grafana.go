@@ -127,7 +127,7 @@ func (p panel) json(id int) object {
 	return o
 }
 
-// panels are the charts of the dashboard. RUN stands for the selector of the run.
+// panels are the charts of the dashboard. RUN represents the selector of the run.
 func panels() []panel {
 	all := []panel{heading("Findings")}
 	all = append(all, answers()...)

@@ -80,7 +80,7 @@ func (p *Page) Show(dir string) error {
 func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duration)) {
 	p.mu.Lock()
 	if p.ledger != nil && !p.found {
-		_ = p.read() // the page itself tells of an error
+		_ = p.read() // the page itself reports on an error
 		if f, err := find(p.follower.Run()); err == nil {
 			p.ledger.flush()
 			p.ledger.findings(f)

@@ -10,7 +10,7 @@ import (
 // A moment is the state of a run at the end of a second.
 type moment struct {
 	second  measure.Interval // the last line of the second: its step, phase and clients
-	planned measure.Event    // of its step; zero where no event told of it
+	planned measure.Event    // of its step; zero without an event
 	start   float64          // of the run, seconds since 1970
 	jobs    bool             // clients run jobs
 }

@@ -235,7 +235,7 @@ func (e *stepEnds) look(l *ledger, run *results.Run) {
 		return // nothing has ended yet
 	}
 	begin := time.Now()
-	if f, err := analysis.Analyze(run); err == nil { // an error is told at the end
+	if f, err := analysis.Analyze(run); err == nil { // an error is reported at the end
 		l.findings(f)
 	}
 	e.slow = time.Since(begin) > quickLook

@@ -102,7 +102,7 @@ func canWire() bool {
 
 // A wire is a pair of virtual interfaces between this machine and a process in a network of its own. When that
 // process dies the network stays until the next one comes, so that its address refuses connections instead of leading
-// to a stranger; when we die, however we do, it vanishes.
+// to another process; when we die, however we do, it vanishes.
 type wire struct {
 	name  string         // of our end
 	ours  netip.Addr     // address of our end

@@ -81,7 +81,7 @@ func worked(t *testing.T, s *System, server Server) {
 	t.Helper()
 	files := logged(t, server)
 	size := files * len(payload())
-	// Connections from when the service came up count, too.
+	// Connections from when the service came up count as well.
 	if n := field(t, haproxy(t, s, "show stat"), server.Name, "stot"); n < files || n > files+3 {
 		t.Errorf("HAProxy had %d sessions of %s, which sent %d files", n, server.Name, files)
 	}

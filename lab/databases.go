@@ -33,7 +33,7 @@ func (c PostgreSQLConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) { s.postgres(ctx, c, program) }, "run")
 }
 
-// nobody is a user that every Debian has: initdb wants one with a name.
+// nobody is an account of every Debian: initdb needs a user with a name.
 const nobody = 65534
 
 func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {

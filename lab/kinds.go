@@ -36,8 +36,9 @@ type starter interface {
 func Kinds() []Kind {
 	none := []string{"none"}
 	return []Kind{{
-		Name: "gridftp", What: "GridFTP server that admits every client, or those with a grid proxy", Auths: []string{"none", "gsi"}, Several: "behind HAProxy, each with its own data address",
-		config: func(c Config, o Options) starter { return GridFTPConfig{Config: c, Servers: o.Servers, Auth: o.Auth} },
+		Name: "gridftp", What: "GridFTP server that admits every client, or those with a grid proxy", Auths: []string{"none", "gsi"},
+		Several: "behind HAProxy, each with its own data address",
+		config:  func(c Config, o Options) starter { return GridFTPConfig{Config: c, Servers: o.Servers, Auth: o.Auth} },
 	}, {
 		Name: "htcondor", What: "personal HTCondor pool with hundreds of slots", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },

@@ -69,10 +69,10 @@ type Config struct {
 	Ready time.Duration
 	// Programs replaces programs that are looked up in PATH by name, such as {"nginx": "/opt/nginx/sbin/nginx"}.
 	Programs map[string]string
-	// Progress is told, when it is set, of each part of the system that has come up: a name such as "ds2-xrootd".
+	// Progress, if set, is called with each part of the system that has come up: a name such as "ds2-xrootd".
 	Progress func(part string)
 
-	ours bool // whoever starts the system runs it, root, too
+	ours bool // whoever starts the system runs it, root as well
 	as   int  // user that runs it where root starts it; 0 is plainUser
 }
 

@@ -170,7 +170,7 @@ func (p *process) orphans() (found bool) {
 // dying is how long killed processes may need to let go of their ports.
 const dying = 5 * time.Second
 
-// alive tells whether a process group has members that run. The dead that nobody has waited for yet do not count:
+// alive tells whether a process group has members that run. Zombies do not count:
 // they hold nothing.
 func alive(pgid int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -206,7 +206,7 @@ func (p *process) stop(patience time.Duration) {
 	if !p.running() {
 		return
 	}
-	if patience > 0 && !p.apart { // which takes all that it started along, and nobody has anything to say
+	if patience > 0 && !p.apart { // which takes all that it started along, and there is no output
 		_ = p.signal(p.goodbye())
 		_ = p.signal(syscall.SIGCONT) // a stopped process would never hear it
 		select {

@@ -87,7 +87,7 @@ func linesOf(text, prefix string) string {
 // knowsAll is nil when the redirector lists all data servers that run.
 func (s *System) knowsAll(ctx context.Context) error {
 	if len(s.Pids(Redirector)) < 2 {
-		return nil // it has been killed: there is nobody to know them
+		return nil // it has been killed: there is no redirector that could know them
 	}
 	known, err := locate(ctx, s.Servers[0].Address)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *System) role(name string) string {
 }
 
 // KillPart ends all processes of one server at once, as the crash of its host does, and returns when they are gone.
-// Its ports stay reserved: connections are refused until RestartPart. Until then, too, XRootD's redirector has
+// Its ports stay reserved: connections are refused until RestartPart. Until then as well, XRootD's redirector has
 // clients wait who ask for a file that it does not know, such as a new one: a dead data server might have it. (Extra
 // with "cms.delay drop 3s" makes it forget the dead after 3 s instead of 10 minutes.)
 func (s *System) KillPart(name string) error {

@@ -36,7 +36,7 @@ type XRootDConfig struct {
 	// "gsi" or "ztn" (which adds TLS).
 	Auth string
 	// Copies has each server copy files from and to other HTTP servers when it is asked to (COPY, HTTP-TPC). XRootD
-	// does so only with TLS, which this adds; plain http works, too.
+	// does so only with TLS, which this adds; plain http works as well.
 	Copies bool
 	// Authority is a system with TLS whose authority signs the certificates, so that both trust each other; nil makes
 	// an authority for this system alone.
@@ -54,7 +54,7 @@ type XRootDConfig struct {
 	// not understand one; the error has the server's words.
 	Set []string
 	// Extra is lines for the configuration of each server, in XRootD's own language. Those that begin with "cms."
-	// reach cmsd, too.
+	// reach cmsd as well.
 	Extra string
 
 	root string // of what was unpacked of Version
@@ -63,7 +63,7 @@ type XRootDConfig struct {
 // Start starts an XRootD service that speaks root:// and HTTP on the same port and knows the checksums adler32, md5
 // and crc32c.
 //
-// URLs has "root" (also URL) and "http", with TLS "roots" and "https", too; for a cluster they are the redirector's.
+// URLs has "root" (also URL) and "http", with TLS "roots" and "https" as well; for a cluster they are the redirector's.
 // With ztn, URL is that of "roots". Each server listens on every address, since it knows no other way, but refuses
 // clients that do not come from 127.0.0.1.
 func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
@@ -194,7 +194,7 @@ func (s *System) macaroons(rules string, v *xrootdValues) {
 }
 
 // point tells the URLs of the service at p. A name where a certificate is checked or a ticket is asked for, else an
-// address, which nobody looks up.
+// address, which is not looked up.
 func (s *System) point(c XRootDConfig, p *port) {
 	host := p.address()
 	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {
@@ -215,7 +215,8 @@ func (s *System) point(c XRootDConfig, p *port) {
 // dataServer makes the folder of a data server at p.
 func (s *System) dataServer(name string, p *port, folder string) Server {
 	address := p.address()
-	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data", Data: s.newDir(filepath.Join(folder, "data"))}
+	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data",
+		Data: s.newDir(filepath.Join(folder, "data"))}
 }
 
 // xrd adds one program of a server as a part.

@@ -31,7 +31,7 @@ const (
 // An issuer signs tokens.
 type issuer struct{ key *rsa.PrivateKey }
 
-// ztn makes an issuer of tokens whose key the servers know already: they ask nobody.
+// ztn makes an issuer of tokens whose key the servers know already: they need no request.
 func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -37,7 +37,7 @@ type Spec struct {
 	Outages []Outage `json:"outages,omitempty" yaml:"outages"`
 }
 
-// An Outage is a time in which nothing passes: what is under way is lost, and what is sent meanwhile, too.
+// An Outage is a time in which nothing passes: packets in flight and packets sent during it are lost.
 type Outage struct {
 	After unit.Duration `json:"after" yaml:"after"` // since the load began
 	For   unit.Duration `json:"for"   yaml:"for"`

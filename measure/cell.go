@@ -46,7 +46,7 @@ func (s *shard) cell(a address) *cell {
 // apart: a service that keeps inventing servers must not fill our memory.
 const mostNamed = 1024
 
-// Others stands for the data servers beyond those that are counted apart.
+// Others represents the data servers beyond those that are counted apart.
 const Others = "(others)"
 
 // list returns the cells in no particular order.

@@ -110,7 +110,7 @@ func (o Outcome) Worse(other Outcome) bool {
 	return slices.Index(order, o) > slices.Index(order, other)
 }
 
-// An EndTracker is told the events of a run in their order, and knows how the run
+// An EndTracker gets the events of a run in their order, and knows how the run
 // ended. The zero value has seen none.
 type EndTracker struct {
 	ending *Ending

@@ -43,7 +43,7 @@ func (v *Interval) Add(o *Interval) {
 	}
 }
 
-// An EventKind is what an Event tells of. Runs of later versions may have others.
+// An EventKind is what an Event reports on. Runs of later versions may have others.
 type EventKind string
 
 // Kinds of events.
@@ -85,7 +85,8 @@ type Event struct {
 	Processes int     `json:"processes,omitempty"`        // of steps whose clients are in several processes of one machine: how many
 
 	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
-	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold
+	// of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold
+	Reason string `json:"reason,omitempty"`
 
 	Worker  *Worker `json:"worker,omitempty"`          // of kind worker
 	Missing int     `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin

@@ -38,7 +38,7 @@ func (v *Jobs) Any() bool {
 	return v.Running != 0 || v.Started != 0 || v.Events != 0 || v.Ended+v.Lost() != 0
 }
 
-// Lost returns how many jobs did not come to their end: failed and crashed ones.
+// Lost returns how many jobs did not complete: failed and crashed ones.
 func (v *Jobs) Lost() int64 { return v.JobsFailed + v.Crashed }
 
 // job returns the locked cell that counts jobs whose operations are of kind k.
@@ -59,7 +59,7 @@ func (m *Meter) JobBegin(k storage.Kind) time.Duration {
 	return now
 }
 
-// JobEnd counts a job that ended; class is what became of its last operation,
+// JobEnd counts a job that ended; class is the outcome of its last operation,
 // and begin what JobBegin returned. A job whose request was not answered in
 // time has crashed; one that the run broke off counts as neither.
 func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration) {
@@ -117,7 +117,8 @@ func (v *Interval) At(site string) {
 // Interval returns what of v was seen at the site, one of v's. It shares the
 // histogram of s.
 func (s *Site) Interval(v *Interval) Interval {
-	return Interval{Start: v.Start, Seconds: v.Seconds, Step: v.Step, Phase: v.Phase, Kind: v.Kind, Server: v.Server, Population: v.Population, Sum: Sum{Moved: s.Moved, CPU: s.CPU, Jobs: s.Jobs}}
+	return Interval{Start: v.Start, Seconds: v.Seconds, Step: v.Step, Phase: v.Phase, Kind: v.Kind, Server: v.Server, Population: v.Population,
+		Sum: Sum{Moved: s.Moved, CPU: s.CPU, Jobs: s.Jobs}}
 }
 
 // addSite adds what other clients at a site did. v has a copy of o then.

@@ -116,7 +116,7 @@ func (r *Recorder) Summed(k storage.Kind, bytes int64) {
 // Cut returns what happened since the last cut (or since the recorder was
 // made) as intervals of the given step and phase, one for each kind and data
 // server that was ever seen, and the errors to be kept whole. If no operation
-// was ever seen there is one interval of kind idle, to tell of the clients.
+// was ever seen there is one interval of kind idle, to report on the clients.
 func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

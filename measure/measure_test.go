@@ -48,7 +48,8 @@ func TestMeterCountsWhatHappened(t *testing.T) {
 		m.Task(3 * time.Second)
 
 		v, events := total(r)
-		if v.Moved != 1024 || v.Discarded != 1000 || v.Wire != 1300 || v.Begun != 1 || v.Done != 1 || v.Verified != 1 || v.Tasks != 1 || v.Sessions != 1 {
+		if v.Moved != 1024 || v.Discarded != 1000 || v.Wire != 1300 || v.Begun != 1 || v.Done != 1 || v.Verified != 1 || v.Tasks != 1 ||
+			v.Sessions != 1 {
 			t.Errorf("counters wrong: %+v", v)
 		}
 		if v.Think != 3 || v.Clients != 1 || len(v.Failed) != 0 || len(events) != 0 {

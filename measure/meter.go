@@ -150,7 +150,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 }
 
 // blame moves a failure to the data server that its error names: one that
-// nobody could connect to has never served, and its fault is not the target's.
+// no client could connect to has never served, and its fault is not the target's.
 func (m *Meter) blame(err error) {
 	var e *storage.OpError
 	if errors.As(err, &e) && e.Server != "" {

@@ -28,7 +28,7 @@ func TestRedirectsAndWaitsAreCounted(t *testing.T) {
 		m.End(&storage.Result{Waits: 3, Waited: 1500 * time.Millisecond, Reopened: 1}, nil)
 		m.Start(storage.Read)
 		m.Reached(storage.Redirected)
-		m.End(&storage.Result{Waits: 1, Waited: 500 * time.Millisecond}, syscall.ECONNRESET) // failures waited, too
+		m.End(&storage.Result{Waits: 1, Waited: 500 * time.Millisecond}, syscall.ECONNRESET) // failures waited as well
 		m.Start(storage.Read)
 		m.End(&storage.Result{}, nil) // not sent anywhere
 		v, _ := total(r)
@@ -95,7 +95,8 @@ func TestFailuresCountWhereTheyHappen(t *testing.T) {
 	}
 	m.Start(storage.Read)
 	m.End(&storage.Result{}, errors.New("plain"))
-	if rows, _ = r.Cut(1, Measured, storage.Read); rows[0].Failed[storage.Other]+rows[1].Failed[storage.Other]+rows[2].Failed[storage.Other] != 1 {
+	if rows, _ = r.Cut(1, Measured, storage.Read); rows[0].Failed[storage.Other]+rows[1].Failed[storage.Other]+
+		rows[2].Failed[storage.Other] != 1 {
 		t.Error("an error without a server is lost")
 	}
 }

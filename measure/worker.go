@@ -20,12 +20,12 @@ type Worker struct {
 
 	Clients int `json:"clients,omitempty"` // of Came: the most that it can be; of Left and Lost: that it was last
 	// Of Came: how far the worker's clock is ahead of the controller's, and the
-	// most by which that can be wrong. What it measures is told in the
+	// most by which that can be wrong. What it measures is reported in the
 	// controller's time. A Doubt of zero: the clocks were not compared.
 	Offset float64 `json:"offset_seconds,omitempty"`
 	Doubt  float64 `json:"doubt_seconds,omitempty"`
-	// Of Left and Lost: how many seconds of the run it has told of.
+	// Of Left and Lost: how many seconds of the run it has reported.
 	Seconds int `json:"told_seconds,omitempty"`
-	// Of Lost: for how long before the event it had told of nothing.
+	// Of Lost: for how long before the event it had reported nothing.
 	Silent float64 `json:"silent_seconds,omitempty"`
 }

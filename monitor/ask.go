@@ -72,7 +72,7 @@ func (a *asked) look(ctx context.Context) (*Sample, error) {
 	now, at, err := a.get(ctx, began)
 	if err != nil {
 		if first := a.tries.failed(a.clock().mono); !first {
-			return nil, nil // told already
+			return nil, nil // reported already
 		}
 		return nil, fmt.Errorf("statistics of %s: %w", a.server, err)
 	}

@@ -165,7 +165,7 @@ func (f *procFS) countFiles(pid, before, look int) int {
 type family struct {
 	live    map[*entry]*member
 	retired usage // of members that ended and whose parent is no member
-	highest usage // the largest sum so far: what was told already
+	highest usage // the largest sum so far: what was reported already
 }
 
 // A member is one process of a family. CPU time stands apart for itself and for the children that it waited for; its
@@ -179,7 +179,7 @@ type member struct {
 
 func newFamily() *family { return &family{live: map[*entry]*member{}} }
 
-// used is what m itself used and its children that are gone. A child that was a member and that nobody waited for is
+// used is what m itself used and its children that are gone. A child that was a member and that was not waited for is
 // in claims only; a child that lived and died between two looks is in kids only.
 func (m *member) used() usage {
 	fromKids := m.kids.minus(m.baseKids).minus(m.debit).most(m.claims)
@@ -195,7 +195,7 @@ func (m *member) used() usage {
 // history is what the kernel has in m's counters that is not of this span.
 func (m *member) history() usage { return m.base.plus(m.baseKids).plus(m.debit) }
 
-// leave removes an ended process. The parent gets its inheritance if the parent is a member, too; waits says whether
+// leave removes an ended process. The parent gets its inheritance if the parent is a member as well; waits says whether
 // the parent waits for children, so that the kernel adds their bytes to the parent's.
 func (f *family) leave(e *entry, parent *member, waits bool) {
 	m := f.live[e]
@@ -222,8 +222,8 @@ func (m *member) disown(other *member) {
 	m.debit = m.debit.plus(other.self).plus(other.kids)
 }
 
-// advance returns how far the sum rose above what was told before. A sum that fell, by a process that changed between
-// two reads of one look, is made up for later and never told as a negative number.
+// advance returns how far the sum rose above what was reported before. A sum that fell, by a process that changed between
+// two reads of one look, is compensated later and never reported as a negative number.
 func (f *family) advance() usage {
 	sum := f.retired
 	for _, m := range f.live {

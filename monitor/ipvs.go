@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// ipvs reads what the kernel's balancer (LVS) tells of itself.
+// ipvs reads what the kernel's balancer (LVS) reports on itself.
 type ipvs struct {
 	dir     string // /proc/net
 	program string // ipvsadm; "" once it was seen that it cannot be run
@@ -180,7 +180,7 @@ func decimal(text string, to *int64) (ok bool) {
 	return ok
 }
 
-// ipvsPage reads what the node_exporter of the machine that balances tells of IPVS.
+// ipvsPage reads what the node_exporter of the machine that balances reports on IPVS.
 type ipvsPage struct{ page *page }
 
 func (v *ipvsPage) ask(ctx context.Context) (*balancing, error) {

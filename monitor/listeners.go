@@ -70,7 +70,7 @@ func (f *procFS) stat(pid int) (procStat, error) {
 }
 
 // listening returns the inodes of the sockets that listen on a port of addr, or on all addresses. An invalid addr
-// stands for any.
+// represents any.
 func (f *procFS) listening(addr netip.Addr, port int) (map[string]bool, error) {
 	inodes := map[string]bool{}
 	var errs []error

@@ -59,7 +59,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 
 // configured returns the groups that a host's settings ask for, the most exact rules first.
 func configured(h scenario.Host) []*group {
-	role := scenario.RoleServer // what is named is the service, on the client's machine, too
+	role := scenario.RoleServer // what is named is the service, on the client's machine as well
 	if h.Role == scenario.RoleOther {
 		role = h.Role
 	}
@@ -123,7 +123,7 @@ func (l *local) look(_ context.Context) (*Sample, error) {
 	return s, l.news(problems)
 }
 
-// news returns the problems that were not told yet.
+// news returns the problems that were not reported yet.
 func (l *local) news(problems []string) error {
 	var fresh []string
 	for _, p := range problems {
@@ -156,7 +156,7 @@ func (l *local) count() (problems []string) {
 	}
 	read("stat", func(b []byte) error { return parseCPU(b, c) })
 	if b, err := l.fs.read("pressure/cpu"); err == nil { // kernels before 4.20, and some later ones, do not have it
-		_ = parsePressure(b, c) // then it is not told
+		_ = parsePressure(b, c) // then it is not reported
 	}
 	read("net/dev", func(b []byte) error { return parseNets(b, c, &l.names) })
 	read("diskstats", func(b []byte) error { return parseDisks(b, c, &l.names) })

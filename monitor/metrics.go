@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metrics is what a Prometheus page told.
+// metrics are the numbers of a Prometheus page.
 type metrics struct {
 	counters
 	hasProc    bool

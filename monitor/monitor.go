@@ -21,17 +21,17 @@
 // A [Reporter] asks each server once a second for its statistics, over one kept session a server; servers may also
 // send them unasked (xrd.report), and then are not asked. They tell CPU time, threads, connections, bytes, logins,
 // redirects and requests since they were started. A counter that falls, a report that comes late or twice and a
-// restart make no wrong rates; a server that does not answer is told about once and asked again ever less often.
+// restart make no wrong rates; a server that does not respond is reported once and polled ever less often.
 //
 // XRootD 5 and 6 add to their counters of bytes, reads and writes what a connection did only when it ends, or when a
-// report with the option sync is due. Service.Late says that no such report has told it: sums over a whole run are
+// report with the option sync is due. Service.Late says that no such report contains it: sums over a whole run are
 // right then, and those of a second are not. Logins, redirects, opens, errors and CPU time are counted at once.
 //
 // One question costs the server 7 us of CPU time and us 14, the reading of the answer included (BenchmarkAsk, XRootD
 // 5.5.3, questions in a row).
 //
 // Without root's rights on the server's machine this is all that can be seen of it. Servers on this machine are found
-// in /proc, too, by the port they listen at; their processes are then not told twice.
+// in /proc as well, by the port they listen at; their processes are then reported once.
 package monitor
 
 import (

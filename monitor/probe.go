@@ -24,7 +24,7 @@ type result struct {
 	err    error
 }
 
-// A runner takes the looks at one host. A look runs beside it, so that one that hangs is told in time.
+// A runner takes the looks at one host. A look runs beside it, so that one that hangs is reported in time.
 type runner struct {
 	watch   *Watch
 	host    string
@@ -156,7 +156,7 @@ func (r *runner) hangs() {
 	r.fault(fmt.Sprintf("no answer for %s", time.Since(r.started).Round(100*time.Millisecond)))
 }
 
-// fault tells of a look that brought nothing: at first, then once a minute.
+// fault reports on a look that brought nothing: at first, then once a minute.
 func (r *runner) fault(text string) {
 	if r.faults.bad(time.Now()) {
 		r.emit(&Sample{Time: time.Now().Round(0), Error: text})

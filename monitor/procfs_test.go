@@ -35,7 +35,7 @@ func BenchmarkProcfs(b *testing.B) {
 	if err != nil || soft < 1000 {
 		b.Skipf("%d files may be open here: %v", soft, err)
 	}
-	open := int(min(20_000, soft-200)) // the readers open files, too
+	open := int(min(20_000, soft-200)) // the readers open files as well
 	files := make([]*os.File, open)
 	for i := range files {
 		if files[i], err = os.Open(os.DevNull); err != nil {

@@ -162,7 +162,7 @@ func TestOthersAreSeen(t *testing.T) {
 	for _, s := range k.of("here") {
 		others += s.Others
 	}
-	// the machine's other programs count, too
+	// the machine's other programs count as well
 	if used := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(); others < 0.97*used {
 		t.Errorf("%v CPU seconds of others, the program used %v", others, used)
 	}

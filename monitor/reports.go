@@ -33,7 +33,7 @@ type sender struct {
 	name, program, instance string
 }
 
-// told is what a server told last.
+// told is the last report of a server.
 type told struct {
 	last *statistics
 	at   moment
@@ -41,7 +41,7 @@ type told struct {
 }
 
 const (
-	reportSilence = 15 * time.Second // after which it is told that nothing comes
+	reportSilence = 15 * time.Second // after which missing reports are reported
 	mostLate      = 5                // packets in a row: then the server's clock was set back
 )
 
@@ -83,7 +83,7 @@ func (r *reports) run() {
 	}
 }
 
-// fault tells of a packet that was of no use, as often as a throttle lets it.
+// fault reports on a packet that was of no use, as often as a throttle lets it.
 func (r *reports) fault(err error) {
 	if now := time.Now(); r.faults.bad(now) {
 		r.watch.tell(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.where, err))
@@ -125,7 +125,7 @@ func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 	return r.sample(now, before, from, at, since)
 }
 
-// before tells whether s was told before p, or at the same time.
+// before reports whether s was sent before p, or at the same time.
 func (s *statistics) before(p *statistics) bool {
 	if s.identity() == p.identity() {
 		return s.told <= p.told

@@ -19,7 +19,7 @@ type Sample struct {
 	Cores int       `json:"cores,omitempty"`
 	CPU   *CPU      `json:"cpu,omitempty"`       // of all cores together
 	Core  []float64 `json:"core_busy,omitempty"` // busy share of each core
-	// share of time in which something that could run waited for a core (pressure stall information); nil: not told
+	// share of time in which something that could run waited for a core (pressure stall information); nil: unknown
 	Waits  *float64 `json:"cpu_waits,omitempty"`
 	Load   float64  `json:"load1,omitempty"`
 	Memory *Memory  `json:"memory,omitempty"`

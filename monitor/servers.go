@@ -55,9 +55,9 @@ func (s *servers) here() []*place {
 	return s.places[:len(s.places):len(s.places)]
 }
 
-// A report is what a server told of itself without being asked.
+// A report is what a server sent of itself.
 type report struct {
-	asked bool // by a probe, which takes what is reported, too
+	asked bool // by a probe, which takes what is reported as well
 	last  *statistics
 	at    moment
 }
@@ -77,7 +77,7 @@ func (s *servers) report(id identity) *report {
 	return r
 }
 
-// reported keeps what a server told at a moment and says whether a probe takes it.
+// reported keeps a server's report of one moment and says whether a probe takes it.
 func (s *servers) reported(now *statistics, at moment) (taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

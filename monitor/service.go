@@ -8,9 +8,9 @@ import (
 	"weir/scenario"
 )
 
-// follows tells whether s continues what p told: it is of the same run of a server, or of one that was started after
-// p was told. Two servers may call themselves by the same name; what one counted since it was started did not happen
-// since the other told.
+// follows reports whether s continues p: it is of the same run of a server, or of one that was started after
+// p was sent. Two servers may call themselves by the same name; what one counted since it was started did not happen
+// since the other's report.
 func (s *statistics) follows(p *statistics) bool {
 	return p != nil && (s.identity() == p.identity() || s.started >= p.told-1)
 }
@@ -66,7 +66,7 @@ func rise(now, before int64) int64 {
 	return min(max(0, d), 1<<52)
 }
 
-// spent is CPU time that was spent between two tellings; what is told may be anything, and files take no time beyond
+// spent is CPU time that was spent between two reports; their numbers may be anything, and files take no time beyond
 // all bounds.
 func spent(now, before float64) float64 { return min(max(0, now-before), 1e9) }
 

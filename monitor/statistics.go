@@ -17,7 +17,7 @@ type statistics struct {
 	role     string // manager, server, ...; "" unknown
 	pid      int
 	started  int64            // when the program started, seconds since 1970
-	told     int64            // when this was told, by the server's clock
+	told     int64            // the time of the report, by the server's clock
 	values   map[string]int64 // by the id of the statistics and the elements in it, as in link.in
 }
 

@@ -151,7 +151,7 @@ func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) 
 	return all, nil
 }
 
-// apart takes the backends that have no page out of hosts, which would else stand for this machine, and returns those
+// apart takes the backends that have no page out of hosts, which would else represent this machine, and returns those
 // whose processes are on it.
 func apart(hosts []scenario.Host) (others, here []scenario.Host) {
 	for _, h := range hosts {

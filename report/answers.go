@@ -60,7 +60,7 @@ func answerSection(f *analysis.Findings) section {
 	return s
 }
 
-// equalLoads are the ends of the loads that cannot be told from the optimum.
+// equalLoads are the ends of the loads that cannot be distinguished from the optimum.
 func equalLoads(f *analysis.Findings) string {
 	o := f.Optimum
 	low, _, _ := strings.Cut(where(f, o.Equals[0], o.ClientsLow), " ")

@@ -241,7 +241,7 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	s.About.Weir = evil
 	p := open(t, f, s, 1600, 900)
 	drawAll(p)
-	for i := range Figures(f, s).All() { // the boxes beside the mouse, too
+	for i := range Figures(f, s).All() { // the boxes beside the mouse as well
 		over := p.Box(fmt.Sprintf(`figure[data-figure="%d"] .u-over`, i))
 		p.Move(over.X+over.Width*0.4, over.Y+over.Height*0.5)
 		p.Press(fmt.Sprintf(`figure[data-figure="%d"] .chart-data button`, i))
@@ -381,7 +381,7 @@ func TestLongNamesInABrowser(t *testing.T) {
 	sound(t, p)
 }
 
-// The other pages have charts, too, and fit on a phone.
+// The other pages have charts as well, and fit on a phone.
 func TestOtherPagesInABrowser(t *testing.T) {
 	needScript(t)
 	var compared, repeats bytes.Buffer

@@ -50,7 +50,8 @@ func firstPlots(f *analysis.Findings) int {
 
 // loadChapter has the other plots against load.
 func loadChapter(f *analysis.Findings, plots Plots) chapter {
-	c := chapter{ID: "load", Title: "Against load", Charts: drawings(slices.Concat(plots.Load[min(firstPlots(f), len(plots.Load)):], plots.Papers))}
+	c := chapter{ID: "load", Title: "Against load", Charts: drawings(slices.Concat(plots.Load[min(firstPlots(f), len(plots.Load)):],
+		plots.Papers))}
 	if f.OfJobs() {
 		c.Parts = append(c.Parts, stepSection(f))
 	}

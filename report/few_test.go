@@ -52,7 +52,7 @@ func TestNoLatency(t *testing.T) {
 	}
 }
 
-// In the open model loads are arrivals, in the cards on top, too.
+// In the open model loads are arrivals, in the cards on top as well.
 func TestCardsOfOpenLoad(t *testing.T) {
 	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2},
 		Optimum: &analysis.Optimum{Step: 1}, Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}

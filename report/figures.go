@@ -15,7 +15,7 @@ type Plots struct {
 	Limits        []figure.Figure // what the steps used, against load
 	Time          []figure.Figure // each second of the run
 	Distributions []figure.Figure // how long operations took
-	Papers        []figure.Figure // each step at its load, too: what papers show and the report says in tables
+	Papers        []figure.Figure // each step at its load as well: what papers show and the report says in tables
 	Backends      []figure.Figure // servers that share the load, stacked and beside each other
 	Servers       []figure.Figure // data servers beside each other
 	Links         []figure.Figure // emulated links, against load and time

@@ -169,7 +169,7 @@ func tailed(f *analysis.Findings, s *analysis.Series) []tailOf {
 }
 
 // tailPoints are the ends of bins with the share that took longer; those that
-// could not be told from the one before are left out.
+// could not be distinguished from the one before are left out.
 func tailPoints(d *analysis.Distribution) []figure.Point {
 	total := int64(0)
 	for _, b := range d.Bins {

@@ -12,7 +12,7 @@ import (
 	"weir/report/figure"
 )
 
-// linkChapter tells of emulated links: what they are like, how much of them was
+// linkChapter reports on emulated links: what they are like, how much of them was
 // used, and what emulation does not show; empty where there are none.
 func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure) chapter {
 	if s == nil || s.Plan == nil || len(s.Plan.Links) == 0 {

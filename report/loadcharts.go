@@ -25,7 +25,8 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	if len(g.Curve) < len(f.Curve) {
 		addExcluded(curve, f)
 	}
-	return those(curve, populationChart(g), perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f))
+	return those(curve, populationChart(g), perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g),
+		errorChart(f), cpuChart(f))
 }
 
 // those returns the figures that are not nil.
@@ -144,7 +145,8 @@ func yieldChart(f *analysis.Findings) *figure.Figure {
 		l.Points[i].Low, l.Points[i].High = y.ends(&f.Curve[i])
 	}
 	l.Name = "measured"
-	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: curveWords(f, l.Points, y.text), Marks: curveMarks(f)}
+	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: curveWords(f, l.Points, y.text),
+		Marks: curveMarks(f)}
 	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
 	c.Y = y.axis(c.Lines)
 	c.Y.Name = y.name
@@ -185,7 +187,7 @@ func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	return all
 }
 
-// curveMarks marks the knee, the optimum with the loads that cannot be told from
+// curveMarks marks the knee, the optimum with the loads that cannot be distinguished from
 // it, and the load with most power.
 func curveMarks(f *analysis.Findings) []figure.Mark {
 	var all []figure.Mark
@@ -338,7 +340,8 @@ func errorChart(f *analysis.Findings) *figure.Figure {
 	if c == nil || first == nil {
 		return nil
 	}
-	c.Desc = fmt.Sprintf("Share of operations that failed: %s. The first ones came with %s.", summit(f, &c.Lines[0], unit.Percent), at(f, first))
+	c.Desc = fmt.Sprintf("Share of operations that failed: %s. The first ones came with %s.", summit(f, &c.Lines[0], unit.Percent),
+		at(f, first))
 	return c
 }
 
@@ -351,7 +354,8 @@ func cpuChart(f *analysis.Findings) *figure.Figure {
 	lines[2].Dash = true
 	c := against(f, "cpu", "CPU against load", "CPU", percentAxis("% of the machine's cores", 1), lines...)
 	if c != nil {
-		c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " + summits(f, c.Lines, unit.Percent) + "."
+		c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " +
+			summits(f, c.Lines, unit.Percent) + "."
 	}
 	return c
 }

@@ -21,7 +21,7 @@ type Side struct {
 	Runs []*analysis.Findings
 }
 
-// mostSides is how many lines can be told apart on a plot of them.
+// mostSides is how many lines can be distinguished on one plot.
 const mostSides = 12
 
 // Overlay makes figures with a line for each side: what it gives, what each

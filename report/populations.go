@@ -18,8 +18,10 @@ func populationOf(f *analysis.Findings, p *analysis.PopulationCurve) *analysis.F
 
 // populationSection is what each population got, in the steps that which accepts.
 func populationSection(f *analysis.Findings, which func(*analysis.Step) bool) section {
-	s := section{ID: "populations", Title: "Populations", Note: "Populations of clients worked at the same time; intervals are of the mean, 95%.",
-		table: table{Head: heads("!"+f.Load(), "!<population", "!its clients", "!throughput", "95% interval", "!operations/s", "!p50", "!p99", "!errors")}}
+	s := section{ID: "populations", Title: "Populations", Note: "Populations of clients worked at the same time; " +
+		"intervals are of the mean, 95%.",
+		table: table{Head: heads("!"+f.Load(), "!<population", "!its clients", "!throughput", "95% interval", "!operations/s", "!p50",
+			"!p99", "!errors")}}
 	for _, x := range steps(f) {
 		if !which(x) {
 			continue

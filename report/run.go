@@ -109,7 +109,7 @@ func eventSection(series *analysis.Series) section {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// surroundings are what is told of a machine, in the order in which it is
+// surroundings are what is shown of a machine, in the order in which it is
 // shown; other keys are left to the text.
 type surroundings struct {
 	Host       string   `json:"hostname"`

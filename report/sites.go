@@ -12,7 +12,7 @@ import (
 )
 
 // sites are the names of all sites that jobs ran at, in their order; none where
-// sites are not told apart.
+// sites are not distinguished.
 func sites(f *analysis.Findings) []string {
 	var names []string
 	for i := range f.Curve {
@@ -36,7 +36,7 @@ func shownSites(f *analysis.Findings) (names []string, more string) {
 }
 
 // siteChart is the mean wall clock time of the jobs at each site against all
-// jobs, as in the Objectivity note of 1999; nil where sites are not told apart.
+// jobs, as in the Objectivity note of 1999; nil where sites are not distinguished.
 func siteChart(f *analysis.Findings) *figure.Figure {
 	names, more := shownSites(f)
 	c := figure.Figure{ID: "sitewalltime", Title: "Mean wall clock time at each site against load", X: stepAxis(f)}
@@ -88,7 +88,7 @@ func siteSection(f *analysis.Findings) section {
 }
 
 // siteWords says where jobs take longest in a step, and where they do not; "" where
-// sites are not told apart.
+// sites are not distinguished.
 func siteWords(f *analysis.Findings, s *analysis.Step) string {
 	var quick, slow *analysis.SiteFigure
 	mean := func(x *analysis.SiteFigure) float64 { t, _, _ := x.MeanJob(); return t }

@@ -176,7 +176,7 @@ func failures(s *analysis.Step) string {
 	return fmt.Sprintf("%s (%s)", whole(s.Errors), percent)
 }
 
-// remark marks the best step, those that cannot be told from it, and the one
+// remark marks the best step, those that cannot be distinguished from it, and the one
 // next to the knee.
 func remark(f *analysis.Findings, s *analysis.Step) string {
 	var marks []string

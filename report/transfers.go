@@ -9,8 +9,8 @@ import (
 	"weir/internal/unit"
 )
 
-// transferChapter tells of a record of transfers: what each case gave, what it cost
-// both ends, and what became of each file. The columns are those of the tests of
+// transferChapter reports on a record of transfers: what each case gave, what it cost
+// both ends, and the outcome of each file. The columns are those of the tests of
 // Transfer2Go of 2017.
 func transferChapter(f *analysis.Findings) chapter {
 	t := f.Transfers

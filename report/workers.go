@@ -11,7 +11,7 @@ import (
 	"weir/measure"
 )
 
-// workerChapter tells what became of the workers of a run on many machines.
+// workerChapter tells the outcome of the workers of a run on many machines.
 func workerChapter(f *analysis.Findings) chapter {
 	if len(f.Workers) == 0 {
 		return chapter{}

@@ -31,7 +31,7 @@ const perPoll = 4 << 20
 // ahead is how far one file of a backlog may be read before the other.
 const ahead = 10 * time.Second
 
-// silence is how long nobody writes a run before it counts as over where there
+// silence is how long a run is not written before it counts as over where there
 // are no locks: a live one writes every second.
 const silence = 10 * time.Minute
 
@@ -116,7 +116,7 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 	return movedEvents || movedIntervals || movedSamples, err
 }
 
-// Over tells whether nobody writes the run any more: it ended, was interrupted
+// Over reports whether the run is not written any more: it ended, was interrupted
 // or was killed; Ended tells which. What was written last may not have been
 // read yet: after Over has returned true, Poll until nothing moved. A run that
 // is resumed is not over again.

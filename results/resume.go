@@ -67,7 +67,7 @@ func (w *Writer) reopen() (err error) {
 }
 
 // taken locks f as its only user and returns true if somebody else has it.
-// Where there are no locks (some network file systems) nobody has. Followers
+// Where there are no locks (some network file systems) there is none. Followers
 // have the lock for an instant when they ask who has it: that is waited for.
 func taken(f *os.File) bool {
 	for range 20 {
@@ -93,7 +93,7 @@ func mend(f *os.File) (int64, error) {
 	return at, f.Truncate(at)
 }
 
-// unattended waits until nobody has the manifest at path open any more: workers
+// unattended waits until no process has the manifest at path open any more: workers
 // of a run that was killed notice that a moment later.
 func unattended(path string) error {
 	f, err := os.Open(path)

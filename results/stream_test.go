@@ -67,7 +67,7 @@ func TestStreamEndsEarly(t *testing.T) {
 	if !errors.Is(err, enough) || n != 12_345 {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; { // those that are ending count, too
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; { // those that are ending count as well
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines are left", runtime.NumGoroutine()-before)
 		}

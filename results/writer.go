@@ -163,7 +163,7 @@ func (w *Writer) Transfer(t *measure.Transfer) (err error) {
 
 func appendJSON(l *lineFile, v any) error {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b) // ends the line, too
+	enc := json.NewEncoder(&b) // ends the line as well
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("results: %s: %w", l.f.Name(), err)

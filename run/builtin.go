@@ -52,7 +52,7 @@ func (b *builtInServer) stop() error {
 }
 
 // startServer starts the built-in server with synthetic files as a process of
-// its own, so that its CPU time and that of the clients can be told apart.
+// its own, so that its CPU time and that of the clients can be distinguished.
 // listen is host:port; if it is empty, the server takes a free port of the
 // loopback.
 func startServer(ctx context.Context, log io.Writer, w workload.Work, listen string) (*builtInServer, error) {

@@ -28,7 +28,7 @@ type links struct {
 	kept   *emulator.Kept
 
 	mu   sync.Mutex
-	sink monitor.Sink // nil: nobody watches yet, or any more
+	sink monitor.Sink // nil: not monitored yet, or any more
 	step int
 
 	begun chan struct{} // closed when the first step begins
@@ -77,7 +77,7 @@ func (l *links) service() string {
 	return l.kept.Service + ":0"
 }
 
-// pids are the processes whose CPU time is nobody's.
+// pids are the processes whose CPU time counts for no side.
 func (l *links) pids() []int {
 	if l == nil {
 		return nil

@@ -83,7 +83,7 @@ func (r *session) reporter(ctx context.Context) (asks monitor.Reporter, release 
 	return nil, func() {}
 }
 
-// failedReporter stands for servers that cannot be queried, and says why.
+// failedReporter represents servers that cannot be queried, and says why.
 type failedReporter struct{ err error }
 
 func (f failedReporter) Servers(context.Context) ([]string, error)      { return nil, f.err }

@@ -28,7 +28,8 @@ func (r *session) processes() (int, error) {
 	most, files := r.Plan.MostClients(), driver.ClientFiles(r.Plan.InFlight())
 	need, room := most*files, int(min(soft, 1<<30))-SpareFiles
 	if room < files {
-		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+SpareFiles, most)
+		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+
+			SpareFiles, most)
 	}
 	if r.Processes < 0 {
 		return 0, usage(fmt.Errorf("--processes %d: use 1 or more", r.Processes))
@@ -37,14 +38,14 @@ func (r *session) processes() (int, error) {
 	if r.Processes > 0 {
 		// Whoever gives a number knows whether the service redirects to data servers.
 		if certain := most * min(1, files); certain > r.Processes*room || driver.External && n > r.Processes {
-			return 0, usage(fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, or raise the limit (ulimit -n)",
-				most, need, r.Processes, soft, n))
+			return 0, usage(fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, "+
+				"or raise the limit (ulimit -n)", most, need, r.Processes, soft, n))
 		}
 		n = r.Processes
 	}
 	if watched := room / filesPerWorker; n > watched {
-		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: raise the limit (ulimit -n)",
-			most, soft, n, watched)
+		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: "+
+			"raise the limit (ulimit -n)", most, soft, n, watched)
 	}
 	if links := len(r.Plan.Links); links > 0 { // as many at each site
 		return (max(n, 1) + links - 1) / links * links, nil

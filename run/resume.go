@@ -110,7 +110,7 @@ func (run *resumed) over() error {
 }
 
 // hanging tells whether workers may still wait to be told that the run is over,
-// with reports that nobody has taken: it was killed before it ended.
+// with reports that were not collected: it was killed before it ended.
 func (run *resumed) hanging() bool {
 	if run.run.Plan.On.Batch == "" || run.progress.Ended != nil {
 		return false
@@ -209,5 +209,6 @@ func (r *session) resumeSteps() error {
 
 // past returns what was measured before, for workers that are found.
 func (run *resumed) past(version string) *cluster.ResumeState {
-	return &cluster.ResumeState{Intervals: run.run.Intervals(), Events: run.run.Events(), Samples: run.run.Samples(), Text: "resumed by weir " + version}
+	return &cluster.ResumeState{Intervals: run.run.Intervals(), Events: run.run.Events(), Samples: run.run.Samples(),
+		Text: "resumed by weir " + version}
 }

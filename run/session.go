@@ -126,7 +126,8 @@ func (r *session) startWorkers(ctx context.Context, system batch.System) (err er
 	if err != nil {
 		return err
 	}
-	w := cluster.NewRemoteWorkers(cluster.RemoteOptions{Plan: r.Plan, System: system, Dir: r.Dir, State: state, Tell: r.write, Shutdown: r.Leave})
+	w := cluster.NewRemoteWorkers(cluster.RemoteOptions{Plan: r.Plan, System: system, Dir: r.Dir, State: state, Tell: r.write,
+		Shutdown: r.Leave})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -280,7 +281,8 @@ func (r *session) load(ctx context.Context, processes int) error {
 // controlWorkers runs the load on other machines.
 func (r *session) controlWorkers(ctx context.Context) error {
 	driver := storage.DriverNamed(r.drivers, r.Plan.Driver)
-	options := cluster.WorkerOptions{FilesPerClient: driver.ClientFiles(r.Plan.InFlight()), Version: r.Version, Samples: samples{r.out, r.view, nil}}
+	options := cluster.WorkerOptions{FilesPerClient: driver.ClientFiles(r.Plan.InFlight()), Version: r.Version,
+		Samples: samples{r.out, r.view, nil}}
 	if r.foundWorkers() {
 		options.ResumeState = r.resumed.past(r.Version)
 		if r.find == nil { // a search goes on from the steps that are complete

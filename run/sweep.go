@@ -53,7 +53,8 @@ func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string,
 	ctx, cancel := context.WithTimeout(in.cleaning(), sweepTimeout)
 	defer cancel()
 	if failed, first := engine.Clean(ctx, c, paths, advance); failed > 0 {
-		left = fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(paths), who, dir, first)
+		left = fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(paths),
+			who, dir, first)
 	}
 	return left, nil
 }
@@ -74,7 +75,7 @@ type Cleaned struct {
 	Target  string   `json:"target"` // "" if it could not be looked at
 	Named   int      `json:"named"`  // files and folders in the manifest that were not removed yet
 	Removed int      `json:"removed"`
-	Scratch []string `json:"scratch,omitempty"` // what became of copies that killed runs had left where this one had its own
+	Scratch []string `json:"scratch,omitempty"` // the outcome of copies that killed runs had left where this one had its own
 	Error   string   `json:"error,omitempty"`
 }
 

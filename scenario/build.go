@@ -35,8 +35,10 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	}
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
-		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations), Links: slices.Clone(s.Links), On: s.On,
-		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations),
+		Links: slices.Clone(s.Links), On: s.On,
+		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts),
+		Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}
 	l := s.Load
@@ -50,7 +52,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		})
 	}
 	for i := range p.Steps[:max(len(p.Steps), 1)-1] {
-		p.Steps[i].Cooldown = l.Cooldown // nobody waits after the last one
+		p.Steps[i].Cooldown = l.Cooldown // no pause after the last one
 	}
 	return p, nil
 }
@@ -62,7 +64,8 @@ func (c *checker) one() {
 		key = "repeat"
 	}
 	if n := c.Repeat * c.Matrix.Variants(); n > 1 {
-		c.say(key, "this is a campaign of %d runs, but the command takes one run; remove it (--set matrix=null --set repeat=1), or use weir run", n)
+		c.say(key, "this is a campaign of %d runs, but the command takes one run; remove it (--set matrix=null --set repeat=1), or use weir run",
+			n)
 	}
 }
 
@@ -113,7 +116,8 @@ func (c *checker) ownCommand() {
 		case name == "read" && writes:
 			c.say("client.command", "has {source}, so it writes; use workload.kind write, or {dest} for the file that is read")
 		case name != "read" && name != "write":
-			c.say("client.command", "a custom command reads or writes; for workload.kind %s use one of %s", c.Work.Kind, strings.Join(words()["client"], ", "))
+			c.say("client.command", "a custom command reads or writes; for workload.kind %s use one of %s", c.Work.Kind,
+				strings.Join(words()["client"], ", "))
 		}
 	}
 }
@@ -128,7 +132,8 @@ func nobody(key, scheme string, drivers []storage.Driver) string {
 			known = append(known, d.Schemes...)
 		}
 	}
-	programs := map[string]string{"ftp": "globus-url-copy", "gsiftp": "gfal-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
+	programs := map[string]string{"ftp": "globus-url-copy", "gsiftp": "gfal-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp",
+		"srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
 	if program, ok := programs[scheme]; ok {
 		return fmt.Sprintf("weir has no client for %s://; name a program that has, as in client: %s", scheme, program)
 	}

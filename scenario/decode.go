@@ -37,7 +37,7 @@ func (d *decoder) scenario(root *node, s *Scenario) {
 	}
 }
 
-// doors decodes a list of targets.
+// endpoints decodes a list of targets.
 func (d *decoder) doors(n *node, s *Scenario) {
 	d.where["target"] = n.at
 	for i, item := range n.items {
@@ -165,8 +165,10 @@ func secretKeys() map[string]string {
 	token := "name where it is kept with auth.token_file or auth.token_variable"
 	return map[string]string{
 		"password": password, "passwd": password, "pass": password, "passphrase": password, "secret": password, "secret_key": password,
-		"secret_access_key": password, "access_key": "write it as auth.user, and name where the secret key is kept with auth.password_file or auth.password_variable",
-		"token": token, "bearer": token, "bearer_token": token, "authorization": token, "api_key": token, "private_key": "name its file with auth.key_file",
+		"secret_access_key": password, "access_key": "write it as auth.user, and name where the secret key is kept with auth.password_file or " +
+			"auth.password_variable",
+		"token": token, "bearer": token, "bearer_token": token, "authorization": token, "api_key": token,
+		"private_key": "name its file with auth.key_file",
 	}
 }
 
@@ -258,8 +260,9 @@ func index(path string) string {
 
 func laterWords() map[string]string {
 	return map[string]string{
-		"workload.kind=copy":    "is not available yet; use read, write or mix",
-		"workload.kind=command": "is not a kind of work; use command-job for a program of your own that does its work on each file, or name with client the program that reads or writes",
+		"workload.kind=copy": "is not available yet; use read, write or mix",
+		"workload.kind=command": "is not a kind of work; use command-job for a program of your own that does its work on each file, " +
+			"or name with client the program that reads or writes",
 	}
 }
 

@@ -198,7 +198,8 @@ func (s *Scenario) completeJobs() {
 		key      string
 		at       *unit.Duration
 		usual, d unit.Duration
-	}{{"ramp", &l.Ramp, usual.Ramp, 0}, {"warmup", &l.Warmup, usual.Warmup, 0}, {"duration", &l.Duration, usual.Duration, defaultJobsDuration}} {
+	}{{"ramp", &l.Ramp, usual.Ramp, 0}, {"warmup", &l.Warmup, usual.Warmup, 0},
+		{"duration", &l.Duration, usual.Duration, defaultJobsDuration}} {
 		if !s.given("load."+k.key) && *k.at == k.usual {
 			*k.at = k.d
 		}

@@ -92,12 +92,17 @@ func takes(t *testing.T, path string) string {
 	}
 	for of, text := range map[reflect.Type]string{
 		reflect.TypeFor[unit.Size](): "size", reflect.TypeFor[unit.Duration](): "duration", reflect.TypeFor[unit.Fraction](): "share",
-		reflect.TypeFor[Counts](): "steps: numbers of clients", reflect.TypeFor[Rates](): "steps: rates", reflect.TypeFor[workload.Span](): "drawn duration",
+		reflect.TypeFor[Counts](): "steps: numbers of clients", reflect.TypeFor[Rates](): "steps: rates",
+		reflect.TypeFor[workload.Span](): "drawn duration",
 		reflect.TypeFor[workload.Dist](): "drawn size", reflect.TypeFor[map[string]float64](): "map of operations and weights",
-		reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): "`true`, `false`", reflect.TypeFor[[]string](): "list of texts", reflect.TypeFor[[]int](): "list of whole numbers",
-		reflect.TypeFor[int](): "whole number", reflect.TypeFor[int64](): "whole number", reflect.TypeFor[uint64](): "whole number", reflect.TypeFor[float64](): "number",
-		reflect.TypeFor[unit.Bitrate](): "speed", reflect.TypeFor[Links](): "map of keys, or of names and maps", reflect.TypeFor[[]link.Outage](): "list of maps",
-		reflect.TypeFor[[]Host](): "list of maps", reflect.TypeFor[[]Population](): "list of maps", reflect.TypeFor[Matrix](): "map of keys and lists of values",
+		reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): "`true`, `false`", reflect.TypeFor[[]string](): "list of texts",
+		reflect.TypeFor[[]int](): "list of whole numbers",
+		reflect.TypeFor[int]():   "whole number", reflect.TypeFor[int64](): "whole number", reflect.TypeFor[uint64](): "whole number",
+		reflect.TypeFor[float64]():      "number",
+		reflect.TypeFor[unit.Bitrate](): "speed", reflect.TypeFor[Links](): "map of keys, or of names and maps",
+		reflect.TypeFor[[]link.Outage](): "list of maps",
+		reflect.TypeFor[[]Host]():        "list of maps", reflect.TypeFor[[]Population](): "list of maps",
+		reflect.TypeFor[Matrix](): "map of keys and lists of values",
 	} {
 		if typ == of {
 			return text
@@ -239,19 +244,25 @@ func TestSchema(t *testing.T) {
 	s := schema(t)
 	const target = "target: http://a/\n"
 	for _, good := range []string{
-		"workload: {think: 0, verify: 0.5, chunk: 0, timeout: 1h 30m}", "load: {clients: 5}", "load: {clients: \"1,2\"}", "load: {clients: {from: 1, to: 9, by: x2}}",
-		"load: {rate: 10/s}", "load: {rate: [10/s]}", "client: xrdcp", "client: {command: [a, b]}", "workload: {kind: \"${KIND}\", retries: \"${N}\"}",
+		"workload: {think: 0, verify: 0.5, chunk: 0, timeout: 1h 30m}", "load: {clients: 5}", "load: {clients: \"1,2\"}",
+		"load: {clients: {from: 1, to: 9, by: x2}}",
+		"load: {rate: 10/s}", "load: {rate: [10/s]}", "client: xrdcp", "client: {command: [a, b]}",
+		"workload: {kind: \"${KIND}\", retries: \"${N}\"}",
 		"variables: {A: null, B: 1, C: x}", "workload: {size: {weights: {1MiB: 3}}}", "stop: {error_ratio: 5%}", "seed: 7",
-		"link: {rate: 2Mbit/s, rtt: 51ms, loss: 0, share: 1.5, congestion: cubic}", "link: {a: {rate: 12MB/s, up: 0}, b: {outages: [{after: 1s, for: 2s}]}}", "link: {rate: \"${RATE}\"}\nvariables: {RATE: 1Mbit/s}",
+		"link: {rate: 2Mbit/s, rtt: 51ms, loss: 0, share: 1.5, congestion: cubic}", "link: {a: {rate: 12MB/s, up: 0}, b: {outages: " +
+			"[{after: 1s, for: 2s}]}}", "link: {rate: \"${RATE}\"}\nvariables: {RATE: 1Mbit/s}",
 	} {
 		if err := valid(s, []byte(target+good)); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
 	for _, bad := range []string{
-		"workload: {sesion: kept}", "workload: {session: keept}", "load: {duration: 10}", "load: {duration: 10min}", "load: {clients: 0}", "load: {clients: {from: 1}}", "client: [a]",
-		"workload: {think: {uniform: [1s]}}", "workload: {verify: 2}", "auth: {password: x}", "hosts: [{role: sever}]", "workload: {size: {weights: {1MiB: -1}}}",
-		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "link: {speed: 1Mbit/s}", "link: {rate: 2Mbit}", "link: {cern: {}}", "link: {cern: {rtt: 1ms}, rate: 1Mbit/s}", "link: {outages: [{after: 1s}]}", "seed: -1", "load: {rate: 10}",
+		"workload: {sesion: kept}", "workload: {session: keept}", "load: {duration: 10}", "load: {duration: 10min}", "load: {clients: 0}",
+		"load: {clients: {from: 1}}", "client: [a]",
+		"workload: {think: {uniform: [1s]}}", "workload: {verify: 2}", "auth: {password: x}", "hosts: [{role: sever}]",
+		"workload: {size: {weights: {1MiB: -1}}}",
+		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "link: {speed: 1Mbit/s}", "link: {rate: 2Mbit}", "link: {cern: {}}",
+		"link: {cern: {rtt: 1ms}, rate: 1Mbit/s}", "link: {outages: [{after: 1s}]}", "seed: -1", "load: {rate: 10}",
 	} {
 		if err := valid(s, []byte(target+bad)); err == nil {
 			t.Errorf("the schema accepts %s", bad)
@@ -280,7 +291,8 @@ func TestOperationsPage(t *testing.T) {
 			}
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| [^|]+ \\| (yes|no) \\| (yes|no) \\| (yes|no) \\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| [^|]+ \\| (yes|no) \\| (yes|no) \\| (yes|no) "+
+		"\\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1)
 	told := map[string]bool{}
 	for _, row := range rows {
 		var k storage.Kind
@@ -295,7 +307,8 @@ func TestOperationsPage(t *testing.T) {
 		}
 	}
 	for k := range storage.Kinds {
-		if simulated := slices.Contains(can["simulated"], k); k != storage.Copy && k != storage.Run && (!told[k.String()] || simulated != (k != storage.Locate)) {
+		if simulated := slices.Contains(can["simulated"], k); k != storage.Copy && k != storage.Run &&
+			(!told[k.String()] || simulated != (k != storage.Locate)) {
 			t.Errorf("the page does not say who can %s, or that simulated %v", k, simulated)
 		}
 	}
@@ -401,7 +414,8 @@ func TestExamplesOfThePage(t *testing.T) {
 	if examples < 10 {
 		t.Errorf("only %d examples found", examples)
 	}
-	_, err = Parse("my-first.yaml", []byte("name: my-first\ntarget: http://a/\nworkload: {sesion: kept}\nload:\n  clients: [1]\n  duration: 30\n"), nil, nil)
+	_, err = Parse("my-first.yaml", []byte("name: my-first\ntarget: http://a/\nworkload: {sesion: kept}\nload:\n  clients: "+
+		"[1]\n  duration: 30\n"), nil, nil)
 	if err == nil || !strings.Contains(string(text), "```text\n"+err.Error()+"\n```") {
 		t.Errorf("the page shows other mistakes than\n%v", err)
 	}

@@ -64,7 +64,8 @@ func (d *Document) Err() error { return d.tree.mistakes.err() }
 func (f Format) Schema(of any) ([]byte, error) {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: shape}
 	s := r.Reflect(of)
-	s.ID, s.Title, s.Description = jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json"), f.Title, f.About
+	s.ID, s.Title, s.Description = jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json"),
+		f.Title, f.About
 	for path, words := range f.Words {
 		at := s
 		for name := range strings.SplitSeq(path, ".") {

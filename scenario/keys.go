@@ -15,7 +15,8 @@ type key struct {
 // keys returns what each key of the format is for, in the order of the
 // reference. The schema and docs/scenario.md follow it.
 func keys() []key {
-	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), populationKeys(), linkKeys(), onKeys(), endKeys(), campaignKeys())
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), populationKeys(), linkKeys(), onKeys(), endKeys(),
+		campaignKeys())
 }
 
 func firstKeys() []key {
@@ -46,7 +47,8 @@ func authKeys() []key {
 		{"auth.ca_file", "Certificate authorities to trust, PEM."},
 		{"auth.ca_dir", "Folder of certificate authorities to trust."},
 		{"auth.delegate", "GridFTP: delegate a proxy to the server at login, as gfal-copy and globus-url-copy do."},
-		{"auth.data_channel", "How GridFTP secures data connections: not at all (clear), or with the delegated proxy, which both sides show (authenticated), and also signed (safe) or encrypted (private) data."},
+		{"auth.data_channel", "How GridFTP secures data connections: not at all (clear), or with the delegated proxy, " +
+			"which both sides show (authenticated), and also signed (safe) or encrypted (private) data."},
 		{"auth.insecure", "Trust any server certificate, and let tokens and passwords go over plain http."},
 	}
 }
@@ -125,13 +127,15 @@ func loadKeys() []key {
 		{"load.duration", "Time at full load that is measured."},
 		{"load.cooldown", "Time without clients between two steps. 0: steps follow each other."},
 		{"load.graceful_stop", "Time limit of the last operations after the last step, and before each cool-down."},
-		{"load.error_pause", "Longest pause of a client after failures: 1 ms after three failed tasks in a row, doubled by each further one. 0: no pause. Closed load only."},
+		{"load.error_pause", "Longest pause of a client after failures: 1 ms after three failed tasks in a row, doubled by each further one. " +
+			"0: no pause. Closed load only."},
 	}
 }
 
 func linkKeys() []key {
 	return []key{
-		{"link", "Emulated link between the clients and a service on this machine: its keys, or names of several links and their keys. See links.md."},
+		{"link", "Emulated link between the clients and a service on this machine: its keys, or names of several links and their " +
+			"keys. See links.md."},
 		{"link.rate", "Bitrate both ways, counted in IP packets. Default: no limit."},
 		{"link.up", "Bitrate from the clients to the service, if different."},
 		{"link.rtt", "Added round trip time, half of it each way."},
@@ -176,14 +180,18 @@ func endKeys() []key {
 		{"hosts.[].name", "Name of the host."},
 		{"hosts.[].role", "Role of the host in the test."},
 		{"hosts.[].node_exporter", "URL of its Prometheus page. Default: this machine's /proc."},
-		{"hosts.[].xrootd_report", "UDP port of this machine, as in :9931, for statistics of XRootD servers (xrd.report HOST:9931 every 1s all sync)."},
+		{"hosts.[].xrootd_report", "UDP port of this machine, as in :9931, for statistics of XRootD servers (xrd.report HOST:9931 " +
+			"every 1s all sync)."},
 		{"hosts.[].processes", "Names of programs whose CPU and memory are monitored."},
 		{"hosts.[].pids", "Process ids to monitor."},
 		{"hosts.[].groups", "Process groups to monitor."},
-		{"hosts.[].address", "The host is a backend, one of several servers that share the load: names or addresses, with or without port, of its data. Default: its name."},
+		{"hosts.[].address", "The host is a backend, one of several servers that share the load: names or addresses, with or without port, " +
+			"of its data. Default: its name."},
 		{"hosts.[].interface", "The host is a backend with all traffic of this interface, of node_exporter's page or of this machine."},
-		{"hosts.[].transfer_log", "The host is a backend whose GridFTP server logs transfers to this local file (globus-gridftp-server -log-transfer)."},
-		{"thresholds", "Requirements, as in throughput > 8 Gbit/s at 2000 clients. Exit code 3 if one is not met; with or stop at its end it ends the run."},
+		{"hosts.[].transfer_log", "The host is a backend whose GridFTP server logs transfers to this local file " +
+			"(globus-gridftp-server -log-transfer)."},
+		{"thresholds", "Requirements, as in throughput > 8 Gbit/s at 2000 clients. Exit code 3 if one is not met; " +
+			"with or stop at its end it ends the run."},
 		{"boundaries", "Conditions whose range of loads is sought, as in latency_mean < 10 x single. No effect on the exit code."},
 		{"seed", "Start of all random choices. Equal seeds make equal runs."},
 	}
@@ -197,7 +205,7 @@ func campaignKeys() []key {
 }
 
 // words returns the values that a key takes if it takes only some, by its
-// path; [] stands for any number in a list.
+// path; [] represents any number in a list.
 func words() map[string][]string {
 	return map[string][]string{
 		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},

@@ -186,7 +186,7 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 	return l, true
 }
 
-// apart refuses a factor that varies what another one varies, too, or what
+// apart refuses a factor that varies what another one varies as well, or what
 // the command line gives a value.
 func (t *tree) apart(root *node, before Matrix, f Factor) {
 	for _, s := range f.settings() {

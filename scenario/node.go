@@ -85,7 +85,7 @@ type tree struct {
 	mistakes Mistakes
 	anchors  map[string]*node
 	nodes    int
-	full     bool // a bound was reached and told
+	full     bool // a bound was exceeded and reported
 }
 
 func (t *tree) say(at place, format string, args ...any) {
@@ -98,7 +98,8 @@ func (t *tree) read(data []byte) (root *node) {
 	t.anchors = map[string]*node{}
 	top := place{line: 1, column: 1, set: t.set}
 	if len(data) > maxBytes {
-		t.say(top, "%d bytes are too many; use at most %d%s", len(data), maxBytes, t.only(", and put long lists of files into a file of their own (files.list)"))
+		t.say(top, "%d bytes are too many; use at most %d%s", len(data), maxBytes,
+			t.only(", and put long lists of files into a file of their own (files.list)"))
 		return nil
 	}
 	defer func() { // the YAML parser has had panics on malformed input
@@ -180,7 +181,8 @@ func (t *tree) exceeds(at place, depth int) bool {
 		return false
 	}
 	if !t.full {
-		t.say(at, "the %s is too large; use at most %d values with all aliases expanded, and %d nested maps and lists", t.noun(), maxNodes, maxDepth)
+		t.say(at, "the %s is too large; use at most %d values with all aliases expanded, and %d nested maps and lists", t.noun(),
+			maxNodes, maxDepth)
 	}
 	t.full = true
 	return true

@@ -15,8 +15,8 @@ import (
 type Plan struct {
 	Version      int                `json:"version"` // of the plan's format: PlanVersion
 	Name         string             `json:"name"`
-	Target       string             `json:"target"`                  // URL; of several doors the first
-	Others       []string           `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
+	Target       string             `json:"target"`                  // URL; of several endpoints the first
+	Others       []string           `json:"other_targets,omitempty"` // URLs of the other endpoints, which are equal to Target
 	Balancer     Balancer           `json:"balancer,omitzero"`
 	Driver       storage.DriverName `json:"driver"` // name of the storage driver
 	Command      []string           `json:"command,omitempty"`
@@ -83,10 +83,11 @@ type Step struct {
 	Clients  int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
 	Rate     unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
 	Poisson  bool          `json:"poisson,omitempty"`
-	Ramp     unit.Duration `json:"ramp"`           // clients are started (or stopped) evenly over it
-	Warmup   unit.Duration `json:"warmup"`         // at full load, not counted
-	Duration unit.Duration `json:"duration"`       // counted
-	Jobs     int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
+	Ramp     unit.Duration `json:"ramp"`     // clients are started (or stopped) evenly over it
+	Warmup   unit.Duration `json:"warmup"`   // at full load, not counted
+	Duration unit.Duration `json:"duration"` // counted
+	// tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
+	Jobs int `json:"jobs,omitempty"`
 
 	// Cool sets the step apart from the next one, if it is above 0: all clients
 	// leave, their last operations end, and the service rests for so long.
@@ -116,17 +117,22 @@ const (
 
 // A Host is a machine that is watched while the run goes on.
 type Host struct {
-	Name         string   `json:"name"                    yaml:"name"`
-	Role         Role     `json:"role"                    yaml:"role"`
-	NodeExporter string   `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"` // URL of a Prometheus page; empty means this machine's /proc
-	XRootDReport string   `json:"xrootd_report,omitempty" yaml:"xrootd_report,omitempty"` // [HOST]:PORT here to which XRootD servers send what xrd.report makes
-	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"`     // names of the service's programs
+	Name string `json:"name"                    yaml:"name"`
+	Role Role   `json:"role"                    yaml:"role"`
+	// URL of a Prometheus page; empty means this machine's /proc
+	NodeExporter string `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"`
+	// [HOST]:PORT here to which XRootD servers send what xrd.report makes
+	XRootDReport string   `json:"xrootd_report,omitempty" yaml:"xrootd_report,omitempty"`
+	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"` // names of the service's programs
 	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
 	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups
 
-	Address     []string `json:"address,omitempty"      yaml:"address,omitempty"`      // HOST or HOST:PORT at which clients get data from this backend
-	Interface   string   `json:"interface,omitempty"    yaml:"interface,omitempty"`    // whose counters are the backend's: of NodeExporter, or of this machine
-	TransferLog string   `json:"transfer_log,omitempty" yaml:"transfer_log,omitempty"` // file here to which a GridFTP server writes a line for each transfer
+	// HOST or HOST:PORT at which clients get data from this backend
+	Address []string `json:"address,omitempty"      yaml:"address,omitempty"`
+	// whose counters are the backend's: of NodeExporter, or of this machine
+	Interface string `json:"interface,omitempty"    yaml:"interface,omitempty"`
+	// file here to which a GridFTP server writes a line for each transfer
+	TransferLog string `json:"transfer_log,omitempty" yaml:"transfer_log,omitempty"`
 }
 
 // A Find says how the load that gives most is searched for. It stands in a
@@ -149,12 +155,13 @@ type Find struct {
 func (f *Find) Check() error {
 	switch {
 	case f.Min < 1 || f.Max < f.Min || f.Max > maxClients:
-		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min, f.Max, maxClients)
+		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min,
+			f.Max, maxClients)
 	case !(f.Within > 0) || f.Within >= 1:
 		return fmt.Errorf("within %v: use more than 0 and less than 100%%", f.Within)
 	case f.Duration <= 0 || f.Longest < f.Duration || f.Cooldown <= 0 || f.Calm < f.Cooldown || min(f.Ramp, f.Warmup) < 0:
-		return fmt.Errorf("duration %v to %v, cooldown %v to %v, ramp %v, warmup %v: duration and cooldown are above 0, and the longest are not shorter",
-			f.Duration, f.Longest, f.Cooldown, f.Calm, f.Ramp, f.Warmup)
+		return fmt.Errorf("duration %v to %v, cooldown %v to %v, ramp %v, warmup %v: duration and cooldown are above 0, "+
+			"and the longest are not shorter", f.Duration, f.Longest, f.Cooldown, f.Calm, f.Ramp, f.Warmup)
 	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Warmup)) > longest:
 		return fmt.Errorf("time %v: use up to 366d", f.Time)
 	case f.Time < f.Ramp+f.Warmup+f.Duration:

@@ -49,8 +49,10 @@ func TestPopulations(t *testing.T) {
 
 func TestPopulationMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"one":          {"- {name: readers, clients: 3, workload: {kind: read, think: 2ms, verify: 0}}\n", "", "s.yaml:4:1: populations: write a list of 2 to 16"},
-		"a map":        {"- {name: writers, clients: [2, 4], workload: {kind: write}}\n- {name: readers, clients: 3, workload: {kind: read, think: 2ms, verify: 0}}\n", "  writers: {clients: 1}\n", "populations: write a list"},
+		"one": {"- {name: readers, clients: 3, workload: {kind: read, think: 2ms, verify: 0}}\n", "",
+			"s.yaml:4:1: populations: write a list of 2 to 16"},
+		"a map": {"- {name: writers, clients: [2, 4], workload: {kind: write}}\n- {name: readers, clients: 3, workload: {kind: read, " +
+			"think: 2ms, verify: 0}}\n", "  writers: {clients: 1}\n", "populations: write a list"},
 		"no name":      {"name: writers, ", "", "populations.0.name: \"\" is not a name"},
 		"same name":    {"name: writers", "name: readers", "s.yaml:5:10: populations.1.name: \"readers\" is the name of an earlier one"},
 		"steps":        {"clients: 3", "clients: [3, 4, 5]", "populations.0.clients: 2 steps, but another population has 3"},
@@ -60,9 +62,10 @@ func TestPopulationMistakes(t *testing.T) {
 		"in the check": {"think: 2ms", "pick: zipf, skew: 0.5", "s.yaml:5:72: workload.skew"},
 		"load":         {"files:", "load: {clients: 3}\nfiles:", "s.yaml:6:17: load.clients: cannot be combined with populations"},
 		"link":         {"files:", "link: {rtt: 3ms}\nfiles:", "link: cannot be combined with populations"},
-		"workers":      {"target: built-in", "target: http://a/\non: {batch: local, workers: 1}", "on.workers: 1: each of the 2 populations needs a worker"},
-		"unknown key":  {"clients: 3", "client: 3", "s.yaml:5:19: unknown key populations.1.client; did you mean clients?"},
-		"keep":         {"{kind: write}", "{kind: write, keep: true}", ""},
+		"workers": {"target: built-in", "target: http://a/\non: {batch: local, workers: 1}",
+			"on.workers: 1: each of the 2 populations needs a worker"},
+		"unknown key": {"clients: 3", "client: 3", "s.yaml:5:19: unknown key populations.1.client; did you mean clients?"},
+		"keep":        {"{kind: write}", "{kind: write, keep: true}", ""},
 	} {
 		text := strings.Replace(twoPopulations, c.from, c.to, 1)
 		if text == twoPopulations {

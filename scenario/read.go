@@ -85,8 +85,10 @@ func (p *Plan) check() error {
 			return fmt.Errorf("plan: step %d has the number %d: they are numbered from 1", i+1, step.Number)
 		case step.Clients < 0 || step.Clients > maxClients:
 			return fmt.Errorf("plan: step %d: %d clients: use up to %d", i+1, step.Clients, maxClients)
-		case step.Duration <= 0 || min(step.Ramp, step.Warmup, step.Cooldown) < 0 || time.Duration(max(step.Duration, step.Ramp, step.Warmup, step.Cooldown)) > longest:
-			return fmt.Errorf("plan: step %d: duration %v, ramp %v, warmup %v, cooldown %v: use up to 366d, and more than 0 for duration", i+1, step.Duration, step.Ramp, step.Warmup, step.Cooldown)
+		case step.Duration <= 0 || min(step.Ramp, step.Warmup, step.Cooldown) < 0 ||
+			time.Duration(max(step.Duration, step.Ramp, step.Warmup, step.Cooldown)) > longest:
+			return fmt.Errorf("plan: step %d: duration %v, ramp %v, warmup %v, cooldown %v: use up to 366d, and more than 0 for duration", i+1,
+				step.Duration, step.Ramp, step.Warmup, step.Cooldown)
 		case step.Jobs < 0 || step.Jobs > 0 && p.Model == OpenModel:
 			return fmt.Errorf("plan: step %d: jobs %d: use 0 or more, and 0 in the open model", i+1, step.Jobs)
 		case p.Model == OpenModel && step.Clients > 0 && !(step.Rate > 0):
@@ -120,7 +122,8 @@ func (p *Plan) scenario() *Scenario {
 		}
 	}
 	return &Scenario{
-		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files, Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
+		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files,
+		Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
 		Load: Load{Clients: clients, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause},
 		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Seed: p.Seed, Repeat: 1,
 	}

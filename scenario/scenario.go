@@ -24,8 +24,8 @@ import (
 // Plan checks again.
 type Scenario struct {
 	Name        string        `yaml:"name"`
-	Target      string        `yaml:"target"` // URL, or BuiltIn; of several doors the first
-	Others      []string      `yaml:"-"`      // URLs of the other doors, equal to Target, where target is a list
+	Target      string        `yaml:"target"` // URL, or BuiltIn; of several endpoints the first
+	Others      []string      `yaml:"-"`      // URLs of the other endpoints, equal to Target, where target is a list
 	Balancer    Balancer      `yaml:"balancer"`
 	Client      Command       `yaml:"client"`
 	Auth        storage.Auth  `yaml:"auth"`
@@ -48,7 +48,7 @@ type Scenario struct {
 	variants []Variant        // of the matrix
 }
 
-// BuiltIn is the target that stands for weir's own server, started for the
+// BuiltIn is the target that represents weir's own server, started for the
 // run. A Plan with it needs the server's URL before it can run.
 const BuiltIn = "built-in"
 
@@ -65,11 +65,12 @@ func (c Command) own() bool {
 
 // A Load says how much is asked for, and for how long.
 type Load struct {
-	Clients      Counts        `yaml:"clients"`     // closed model: one step each
-	Rate         Rates         `yaml:"rate"`        // open model: one step each
-	Arrivals     string        `yaml:"arrivals"`    // open model: constant, poisson
-	MaxClients   int           `yaml:"max_clients"` // open model: most clients that may be busy at once
-	Jobs         int           `yaml:"jobs"`        // jobs that each client of a step does before it leaves; 0: until the measurement time is over
+	Clients    Counts `yaml:"clients"`     // closed model: one step each
+	Rate       Rates  `yaml:"rate"`        // open model: one step each
+	Arrivals   string `yaml:"arrivals"`    // open model: constant, poisson
+	MaxClients int    `yaml:"max_clients"` // open model: most clients that may be busy at once
+	// jobs that each client of a step does before it leaves; 0: until the measurement time is over
+	Jobs         int           `yaml:"jobs"`
 	Ramp         unit.Duration `yaml:"ramp"`
 	Warmup       unit.Duration `yaml:"warmup"`
 	Duration     unit.Duration `yaml:"duration"`

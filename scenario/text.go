@@ -96,7 +96,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if p.endsWithJobs() {
 		atMost = "at most "
 	}
-	row("time", "%s%v in %s, then a graceful stop of up to %v", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.GracefulStop)
+	row("time", "%s%v in %s, then a graceful stop of up to %v", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"),
+		p.GracefulStop)
 	if p.Model != OpenModel {
 		row("error pause", "%s", p.errorPauseText())
 	}
@@ -187,7 +188,7 @@ func (p *Plan) WorkText() string {
 	return p.WorkTextWith("session " + string(p.Work.Session))
 }
 
-// WorkTextWith is WorkText with session for what became of the clients' sessions.
+// WorkTextWith is WorkText with session for the outcome of the clients' sessions.
 func (p *Plan) WorkTextWith(session string) string {
 	w := p.Work
 	if w.Kind == workload.CopyWork {
@@ -276,7 +277,8 @@ func (p *Plan) loadText() string {
 		return "open: " + how + " arrivals, whether or not the service keeps up"
 	}
 	if p.endsWithJobs() {
-		return fmt.Sprintf("closed: up to %s; each does %s and leaves, and a step ends with the last", say.Plural(p.MostClients(), "virtual client"), say.Plural(p.Steps[0].Jobs, "job"))
+		return fmt.Sprintf("closed: up to %s; each does %s and leaves, and a step ends with the last",
+			say.Plural(p.MostClients(), "virtual client"), say.Plural(p.Steps[0].Jobs, "job"))
 	}
 	return fmt.Sprintf("closed: up to %s, each waiting for its answer", say.Plural(p.MostClients(), "virtual client"))
 }

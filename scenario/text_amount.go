@@ -25,7 +25,8 @@ func (p *Plan) filesText() (string, float64) {
 		if f.Make.Keep {
 			keep = "kept"
 		}
-		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", say.Plural(f.Make.Count, "file"), distText(f.Make.Size), unit.Bytes(mean*float64(f.Make.Count)), keep), mean
+		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", say.Plural(f.Make.Count, "file"), distText(f.Make.Size),
+			unit.Bytes(mean*float64(f.Make.Count)), keep), mean
 	case f.List != "":
 		l, err := ReadList(f.List, p.Target)
 		if err != nil {

@@ -253,7 +253,7 @@ func oneOf(words []string, end string) string {
 	return strings.Join(words[:len(words)-1], end+", ") + end + " or " + words[len(words)-1] + end
 }
 
-// quantityNames are the names to suggest: the latency's quantiles in short, too.
+// quantityNames are the names to suggest: the latency's quantiles in short as well.
 func quantityNames() []string {
 	var out []string
 	for _, q := range Quantities() {

@@ -84,7 +84,7 @@ func (v *variables) walk(n *node) {
 	}
 }
 
-// expand returns n's text with its variables filled in; $${ stands for ${.
+// expand returns n's text with its variables filled in; $${ represents ${.
 func (v *variables) expand(n *node) string {
 	var b strings.Builder
 	rest := n.text

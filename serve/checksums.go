@@ -150,7 +150,7 @@ type sum struct {
 
 const (
 	maxSums = 100_000
-	// young is how old a file must be for its time to tell of later changes:
+	// young is how old a file must be for its time to report on later changes:
 	// clocks of file systems have ticks.
 	young = 100 * time.Millisecond
 )

@@ -85,7 +85,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// Synthetic files have chunks, too; far too many are refused.
+// Synthetic files have chunks as well; far too many are refused.
 func TestChunksOfSyntheticFiles(t *testing.T) {
 	url := start(t, Config{Synthetic: []Set{{Count: 1, Size: 3 << 20}}}).URL()
 	code, got := chunksOf(t, url+"/.weir/chunks/file000000.dat?size=1048576")

@@ -179,7 +179,7 @@ func (t *dirTree) move(from, to string, replace bool) (created bool, err error) 
 			return false, err
 		}
 	}
-	if created && !replace { // other programs write into this folder, too
+	if created && !replace { // other programs write into this folder as well
 		err := durable.RenameNew(t.root, nil, nil, from, to)
 		if errors.Is(err, fs.ErrExist) {
 			err = ErrExists

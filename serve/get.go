@@ -15,7 +15,7 @@ func (s *Server) get(r *Request, chunks bool) {
 	if r.Method == http.MethodGet && !chunks { // checksums are known to who may ask for one
 		need = token.Read
 	}
-	if !r.May(need, r.Name) && !r.Must(token.List, r.Name) { // before it is told what is there
+	if !r.May(need, r.Name) && !r.Must(token.List, r.Name) { // before it gets the answer
 		return
 	}
 	f, err := s.tree.open(r.Name)

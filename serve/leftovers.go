@@ -57,7 +57,7 @@ func openLeftovers(root *os.Root, readOnly bool, log *slog.Logger) (*leftovers, 
 	return l, nil
 }
 
-// alone locks f if nobody else has. Where the system has no locks nobody knows
+// alone locks f unless it is locked. Where the system has no locks it is unknown
 // whether another server is there: nothing is cleaned up.
 func alone(f *os.File) (bool, error) {
 	switch err := lock.Alone(f); {

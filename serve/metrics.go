@@ -88,7 +88,7 @@ func (s *Server) serveMetrics(r *Request) {
 		r.w.WriteHeader(http.StatusOK)
 		return
 	}
-	_, _ = r.w.ResponseWriter.Write(b.Bytes()) // not payload; nobody to tell if it fails
+	_, _ = r.w.ResponseWriter.Write(b.Bytes()) // not payload; an error cannot be reported
 }
 
 func (m *metrics) write(b *bytes.Buffer) {

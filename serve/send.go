@@ -20,7 +20,7 @@ const (
 var errNoSendfile = errors.New("sendfile is not possible")
 
 // A fileContent is an open file with a position of its own, so that seeking
-// costs nothing and the kernel is told offsets.
+// costs nothing and the kernel gets offsets.
 type fileContent struct {
 	f         *os.File
 	pos, size int64

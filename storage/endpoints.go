@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// An Endpoint is one of several equivalent addresses of a service, such as the servers that a DNS name stands for.
+// An Endpoint is one of several equivalent addresses of a service, such as the servers that a DNS name represents.
 type Endpoint struct {
 	Name    string // host:port
 	Service Service
@@ -65,7 +65,7 @@ func (c *endpointClient) Do(ctx context.Context, op *Op, p Progress) (Result, er
 	return c.Client.Do(ctx, op, &c.progress)
 }
 
-// An endpointProgress names the endpoint where a driver names no data server.
+// An endpointProgress names the endpoint where a driver does not report the data server.
 type endpointProgress struct {
 	Progress
 	name string

@@ -102,7 +102,7 @@ func line(xy ...float64) figure.Line {
 	return l
 }
 
-// Every kind of plot is drawn and says its values, the odd ones, too.
+// Every kind of plot is drawn and says its values, the odd ones as well.
 func TestCharts(t *testing.T) {
 	low, high := 90e6, 110e6
 	steps := figure.Line{Name: "measured", Dots: true, Points: []figure.Point{{X: 1, Y: 12.5e6}, {X: 8, Y: 100e6, Low: &low, High: &high},

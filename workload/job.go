@@ -115,7 +115,7 @@ func (g *Reading) Whole(op *storage.Op) {
 // Next fills op with the next request and returns what the job does with it;
 // false after the last. Ops whose payload is to be verified have a Sum. The op's
 // Ranges are valid until the next call. Offsets are those of the file, so they
-// serve for its copy, too. It allocates nothing.
+// serve for its copy as well. It allocates nothing.
 func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 	if g.event >= int64(g.job.Events) {
 		return p, false

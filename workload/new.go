@@ -129,7 +129,7 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 			op.Path = parent(s.files[s.pick.next(r)].Path)
 		case s.homely:
 			op.Path = s.names.home
-		default: // nobody has made the client's folder: the target itself
+		default: // the client's folder was not created: the target itself
 			op.Path = ""
 		}
 	case storage.Mkdir:
@@ -193,7 +193,7 @@ func (s *stream) move(r *rand.Rand, op *storage.Op) {
 	op.Source = s.name(it.number)
 	it.number = s.names.next()
 	op.Path, op.Size, op.Seed = s.name(it.number), it.size, it.seed
-	s.doubt = i + 1 // nobody knows which of its names it has
+	s.doubt = i + 1 // it is unknown which of its names it has
 }
 
 func (s *stream) drop(i int) {

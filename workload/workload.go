@@ -42,7 +42,7 @@ type Workload interface {
 
 // Expected returns the checksum "algorithm:hex" that a right answer to op
 // about f has: of the whole file, or of op's ranges one after the other, as
-// far as the file goes. ok is false if nobody can know it: f was not made by
+// far as the file goes. ok is false if it is unknown: f was not made by
 // the run, op is no Read or Checksum, or alg is unknown.
 //
 // It makes the content to sum it, so it costs what summing the payload costs.

@@ -106,7 +106,7 @@ func distinct[T comparable](all []T) []T {
 	})
 }
 
-// values fills in the number that stands for each run: the mean over all loads of the metric, geometric unless it may
+// values fills in the number that represents each run: the mean over all loads of the metric, geometric unless it may
 // be zero; of a metric of runs, itself.
 func values(g *Group, m *Metric, loads []load) {
 	for _, r := range g.Runs {

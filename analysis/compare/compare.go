@@ -98,7 +98,7 @@ type Options struct {
 	Factors []Factor // of a campaign, whose groups are its variants
 }
 
-// mostRuns bounds a group, so that nobody waits for a comparison of a million differences.
+// mostRuns bounds a group, so that a comparison has no million differences.
 const mostRuns = 1000
 
 // Of compares each group with the first one. An error says what makes that impossible: fewer than two groups, a group

@@ -19,14 +19,14 @@ type Condition struct {
 	Meant  bool     `json:"meant"`  // it is a factor of the campaign
 }
 
-// Bounds of what is told of conditions.
+// Bounds of the conditions in a comparison.
 const (
 	mostConditions = 200
 	mostValue      = 200 // bytes of one value
 	mostValues     = 3   // of one group
 )
 
-// ignored are keys that differ from run to run by their nature, or are told elsewhere.
+// ignored are keys that differ from run to run by their nature, or are shown elsewhere.
 func ignored(key string) bool {
 	switch key {
 	case "seed", "name", "environment.time", "environment.boot_time", "environment.process_start_time", "clock.read_seconds",

@@ -46,7 +46,7 @@ func newDesign(groups []Group, m *Metric, loads []load) *design {
 }
 
 // contrast returns the weights of the variants that make the effect of f's level, or its interaction with g's other;
-// nil if no variants tell of it.
+// nil if no variants report on it.
 func (d *design) contrast(f Factor, level string, g *Factor, other string) []float64 {
 	weights := make([]float64, len(d.levels))
 	found := 0.0

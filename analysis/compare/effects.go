@@ -21,7 +21,7 @@ type Factor struct {
 type Effects struct {
 	Metric       string   `json:"metric"`
 	Runs         int      `json:"runs"`    // that have the number
-	Blocks       int      `json:"blocks"`  // 1: what changes in time is not told apart
+	Blocks       int      `json:"blocks"`  // 1: changes in time are not separated
 	Degrees      int      `json:"degrees"` // of freedom of the noise; 0: no test
 	Scatter      *float64 `json:"scatter"` // standard deviation from run to run, without blocks and factors
 	Detail       string   `json:"detail"`

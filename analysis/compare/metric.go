@@ -22,7 +22,7 @@ type Metric struct {
 	Name   string // as in --metric
 	Title  string // for people
 	Better string // Higher, Lower or Neither
-	Plain  bool   // may be zero: groups are told apart by difference, not by ratio
+	Plain  bool   // may be zero: groups are compared by difference, not by ratio
 	Format func(float64) string
 
 	step func(*analysis.Step) (float64, bool) // nil for metrics of runs
@@ -107,7 +107,7 @@ func ofJobs(name, title, better string, format func(float64) string, of func(*an
 	}}
 }
 
-// lost is a share of jobs that did not come to their end.
+// lost is a share of jobs that did not complete.
 func lost(name, title string, of func(*analysis.Step) *float64) Metric {
 	m := ofJobs(name, title, Lower, unit.Percent, of, nil)
 	m.Plain = true
@@ -201,7 +201,7 @@ func (m *Metric) scale(v float64) (float64, bool) {
 	return math.Log(v), v > 0 && !math.IsInf(v, 0)
 }
 
-// unscale is the way back; of a shift, too: a ratio, or a difference.
+// unscale is the way back; of a shift as well: a ratio, or a difference.
 func (m *Metric) unscale(v float64) float64 {
 	if m.Plain {
 		return v

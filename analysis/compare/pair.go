@@ -50,7 +50,7 @@ func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 // A sampler gives one number of a run, scaled.
 type sampler func(*Run) (float64, bool)
 
-// samples are the numbers of both groups; of the blocks that have both, the differences and the levels, too, and when
+// samples are the numbers of both groups; of the blocks that have both, the differences and the levels as well, and when
 // they were taken.
 type samples struct {
 	a, b, differences, levels []float64
@@ -85,7 +85,7 @@ func (s *samples) enough() bool { return len(s.a) > 0 && len(s.b) > 0 }
 type method struct {
 	groups func(a, b []float64) (stats.Test, bool)
 	blocks func(d []float64) (stats.Test, bool)
-	center func(x []float64) float64 // what stands for a group
+	center func(x []float64) float64 // what represents a group
 }
 
 // means tests one number a run, ranks each of many figures.
@@ -197,7 +197,7 @@ func (p *Pair) correct() {
 	})
 }
 
-// within fills in what single runs tell of themselves: the interval of the mean of this one run, which says nothing
+// within fills in what single runs report on themselves: the interval of the mean of this one run, which says nothing
 // of other runs.
 func within(s *Shift, a, b *Group, m *Metric, l load) {
 	if m.ends == nil || len(a.Runs) > 1 || len(b.Runs) > 1 {

@@ -158,7 +158,7 @@ func TestWanders(t *testing.T) {
 }
 
 // A comparison of runs that took turns under a drift is done within blocks,
-// the steps, too; without a drift, or without turns, it is not.
+// the steps as well; without a drift, or without turns, it is not.
 func TestBlockedComparison(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 14))
 	a := lot{r: r, noise: 0.01, own: 0.01, factor: 1, steps: 2, drift: 0.5}

@@ -97,7 +97,7 @@ func (d *draw) chi(degrees int) float64 {
 
 // noise fills in noise as the candidate sees it. Where spreads are known it is a resample of each step's batches
 // (normal, where there are none), and what the curve misses the points by beyond that is scatter between steps, a
-// share of the yield. Else it is a resample of the residuals. The size of what is taken from residuals is drawn, too,
+// share of the yield. Else it is a resample of the residuals. The size of what is taken from residuals is drawn as well,
 // since few points tell it badly: so the intervals get the width of Student's distribution.
 func (c *curve) noise(a *candidate, d *draw, noise []float64) {
 	size := a.noise / d.chi(a.free)

@@ -2,7 +2,7 @@ package fit
 
 import "math"
 
-// Noise whose size nobody told.
+// Noise of unknown size.
 const (
 	// leastShape is the noise at a point whose yield is near 0, as a share of that at the highest, where noise is
 	// taken to be a share of the yield.

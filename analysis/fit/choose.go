@@ -101,7 +101,7 @@ func (f *Fit) draw() {
 	}
 }
 
-// leastBand is from how many resamples on an interval is told.
+// leastBand is the number of resamples from which an interval is stated.
 const leastBand = 50
 
 // band fills in Band, if enough resamples tell it.

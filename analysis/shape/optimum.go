@@ -13,7 +13,7 @@ import (
 type Optimum struct {
 	Best   int     // the largest yield
 	Least  int     // the lightest load that is enough: it leads
-	Equals []int   // points whose load cannot be told from the best one, by load; Best and Least are among them
+	Equals []int   // points whose load cannot be distinguished from the best one, by load; Best and Least are among them
 	Level  float64 // mean yield of the equal loads, weighted by their intervals
 	Inside bool    // the heaviest load certainly gives less
 }

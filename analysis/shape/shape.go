@@ -1,6 +1,6 @@
 // Package shape says what the shape of a curve means: where it bends, which load is enough, where it breaks down, and
 // in which range of loads a condition holds. All functions are pure and work on plain points; what a formula assumes
-// is told in docs/methods.md.
+// is described in docs/methods.md.
 package shape
 
 import (

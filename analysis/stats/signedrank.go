@@ -6,7 +6,7 @@ import (
 )
 
 // SignedRank tests whether differences d, one a block, tend to be above or below zero (Wilcoxon, Biometrics Bulletin
-// 1, 1945), and estimates by how much: the median of the means of all pairs, each with itself, too (Walsh; Hodges and
+// 1, 1945), and estimates by how much: the median of the means of all pairs, each with itself as well (Walsh; Hodges and
 // Lehmann 1963), with the interval of their order statistics (Tukey; in Hollander and Wolfe, Nonparametric
 // Statistical Methods, 3.3). Zeros are left out of P. P is exact for up to 60 differences, ties among them, else by
 // the normal approximation as in MannWhitney. It needs six differences to go below 0.05. ok is false if there are
@@ -39,7 +39,7 @@ func SignedRank(d []float64) (t Test, ok bool) {
 	return t, true
 }
 
-// walsh returns the means of all pairs, each number with itself, too, sorted.
+// walsh returns the means of all pairs, each number with itself as well, sorted.
 func walsh(d []float64) []float64 {
 	all := make([]float64, 0, len(d)*(len(d)+1)/2)
 	for i, x := range d {

@@ -89,7 +89,7 @@ func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x flo
 		return 0, t.wrong(at, "%s: %s must not be negative", quote(c.text), t.Names[k])
 	}
 	if percent {
-		return x / 100, nil // also if the header says so, too
+		return x / 100, nil // also if the header says so as well
 	}
 	return x * factor, nil
 }

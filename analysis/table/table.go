@@ -29,7 +29,7 @@ const (
 	kinds
 )
 
-// String returns the word for the kind in messages, which is the name of the option that chooses its column, too.
+// String returns the word for the kind in messages, which is the name of the option that chooses its column as well.
 func (k Kind) String() string {
 	return [...]string{"clients", "throughput", "rate", "latency", "errors", "error-ratio", "done", "time", "step"}[k]
 }
@@ -118,7 +118,7 @@ func Read(name string, r io.Reader, o Options) (*Table, error) {
 // Len returns the number of rows.
 func (t *Table) Len() int { return len(t.Lines) }
 
-// Has tells whether there is a column of that kind.
+// Has reports whether the table has a column of kind k.
 func (t *Table) Has(k Kind) bool { return t.Found[k] != nil }
 
 // Value returns a column's value in row i; not known without such a column.

@@ -77,18 +77,20 @@ else against a small faulty server. Truths are ratios inside a rig, never absolu
 
 `
 
-const again = "`make rigs` repeats this in half an hour. `go test ./bench/rigs -run TestRigs/NAME -full -healthy 0` plays rigs by name, `-keep DIR`\nkeeps the run directories of missed ones, and `go test ./bench/rigs` plays a short form.\n\n"
+const again = "`make rigs` repeats this in half an hour. `go test ./bench/rigs -run TestRigs/NAME -full -healthy 0` plays rigs by name, " +
+	"`-keep DIR`\nkeeps the run directories of missed ones, and `go test ./bench/rigs` plays a short form.\n\n"
 
-const aboutHealthy = "\n## Healthy runs\n\nNothing is wrong here: few clients with think time, spare capacity. A false alarm is an exit code other than 0, a check that warns or fails,\n" +
-	"an outage, an excluded step, a peak, or a limit that does not exist. Above 15% CPU use of other programs the check of quiet machines may warn;\n" +
-	"runs above 40% do not count.\n\n"
+const aboutHealthy = "\n## Healthy runs\n\nNothing is wrong here: few clients with think time, spare capacity. " +
+	"A false alarm is an exit code other than 0, a check that warns or fails,\nan outage, an excluded step, a peak, " +
+	"or a limit that does not exist. Above 15% CPU use of other programs the check of quiet machines may warn;\nruns above 40% " +
+	"do not count.\n\n"
 
 // render writes the page.
 func (p *page) render() string {
 	var b bytes.Buffer
 	caught, missed := p.count()
-	fmt.Fprintf(&b, "# What weir reports, and what is true\n\n**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** The bars are 39 of 40 and 1 in 100.\n\n",
-		caught, caught+missed, len(p.results)-caught-missed, p.alarms(), len(p.healthy))
+	fmt.Fprintf(&b, "# What weir reports, and what is true\n\n**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** "+
+		"The bars are 39 of 40 and 1 in 100.\n\n", caught, caught+missed, len(p.results)-caught-missed, p.alarms(), len(p.healthy))
 	b.WriteString(intro)
 	fmt.Fprintf(&b, "Played on %s with commit %s on a machine with %d cores (Linux %s) and a load average of %s at the start.\n",
 		p.about.date, p.about.commit, p.about.cores, p.about.kernel, p.about.load)

@@ -51,12 +51,14 @@ func hey(rate int) peer {
 			argv = append(argv, "-q", strconv.Itoa(rate/clients))
 		}
 		return append(argv, url)
-	}, []figure{{`Requests/sec:\s+(\S+)`, "%s/s"}, {`99%+ in (\S+)`, "p99 %s s"}, {`Slowest:\s+(\S+)`, "slowest %s s"}, {`\[(5\d\d)\]`, "answers %s"}}}
+	}, []figure{{`Requests/sec:\s+(\S+)`, "%s/s"}, {`99%+ in (\S+)`, "p99 %s s"}, {`Slowest:\s+(\S+)`, "slowest %s s"},
+		{`\[(5\d\d)\]`, "answers %s"}}}
 }
 
 func curl() peer {
 	return peer{"curl", func(url string, _, seconds int) []string {
-		return []string{"curl", "-sS", "-m", strconv.Itoa(seconds), "-o", "/dev/null", "-w", "code %{http_code} bytes %{size_download} speed %{speed_download}\n", url}
+		return []string{"curl", "-sS", "-m", strconv.Itoa(seconds), "-o", "/dev/null", "-w",
+			"code %{http_code} bytes %{size_download} speed %{speed_download}\n", url}
 	}, []figure{{`code (\d+)`, "status %s"}, {`bytes (\d+)`, "%s bytes"}, {`speed (\d+)`, "%s B/s"}}}
 }
 

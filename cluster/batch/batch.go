@@ -41,7 +41,7 @@ type Work struct {
 
 // A Job is a submission.
 type Job interface {
-	// Follow tells of each change from the first on, one after the other, and returns nil when no worker is left and
+	// Follow reports on each change from the first on, one after the other, and returns nil when no worker is left and
 	// all outputs are in Dir. When ctx ends it returns ctx's error, and the workers go on.
 	Follow(ctx context.Context, tell func(Change)) error
 	// Remove ends the workers that are left and clears away what the submission has left anywhere but in Dir. It may

@@ -31,7 +31,7 @@ func NewLedger(count int) *Ledger {
 	return l
 }
 
-// Note takes a change if it is one: who is over stays so, and what is known is not told again. What c does not say of
+// Note takes a change if it is one: a worker that has ended stays so, and known states are not reported again. What c does not say of
 // host and job is as it was; without a time it is of now.
 func (l *Ledger) Note(c Change) {
 	l.mu.Lock()
@@ -68,7 +68,7 @@ func (l *Ledger) Last(worker int) Change {
 	return l.last[worker]
 }
 
-// End says that nothing more comes: Follow returns when it has told all.
+// End ends the ledger: Follow returns after the last change.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

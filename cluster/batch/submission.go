@@ -20,7 +20,7 @@ import (
 // secrets.
 type Submission struct {
 	System string            `json:"system"`
-	Tag    string            `json:"tag"` // a random word by which all that is ours can be told from all else
+	Tag    string            `json:"tag"` // a random word that marks everything of this submission
 	Begin  time.Time         `json:"begin"`
 	Count  int               `json:"count"`
 	IDs    []string          `json:"ids,omitempty"`    // what the system calls it, when that is known

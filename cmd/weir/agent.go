@@ -91,21 +91,27 @@ func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
 	_ = fs.MarkHidden("no-door") // the old name
 	fs.StringVar(&e.Listen, "listen", "127.0.0.1:0", "`HOST:PORT` of the endpoint; port 0 lets the system choose")
 	fs.StringVar(&e.URL, "url", "", "`URL` under which others reach the endpoint, if that is another one")
-	fs.StringVar(&e.CertFile, "cert", "", "certificate of the endpoint, a PEM `FILE` (default: a self-signed one, whose pin the coordinator distributes)")
+	fs.StringVar(&e.CertFile, "cert", "", "certificate of the endpoint, a PEM `FILE` (default: a self-signed one, "+
+		"whose pin the coordinator distributes)")
 	fs.StringVar(&e.KeyFile, "key", "", "key of --cert, a PEM `FILE`")
-	fs.StringVar(&e.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client have all rights at the endpoint")
+	fs.StringVar(&e.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client have all "+
+		"rights at the endpoint")
 	fs.StringArrayVar(&e.Clients, "client", nil,
 		"admit this `NAME` of a client's certificate: a DNS name, a common name or the whole subject (repeatable)")
 	fs.StringArrayVar(&e.Issuers, "issuer", nil,
 		"also accept tokens of this issuer (`URL`) at the endpoint, WLCG profile: their scopes are their rights (repeatable)")
-	fs.StringArrayVar(&e.Audience, "audience", nil, "audience of the tokens of --issuer, such as `https://HOST:PORT`, besides the endpoint's URL (repeatable)")
+	fs.StringArrayVar(&e.Audience, "audience", nil, "audience of the tokens of --issuer, such as `https://HOST:PORT`, "+
+		"besides the endpoint's URL (repeatable)")
 	fs.StringSliceVar(&e.Peers, "tpc-allow", nil,
 		"let holders of a token have the endpoint copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
-	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in third-party copies, accept a server by its certificate: `HOST:PORT=SHA256`; several with commas")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in third-party copies, accept a server by its certificate: `HOST:PORT=SHA256`; "+
+		"several with commas")
 	fs.BoolVar(&e.Private, "tpc-private", false, "allow third-party copies also with addresses of this machine and of private networks")
-	fs.BoolVar(&f.private, "allow-private", false, "connect to sites also at addresses of private networks, of this machine and link-local ones "+
-		"(default: where the coordinator or this site's own endpoint is at such an address; never link-local ones)")
-	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; copies of leases have their own bound")
+	fs.BoolVar(&f.private, "allow-private", false, "connect to sites also at addresses of private networks, "+
+		"of this machine and link-local ones (default: where the coordinator or this site's own endpoint is at such an address; "+
+		"never link-local ones)")
+	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; "+
+		"copies of leases have their own bound")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 }
 

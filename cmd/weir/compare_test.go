@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// compared runs weir compare; as measured, it takes invalid runs, too.
+// compared runs weir compare; as measured, it takes invalid runs as well.
 func compared(ts *testscript.TestScript, neg bool, args []string) {
 	measured(ts, neg, append([]string{"compare"}, args...))
 }

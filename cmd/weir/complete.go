@@ -166,7 +166,8 @@ func completeLists(words ...string) completer {
 // completeTargets offers the beginnings of URLs.
 func completeTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{
-		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "ftp://", "file:///", "simulated://",
+		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "ftp://", "file:///",
+		"simulated://",
 	}, noSpace
 }
 
@@ -278,7 +279,8 @@ func offered(c *cobra.Command, query func(context.Context, *client.Client) ([]st
 		return ""
 	}
 	f := clientFlags{
-		address: value("coordinator"), tokenFile: value("token-file"), ca: value("coordinator-ca"), cert: value("client-cert"), key: value("client-key"),
+		address: value("coordinator"), tokenFile: value("token-file"), ca: value("coordinator-ca"), cert: value("client-cert"),
+		key: value("client-key"),
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Second)
 	defer cancel()

@@ -121,11 +121,13 @@ func TestConfigMistakes(t *testing.T) {
 	} {
 		file := put(t, dir, "c.yaml", c.text)
 		code, said := weir(t, "config", "check", c.command, file)
-		if code != exitUsage || !strings.Contains(said, file+":"+c.place+": ") || !strings.Contains(said, c.says) || strings.Contains(said, "hush") {
+		if code != exitUsage || !strings.Contains(said, file+":"+c.place+": ") || !strings.Contains(said, c.says) ||
+			strings.Contains(said, "hush") {
 			t.Errorf("%q: %d\n%s", c.text, code, said)
 		}
 	}
-	if code, said := weir(t, "config", "check", "agent", filepath.Join(dir, "none.yaml")); code != exitUsage || !strings.Contains(said, "no such file") {
+	if code, said := weir(t, "config", "check", "agent", filepath.Join(dir, "none.yaml")); code != exitUsage ||
+		!strings.Contains(said, "no such file") {
 		t.Errorf("%d\n%s", code, said)
 	}
 	if code, said := weir(t, "config", "schema", "run"); code != exitUsage || !strings.Contains(said, "coordinator, agent, serve") {
@@ -137,7 +139,8 @@ func TestConfigMistakes(t *testing.T) {
 func TestConfigAndFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := put(t, dir, "agent.yaml", "site: A\nroot: .\nslots: 7\nclient: [a, b]\nclient_ca: ca.pem\nallow_private: true\ntpc_allow: [x.example]")
+	file := put(t, dir, "agent.yaml", "site: A\nroot: .\nslots: 7\nclient: [a, b]\nclient_ca: ca.pem\nallow_private: "+
+		"true\ntpc_allow: [x.example]")
 	c, f, check, err := configOf("agent")
 	if err != nil {
 		t.Fatal(err)

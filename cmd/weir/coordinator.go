@@ -73,9 +73,11 @@ certificate is self-signed, and identified by the pin that is printed.`,
 func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
 	f.file.add(fs, &f.extra)
-	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default ~/.local/state/weir/coordinator)")
+	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default "+
+		"~/.local/state/weir/coordinator)")
 	f.db.add(fs, "db", "WEIR_DB",
-		"keep all state in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: a file in the state folder)")
+		"keep all state in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: "+
+			"a file in the state folder)")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "listen at `HOST:PORT`; port 0 lets the system choose")
 	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
 	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: a self-signed one)")
@@ -277,7 +279,8 @@ start the coordinator with the same --state and the new --db.`,
 			if err := t.Flush(); err != nil {
 				return err
 			}
-			s.tell("All rows are copied. Start the coordinator with the same --state and --db %s; never use both databases.\n", line(db.Public(target)))
+			s.tell("All rows are copied. Start the coordinator with the same --state and --db %s; never use both databases.\n",
+				line(db.Public(target)))
 			return nil
 		},
 	}

@@ -227,7 +227,7 @@ func waitFor(t *testing.T, ok func() bool) {
 	}
 }
 
-// What goes wrong beside an invalid result is told, too.
+// What goes wrong beside an invalid result is told as well.
 func TestOutcome(t *testing.T) {
 	invalid, wrong := error(exit{code: exitInvalid}), errors.New("no room")
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ func smallJobs(dir, target, access string, more ...string) []string {
 }
 
 // A server that dies in the middle of jobs ends those, not the run: they have
-// failed, those after them fail, too, and the run says so to its end.
+// failed, those after them fail as well, and the run says so to its end.
 func TestServerDiesUnderJobs(t *testing.T) {
 	t.Parallel()
 	for _, access := range []string{"direct", "staged"} {

@@ -57,7 +57,8 @@ func TestLANAndWAN(t *testing.T) {
 			t.Logf("%s: %s", network, f.Bottleneck[0].Text())
 			continue
 		}
-		if len(f.Bottleneck) == 0 || !slices.Contains(want, f.Bottleneck[0].Resource) || want[0] == analysis.ResourceNetwork != (f.Bottleneck[0].Host == "link") {
+		if len(f.Bottleneck) == 0 || !slices.Contains(want, f.Bottleneck[0].Resource) ||
+			want[0] == analysis.ResourceNetwork != (f.Bottleneck[0].Host == "link") {
 			t.Errorf("%s: %+v limits it, want %v\n%s", network, f.Bottleneck, want, said)
 		}
 	}
@@ -72,7 +73,8 @@ func TestLANAndWAN(t *testing.T) {
 		t.Errorf("20 jobs over the WAN have an efficiency of %v", e)
 	}
 	four := heaviest(t, runs["four sites"]) // "higher is the line speed and smaller is the MWT of the job"
-	if milano, cern := four.Site("milano"), four.Site("cern"); milano == nil || cern == nil || len(four.Sites) != 4 || milano.EventRate < 1.5*cern.EventRate {
+	if milano, cern := four.Site("milano"), four.Site("cern"); milano == nil || cern == nil || len(four.Sites) != 4 ||
+		milano.EventRate < 1.5*cern.EventRate {
 		t.Errorf("four sites: %+v", four.Sites)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
@@ -94,7 +96,8 @@ func TestDirectAndStaged(t *testing.T) {
 				t.Errorf("%s: %+v, %d bytes staged", access, s.Jobs, s.Staged)
 			}
 		}
-		for _, w := range []string{"Cluster throughput, staged against direct", "CPU efficiency, staged against direct", "Failed jobs", "Crashed jobs"} {
+		for _, w := range []string{"Cluster throughput, staged against direct", "CPU efficiency, staged against direct", "Failed jobs",
+			"Crashed jobs"} {
 			if !strings.Contains(said, w) {
 				t.Errorf("the comparison does not say %q:\n%s", w, said)
 			}
@@ -120,7 +123,8 @@ func TestCutLink(t *testing.T) {
 	t.Parallel()
 	linkNeeds(t)
 	runs, dir, said := byLevel(t, "cut-link.yaml", "workload.timeout", "--duration", "7s", "--set", "load.warmup=0s", "--set", "load.ramp=0s",
-		"--set", "link.outages=[{after: 1500ms, for: 2s}]", "--set", "matrix.workload.timeout=[1s, 30s]", "--set", "workload.job.events=2", "--set", "thresholds=[crash_ratio < 1%]")
+		"--set", "link.outages=[{after: 1500ms, for: 2s}]", "--set", "matrix.workload.timeout=[1s, 30s]", "--set", "workload.job.events=2",
+		"--set", "thresholds=[crash_ratio < 1%]")
 	short, long := heaviest(t, runs["1s"]), heaviest(t, runs["30s"])
 	if short.Jobs.Crashed < 5 || *short.CrashRatio == 0 {
 		t.Errorf("with a timeout of 1 s, %+v", short.Jobs)
@@ -147,14 +151,16 @@ func TestCutLink(t *testing.T) {
 	}
 }
 
-// The scenarios of full size work, too, as far as a short time shows.
+// The scenarios of full size work as well, as far as a short time shows.
 func TestFullJobScenarios(t *testing.T) {
 	t.Parallel()
 	linkNeeds(t)
 	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}
 	for name, args := range map[string][]string{
-		"lan-wan.yaml":          {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set", "load.cooldown=100ms"},
-		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--duration", "2s", "--set", "load.warmup=500ms"},
+		"lan-wan.yaml": {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set",
+			"load.cooldown=100ms"},
+		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--duration", "2s", "--set",
+			"load.warmup=500ms"},
 	} {
 		for _, f := range measureAll(t, slices.Concat([]string{"../../scenarios/jobs/" + name}, common, args)...) {
 			done := int64(0)
@@ -172,7 +178,7 @@ func TestFullJobScenarios(t *testing.T) {
 	}
 }
 
-// A scenario that is added is tested here, too.
+// A scenario that is added is tested here as well.
 func TestAllJobScenariosAreTested(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../scenarios/jobs/*")
@@ -200,7 +206,8 @@ func TestJobsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
+	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4",
+		"clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
 	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)
 	if example == nil {
 		t.Fatal("the example is not there")

@@ -13,7 +13,7 @@ import (
 )
 
 // The command is this test binary under the name weir, so that what it starts
-// (its server, its workers) is this binary, too.
+// (its server, its workers) is this binary as well.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait: -parallel says otherwise
 		panic(err)
@@ -52,7 +52,7 @@ func scenarios(t *testing.T) string {
 }
 
 // measured runs weir as exec does, but takes a result that the run itself calls
-// invalid (exit code 4), too: on a machine that is busy with other tests the
+// invalid (exit code 4) as well: on a machine that is busy with other tests the
 // generator may well have been held up, and says so.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {

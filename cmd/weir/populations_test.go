@@ -33,7 +33,8 @@ func populationsAddUp(t *testing.T, f *analysis.Findings, want map[string][]int)
 	}
 	for i := range f.Curve {
 		if f.Curve[i].Done != done[i] || f.Curve[i].Moved != moved[i] || f.Curve[i].Errors > 0 {
-			t.Errorf("step %d: %d operations of %d bytes, of the populations together %d of %d", i+1, f.Curve[i].Done, f.Curve[i].Moved, done[i], moved[i])
+			t.Errorf("step %d: %d operations of %d bytes, of the populations together %d of %d", i+1, f.Curve[i].Done, f.Curve[i].Moved,
+				done[i], moved[i])
 		}
 	}
 }

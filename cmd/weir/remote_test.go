@@ -205,7 +205,7 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	nobody(t, r.state)
 }
 
-// What a killed run has left is removed, its private state, too.
+// What a killed run has left is removed, its private state as well.
 func TestCleanForgetsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -244,7 +244,7 @@ func (r *remote) measuring(t *testing.T) (n int) {
 }
 
 // Workers that measure apart bring their parts back, by a common time on the
-// clock; what was brought when it was interrupted is merged, too.
+// clock; what was brought when it was interrupted is merged as well.
 func TestRunApart(t *testing.T) {
 	t.Parallel()
 	for name, interrupted := range map[string]bool{"whole": false, "interrupted": true} {

@@ -16,7 +16,8 @@ func TestSignedRequests(t *testing.T) {
 		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi", Extra: "sec.level all " + level + "\n"})
 		for _, session := range []string{"kept", "shared"} {
 			f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=500ms",
-				"--set", "auth="+s.AuthBlock(), "--set", "workload={kind: read, session: "+session+", think: 5ms}", "--set", "files.make.count=2", "--set", "files.make.size=1KiB")
+				"--set", "auth="+s.AuthBlock(), "--set", "workload={kind: read, session: "+session+", think: 5ms}", "--set", "files.make.count=2",
+				"--set", "files.make.size=1KiB")
 			if step := f.Curve[0]; step.Errors > 0 || step.Done == 0 || (step.Signed > 0) != (level == "pedantic") {
 				t.Errorf("level %s, session %s: %d operations, %d errors, %d requests were signed", level, session, step.Done, step.Errors, step.Signed)
 			}

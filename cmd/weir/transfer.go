@@ -258,7 +258,8 @@ func transferListCommand(s streams) *cobra.Command {
 
 // fetchShown asks for a request and at most so many of its attempts, or of its files in a state; "" are those not at the
 // destination yet.
-func fetchShown(ctx context.Context, co *client.Client, id int64, attempts bool, state transfer.State, most int) (out text.Shown, err error) {
+func fetchShown(ctx context.Context, co *client.Client, id int64, attempts bool, state transfer.State,
+	most int) (out text.Shown, err error) {
 	if out.Request, err = co.Request(ctx, id); err != nil {
 		return out, err
 	}

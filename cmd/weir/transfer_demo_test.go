@@ -136,7 +136,8 @@ cases:
 		t.Errorf("%g s of CPU time in %d parts, %g s in all", sum, len(added.Added), added.Hosts["C"].Seconds)
 	}
 	both := got.Cases[1]
-	if both.Arrived != 8 || len(both.Sources) != 2 || both.Sources[0].Files != 4 || both.Sources[0].Bytes != 8e6 || both.Sources[0].Seconds < 0.5 || both.Sources[1].Seconds <= 0 {
+	if both.Arrived != 8 || len(both.Sources) != 2 || both.Sources[0].Files != 4 || both.Sources[0].Bytes != 8e6 ||
+		both.Sources[0].Seconds < 0.5 || both.Sources[1].Seconds <= 0 {
 		t.Errorf("%+v", both)
 	}
 	if got.Cases[2].Arrived != 4 || got.Cases[2].Requests != 2 {

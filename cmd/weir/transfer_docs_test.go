@@ -83,7 +83,8 @@ func (n *newcomer) does(line string) string {
 		n.env = append(n.env, strings.Fields(vars)...)
 		return ""
 	}
-	if w := strings.Fields(line); w[0] == "weir" && (w[1] == "agent" || w[1] == "coordinator" && (len(w) == 2 || strings.HasPrefix(w[2], "-"))) {
+	if w := strings.Fields(line); w[0] == "weir" && (w[1] == "agent" || w[1] == "coordinator" &&
+		(len(w) == 2 || strings.HasPrefix(w[2], "-"))) {
 		_, said := n.stays(line)
 		return said
 	}
@@ -178,7 +179,8 @@ func TestTransferPageManyMachines(t *testing.T) {
 func (n *newcomer) rest(url string) {
 	t := n.t
 	t.Helper()
-	_, served := serving(t, "serve", filepath.Join(n.dir, "s"), "--listen", "127.0.0.1:0", "--while-stdin", "--third-party", "--tpc-allow", "127.0.0.1", "--tpc-private")
+	_, served := serving(t, "serve", filepath.Join(n.dir, "s"), "--listen", "127.0.0.1:0", "--while-stdin", "--third-party", "--tpc-allow",
+		"127.0.0.1", "--tpc-private")
 	n.means("https://eos.example.org:8444/eos/data", served)
 	n.means("/eos/data", filepath.Join(n.dir, "s"))
 	n.means("https://weir.example.org:9443", url)
@@ -226,7 +228,8 @@ func TestTransferPagePostgreSQL(t *testing.T) {
 		}
 		cmd, said := n.stays(strings.NewReplacer(n.here...).Replace(last) + " --listen 127.0.0.1:0")
 		shown, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline"))
-		if err != nil || !strings.HasPrefix(said, "coordinator at ") || strings.Contains(string(shown), password) || !strings.Contains(string(shown), "postgres://") {
+		if err != nil || !strings.HasPrefix(said, "coordinator at ") || strings.Contains(string(shown), password) ||
+			!strings.Contains(string(shown), "postgres://") {
 			t.Errorf("%s: %q, %q, %v", how, said, shown, err)
 		}
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {

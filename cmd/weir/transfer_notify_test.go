@@ -119,7 +119,8 @@ notify:
 			types := map[string]int64{}
 			for _, m := range seen {
 				types[m.Type] = m.Request.ID
-				if m.Type == "request.partial" && (len(m.Files) != 2 || m.Files[0].Name != files[3].Name || m.Files[0].Reason == "" || m.Request.Count.Done+m.Request.Count.Skipped != 8) {
+				if m.Type == "request.partial" && (len(m.Files) != 2 || m.Files[0].Name != files[3].Name || m.Files[0].Reason == "" ||
+					m.Request.Count.Done+m.Request.Count.Skipped != 8) {
 					t.Errorf("%+v", m)
 				}
 			}

@@ -172,7 +172,8 @@ func TestTransferByHand(t *testing.T) {
 	r.wants(exitFine, words("transfer submit /store/run1 --to C"), "request 1: /store/run1 to C: awaiting approval", "weir transfer approve 1")
 	r.wants(exitFine, words("transfer explain 1"), "approv")
 	r.wants(exitFine, words("transfer approve 1"), "request 1 is approved")
-	r.wants(exitFine, words("transfer show 1 --wait"), "request 1 is completed: 10 of 10 files, 3.00 MB, at C", "file-0010", "sha256 of the list")
+	r.wants(exitFine, words("transfer show 1 --wait"), "request 1 is completed: 10 of 10 files, 3.00 MB, at C", "file-0010",
+		"sha256 of the list")
 	for _, f := range files {
 		if err := r.Right("C", f); err != nil {
 			t.Error(err)
@@ -194,7 +195,7 @@ func TestTransferByHand(t *testing.T) {
 	r.wants(exitFine, []string{"__complete", "transfer", "show", ""}, "1\t/store/run1 to C: completed")
 }
 
-// Files come from a folder here, a table or a listing, too; what is left out is
+// Files come from a folder here, a table or a listing as well; what is left out is
 // told, and what contradicts the catalog is refused.
 func TestDatasetAdd(t *testing.T) {
 	t.Parallel()
@@ -279,7 +280,8 @@ func TestTransferByThirdParties(t *testing.T) {
 	}
 	more := trial.Files("/store/run2", 5, 100_000)
 	for _, f := range more {
-		if err := errors.Join(os.MkdirAll(filepath.Join(root("T"), "store/run2"), 0o750), os.WriteFile(filepath.Join(root("T"), f.Name), []byte(f.Name), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root("T"), "store/run2"), 0o750),
+			os.WriteFile(filepath.Join(root("T"), f.Name), []byte(f.Name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -343,7 +345,8 @@ func TestTransferPartial(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.wants(exitMissed, words("transfer submit /store/run1 --to C --approve --wait --tries 2"), "is partial: 8 of 10 files", "file-0004", "file-0005", "failed")
+	r.wants(exitMissed, words("transfer submit /store/run1 --to C --approve --wait --tries 2"), "is partial: 8 of 10 files", "file-0004",
+		"file-0005", "failed")
 	if err := r.Fill("A", files[3:5]); err != nil {
 		t.Fatal(err)
 	}
@@ -358,14 +361,16 @@ func TestTransferOnPostgreSQL(t *testing.T) {
 	lab.Need(t, "psql")
 	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
 	r := rooms(t, trial.Options{DB: p.URL})
-	if seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.Coordinator().Pid())); err != nil || strings.Contains(string(seen), "postgres:") {
+	if seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.Coordinator().Pid())); err != nil ||
+		strings.Contains(string(seen), "postgres:") {
 		t.Errorf("everybody sees %q, %v", seen, err)
 	}
 	files := trial.Files("/store/run1", 200, 10_000)
 	r.fills("A", "/store/run1", files...)
 	one := r.submits(transfer.Submission{Dataset: "/store/run1", To: "B"})
 	two := r.submits(transfer.Submission{Dataset: "/store/run1", To: "C"})
-	cut := exec.CommandContext(t.Context(), "psql", p.URL, "-c", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL")
+	cut := exec.CommandContext(t.Context(), "psql", p.URL, "-c", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "+
+		"pg_backend_pid() AND datname IS NOT NULL")
 	if out, err := cut.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

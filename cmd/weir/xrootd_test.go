@@ -155,7 +155,7 @@ func charted(t *testing.T, page string, titles ...string) {
 	}
 }
 
-// A scenario that is added is tested here, too.
+// A scenario that is added is tested here as well.
 func TestAllXRootDScenariosAreTested(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/xrootd/*")
 	if err != nil {
@@ -183,7 +183,8 @@ func TestXRootDLoginsByServers(t *testing.T) {
 			f, _ := xrootdRun(t, s, "login.yaml", "--clients", c.clients, "--set", "target="+c.target)
 			step := f.Curve[0]
 			if step.Errors > 0 || step.Done == 0 || step.ServerEach == nil || *step.ServerEach <= 0 {
-				t.Errorf("%s, %s clients at %s: %d logins, %d errors, server CPU each %v", auth, c.clients, c.target, step.Done, step.Errors, step.ServerEach)
+				t.Errorf("%s, %s clients at %s: %d logins, %d errors, server CPU each %v", auth, c.clients, c.target, step.Done, step.Errors,
+					step.ServerEach)
 			}
 			used := 0
 			for _, share := range step.Servers {

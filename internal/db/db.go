@@ -15,12 +15,12 @@
 //
 // When Write has returned nil, what it wrote survives a kill -9 of this process
 // at any moment: it has been handed to the operating system. It survives the
-// loss of power, too, as far as disks keep what they have confirmed: SQLite runs
+// loss of power as well, as far as disks keep what they have confirmed: SQLite runs
 // with synchronous=FULL, which syncs its log at each commit. NORMAL would be
 // faster and never damage the file, but a loss of power would take back the
-// last commits: a user might hold the number of a request that nobody knows.
-// Commits are shared by all who wait, so that FULL costs little under load.
-// PostgreSQL keeps what it has committed, too, as long as its fsync is on;
+// last commits: a user might hold the number of a request that does not exist.
+// Commits are shared by all that wait, so that FULL costs little under load.
+// PostgreSQL keeps what it has committed as well, as long as its fsync is on;
 // synchronous_commit=off is overruled.
 //
 // # One SQL text

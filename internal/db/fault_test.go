@@ -115,7 +115,7 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		names[lines.Text()] = true
 		if len(names) == after {
-			_ = cmd.Process.Kill() // what is still in the pipe counts, too
+			_ = cmd.Process.Kill() // what is still in the pipe counts as well
 		}
 	}
 	if err := cmd.Wait(); err == nil || len(names) < after {

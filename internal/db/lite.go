@@ -22,7 +22,7 @@ import (
 type lite struct {
 	pool    *sql.DB
 	texts   *texts
-	held    *os.File // locked: nobody else writes; nil: neither do we
+	held    *os.File // locked: excludes other writers; nil: read only
 	writer  *writer  // nil: read only
 	readers chan *liteConn
 	conns   int // readers that were opened
@@ -100,7 +100,7 @@ func (l *lite) hold(path string) error {
 		}
 		return ErrTaken
 	}
-	l.held = f // a file system without locks: nobody can tell
+	l.held = f // a file system without locks: unknown
 	if err := errors.Join(f.Truncate(0), second(f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0))); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (l *lite) begin(ctx context.Context, c *liteConn, how, pragmas string) erro
 	if lost != nil {
 		return liteError(errors.Join(err, lost))
 	}
-	_ = c.close() // nothing hangs on it any more
+	_ = c.close() // nothing depends on it any more
 	*c = *fresh
 	_, err = c.exec(ctx, how, nil)
 	return err
@@ -183,7 +183,7 @@ const (
 )
 
 // fold returns what the writer calls after a commit. SQLite folds the log into the
-// file by itself, but begins it anew only at a moment when nobody reads: where
+// file by itself, but begins it anew only at a moment without readers: where
 // there is always somebody it would grow for ever. So when it is long, readers
 // are held up for a moment.
 func (l *lite) fold(log string) func(*liteConn) {

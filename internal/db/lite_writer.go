@@ -26,11 +26,11 @@ type writer struct {
 type asking struct {
 	ctx  context.Context
 	turn chan *Tx   // the connection is yours
-	over chan error // and is given back: what became of the function
+	over chan error // and is given back: the outcome of the function
 	done chan error // buffered: committed, or not
 }
 
-// A group is committed when nobody waits any more, or after so many, or so long:
+// A group is committed when no caller waits any more, or after so many, or so long:
 // the first of it waits for the last.
 const (
 	groupSize = 256

@@ -143,7 +143,7 @@ func pgError(err error) error {
 	return err
 }
 
-// serial tells of transactions that stood in each other's way.
+// serial reports on transactions that stood in each other's way.
 func serial(e *pgconn.PgError) bool { return e.Code == "40001" || e.Code == "40P01" }
 
 func isConnect(err error) bool {
@@ -151,7 +151,7 @@ func isConnect(err error) bool {
 	return errors.As(err, &e)
 }
 
-// lostConn tells that nobody answers.
+// lostConn reports an unreachable server.
 func lostConn(err error) bool {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {

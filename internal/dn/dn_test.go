@@ -31,8 +31,9 @@ func TestHashes(t *testing.T) {
 	}
 	common, org := asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{2, 5, 4, 10}
 	for name, sets := range map[string][][][]byte{
-		"plain":       {{attribute(common, text(asn1.TagUTF8String, "weir"))}},
-		"letters":     {{attribute(org, text(asn1.TagPrintableString, "  CERN  Grid CA "))}, {attribute(common, text(asn1.TagPrintableString, "Certification Authority 2"))}},
+		"plain": {{attribute(common, text(asn1.TagUTF8String, "weir"))}},
+		"letters": {{attribute(org, text(asn1.TagPrintableString, "  CERN  Grid CA "))},
+			{attribute(common, text(asn1.TagPrintableString, "Certification Authority 2"))}},
 		"mail":        {{attribute(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, text(asn1.TagIA5String, "CA@Example.ORG"))}},
 		"umlauts":     {{attribute(org, text(asn1.TagUTF8String, "Ö\tÄ  ü"))}},
 		"latin":       {{attribute(org, text(asn1.TagT61String, "Universit\xe9 DE"))}},

@@ -17,8 +17,8 @@ var (
 )
 
 // Claim makes a file with the given text in a folder that is new, and returns it
-// locked: nobody ever sees it without its text, or free. Where a file system has
-// no locks nobody gets one later, either. The caller closes it.
+// locked: no process ever sees it empty or unlocked. Where a file system has
+// no locks later locks fail as well. The caller closes it.
 func Claim(folder, name string, text []byte) (*os.File, error) {
 	draft := filepath.Join(folder, name+".new")
 	f, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

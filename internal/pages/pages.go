@@ -11,7 +11,7 @@ import (
 )
 
 // Harden sets what holds for every answer. Scripts and styles come from here
-// alone, and nobody can put the page into a frame.
+// alone, and other sites cannot put the page into a frame.
 func Harden(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")

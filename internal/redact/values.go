@@ -63,7 +63,7 @@ func (v *Values) Text(text string) string {
 	return text
 }
 
-// telling is how much of a secret's beginning is removed, too: texts are cut off.
+// telling is how much of a secret's beginning is removed as well: texts are cut off.
 const telling = 8
 
 // without returns text without a secret, or the part of it that a text has that was cut off.

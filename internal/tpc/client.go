@@ -77,7 +77,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// Close gives back connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ const dialTime = 20 * time.Second
 
 // twice says whether a question may be asked again if its connection broke. What may
 // not be has a connection of its own: XRootD closes those that wait, often just when
-// the next question comes, and nobody could say whether that one was heard.
+// the next request comes, and it would be unknown whether that one was processed.
 func twice(method string) bool {
 	return method != "COPY" && method != "MOVE" && method != http.MethodPut
 }
@@ -286,7 +286,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Re
 		return &Error{Kind: Denied, Text: fmt.Sprintf("%s %s: %v", r.Method, at.Host, err), Err: err}
 	}
 	for i, g := range []*Guard{c.o.Guard, r.Target.Guard, r.near} {
-		if g == nil || i == 2 && at.Scheme != "http" && at.Scheme != "https" { // that is told below
+		if g == nil || i == 2 && at.Scheme != "http" && at.Scheme != "https" { // that is reported below
 			continue
 		}
 		if err := g.Check(at); err != nil {

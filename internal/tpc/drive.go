@@ -33,7 +33,7 @@ const stalled = 5 * time.Minute
 var errStalled = errors.New("no byte moved for too long")
 
 // Drive has an endpoint make a copy, and waits for its verdict. tell, which may be
-// nil, is told how many bytes moved, by one goroutine at a time. When ctx ends the
+// nil, is called with the bytes moved so far, by one goroutine at a time. When ctx ends the
 // connection is closed, which makes the endpoint give up. The error is an *Error, or
 // wraps ctx's; nil means that the endpoint says the copy is there: who needs to know
 // reads it back with Stat.

@@ -14,10 +14,10 @@ import (
 	"weir/internal/pause"
 )
 
-// Info is what an endpoint tells of a file.
+// Info is what an endpoint reports on a file.
 type Info struct {
 	Size  int64  // -1 if it does not tell
-	Adler string // 8 hex digits; "" if it was not asked for or is not told
+	Adler string // 8 hex digits; "" if it was not asked for or is unknown
 	ETag  string
 }
 
@@ -57,13 +57,13 @@ func (c *Client) info(ctx context.Context, t Target, res *http.Response) (info I
 // A Wish is for a checksum.
 type Wish struct {
 	Size     int64         // of the file, as far as it is known
-	Want     string        // what it should be, as Info.Adler; "" if nobody knows
+	Want     string        // what it should be, as Info.Adler; "" if unknown
 	Patience time.Duration // how long an endpoint that has the file but tells no checksum is asked again
 }
 
 // Checksum is Stat with the file's checksum. An endpoint that does not tell it yet, as
 // some do right after a copy, is asked again for up to the wish's patience: half of that
-// for each time in a row that it told none at all. On a connection that had other
+// for each time in a row that it reported none. On a connection that had other
 // questions XRootD before 5.5.4 may tell another file's checksum, so that one which is
 // not wanted is asked for again on a connection of its own.
 func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
@@ -125,7 +125,7 @@ func (c *Client) length(ctx context.Context, t Target) (int64, error) {
 	return res.ContentLength, nil
 }
 
-// A silence is how often in a row an endpoint told no checksum, and when it was last
+// A silence is how often in a row an endpoint reported no checksum, and when it was last
 // seen to.
 type silence struct {
 	times int
@@ -141,7 +141,7 @@ func (c *Client) silence(at string) int {
 	return c.silent[server(at)].times
 }
 
-// heard notes whether an endpoint told a checksum that it was asked for since began.
+// heard notes whether an endpoint reported a checksum that was requested at began.
 // Questions that were asked side by side count once.
 func (c *Client) heard(at string, told bool, began time.Time) {
 	c.mu.Lock()

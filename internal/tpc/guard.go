@@ -104,7 +104,7 @@ func (g *Guard) Dialing(network, address string, _ syscall.RawConn) error {
 
 // special are the networks that are not of the public internet, after IANA's
 // registries of special-purpose addresses (RFC 6890), and those whose addresses
-// stand for IPv4 addresses: 6to4, Teredo, NAT64.
+// represent IPv4 addresses: 6to4, Teredo, NAT64.
 func special() []string {
 	return []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",

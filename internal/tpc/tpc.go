@@ -49,7 +49,7 @@ type Error struct {
 	Status int           // of HTTP, 0 if there was none
 	Remote int           // status that the active endpoint had from the passive one, if it tells: then Kind is about that one
 	Begun  bool          // something may have happened: the destination may have the file, or some of it
-	After  time.Duration // Busy: when to come again, 0 if not told
+	After  time.Duration // Busy: when to retry, 0 if unknown
 	Text   string        // for people: one line, no secret of ours
 	Err    error         // what is below, may be nil
 }

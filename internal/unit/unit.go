@@ -15,7 +15,7 @@ import "time"
 type Size int64
 
 // A Bitrate is a speed of data in bits per second. Its text is "100Mbit/s"
-// (1000-based); "12MB/s" is read, too.
+// (1000-based); "12MB/s" is read as well.
 type Bitrate float64
 
 // A Rate is a number of operations per second. Its text is "10/s", "600/min".

@@ -115,7 +115,7 @@ type ethtoolCmd struct {
 }
 
 // setSpeed has a TUN device tell its link's speed, in whole Mbit/s, to who watches interfaces: of itself it says 10
-// Mbit/s, whatever it carries. An interface whose speed is not told is no harm, so nothing fails here.
+// Mbit/s, whatever it carries. An unknown speed does no harm, so nothing fails here.
 func setSpeed(name string, rate unit.Bitrate) {
 	mbit := uint32(math.Round(float64(rate) / 1e6))
 	if mbit == 0 {

@@ -159,7 +159,7 @@ func (d *HostDialer) answer(ctx context.Context, id, address string) {
 		var raw syscall.RawConn
 		if raw, err = c.(*net.TCPConn).SyscallConn(); err == nil {
 			err = raw.Control(func(fd uintptr) {
-				_, _, _ = d.conn.WriteMsgUnix([]byte(id), unix.UnixRights(int(fd)), nil) // nobody is left to tell
+				_, _, _ = d.conn.WriteMsgUnix([]byte(id), unix.UnixRights(int(fd)), nil) // the other end is closed
 			})
 		}
 	}

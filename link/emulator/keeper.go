@@ -93,7 +93,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	o := Options{Mover: mover, Log: log, Seed: b.Seed, Take: func(s *Sample) { _ = k.say(message{Sample: s}) }} // nobody is left to tell
+	o := Options{Mover: mover, Log: log, Seed: b.Seed, Take: func(s *Sample) { _ = k.say(message{Sample: s}) }} // the other end is closed
 	if k.dialer, err = Enter(); err != nil {
 		return err
 	}
@@ -125,12 +125,12 @@ func (k *keeping) watch(ctx context.Context) {
 	case <-ctx.Done():
 	case <-k.net.over:
 		if err := k.net.Err(); err != nil {
-			_ = k.say(message{Error: err.Error()}) // nobody is left to tell
+			_ = k.say(message{Error: err.Error()}) // the other end is closed
 		}
 	}
 }
 
-// serve does what is asked until nobody is left to ask.
+// serve answers requests until the other end is closed.
 func (k *keeping) serve(ctx context.Context, dec *json.Decoder) error {
 	for {
 		var r request

@@ -82,7 +82,7 @@ func (m *mover) start(c *cable) {
 	m.cables = append(m.cables, c)
 	m.group.Go(func() {
 		if err := c.run(); err != nil {
-			_ = m.say(message{Error: fmt.Sprintf("link %s: %v", c.name, err)}) // nobody is left to tell
+			_ = m.say(message{Error: fmt.Sprintf("link %s: %v", c.name, err)}) // the other end is closed
 		}
 	})
 	m.group.Go(func() {

@@ -8,7 +8,7 @@
 // start, windows and recovery from loss are not those of the link.
 //
 // Nothing that was there before is changed: no interface, route, setting or queue that this package did not make.
-// Whatever it makes hangs on open files of processes that end with the run, so nothing needs to be found and removed
+// Everything it creates is bound to open files of processes that end with the run, so nothing needs to be found and removed
 // later.
 package emulator
 

@@ -85,7 +85,7 @@ func probeWith(device string) Possible {
 	return p
 }
 
-// tryQueue gives the loopback of a namespace that nobody uses a queue.
+// tryQueue gives the loopback of an unused namespace a queue.
 func tryQueue(h *netlink.Handle, s link.Spec) string {
 	lo, err := h.LinkByName("lo")
 	if err != nil {

@@ -133,7 +133,7 @@ func (p *proxyLink) pass(w *wire, from, to *net.TCPConn, up time.Time) {
 		broken := false
 		for b := range arrived {
 			if b == nil {
-				_ = to.CloseWrite() // the other side ends, too, or has ended
+				_ = to.CloseWrite() // the other side ends as well, or has ended
 				return
 			}
 			if _, err := to.Write(b); err != nil && !broken {

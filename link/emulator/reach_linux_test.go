@@ -69,7 +69,7 @@ func curl(t *testing.T, s *Site, url string) string {
 	return out.String()
 }
 
-// A service that is not there is refused at the site, too, and a gate that is
+// A service that is not there is refused at the site as well, and a gate that is
 // closed leaves no connection.
 func TestGateEnds(t *testing.T) {
 	g := newGates(nil)

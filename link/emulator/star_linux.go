@@ -164,7 +164,7 @@ func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
 // patience is how long a connection over a new link may take, beside its round trips.
 const patience = 5 * time.Second
 
-// try makes a connection over each link: what keeps packets away, such as a firewall, is better told before the run
+// try makes a connection over each link: what keeps packets away, such as a firewall, is better reported before the run
 // than found in it.
 func (s *star) try(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(s.block.service.String(), "0"))

@@ -51,5 +51,5 @@ type Config struct {
 	// machine may look, and elsewhere one is made up.
 	Token string
 
-	Log *slog.Logger // of what goes wrong; nil: nobody is told
+	Log *slog.Logger // called with problems; nil: they are dropped
 }

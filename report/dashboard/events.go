@@ -55,7 +55,7 @@ func (h *history) event(e *measure.Event) {
 	}
 }
 
-// workersOf keeps what became of each worker of a run on many machines, last.
+// workersOf keeps the outcome of each worker of a run on many machines, last.
 type workersOf map[string]string // state, by name
 
 // tell takes an event; false: it is counted, and no line of its own: hundreds

@@ -26,7 +26,7 @@ const (
 // there, and from its begin again when another run is written there.
 func (s *shown) follow(ctx context.Context) {
 	if s.dir == "" {
-		return // nobody knows yet where the run will be
+		return // the place of the run is still unknown
 	}
 	for ctx.Err() == nil {
 		f, err := results.Follow(s.dir)
@@ -106,7 +106,7 @@ func (s *shown) read(ctx context.Context, f *results.Follower) {
 }
 
 // poll reads all that is there. The lines of a second are written one after the
-// other: a moment later the rest is there, too.
+// other: a moment later the rest is there as well.
 func (s *shown) poll(ctx context.Context, f *results.Follower, take results.Takers) (moved bool, err error) {
 	for ctx.Err() == nil {
 		begin := time.Now()

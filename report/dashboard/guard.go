@@ -23,7 +23,7 @@ type guard struct {
 // tokenQuery is the key under which the printed address has the token.
 const tokenQuery = "token"
 
-// newToken makes a token that nobody guesses.
+// newToken makes a token that cannot be guessed.
 func newToken() string { return rand.Text() }
 
 // wrap lets through who may look, and says why to everybody else.

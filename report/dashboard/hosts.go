@@ -83,7 +83,7 @@ const (
 // host adds s to its host and to its side.
 func (h *history) host(s *monitor.Sample) {
 	if s.Service != nil && len(s.Procs) == 0 || s.Balancer != nil || s.Transfers != nil {
-		return // its process is among those of the host it runs on, or it tells of no machine
+		return // its process is among those of the host it runs on, or it reports on no machine
 	}
 	name := short(s.Host, mostName)
 	x := h.hosts[name]

@@ -66,7 +66,7 @@ func (u *hub) run(ctx context.Context) {
 }
 
 // scan finds out which runs there are and which is the newest, and drops those
-// that nobody has looked at for long. Without any run, the root itself is
+// without readers for a long time. Without any run, the root itself is
 // waited for.
 func (u *hub) scan(ctx context.Context) {
 	root := u.where()
@@ -93,7 +93,7 @@ func (u *hub) scan(ctx context.Context) {
 	u.drop(keepPast)
 }
 
-// follow returns the run of e and begins to follow it if nobody does yet. u.mu
+// follow returns the run of e and begins to follow it if it is not followed yet. u.mu
 // is held.
 func (u *hub) follow(ctx context.Context, e entry) *shown {
 	if r := u.runs[e.Key]; r != nil && r.dir == e.dir {
@@ -109,7 +109,7 @@ func (u *hub) follow(ctx context.Context, e entry) *shown {
 	return r.shown
 }
 
-// drop forgets runs that nobody has looked at for long. u.mu is held.
+// drop forgets runs without readers for a long time. u.mu is held.
 func (u *hub) drop(after time.Duration) {
 	for key, r := range u.runs {
 		if r.shown != u.newest && !r.watchedSince(u.clock().Add(-after)) {

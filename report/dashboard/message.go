@@ -81,14 +81,14 @@ type now struct {
 	Start   int64   `json:"start"` // ms since 1970 of the first interval
 	Step    int     `json:"step"`
 	Place   int     `json:"place"` // of the step in the plan, from 1
-	Of      int     `json:"of"`    // steps in the plan; 0: nobody knows
+	Of      int     `json:"of"`    // steps in the plan; 0: unknown
 	Clients float64 `json:"clients"`
 	Phase   string  `json:"phase"`
 	Left    float64 `json:"left"` // seconds
 	AtMost  bool    `json:"at_most,omitempty"`
 	Share   float64 `json:"share"` // of the planned time that is over
 	Report  bool    `json:"report,omitempty"`
-	Seconds int     `json:"seconds"` // that a point stands for
+	Seconds int     `json:"seconds"` // that a point represents
 	Problem string  `json:"problem,omitempty"`
 	Last    string  `json:"last,omitempty"`    // what the last event says, once the run is over
 	Workers string  `json:"workers,omitempty"` // how many are there and how many are not, of a run on many machines
@@ -100,7 +100,7 @@ const (
 	preparing = "preparing" // no load yet
 	running_  = "running"
 	ended     = "ended"
-	broken    = "broken" // cut off: nobody writes it any more, and it did not say why
+	broken    = "broken" // cut off: not written any more, without an end
 )
 
 type hostNow struct {
@@ -175,7 +175,7 @@ func (h *history) rowsFrom(i int) *block {
 }
 
 // sidesFrom returns the two sides' share of their hosts' cores. The newest
-// second may grow, so that it is told again.
+// second may grow, so that it is sent again.
 func (h *history) sidesFrom(list *picks) *block {
 	t := h.sides
 	i := max(0, min(list.sides, len(t.at))-2)
@@ -206,7 +206,7 @@ func (h *history) hostsNow() []hostNow {
 }
 
 // busiest returns the hosts, the busiest of late first. Names decide where two
-// cannot be told apart.
+// cannot be distinguished.
 func (h *history) busiest() []*host {
 	all := slices.Collect(maps.Values(h.hosts))
 	slices.SortFunc(all, func(a, b *host) int { return cmp.Or(cmp.Compare(b.busy, a.busy), cmp.Compare(a.name, b.name)) })

@@ -57,7 +57,7 @@ func (p *picks) forget() {
 }
 
 // blocks returns what the page lacks of its tracks. A track of which nothing was
-// told before begins at row 0, so that a page knows a new one.
+// sent before begins at row 0, so that a page knows a new one.
 func (p *picks) blocks(h *history, now time.Time) []block {
 	p.choose(h, now)
 	var all []block
@@ -76,7 +76,7 @@ func (p *picks) blocks(h *history, now time.Time) []block {
 }
 
 // block appends what lacks of t. The newest rows may have grown since they were
-// told, so that they are told again.
+// sent, so that they are sent again.
 func (p *picked) block(all []block, kind string, t *track, names []string) []block {
 	const again = 2
 	from := max(0, min(p.rows, len(t.at))-again)

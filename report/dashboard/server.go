@@ -79,7 +79,7 @@ func (s *Server) Show(dir string) { s.hub.show(s.ctx, dir) }
 // Pages returns how many pages are open.
 func (s *Server) Pages() int { return int(s.streams.Load()) }
 
-// Settle waits until open pages have been told the end of the newest run with its
+// Settle waits until open pages have received the end of the newest run with its
 // result, or ctx ends; it waits for nothing if there are none.
 func (s *Server) Settle(ctx context.Context) {
 	for s.Pages() > 0 && ctx.Err() == nil {

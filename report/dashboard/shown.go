@@ -21,8 +21,8 @@ type shown struct {
 	plan     *scenario.Plan
 	planned  time.Duration
 	runSeq   int64 // of the last change of what the run is
-	over     bool  // nobody writes any more
-	ended    bool  // it has told its end
+	over     bool  // the run is not written any more
+	ended    bool  // its end was sent
 	reading  bool  // what was there already is still being read
 	reported bool  // there is a report in the run directory
 	problem  string
@@ -39,7 +39,7 @@ func newShown(key, dir string, clock func() time.Time) *shown {
 	return &shown{key: key, dir: dir, clock: clock, h: newHistory(), changed: make(chan struct{}), wake: make(chan struct{}, 1), seen: clock()}
 }
 
-// change calls f, which changes s, and tells all who wait for that.
+// change calls f, which changes s, and tells all that wait for that.
 func (s *shown) change(f func()) {
 	s.mu.Lock()
 	s.h.seq++

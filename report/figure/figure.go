@@ -4,7 +4,7 @@
 // second, seconds, shares); an axis says how they are shown.
 package figure
 
-// A Figure is a plot with its text. It is complete and belongs to nobody: it
+// A Figure is a plot with its text. It is complete and independent: it
 // may be drawn by several goroutines at once.
 type Figure struct {
 	ID      string   `json:"id"` // letters and digits, its own on a page

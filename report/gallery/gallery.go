@@ -31,7 +31,7 @@ type Set struct {
 type Options struct {
 	draw.Options
 	Formats  []string              // of draw.Formats; none: only numbers and captions
-	Progress func(done, total int) // nil: nobody wants to know; many goroutines call it
+	Progress func(done, total int) // nil: not needed; many goroutines call it
 }
 
 // Captions are the names of the files that hold the captions of all figures.

@@ -99,7 +99,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// Who packs a run directory with tar packs what was made of it, too, in a folder
+// Who packs a run directory with tar packs what was made of it as well, in a folder
 // of any name.
 func TestRunsPackedWithTar(t *testing.T) {
 	dir := parts(t, 2)[0].write(t)

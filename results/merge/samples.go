@@ -120,7 +120,7 @@ func join(s, other *monitor.Sample) {
 	s.Cost += other.Cost
 }
 
-// A machine is told from others by its name and when it was booted.
+// A machine is identified by its name and when it was booted.
 type machine struct{ host, boot string }
 
 func (p *part) machine() machine { return machine{p.host, p.boot} }

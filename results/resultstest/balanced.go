@@ -11,7 +11,7 @@ import (
 )
 
 // Balanced is a GridFTP service of several servers, gftp-1 and so on, behind
-// HAProxy, which have the given shares of its files. All is told of them: what
+// HAProxy, which have the given shares of its files. Everything is known of them: what
 // clients saw of 192.0.2.11 and so on, their machines with an interface eth1, their
 // transfer logs, and HAProxy's sessions. The CPU of each machine is busy by its
 // share of the files, that of the largest to 95% from 32 clients on.

@@ -89,7 +89,7 @@ func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
 	}
 }
 
-// sites deals out what v tells of running jobs; those at far compute half as
+// sites deals out what v reports on running jobs; those at far compute half as
 // much as their share.
 func (j *Jobs) sites(v *measure.Interval) (far, near *measure.Site) {
 	part := func(n int64) int64 { return int64(math.Round(j.Far * float64(n))) }

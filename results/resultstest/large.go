@@ -27,7 +27,7 @@ type Large struct {
 	Servers int // hosts
 	Loaders int // hosts
 	Stores  int // data servers, which take turns on the hosts; each second one interval of reads each
-	Writes  int // how many of them take writes, too: a second interval each
+	Writes  int // how many of them take writes as well: a second interval each
 	Cores   int // of each host
 }
 

@@ -1,6 +1,6 @@
 // Package calibration compares what weir's own clients did with what a real
 // client program did on the same service, files and load, so that it is known
-// what a virtual client stands for.
+// what a virtual client represents.
 //
 // It reads two run directories whose steps were taken in turns: step n of the
 // one beside step n of the other. All of it is pure functions.

@@ -92,7 +92,7 @@ func (s *side) Interval(v *measure.Interval) error {
 	return s.out.Interval(v)
 }
 
-// idle tells of the time since the last step, which was the others' turn: a
+// idle reports on the time since the last step, which was the others' turn: a
 // run directory leaves no second out.
 func (s *side) idle(step int) error {
 	if s.last.IsZero() {
@@ -130,7 +130,7 @@ func (s *side) Sample(v *monitor.Sample) error { return s.out.Sample(v) }
 // rate is how many files a second the last step moved.
 func (s *side) rate() float64 { return s.now.Rate() }
 
-// told is the last step in short.
+// told is a summary of the last step.
 func (s *side) told() string {
 	return fmt.Sprintf("%s %s/s", s.name, unit.Count(s.rate()))
 }

@@ -72,7 +72,7 @@ func above(h *measure.Histogram, bound float64) (n int64, sum float64) {
 	return n, sum
 }
 
-// stallsVerdict tells of the stalls, which falsify rates and transfer times.
+// stallsVerdict reports on the stalls, which falsify rates and transfer times.
 func (r *Result) stallsVerdict() {
 	s := r.Stalls
 	if s == nil {

@@ -100,7 +100,7 @@ func (r *Result) figures(w io.Writer) {
 }
 
 // interfaces tells whether what this machine's interfaces counted is worth a
-// line: nobody else has seen the bytes, and they were the two sides' own.
+// line: only the two sides have counted the bytes.
 func (r *Result) interfaces(f *Figure) bool {
 	return r.Relay == nil && r.Servers == nil && f.Ratio != nil && max(*f.Weir, *f.Real) < foreign
 }
@@ -154,7 +154,7 @@ func mark(b Both) string {
 	return ""
 }
 
-// mark tells of a difference in bytes that matters beside all bytes.
+// mark reports on a difference in bytes that matters beside all bytes.
 func (w *Wire) mark(b Both) string {
 	if math.Abs(b.Weir-b.Real) > max(0.01*(w.Sent.Real+w.Received.Real), 500) {
 		return "differs"

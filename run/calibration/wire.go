@@ -138,7 +138,7 @@ func (w *Wire) request(name string) Both {
 }
 
 // kinds are the requests without what is none, and without options: those are
-// told in a note.
+// reported in a note.
 func (w *Wire) kinds() []Request {
 	var all []Request
 	for _, q := range w.Requests {

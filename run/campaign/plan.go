@@ -14,7 +14,7 @@ import (
 const Most = 1000
 
 // A Planned campaign has all its runs and, for each variant by its name, the
-// scenario that it stands for. The seed of a variant's scenario is for its
+// scenario that it represents. The seed of a variant's scenario is for its
 // first block; SeedOf tells those of the others.
 type Planned struct {
 	Campaign

@@ -11,7 +11,7 @@ const (
 	level     = 0.98 // the heaviest load is as good as the best
 	window    = 8    // the curve is laid through points that are no farther from the best, as a factor
 	least     = 0.6  // and at least so good
-	flat      = 0.01 // loads that cost no more than this share of the best cannot be told from it
+	flat      = 0.01 // loads that cost no more than this share of the best cannot be distinguished from it
 	flatten   = 6    // steps of refinement before a top is called flat
 	twice     = 2    // and before a narrow interval is believed
 	drawn     = 400

@@ -67,7 +67,7 @@ const (
 // An Optimum is shape.OptimumOf the steps, as package analysis reports it.
 type Optimum struct {
 	Clients   int  // the least load that gives as much as any
-	Low, High int  // lightest and heaviest load that cannot be told from the best
+	Low, High int  // lightest and heaviest load that cannot be distinguished from the best
 	Inside    bool // the heaviest load certainly gives less
 }
 

@@ -91,7 +91,7 @@ func (p *progress) upTo(n int64) {
 	p.moved = n
 }
 
-// value returns what stands for a placeholder.
+// value returns what represents a placeholder.
 func (c *client) value(op *storage.Op, part storage.Range, dest, source string) func(string) (string, error) {
 	number := func(n int64) (string, error) {
 		if n < 0 {

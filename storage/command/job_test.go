@@ -15,7 +15,7 @@ import (
 	"weir/storage"
 )
 
-// TestMain makes this binary a program that uses what its arguments say, too.
+// TestMain makes this binary a program that uses what its arguments say as well.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && (os.Args[1] == "hog" || os.Args[1] == "burn") {
 		n, err := strconv.Atoi(os.Args[2])
@@ -57,7 +57,7 @@ func job(t *testing.T, argv ...string) (storage.Result, error) {
 	return res, err
 }
 
-// A folder that a job has left as it was serves for the next one, too, and goes
+// A folder that a job has left as it was serves for the next one as well, and goes
 // with the client.
 func TestJobsFolderUntouched(t *testing.T) {
 	tmp := t.TempDir()

@@ -119,7 +119,7 @@ func (c *client) fetch(ctx context.Context, op *storage.Op) (fetch, error) {
 	return f, os.RemoveAll(f.dest)
 }
 
-// size finds the size of a file that nobody told, where the program does not say it and what it brings is thrown
+// size finds the size of a file that is unknown, where the program does not say it and what it brings is thrown
 // away.
 func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) error {
 	if part.Length >= 0 || c.tool.said != nil || c.tool.stat == nil {

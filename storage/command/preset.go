@@ -66,7 +66,7 @@ const partLine = storage.Kinds + 1
 //
 // What is different from each program's defaults: XRootD's clients give up a connection after one attempt and 10 s
 // instead of trying for minutes, so that a refused connection is seen as one (XRD_CONNECTIONRETRY and
-// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy is told its interpreter, which it otherwise
+// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy gets its interpreter, which it otherwise
 // finds by starting two more; curl ignores ~/.curlrc.
 func known() map[string]tool {
 	xrd := []string{"XRD_CONNECTIONRETRY=1", "XRD_CONNECTIONWINDOW=10"}

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// A service's folder is below the system's folder for temporary files. Nobody but this user can look into it, so
+// A service's folder is below the system's folder for temporary files. Only this user can read it, so
 // all that is in it comes from the service and its programs. The service holds a lock on the folder's manifest, so
 // that a folder whose weir was killed is known by its lock being free.
 const (
@@ -135,7 +135,7 @@ func untouched(dir string) bool {
 }
 
 // removeAll removes dir also where a program took its own right to do so away, as some do with what they keep for
-// the next time. What stays all the same is told by Close.
+// the next time. Close reports what could not be removed.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return

@@ -112,7 +112,7 @@ func (d *Diagnosis) known(err error, s Sentinels) Kind {
 	return d.certificate(err)
 }
 
-// certificate is what err tells of the server's certificate; "" if it does not.
+// certificate is what err reports on the server's certificate; "" if it does not.
 func (d *Diagnosis) certificate(err error) Kind {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError

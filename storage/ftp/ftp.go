@@ -44,7 +44,7 @@
 // PASV is sent before each transfer, EPSV only over IPv6: EPSV returns a port without an address, so data would
 // flow through the address of the control connection, which may be a load balancer. The address in a PASV reply may
 // be any other than the target's, as GridFTP servers behind a load balancer need, except loopback (unless the
-// target is on loopback), link-local and multicast addresses, and ports below 1024. 0.0.0.0 stands for the target's
+// target is on loopback), link-local and multicast addresses, and ports below 1024. 0.0.0.0 represents the target's
 // address.
 //
 // Progress.ServedBy receives the address of the data interface without the port, which differs from transfer to

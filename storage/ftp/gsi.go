@@ -211,7 +211,8 @@ func requestedKey(der []byte) (*rsa.PublicKey, error) {
 	}
 	key, ok := request.PublicKey.(*rsa.PublicKey)
 	if !ok {
-		return nil, wireclient.ProtocolError("the server wants a proxy for a key of type %v; RSA is what proxies have", request.PublicKeyAlgorithm)
+		return nil, wireclient.ProtocolError("the server wants a proxy for a key of type %v; RSA is what proxies have",
+			request.PublicKeyAlgorithm)
 	}
 	if n := key.N.BitLen(); n < 1024 {
 		return nil, gridcert.Refuse("the server wants a proxy for a key of %d bits, fewer than the 1024 that are the least", n)
@@ -235,7 +236,8 @@ func handshakeError(err error) error {
 	var alert *net.OpError
 	var refused *replyError
 	switch {
-	case errors.As(err, &refused), errors.Is(err, fs.ErrPermission), errors.Is(err, storage.ErrProtocol), storage.Classify(err) != storage.Other:
+	case errors.As(err, &refused), errors.Is(err, fs.ErrPermission), errors.Is(err, storage.ErrProtocol),
+		storage.Classify(err) != storage.Other:
 		return err
 	case errors.As(err, &alert) && alert.Op == "remote error": // an alert of TLS
 		return fmt.Errorf("the server ends the TLS handshake: %w: %w", err, fs.ErrPermission)

@@ -34,9 +34,10 @@ func TestGSIRefusals(t *testing.T) {
 		url    string
 		says   string
 	}{
-		"unknown authority":                {change: func(a *storage.Auth) { a.CADir = stranger.CADir }, says: "unknown certificate authority"},
-		"another authority of that name":   {change: func(a *storage.Auth) { a.CADir = wrong }, says: "authorities: " + wrong},
-		"another host":                     {url: strings.Replace(g.URL, "localhost", "127.0.0.2", 1), says: "for localhost, localhost, 127.0.0.1, not for 127.0.0.2"},
+		"unknown authority":              {change: func(a *storage.Auth) { a.CADir = stranger.CADir }, says: "unknown certificate authority"},
+		"another authority of that name": {change: func(a *storage.Auth) { a.CADir = wrong }, says: "authorities: " + wrong},
+		"another host": {url: strings.Replace(g.URL, "localhost", "127.0.0.2", 1), says: "for localhost, localhost, " +
+			"127.0.0.1, not for 127.0.0.2"},
 		"a proxy that the server refuses":  {change: func(a *storage.Auth) { a.ProxyFile = stranger.ProxyFile }, says: "530"},
 		"an account that it is not for":    {change: func(a *storage.Auth) { a.User = "root" }, says: "530"},
 		"a proxy that expires before this": {change: func(a *storage.Auth) { a.ProxyFile = expired }, says: "expired at"},
@@ -178,7 +179,8 @@ func TestDerived(t *testing.T) {
 		shown [][]byte
 		fine  bool
 	}{
-		"delegated": {der(first, proxy, user), true}, "delegated twice": {der(second, first, proxy, user), true}, "our own": {der(proxy, user), true},
+		"delegated": {der(first, proxy, user), true}, "delegated twice": {der(second, first, proxy, user), true},
+		"our own":                              {der(proxy, user), true},
 		"a proxy of the user that is not ours": {der(foreign, user), false}, "the same, with ours beside it": {der(foreign, proxy, user), false},
 		"the user": {der(user), false}, "a link is missing": {der(second, proxy), false},
 	} {
@@ -191,7 +193,8 @@ func TestDerived(t *testing.T) {
 // FuzzToken: a server may answer anything to ADAT. Each session ends in an error of a known kind, and reads no more
 // than it was sent.
 func FuzzToken(f *testing.F) {
-	for _, seed := range []string{"", "AAAA", "FgMDAAA=", base64.StdEncoding.EncodeToString([]byte("\x15\x03\x03\x00\x02\x02\x30")), "=", "*"} {
+	for _, seed := range []string{"", "AAAA", "FgMDAAA=", base64.StdEncoding.EncodeToString([]byte("\x15\x03\x03\x00\x02\x02\x30")), "=",
+		"*"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -156,7 +156,7 @@ func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 		}
 	}
 	if e.Dir {
-		e.Size = -1 // what servers tell of a folder is the size of something else
+		e.Size = -1 // what servers report on a folder is the size of something else
 	}
 	return e, skip, nil
 }

@@ -14,7 +14,7 @@ import (
 const recordHeader = 5
 
 // A recordLimit keeps a reader from reading beyond a TLS record. Package tls reads ahead: what follows the handshake
-// would be lost where it is not TLS any more, and messages could not be told apart.
+// would be lost where it is not TLS any more, and messages could not be distinguished.
 type recordLimit struct {
 	header [recordHeader]byte
 	have   int // bytes of the header

@@ -106,7 +106,7 @@ func clip(text []byte, most int) string {
 type replyError struct {
 	code int
 	text string
-	is   error // the shared error that it stands for, or nil
+	is   error // the shared error that it represents, or nil
 }
 
 func (e *replyError) Error() string { return strconv.Itoa(e.code) + " " + e.text }

@@ -23,7 +23,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// A path stands for a file below the target in commands.
+// A path represents a file below the target in commands.
 type path struct {
 	of   *service
 	name string // below the target
@@ -117,7 +117,8 @@ func (x *call) logIn() error {
 	}
 	switch code := x.reply.code; {
 	case code == 331 || code == 332:
-		return fmt.Errorf("log in: the server wants more than user and password: %d %s: %w", code, summary(string(x.reply.text)), fs.ErrPermission)
+		return fmt.Errorf("log in: the server wants more than user and password: %d %s: %w", code, summary(string(x.reply.text)),
+			fs.ErrPermission)
 	case code/100 != 2:
 		return while("log in", x.refusal())
 	}

@@ -112,7 +112,7 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 	return x.takeFirst(r.Length, sum)
 }
 
-// take ends the command that the last reply is the first one to: it moves all that comes, past us if nobody wants
+// take ends the command that the last reply is the first one to: it moves all that comes, past us if no one wants
 // to see it, else through sum and to where it is to go, and counts it. More than limit, if that is not negative,
 // are an error.
 func (x *call) take(limit int64, sum hash.Hash) (int64, error) {

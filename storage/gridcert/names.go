@@ -119,7 +119,7 @@ func fitsHost(pattern, host string) bool {
 	return dotted && rest == domain && net.ParseIP(host) == nil && glob(first, label)
 }
 
-// glob matches text with a pattern in which asterisks stand for anything.
+// glob matches text with a pattern in which asterisks represent anything.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

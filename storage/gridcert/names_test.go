@@ -81,7 +81,8 @@ func TestNamesAskOnce(t *testing.T) {
 		err   error
 		want  int
 	}{
-		{0, nil, 1}, {believed - 1, nil, 1}, {believed, errors.New("down"), 2}, {believed + 9*time.Second, nil, 2}, {believed + 10*time.Second, nil, 3},
+		{0, nil, 1}, {believed - 1, nil, 1}, {believed, errors.New("down"), 2}, {believed + 9*time.Second, nil, 2},
+		{believed + 10*time.Second, nil, 3},
 	} {
 		answer = step.err
 		n.lookup("192.0.2.1", now.Add(step.later))

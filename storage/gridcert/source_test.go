@@ -32,12 +32,14 @@ func TestNoCredentials(t *testing.T) {
 	ecKey := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: must(x509.MarshalECPrivateKey(ec))})
 	ecKey8 := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(ec))})
 	locked := pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})
-	locked1 := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "x"}, Bytes: []byte{1}})
+	locked1 := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "x"},
+		Bytes: []byte{1}})
 	one := func(parts ...[]byte) storage.Auth {
 		return storage.Auth{ProxyFile: gridcerttest.WriteFile(t, 0o600, "x509up", parts...)}
 	}
 	two := func(mode os.FileMode, key []byte) storage.Auth {
-		return storage.Auth{CertFile: gridcerttest.WriteFile(t, 0o644, "cert.pem", user.CertPEM()), KeyFile: gridcerttest.WriteFile(t, mode, "key.pem", key)}
+		return storage.Auth{CertFile: gridcerttest.WriteFile(t, 0o644, "cert.pem", user.CertPEM()),
+			KeyFile: gridcerttest.WriteFile(t, mode, "key.pem", key)}
 	}
 	for _, c := range []struct {
 		name   string
@@ -99,7 +101,8 @@ func TestMadeProxy(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Made")
 	now := time.Now()
 	user := ca.Sign(t, &x509.Certificate{Subject: ca.Cert.Subject, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(48 * time.Hour)})
-	from := storage.Auth{CertFile: gridcerttest.WriteFile(t, 0o644, "cert.pem", user.CertPEM()), KeyFile: gridcerttest.WriteFile(t, 0o600, "key.pem", user.KeyPEM()), CADir: gridcerttest.CADir(t, ca)}
+	from := storage.Auth{CertFile: gridcerttest.WriteFile(t, 0o644, "cert.pem", user.CertPEM()),
+		KeyFile: gridcerttest.WriteFile(t, 0o600, "key.pem", user.KeyPEM()), CADir: gridcerttest.CADir(t, ca)}
 	s := NewSource(from)
 	first := must(s.Current(now))
 	chain := first.Chain
@@ -164,7 +167,8 @@ func TestRenewal(t *testing.T) {
 	if until, err := lasts(2 * time.Minute); err != nil || !until.Equal(first.Cert.NotAfter) {
 		t.Errorf("no file: %v until %v", err, until)
 	}
-	if _, err := lasts(31 * time.Minute); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "expired at") || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := lasts(31 * time.Minute); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "expired at") ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("no file, and the old one expired: %v", err)
 	}
 	gridcerttest.WriteFile(t, 0o600, file, second.CertPEM(), second.KeyPEM(), user.CertPEM())

@@ -141,7 +141,7 @@ func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 }
 
 // parseRevocations uses what the library calls deprecated: its successor does not know lists of version 1, which
-// OpenSSL makes unless told otherwise.
+// OpenSSL makes by default.
 func parseRevocations(data []byte) ([]*pkix.CertificateList, error) {
 	list, err := x509.ParseCRL(data) //nolint:staticcheck // see above
 	if err != nil {

@@ -63,13 +63,15 @@ func TestTrustDates(t *testing.T) {
 // Authorities may be in one file, in several folders, or signed by others.
 func TestTrustPlaces(t *testing.T) {
 	root, other := gridcerttest.NewCA(t, "Root"), gridcerttest.NewCA(t, "Other")
-	middle := root.Sign(t, &x509.Certificate{Subject: other.Cert.Subject, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	middle := root.Sign(t, &x509.Certificate{Subject: other.Cert.Subject, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign})
 	host := middle.Host(t, "localhost")
 	for name, from := range map[string]storage.Auth{
-		"signed by another, alone":            {CADir: gridcerttest.CADir(t, middle)},
-		"in the second folder":                {CADir: t.TempDir() + "," + gridcerttest.CADir(t, middle)},
-		"in one file":                         {CAFile: gridcerttest.WriteFile(t, 0o644, "ca.pem", root.CertPEM(), middle.CertPEM())},
-		"in a folder beside a file of others": {CAFile: gridcerttest.WriteFile(t, 0o644, "ca.pem", root.CertPEM()), CADir: gridcerttest.CADir(t, middle)},
+		"signed by another, alone": {CADir: gridcerttest.CADir(t, middle)},
+		"in the second folder":     {CADir: t.TempDir() + "," + gridcerttest.CADir(t, middle)},
+		"in one file":              {CAFile: gridcerttest.WriteFile(t, 0o644, "ca.pem", root.CertPEM(), middle.CertPEM())},
+		"in a folder beside a file of others": {CAFile: gridcerttest.WriteFile(t, 0o644, "ca.pem", root.CertPEM()),
+			CADir: gridcerttest.CADir(t, middle)},
 	} {
 		if err := NewTrust(from).Verify(host.Cert, time.Now()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -139,7 +141,8 @@ func oldList(t *testing.T, ca, revoked gridcerttest.Pair) []byte {
 	gridcerttest.WriteFile(t, 0o600, at("ca"), ca.CertPEM())
 	gridcerttest.WriteFile(t, 0o600, at("cert"), revoked.CertPEM())
 	gridcerttest.WriteFile(t, 0o600, at("index"))
-	gridcerttest.WriteFile(t, 0o600, at("conf"), []byte("[ca]\ndefault_ca=d\n[d]\ndatabase="+at("index")+"\ndefault_md=sha256\ndefault_crl_days=1\n"))
+	gridcerttest.WriteFile(t, 0o600, at("conf"), []byte("[ca]\ndefault_ca=d\n[d]\ndatabase="+at("index")+
+		"\ndefault_md=sha256\ndefault_crl_days=1\n"))
 	for _, args := range [][]string{{"-revoke", at("cert")}, {"-gencrl", "-out", at("list")}} {
 		args = append([]string{"ca", "-config", at("conf"), "-keyfile", at("key"), "-cert", at("ca")}, args...)
 		if out, err := exec.CommandContext(t.Context(), "openssl", args...).CombinedOutput(); err != nil {

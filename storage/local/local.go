@@ -161,7 +161,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
 }
 
-// file opens a regular file for reading; anything else is refused, and a pipe that nobody writes to does not hold
+// file opens a regular file for reading; anything else is refused, and a pipe without a writer does not block
 // us up.
 func (s *service) file(path string) (*os.File, int64, error) {
 	f, err := s.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -219,7 +219,7 @@ type reader struct {
 	ctx   context.Context // of one operation
 	f     *os.File
 	h     hash.Hash          // nil: the payload is dropped
-	p     storage.Progress   // nil: nothing is told
+	p     storage.Progress   // nil: nothing is reported
 	dest  *storage.LocalFile // nil: takes nothing
 	begun bool
 }

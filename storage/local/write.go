@@ -19,7 +19,7 @@ import (
 // unfinished begins the names of files that are not whole yet. They are left out of listings.
 const unfinished = ".weir-unfinished-"
 
-// write makes the file under another name in the same folder and renames it when it is whole, so that nobody sees
+// write makes the file under another name in the same folder and renames it when it is whole, so that no process sees
 // half a file. An existing file is replaced.
 func (s *service) write(ctx context.Context, path string, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	res := storage.Result{Size: -1}

@@ -27,10 +27,10 @@ type run struct {
 	res     storage.Result
 	at      time.Duration // how far it is, by plan
 	left    int64         // payload still to move
-	got     bool          // its first byte was told
+	got     bool          // its first byte was reported
 	failure storage.Class
 
-	dest  *storage.LocalFile // takes the payload; nil for nobody
+	dest  *storage.LocalFile // takes the payload; nil: none
 	taken int64              // bytes that it has got
 	full  error              // why it took no more
 }
@@ -136,7 +136,7 @@ func (r *run) connect() error {
 	return nil
 }
 
-// tell is how often at most payload is told while a server works.
+// tell limits how often payload is reported while a server works.
 const tell = 100 * time.Millisecond
 
 // serve passes the servers and the link.
@@ -261,7 +261,7 @@ func (r *run) finish() error {
 	err := r.c.w.tree.do(r.op, &r.res)
 	if err == nil && r.failure == storage.Checksummed {
 		if r.res.Sum == "" {
-			return nil // nobody looks, nobody sees
+			return nil // not checked, not noticed
 		}
 		b := []byte(r.res.Sum)
 		b[len(b)-1] ^= 1 // still a digit, or a letter of no digit: wrong in any case

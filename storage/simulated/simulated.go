@@ -11,7 +11,7 @@
 // An operation waits, first come first served, for one of the servers, which then takes a service time, exponential
 // or constant. Its payload then passes the link that all operations share, if there is a bandwidth: in pieces, each
 // of which queues for the link, so that streams take turns as packets on a cable do. A new session first takes the
-// connect time, in which nobody waits for anybody. An operation that is given up leaves its queue or its server at
+// connect time, in parallel for all clients. An operation that is given up leaves its queue or its server at
 // once.
 //
 // With sigma or kappa there are no servers: n operations at once, each of which would take the service time S
@@ -168,7 +168,7 @@ func (c *client) Close() error {
 
 func (c *client) isConnected() bool { return c.connected || c.shared != nil && c.shared.up.Load() }
 
-// broken notes that the session is gone, for all who share it.
+// broken notes that the session is gone, for all that share it.
 func (c *client) broken() {
 	c.connected = false
 	if c.shared != nil {
@@ -220,7 +220,7 @@ func (c *client) until(ctx context.Context, t time.Duration) error {
 }
 
 // pass holds a server of s for the given time, from the arrival or when its turn comes, and returns when it ended
-// by plan. Each of the equal steps of that time is told to tick, if there is one.
+// by plan. It calls tick, if not nil, after each of the equal steps of that time.
 func (c *client) pass(ctx context.Context, s *station, arrival, length time.Duration, steps int, tick func(i int)) (time.Duration, error) {
 	c.takePlace()
 	start, err := s.enter(ctx, &c.place, arrival)

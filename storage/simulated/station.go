@@ -71,7 +71,7 @@ func (s *station) idle(arrival time.Duration) (time.Duration, bool) {
 	return max(since, arrival), true
 }
 
-// leave gives the server back that was busy until the given time, to the one who waits longest.
+// leave gives the server back that was busy until the given time, to the one the caller that waits longest.
 func (s *station) leave(until time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *station) unlink(w *waiter) {
 
 // A contended station serves all operations that are there at once, and how fast it is depends on how many they
 // are. It has no memory: with n operations there, the time to the next end is exponential with mean 1/rate(n), and
-// so it is drawn anew whenever n changes, which is exact. Who is done is drawn, too: any of the front operations
+// so it is drawn anew whenever n changes, which is exact. Who is done is drawn as well: any of the front operations
 // that have been there longest, or any of all.
 //
 // Times are since the simulation's begin. Ends are planned: when a timer or a client is late, what should have happened

@@ -76,7 +76,7 @@ func (t Theory) Residence(n int) time.Duration {
 }
 
 // Bounds returns the rates between which that of n clients must lie, for exponential service times and servers:
-// with nobody ever in the way, and with everybody always there first.
+// without any waiting, and with all others always first.
 func (t Theory) Bounds(n int) (low, high float64) {
 	s, z, k := t.Service.Seconds(), t.Think.Seconds(), float64(t.Servers)
 	waiting := s * math.Max(0, float64(n)-k) / k

@@ -95,7 +95,7 @@ func (s *suite) testRead(t *testing.T) {
 	})
 }
 
-// onTheWay fails if the bytes of a large file were told all at once: they count when they move, not when the
+// onTheWay fails if the bytes of a large file were reported all at once: they count when they move, not when the
 // operation ends.
 func (*suite) onTheWay(t *testing.T, out outcome, size int64) {
 	t.Helper()

@@ -49,7 +49,7 @@ type Options struct {
 	Largest int64         // bytes of the largest file; 0 is 16 MiB
 	Few     bool          // fewer sizes and names, for drivers whose operations take long
 	Shared  bool          // clients can share a session (Target.Shared)
-	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried, too
+	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried as well
 	Bound   time.Duration // in which every single operation must end; 0 is 30 s
 	// Put makes a file of package content behind the driver's back; needed if the driver reads and does not write.
 	Put func(t *testing.T, path string, seed uint64, size int64)

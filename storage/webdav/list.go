@@ -149,7 +149,7 @@ func (r *response) entry() (e storage.Entry) {
 		e.Dir = e.Dir || p.Prop.Type.Collection != nil
 	}
 	if e.Dir {
-		e.Size = -1 // what servers tell of a folder is the size of something else
+		e.Size = -1 // what servers report on a folder is the size of something else
 	}
 	return e
 }

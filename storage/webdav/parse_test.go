@@ -44,7 +44,7 @@ func FuzzHead(f *testing.F) {
 		if h.status < 100 || h.status > 999 || h.length < -1 {
 			t.Errorf("head %+v", h)
 		}
-		// Where the standard library takes the head, too, it means the same.
+		// Where the standard library takes the head as well, it means the same.
 		r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:n])), &http.Request{Method: http.MethodGet})
 		if err == nil && (r.StatusCode != h.status || !h.chunked && h.status == 200 && r.ContentLength != h.length) {
 			t.Errorf("status %d, length %d; net/http has %d, %d", h.status, h.length, r.StatusCode, r.ContentLength)

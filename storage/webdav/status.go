@@ -59,20 +59,20 @@ func meaning(status int) error {
 
 // What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on
 // (XrdXrootdTransit::Run) is refused while the request before on that connection is not done. Up to 5.9.0 (xrootd
-// pull request 2613) a client that goes on at once is told so now and then after an answer that came from another
+// pull request 2613) a client that continues at once gets this now and then after an answer that came from another
 // thread, as a file's first checksum does.
 const (
 	notRun    = "Could not run request."
 	notSummed = "Failed to create initial checksum request."
 )
 
-// isNotRun reports whether line, the first of an answer's body, says so. It may be about a read or a close, too, and
-// "Error stating" is what a GET is told.
+// isNotRun reports whether line, the first of an answer's body, says so. It may be about a read or a close as well, and
+// "Error stating" is the answer to a GET.
 func isNotRun(line string) bool {
 	return strings.HasPrefix(line, "Could not run ") || line == notSummed || strings.HasPrefix(line, "Error stating/")
 }
 
-// isBareNotRun tells it of an answer to HEAD: the line stays unread, but its length is told. That of a file that is
+// isBareNotRun recognizes it in a response to HEAD: the body is missing, but its length is known. That of a file that is
 // not there is zero.
 func (x *call) isBareNotRun() bool {
 	h := &x.head

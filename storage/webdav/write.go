@@ -39,7 +39,7 @@ const (
 )
 
 // expects reports whether an upload asks before it sends its body: where the last one was redirected, and on the way,
-// the next will be, too.
+// the next will be as well.
 func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected }
 
 // mayWithhold reports whether the bytes of an upload count only when it is known that they are kept: as long as

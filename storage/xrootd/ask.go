@@ -82,7 +82,7 @@ func (x *call) another(l *link, err error) (*server, error) {
 	return home, nil
 }
 
-// lost notes that a data server broke down: the redirector is told.
+// lost notes that a data server broke down: the redirector is informed.
 func (x *call) lost(s *server) {
 	x.Result.Reopened++
 	if x.tried != "" {
@@ -100,7 +100,7 @@ func (x *call) redirect(l *link) (*server, error) {
 		x.drop(l)
 		return nil, err
 	}
-	// The protocol names no scheme for hosts: they are like the one that named them. A URL may lead to TLS, never
+	// The protocol has no scheme for hosts: they are like the one that named them. A URL may lead to TLS, never
 	// away from it.
 	to := x.c.s.serverAt(r.host, r.port, r.secure || l.server.secure)
 	x.opaque = r.opaque
@@ -188,7 +188,7 @@ func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
 	return x.send(l, x.out)
 }
 
-// opaqueOf joins what is to be told behind the path: the target's own query, the last redirect's, and which servers
+// opaqueOf joins the opaque information behind the path: the target's own query, the last redirect's, and which servers
 // were tried.
 func (x *call) opaqueOf() string {
 	if x.opaque == "" && x.tried == "" && x.extra == "" {

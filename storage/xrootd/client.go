@@ -126,7 +126,7 @@ type call struct {
 	out    []byte  // what is to be sent
 	signed []byte  // requests with their signatures
 	data   []byte  // the answer to a question
-	opaque string  // what the last redirect wants to be told
+	opaque string  // opaque information of the last redirect
 	extra  string  // what the question itself adds to the path
 	tried  string  // data servers that were lost
 	parts  []slot  // of a vector read
@@ -201,8 +201,8 @@ func (x *call) drop(l *link) {
 	_ = l.close() // the connection is gone in any case
 }
 
-// reach tells of a phase, once. The session with a data server that a redirect led to is not told: its time would
-// be that of the redirector's answer, too.
+// reach reports a phase, once. The session with a data server that a redirect led to is not reported: its time would
+// be that of the redirector's answer as well.
 func (x *call) reach(p storage.Phase) {
 	if p >= storage.Redirected || x.Phases&(1<<storage.Redirected) == 0 {
 		x.Phases.Reached(x.Progress, p)

@@ -22,7 +22,7 @@ func versions() map[string]string {
 }
 
 // TestTLSThatServersDemand has servers that demand TLS before the login, after it, or of
-// data, of clients that come by root://; data servers behind a redirector, too. xrdcp
+// data, of clients that come by root://; data servers behind a redirector as well. xrdcp
 // cannot connect to those that demand it of data alone.
 func TestTLSThatServersDemand(t *testing.T) {
 	for name, version := range versions() {

@@ -200,7 +200,7 @@ func (c secured) Send(p []byte, moved func(int)) (int, error) {
 	return inSlices(p, moved, c.tls.Write)
 }
 
-// inSlices writes p in slices and tells of each.
+// inSlices writes p in slices and reports on each.
 func inSlices(p []byte, moved func(int), write func([]byte) (int, error)) (int, error) {
 	done := 0
 	for done < len(p) {

@@ -97,7 +97,7 @@ func (x *call) session(at *server) (*link, error) {
 	return l, x.connect(l)
 }
 
-// locations asks which data servers have a path. Redirectors below the target are asked, too.
+// locations asks which data servers have a path. Redirectors below the target are asked as well.
 func (x *call) locations(path []byte, options uint16) ([]string, error) {
 	var found []string
 	ask := []*server{x.c.s.home}

@@ -187,7 +187,7 @@ func resident(t testing.TB) int64 {
 }
 
 // TestRealDataServerIsLost kills the data server that a real redirector has
-// named, in the middle of a read of a file that another one has, too. It is
+// named, in the middle of a read of a file that another one has as well. It is
 // tried a few times: cmsd knows servers that were tried by their IP address
 // alone, which here is the same for both, so that it may avoid the wrong one
 // and make us wait for the one that is dead.

@@ -38,7 +38,7 @@ func (s *service) Servers(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Report returns what a server tells of itself: the XML of kXR_query stats.
+// Report returns what a server reports on itself: the XML of kXR_query stats.
 func (s *service) Report(ctx context.Context, server string) ([]byte, error) {
 	var text []byte
 	err := s.asking(ctx, server, func(x *call) error {

@@ -14,7 +14,8 @@ func TestSenderLearnsOfALostSession(t *testing.T) {
 	near, far := net.Pipe()
 	h := newSessionPool(nil)
 	conn := &loose{Conn: near}
-	tr := &sharedSession{pool: h, ready: make(chan struct{}), writing: make(chan struct{}, 1), streams: map[uint16]*clientStream{}, conn: conn, wire: conn}
+	tr := &sharedSession{pool: h, ready: make(chan struct{}), writing: make(chan struct{}, 1), streams: map[uint16]*clientStream{},
+		conn: conn, wire: conn}
 	close(tr.ready)
 	first, second := tr.newStream(), tr.newStream()
 	for _, b := range []*clientStream{first, second} {

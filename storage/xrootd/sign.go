@@ -178,5 +178,6 @@ func unsigned(l *link, err error) error {
 	if refused(err) != erSigVer || l.signs != nil || l.demands.level == 0 && l.demands.other == nil {
 		return err
 	}
-	return fmt.Errorf("%w: the server wants requests to be signed, and the login has agreed on no key to sign them with: use auth.method x509", err)
+	return fmt.Errorf("%w: the server wants requests to be signed, and the login has agreed on no key to sign them with: use auth.method x509",
+		err)
 }

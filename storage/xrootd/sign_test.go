@@ -28,11 +28,17 @@ func signedBy() []struct {
 		want [levels]int
 	}{
 		{storage.Op{Kind: storage.Mkdir, Path: "d"}, [levels]int{0, 1, 1, 1}},
-		{storage.Op{Kind: storage.Write, Path: "d/f", Size: 100_000, Chunk: 50_000, Sync: true}, [levels]int{1, 1, 4, 5}},                                    // open, two pgwrite, close; sync
-		{storage.Op{Kind: storage.Write, Path: "d/g", Size: 100_000, Chunk: 50_000, Plain: true}, [levels]int{1, 1, 4, 4}},                                   // with kXR_write
-		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Chunk: 50_000}, [levels]int{0, 1, 4, 4}},                                                 // open, two pgread, close
-		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Chunk: 50_000, Plain: true}, [levels]int{0, 1, 2, 4}},                                    // with kXR_read
-		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Ranges: []storage.Range{{Length: 9}, {Offset: 50, Length: 9}}}, [levels]int{0, 1, 2, 3}}, // with kXR_readv
+		// open, two pgwrite, close; sync
+		{storage.Op{Kind: storage.Write, Path: "d/f", Size: 100_000, Chunk: 50_000, Sync: true}, [levels]int{1, 1, 4, 5}},
+		// with kXR_write
+		{storage.Op{Kind: storage.Write, Path: "d/g", Size: 100_000, Chunk: 50_000, Plain: true}, [levels]int{1, 1, 4, 4}},
+		// open, two pgread, close
+		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Chunk: 50_000}, [levels]int{0, 1, 4, 4}},
+		// with kXR_read
+		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Chunk: 50_000, Plain: true}, [levels]int{0, 1, 2, 4}},
+		// with kXR_readv
+		{storage.Op{Kind: storage.Read, Path: "d/f", Size: 100_000, Ranges: []storage.Range{{Length: 9}, {Offset: 50, Length: 9}}},
+			[levels]int{0, 1, 2, 3}},
 		{storage.Op{Kind: storage.Stat, Path: "d/f"}, [levels]int{0, 0, 0, 1}},
 		{storage.Op{Kind: storage.List, Path: "d"}, [levels]int{0, 0, 0, 1}},
 		{storage.Op{Kind: storage.Checksum, Path: "d/f", Sum: "adler32"}, [levels]int{0, 0, 0, 1}},

@@ -36,7 +36,7 @@ func TestServerPassesTheSuite(t *testing.T) {
 	}
 }
 
-// TestEveryAuthenticationPassesTheSuite has servers of each version, too; the one that
+// TestEveryAuthenticationPassesTheSuite has servers of each version as well; the one that
 // asks for nothing is reached over TLS.
 func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 	for name, version := range versions() {

@@ -25,7 +25,7 @@ type activity struct {
 	ended map[transfer.LeaseID]bool // those in done
 	found []transfer.ScanResult
 	scans map[int64]context.CancelFunc
-	moved int64 // bytes by all attempts, those that have ended, too
+	moved int64 // bytes by all attempts, ended ones included
 
 	parts chan struct{} // a place for each part of scans that is not acknowledged
 	tell  chan struct{} // there is something to report at once
@@ -163,7 +163,7 @@ func (h *activity) report(r *transfer.Report) {
 	r.Found = slices.Clone(h.found[:min(len(h.found), mostFound)])
 }
 
-// acknowledged forgets what a report has told, and returns the attempts of
+// acknowledged forgets what a report contained, and returns the attempts of
 // which nothing needs to be kept any more.
 func (h *activity) acknowledged(r *transfer.Report) (over []transfer.LeaseID) {
 	h.mu.Lock()

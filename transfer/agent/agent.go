@@ -1,13 +1,13 @@
 // Package agent is a site: its endpoint, through which others read and write its
 // files, and the mover that carries files between this endpoint and others.
 //
-// It dials out. It asks the coordinator for leases and tells it what became of
+// It dials out. It asks the coordinator for leases and tells it the outcome of
 // them, so that a site behind a firewall, which has no endpoint, can pull and push
 // all the same. While the coordinator is away it goes on copying and keeps what
 // it has to tell; outcomes stand in a journal on disk until the coordinator has
 // acknowledged them, so that no end of the process, of whatever kind, loses one.
 //
-// All that is asked of an agent are paths below the root of its site. Nobody can
+// All that is asked of an agent are paths below the root of its site. No request can
 // make it run a program.
 package agent
 
@@ -87,7 +87,7 @@ var ErrTaken = errors.New("another agent has it: end that one first, or give thi
 
 var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New opens what an agent needs: its root, its state, its endpoint. It asks nobody
+// New opens what an agent needs: its root, its state, its endpoint. It sends no request
 // anything. The caller closes the Agent.
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if !siteName.MatchString(o.Site) {

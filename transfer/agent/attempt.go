@@ -48,12 +48,12 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 }
 
 // ours tells whether a path leads to what is not the site's but its agent's, such
-// as the key of its endpoint. The importer and the endpoint pass over it, too.
+// as the key of its endpoint. The importer and the endpoint pass over it as well.
 func ours(path string) bool {
 	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")
 }
 
-// attempt runs do when it is its turn, and tells what became of it.
+// attempt runs do when it is its turn, and tells the outcome of it.
 func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome) {
 	var out transfer.Outcome
 	if way := linkOf(&r.lease); a.scheduler.enter(ctx, way, r.lease.AtOnce) {
@@ -82,7 +82,7 @@ func (a *Agent) broken(cause error) (transfer.ErrorClass, string) {
 	return transfer.MoverStopped, fmt.Sprintf("the agent of site %s was ended", a.o.Site)
 }
 
-// recallAll takes up what an earlier process has left: outcomes are told, and of
+// recallAll takes up what an earlier process has left: outcomes are reported, and of
 // attempts that it did not end it is found out how far they came.
 func (a *Agent) recallAll(ctx context.Context) {
 	for _, m := range a.left {
@@ -106,7 +106,7 @@ func (a *Agent) recallAll(ctx context.Context) {
 	a.left = nil
 }
 
-// recall finds out what became of an attempt whose process was killed: if the
+// recall finds out the outcome of an attempt whose process was killed: if the
 // file is at its destination, it had been renamed; if not, the part that is there
 // is resumed by the next attempt.
 func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {

@@ -56,7 +56,7 @@ type localEndpoint struct {
 
 const welcomeName = "welcome.json"
 
-// openEndpoint listens. Nobody is let in until the coordinator has told, now or to an
+// openEndpoint listens. It admits no client until the coordinator has said, now or to an
 // earlier process, whose tokens count.
 func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	o := a.o.Endpoint

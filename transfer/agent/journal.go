@@ -159,7 +159,7 @@ func (j *journal) write() {
 		j.queue, j.then = nil, nil
 		j.mu.Unlock()
 		err := j.put(notes, len(then) > 0)
-		if err != nil && !failed { // a full disk, most often: then outcomes are told from memory only
+		if err != nil && !failed { // a full disk, most often: then outcomes are reported from memory only
 			j.log.Warn("outcomes are not on disk until the coordinator knows them", "journal", j.path, "error", err)
 		}
 		failed = err != nil

@@ -14,7 +14,7 @@ import (
 )
 
 // A reach says to which addresses an agent connects to move files. They come from
-// the coordinator, which has them from other agents: nobody may have this machine
+// the coordinator, which has them from other agents: no agent may have this machine
 // ask what only it, or its neighbors, can reach.
 //
 // Addresses of the public internet are always good. Those of private networks are

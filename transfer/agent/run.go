@@ -22,7 +22,7 @@ const (
 	reportEvery = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
 	idleReport  = 2 * time.Second
 	farewell    = 3 * time.Second // to tell the last outcomes when the agent is to end
-	farOff      = 5 * time.Second // of the coordinator's clock, which was set then; answers take time, too
+	farOff      = 5 * time.Second // of the coordinator's clock, which was set then; answers take time as well
 	mostTold    = 120             // samples in one report
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
@@ -76,7 +76,8 @@ func (a *Agent) register(ctx context.Context) error {
 	if err := a.clock.set(ctx, a.ask); err != nil { // it may be another process there, with another clock
 		return err
 	}
-	hello := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir), Root: a.rootName(), NewRoot: a.o.NewRoot}
+	hello := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir),
+		Root: a.rootName(), NewRoot: a.o.NewRoot}
 	hello.Host, _ = os.Hostname()
 	hello.Holding, _ = a.activity.holding()
 	if a.endpoint != nil {
@@ -115,7 +116,8 @@ func (a *Agent) answered(err error) (refused bool) {
 		a.known = false
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && !a.away:
 		a.away = true
-		a.log.Error("the coordinator does not take this agent's token any more: start it again with another one; copies that run go on, and what there is to tell is kept", "error", err)
+		a.log.Error("the coordinator does not take this agent's token any more: start it again with another one; copies that run go on, "+
+			"and what there is to tell is kept", "error", err)
 	case status == http.StatusConflict && !a.away:
 		a.away = true
 		a.log.Warn("the coordinator has another agent in the place of this one: copies go on, and it is asked again", "error", err)
@@ -130,7 +132,8 @@ func (a *Agent) answered(err error) (refused bool) {
 // taken us, and says why. a is locked.
 func (a *Agent) refused(err error) bool {
 	status := wire.Status(err)
-	return !a.heard && (errors.Is(err, trust.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusGone)
+	return !a.heard && (errors.Is(err, trust.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests &&
+		status != http.StatusGone)
 }
 
 // A backoff is how long to wait before the next question.
@@ -264,7 +267,7 @@ func (a *Agent) deregister(ctx context.Context) {
 	}
 }
 
-// lastReport waits a little until the reporter has told all outcomes: those
+// lastReport waits a little until the reporter has sent all outcomes: those
 // that it cannot tell stand in the journal.
 func (a *Agent) lastReport(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)

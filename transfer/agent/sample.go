@@ -56,7 +56,7 @@ func (s *samples) waiting(most int) []transfer.Sample {
 	return append([]transfer.Sample(nil), s.kept[:min(most, len(s.kept))]...)
 }
 
-// told forgets what the coordinator knows.
+// told forgets acknowledged samples.
 func (s *samples) told(known []transfer.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

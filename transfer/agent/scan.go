@@ -72,7 +72,7 @@ func (t *teller) file(ctx context.Context, f transfer.ScannedFile) {
 	}
 }
 
-// wrong tells of a file that cannot be read.
+// wrong reports on a file that cannot be read.
 func (t *teller) wrong(ctx context.Context, name, why string) {
 	if t.bad++; t.bad > mostWrong {
 		return

@@ -32,7 +32,7 @@ type linkQueue struct {
 // A waiter is a copy that waits.
 type waiter struct {
 	in   chan struct{} // closed when it may run
-	gone bool          // nobody waits for it any more
+	gone bool          // not waited for any more
 }
 
 func newScheduler(places int) *scheduler {

@@ -88,7 +88,7 @@ func names(t *testing.T, root string) map[string]bool {
 
 // Only plain files with the exact form of a name in the agent's own folder are ever
 // asked about or removed, whatever the coordinator says is over; what has another
-// name, too, keeps that one.
+// name as well, keeps that one.
 func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	t.Parallel()
 	root := lay(t)

@@ -50,5 +50,5 @@ type Replica struct {
 type Entry struct {
 	File
 	Path     string    `json:"path,omitempty"`    // below the site's root, with slashes; "" is the name without its first slash
-	Verified time.Time `json:"verified,omitzero"` // when its checksum was read there; zero: it was only told
+	Verified time.Time `json:"verified,omitzero"` // when its checksum was read there; zero: it was only declared
 }

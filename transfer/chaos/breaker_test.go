@@ -78,7 +78,7 @@ func (w *world) kill(b *body, r *rand.Rand) {
 	w.mend(w.revive(b))
 }
 
-// revive starts a process: what it needs may be away, too.
+// revive starts a process: what it needs may be away as well.
 func (w *world) revive(b *body) (err error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if b.Running() {

@@ -155,7 +155,8 @@ func (w *world) progress() string {
 			ended++
 		}
 	}
-	return fmt.Sprintf("%3.0f s: %d of %d requests over; of %d files %d there, %d named; %d kills, %d stops, %d cuts, %d flips", time.Since(w.begun).Seconds(), ended, len(all), files, done, failed,
+	return fmt.Sprintf("%3.0f s: %d of %d requests over; of %d files %d there, %d named; %d kills, %d stops, %d cuts, %d flips",
+		time.Since(w.begun).Seconds(), ended, len(all), files, done, failed,
 		w.n.kills.Load(), w.n.stops.Load(), w.n.cuts.Load(), w.n.flips.Load())
 }
 
@@ -181,7 +182,8 @@ func (w *world) tell(v *verdict) {
 	row("requests", strings.Trim(fmt.Sprint(v.ended), "map[]"))
 	row("attempts / too late to count", fmt.Sprintf("%d / %d", v.attempts, v.late))
 	row("bytes needed / moved / kept from broken attempts", fmt.Sprintf("%s / %s / %s", bytes(v.useful), bytes(v.moved), bytes(v.resumed)))
-	row("moved by pulls / pushes / third-party copies / too late to count", fmt.Sprintf("%s / %s / %s / %s", bytes(v.by[transfer.Pull]), bytes(v.by[transfer.Push]), bytes(v.by[transfer.Third]), bytes(v.lateBytes)))
+	row("moved by pulls / pushes / third-party copies / too late to count", fmt.Sprintf("%s / %s / %s / %s", bytes(v.by[transfer.Pull]),
+		bytes(v.by[transfer.Push]), bytes(v.by[transfer.Third]), bytes(v.lateBytes)))
 	row("trouble, then until all was over", fmt.Sprintf("%d s, %.0f s", w.seconds, v.settled.Seconds()))
 	w.t.Logf("seed %d, %d files:\n%s", w.seed, w.files, b.String())
 }

@@ -67,7 +67,7 @@ func overlay(t *testing.T) string {
 		}
 		return path
 	}
-	std := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // of the toolchain that builds the program, too
+	std := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // of the toolchain that builds the program as well
 	text, err := os.ReadFile(filepath.Join(std, "time.go"))
 	if err != nil {
 		t.Fatal(err)

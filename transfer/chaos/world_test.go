@@ -76,7 +76,8 @@ type snapshot struct {
 
 func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System) *world {
 	t.Helper()
-	w := &world{t: t, plan: p, pg: pg, bodies: map[string]*body{}, ways: map[string]*way{}, before: map[string]snapshot{}, turned: map[string]flaw{}, begun: time.Now()}
+	w := &world{t: t, plan: p, pg: pg, bodies: map[string]*body{}, ways: map[string]*way{}, before: map[string]snapshot{},
+		turned: map[string]flaw{}, begun: time.Now()}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,8 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 // not listened at: others' connections have ports of 127.0.0.1.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+
+		rand.IntN(254)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,8 @@ func (w *world) start() {
 		t.Fatal(err)
 	}
 	for _, name := range sites {
-		raw, err := w.ask.Token(t.Context(), transfer.NewToken{Subject: "agent of " + name, Roles: []string{"weir.agent:" + name}, Life: 30 * 24 * time.Hour})
+		raw, err := w.ask.Token(t.Context(), transfer.NewToken{Subject: "agent of " + name, Roles: []string{"weir.agent:" + name},
+			Life: 30 * 24 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +292,8 @@ func (w *world) submit(ctx context.Context, over time.Duration) {
 }
 
 func (w *world) submitOne(s *set) {
-	sub := transfer.Submission{Key: "chaos " + s.name, Dataset: s.name, To: s.to, Tries: 100, Approve: true, Unchecked: slices.Contains(unchecked, s.to)}
+	sub := transfer.Submission{Key: "chaos " + s.name, Dataset: s.name, To: s.to, Tries: 100, Approve: true,
+		Unchecked: slices.Contains(unchecked, s.to)}
 	id := w.insist(sub)
 	again := int64(0)
 	if s.twice {

@@ -105,7 +105,7 @@ func fit(address string) error {
 	return fmt.Errorf("%s: a coordinator's URL begins with https://", address)
 }
 
-// Close gives back connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.ask.Close() }
 
 func get[Out any](ctx context.Context, c *Client, path string, query url.Values) (Out, error) {

@@ -30,7 +30,7 @@ func File() (string, error) {
 	return filepath.Join(dir, "weir", "coordinator.json"), nil
 }
 
-// Save writes a Config for all of this user's commands on this machine. Nobody
+// Save writes a Config for all of this user's commands on this machine. No one
 // else may read it.
 func (c Config) Save(path string) error {
 	text, err := json.MarshalIndent(c, "", "  ")

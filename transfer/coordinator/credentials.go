@@ -256,7 +256,7 @@ func (c *Coordinator) delegate(ctx context.Context, l *transfer.Lease, e transfe
 		return "", errors.New(keepsToken(e.Site))
 	}
 	k := delegation{folder{e.Site, path.Dir(e.Path)}, activities}
-	if k.path == "." && activities == tpc.MayRead { // nobody reads all of a site
+	if k.path == "." && activities == tpc.MayRead { // no one reads all of a site
 		k.path = e.Path
 	}
 	now, life := c.now(), lifeOf(l)

@@ -180,7 +180,7 @@ func TestCancelReachesThirdParties(t *testing.T) {
 }
 
 // An XRootD notices only after some seconds that nobody wants its push any more: what
-// it has brought by then is removed, too.
+// it has brought by then is removed as well.
 func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	t.Parallel()
 	const size = 8 << 20

@@ -132,7 +132,7 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 		}
 	}
 	if r.agents[dest] != nil && !r.pushed[dest] {
-		others = min(others, pushSample) // where nobody pushes most of what is read for them is read in vain
+		others = min(others, pushSample) // where no agent pushes, most rows that are read for them are useless
 	}
 	return min(n+others, batch)
 }

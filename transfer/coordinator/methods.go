@@ -73,7 +73,7 @@ func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, 
 	return method{}, why
 }
 
-// available returns who transfers files in a mode now ("": a third-party copy), or why nobody does.
+// available returns who transfers files in a mode now ("": a third-party copy), or why none does.
 func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	mover, problem = c.eligible(m, from, to)
 	needs := []catalog.Site{from, to} // the endpoints of a third-party copy
@@ -118,7 +118,7 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 			return "", fmt.Sprintf("sites %s and %s do not both have an endpoint that others can reach, and no agent can reach both",
 				from.Name, to.Name)
 		}
-		// Nobody pulls from it, and it does not push there.
+		// No agent pulls from it, and it does not push there.
 		if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
 			return "", keepsToken(from.Name)
 		}

@@ -225,7 +225,8 @@ func notifyPause(tries int, random float64) time.Duration {
 
 // listNotifications answers with notifications, the latest first.
 func (c *Coordinator) listNotifications(q *call, _ *struct{}) ([]transfer.Notification, error) {
-	const query = "SELECT target, id, request, status, made, due, tries, problem, ended FROM notification ORDER BY made DESC, id, target LIMIT ?"
+	const query = "SELECT target, id, request, status, made, due, tries, problem, ended FROM notification ORDER BY made DESC, " +
+		"id, target LIMIT ?"
 	all, err := db.Select(q.Context(), c.db, func(r *db.Rows) (n transfer.Notification, err error) {
 		err = r.Scan(&n.Target, &n.ID, &n.Request, &n.Status, db.When(&n.Made), db.When(&n.Due), &n.Tries, &n.Problem, db.When(&n.Ended))
 		n.Delivered = !n.Ended.IsZero() && n.Problem == ""
@@ -246,7 +247,8 @@ func (c *Coordinator) testNotify(q *call, in *transfer.NotifyTest) ([]transfer.N
 	case len(senders) == 0 && in.Target != "":
 		return nil, wire.Refuse(http.StatusNotFound, "the coordinator has no target %.100q of notifications", in.Target)
 	case len(senders) == 0:
-		return nil, wire.Refuse(http.StatusNotFound, "the coordinator has no targets of notifications: its configuration file names them (notify)")
+		return nil, wire.Refuse(http.StatusNotFound, "the coordinator has no targets of notifications: "+
+			"its configuration file names them (notify)")
 	}
 	m := notify.Message{ID: fmt.Sprintf("test-%d", c.now().UnixNano()), Type: "test", Time: c.now(), Coordinator: c.url,
 		Text: "this is a test of notifications, which " + q.name + " asked for"}

@@ -33,7 +33,8 @@ func (c *Coordinator) submit(q *call, in *transfer.Submission) (transfer.Request
 	if err != nil {
 		return r, err
 	}
-	c.log.Info("request submitted", "request", r.ID, "by", q.name, "dataset", in.Dataset, "to", in.To, "status", string(r.Status), "rule", r.Reason)
+	c.log.Info("request submitted", "request", r.ID, "by", q.name, "dataset", in.Dataset, "to", in.To, "status", string(r.Status),
+		"rule", r.Reason)
 	c.wakeAll()
 	return r, nil
 }
@@ -118,7 +119,8 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 // list answers with requests.
 func (c *Coordinator) list(q *call, _ *struct{}) ([]transfer.Request, error) {
 	f := transfer.Filter{
-		Status: transfer.Status(q.param("status")), Open: q.param("open") == "true", To: q.param("to"), Dataset: q.param("dataset"), By: q.param("by"),
+		Status: transfer.Status(q.param("status")), Open: q.param("open") == "true", To: q.param("to"), Dataset: q.param("dataset"),
+		By:     q.param("by"),
 		Before: q.integer("before", 0, 0, 1<<62), Limit: int(q.integer("n", 100, 1, 1000)),
 	}
 	list, err := c.queue.List(q.Context(), f)

@@ -35,7 +35,8 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		defer end()
 		taken = c.claim.Keep(ctx)
 	})
-	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll, c.sampleHost} {
+	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
+		c.sampleHost} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()

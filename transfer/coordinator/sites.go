@@ -70,7 +70,8 @@ func (c *Coordinator) siteRegistered(ctx context.Context, in *transfer.Register)
 			err = nil // it has registered twice at once
 		}
 	case err == nil && s.Kind != agentKind:
-		return wire.Refuse(http.StatusConflict, "site %s is an endpoint without an agent: remove it first, or use another name for the agent", in.Site)
+		return wire.Refuse(http.StatusConflict, "site %s is an endpoint without an agent: remove it first, or use another name for the agent",
+			in.Site)
 	case err == nil && s.URL != in.URL:
 		s.URL = in.URL
 		err = c.catalog.SetSite(ctx, s)

@@ -75,7 +75,7 @@ func (c *Coordinator) forgetTemporaries(ctx context.Context, mover string, all [
 	}
 	err := c.db.Many(ctx, "DELETE FROM leftover WHERE item = ? AND epoch = ?",
 		db.Each(done, func(id transfer.LeaseID) []any { return []any{id.Item, id.Epoch} }))
-	c.health.database(err) // after a failure they are looked for in vain
+	c.health.database(err) // after a failure they do not exist
 }
 
 // sweepSoon makes all temporary files due within minutes: a clock that was set, or the clock of a

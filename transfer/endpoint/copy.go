@@ -263,7 +263,7 @@ func textsOf(hashes map[string]hash.Hash) map[string]string {
 }
 
 // compare returns an error unless a file has the checksum that the other server, and the
-// client, say. told "" is none.
+// client, say. "" is none.
 func (j *job) compare(own map[string]string, told string) error {
 	for alg, want := range j.stated {
 		if got, ok := own[alg]; ok && got != want {

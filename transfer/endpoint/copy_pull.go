@@ -58,7 +58,7 @@ func (j *job) doPull(ctx context.Context) error {
 }
 
 // askSum asks the other server for the file's adler32, unless the client does not
-// want it compared. It is no error if none is told, unless the client insists.
+// want it compared. It is no error if none is known, unless the client insists.
 func (j *job) askSum(ctx context.Context, size int64) (string, error) {
 	if j.verify == "false" {
 		return "", nil

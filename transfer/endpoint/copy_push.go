@@ -54,7 +54,7 @@ func (j *job) free(ctx context.Context) error {
 	if err == nil {
 		return errors.New("412: the other server has a file of this name already")
 	}
-	if kind := tpc.KindOf(err); kind == tpc.Missing || kind == tpc.Denied { // XRootD does not tell of files that may be created
+	if kind := tpc.KindOf(err); kind == tpc.Missing || kind == tpc.Denied { // XRootD does not report on files that may be created
 		return nil
 	}
 	return err

@@ -412,7 +412,7 @@ func TestRoomForCopies(t *testing.T) {
 	}
 }
 
-// What a push meets at the other end is told, too.
+// What a push meets at the other end is told as well.
 func TestPushesThatFail(t *testing.T) {
 	const size = 1 << 20
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: size}}, Extensions: copying(local()), StallTimeout: 2 * time.Second})

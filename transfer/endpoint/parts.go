@@ -19,7 +19,7 @@ import (
 	"weir/transfer"
 )
 
-// PartsClass is the compliance class (RFC 4918, section 10.1) by which OPTIONS tells of
+// PartsClass is the compliance class (RFC 4918, section 10.1) by which OPTIONS reports on
 // Parts.
 const PartsClass = "weir-parts"
 

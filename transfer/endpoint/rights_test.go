@@ -100,7 +100,7 @@ func TestTokensRights(t *testing.T) {
 	}
 }
 
-// A Server with both takes the one token, too.
+// A Server with both takes the one token as well.
 func TestTokensOfTwoKinds(t *testing.T) {
 	i := newIssuer(t)
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, Token: "old", Authenticate: trusting(t, i)})

@@ -115,7 +115,7 @@ func TestStreamsFromOthers(t *testing.T) {
 	quiet(t, to, "f")
 }
 
-// A real XRootD gives parts, too.
+// A real XRootD gives parts as well.
 func TestStreamsFromXRootD(t *testing.T) {
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	text := made(9, 3*streamPart+1)

@@ -167,7 +167,7 @@ func (m *Mover) check(ctx context.Context, l transfer.Lease, r *reporter, out *t
 	var size int64
 	var has uint32
 	info, err := m.root.Stat(name)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() == l.Size) { // of another size it is another file: nobody reads it
+	if err == nil && (!info.Mode().IsRegular() || info.Size() == l.Size) { // another size means another file: do not read it
 		size, has, err = m.localSum(ctx, name, r)
 	} else if err == nil {
 		size = info.Size()

@@ -9,7 +9,7 @@
 // Options.Unsynced).
 //
 // What a broken attempt left is used by the next one of the same item, of whatever epoch, after it
-// was read again and found to be what was noted. A door that keeps parts (transfer/endpoint/parts.go) is pushed
+// was read again and found to be what was noted. An endpoint that keeps parts (transfer/endpoint/parts.go) is pushed
 // only what is not right there. Only temporaries that a Mover of
 // the same state folder made are ever removed.
 package mover
@@ -42,7 +42,7 @@ type Options struct {
 	Root  string // folder of the site; it must exist
 	State string // private folder for what must outlive the process; "" is .weir below Root
 
-	CAs   *x509.CertPool             // who may vouch for doors that have no pin; nil is the system's
+	CAs   *x509.CertPool             // who may vouch for endpoints that have no pin; nil is the system's
 	Guard func(netip.AddrPort) error // refuses addresses that must not be connected to; nil refuses none
 	Stall time.Duration              // without any byte before an attempt is given up; 0 is 60 s
 
@@ -156,7 +156,7 @@ func (m *Mover) do(ctx context.Context, l transfer.Lease, tell func(transfer.Pro
 	return failf(transfer.Permanent, "a mover does not do copies of the kind %q", l.Mode)
 }
 
-// checkLease refuses what nobody could do.
+// checkLease refuses impossible leases.
 func checkLease(l transfer.Lease) error {
 	switch {
 	case l.Size < 0:

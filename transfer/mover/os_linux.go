@@ -32,7 +32,7 @@ func room(f *os.File, n int64) error {
 const gulp = 256 << 10
 
 // gather tells the kernel to wake us for n bytes and no less. More than is
-// still to come would wake nobody. It is a hint: failures do not matter.
+// still to come would wake no reader. It is a hint: failures do not matter.
 func gather(c *conn, n int64) {
 	mark := int32(1)
 	if n >= 2*gulp {

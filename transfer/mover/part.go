@@ -269,7 +269,7 @@ func (p *part) done() {
 	p.m.mu.Unlock()
 }
 
-// remove removes the part: nobody is to go on with it.
+// remove removes the part: it must not be resumed.
 func (p *part) remove() {
 	p.m.made.remove(p.item, p.epoch)
 	p.done()

@@ -93,7 +93,7 @@ func (m *made) long() bool {
 	return m.bytes > madeMax
 }
 
-// shorten leaves only what stays in the list. Nobody else calls note meanwhile.
+// shorten leaves only what stays in the list. No other goroutine may call note during that time.
 func (m *made) shorten(stay map[int64]int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,7 @@ func (m *made) remove(item, epoch int64) {
 
 func stateName(item, epoch int64) string { return fmt.Sprintf("%d.%d.state", item, epoch) }
 
-// Drop removes what attempts at an item left: nobody will go on with it. It does
+// Drop removes what attempts at an item left: it will not be resumed. It does
 // nothing while an attempt at it runs.
 func (m *Mover) Drop(item int64) {
 	m.mu.Lock()

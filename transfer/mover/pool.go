@@ -65,7 +65,7 @@ func (p *pool) get(ctx context.Context, to place, alone bool) (c *conn, kept boo
 		if time.Since(c.since) < idleTime && quiet(c) {
 			return c, true, nil
 		}
-		_ = c.Close() // nobody waits for it
+		_ = c.Close() // not waited for
 	}
 	c, err = p.dial(ctx, to)
 	return c, false, err

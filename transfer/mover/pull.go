@@ -97,7 +97,7 @@ func (p *pull) existed(ctx context.Context, has uint32) error {
 	return err
 }
 
-// leave closes the part, and removes it if nobody can go on with it.
+// leave closes the part, and removes it if it cannot be resumed.
 func (p *pull) leave(ctx context.Context, err error) {
 	_ = p.part.close() // what it says was found out before
 	if err != nil && !worthKeeping(troubleOf(ctx, err).fault) {

@@ -23,7 +23,7 @@ var (
 // more begins others: there may be some.
 func (p *pull) stream(ctx context.Context, others bool, more func()) error {
 	file := p.part.file
-	if others { // write, too: each needs a position of its own
+	if others { // write as well: each needs a position of its own
 		f, err := p.m.root.OpenFile(partName(p.l.Item, p.l.Epoch), os.O_RDWR, 0)
 		if err != nil {
 			return local("open the temporary file", err)

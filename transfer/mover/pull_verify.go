@@ -49,7 +49,7 @@ func (p *pull) differs(want sum, fault transfer.ErrorClass, more string) error {
 	return failf(fault, "%s: adler32 is %s, not %s: %s", p.l.Name, adler.Text(p.part.sum()), adler.Text(want.value), more)
 }
 
-// repair fetches again what is not as the source has it. A weir door tells the
+// repair fetches again what is not as the source has it. A weir endpoint tells the
 // checksums of chunks; of other sources all is fetched again, to see whether it
 // comes out the same.
 func (p *pull) repair(ctx context.Context, want sum) error {
@@ -115,17 +115,17 @@ func (q *queue) reset(p *part) {
 	}
 }
 
-// ChunkSums is the answer of a door to GET /.weir/chunks/PATH?size=N.
+// ChunkSums is the answer of an endpoint to GET /.weir/chunks/PATH?size=N.
 type ChunkSums struct {
 	Size  int64    `json:"size_bytes"`
 	Chunk int64    `json:"chunk_bytes"`
 	Adler []string `json:"adler32"` // of each chunk, 8 digits
 }
 
-// maxSums bounds the answer of a door, which has 11 bytes a chunk.
+// maxSums bounds the answer of an endpoint, which has 11 bytes a chunk.
 const maxSums = 64 << 20
 
-// chunkSums asks a weir door for the checksums of chunks. nil without an error
+// chunkSums asks a weir endpoint for the checksums of chunks. nil without an error
 // means that the source is none.
 func (p *pull) chunkSums(ctx context.Context) ([]uint32, error) {
 	u, err := beside(p.url, p.l.Source.Path, Hidden+"/chunks/"+p.l.Source.Path)

@@ -17,7 +17,7 @@ import (
 	"weir/transfer"
 )
 
-// A push is one attempt to bring a file to another site's door.
+// A push is one attempt to bring a file to another site's endpoint.
 type push struct {
 	m        *Mover
 	l        transfer.Lease
@@ -154,7 +154,7 @@ func (p *push) there(ctx context.Context) (same bool, err error) {
 	return true, nil
 }
 
-// done is the outcome of a file that is at the destination, with what that told.
+// done is the outcome of a file that is at the destination, with what that reported.
 func (p *push) done(told sum) {
 	p.out.Size, p.out.Verified = p.l.Size, told.known
 	if told.known {
@@ -297,7 +297,7 @@ func (p *push) sound(ctx context.Context) error {
 	return err
 }
 
-// errUnknown says that nobody knows whether the file has its name: nothing is
+// errUnknown says that it is unknown whether the file has its name: nothing is
 // removed then.
 var errUnknown = errors.New("it is not known whether the file got its name")
 
@@ -344,7 +344,7 @@ func (p *push) named(ctx context.Context) error {
 	return err
 }
 
-// moved finds out whether a file got its name although nobody said so.
+// moved finds out whether a file got its name although no response said so.
 func (p *push) moved(ctx context.Context, err error) error {
 	if same, thereErr := p.there(ctx); same {
 		p.out.Existed = false // it is ours
@@ -356,7 +356,7 @@ func (p *push) moved(ctx context.Context, err error) error {
 	return &trouble{fault: t.fault, reason: t.reason, status: t.status, here: t.here, err: errUnknown}
 }
 
-// remove removes the temporary file, which is nobody else's. If that fails the
+// remove removes the temporary file, which belongs to this attempt. If that fails the
 // outcome is the same.
 func (p *push) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

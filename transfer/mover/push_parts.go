@@ -21,7 +21,7 @@ const (
 	worthAsking = 4 << 20
 	// maxSpans bounds the parts of a file that are compared.
 	maxSpans = 4096
-	// partsClass is how a door says that it keeps parts (transfer/endpoint/parts.go).
+	// partsClass is how an endpoint says that it keeps parts (transfer/endpoint/parts.go).
 	partsClass = "weir-parts"
 )
 

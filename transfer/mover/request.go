@@ -28,7 +28,7 @@ type question struct {
 	url    *url.URL
 	token  string        // bearer; a secret
 	pin    string        // of url's host
-	others []string      // who may see the token, too, where a redirect leads there
+	others []string      // who may see the token as well, where a redirect leads there
 	header []string      // names and values in turn
 	body   *os.File      // nil is none
 	off    int64         // where in body what is sent begins
@@ -233,7 +233,7 @@ func (q *question) head() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// answer reads the head of an answer; unless interim ones are wanted, too, those
+// answer reads the head of an answer; unless interim ones are wanted as well, those
 // that only say that one will come (1xx) are passed over.
 func (c *conn) answer(method string, interim bool) (resp *http.Response, heard bool, err error) {
 	c.limit.N = headMax

@@ -126,7 +126,7 @@ func (t *Target) guard() *tpc.Guard {
 	return g
 }
 
-// A Message is what targets are told.
+// A Message is what targets receive.
 type Message struct {
 	ID          string            `json:"id"`   // the same for each attempt
 	Type        string            `json:"type"` // request.partial and so on, or test

@@ -30,9 +30,10 @@ import (
 func message() (*Message, []byte) {
 	m := &Message{
 		ID: "7-abc", Type: "request.partial", Time: time.Unix(1e9, 0).UTC(), Coordinator: "https://weir.example:9443",
-		Text:    "request 7 ended as partial: 8 of 10 files are at C",
-		Request: &transfer.Request{ID: 7, Submission: transfer.Submission{Dataset: "/store/run\n1", To: "C"}, Status: transfer.Partial},
-		Files:   []File{{Name: "/store/f1", State: transfer.FileFailed, Reason: "A: it has no such file: größer\nBcc: evil@example.org"}}, MoreFiles: 1,
+		Text:      "request 7 ended as partial: 8 of 10 files are at C",
+		Request:   &transfer.Request{ID: 7, Submission: transfer.Submission{Dataset: "/store/run\n1", To: "C"}, Status: transfer.Partial},
+		Files:     []File{{Name: "/store/f1", State: transfer.FileFailed, Reason: "A: it has no such file: größer\nBcc: evil@example.org"}},
+		MoreFiles: 1,
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -74,7 +75,8 @@ func TestWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := []byte("a key of bytes")
-	target := Target{Webhook: server.URL + "/secret-path", Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), CAFile: ca, Private: true}
+	target := Target{Webhook: server.URL + "/secret-path", Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), CAFile: ca,
+		Private: true}
 	if _, err := send(t, target); err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +85,14 @@ func TestWebhook(t *testing.T) {
 	}
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.%s", "7-abc", got.Get("webhook-timestamp"), body)
-	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.Get("webhook-signature") != want || got.Get("webhook-id") != "7-abc" {
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.Get("webhook-signature") != want ||
+		got.Get("webhook-id") != "7-abc" {
 		t.Errorf("%v, want %s", got, want)
 	}
 	for _, status = range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusInternalServerError, http.StatusTooManyRequests} {
 		after, err := send(t, target)
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(status)) || strings.Contains(err.Error(), "secret-path") || after != 7*time.Second || led {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(status)) || strings.Contains(err.Error(), "secret-path") ||
+			after != 7*time.Second || led {
 			t.Errorf("%d: %v, %v", status, after, err)
 		}
 	}
@@ -124,7 +128,8 @@ func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	script := `printf '%s\n' "$@" > "$0"; env >> "$0"; cat >> "$0"`
-	if _, err := send(t, Target{Command: []string{"sh", "-c", script, out, "--id={id}", "{request}", "{type} {text}", "{other}"}}); err != nil {
+	if _, err := send(t, Target{Command: []string{"sh", "-c", script, out, "--id={id}", "{request}", "{type} {text}",
+		"{other}"}}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
@@ -133,7 +138,8 @@ func TestCommand(t *testing.T) {
 	}
 	_, body := message()
 	begin := "--id=7-abc\n7\nrequest.partial request 7 ended as partial: 8 of 10 files are at C\n{other}\n"
-	if !strings.HasPrefix(string(text), begin) || !strings.HasSuffix(string(text), string(body)+"\n") || strings.Contains(string(text), "hush") {
+	if !strings.HasPrefix(string(text), begin) || !strings.HasSuffix(string(text), string(body)+"\n") ||
+		strings.Contains(string(text), "hush") {
 		t.Errorf("%s", text)
 	}
 	_, err = send(t, Target{Command: []string{"sh", "-c", "echo it is full >&2; exit 3"}})
@@ -166,7 +172,8 @@ func TestCommand(t *testing.T) {
 func TestMail(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "mail")
-	target := Target{Mail: []string{"ops@example.org", "Ada <ada@example.org>"}, From: "weir@example.org", Sendmail: []string{"sh", "-c", `cat > "$0"`, out}}
+	target := Target{Mail: []string{"ops@example.org", "Ada <ada@example.org>"}, From: "weir@example.org",
+		Sendmail: []string{"sh", "-c", `cat > "$0"`, out}}
 	if _, err := send(t, target); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +195,8 @@ func TestMail(t *testing.T) {
 		t.Errorf("%q, %v", subject, err)
 	}
 	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
-	if err != nil || !strings.Contains(string(text), "/store/f1: A: it has no such file: größer Bcc: evil@example.org\n") || !strings.Contains(string(text), "and 1 more") {
+	if err != nil || !strings.Contains(string(text), "/store/f1: A: it has no such file: größer Bcc: evil@example.org\n") ||
+		!strings.Contains(string(text), "and 1 more") {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -201,7 +209,8 @@ func TestCheckOfTargets(t *testing.T) {
 	}
 	for name, bad := range map[string]Target{
 		"no name": {Command: []string{"x"}}, "nothing": {Name: "x"}, "two": {Name: "x", Command: []string{"x"}, Mail: []string{"a@b.c"}},
-		"no end": {Name: "x", Command: []string{"x"}, On: []transfer.Status{transfer.Running}}, "late": {Name: "x", Command: []string{"x"}, Timeout: time.Hour},
+		"no end": {Name: "x", Command: []string{"x"}, On: []transfer.Status{transfer.Running}},
+		"late":   {Name: "x", Command: []string{"x"}, Timeout: time.Hour},
 		"secret": {Name: "x", Command: []string{"x"}, Secret: "s"}, "from": {Name: "x", Command: []string{"x"}, From: "a@b.c"},
 		"address": {Name: "x", Mail: []string{"a@b.c\nBcc: d@e.f"}}, "sender": {Name: "x", Mail: []string{"a@b.c"}, From: "nobody"},
 		"empty": {Name: "x", Mail: []string{""}}, "base64": {Name: "x", Webhook: "https://a.example/", Secret: "whsec_*"},

@@ -57,7 +57,7 @@ func extreme(p *pretender, requests int, long bool) {
 }
 
 // With nothing, with one request, with a thousand, and with names and reasons as long
-// as they may be, each view fits and stays readable, on phones, too.
+// as they may be, each view fits and stays readable, on phones as well.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
 	bundled(t)

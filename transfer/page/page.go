@@ -1,6 +1,6 @@
 // Package page is a coordinator's page for browsers: its files, and sessions of
 // browsers. What the page shows and does goes through the coordinator's API,
-// with the rights of the token that the session stands for.
+// with the rights of the token that the session represents.
 //
 // A session begins with a token that somebody pastes, or with the code of a link
 // that was printed, which is good once. The code is in the link's fragment, so
@@ -37,7 +37,7 @@ type Who struct {
 // A Config is what a page needs to know.
 type Config struct {
 	Check func(ctx context.Context, token string) (Who, error) // an error says in a sentence why the token does not count
-	Known func(*http.Request) (Who, bool)                      // by the certificate of who asks; nil: nobody is
+	Known func(*http.Request) (Who, bool)                      // by the client certificate; nil: none
 	// 32 bytes that seal sessions: with the same key they outlive the process; nil: a new one
 	Key      []byte
 	Loopback bool             // only browsers of this machine reach the page

@@ -42,7 +42,7 @@ func (q *Queue) Shift(ctx context.Context, by time.Duration) error {
 }
 
 // shift changes what was written before the clock was set, as far as that can be
-// told. What is changed wrongly is only due too early.
+// reported. What is changed wrongly is only due too early.
 func (q *Queue) shift(tx *db.Tx, by time.Duration, now time.Time) error {
 	n := by.Nanoseconds()
 	if by > 0 {

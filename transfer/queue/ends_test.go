@@ -70,7 +70,7 @@ func TestEndsHaveReasons(t *testing.T) {
 	}
 }
 
-// Of a cancelled request that, too, is said.
+// Of a cancelled request that as well, is said.
 func TestCancelledHaveReasons(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")

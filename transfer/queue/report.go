@@ -179,7 +179,7 @@ func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outc
 	return o, err
 }
 
-// learn takes from an attempt what it tells of more than its file.
+// learn takes from an attempt what it reports on more than its file.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.after = append(e.after, func() { e.rates.add(f.request, o.Moved-l.moved, e.now) })
 	switch o.Fault {

@@ -1,6 +1,6 @@
 // Package record makes a run directory of requests: what was copied between sites,
 // attempt by attempt and second by second, and what the hosts of the sites went
-// through meanwhile. So what is known of any run is known of transfers, too.
+// through meanwhile. So what is known of any run is known of transfers as well.
 //
 // It asks a coordinator and changes nothing there. It is the only way from
 // transfers to what reads run directories, which knows nothing of coordinators.

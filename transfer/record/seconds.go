@@ -12,7 +12,7 @@ import (
 	"weir/transfer/client"
 )
 
-// around is how much more of the hosts is told than of the copies.
+// around is how much more of the hosts is recorded than of the copies.
 const around = 2 * time.Second
 
 // A site is one end of copies, with what its host went through.
@@ -83,7 +83,7 @@ func samples(sites map[string]*site, all []*taken) []*monitor.Sample {
 	return list
 }
 
-// sample says what an agent has told. It tells only how busy the cores were, not
+// sample converts a sample of an agent. It contains only how busy the cores were, not
 // with what: that is under user.
 func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
 	out := &monitor.Sample{Time: x.Time, Seconds: x.Seconds, Host: "site " + s.name, Role: "server", Cores: x.Cores,

@@ -83,7 +83,7 @@ func (t *taken) request(ctx context.Context, c *client.Client, id int64) error {
 			if i.State == transfer.FileFailed && i.Reason != "" {
 				t.list[at-1].Reason = i.Reason // it says why nothing more is tried
 			}
-		case i.State.Final(): // it was there, or nobody had it
+		case i.State.Final(): // it was at the destination, or no site had it
 			end := i.Ended
 			if end.IsZero() {
 				end = ended

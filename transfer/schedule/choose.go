@@ -25,7 +25,7 @@ type Choice struct {
 	Source string  // "": from nowhere now
 	Wait   string  // the source that is worth waiting for, if Source is ""
 	Why    string  // a sentence
-	Probe  bool    // it is not the best, but nobody has looked for a while
+	Probe  bool    // it is not the best, but it was not tried for a while
 	Ranks  []Ranks // all sources, the best first
 }
 

@@ -154,7 +154,7 @@ func (n *Network) Tick(now time.Time) {
 		}
 		switch {
 		case w.Active == 0 && w.Rate == 0:
-			l.rate = 0 // a mean that fades would tell of copies that are over
+			l.rate = 0 // a mean that fades would report on copies that are over
 		case l.rate == 0:
 			l.rate = w.Rate
 		default:
@@ -239,7 +239,7 @@ func (n *Network) Keep() []Kept {
 }
 
 // Load takes up what was kept. Limits stay within today's rules, and trials that
-// went on are forgotten.
+// continued are forgotten.
 func (n *Network) Load(kept []Kept, now time.Time) {
 	for _, k := range kept {
 		l := n.link(k.Source, k.Dest, now)

@@ -1,9 +1,9 @@
 // Package schedule decides how many copies a link may have at once, and from
 // which of several sources a file is copied.
 //
-// It has no clock, no database and no goroutine: a Network is told what happened
+// It has no clock, no database and no goroutine: a Network gets what happened
 // and when, and answers from that. The same history gives the same answers, so
-// that what it would have decided can be told afterwards, too (Backtest).
+// that what it would have decided can be computed afterwards (Backtest).
 //
 // Limits follow FTS's optimizer (fts3 3.14, optimizer/services/
 // OptimizerConnections.cpp: fewer when less than 97% of the copies succeed, more

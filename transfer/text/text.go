@@ -82,7 +82,8 @@ func (r Shown) Print(w io.Writer) error {
 			speed = unit.Bytes(float64(a.Moved)/took) + "/s"
 		}
 		name := cmp.Or(names[a.Item], fmt.Sprintf("number %d", a.Item))
-		t.Row(localTime(a.Begin), a.Source+" -> "+a.Dest, a.Mode, bytes(a.Moved), bytes(a.Resumed), unit.Seconds(took), speed, name+": "+outcome(&a))
+		t.Row(localTime(a.Begin), a.Source+" -> "+a.Dest, a.Mode, bytes(a.Moved), bytes(a.Resumed), unit.Seconds(took), speed, name+
+			": "+outcome(&a))
 	}
 	return t.Flush()
 }
@@ -153,8 +154,8 @@ type stateCount struct {
 
 // Counts lists how many files are in which state.
 func Counts(c *transfer.Counts) string {
-	text := counts([]stateCount{{c.Done, "done"}, {c.Skipped, "existed already"}, {c.Leased, "moving"}, {c.Queued, "waiting"}, {c.NoSource, "without a source"},
-		{c.Failed, "failed"}, {c.Cancelled, "cancelled"}})
+	text := counts([]stateCount{{c.Done, "done"}, {c.Skipped, "existed already"}, {c.Leased, "moving"}, {c.Queued, "waiting"},
+		{c.NoSource, "without a source"}, {c.Failed, "failed"}, {c.Cancelled, "cancelled"}})
 	return cmp.Or(text, "none is known yet")
 }
 
@@ -266,7 +267,8 @@ func (l *Shortlist) Print(w io.Writer, request int64) error {
 // Totals prints the result of a request in a sentence, and the digest of its manifest.
 func Totals(w io.Writer, m *transfer.Manifest) error {
 	r, c := &m.Request, &m.Request.Count
-	text := fmt.Sprintf("request %d is %s: %d of %s, %s, at %s", r.ID, r.Status, c.Done+c.Skipped, files(c.Files), bytes(c.DoneBytes), say.Plain(r.To))
+	text := fmt.Sprintf("request %d is %s: %d of %s, %s, at %s", r.ID, r.Status, c.Done+c.Skipped, files(c.Files), bytes(c.DoneBytes),
+		say.Plain(r.To))
 	if c.Skipped > 0 {
 		text += fmt.Sprintf(" (%d existed already)", c.Skipped)
 	}
@@ -316,7 +318,8 @@ func Backtest(w io.Writer, v schedule.Verdict) error {
 	_, _ = fmt.Fprintf(w, "%s, %d of them good copies that moved bytes; %s from two sources at about the same time\n",
 		say.Plural(v.Tries, "recorded attempt"), v.Used, say.Plural(v.Pairs, "pair"))
 	if v.Unsampled > 0 {
-		_, _ = fmt.Fprintf(w, "the source's host was not monitored during %s: the regression predicts nothing for these\n", say.Plural(v.Unsampled, "copy"))
+		_, _ = fmt.Fprintf(w, "the source's host was not monitored during %s: the regression predicts nothing for these\n",
+			say.Plural(v.Unsampled, "copy"))
 	}
 	t := say.NewTable(w, "PREDICTOR", "COPIES", "PREDICTED/TOOK 10%", "50%", "90%", "MEDIAN ERROR", "FASTER SOURCE NAMED", "WHAT")
 	for _, p := range v.Predictors {
@@ -326,7 +329,8 @@ func Backtest(w io.Writer, v schedule.Verdict) error {
 		}
 		faster, off := "-", "-"
 		if v.Pairs > 0 {
-			faster = fmt.Sprintf("%d of %d (%s, 95%%: %s to %s)", p.Right, v.Pairs, unit.Percent(p.Share), unit.Percent(p.Range.Low), unit.Percent(p.Range.High))
+			faster = fmt.Sprintf("%d of %d (%s, 95%%: %s to %s)", p.Right, v.Pairs, unit.Percent(p.Share), unit.Percent(p.Range.Low),
+				unit.Percent(p.Range.High))
 		}
 		if p.Copies > 0 {
 			off = "x " + unit.Significant(p.Error.Value)

@@ -132,8 +132,9 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 	if err := errors.Join(t.Flush(), writeUsage(w, rows), writeAdded(w, rows)); err != nil {
 		return err
 	}
-	below = append(below, fmt.Sprintf("\n%d of %s as expected. Each file was read again at its destination. Peak: the largest speed within a\n"+
-		"second. Spread: from the arrival of the first file to that of the last one. Main is the coordinator.\n", good, say.Plural(len(rows), "case")))
+	below = append(below, fmt.Sprintf("\n%d of %s as expected. Each file was read again at its destination. Peak: "+
+		"the largest speed within a\nsecond. Spread: from the arrival of the first file to that of the last one. Main is the coordinator.\n",
+		good, say.Plural(len(rows), "case")))
 	for _, why := range left {
 		below = append(below, fmt.Sprintf("left out: %s\n", why))
 	}

@@ -14,7 +14,7 @@ import (
 	"weir/transfer/record"
 )
 
-// collect finds out what became of the files: by the manifests, and by reading each
+// collect finds out the outcome of the files: by the manifests, and by reading each
 // one again where it should be.
 func (s *scene) collect(ctx context.Context, r *Result) error {
 	c, err := s.t.Client()

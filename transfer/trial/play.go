@@ -31,7 +31,7 @@ type Play struct {
 	Out      string            // the run directory that is made; "": none
 	Weir     string            // version of the program, for it
 	Command  []string
-	Tell     func(string) // what is being done; nil: nobody listens
+	Tell     func(string) // called with progress; nil: none
 }
 
 // A Result is what a case came to.
@@ -294,7 +294,7 @@ func (s *scene) settle(path string) error {
 type made struct{ path, sum string }
 
 // register makes files at a site and adds them to the catalog. those are there
-// already, by name: on the same disk they are linked, which takes no space; nobody
+// already, by name: on the same disk they are linked, which takes no space; no process
 // writes into them.
 func (t *Trial) register(ctx context.Context, dataset, site string, files []File, those map[string]made) error {
 	c, err := t.Client()

@@ -150,7 +150,7 @@ func (p *Process) end(how os.Signal) error {
 		<-ended
 		return fmt.Errorf("%s did not end within %v: it was killed", p.name, patience)
 	}
-	_ = in.Close() // nobody reads it any more
+	_ = in.Close() // it is not read any more
 	return nil
 }
 

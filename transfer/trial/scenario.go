@@ -214,7 +214,8 @@ func (c *Case) check(sites []string) error {
 		return errors.New("every: use a time, as in every: 1s, and not together with open")
 	case c.Open < 0 || c.Open > c.Requests:
 		return fmt.Errorf("open: %d of %d requests", c.Open, c.Requests)
-	case !slices.Contains([]transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected, transfer.Expired}, c.Expect.Status):
+	case !slices.Contains([]transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected,
+		transfer.Expired}, c.Expect.Status):
 		return fmt.Errorf("expect: status %q: use one in which requests end, such as completed or partial", c.Expect.Status)
 	case c.Mode != "" && c.Mode != transfer.Pull && c.Mode != transfer.Push && c.Mode != transfer.Third:
 		return fmt.Errorf("mode: %q: use pull, push or third, or leave it out", c.Mode)

@@ -39,10 +39,11 @@ func TestParseMistakes(t *testing.T) {
 		"name: a b\ncases: [{name: y}]":  "one word",
 		"name: x\nsites: [A]\ncases: []": "sites",
 		head + "{name: y, fies: 3}":      "fies",
-		head + "{name: y, files: 3, size: 1MB, at: {A: all}, to: Z, expect: {status: completed}}":                               "Z",
-		head + "{name: y, files: 3, size: 1, at: {A: all}, to: B, expect: {status: completed}}":                                 "unit",
-		head + "{name: y, files: 3, size: 1MB, at: {A: 3-1}, to: B, expect: {status: completed}}":                               "range",
-		head + "{name: y, files: 3, size: 1MB, to: B, expect: {status: completed}}":                                             "no site has the files",
+		head + "{name: y, files: 3, size: 1MB, at: {A: all}, to: Z, expect: {status: completed}}": "Z",
+		head + "{name: y, files: 3, size: 1, at: {A: all}, to: B, expect: {status: completed}}":   "unit",
+		head + "{name: y, files: 3, size: 1MB, at: {A: 3-1}, to: B, expect: {status: completed}}": "range",
+		head +
+			"{name: y, files: 3, size: 1MB, to: B, expect: {status: completed}}": "no site has the files",
 		head + "{name: y, files: 3, size: 1MB, at: {A: all}, to: B, missing: [4], expect: {status: completed}}":                 "no file 4",
 		head + "{name: y, files: 3, size: 1MB, at: {A: all}, to: B, requests: 4, expect: {status: completed}}":                  "requests",
 		head + "{name: y, files: 3, size: 1MB, at: {A: all}, to: B, events: [{after: 1}], expect: {status: completed}}":         "events",
@@ -90,7 +91,8 @@ func TestParseManual(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	c := s.Cases[0]
-	if s.AtOnce != 4 || s.Patience != unit.Duration(time.Second) || c.Size.Seed != 1_000_000_000 || c.At["A"].Last != 7 || c.Events[0].Off != "A" || c.Expect.From["B"].First != 3 {
+	if s.AtOnce != 4 || s.Patience != unit.Duration(time.Second) || c.Size.Seed != 1_000_000_000 || c.At["A"].Last != 7 ||
+		c.Events[0].Off != "A" || c.Expect.From["B"].First != 3 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,7 +1,7 @@
 // Package trial starts a coordinator and some sites on this machine, each as a
 // process of its own: for demonstrations, scenarios, campaigns of faults and
 // benchmarks. All of them are ended, and what they have on disk is removed, when
-// the trial is closed; they end, too, when this process is killed.
+// the trial is closed; they end as well, when this process is killed.
 package trial
 
 import (
@@ -156,7 +156,8 @@ func (t *Trial) Env() []string {
 func (t *Trial) config() string { return filepath.Join(t.dir, "coordinator.json") }
 
 func (t *Trial) coordinatorArgs() []string {
-	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", t.coordinator.address(t.listen(""))}
+	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen",
+		t.coordinator.address(t.listen(""))}
 	return append(args, t.o.Coordinator...)
 }
 

@@ -14,8 +14,8 @@ func TestUsageOfLooks(t *testing.T) {
 	at := func(tenths int, pid int, cpu float64, size int64) look {
 		return look{begin.Add(time.Duration(tenths) * usageEvery), pid, cpu, size}
 	}
-	seen := []look{at(0, 1, 5, 10), at(1, 1, 5, 30), at(2, 1, 5, 20), at(3, 1, 5, 20), at(4, 1, 5, 20), at(5, 1, 5, 20), at(6, 1, 5.1, 20), at(7, 1, 5.5, 20),
-		at(20, 2, 0.2, 40), at(21, 2, 0.3, 20)}
+	seen := []look{at(0, 1, 5, 10), at(1, 1, 5, 30), at(2, 1, 5, 20), at(3, 1, 5, 20), at(4, 1, 5, 20), at(5, 1, 5, 20), at(6, 1, 5.1, 20),
+		at(7, 1, 5.5, 20), at(20, 2, 0.2, 40), at(21, 2, 0.3, 20)}
 	u := usageOf(seen)
 	if math.Abs(u.Seconds-0.8) > 1e-9 || u.Memory != 40 || math.Abs(u.CPU-1) > 1e-9 {
 		t.Errorf("%+v", u)

@@ -47,7 +47,7 @@ const (
 var errNotWanted = errors.New("what was brought is there already")
 
 // Await is what a shell has to run for Start to find it, as the shell's own words: it makes a folder and waits until
-// the worker has ended and its outputs are fetched. It ends with 125 if nobody comes for it for ten minutes. n is an
+// the worker has ended and its outputs are fetched. It ends with 125 if the outputs are not fetched within ten minutes. n is an
 // expression for the worker's number.
 func Await(tag, n string) string {
 	return fmt.Sprintf(`	d=

@@ -33,7 +33,7 @@ func runLine(dir string, worker int, id string) string {
 func bringLine(dir string) string { return "exec /bin/sh " + dir + "/.bring" }
 
 // sweepLine ends what still runs of a submission and removes its folders: those whose names have its tag, which
-// nobody else has.
+// is unique.
 func sweepLine(tag string) string {
 	return `exec /bin/sh -c 'd=${TMPDIR:-/tmp}; for p in "$d"/` + tag + `.*/*/.pid; do [ -e "$p" ] || continue; q=$(cat "$p"); ` +
 		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag +
@@ -41,7 +41,7 @@ func sweepLine(tag string) string {
 }
 
 // runScript is what runs one worker on a machine. Its standard input is the line to whom has started it: a word from
-// there ends the worker, and so does its end, after which nobody will fetch anything: then it clears away what is
+// there ends the worker, and so does its end, after which outputs are not fetched any more: then it clears away what is
 // there itself.
 func runScript(args []string) string {
 	words := make([]string, len(args))

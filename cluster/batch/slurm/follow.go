@@ -146,7 +146,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	j.settled(n, c)
 }
 
-// left is what became of a worker whose run was killed that had brought it to its node.
+// left is the outcome of a worker whose run was killed that had brought it to its node.
 func left(c batch.Change) batch.Change {
 	c.State, c.Reason, c.Exit = batch.Removed, "it ended with the run that had started it", -1
 	return c

@@ -12,7 +12,7 @@ import (
 	"weir/cluster/batch/shell"
 )
 
-// mostInScript is how much of files may travel in a batch script: Slurm takes scripts of 4 MiB unless it is told
+// mostInScript is how much of files may travel in a batch script: Slurm takes scripts of 4 MiB unless configured
 // otherwise (SchedulerParameters=max_script_size).
 const mostInScript = 2 << 20
 

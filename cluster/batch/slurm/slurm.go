@@ -155,7 +155,7 @@ func (j *job) unnoted(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// comment is what people who look at the queue are told.
+// comment is the comment that the queue shows.
 func comment(run string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune("='\"`$\\", r) {
@@ -222,7 +222,7 @@ func arraySize(ctx context.Context) (int, error) {
 	}
 	found := maxArraySize.FindStringSubmatch(said)
 	if found == nil {
-		return 1000, nil // one less than what Slurm has unless it is told otherwise
+		return 1000, nil // one less than Slurm's default
 	}
 	n, _ := strconv.Atoi(found[1])
 	if n < 2 {

@@ -57,7 +57,7 @@ func round(a *figure.Axis, n int) []float64 {
 
 // small are the ticks at 2 to 9 times each power of ten that have no number.
 func small(a *figure.Axis, at []float64) []tick {
-	const most = 40 // decades; more cannot be told apart
+	const most = 40 // decades; more cannot be distinguished
 	first, last := math.Floor(math.Log10(a.Min*a.Factor)), math.Log10(a.Max*a.Factor)
 	if !(last-first < most) || math.IsInf(first, 0) {
 		return nil

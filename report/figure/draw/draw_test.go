@@ -235,7 +235,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// What differs in color differs in its marker or its dashes, too.
+// What differs in color differs in its marker or its dashes as well.
 func TestGrey(t *testing.T) {
 	for _, dots := range []bool{true, false} {
 		f := &figure.Figure{}

@@ -9,14 +9,14 @@ import (
 	"weir/report/figure"
 )
 
-// Colors of the pages' hues, but apart in lightness, too.
+// Colors of the pages' hues, but apart in lightness as well.
 func palette(i int) tint {
 	all := []tint{{0, 80, 138, "c0"}, {213, 94, 0, "c1"}, {42, 160, 120, "c2"}, {134, 44, 104, "c3"}, {214, 160, 0, "c4"},
 		{104, 140, 222, "c5"}}
 	return all[(i%len(all)+len(all))%len(all)]
 }
 
-// gray is the color of what is told besides.
+// gray is the color of secondary text.
 func gray() tint { return tint{95, 100, 106, "soft"} }
 
 func white() tint { return tint{255, 255, 255, "card"} }
@@ -29,7 +29,7 @@ func alarm(stamp string) tint {
 	return tint{150, 95, 0, "warn"}
 }
 
-// A style is how a line is told from the others without its color.
+// A style distinguishes a line from the others without its color.
 type style struct {
 	color   tint
 	dash    []float64
@@ -38,7 +38,7 @@ type style struct {
 	markers int  // how many, evenly spread; 0 at each point
 }
 
-// styles gives lines that are told apart by nothing else different markers,
+// styles gives lines that differ in nothing else different markers,
 // and different dashes. Beside a fitted curve, measured points are not joined.
 func styles(f *figure.Figure) []style {
 	fitted, dotted := false, false

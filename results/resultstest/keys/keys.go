@@ -63,7 +63,7 @@ func keysOf(v any) map[string]string {
 		return keys
 	}
 	of := reflect.TypeOf(v)
-	for _, f := range reflect.VisibleFields(of) { // those of embedded structs, too
+	for _, f := range reflect.VisibleFields(of) { // those of embedded structs as well
 		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
 			keys[key] = of.String() + "." + f.Name
 		}

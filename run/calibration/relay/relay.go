@@ -3,7 +3,7 @@
 // protocol and of HTTP/1 by their names.
 //
 // It looks and changes nothing, so a client behaves as it would without it,
-// only slower. What is encrypted cannot be seen and is told as such. A client
+// only slower. What is encrypted cannot be seen and is reported as such. A client
 // that is redirected to another server leaves the relay.
 package relay
 

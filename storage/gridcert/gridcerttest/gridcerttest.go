@@ -81,7 +81,8 @@ func (p Pair) Host(t testing.TB, name string, alternatives ...string) Pair {
 // User makes a user's certificate.
 func (p Pair) User(t testing.TB) Pair {
 	t.Helper()
-	return p.Sign(t, &x509.Certificate{Subject: pkix.Name{Organization: []string{"people"}, CommonName: "Ada Tester"}, KeyUsage: x509.KeyUsageDigitalSignature})
+	return p.Sign(t, &x509.Certificate{Subject: pkix.Name{Organization: []string{"people"}, CommonName: "Ada Tester"},
+		KeyUsage: x509.KeyUsageDigitalSignature})
 }
 
 // Proxy makes a proxy of a user that expires at a time.

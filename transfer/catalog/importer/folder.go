@@ -23,8 +23,8 @@ import (
 // order, with the checksums of their content, which it reads. Links are
 // followed to files, not to folders, and not out of the root. Files that change
 // while they are read, whose names the catalog cannot have, and those that are no
-// files are left out and told; so is what begins with .weir, which agents neither
-// copy nor show, but for their own folders in the root, which nobody misses.
+// files are left out and reported; so is what begins with .weir, which agents neither
+// copy nor show, but for their own folders in the root, which are not data.
 func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -21,7 +21,7 @@ type Options struct {
 	// names: /store/run1 makes /store/run1/a/f1.root of a/f1.root. A file's
 	// block is the first folder on that path, "a", or "" if there is none.
 	Dataset string
-	// Wrong is told of each file or folder that had to be left out; nil ends the
+	// Wrong is called with each file or folder that had to be left out; nil ends the
 	// sequence with the first of them. It is called by who reads the sequence.
 	Wrong func(path string, err error)
 	// Workers is how many files are looked at at once; 0 is a good number.
@@ -41,7 +41,7 @@ func (o Options) entry(below, inSite string) catalog.Entry {
 	return e
 }
 
-// A result is what became of one file or folder.
+// A result is the outcome of one file or folder.
 type result struct {
 	path  string
 	entry catalog.Entry

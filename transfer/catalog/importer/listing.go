@@ -35,9 +35,9 @@ type Remote struct {
 const deepest = 64
 
 // Listing yields the files below a folder of a storage service, in no order, with
-// their sizes and, if asked for, the checksums that the service tells. Nobody has
+// their sizes and, if asked for, the checksums that the service reports. No one has
 // read them just now: entries are not verified. Folders that cannot be listed and
-// files that cannot be asked for are left out and told. What begins with .weir is
+// files that cannot be asked for are left out and reported. What begins with .weir is
 // passed over.
 func Listing(ctx context.Context, r Remote, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {

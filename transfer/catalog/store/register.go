@@ -103,7 +103,7 @@ func (s *Store) Register(ctx context.Context, dataset, site, by string, files it
 			}
 		}
 	}
-	// Without any file, too, so that a site that does not exist is named.
+	// Without any file as well, so that a site that does not exist is named.
 	if err := errors.Join(flush(), ended); err != nil {
 		return sum, err
 	}

@@ -144,7 +144,8 @@ func chooseSuite(list string) (suite, error) {
 			return known[i], nil
 		}
 	}
-	return suite{}, fmt.Errorf("the server offers the ciphers %.100q; known are aes-128-cbc, aes-192-cbc, aes-256-cbc and des-ede3-cbc: %w", list, errors.ErrUnsupported)
+	return suite{}, fmt.Errorf("the server offers the ciphers %.100q; known are aes-128-cbc, aes-192-cbc, aes-256-cbc and des-ede3-cbc: %w",
+		list, errors.ErrUnsupported)
 }
 
 // chooseDigest returns the first digest of a server's list that is a usual one. Nothing is digested with it during
@@ -156,7 +157,8 @@ func chooseDigest(list string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("the server offers the digests %.100q; known are sha256, sha384, sha512, sha1 and md5: %w", list, errors.ErrUnsupported)
+	return "", fmt.Errorf("the server offers the digests %.100q; known are sha256, sha384, sha512, sha1 and md5: %w", list,
+		errors.ErrUnsupported)
 }
 
 // A sealer encrypts with the secret that a login agreed upon. It belongs to one goroutine.

@@ -24,7 +24,8 @@ import (
 type capture struct{ Offer, Hello, Answer, Proof, Tag, CA, Time []byte }
 
 func (c *capture) files() map[string]*[]byte {
-	return map[string]*[]byte{"offer": &c.Offer, "hello": &c.Hello, "answer": &c.Answer, "proof": &c.Proof, "tag": &c.Tag, "ca.pem": &c.CA, "time": &c.Time}
+	return map[string]*[]byte{"offer": &c.Offer, "hello": &c.Hello, "answer": &c.Answer, "proof": &c.Proof, "tag": &c.Tag, "ca.pem": &c.CA,
+		"time": &c.Time}
 }
 
 func readCapture(t testing.TB) (c capture) {
@@ -80,7 +81,8 @@ func TestCapture(t *testing.T) {
 		}
 	}
 	kept := readCapture(t)
-	for name, pair := range map[string][2][]byte{"hello": {kept.Hello, fresh.Hello}, "answer": {kept.Answer, fresh.Answer}, "proof": {kept.Proof, fresh.Proof}} {
+	for name, pair := range map[string][2][]byte{"hello": {kept.Hello, fresh.Hello}, "answer": {kept.Answer, fresh.Answer},
+		"proof": {kept.Proof, fresh.Proof}} {
 		if diff := cmp.Diff(kinds(must(parseBuffer(pair[0]))), kinds(must(parseBuffer(pair[1])))); diff != "" {
 			t.Errorf("%s: buckets differ from those kept (-kept +today):\n%s", name, diff)
 		}
@@ -165,9 +167,10 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// What the server says before the first message may be anything, too.
+// What the server says before the first message may be anything as well.
 func FuzzOffer(f *testing.F) {
-	for _, seed := range []string{"v:10600,c:ssl,ca:b81ba802.0|703dea33.0", "v:10300,c:ssl", "", "v:,c:|,ca:||", "v:99999999999999999999", "c:sslnopadnopad", "ca:../../x.0"} {
+	for _, seed := range []string{"v:10600,c:ssl,ca:b81ba802.0|703dea33.0", "v:10300,c:ssl", "", "v:,c:|,ca:||", "v:99999999999999999999",
+		"c:sslnopadnopad", "ca:../../x.0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, parameters string) {

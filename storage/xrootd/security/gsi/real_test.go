@@ -103,7 +103,8 @@ func (s *site) credentials(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := s.works(newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: toolProxy(t, s, key), CADir: s.CADir}}), "localhost", nil); err != nil {
+	if err := s.works(newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: toolProxy(t, s, key), CADir: s.CADir}}), "localhost",
+		nil); err != nil {
 		t.Errorf("proxy made by xrdgsiproxy: %v", err)
 	}
 	t.Setenv("X509_USER_PROXY", s.Proxy)
@@ -145,7 +146,8 @@ func (s *site) refusals(t *testing.T) {
 		{"other host", "example.org", storage.Auth{ProxyFile: s.Proxy, CADir: s.CADir}, "not for example.org", false},
 		{"folder without the authority", "localhost", storage.Auth{ProxyFile: s.Proxy, CADir: t.TempDir()}, ".0, which is not in /", false},
 		{"authority of the same name", "localhost", storage.Auth{ProxyFile: s.Proxy, CADir: wrong}, "unknown authority", false},
-		{"proxy of an unknown authority", "localhost", storage.Auth{ProxyFile: stranger, CADir: s.CADir}, "unknown CA: cannot verify client", true},
+		{"proxy of an unknown authority", "localhost", storage.Auth{ProxyFile: stranger, CADir: s.CADir},
+			"unknown CA: cannot verify client", true},
 	} {
 		m, err := New(storage.Credentials{From: c.from})
 		if err == nil {

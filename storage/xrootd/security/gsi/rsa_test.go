@@ -66,7 +66,7 @@ func disguised(t *testing.T, key *rsa.PrivateKey) []byte {
 			return c.FillBytes(make([]byte, 128))
 		}
 	}
-	return nil // the modulus leaves no room, which is rare; nil is refused, too
+	return nil // the modulus leaves no room, which is rare; nil is refused as well
 }
 
 func TestUnpad(t *testing.T) {
