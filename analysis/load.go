@@ -83,14 +83,12 @@ type data struct {
 	index       map[key]int       // places in seconds
 	last        int               // place of the second that the last line was of, -1 before the first
 	latency     measure.Histogram // of that second
-	before      time.Time         // start of the last line
 }
 
 // newData returns data without intervals.
 func newData(plan *scenario.Plan) *data {
 	return &data{
-		plan: plan, steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(),
-		service: newServerSums(), populations: map[string]*data{}, index: map[key]int{}, last: -1,
+		plan: plan, steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, populations: map[string]*data{}, index: map[key]int{}, last: -1,
 	}
 }
 
@@ -99,6 +97,7 @@ func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 // loadTo reads run and writes intervals.csv and hosts.csv on the way, where they are wanted.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	d := newData(run.Plan)
+	d.heat, d.service = newHeatSum(), newServerSums()
 	d.about, d.torn, d.goesOn = run.About, run.Torn, run.GoesOn
 	if err := d.loadIntervals(run, intervals); err != nil {
 		return nil, err
@@ -139,10 +138,23 @@ func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var before time.Time // start of the last line
 	err = run.EachInterval(render, func(iv *measure.Interval, row []byte) error {
+		if iv.Start.Before(before.Add(-2 * time.Millisecond)) {
+			d.back++
+		}
+		before = iv.Start
 		d.interval(iv)
-		if iv.Population != "" {
-			d.population(iv.Population).interval(iv)
+		middle := iv.Start.Add(duration(iv.Seconds / 2))
+		if iv.Done > 0 {
+			d.heat.add(middle, &iv.Latency)
+		}
+		d.service.at(iv.Server, middle).add(iv.Moved, iv.Done, iv.Errors())
+		if d.repeats(d.last, iv) {
+			d.twice++
+		}
+		if p := d.population(iv.Population); p != nil {
+			p.interval(iv)
 		}
 		return write(row)
 	})
@@ -150,12 +162,8 @@ func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 	return err
 }
 
-// interval adds a line of intervals.jsonl.
+// interval adds a line of intervals.jsonl to its second and to the sums.
 func (d *data) interval(iv *measure.Interval) {
-	if iv.Start.Before(d.before.Add(-2 * time.Millisecond)) {
-		d.back++
-	}
-	d.before = iv.Start
 	k := key{iv.Start.UnixNano(), iv.Step, iv.Phase}
 	i, ok := d.index[k]
 	if !ok {
@@ -170,14 +178,6 @@ func (d *data) interval(iv *measure.Interval) {
 	d.latency.Merge(&iv.Latency)
 	d.seconds[i].add(iv)
 	d.count(iv)
-	middle := iv.Start.Add(duration(iv.Seconds / 2))
-	if iv.Done > 0 {
-		d.heat.add(middle, &iv.Latency)
-	}
-	d.service.at(iv.Server, middle).add(iv.Moved, iv.Done, iv.Errors())
-	if d.repeats(i, iv) {
-		d.twice++
-	}
 }
 
 // endSecond notes the latency of the second that the last line was of.

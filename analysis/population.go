@@ -19,19 +19,16 @@ type PopulationCurve struct {
 	Curve []Step `json:"curve"`
 }
 
-// population returns the data of the intervals of one population.
+// population returns the data of the intervals of one population, nil if all clients do the same or there are too many.
 func (d *data) population(name string) *data {
 	p := d.populations[name]
-	if p == nil && len(d.populations) < mostPopulations {
+	if p == nil && name != "" && len(d.populations) < mostPopulations {
 		plan := d.plan
 		if i := slices.IndexFunc(plan.Populations, func(p scenario.Population) bool { return p.Name == name }); i >= 0 {
 			plan = plan.Of(i)
 		}
 		p = newData(plan)
 		d.populations[name] = p
-	}
-	if p == nil {
-		p = newData(&scenario.Plan{}) // not kept
 	}
 	return p
 }

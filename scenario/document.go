@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -62,8 +61,7 @@ func (d *Document) Err() error { return d.tree.mistakes.err() }
 
 // Schema returns the JSON Schema of files that are decoded into a struct of the type of of.
 func (f Format) Schema(of any) ([]byte, error) {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: shape}
-	s := r.Reflect(of)
+	s := schemaOf(of)
 	s.ID, s.Title, s.Description = jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json"),
 		f.Title, f.About
 	for path, words := range f.Words {
@@ -75,12 +73,7 @@ func (f Format) Schema(of any) ([]byte, error) {
 		}
 		at.Enum = anyWords(words)
 	}
-	out, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	plain := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<", `\u0026`, "&")
-	return []byte(plain.Replace(string(out)) + "\n"), nil
+	return schemaText(s)
 }
 
 // noun is what the file is.

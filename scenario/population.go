@@ -20,7 +20,7 @@ type Population struct {
 	Work    workload.Work `json:"workload" yaml:"workload"`
 }
 
-// Bounds of the populations of a run.
+// maxPopulations is how many populations a run may have.
 const maxPopulations = 16
 
 // populationName is what a population may be called: it is a label of metrics and a part of file names.

@@ -17,7 +17,12 @@ import (
 // Schema returns the JSON Schema of the format, generated from the types that
 // Parse decodes into, so that editors complete and check scenarios.
 func Schema() ([]byte, error) {
-	out, err := json.MarshalIndent(schemaTree(), "", "  ")
+	return schemaText(schemaTree())
+}
+
+// schemaText writes a schema.
+func schemaText(s *jsonschema.Schema) ([]byte, error) {
+	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -25,11 +30,16 @@ func Schema() ([]byte, error) {
 	return []byte(plain.Replace(string(out)) + "\n"), nil
 }
 
-func schemaTree() *jsonschema.Schema {
+// schemaOf returns the schema of the type that of points to.
+func schemaOf(of any) *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: shape,
 	}
-	s := r.Reflect(&Scenario{})
+	return r.Reflect(of)
+}
+
+func schemaTree() *jsonschema.Schema {
+	s := schemaOf(&Scenario{})
 	s.ID = "https://weir.invalid/scenario.schema.json"
 	s.Title, s.Description = "weir scenario", "What to test: see docs/scenario.md."
 	s.AnyOf = []*jsonschema.Schema{{Required: required("target")}, {Required: required("matrix")}} // which may give it
