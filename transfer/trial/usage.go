@@ -1,20 +1,17 @@
 package trial
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 const (
 	usageEvery  = 100 * time.Millisecond // processes are looked at
 	usageLooks  = 5                      // over which the largest CPU usage is told: a tick is 10 ms
 	usageWindow = 450 * time.Millisecond // that these span at least
-	ticks       = 100                    // of CPU time, a second (USER_HZ of Linux)
 )
 
 // Main is the name of the coordinator among the hosts of a case.
@@ -132,36 +129,25 @@ func usageOf(seen []look) (u Usage) {
 	return u
 }
 
-// processUsage returns the CPU time of a process, in seconds, and its resident memory (proc_pid_stat(5)).
+// processUsage returns the CPU time of a process, in seconds, and its resident memory, in bytes.
 func processUsage(pid int) (cpu float64, size int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, 0, err
 	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 22 {
-		return 0, 0, fmt.Errorf("process %d: unexpected stat", pid)
-	}
-	number := func(i int) int64 {
-		n, failed := strconv.ParseInt(string(fields[i-3]), 10, 64)
-		if failed != nil && err == nil {
-			err = failed
-		}
-		return n
-	}
-	cpu, size = float64(number(14)+number(15))/ticks, number(24)*int64(os.Getpagesize())
-	return cpu, size, err
+	stat, err := p.Stat()
+	return stat.CPUTime(), int64(stat.ResidentMemory()), err
 }
 
-// memoryTotal returns the memory of this machine, 0 if it is not known.
+// memoryTotal returns the memory of this machine in bytes; 0: unknown.
 func memoryTotal() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0
 	}
-	var kib int64
-	if _, err := fmt.Sscanf(string(text), "MemTotal: %d", &kib); err != nil {
+	m, err := fs.Meminfo()
+	if err != nil || m.MemTotalBytes == nil {
 		return 0
 	}
-	return kib << 10
+	return int64(*m.MemTotalBytes)
 }
