@@ -85,7 +85,7 @@ func TestTheMaximumIsInItsInterval(t *testing.T) {
 		t.Errorf("of all: %+v", all)
 	}
 	documented(t, fmt.Sprintf("10 to 20 loads | %d | %d |", all.runs, all.found))
-	documented(t, fmt.Sprintf("in the interval told | %d | %d |", all.found, all.there))
+	documented(t, fmt.Sprintf("of these, in the reported interval | %d | %d |", all.found, all.there))
 	few := turning(t, r, trial{0, 0.005, 0}, 7, 7)
 	if few.there < few.found*85/100 {
 		t.Errorf("of few points: %+v", few)
