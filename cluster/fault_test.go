@@ -179,7 +179,12 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 		t.Errorf("events %v", n.events)
 	}
 	if clients, _ := n.held(2); timely && math.Abs(clients-8) > .5 {
-		t.Errorf("%.1f clients in step 2", clients)
+		n.mu.Lock()
+		for _, v := range n.intervals {
+			t.Logf("step %d %v %v: %.2f clients for %.2f s", v.Step, v.Phase, v.Start, v.Clients, v.Seconds)
+		}
+		t.Errorf("%.1f clients in step 2, events %v", clients, n.events)
+		n.mu.Unlock()
 	}
 	if did := done(jobs); n.done() > did {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
