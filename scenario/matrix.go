@@ -62,10 +62,16 @@ func (t *tree) matrix(root *node) (Matrix, place) {
 		t.say(block.at, "matrix: %s; write keys and the values they take in turn, as in {workload.session: [kept, fresh]}", nothingElse(block))
 		return nil, block.at
 	}
-	var m Matrix
+	var all, m Matrix
 	for _, e := range block.entries {
-		if f, ok := t.factor(e); ok {
-			t.apart(root, m, f)
+		f, ok := t.factor(e)
+		if !ok {
+			continue
+		}
+		t.apart(all, f)
+		all = append(all, f)
+		if !t.fixed(root, &f) {
+			t.unchanged(root, f)
 			m = append(m, f)
 		}
 	}
@@ -186,9 +192,8 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 	return l, true
 }
 
-// apart refuses a factor that varies what another one varies as well, or what
-// the command line gives a value.
-func (t *tree) apart(root *node, before Matrix, f Factor) {
+// apart refuses a factor that varies what another one varies as well.
+func (t *tree) apart(before Matrix, f Factor) {
 	for _, s := range f.settings() {
 		for _, other := range before {
 			for _, o := range other.settings() {
@@ -198,8 +203,56 @@ func (t *tree) apart(root *node, before Matrix, f Factor) {
 				}
 			}
 		}
+	}
+}
+
+// fixed reports whether the command line gives a factor one value: a key's own, or a name of a level, whose keys then go
+// into root, except for those that the command line sets itself. Of several names, f keeps these levels.
+func (t *tree) fixed(root *node, f *Factor) bool {
+	at := fromSet(root, f.Key)
+	if at.set != f.Key {
+		return false
+	}
+	if slices.Contains(scenarioKeys(), top(f.Key)) {
+		return true
+	}
+	chosen := root.get(f.Key)
+	root.entries = slices.DeleteFunc(root.entries, func(e entry) bool { return e.key == f.Key })
+	items := []*node{chosen}
+	if chosen.kind == list {
+		items = chosen.items
+	}
+	var levels []Level
+	for _, item := range items {
+		i := slices.IndexFunc(f.Levels, func(l Level) bool { return l.Name == flow(item) })
+		if i < 0 {
+			names := make([]string, len(f.Levels))
+			for k, l := range f.Levels {
+				names[k] = l.Name
+			}
+			t.say(at, "matrix.%s has no level %s; use one of %s", f.Key, quote(flow(item)), strings.Join(names, ", "))
+			return true
+		}
+		levels = append(levels, f.Levels[i])
+	}
+	if len(levels) != 1 {
+		f.Levels = levels
+		return len(levels) == 0
+	}
+	for _, s := range levels[0].set {
+		if fromSet(root, s.path).set != s.path {
+			t.insert(root, strings.Split(s.path, "."), t.copy(s.value), s.at)
+		}
+	}
+	return true
+}
+
+// unchanged refuses a factor that varies what the command line gives a value.
+func (t *tree) unchanged(root *node, f Factor) {
+	for _, s := range f.settings() {
 		if at := fromSet(root, s.path); at.set != "" {
-			t.say(at, "matrix.%s varies %s; change the matrix (--set 'matrix.%s=[...]'), or remove it (--set matrix=null)", f.Key, s.path, f.Key)
+			t.say(at, "matrix.%s varies %s; choose a level, as in --set %s=..., change the matrix (--set 'matrix.%s=[...]'), "+
+				"or remove it (--set matrix=null)", f.Key, s.path, f.Key, f.Key)
 			return
 		}
 	}

@@ -137,9 +137,12 @@ func TestMatrixMistakes(t *testing.T) {
 	}
 	const text = target + "matrix: {p: [{name: a, auth: {method: none}}], workload.session: [kept, fresh]}\n"
 	for set, want := range map[string]string{
-		"workload.session=fresh": "--set workload.session: matrix.workload.session varies workload.session; " +
-			"change the matrix (--set 'matrix.workload.session=[...]'), or remove it (--set matrix=null)",
-		"auth.method=none":                 "--set auth.method: matrix.p varies auth",
+		"auth.method=none": "--set auth.method: matrix.p varies auth; choose a level, as in --set p=..., " +
+			"change the matrix (--set 'matrix.p=[...]'), or remove it (--set matrix=null)",
+		"workload={session: fresh}":        "--set workload: matrix.workload.session varies workload.session",
+		"p=b":                              `--set p: matrix.p has no level "b"; use one of a`,
+		"p=[a, a.b]":                       `--set p: matrix.p has no level "a.b"; use one of a`,
+		"q=a":                              "--set q: unknown key q",
 		"matrix.workload.session=[a]":      `--set matrix.workload.session: workload.session: unknown session "a"; use one of kept, fresh, shared`,
 		"matrix.=[a]":                      "--set matrix.: write a key and its value, as in --set workload.session=fresh",
 		"matrix.workload.session=[kept, ]": "",
@@ -147,6 +150,44 @@ func TestMatrixMistakes(t *testing.T) {
 		_, err := Parse("s.yaml", []byte(text), nil, []string{set})
 		if want == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\ngot  %v\nwant %s", set, err, want)
+		}
+	}
+}
+
+// The command line chooses levels, and its own values win over those of the level.
+func TestFixedFactors(t *testing.T) {
+	const text = "target: http://a/\nmatrix: {net: [{name: lan, link: {rtt: 1ms}, load.clients: [1, 2]}, {name: wan 2, link: {rtt: 51ms}}, " +
+		"{name: far}], workload.session: [kept, fresh]}\n"
+	for _, c := range []struct {
+		sets     []string
+		variants int
+		keys     int
+		rtt      string
+		clients  int // of the last step
+		session  string
+	}{
+		{[]string{"net=lan"}, 2, 1, "1ms", 2, "kept"},
+		{[]string{"workload.session=fresh"}, 3, 1, "1ms", 2, "fresh"},
+		{[]string{"net=wan 2", "workload.session=fresh"}, 1, 0, "51ms", 0, "fresh"},
+		{[]string{"net=lan", "load.clients=7", "workload.session=fresh"}, 1, 0, "1ms", 7, "fresh"},
+		{[]string{"net=[lan, far]", "workload.session=fresh"}, 2, 1, "1ms", 2, "fresh"},
+	} {
+		s, err := Parse("s.yaml", []byte(text), nil, c.sets)
+		if err != nil {
+			t.Errorf("%q: %v", c.sets, err)
+			continue
+		}
+		all := s.Variants()
+		if len(all) != c.variants || len(s.Matrix) != c.keys {
+			t.Errorf("%q: %d variants of %+v", c.sets, len(all), s.Matrix)
+		}
+		p, err := all[0].Scenario.Plan(drivers())
+		if err != nil {
+			t.Errorf("%q: %v", c.sets, err)
+			continue
+		}
+		if p.Links[0].Spec.RTT.String() != c.rtt || string(p.Work.Session) != c.session || c.clients > 0 && p.Steps[len(p.Steps)-1].Clients != c.clients {
+			t.Errorf("%q: %+v, session %s, steps %+v", c.sets, p.Links, p.Work.Session, p.Steps)
 		}
 	}
 }
