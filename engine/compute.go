@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"weir/internal/burn"
 	"weir/measure"
 	"weir/storage"
 	"weir/workload"
@@ -21,7 +22,7 @@ type computer struct {
 	bell
 	runner *clientRunner
 	meter  *measure.Meter
-	spent  uint64 // what burning has come to, so that it is for something
+	burner burn.Burner
 }
 
 // computer returns what c's jobs compute on.
@@ -106,7 +107,7 @@ func (k *computer) burn(d time.Duration) bool {
 		if !l.cores.enter(l.soft) {
 			return false
 		}
-		used := k.slice(min(d-done, turn))
+		used := k.burner.For(min(d-done, turn))
 		l.cores.leave()
 		k.computed(used)
 		done += used
@@ -117,25 +118,6 @@ func (k *computer) burn(d time.Duration) bool {
 
 // How long a job has a core before another has it.
 const turn = 500 * time.Microsecond
-
-// slice computes for d of this thread's time, and returns how much it took.
-func (k *computer) slice(d time.Duration) time.Duration {
-	runtime.LockOSThread() // whose clock is read
-	defer runtime.UnlockOSThread()
-	begin := threadTime()
-	for {
-		x := k.spent | 1
-		for range 4096 { // some microseconds
-			x ^= x << 13
-			x ^= x >> 7
-			x ^= x << 17
-		}
-		k.spent = x
-		if used := threadTime() - begin; used >= d {
-			return used
-		}
-	}
-}
 
 // cores are those of this machine: as many jobs burn at once.
 type cores chan struct{}

@@ -1,0 +1,18 @@
+package burn
+
+import (
+	"testing"
+	"time"
+)
+
+// A Burner uses what it says, and no less than it is asked for.
+func TestBurnerUsesCPUTime(t *testing.T) {
+	var b Burner
+	for _, d := range []time.Duration{0, 100 * time.Microsecond, 3 * time.Millisecond} {
+		before := threadTime() // the goroutine may move to another thread, whose clock says less or more
+		used := b.For(d)
+		if used < d || used > d+time.Second {
+			t.Errorf("asked for %v it used %v (clock %v to %v)", d, used, before, threadTime())
+		}
+	}
+}
