@@ -1,9 +1,12 @@
 package monitor
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +24,38 @@ func UseCores(n int) error {
 			shall.Set(cpu)
 		}
 	}
+	return pin(&shall)
+}
+
+// UseProcessors restricts this process, and what the kernel does for it, to the processors
+// with these numbers, for good.
+func UseProcessors(numbers []int) error {
+	var shall, may unix.CPUSet
+	for _, n := range numbers {
+		if n < 0 || n >= len(shall)*64 {
+			return fmt.Errorf("processor %d: use a number from 0 to %d", n, len(shall)*64-1)
+		}
+		shall.Set(n)
+	}
+	if err := pin(&shall); errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("this machine has no processor %s that this process may use", strings.Trim(fmt.Sprint(numbers), "[]"))
+	} else if err != nil {
+		return err
+	}
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	for _, n := range numbers { // the kernel passes over those that are missing
+		if !may.IsSet(n) {
+			return fmt.Errorf("this machine has no processor %d that this process may use", n)
+		}
+	}
+	runtime.GOMAXPROCS(shall.Count())
+	return nil
+}
+
+// pin moves all threads of this process to the processors of shall.
+func pin(shall *unix.CPUSet) error {
 	for done := map[int]bool{}; ; { // threads inherit it, but for those that were there
 		before := len(done)
 		threads, err := os.ReadDir("/proc/self/task")
@@ -32,7 +67,7 @@ func UseCores(n int) error {
 			if err != nil || done[id] {
 				continue
 			}
-			if err := unix.SchedSetaffinity(id, &shall); err != nil && err != unix.ESRCH {
+			if err := unix.SchedSetaffinity(id, shall); err != nil && err != unix.ESRCH {
 				return os.NewSyscallError("sched_setaffinity", err)
 			}
 			done[id] = true

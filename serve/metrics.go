@@ -81,6 +81,7 @@ func (m *metrics) count(method string, code int, d time.Duration) {
 func (s *Server) serveMetrics(r *Request) {
 	var b bytes.Buffer
 	s.metrics.write(&b)
+	s.pages.write(&b)
 	h := r.w.Header()
 	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
@@ -92,9 +93,7 @@ func (s *Server) serveMetrics(r *Request) {
 }
 
 func (m *metrics) write(b *bytes.Buffer) {
-	one := func(name, kind, help string, v any) {
-		fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n%s %v\n", name, help, name, kind, name, v)
-	}
+	one := func(name, kind, help string, v any) { writeMetric(b, name, kind, help, v) }
 	one("weir_serve_payload_sent_bytes_total", "counter", "Bytes of files sent, counted as they move.", m.payloadOut.Load())
 	one("weir_serve_payload_received_bytes_total", "counter", "Bytes of files received, counted as they move.", m.payloadIn.Load())
 	one("weir_serve_wire_sent_bytes_total", "counter", "Bytes written to connections, protocol included.", m.wireOut.Load())
@@ -109,6 +108,19 @@ func (m *metrics) write(b *bytes.Buffer) {
 	one("process_start_time_seconds", "gauge", "When the server started, in Unix time.", float64(m.born.UnixMilli())/1000)
 	m.writeRequests(b)
 	m.writeDurations(b)
+}
+
+func writeMetric(b *bytes.Buffer, name, kind, help string, v any) {
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n%s %v\n", name, help, name, kind, name, v)
+}
+
+// write is for servers whose pages cost CPU time.
+func (p *pageThreads) write(b *bytes.Buffer) {
+	if p == nil {
+		return
+	}
+	writeMetric(b, "weir_serve_pages_total", "counter", "Pages served by threads.", p.served.Load())
+	writeMetric(b, "weir_serve_pages_waiting", "gauge", "Pages that wait for a thread or are served by one.", p.waiting.Load())
 }
 
 func (m *metrics) writeRequests(b *bytes.Buffer) {

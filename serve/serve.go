@@ -64,6 +64,10 @@ type Config struct {
 	TotalRate int64         // bytes/s of all connections together, each way; 0 is no limit
 	Delay     time.Duration // pause before each answer
 
+	PageCPU time.Duration // CPU time that each page that is read costs, see pages.go; 0 is none
+	Page    int64         // bytes of a page; 0: what a request reads is one page
+	Threads int           // threads that serve pages, one at a time each; 0 is 1
+
 	HeaderTimeout time.Duration // from the first byte of a request to the end of its head, and for the TLS handshake; 0 is 10 s
 	IdleTimeout   time.Duration // between two requests of a connection; 0 is 5 min
 	StallTimeout  time.Duration // within a body without any byte moved; 0 is 60 s
@@ -86,6 +90,7 @@ type Server struct {
 	inFlight sync.WaitGroup // requests being handled
 	clients  *x509.CertPool // who signs the certificates of clients; nil: none are asked for
 	quotas   quotas
+	pages    *pageThreads          // nil: pages cost nothing
 	classes  []string              // that extensions announce
 	copied   func(io.Writer) error // ends the answer to a COPY within the server; nil: it has no body
 
@@ -116,6 +121,9 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
+	if c.PageCPU > 0 {
+		s.pages = newPageThreads(c.PageCPU, c.Page, c.Threads)
+	}
 	for i, e := range c.Extensions {
 		if err := e.Attach(s); err != nil {
 			s.conf.Extensions = c.Extensions[:i]
@@ -131,6 +139,7 @@ func (s *Server) Close() error {
 	for _, e := range s.conf.Extensions {
 		errs = append(errs, e.Close())
 	}
+	s.pages.close()
 	return errors.Join(append(errs, s.tree.close())...)
 }
 
@@ -153,6 +162,7 @@ func (c *Config) defaults() {
 	if c.MaxFiles == 0 {
 		c.MaxFiles = 1_000_000
 	}
+	c.Threads = max(c.Threads, 1)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -177,6 +187,14 @@ func (c *Config) check() error {
 		return errors.New("basic authentication needs both a user and a password")
 	case c.Rate < 0 || c.TotalRate < 0 || c.Memory < 0 || c.MaxFiles < 0:
 		return errors.New("rates and limits are not negative")
+	case c.Page < 0 || c.Threads < 0 || c.PageCPU < 0:
+		return errors.New("the CPU time and the size of a page, and the number of threads, are not negative")
+	case c.PageCPU > maxPageCPU:
+		return fmt.Errorf("a page cannot cost more than %v of CPU time", maxPageCPU)
+	case c.Threads > maxThreads:
+		return fmt.Errorf("%d threads for pages: at most %d", c.Threads, maxThreads)
+	case c.PageCPU == 0 && (c.Page > 0 || c.Threads > 0):
+		return errors.New("the size of a page and the number of threads need the CPU time of a page")
 	case min(c.Delay, c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace) < 0:
 		return errors.New("delays and timeouts are not negative")
 	}

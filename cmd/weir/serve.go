@@ -27,6 +27,8 @@ type serveFlags struct {
 	rate, totalRate         string
 	whileStdin              bool
 	cores                   int
+	cpus                    []int
+	page                    string
 
 	issuers, audiences []string // of tokens
 	issuerKeys         string
@@ -56,6 +58,9 @@ Synthetic files are called file000000.dat and so on. Their bytes follow from the
 the name and are generated as they are read, so that files of any size need neither disk nor
 memory, and clients can verify what they get.
 
+With --cpu-per-page it stands for a server whose CPU is the limit: each page that is read costs
+that CPU time on one of --threads threads, and pages beyond wait in one queue.
+
 With --issuer it accepts WLCG tokens: storage.read:/PATH reads below PATH, storage.create
 makes new files and changes none, storage.modify does both. With --third-party it copies from
 and to other servers (XRootD, dCache, StoRM, EOS, another weir) for clients such as gfal-copy
@@ -64,6 +69,7 @@ only with --tpc-private.`,
 		Example: `  weir serve /data --listen 127.0.0.1:8080
   weir serve --synthetic 1000x1MiB
   weir serve --events 50000x40KiB
+  weir serve --events 50000x40KiB --cpu-per-page 300us --page 8KiB --threads 1
   weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token
   weir serve /data --listen :8443 --cert host.pem --key host.key --issuer https://iam.example.org/ --audience https://se.example.org:8443 \
       --third-party --tpc-allow '*.example.org'
@@ -77,10 +83,8 @@ only with --tpc-private.`,
 				return err
 			}
 			f.conf.Log = s.log()
-			if f.cores > 0 {
-				if err := monitor.UseCores(f.cores); err != nil {
-					return fmt.Errorf("--cores: %w", err)
-				}
+			if err := f.useProcessors(); err != nil {
+				return err
 			}
 			ctx, cancel := s.untilSignal(c.Context(), f.whileStdin)
 			defer cancel()
@@ -97,6 +101,9 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.synthetic, "synthetic", "", "serve synthetic files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
 	fs.StringVar(&f.events, "events", "",
 		"serve synthetic files of events for analysis jobs: `EVENTSxSIZE`, one file, as in 50000x40KiB; or FILESxEVENTSxSIZE")
+	fs.DurationVar(&conf.PageCPU, "cpu-per-page", 0, "use this `TIME` of CPU for each page that is read, as in 300us")
+	fs.StringVar(&f.page, "page", "", "`SIZE` of a page of --cpu-per-page, as in 8KiB; left out: what a request reads is one page")
+	fs.IntVar(&conf.Threads, "threads", 0, "serve the pages of --cpu-per-page by `N` threads, one page at a time each; 0: 1")
 	fs.Uint64Var(&conf.Seed, "seed", 0, "seed of the bytes of synthetic files")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:0", "listen at `HOST:PORT`; port 0 lets the system choose")
 	fs.BoolVar(&conf.Public, "public", false, "allow an address beyond this machine without TLS and credentials")
@@ -124,7 +131,23 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in third-party copies, accept a server by its certificate: `HOST:PORT=SHA256`; several with commas")
 	fs.IntVar(&f.maxCopies, "tpc-most", 0, "make at most `N` third-party copies at once; 0: 100")
 	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. 1 stands for a single-threaded server")
+	fs.IntSliceVar(&f.cpus, "cpu", nil, "run on these processors: `NUMBER`, from 0; several with commas")
 	fs.BoolVar(&f.whileStdin, "while-stdin", false, "exit when standard input ends")
+}
+
+// useProcessors restricts this process to the processors of --cores or --cpu.
+func (f *serveFlags) useProcessors() error {
+	if f.cores > 0 {
+		if err := monitor.UseCores(f.cores); err != nil {
+			return fmt.Errorf("--cores: %w", err)
+		}
+	}
+	if len(f.cpus) > 0 {
+		if err := monitor.UseProcessors(f.cpus); err != nil {
+			return fmt.Errorf("--cpu: %w", err)
+		}
+	}
+	return nil
 }
 
 // check completes the configuration.
@@ -146,8 +169,14 @@ func (f *serveFlags) check() (err error) {
 		}
 		conf.Synthetic = append(conf.Synthetic, set)
 	}
-	if f.cores < 0 {
+	switch {
+	case f.cores < 0:
 		return about("cores", fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores))
+	case f.cores > 0 && len(f.cpus) > 0:
+		return about("cpu", errors.New("--cores and --cpu cannot be combined: --cpu names the processors"))
+	}
+	if err := f.checkPages(); err != nil {
+		return err
 	}
 	for _, file := range []struct {
 		flag, name string
@@ -176,6 +205,21 @@ func (f *serveFlags) check() (err error) {
 		return err
 	}
 	return f.checkCopies()
+}
+
+// checkPages completes the configuration of pages that cost CPU time.
+func (f *serveFlags) checkPages() error {
+	if f.page != "" {
+		size, err := unit.ParseSize(f.page)
+		if err != nil {
+			return about("page", fmt.Errorf("--page: %w", err))
+		}
+		f.conf.Page = int64(size)
+	}
+	if key := cmp.Or(given("page", f.page), map[bool]string{true: "threads"}[f.conf.Threads > 0]); f.conf.PageCPU == 0 && key != "" {
+		return about(key, fmt.Errorf("--%s needs --cpu-per-page: the CPU time of a page", key))
+	}
+	return nil
 }
 
 // checkTokens completes the configuration of tokens and client certificates.
