@@ -117,6 +117,7 @@ type Bottleneck struct {
 	Step     int     `json:"step"`                    // the lightest at which it is saturated
 	From     int     `json:"from_clients"`            // of that step
 	Shared   bool    `json:"shared"`                  // clients and service use it together
+	Threads  int     `json:"threads,omitempty"`       // of a core that is the built-in server's: threads that serve its pages
 	Foreign  float64 `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
 	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
 	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
@@ -138,8 +139,9 @@ type Candidate struct {
 	Resource string   `json:"resource"`
 	Host     string   `json:"host"`
 	Side     string   `json:"side"`
-	Step     int      `json:"step"`      // whose use is stated
-	Share    *float64 `json:"use_ratio"` // nil: its size is not known, or it was not watched
+	Step     int      `json:"step"`              // whose use is stated
+	Threads  int      `json:"threads,omitempty"` // as of a Bottleneck
+	Share    *float64 `json:"use_ratio"`         // nil: its size is not known, or it was not watched
 	Low      *float64 `json:"use_low"`
 	High     *float64 `json:"use_high"`
 	Detail   string   `json:"detail"`

@@ -116,7 +116,8 @@ func (l *ladder) limited(causes, later []full, before []string) []Bottleneck {
 // named makes the Bottleneck of a full resource, with the first sentence.
 func (l *ladder) named(x *full) Bottleneck {
 	s := l.steps[x.onset]
-	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Shared: x.use.Side == "both"}
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Threads: x.threads,
+		Shared: x.use.Side == "both"}
 	if x.crowded() {
 		b.Foreign = x.use.foreign
 	}

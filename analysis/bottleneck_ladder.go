@@ -153,6 +153,7 @@ type full struct {
 	use            *ResourceUsage // there
 	let            int            // a heavier step at which less was used, as the yield had fallen; -1: none
 	own            float64        // largest part of it that clients and service used from there on
+	threads        int            // of a core that is the built-in server's: threads that serve its pages
 }
 
 // uses returns each resource's use in all steps of the ladder, nil where it was not seen.
@@ -183,7 +184,7 @@ func (l *ladder) saturated() []full {
 		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
 			continue
 		}
-		x := full{id.resource, id.host, onset, uses[onset], -1, 0}
+		x := full{id.resource, id.host, onset, uses[onset], -1, 0, l.f.serverThreads(uses[onset])}
 		for i, u := range uses[onset:] {
 			if u == nil {
 				continue
@@ -309,4 +310,12 @@ func (x *full) room() float64 {
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
 	}
 	return 1
+}
+
+// serverThreads returns how many threads of the built-in server serve its pages, if u is of a core of it; else 0.
+func (f *Findings) serverThreads(u *ResourceUsage) int {
+	if u.Resource != ResourceCore || u.Side != server {
+		return 0
+	}
+	return f.pageThreads
 }

@@ -217,8 +217,8 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 				continue
 			}
 			if most == nil || shareOf(u.Share) > shareOf(most.Share) {
-				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Share: u.Share, Low: u.Low, High: u.High,
-					Detail: u.Detail}
+				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Threads: l.f.serverThreads(u),
+					Share: u.Share, Low: u.Low, High: u.High, Detail: u.Detail}
 			}
 		}
 		if most != nil {

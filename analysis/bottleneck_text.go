@@ -57,7 +57,7 @@ func (b *Bottleneck) notClause() string {
 
 // text is that of its Bottleneck.
 func (c *Candidate) text() string {
-	return (&Bottleneck{Resource: c.Resource, Host: c.Host}).Text()
+	return (&Bottleneck{Resource: c.Resource, Host: c.Host, Threads: c.Threads}).Text()
 }
 
 // interval writes the interval of its share.
@@ -69,7 +69,9 @@ func (c *Candidate) interval() string {
 }
 
 // text is that of its Bottleneck.
-func (x *full) text() string { return (&Bottleneck{Resource: x.resource, Host: x.host}).Text() }
+func (x *full) text() string {
+	return (&Bottleneck{Resource: x.resource, Host: x.host, Threads: x.threads}).Text()
+}
 
 // of says where the resource is.
 func (b *Bottleneck) of() string {
@@ -78,7 +80,7 @@ func (b *Bottleneck) of() string {
 		return ""
 	case b.Resource == ResourceNetwork:
 		return " (" + b.Host + ")"
-	case b.Resource == ResourceGenerator:
+	case b.Resource == ResourceGenerator, b.Threads > 0:
 		return " on " + b.Host
 	}
 	return " of " + b.Host
@@ -89,6 +91,9 @@ func (b *Bottleneck) name() string {
 	case ResourceCPU:
 		return "the CPU"
 	case ResourceCore:
+		if b.Threads > 0 {
+			return "the server's CPU (" + several(b.Threads, "thread", "threads") + ")"
+		}
 		return "one core"
 	case ResourceReceived:
 		return "the network interface (receiving)"

@@ -77,6 +77,8 @@ type Findings struct {
 	Workers     []WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
 	Transfers   *TransferFigures  `json:"transfers,omitempty"`        // of a record of transfers
 	Parts       *PartFits         `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
+
+	pageThreads int // of the built-in server, that serve pages that cost CPU time; 0: none do
 }
 
 // Validity says whether the numbers can be believed.
@@ -347,6 +349,9 @@ func (d *data) findings() *Findings {
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: d.measure(), Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
 		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{}, Ending: d.ending(),
+	}
+	if d.plan.BuiltIn {
+		f.pageThreads = d.plan.Server.Threads
 	}
 	all := map[int][]second{}
 	for _, seconds := range d.bySteps() {

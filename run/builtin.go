@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"weir/cluster"
 	"weir/scenario"
@@ -28,7 +31,7 @@ func (r *session) startBuiltIn(ctx context.Context) (*builtInServer, error) {
 	if r.Plan.Target != scenario.BuiltIn && !r.Plan.BuiltIn {
 		return nil, nil
 	}
-	server, err := startServer(ctx, r.Console.Stderr, r.Plan.Work, r.links.service())
+	server, err := startServer(ctx, r.Console.Stderr, r.Plan, r.links.service())
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +58,8 @@ func (b *builtInServer) stop() error {
 // its own, so that its CPU time and that of the clients can be distinguished.
 // listen is host:port; if it is empty, the server takes a free port of the
 // loopback.
-func startServer(ctx context.Context, log io.Writer, w workload.Work, listen string) (*builtInServer, error) {
-	command, err := cluster.SelfCommand(append([]string{"serve", "--while-stdin"}, serverFiles(w)...)...)
+func startServer(ctx context.Context, log io.Writer, p *scenario.Plan, listen string) (*builtInServer, error) {
+	command, err := cluster.SelfCommand(slices.Concat([]string{"serve", "--while-stdin"}, serverFiles(p.Work), serverCost(p))...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +88,20 @@ func serverFiles(w workload.Work) []string {
 	n := int64(max(w.Job.Events, 1))
 	files := max(builtInDatasets, (builtInEvents+n-1)/n)
 	return []string{"--events", fmt.Sprintf("%dx%dx%dB", files, n, int64(w.Job.Event))}
+}
+
+// serverCost returns the options for what the server's pages cost.
+func serverCost(p *scenario.Plan) (args []string) {
+	if p.Server.PageCPU > 0 {
+		args = append(args, "--cpu-per-page", time.Duration(p.Server.PageCPU).String(), "--threads", strconv.Itoa(p.Server.Threads))
+		if page := p.Page(); page > 0 {
+			args = append(args, "--page", fmt.Sprintf("%dB", int64(page)))
+		}
+	}
+	for _, n := range p.Server.CPU {
+		args = append(args, "--cpu", strconv.Itoa(n))
+	}
+	return args
 }
 
 // withSeeds adds to the built-in server's files what they consist of, so that

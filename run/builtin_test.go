@@ -2,8 +2,12 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/unit"
+	"weir/scenario"
 	"weir/serve"
 	"weir/workload"
 )
@@ -27,6 +31,21 @@ func TestBuiltinFiles(t *testing.T) {
 		}
 		if set, err := serve.ParseEvents(got[1]); err != nil || set.Size != int64(c.job.Events)*int64(c.job.Event) {
 			t.Errorf("%q: %+v, %v", got[1], set, err)
+		}
+	}
+}
+
+func TestServerCost(t *testing.T) {
+	job := &workload.Job{Page: 8 << 10}
+	for want, p := range map[string]scenario.Plan{
+		"": {Work: workload.Work{Job: job}},
+		"--cpu-per-page 300µs --threads 2 --page 8192B": {Server: scenario.Server{PageCPU: unit.Duration(300 * time.Microsecond), Threads: 2},
+			Work: workload.Work{Job: job}},
+		"--cpu-per-page 1ms --threads 1": {Server: scenario.Server{PageCPU: unit.Duration(time.Millisecond), Threads: 1}},
+		"--cpu 1 --cpu 3":                {Server: scenario.Server{CPU: []int{1, 3}}},
+	} {
+		if got := strings.Join(serverCost(&p), " "); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

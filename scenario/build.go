@@ -34,7 +34,8 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		}
 	}
 	p := &Plan{
-		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
+		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Server: s.Server, Balancer: s.Balancer,
+		Driver:  driver.Name,
 		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations),
 		Links: slices.Clone(s.Links), On: s.On,
 		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts),

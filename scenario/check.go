@@ -33,6 +33,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.load()
 	c.links()
 	c.on()
+	c.server()
 	c.balancer()
 	c.hosts()
 	c.auth()

@@ -53,6 +53,9 @@ func (s *Scenario) complete() {
 	}
 	w, f := &s.Work, &s.Files
 	s.completeOn()
+	if s.Server.PageCPU > 0 {
+		s.Server.Threads = max(s.Server.Threads, 1)
+	}
 	if w.Kind == workload.MetadataWork && len(w.Mix) == 0 {
 		w.Mix = defaultMetadata()
 	}

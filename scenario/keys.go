@@ -23,6 +23,10 @@ func firstKeys() []key {
 	return []key{
 		{"name", "Name of the scenario and its run directory: letters, digits, dots, _ and -."},
 		{"target", "URL of the service under test; built-in: weir's own server. A list: equal endpoints of one service, used in turn."},
+		{"server", "What weir's own server is like, with target: built-in."},
+		{"server.cpu_per_page", "CPU time that each page costs: workload.job.page, or what a request reads."},
+		{"server.threads", "Threads that serve pages, one page at a time each. 0: 1."},
+		{"server.cpu", "Numbers of the processors that the server runs on, as in [1]. Default: all."},
 		{"client", "External program as client: xrdcp, gfal-copy, curl, globus-url-copy, or a command. Default: weir's own client."},
 		{"client.command", "Program and arguments, with placeholders such as {url}."},
 		{"variables", "Names and values for ${NAME}. A name without a value (null) may come from the environment."},

@@ -17,6 +17,7 @@ type Plan struct {
 	Name         string             `json:"name"`
 	Target       string             `json:"target"`                  // URL; of several endpoints the first
 	Others       []string           `json:"other_targets,omitempty"` // URLs of the other endpoints, which are equal to Target
+	Server       Server             `json:"server,omitzero"`         // what the built-in server is like
 	Balancer     Balancer           `json:"balancer,omitzero"`
 	Driver       storage.DriverName `json:"driver"` // name of the storage driver
 	Command      []string           `json:"command,omitempty"`

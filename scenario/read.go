@@ -121,9 +121,13 @@ func (p *Plan) scenario() *Scenario {
 			clients = append(clients, p.Steps[i].Clients)
 		}
 	}
+	server := p.Server
+	if p.BuiltIn { // it runs, and has a URL
+		server = Server{}
+	}
 	return &Scenario{
-		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files,
-		Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
+		Name: p.Name, Target: p.Target, Others: p.Others, Server: server, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth,
+		Files: p.Files, Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
 		Load: Load{Clients: clients, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause},
 		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Seed: p.Seed, Repeat: 1,
 	}

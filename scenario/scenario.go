@@ -26,6 +26,7 @@ type Scenario struct {
 	Name        string        `yaml:"name"`
 	Target      string        `yaml:"target"` // URL, or BuiltIn; of several endpoints the first
 	Others      []string      `yaml:"-"`      // URLs of the other endpoints, equal to Target, where target is a list
+	Server      Server        `yaml:"server"` // what BuiltIn is like
 	Balancer    Balancer      `yaml:"balancer"`
 	Client      Command       `yaml:"client"`
 	Auth        storage.Auth  `yaml:"auth"`

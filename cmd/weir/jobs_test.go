@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,6 +84,58 @@ func TestLANAndWAN(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	charted(t, string(page), "Cluster throughput</h3>", "CPU efficiency of jobs</h3>", "Mean wall clock time</h3>")
+}
+
+// The page server of 1999 had one thread: it is the limit, and its CPU time is seen apart from that of the clients. With
+// two threads there is twice as much of it, if the machine has it.
+func TestPageServer(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("this machine has one core")
+	}
+	const cost = 4e-3
+	for try := range 3 {
+		var f [2]*analysis.Findings
+		right := true
+		for i := range f {
+			dir := filepath.Join(t.TempDir(), "run")
+			code, said := started(t, "run", filepath.Join(scenarios(t), "jobs", "lan-wan-small.yaml"), "--quiet", "--out", dir, "--set", "matrix=null",
+				"--set", "link=null", "--set", "workload.job={events: 2, event_size: 40kB, page: 8KiB}", "--clients", "1,4,16", "--duration", "3s",
+				"--set", "server={cpu_per_page: 4ms, threads: "+strconv.Itoa(i+1)+"}").ended()
+			if code != exitFine && code != exitInvalid {
+				t.Fatalf("exit code %d:\n%s", code, said)
+			}
+			f[i] = findings(t, dir)
+			for _, s := range f[i].Curve {
+				pages := s.Throughput / (40e3 / 5)                 // an event is five pages, the last of which is shorter
+				if used := pages * cost; used > float64(i+1)*1.1 { // a step may begin with pages that were served before
+					t.Errorf("%d threads: pages of %.2f s of CPU time each second", i+1, used)
+				}
+				if s.ServerCores == nil || s.ClientCPU == nil || s.ServerCPU == nil {
+					t.Fatalf("%d threads: the CPU time of server and clients is not known apart: %+v", i+1, s)
+				}
+				if *s.ServerCores < 0.9*pages*cost {
+					t.Errorf("%d threads: the server used %.2f cores for pages of %.2f s a second", i+1, *s.ServerCores, pages*cost)
+				}
+			}
+			report, err := os.ReadFile(filepath.Join(dir, "report.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			charted(t, string(report), "CPU against load</h3>")
+			if b := f[i].Bottleneck; i == 0 && (len(b) == 0 || b[0].Resource != analysis.ResourceCore ||
+				!strings.HasPrefix(b[0].Text(), "the server's CPU (1 thread)") || !strings.Contains(said, "the server's CPU (1 thread)")) {
+				t.Logf("try %d: %+v\n%s", try, b, said)
+				right = crowded(f[i]) || len(b) > 0 && b[0].Reason == analysis.ReasonForeign
+			}
+		}
+		one, two := f[0].Curve[len(f[0].Curve)-1], f[1].Curve[len(f[1].Curve)-1]
+		t.Logf("try %d: 1 thread %.0f pages/s, 2 threads %.0f; server %.2f and %.2f cores", try, one.Throughput/8000, two.Throughput/8000,
+			*one.ServerCores, *two.ServerCores)
+		if right && (two.Throughput > 1.5*one.Throughput || crowded(f[1])) {
+			return
+		}
+	}
+	t.Error("one thread is not the limit, or two threads are no more, three times")
 }
 
 // What the HammerCloud tests of 2009 found: jobs that stage their files level

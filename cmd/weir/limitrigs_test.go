@@ -266,6 +266,13 @@ func TestKnownLimitsOfServers(t *testing.T) {
 			return []string{"--target", "built-in", "--clients", "1,4,16", "--duration", "3s", "--set", "link={rate: 50Mbit/s, rtt: 20ms, " +
 				"congestion: cubic}", "--set", "workload.part={size: 64KiB, count: 1}"}
 		}},
+		{"the thread of the built-in server", []string{analysis.ResourceCore}, func(t *testing.T) []string {
+			if runtime.NumCPU() < 2 {
+				t.Skip("this machine has one core")
+			}
+			return []string{"--target", "built-in", "--clients", "1,4,16", "--duration", "3s", "--set", "server={cpu_per_page: 4ms, threads: 1}",
+				"--set", "workload.part={size: 8KiB, count: 1}"}
+		}},
 		{"CPU that both share", []string{analysis.ResourceCPU}, func(*testing.T) []string {
 			return []string{"--target", "built-in", "--clients", "1,8,64", "--duration", "2s"}
 		}},
