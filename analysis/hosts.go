@@ -331,7 +331,11 @@ func liesOn(device, disk string) bool {
 func (d *data) hosts(s *Step, t *total) {
 	s.Hosts = []HostFigure{}
 	for _, h := range d.watched.steps[t.number] {
-		s.Hosts = append(s.Hosts, h.figure())
+		f := h.figure()
+		if f.Link != nil {
+			f.Link.Over = d.plan.Links.Over(strings.TrimPrefix(f.Host, "link "))
+		}
+		s.Hosts = append(s.Hosts, f)
 		if one := h.scratch(); one != nil && s.Jobs != nil {
 			if s.Scratch == nil || value(one.Busy) > value(s.Scratch.Busy) || value(one.Busy) == value(s.Scratch.Busy) && one.Host < s.Scratch.Host {
 				s.Scratch = one

@@ -16,7 +16,8 @@ import (
 type LinkFigure struct {
 	ToClients   WayFigure `json:"to_clients"`
 	FromClients WayFigure `json:"from_clients"`
-	Down        float64   `json:"down_share"` // of the seconds, by how they ended
+	Over        []string  `json:"over,omitempty"` // links that lead over it, if it is a trunk
+	Down        float64   `json:"down_share"`     // of the seconds, by how they ended
 	Cost        float64   `json:"emulation_cpu_cores"`
 }
 
@@ -96,6 +97,14 @@ func (w *WayFigure) share() ranged {
 	return w.busy
 }
 
+// what is how the link is called in sentences.
+func (f *LinkFigure) what() string {
+	if len(f.Over) == 0 {
+		return "link"
+	}
+	return "trunk of " + strings.Join(f.Over, ", ")
+}
+
 // linkUses are the two ways of an emulated link.
 func linkUses(h *HostFigure) []ResourceUsage {
 	var all []ResourceUsage
@@ -103,7 +112,7 @@ func linkUses(h *HostFigure) []ResourceUsage {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {
 		case w.Busy != nil && *w.Busy >= 0.001:
-			u := use(ResourceNetwork, h, w.share(), "the link %s was sending for %s of the time: %s, headers included, of %s", way,
+			u := use(ResourceNetwork, h, w.share(), "the %s %s was sending for %s of the time: %s, headers included, of %s", h.Link.what(), way,
 				unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
 				u.Detail += fmt.Sprintf("; %s packets/s were dropped at its full queue", unit.Count(w.Dropped))

@@ -64,11 +64,12 @@ func (d *data) sites(s *Step, t *total) []SiteFigure {
 		return nil
 	}
 	var dealt []int
-	if s.Clients <= mostDealt/max(len(d.plan.Links), 1) {
-		dealt = link.Deal(s.Clients, d.plan.Links)
+	sites := d.plan.Links.Sites()
+	if s.Clients <= mostDealt/max(len(sites), 1) {
+		dealt = link.Deal(s.Clients, sites)
 	}
 	place := map[string]int{}
-	for i, l := range d.plan.Links {
+	for i, l := range sites {
 		place[l.Name] = i
 	}
 	var all []SiteFigure
@@ -76,7 +77,7 @@ func (d *data) sites(s *Step, t *total) []SiteFigure {
 		f := SiteFigure{Site: name, Throughput: ratio(float64(sum.Moved), sum.span)}
 		i, planned := place[name]
 		if !planned {
-			place[name] = len(d.plan.Links) // after the others
+			place[name] = len(sites) // after the others
 		} else if dealt != nil {
 			f.Clients = dealt[i]
 		}

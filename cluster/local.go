@@ -115,7 +115,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
 		w := &remote{orderLine: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
-		if n := max(len(c.Plan.Links), len(c.Plan.Populations)); n > 0 {
+		if n := max(len(c.Plan.Links.Sites()), len(c.Plan.Populations)); n > 0 {
 			w.site = i % n
 		}
 		k.come(w)

@@ -53,6 +53,7 @@ func Check(links []Named) error {
 			c.at = l.Name + "."
 		}
 		c.spec(l.Spec)
+		c.trunk(l, links)
 	}
 	return errors.Join(c.errs...)
 }
@@ -109,6 +110,27 @@ func (c *checker) spec(s Spec) {
 	c.outages(s.Outages)
 	if len(c.errs) == before {
 		c.room(s.Complete())
+	}
+}
+
+// trunk checks which link l leads over, and that a trunk has nothing that only clients need.
+func (c *checker) trunk(l Named, links []Named) {
+	at := slices.IndexFunc(links, func(t Named) bool { return t.Name == l.Spec.Trunk })
+	switch {
+	case l.Spec.Trunk == "":
+	case at < 0 || len(links) == 1:
+		c.say("trunk", "there is no other link %s; describe the shared line under that name, as in {%s: {rate: 2Mbit/s}}", short(l.Spec.Trunk),
+			short(l.Spec.Trunk))
+	case links[at].Spec.Trunk != "":
+		c.say("trunk", "%s leads over a trunk itself, %s; a trunk leads to the service", short(l.Spec.Trunk), short(links[at].Spec.Trunk))
+	}
+	if over := Over(links, l.Name); len(over) > 0 {
+		if l.Spec.Share != 0 {
+			c.say("share", "a trunk has no clients; set the share of the links over it, such as %s", short(over[0]))
+		}
+		if l.Spec.Congestion != "" {
+			c.say("congestion", "a trunk has no TCP of its own; set that of the links over it, such as %s", short(over[0]))
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ type Spec struct {
 	Congestion string `json:"congestion,omitempty" yaml:"congestion"`
 	// Share is the link's part of the clients, in proportion to those of the other links. 0: as if it were 1.
 	Share float64 `json:"share,omitempty" yaml:"share"`
+	// Trunk is the name of another link, which this one leads over: its packets pass this link and then the trunk, with
+	// those of all other links over it. A trunk has no clients of its own. Empty: the link leads to the service itself.
+	Trunk string `json:"trunk,omitempty" yaml:"trunk"`
 	// Outages are when the link is cut, in the order of time.
 	Outages []Outage `json:"outages,omitempty" yaml:"outages"`
 }
@@ -107,20 +110,21 @@ func (s Spec) String() string {
 	add(s.Queue > 0, "queue of %s", unit.Seconds(time.Duration(s.Queue).Seconds()))
 	add(s.MTU > 0 && s.MTU != defaultMTU, "packets of %d bytes", s.MTU)
 	add(s.Congestion != "", "%s", s.Congestion)
+	add(s.Trunk != "", "over %s", s.Trunk)
 	for _, o := range s.Outages {
 		add(true, "down for %s after %s", unit.Seconds(time.Duration(o.For).Seconds()), unit.Seconds(time.Duration(o.After).Seconds()))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Deal says how many of n clients use each link. It never takes a client away from a link when n grows, so that the
+// Deal says how many of n clients are at each of the sites, which Sites returns. It never takes a client away from a link when n grows, so that the
 // clients of one step are among those of a larger; and no link is further from its exact part than it must be
 // (Sainte-Laguë's method).
-func Deal(n int, links []Named) []int {
-	out := make([]int, len(links))
+func Deal(n int, sites []Named) []int {
+	out := make([]int, len(sites))
 	for range n {
 		best, most := -1, 0.0
-		for i, l := range links {
+		for i, l := range sites {
 			if q := l.Spec.Complete().Share / float64(2*out[i]+1); q > most {
 				best, most = i, q
 			}
@@ -135,7 +139,7 @@ func Deal(n int, links []Named) []int {
 
 // Keys returns the keys of a link, in the order of the reference.
 func Keys() []string {
-	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share", "outages"}
+	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share", "trunk", "outages"}
 }
 
 // short cuts what somebody wrote to what fits in a message.

@@ -77,6 +77,48 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// A trunk is what other links name, and has no clients.
+func TestTrunks(t *testing.T) {
+	links := []Named{{Name: "a", Spec: Spec{Rate: 2e6, RTT: 7 * ms, Trunk: "line"}}, {Name: "line", Spec: Spec{Rate: 6e6, Up: 1e6, RTT: ms}},
+		{Name: "b", Spec: Spec{Rate: 8e6, Trunk: "line", MTU: 576}}, {Name: "c"}}
+	if err := Check(links); err != nil {
+		t.Fatal(err)
+	}
+	names := func(all []Named) (out []string) {
+		for _, l := range all {
+			out = append(out, l.Name)
+		}
+		return out
+	}
+	if s, l := names(Sites(links)), names(Trunks(links)); !slices.Equal(s, []string{"a", "b", "c"}) || !slices.Equal(l, []string{"line"}) ||
+		!slices.Equal(Over(links, "line"), []string{"a", "b"}) || Over(links, "a") != nil || Over(links, "") != nil {
+		t.Errorf("sites %v, trunks %v", s, l)
+	}
+	a, b, c := Path(links, links[0]), Path(links, links[2]), Path(links, links[3])
+	if a.Rate != 2e6 || a.Up != 1e6 || a.RTT != 8*ms || b.Rate != 6e6 || b.Up != 1e6 || b.MTU != 576 || c.Rate != 0 || c.Up != 0 || c.MTU != 1500 {
+		t.Errorf("paths %+v, %+v, %+v", a, b, c)
+	}
+}
+
+// Each impossible trunk is refused with what would be right.
+func TestTrunkMistakes(t *testing.T) {
+	over := func(trunk string) Spec { return Spec{Trunk: trunk} }
+	for want, links := range map[string][]Named{
+		"link.a.trunk: there is no other link line":           {{Name: "a", Spec: over("line")}, {Name: "b"}},
+		"link.trunk: there is no other link x":                {{Spec: over("x")}},
+		"link.a.trunk: there is no other link a":              {{Name: "a", Spec: over("a")}},
+		"link.a.trunk: b leads over a trunk itself, c":        {{Name: "a", Spec: over("b")}, {Name: "b", Spec: over("c")}, {Name: "c"}},
+		"link.a.trunk: b leads over a trunk itself, a":        {{Name: "a", Spec: over("b")}, {Name: "b", Spec: over("a")}},
+		"link.b.share: a trunk has no clients":                {{Name: "a", Spec: over("b")}, {Name: "b", Spec: Spec{Share: 2}}},
+		"link.b.congestion: a trunk has no TCP of its own":    {{Name: "a", Spec: over("b")}, {Name: "b", Spec: Spec{Congestion: "reno"}}},
+		"link.a.trunk: a leads over a trunk itself, a; a tru": {{Name: "a", Spec: over("a")}, {Name: "b"}},
+	} {
+		if err := Check(links); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v\nwant %s", links, err, want)
+		}
+	}
+}
+
 // Dealing follows the shares, and adding a client takes none away.
 func TestDeal(t *testing.T) {
 	links := []Named{{Name: "a", Spec: Spec{Share: 3}}, {Name: "b"}, {Name: "c", Spec: Spec{Share: 0.5}}}

@@ -48,11 +48,15 @@ func wayText(way string) string {
 func linkPlanSection(s *analysis.Series) section {
 	t := section{ID: "linkplan", Title: "Properties of the links", table: table{Head: heads("<link", "~properties", "share of the clients")}}
 	sum := 0.0
-	for _, l := range s.Plan.Links {
+	for _, l := range s.Plan.Links.Sites() {
 		sum += cmp.Or(l.Spec.Share, 1)
 	}
 	for _, l := range s.Plan.Links {
-		t.row(false, cmp.Or(l.Name, "the only one"), l.Spec.String(), unit.Percent(cmp.Or(l.Spec.Share, 1)/sum))
+		share := unit.Percent(cmp.Or(l.Spec.Share, 1) / sum)
+		if over := s.Plan.Links.Over(l.Name); len(over) > 0 {
+			share = "trunk of " + strings.Join(over, ", ")
+		}
+		t.row(false, cmp.Or(l.Name, "the only one"), l.Spec.String(), share)
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 // ends. All is held by a process of its own, the keeper.
 type links struct {
 	plan   *scenario.Plan
+	sites  []link.Named // of the plan's links, those with clients
 	choice emulator.Choice
 	kept   *emulator.Kept
 
@@ -57,10 +59,10 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 	if err != nil {
 		return nil, err
 	}
-	l := &links{plan: p, begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links, append(slices.Clone(keeper[:1]), "mover", "--probe"))}
+	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links, append(slices.Clone(keeper[:1]), "mover", "--probe"))}
 	o := emulator.KeptOptions{Keeper: keeper, Choice: l.choice, Links: p.Links, Seed: p.Seed, Take: l.take, Log: log}
 	for i := range processes {
-		o.Posts = append(o.Posts, emulator.Post{Site: i % len(p.Links), Command: []string{keeper[0], "worker"}})
+		o.Posts = append(o.Posts, emulator.Post{Site: i % len(l.sites), Command: []string{keeper[0], "worker"}})
 	}
 	if l.kept, err = emulator.StartKept(ctx, o); err != nil {
 		return nil, fmt.Errorf("make the links of this scenario: %w", err)
@@ -104,13 +106,13 @@ func (l *links) about() *results.Links {
 func (l *links) peers() []cluster.Peer {
 	var out []cluster.Peer
 	for i, p := range l.kept.Posts {
-		site := i % len(l.plan.Links)
+		site := i % len(l.sites)
 		name := ""
-		if len(l.plan.Links) > 1 {
-			name = l.plan.Links[site].Name
+		if len(l.sites) > 1 {
+			name = l.sites[site].Name
 		}
 		out = append(out, cluster.Peer{
-			Name: strconv.Itoa(i+1) + " at the far end of " + linkName(l.plan, site), In: p.Out, Out: p.In, Site: name,
+			Name: strconv.Itoa(i+1) + " at the far end of " + linkName(l.sites[site]), In: p.Out, Out: p.In, Site: name,
 			Reach: func(ctx context.Context, server string) (string, error) { return l.kept.Reach(ctx, site, server) },
 		})
 	}
@@ -118,12 +120,7 @@ func (l *links) peers() []cluster.Peer {
 }
 
 // linkName is how a link is called: its host in hosts.jsonl.
-func linkName(p *scenario.Plan, i int) string {
-	if name := p.Links[i].Name; name != "" {
-		return "link " + name
-	}
-	return "link"
-}
+func linkName(l link.Named) string { return strings.TrimSpace("link " + l.Name) }
 
 // watched has samples go to sink from now on; nil: nowhere.
 func (l *links) watched(sink monitor.Sink) {
@@ -148,7 +145,7 @@ func (l *links) take(s *emulator.Sample) {
 	}
 	to, from := &s.ToClients, &s.FromClients
 	_ = l.sink.Sample(&monitor.Sample{ // a directory that cannot be written to ends the run by itself
-		Time: s.Time.UTC(), Seconds: s.Seconds, Host: linkName(l.plan, i), Role: "other", Step: l.step,
+		Time: s.Time.UTC(), Seconds: s.Seconds, Host: linkName(l.plan.Links[i]), Role: "other", Step: l.step,
 		Nets: []monitor.Net{
 			{Name: monitor.ToClients, Sent: to.Bytes, PacketsOut: to.Packets, Drops: to.Dropped, Speed: float64(s.Rate)},
 			{Name: monitor.FromClients, Received: from.Bytes, PacketsIn: from.Packets, Drops: from.Dropped, Speed: float64(s.Up)},
@@ -160,7 +157,7 @@ func (l *links) take(s *emulator.Sample) {
 // A change is a link that is cut, or comes back.
 type change struct {
 	at   time.Duration // since the load began
-	site int
+	link string        // its name
 	down bool
 	text string
 }
@@ -169,13 +166,13 @@ type change struct {
 // over after spent.
 func changes(p *scenario.Plan, spent time.Duration) []change {
 	var all []change
-	for i, l := range p.Links {
+	for _, l := range p.Links {
 		for _, o := range l.Spec.Outages {
-			name, from := linkName(p, i), time.Duration(o.After)-spent
+			name, from := linkName(l), time.Duration(o.After)-spent
 			until := from + time.Duration(o.For)
 			if until > 0 {
-				all = append(all, change{from, i, true, fmt.Sprintf("%s is down for %s", name, unit.Seconds(time.Duration(o.For).Seconds()))},
-					change{until, i, false, name + " is up again"})
+				all = append(all, change{from, l.Name, true, fmt.Sprintf("%s is down for %s", name, unit.Seconds(time.Duration(o.For).Seconds()))},
+					change{until, l.Name, false, name + " is up again"})
 			}
 		}
 	}
@@ -198,7 +195,7 @@ func (l *links) outages(ctx context.Context, spent time.Duration, tell func(kind
 		case <-ctx.Done():
 			return nil
 		}
-		if err := l.kept.SetDown(c.site, c.down); err != nil {
+		if err := l.kept.SetDown(c.link, c.down); err != nil {
 			return err
 		}
 		if err := tell(measure.EventLink, c.text); err != nil {

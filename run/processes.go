@@ -47,8 +47,8 @@ func (r *session) processes() (int, error) {
 		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: "+
 			"raise the limit (ulimit -n)", most, soft, n, watched)
 	}
-	if links := len(r.Plan.Links); links > 0 { // as many at each site
-		return (max(n, 1) + links - 1) / links * links, nil
+	if sites := len(r.Plan.Links.Sites()); sites > 0 { // as many at each
+		return (max(n, 1) + sites - 1) / sites * sites, nil
 	}
 	if p := len(r.Plan.Populations); p > 0 { // as many of each
 		return (max(n, 1) + p - 1) / p * p, nil

@@ -149,6 +149,7 @@ func linkKeys() []key {
 		{"link.mtu", "Largest IP packet. 0: 1500B."},
 		{"link.congestion", "TCP congestion control at both ends, such as cubic. Default: the machine's."},
 		{"link.share", "Relative part of the clients. 0: 1."},
+		{"link.trunk", "Name of another link, a line that this one shares with others on the way to the service."},
 		{"link.outages", "Times at which the link is cut."},
 		{"link.outages.[].after", "Start, since the load began."},
 		{"link.outages.[].for", "Duration."},

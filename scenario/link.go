@@ -13,6 +13,12 @@ import (
 // no name, or several with names. None: the network as it is.
 type Links []link.Named
 
+// Sites returns the links at whose far ends there are clients: all but the trunks.
+func (l Links) Sites() []link.Named { return link.Sites(l) }
+
+// Over returns the names of the links that lead over the trunk of that name, none if it is no trunk.
+func (l Links) Over(trunk string) []string { return link.Over(l, trunk) }
+
 // links decodes the keys of one link, or the names of several with their keys.
 func (d *decoder) links(n *node, path string, to *Links) {
 	if n.kind != mapping || len(n.entries) == 0 {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,8 @@ func TestLinkMistakes(t *testing.T) {
 		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro; did you mean for?",
 		"link: {outages: [{after: 1s}]}":           "link.outages.0.for: 0s: use more than 0",
 		"link: {share: many}":                      `s.yaml:2:15: link.share: "many"; write a number`,
+		"link: {a: {rtt: 1ms, trunk: b}}":          "s.yaml:2:29: link.a.trunk: there is no other link b; describe the shared line under that name",
+		"link: {a: {trunk: b}, b: {share: 2}}":     "s.yaml:2:34: link.b.share: a trunk has no clients",
 		"link: {rate: 1Mbit/s}\ntarget: file:///x": "s.yaml:2:8: link: clients of file:// use no network",
 	} {
 		head := "target: http://localhost/\n"
@@ -79,6 +82,36 @@ matrix:
 		if got := s.Variants()[i].Scenario.Links; len(got) != want {
 			t.Errorf("variant %d: %+v", i, got)
 		}
+	}
+}
+
+// The clients of links over a trunk are dealt out to the links, whatever the trunk's place, and the plan says what is
+// shared.
+func TestTrunk(t *testing.T) {
+	p := plan(t, "target: built-in\nworkload: {kind: job, job: {events: 10}}\n"+
+		"link: {line: {rate: 1Mbit/s, rtt: 10ms}, a: {rtt: 1ms, trunk: line, share: 2}, b: {rate: 2Mbit/s, trunk: line}}\nload: {clients: [3, 9]}")
+	for k, want := range [][]int{{2, 1}, {6, 3}} {
+		if got := p.Dealt(p.Steps[k].Clients, k); !slices.Equal(got, want) {
+			t.Errorf("step %d: %v, want %v", k, got, want)
+		}
+		for i := range 4 {
+			if got := p.Share(i, 4).Steps[k].Clients; got != []int{want[0] / 2, (want[1] + 1) / 2, want[0] / 2, want[1] / 2}[i] {
+				t.Errorf("step %d, part %d: %d clients", k, i, got)
+			}
+		}
+	}
+	var b strings.Builder
+	if err := p.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"queue of 120 ms; a trunk, shared by a, b", "1 ms round trip, queue of 50 ms, over line", "over link a it takes",
+		"over link b it takes"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the plan does not say %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "over link line it takes") {
+		t.Errorf("no job is at the end of a trunk:\n%s", b.String())
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 // the clients that may serve it; and of the operations and bytes after which
 // to stop. A part may have steps without clients, if there are fewer than n.
 //
-// With links, n is a multiple of their number, and part i is at the site of
-// link i % len(Links): the links' shares say how many clients that site has.
+// With links, n is a multiple of the number of sites, and part i is at site i
+// modulo that number: the links' shares say how many clients that site has.
 //
 // A part that has clients is never left without a bound that the plan has: it
 // gets at least one operation or byte, so that if Stop.Count or Stop.Bytes is
@@ -50,11 +50,11 @@ func (p *Plan) Share(i, n int) *Plan {
 // part returns how many of total clients fall to part i of n, and how many to
 // the parts before it.
 func (p *Plan) part(total, i, n int) (from, mine int) {
-	sites := len(p.Links)
-	if sites == 0 {
+	if len(p.Links) == 0 {
 		return before(total, i, n), part(total, i, n)
 	}
-	dealt := link.Deal(total, p.Links)
+	dealt := link.Deal(total, p.Links.Sites())
+	sites := len(dealt)
 	for k := range i {
 		from += part(dealt[k%sites], k/sites, n/sites)
 	}

@@ -160,7 +160,7 @@ func (p *Plan) Dealt(n, place int) []int {
 		if len(p.Links) == 0 {
 			return []int{n}
 		}
-		return link.Deal(n, p.Links)
+		return link.Deal(n, p.Links.Sites())
 	}
 	out := make([]int, len(p.Populations))
 	for i := range p.Populations {

@@ -116,6 +116,7 @@ func linkShape() *jsonschema.Schema {
 		out.Properties.Set(name, shape(of.Field(i).Type))
 	}
 	out.Properties.Set("congestion", plainType("string"))
+	out.Properties.Set("trunk", plainType("string"))
 	out.Properties.Set("share", &jsonschema.Schema{Type: "number", Minimum: "0"})
 	span := reflect.TypeFor[unit.Duration]()
 	outage := object(required("after", "for"), "after", shape(span), "for", shape(span))

@@ -89,7 +89,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	files, mean := p.filesText()
 	row("files", "%s", files)
 	for _, l := range p.Links {
-		row(strings.TrimSpace("link "+l.Name), "%s", l.Spec.Complete())
+		text := l.Spec.Complete().String()
+		if over := p.Links.Over(l.Name); len(over) > 0 {
+			text += "; a trunk, shared by " + strings.Join(over, ", ")
+		}
+		row(strings.TrimSpace("link "+l.Name), "%s", text)
 	}
 	row("load", "%s", p.loadText())
 	p.whereText(row)

@@ -231,8 +231,9 @@ func oneJob(j *workload.Job, links []link.Named) string {
 			text += ", of which computing hides what it is longer than"
 		}
 	}
-	for _, l := range links {
-		text += fmt.Sprintf("; over %s it takes at least %s", strings.TrimSpace("link "+l.Name), lasting(overLink(j, &l.Spec)))
+	for _, l := range link.Sites(links) {
+		path := link.Path(links, l)
+		text += fmt.Sprintf("; over %s it takes at least %s", strings.TrimSpace("link "+l.Name), lasting(overLink(j, &path)))
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,7 +65,7 @@ func TestLANAndWAN(t *testing.T) {
 			t.Errorf("%s: %+v limits it, want %v\n%s", network, f.Bottleneck, want, said)
 		}
 	}
-	for network, most := range map[string]float64{"LAN 10 Mbit/s": 10e6, "WAN 2 Mbit/s": 2e6, "four sites": 14e6, "four clients": 100e6} {
+	for network, most := range map[string]float64{"LAN 10 Mbit/s": 10e6, "WAN 2 Mbit/s": 2e6, "four sites": 8e6, "four clients": 100e6} {
 		s := heaviest(t, runs[network])
 		if got := 8 * s.Throughput; got > most || got < 0.2*most || s.Jobs.Failed+s.Jobs.Crashed > 0 {
 			t.Errorf("%s: %.3g bit/s, %+v", network, got, s.Jobs)
@@ -78,6 +79,13 @@ func TestLANAndWAN(t *testing.T) {
 	if milano, cern := four.Site("milano"), four.Site("cern"); milano == nil || cern == nil || len(four.Sites) != 4 ||
 		milano.EventRate < 1.5*cern.EventRate {
 		t.Errorf("four sites: %+v", four.Sites)
+	}
+	trunk, over := linkHost(t, runs["four sites"], "link cnaf").ToClients, 0.0
+	for _, site := range []string{"padova", "genova", "milano"} {
+		over += linkHost(t, runs["four sites"], "link "+site).ToClients.Carried
+	}
+	if 8*trunk.Carried > 6e6*1.02 || trunk.Busy == nil || math.Abs(over-trunk.Carried) > 0.05*trunk.Carried {
+		t.Errorf("four sites: the trunk carried %.0f B/s, the links over it %.0f: %+v", trunk.Carried, over, trunk)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
 	if err != nil || !strings.Contains(said, "cluster throughput") {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -9,22 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cable carries the packets of one link between two TUN devices, in a thread of its own: it waits for packets and
-// for the time at which the next of them arrives, whichever is first. Nothing is allocated on the way.
+// A cable carries the packets of one link between two TUN devices, or those of all links over one trunk, in a thread
+// of its own: it waits for packets and for the time at which the next of them arrives, whichever is first. Nothing is
+// allocated on the way.
 type cable struct {
-	name  string
-	ends  [2]int // descriptors of the devices: at the service, at the site
-	ways  [2]*way
-	stop  int // eventfd: look at wish, or end
-	samps chan cableSample
+	lines []*line // the links
+	trunk *line   // between them and the service; nil: there is none
+	stop  int     // eventfd: look at the wishes, or end
+	samps chan lineSample
 
-	mu   sync.Mutex
-	wish *setting // what is to be changed
+	mu   sync.Mutex // of over and all wishes
 	over bool
-	now  setting // of the thread
 }
 
-type cableSample struct {
+// A line is a link or a trunk.
+type line struct {
+	name string
+	ends [2]int // descriptors of the devices: at the service, at the site; a trunk has none
+	ways [2]*way
+	now  setting // of the thread
+	wish *setting
+}
+
+type lineSample struct {
+	name    string
 	time    time.Time
 	ns      int64
 	setting setting
@@ -35,54 +44,92 @@ type cableSample struct {
 // perRound is how many packets of one direction are read before those that are due are looked after.
 const perRound = 16
 
-// newCable makes a cable between the devices of two descriptors, which it does not close.
-func newCable(name string, s setting, service, site int, seed uint64) (*cable, error) {
+func newLine(l orderLink, ends [2]int) *line {
+	n := &line{name: l.Name, ends: ends, now: l.Setting}
+	for i, p := range l.Setting.both() {
+		n.ways[i] = newWay(p, l.Seed+uint64(i))
+	}
+	return n
+}
+
+// newCable makes a cable for links, which lead over trunk; nil: there is none. The descriptors of their devices are
+// ends, at the service and at the site, which the cable does not close.
+func newCable(links []orderLink, ends [][2]int, trunk *orderLink) (*cable, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
-	for _, fd := range []int{service, site} {
-		if err := unix.SetNonblock(fd, true); err != nil {
-			return nil, errors.Join(err, unix.Close(stop))
+	c := &cable{stop: stop, samps: make(chan lineSample, 4*(len(links)+1))}
+	for i, l := range links {
+		for _, fd := range ends[i] {
+			if err := unix.SetNonblock(fd, true); err != nil {
+				return nil, errors.Join(err, unix.Close(stop))
+			}
 		}
+		c.lines = append(c.lines, newLine(l, ends[i]))
 	}
-	c := &cable{name: name, ends: [2]int{service, site}, stop: stop, samps: make(chan cableSample, 4), now: s}
-	for i, p := range s.both() {
-		c.ways[i] = newWay(p, seed+uint64(i))
+	if trunk != nil {
+		c.trunk = newLine(*trunk, [2]int{-1, -1})
 	}
 	return c, nil
 }
 
-// change has the cable work otherwise from now on.
-func (c *cable) change(s setting) { c.tell(&s, false) }
+// all returns the links and the trunk.
+func (c *cable) all() []*line {
+	if c.trunk == nil {
+		return c.lines
+	}
+	return append(c.lines[:len(c.lines):len(c.lines)], c.trunk)
+}
 
-// end ends run.
-func (c *cable) end() { c.tell(nil, true) }
-
-func (c *cable) tell(s *setting, over bool) {
+// change has the link or trunk of that name work otherwise from now on, if it is of this cable.
+func (c *cable) change(name string, s setting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s != nil {
-		c.wish = s
+	for _, l := range c.all() {
+		if l.name == name {
+			l.wish = &s
+			c.wake()
+		}
 	}
-	c.over = c.over || over
+}
+
+// end ends run.
+func (c *cable) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.wake()
+}
+
+func (c *cable) wake() {
 	one := [8]byte{1}
 	_, _ = unix.Write(c.stop, one[:]) // it can only be full of wakings
 }
 
-// heed does what tell has asked for and tells whether that was to end.
+// heed does what was wished for and tells whether that was to end.
 func (c *cable) heed() (over bool) {
 	var b [8]byte
 	_, _ = unix.Read(c.stop, b[:]) // only empties it
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.wish != nil {
-		c.now, c.wish = *c.wish, nil
-		for i, p := range c.now.both() {
-			c.ways[i].set(p)
-		}
+	for _, l := range c.lines {
+		l.heed()
+	}
+	if c.trunk != nil {
+		c.trunk.heed()
 	}
 	return c.over
+}
+
+func (l *line) heed() {
+	if l.wish == nil {
+		return
+	}
+	l.now, l.wish = *l.wish, nil
+	for i, p := range l.now.both() {
+		l.ways[i].set(p)
+	}
 }
 
 // A beat is the clock of a cable: nanoseconds since it was started, and when the next second of the wall clock
@@ -130,10 +177,7 @@ func (c *cable) run() error {
 	}
 	b := beat{base: monotonic(), used: threadTime()}
 	b.aim(0)
-	fds := []unix.PollFd{
-		{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
-		{Fd: int32(c.stop), Events: unix.POLLIN},
-	}
+	fds := c.polled()
 	for {
 		more, err := c.round(&b, fds)
 		if !more || err != nil {
@@ -142,15 +186,21 @@ func (c *cable) run() error {
 	}
 }
 
+// polled returns what run waits for: both devices of each link, then stop.
+func (c *cable) polled() []unix.PollFd {
+	var fds []unix.PollFd
+	for _, l := range c.lines {
+		for _, fd := range l.ends {
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	return append(fds, unix.PollFd{Fd: int32(c.stop), Events: unix.POLLIN})
+}
+
 // round hands over what is due, waits for what comes first, and takes it.
 func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 	now := b.now()
-	first := b.next
-	for i, w := range c.ways {
-		if at := c.deliver(b, w, c.ends[1-i], &now); at > 0 {
-			first = min(first, at)
-		}
-	}
+	first := min(b.next, c.deliver(b, &now))
 	if now >= b.next {
 		c.sample(b, now)
 		first = min(first, b.next)
@@ -163,23 +213,46 @@ func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	for i, w := range c.ways {
-		if fds[i].Revents != 0 {
-			if err := c.take(b, w, c.ends[i]); err != nil {
-				return false, err
-			}
+	for i := range fds[:2*len(c.lines)] {
+		if fds[i].Revents == 0 {
+			continue
+		}
+		l, dir := c.lines[i/2], i%2
+		w := l.ways[dir]
+		if c.trunk != nil && dir == toClients {
+			w = c.trunk.ways[dir]
+		}
+		if err := take(b, w, l.ends[dir], i/2); err != nil {
+			return false, err
 		}
 	}
-	return fds[2].Revents == 0 || !c.heed(), nil
+	return fds[len(fds)-1].Revents == 0 || !c.heed(), nil
 }
 
-// deliver writes the packets that are due and returns when the next will be; 0 if there is none.
-func (c *cable) deliver(b *beat, w *way, to int, now *int64) int64 {
+// deliver hands over all packets that are due, and returns when the next will be. What comes to the clients has passed
+// the trunk before it comes to its link, what comes from them the other way round.
+func (c *cable) deliver(b *beat, now *int64) (first int64) {
+	first = math.MaxInt64
+	if c.trunk != nil {
+		first = min(first, c.pass(b, c.trunk, toClients, now))
+	}
+	for _, l := range c.lines {
+		first = min(first, c.pass(b, l, toClients, now), c.pass(b, l, fromClients, now))
+	}
+	if c.trunk != nil {
+		first = min(first, c.pass(b, c.trunk, fromClients, now))
+	}
+	return first
+}
+
+// pass hands over the packets of one way that are due and returns when its next will be.
+func (c *cable) pass(b *beat, l *line, dir int, now *int64) int64 {
+	w := l.ways[dir]
 	for {
-		packet, at := w.ring.due(*now)
+		packet, at, k := w.ring.due(*now)
 		if packet == nil {
 			if at == 0 {
-				return 0
+				return math.MaxInt64
 			}
 			if *now = b.now(); at > *now {
 				return at
@@ -187,14 +260,30 @@ func (c *cable) deliver(b *beat, w *way, to int, now *int64) int64 {
 			continue
 		}
 		if !w.shaper.down {
-			_, _ = unix.Write(to, packet) // what the kernel does not take is lost, as anywhere
+			c.hand(l, dir, at, packet, k)
 		}
 		w.arrived(*now, at, packet)
 	}
 }
 
-// take reads what has come from one device.
-func (c *cable) take(b *beat, w *way, from int) error {
+// hand gives a packet that has passed l to what comes next: the link or the trunk, or the device at the end.
+func (c *cable) hand(l *line, dir int, at int64, packet []byte, k int) {
+	var next *way
+	switch {
+	case l == c.trunk && dir == toClients:
+		next = c.lines[k].ways[dir]
+	case l != c.trunk && c.trunk != nil && dir == fromClients:
+		next = c.trunk.ways[dir]
+	default:
+		_, _ = unix.Write(c.lines[k].ends[1-dir], packet) // what the kernel does not take is lost, as anywhere
+		return
+	}
+	buf, full := next.buffer()
+	next.take(at, buf, copy(buf, packet), full, k) // at the time at which it was due: nobody was late for it
+}
+
+// take reads what has come from a device of the link at place k.
+func take(b *beat, w *way, from, k int) error {
 	for range perRound {
 		buf, full := w.buffer()
 		n, err := unix.Read(from, buf)
@@ -204,7 +293,7 @@ func (c *cable) take(b *beat, w *way, from int) error {
 		if err != nil {
 			return err
 		}
-		w.take(b.now(), buf, n, full)
+		w.take(b.now(), buf, n, full, k)
 	}
 	return nil
 }
@@ -218,18 +307,35 @@ func whole(t time.Time) time.Time {
 	return t
 }
 
-// sample ends a span. A reader who does not keep up misses some.
+// sample ends a span. A reader who does not keep up misses some. What the thread has used is the trunk's, if there is
+// one.
 func (c *cable) sample(b *beat, now int64) {
 	used := threadTime()
-	s := cableSample{time: whole(time.Now().UTC()), ns: now - b.looked, setting: c.now, cost: float64(used-b.used) / 1e9}
+	cost := float64(used-b.used) / 1e9
 	b.used = used
-	for i, w := range c.ways {
+	at, ns := whole(time.Now().UTC()), now-b.looked
+	for _, l := range c.lines {
+		own := cost
+		if c.trunk != nil {
+			own = 0
+		}
+		c.report(l, lineSample{time: at, ns: ns, cost: own}, now)
+	}
+	if c.trunk != nil {
+		c.report(c.trunk, lineSample{time: at, ns: ns, cost: cost}, now)
+	}
+	b.looked = now
+	b.aim(now)
+}
+
+// report completes and sends what a link or trunk has counted.
+func (c *cable) report(l *line, s lineSample, now int64) {
+	s.name, s.setting = l.name, l.now
+	for i, w := range l.ways {
 		s.ways[i] = w.look(now, s.ns)
 	}
 	select {
 	case c.samps <- s:
 	default:
 	}
-	b.looked = now
-	b.aim(now)
 }

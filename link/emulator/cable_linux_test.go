@@ -12,6 +12,12 @@ import (
 // pairs returns a cable whose devices are sockets, and their other ends.
 func pairs(t testing.TB, s link.Spec) (c *cable, service, site int) {
 	t.Helper()
+	return pairsOver(t, s, nil)
+}
+
+// pairsOver returns a cable with a trunk; nil: there is none.
+func pairsOver(t testing.TB, s link.Spec, trunk *link.Spec) (c *cable, service, site int) {
+	t.Helper()
 	var far, near [2]int
 	for i := range 2 {
 		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -21,7 +27,11 @@ func pairs(t testing.TB, s link.Spec) (c *cable, service, site int) {
 		t.Cleanup(func() { unix.Close(p[0]); unix.Close(p[1]) })
 		near[i], far[i] = p[0], p[1]
 	}
-	c, err := newCable("x", setting{Spec: s}, near[0], near[1], 1)
+	var over *orderLink
+	if trunk != nil {
+		over = &orderLink{Name: "line", Setting: setting{Spec: trunk.Complete()}, Seed: 2}
+	}
+	c, err := newCable([]orderLink{{Name: "x", Setting: setting{Spec: s}, Seed: 1}}, [][2]int{near}, over)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +41,19 @@ func pairs(t testing.TB, s link.Spec) (c *cable, service, site int) {
 // A packet costs no memory, in either direction, lost or not.
 func TestNothingIsAllocated(t *testing.T) {
 	c, service, site := pairs(t, link.Spec{Rate: 1e9, Loss: 0.02}.Complete())
+	carriesWithoutMemory(t, c, service, site)
+	if n := c.lines[0].ways[toClients].tally.Packets; n < 100 { // how many follows from the time that the rounds took
+		t.Errorf("only %d packets passed", n)
+	}
+}
+
+// carriesWithoutMemory sends packets over a cable both ways.
+func carriesWithoutMemory(t *testing.T, c *cable, service, site int) {
+	t.Helper()
 	defer unix.Close(c.stop)
 	b := beat{base: monotonic()}
 	b.aim(0)
-	fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
-		{Fd: int32(c.stop), Events: unix.POLLIN}}
+	fds := c.polled()
 	packet, out := superPacket(20*1448), make([]byte, superSize)
 	for _, fd := range []int{service, site} {
 		if err := unix.SetNonblock(fd, true); err != nil {
@@ -46,7 +64,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		unix.Write(service, packet)
 		unix.Write(site, packet[:virtioSize+52])
 		for range 3 {
-			c.tell(nil, false) // so that it does not wait for packets
+			c.wake() // so that it does not wait for packets
 			if _, err := c.round(&b, fds); err != nil {
 				t.Fatal(err)
 			}
@@ -57,9 +75,6 @@ func TestNothingIsAllocated(t *testing.T) {
 	if got != 0 {
 		t.Errorf("%g allocations for two packets", got)
 	}
-	if n := c.ways[toClients].tally.Packets; n < 100 { // how many follows from the time that the rounds took
-		t.Errorf("only %d packets passed", n)
-	}
 }
 
 // A cable ends when it is told to, and its last sample is not waited for.
@@ -67,7 +82,7 @@ func TestCableEnds(t *testing.T) {
 	c, _, _ := pairs(t, link.Spec{RTT: ms}.Complete())
 	done := make(chan error)
 	go func() { done <- c.run() }()
-	c.change(setting{Spec: link.Spec{Rate: 1e6}})
+	c.change("x", setting{Spec: link.Spec{Rate: 1e6}})
 	c.end()
 	select {
 	case err := <-done:
@@ -86,16 +101,15 @@ func BenchmarkPacket(b *testing.B) {
 			c, service, site := pairs(b, link.Spec{}.Complete())
 			defer unix.Close(c.stop)
 			bt := beat{base: monotonic(), next: 1 << 62}
-			fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
-				{Fd: int32(c.stop), Events: unix.POLLIN}}
+			fds := c.polled()
 			packet, out := superPacket(payload), make([]byte, superSize)
 			b.ReportAllocs()
 			for b.Loop() {
 				unix.Write(service, packet)
 				c.round(&bt, fds)
-				c.deliver(&bt, c.ways[0], c.ends[1], &bt.looked)
+				c.deliver(&bt, &bt.looked)
 				bt.looked = bt.now()
-				c.deliver(&bt, c.ways[0], c.ends[1], &bt.looked)
+				c.deliver(&bt, &bt.looked)
 				unix.Read(site, out)
 			}
 		})

@@ -75,10 +75,14 @@ func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 	return true
 }
 
+const noKernelTrunk = "the kernel's own queues are one for each link, and cannot be shared as a trunk is"
+
 // kernel says why the kernel's queues are not enough for links.
 func (p *Possible) kernel(links []link.Named) string {
 	netem := slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.RTT > 0 || l.Spec.Loss > 0 || l.Spec.Jitter > 0 })
 	switch {
+	case len(link.Trunks(links)) > 0:
+		return noKernelTrunk
 	case netem && p.Netem != "":
 		return "the kernel's own queues cannot delay or lose packets: " + p.Netem
 	case !netem && p.Tbf != "":

@@ -16,7 +16,7 @@ import (
 
 // A Post is a program at a site.
 type Post struct {
-	Site    int      `json:"site"` // place of its link
+	Site    int      `json:"site"` // place of its link among link.Sites
 	Command []string `json:"command"`
 }
 
@@ -43,8 +43,8 @@ type reaching struct {
 }
 
 type cut struct {
-	Site int  `json:"site"`
-	Down bool `json:"down"`
+	Link string `json:"link"`
+	Down bool   `json:"down"`
 }
 
 // Keep is the life of a keeper, the process that makes the links of a run, and keeps them until in ends: what it
@@ -143,11 +143,19 @@ func (k *keeping) serve(ctx context.Context, dec *json.Decoder) error {
 		case r.Reach != nil:
 			k.group.Go(func() { k.reach(ctx, r.Reach) })
 		case r.Down != nil:
-			if err := k.net.Sites[r.Down.Site].SetDown(r.Down.Down); err != nil {
+			if err := k.down(r.Down); err != nil {
 				_ = k.say(message{Error: err.Error()}) // as above
 			}
 		}
 	}
+}
+
+func (k *keeping) down(c *cut) error {
+	l := k.net.Line(c.Link)
+	if l == nil {
+		return fmt.Errorf("there is no link %q", c.Link)
+	}
+	return l.SetDown(c.Down)
 }
 
 func (k *keeping) reach(ctx context.Context, r *reaching) {

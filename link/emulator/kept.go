@@ -79,9 +79,9 @@ func (k *Kept) Reach(ctx context.Context, site int, address string) (string, err
 	return a.Address, err
 }
 
-// SetDown is Site.SetDown of the site of that place. It returns before the link has changed, by less than a millisecond.
-func (k *Kept) SetDown(site int, down bool) error {
-	return k.say(request{Down: &cut{Site: site, Down: down}})
+// SetDown is Line.SetDown of the link of that name. It returns before the link has changed, by less than a millisecond.
+func (k *Kept) SetDown(name string, down bool) error {
+	return k.say(request{Down: &cut{Link: name, Down: down}})
 }
 
 // Close ends the programs at the sites, removes the links, and returns when nothing of them is left. It may be called

@@ -15,6 +15,9 @@ import (
 
 // kernel makes a pair of veth devices for each link, with a queue of the kernel at both ends.
 func (s *star) kernel(o Options) error {
+	if len(s.trunks) > 0 {
+		return errors.New(noKernelTrunk)
+	}
 	stop := make(chan struct{})
 	var watched []*cords
 	for _, sp := range s.spokes {

@@ -20,6 +20,7 @@ import (
 // An order is what the maker of links says to the mover, a JSON line. Exactly one field is set.
 type order struct {
 	Links  []orderLink `json:"links,omitempty"` // first: their devices are the descriptors from 3 on, two each
+	Trunks []orderLink `json:"trunks,omitempty"`
 	Change *orderLink  `json:"change,omitempty"`
 }
 
@@ -45,12 +46,8 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 	raisePriority(len(first.Links))
 	m := &mover{jsonWriter: newJSONWriter(out)}
 	defer m.wait()
-	for i, l := range first.Links {
-		c, err := newCable(l.Name, l.Setting, firstDevice+2*i, firstDevice+2*i+1, l.Seed)
-		if err != nil {
-			return errors.Join(err, m.say(message{Error: err.Error()}))
-		}
-		m.start(c)
+	if err := m.cable(first); err != nil {
+		return errors.Join(err, m.say(message{Error: err.Error()}))
 	}
 	if err := m.say(message{Up: &state{}}); err != nil {
 		return err
@@ -63,8 +60,8 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("mover: %w", err)
 		}
 		for _, c := range m.cables {
-			if o.Change != nil && o.Change.Name == c.name {
-				c.change(o.Change.Setting)
+			if o.Change != nil {
+				c.change(o.Change.Name, o.Change.Setting)
 			}
 		}
 	}
@@ -74,20 +71,55 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 type mover struct {
 	*jsonWriter // of messages
 
+	links  int
 	cables []*cable
 	group  sync.WaitGroup
+}
+
+// cable makes and starts a cable for each link without a trunk, and for each trunk with its links.
+func (m *mover) cable(first order) error {
+	m.links = len(first.Links)
+	start := func(trunk *orderLink, is func(l *orderLink) bool) error {
+		var links []orderLink
+		var ends [][2]int
+		for i := range first.Links {
+			if is(&first.Links[i]) {
+				links = append(links, first.Links[i])
+				ends = append(ends, [2]int{firstDevice + 2*i, firstDevice + 2*i + 1})
+			}
+		}
+		c, err := newCable(links, ends, trunk)
+		if err == nil {
+			m.start(c)
+		}
+		return err
+	}
+	for i := range first.Links {
+		if first.Links[i].Setting.Spec.Trunk == "" {
+			if err := start(nil, func(l *orderLink) bool { return l == &first.Links[i] }); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range first.Trunks {
+		t := &first.Trunks[i]
+		if err := start(t, func(l *orderLink) bool { return l.Setting.Spec.Trunk == t.Name }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *mover) start(c *cable) {
 	m.cables = append(m.cables, c)
 	m.group.Go(func() {
 		if err := c.run(); err != nil {
-			_ = m.say(message{Error: fmt.Sprintf("link %s: %v", c.name, err)}) // the other end is closed
+			_ = m.say(message{Error: fmt.Sprintf("link %s: %v", c.all()[len(c.lines)-1].name, err)}) // the other end is closed
 		}
 	})
 	m.group.Go(func() {
 		for s := range c.samps {
-			_ = m.say(message{Sample: s.sample(c.name)}) // the same
+			_ = m.say(message{Sample: s.sample()}) // the same
 		}
 	})
 }
@@ -97,14 +129,14 @@ func (m *mover) wait() {
 		c.end()
 	}
 	m.group.Wait()
-	for i := range m.cables {
+	for i := range m.links {
 		_ = errors.Join(unix.Close(firstDevice+2*i), unix.Close(firstDevice+2*i+1)) // the process ends
 	}
 }
 
 // sample turns what the cable has counted into a sample.
-func (s *cableSample) sample(name string) *Sample {
-	out := s.setting.sample(name, s.time, time.Duration(s.ns), func(way int) link.Traffic { return s.ways[way].traffic() })
+func (s *lineSample) sample() *Sample {
+	out := s.setting.sample(s.name, s.time, time.Duration(s.ns), func(way int) link.Traffic { return s.ways[way].traffic() })
 	out.Cost = s.cost
 	return out
 }
@@ -126,6 +158,9 @@ func (s *star) userspace(ctx context.Context, n *Network, o Options) error {
 		}
 		first.Links = append(first.Links, orderLink{Name: sp.name, Setting: sp.first(), Seed: o.Seed + 2*uint64(i)})
 	}
+	for i, t := range s.trunks {
+		first.Trunks = append(first.Trunks, orderLink{Name: t.name, Setting: withoutLoss(t.spec), Seed: o.Seed + 2*uint64(len(s.spokes)+i)})
+	}
 	if len(o.Mover) == 0 {
 		return errors.New("no program was named that carries packets")
 	}
@@ -135,12 +170,18 @@ func (s *star) userspace(ctx context.Context, n *Network, o Options) error {
 		return err
 	}
 	n.fail, n.over, n.pids = c.Err, c.over, []int{c.cmd.Process.Pid}
+	change := func(name string, to setting) error { return c.say(order{Change: &orderLink{Name: name, Setting: to}}) }
+	for _, t := range s.trunks {
+		t.adjust = func(to setting) error { return s.adjustTrunk(t, to, change) }
+	}
 	for _, sp := range s.spokes {
-		sp.adjust = func(s setting) error {
-			err := c.say(order{Change: &orderLink{Name: sp.name, Setting: s}})
-			return errors.Join(err, sp.burst(s))
+		sp.adjust = func(to setting) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			sp.spec = to.Spec
+			return errors.Join(change(sp.name, to), sp.burst())
 		}
-		if err := sp.burst(setting{Spec: sp.spec}); err != nil {
+		if err := sp.burst(); err != nil {
 			return err
 		}
 		if err := sp.up(); err != nil {
@@ -148,6 +189,20 @@ func (s *star) userspace(ctx context.Context, n *Network, o Options) error {
 		}
 	}
 	return nil
+}
+
+// adjustTrunk has a trunk work otherwise.
+func (s *star) adjustTrunk(t *trunk, to setting, change func(name string, to setting) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.spec = to.Spec
+	err := change(t.name, to)
+	for _, sp := range s.spokes {
+		if sp.trunk == t {
+			err = errors.Join(err, sp.burst())
+		}
+	}
+	return err
 }
 
 // devices makes the devices of both ends.
@@ -166,8 +221,9 @@ func (sp *spoke) devices(path string) ([]*os.File, error) {
 	return append(files, there.file), nil
 }
 
-// burst has both devices hand over super-packets as large as the rates allow.
-func (sp *spoke) burst(s setting) error {
-	setSpeed(sp.here.name, s.Spec.Rate)
-	return errors.Join(sp.here.setBurst(s.Spec.Rate, s.Spec.MTU), sp.there.setBurst(s.Spec.FromClients(), s.Spec.MTU))
+// burst has both devices hand over super-packets as large as the rates of link and trunk allow.
+func (sp *spoke) burst() error {
+	path := sp.path()
+	setSpeed(sp.here.name, path.Rate)
+	return errors.Join(sp.here.setBurst(path.Rate, path.MTU), sp.there.setBurst(path.FromClients(), path.MTU))
 }

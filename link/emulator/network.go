@@ -49,11 +49,13 @@ type Options struct {
 // A Dial makes a TCP connection to address, host:port.
 type Dial func(ctx context.Context, address string) (*net.TCPConn, error)
 
-// A Network is a star of links that are up: each site has its own, and all lead to the service. Its methods may be
+// A Network is links that are up: each site has its own, and all lead to the service, some over a trunk. Its methods may be
 // called by several goroutines.
 type Network struct {
-	// Sites are where the clients are, in the order of the links.
+	// Sites are where the clients are, in the order of the links that are no trunks.
 	Sites []*Site
+	// Trunks are the links that others lead over, in the order of the links.
+	Trunks []*Line
 	// Service is the address of this machine by which all sites reach what listens on all its addresses, over their
 	// links. It is empty with the way Proxy.
 	Service string
@@ -84,25 +86,41 @@ func (n *Network) Close() error {
 	return n.ended
 }
 
+// Line returns the link of that name, a site's or a trunk, nil if there is none.
+func (n *Network) Line(name string) *Line {
+	if s := n.Site(name); s != nil {
+		return &s.Line
+	}
+	if i := slices.IndexFunc(n.Trunks, func(l *Line) bool { return l.Name == name }); i >= 0 {
+		return n.Trunks[i]
+	}
+	return nil
+}
+
+// A Line is a link that is up: that of a site, or a trunk.
+type Line struct {
+	Name string
+
+	mu    sync.Mutex
+	now   setting
+	apply func(s setting) error // has the link work otherwise from now on
+}
+
 // A Site is where the clients of one link are.
 type Site struct {
-	Name string
+	Line
 	// Address is that of the site, by which this machine reaches over the link what listens there. It is empty with the way Proxy.
 	Address string
 
-	mu   sync.Mutex
-	now  setting
 	over emulation
 }
 
-// An emulation is one link, made in one of the ways.
+// An emulation is a site, made in one of the ways.
 type emulation interface {
 	// start starts cmd at the site.
 	start(cmd *exec.Cmd) error
 	// reach returns the address, host:port, by which the site reaches what this machine reaches as address.
 	reach(ctx context.Context, address string) (string, error)
-	// change has the link work otherwise from now on.
-	change(s setting) error
 }
 
 // Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go over its link.
@@ -126,38 +144,39 @@ func (s *Site) Reach(ctx context.Context, address string) (string, error) {
 }
 
 // Spec returns what the link is like now.
-func (s *Site) Spec() link.Spec {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now.Spec
+func (l *Line) Spec() link.Spec {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now.Spec
 }
 
-// Change makes the link like spec, from now on; MTU and Congestion stay as they are. What is under way arrives as it
-// would have.
-func (s *Site) Change(spec link.Spec) error {
-	if err := link.Check([]link.Named{{Name: s.Name, Spec: spec}}); err != nil {
+// Change makes the link like spec, from now on; MTU, Congestion and Trunk stay as they are. What is under way arrives
+// as it would have.
+func (l *Line) Change(spec link.Spec) error {
+	spec.Trunk = ""
+	if err := link.Check([]link.Named{{Name: l.Name, Spec: spec}}); err != nil {
 		return err
 	}
-	return s.set(func(now *setting) {
-		spec.MTU, spec.Congestion = now.Spec.MTU, now.Spec.Congestion
+	return l.set(func(now *setting) {
+		spec.MTU, spec.Congestion, spec.Trunk = now.Spec.MTU, now.Spec.Congestion, now.Spec.Trunk
 		now.Spec = spec.Complete()
 	})
 }
 
-// SetDown cuts the link, with all that is under way on it, or mends it.
-func (s *Site) SetDown(down bool) error {
-	return s.set(func(now *setting) { now.Down = down })
+// SetDown cuts the link, with all that is under way on it, or mends it. A trunk takes with it all links over it.
+func (l *Line) SetDown(down bool) error {
+	return l.set(func(now *setting) { now.Down = down })
 }
 
-func (s *Site) set(how func(*setting)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := s.now
+func (l *Line) set(how func(*setting)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.now
 	how(&next)
-	if err := s.over.change(next); err != nil {
-		return fmt.Errorf("change link %s: %w", s.Name, err)
+	if err := l.apply(next); err != nil {
+		return fmt.Errorf("change link %s: %w", l.Name, err)
 	}
-	s.now = next
+	l.now = next
 	return nil
 }
 

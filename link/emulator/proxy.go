@@ -12,45 +12,74 @@ import (
 	"weir/link"
 )
 
-// A proxyLink is a link of the way Proxy.
-type proxyLink struct {
-	wires [2]*wire
-	listeners
+// A proxyLine is a link or a trunk of the way Proxy.
+type proxyLine struct {
+	name   string
+	wires  [2]*wire
 	movers sync.WaitGroup // the wires
 
 	mu  sync.Mutex
 	now setting
 }
 
+// A proxyLink is a link of the way Proxy, with the listeners at its far end.
+type proxyLink struct {
+	*proxyLine
+	trunk *proxyLine // nil: it leads to the service
+	listeners
+}
+
+func newProxyLine(base time.Time, l link.Named, seed uint64) *proxyLine {
+	p := &proxyLine{name: l.Name, now: setting{Spec: l.Spec}}
+	for k, params := range p.now.both() {
+		p.wires[k] = newWire(base, params, seed+uint64(k))
+		p.movers.Go(p.wires[k].run)
+	}
+	return p
+}
+
 func newProxies(links []link.Named, o Options) (*Network, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Network{fail: func() error { return nil }}
-	var all []*proxyLink
+	var all []*proxyLine
+	var sites []*proxyLink
 	var looker sync.WaitGroup
 	n.close = func() error {
 		cancel()
-		var err error
 		for _, p := range all {
+			p.hurry()
+		}
+		var err error
+		for _, p := range sites {
 			err = errors.Join(err, p.close())
+			p.wait()
+		}
+		for _, p := range all {
+			p.end()
 		}
 		looker.Wait()
 		return err
 	}
-	for i, l := range links {
-		p := &proxyLink{now: setting{Spec: l.Spec}, listeners: listeners{ctx: ctx}}
-		p.listeners.serve = p.serve
-		for k, params := range p.now.both() {
-			p.wires[k] = newWire(params, o.Seed+uint64(2*i+k))
-			p.movers.Go(p.wires[k].run)
+	base := time.Now()
+	trunks := map[string]*proxyLine{}
+	for i, l := range link.Trunks(links) {
+		p := newProxyLine(base, l, o.Seed+2*uint64(len(links)-1-i))
+		all, trunks[l.Name] = append(all, p), p
+		n.Trunks = append(n.Trunks, &Line{Name: l.Name, now: p.now, apply: p.change})
+	}
+	for i, l := range link.Sites(links) {
+		p := &proxyLink{
+			proxyLine: newProxyLine(base, l, o.Seed+2*uint64(i)), trunk: trunks[l.Spec.Trunk], listeners: listeners{ctx: ctx},
 		}
-		all = append(all, p)
-		n.Sites = append(n.Sites, &Site{Name: l.Name, now: p.now, over: p})
+		p.serve = p.carry
+		all, sites = append(all, p.proxyLine), append(sites, p)
+		n.Sites = append(n.Sites, &Site{Line: Line{Name: l.Name, now: p.now, apply: p.change}, over: p})
 	}
 	if o.Take != nil {
 		looker.Go(func() {
 			eachSecond(ctx.Done(), func(now time.Time, span time.Duration) {
-				for i, p := range all {
-					o.Take(p.sample(links[i].Name, now, span))
+				for _, p := range all {
+					o.Take(p.sample(now, span))
 				}
 			})
 		})
@@ -58,16 +87,14 @@ func newProxies(links []link.Named, o Options) (*Network, error) {
 	return n, nil
 }
 
-func (p *proxyLink) sample(name string, now time.Time, span time.Duration) *Sample {
+func (p *proxyLine) sample(now time.Time, span time.Duration) *Sample {
 	p.mu.Lock()
 	s := p.now
 	p.mu.Unlock()
-	return s.sample(name, now, span, func(way int) link.Traffic { return p.wires[way].look(int64(span)).traffic() })
+	return s.sample(p.name, now, span, func(way int) link.Traffic { return p.wires[way].look(int64(span)).traffic() })
 }
 
-func (p *proxyLink) start(cmd *exec.Cmd) error { return cmd.Start() }
-
-func (p *proxyLink) change(s setting) error {
+func (p *proxyLine) change(s setting) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = s
@@ -77,35 +104,56 @@ func (p *proxyLink) change(s setting) error {
 	return nil
 }
 
-func (p *proxyLink) reach(ctx context.Context, address string) (string, error) {
-	return p.open(ctx, "127.0.0.1", address)
-}
-
-// close ends all connections at once; bytes on the way are lost.
-func (p *proxyLink) close() error {
+// hurry has nothing wait any more.
+func (p *proxyLine) hurry() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.now.Down = false
 	for i, params := range p.now.both() {
 		p.wires[i].over.Store(true)
 		p.wires[i].set(params)
 	}
-	p.mu.Unlock()
-	err := p.listeners.close()
-	p.wait()
+}
+
+// end ends the wires, on which nothing is sent any more.
+func (p *proxyLine) end() {
 	for _, w := range p.wires {
 		close(w.chunks)
 	}
 	p.movers.Wait()
-	return err
 }
 
-// serve is the life of one connection.
-func (p *proxyLink) serve(c *net.TCPConn, to string) {
+func (p *proxyLine) rtt() time.Duration {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Duration(p.now.Spec.RTT)
+}
+
+// hops are the wires that one way of a connection passes, in their order.
+func (p *proxyLink) hops(way int) []*wire {
+	switch {
+	case p.trunk == nil:
+		return []*wire{p.wires[way]}
+	case way == toClients:
+		return []*wire{p.trunk.wires[way], p.wires[way]}
+	}
+	return []*wire{p.wires[way], p.trunk.wires[way]}
+}
+
+func (p *proxyLink) start(cmd *exec.Cmd) error { return cmd.Start() }
+
+func (p *proxyLink) reach(ctx context.Context, address string) (string, error) {
+	return p.open(ctx, "127.0.0.1", address)
+}
+
+// carry is the life of one connection.
+func (p *proxyLink) carry(c *net.TCPConn, to string) {
 	defer c.Close()
 	born := time.Now()
-	p.mu.Lock()
-	rtt := time.Duration(p.now.Spec.RTT)
-	p.mu.Unlock()
+	rtt := p.rtt() + p.trunk.rtt()
 	there, err := (&net.Dialer{}).DialContext(p.ctx, "tcp", to)
 	if err != nil {
 		_ = c.SetLinger(0) // so that the client sees that it was refused
@@ -116,8 +164,8 @@ func (p *proxyLink) serve(c *net.TCPConn, to string) {
 	stop := context.AfterFunc(p.ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { p.pass(p.wires[fromClients], c, s, born.Add(rtt)) })
-	both.Go(func() { p.pass(p.wires[toClients], s, c, born.Add(rtt/2)) })
+	both.Go(func() { p.pass(p.hops(fromClients), c, s, born.Add(rtt)) })
+	both.Go(func() { p.pass(p.hops(toClients), s, c, born.Add(rtt/2)) })
 	both.Wait()
 }
 
@@ -125,27 +173,44 @@ func (p *proxyLink) serve(c *net.TCPConn, to string) {
 const window = 1024
 
 // pass passes on what one side sends, not before the time at which a connection over the link would be up.
-func (p *proxyLink) pass(w *wire, from, to *net.TCPConn, up time.Time) {
-	arrived := make(chan []byte, window+1)
+func (p *proxyLink) pass(hops []*wire, from, to *net.TCPConn, up time.Time) {
+	w := hops[0]
+	arrived := make(chan chunk, window+1)
 	room := make(chan struct{}, window)
-	var writer sync.WaitGroup
-	writer.Go(func() {
+	var others sync.WaitGroup
+	last := arrived
+	for _, next := range hops[1:] {
+		come, on := last, make(chan chunk, window+1)
+		others.Go(func() {
+			for c := range come {
+				if next.send(c.bytes, c.at, on); c.bytes == nil {
+					return
+				}
+			}
+		})
+		last = on
+	}
+	others.Go(func() {
 		broken := false
-		for b := range arrived {
-			if b == nil {
+		for c := range last {
+			if c.bytes == nil {
 				_ = to.CloseWrite() // the other side ends as well, or has ended
 				return
 			}
-			if _, err := to.Write(b); err != nil && !broken {
+			if _, err := to.Write(c.bytes); err != nil && !broken {
 				broken = true
 				_, _ = from.SetLinger(0), from.Close()
 			}
-			w.done(b)
+			w.done(c.bytes)
 			<-room
 		}
 	})
 	for ready := int64(-1); ; {
-		b, asked := w.buffer(), w.now()
+		size := mostOfPiece
+		for _, hop := range hops {
+			size = min(size, hop.piece())
+		}
+		b, asked := w.buffer(size), w.now()
 		n, err := from.Read(b)
 		if ready < 0 {
 			p.until(up)
@@ -165,7 +230,7 @@ func (p *proxyLink) pass(w *wire, from, to *net.TCPConn, up time.Time) {
 			break
 		}
 	}
-	writer.Wait()
+	others.Wait()
 }
 
 // until waits for a time, or the end of the link.

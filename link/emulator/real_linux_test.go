@@ -50,6 +50,16 @@ func (r *recorder) samples() []Sample {
 	return append([]Sample(nil), r.all...)
 }
 
+// latest returns the last sample of the link of that name.
+func (r *recorder) latest(name string) (last Sample) {
+	for _, s := range r.samples() {
+		if s.Link == name {
+			last = s
+		}
+	}
+	return last
+}
+
 func moverOptions(t testing.TB) Options {
 	exe, err := os.Executable()
 	if err != nil {
@@ -61,12 +71,18 @@ func moverOptions(t testing.TB) Options {
 // up makes links for a test.
 func up(t testing.TB, way Way, specs ...link.Spec) (*Network, *recorder) {
 	t.Helper()
-	if way != Proxy {
-		needSpaces(t, way)
-	}
 	var links []link.Named
 	for i, s := range specs {
 		links = append(links, link.Named{Name: string(rune('a' + i)), Spec: s})
+	}
+	return upLinks(t, way, links)
+}
+
+// upLinks makes links with names for a test.
+func upLinks(t testing.TB, way Way, links []link.Named) (*Network, *recorder) {
+	t.Helper()
+	if way != Proxy {
+		needSpaces(t, way)
 	}
 	o, r := moverOptions(t), &recorder{}
 	o.Take = r.take
@@ -152,6 +168,16 @@ func pour(c *net.TCPConn) {
 // bytes per second.
 func received(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn) float64 {
 	t.Helper()
+	total := 0.0
+	for _, rate := range receivedEach(t, warm, span, conns...) {
+		total += rate
+	}
+	return total
+}
+
+// receivedEach is received for each of conns.
+func receivedEach(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn) []float64 {
+	t.Helper()
 	begin := time.Now().Add(warm)
 	end := begin.Add(span)
 	sums := make([]float64, len(conns))
@@ -172,11 +198,10 @@ func received(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn) flo
 		})
 	}
 	group.Wait()
-	total := 0.0
-	for _, s := range sums {
-		total += s
+	for i := range sums {
+		sums[i] /= span.Seconds()
 	}
-	return total / span.Seconds()
+	return sums
 }
 
 // rtt is the shortest of n questions and answers of one byte.

@@ -15,6 +15,7 @@ type ring struct {
 type slot struct {
 	at       int64 // when it arrives
 	off, len int32
+	line     int32 // place of its link among those that share the ring
 }
 
 // newRing has room for total bytes, and for at least two packets of large bytes.
@@ -50,27 +51,28 @@ func (r *ring) next() []byte {
 	return r.bytes[:r.large]
 }
 
-// push keeps the first n bytes of what next has returned.
-func (r *ring) push(n int, at int64) {
+// push keeps the first n bytes of what next has returned, a packet of the link at place line.
+func (r *ring) push(n int, at int64, line int) {
 	i := r.first + r.count
 	if i >= len(r.slots) {
 		i -= len(r.slots)
 	}
-	r.slots[i] = slot{at: at, off: int32(r.tail), len: int32(n)}
+	r.slots[i] = slot{at: at, off: int32(r.tail), len: int32(n), line: int32(line)}
 	r.tail += n
 	r.count++
 }
 
-// due returns the oldest packet if it has arrived by now, else nil and when it will; 0 if there is none.
-func (r *ring) due(now int64) (packet []byte, at int64) {
+// due returns the oldest packet and the place of its link if it has arrived by now, else nil and when it will; 0 if
+// there is none.
+func (r *ring) due(now int64) (packet []byte, at int64, line int) {
 	if r.count == 0 {
-		return nil, 0
+		return nil, 0, 0
 	}
 	s := r.slots[r.first]
 	if s.at > now {
-		return nil, s.at
+		return nil, s.at, 0
 	}
-	return r.bytes[s.off : s.off+s.len], s.at
+	return r.bytes[s.off : s.off+s.len], s.at, int(s.line)
 }
 
 // pop forgets the oldest packet.
@@ -89,7 +91,7 @@ func (r *ring) grown(total int) *ring {
 	}
 	for ; r.count > 0; r.pop() {
 		s := r.slots[r.first]
-		g.push(copy(g.next(), r.bytes[s.off:s.off+s.len]), s.at)
+		g.push(copy(g.next(), r.bytes[s.off:s.off+s.len]), s.at, int(s.line))
 	}
 	return g
 }

@@ -87,6 +87,7 @@ func TestRing(t *testing.T) {
 	r := newRing(1000, 100)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var want [][]byte
+	var lines []int
 	full := 0
 	for i := range 20000 {
 		if rng.IntN(100) < 52 {
@@ -99,11 +100,11 @@ func TestRing(t *testing.T) {
 			for k := range n {
 				b[k] = byte(i + k)
 			}
-			want = append(want, slices.Clone(b[:n]))
-			r.push(n, int64(i))
+			want, lines = append(want, slices.Clone(b[:n])), append(lines, i)
+			r.push(n, int64(i), i)
 			continue
 		}
-		got, _ := r.due(math.MaxInt64)
+		got, _, line := r.due(math.MaxInt64)
 		if len(want) == 0 {
 			if got != nil {
 				t.Fatal("something in an empty ring")
@@ -113,6 +114,10 @@ func TestRing(t *testing.T) {
 		if !slices.Equal(got, want[0]) {
 			t.Fatalf("round %d: other bytes came out than went in", i)
 		}
+		if len(lines) == 0 || line != lines[0] {
+			t.Fatalf("round %d: they are of link %d", i, line)
+		}
+		lines = lines[1:]
 		want = want[1:]
 		r.pop()
 		if i%1000 == 0 {
@@ -197,9 +202,9 @@ func FuzzTake(f *testing.F) {
 		w := newWay(params{perByte: 8, queue: 100e3, loss: 0.3}, 1)
 		for now := range int64(20) {
 			buf, full := w.buffer()
-			w.take(now*1000, buf, copy(buf, b), full)
+			w.take(now*1000, buf, copy(buf, b), full, 0)
 		}
-		for p, at := w.ring.due(math.MaxInt64); p != nil; p, at = w.ring.due(math.MaxInt64) {
+		for p, at, _ := w.ring.due(math.MaxInt64); p != nil; p, at, _ = w.ring.due(math.MaxInt64) {
 			w.arrived(at, at, p)
 		}
 	})
@@ -212,13 +217,13 @@ func TestWayCountsSegments(t *testing.T) {
 	for now := int64(0); now < 1e9; now += 300e3 {
 		buf, full := w.buffer()
 		n := copy(buf, superPacket(40*1448))
-		w.take(now, buf, n, full)
+		w.take(now, buf, n, full, 0)
 		sent += 40
-		for p, at := w.ring.due(now); p != nil; p, at = w.ring.due(now) {
+		for p, at, _ := w.ring.due(now); p != nil; p, at, _ = w.ring.due(now) {
 			w.arrived(now, at, p)
 		}
 	}
-	for p, at := w.ring.due(math.MaxInt64); p != nil; p, at = w.ring.due(math.MaxInt64) {
+	for p, at, _ := w.ring.due(math.MaxInt64); p != nil; p, at, _ = w.ring.due(math.MaxInt64) {
 		w.arrived(at, at, p)
 	}
 	got := w.look(1e9, 1e9)

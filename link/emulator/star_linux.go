@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -22,8 +23,11 @@ type star struct {
 	block   block
 	own     []netip.Addr // of this machine, to which the sites get routes
 	spokes  []*spoke
+	trunks  []*trunk
 	gates   *gates
 	closers []func() error // last first
+
+	mu sync.Mutex // of what links and trunks are like once they are up
 }
 
 // A spoke is one link of a star.
@@ -33,9 +37,26 @@ type spoke struct {
 	spec    link.Spec
 	address netip.Addr
 	space   *space
-	here    end // at the service
-	there   end // at the site
+	here    end    // at the service
+	there   end    // at the site
+	trunk   *trunk // nil: it leads to the service
 	adjust  func(s setting) error
+}
+
+// A trunk is a line that several spokes share.
+type trunk struct {
+	name   string
+	spec   link.Spec
+	adjust func(s setting) error
+}
+
+// path is what lies between the site and the service.
+func (sp *spoke) path() link.Spec {
+	links := []link.Named{{Name: sp.name, Spec: sp.spec}}
+	if sp.trunk != nil {
+		links = append(links, link.Named{Name: sp.trunk.name, Spec: sp.trunk.spec})
+	}
+	return link.Path(links, links[0])
 }
 
 // newStar makes the namespaces and what is in them, then the links.
@@ -61,12 +82,21 @@ func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Netw
 			err = sp.adjust(setting{Spec: sp.spec})
 		}
 	}
+	for _, t := range s.trunks {
+		if err == nil && t.spec.Loss > 0 {
+			err = t.adjust(setting{Spec: t.spec})
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	n.Service = s.block.service.String()
 	for _, sp := range s.spokes {
-		n.Sites = append(n.Sites, &Site{Name: sp.name, Address: sp.address.String(), now: setting{Spec: sp.spec}, over: sp})
+		n.Sites = append(n.Sites, &Site{Line: Line{Name: sp.name, now: setting{Spec: sp.spec}, apply: sp.adjust}, Address: sp.address.String(),
+			over: sp})
+	}
+	for _, t := range s.trunks {
+		n.Trunks = append(n.Trunks, &Line{Name: t.name, now: setting{Spec: t.spec}, apply: t.adjust})
 	}
 	return n, nil
 }
@@ -84,8 +114,14 @@ func (s *star) prepare(links []link.Named) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, func() error { here.Close(); return nil })
-	for i, l := range links {
+	for _, l := range link.Trunks(links) {
+		s.trunks = append(s.trunks, &trunk{name: l.Name, spec: l.Spec})
+	}
+	for i, l := range link.Sites(links) {
 		sp := &spoke{star: s, name: l.Name, spec: l.Spec, address: s.block.site(i)}
+		if k := slices.IndexFunc(s.trunks, func(t *trunk) bool { return t.name == l.Spec.Trunk }); k >= 0 {
+			sp.trunk = s.trunks[k]
+		}
 		if sp.space, err = newSpace(); err != nil {
 			return err
 		}
@@ -105,15 +141,16 @@ func (s *star) prepare(links []link.Named) (err error) {
 }
 
 // first is the link's setting until it was tried: nothing is lost, so that a try that fails tells something.
-func (sp *spoke) first() setting {
-	s := setting{Spec: sp.spec}
-	s.Spec.Loss = 0
-	return s
+func (sp *spoke) first() setting { return withoutLoss(sp.spec) }
+
+func withoutLoss(s link.Spec) setting {
+	s.Loss = 0
+	return setting{Spec: s}
 }
 
 // up takes both ends of a link into service.
 func (sp *spoke) up() error {
-	if err := errors.Join(sp.here.up(sp.spec), sp.there.up(sp.spec)); err != nil {
+	if err := errors.Join(sp.here.up(sp.path()), sp.there.up(sp.path())); err != nil {
 		return err
 	}
 	dev, err := sp.there.handle.LinkByName(sp.there.name)
@@ -139,9 +176,6 @@ func (s *star) close() error {
 
 // start implements emulation.
 func (sp *spoke) start(cmd *exec.Cmd) error { return sp.space.in(cmd.Start) }
-
-// change implements emulation.
-func (sp *spoke) change(s setting) error { return sp.adjust(s) }
 
 // reach implements emulation.
 func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
@@ -173,7 +207,7 @@ func (s *star) try(ctx context.Context) error {
 	}
 	defer l.Close()
 	for _, sp := range s.spokes {
-		most := patience + 10*time.Duration(sp.spec.RTT)
+		most := patience + 10*time.Duration(sp.path().RTT)
 		err := sp.space.in(func() error {
 			c, err := (&net.Dialer{Timeout: most}).DialContext(ctx, "tcp4", l.Addr().String())
 			if err != nil {

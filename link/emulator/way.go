@@ -1,7 +1,7 @@
 package emulator
 
-// A way is one direction of a link: packets that were read from one device and are written to another. One goroutine
-// at a time.
+// A way is one direction of a link or trunk: packets that come from a device or another way and go on to the next. One
+// goroutine at a time.
 type way struct {
 	meter
 	ring    *ring
@@ -34,9 +34,9 @@ func (w *way) buffer() (b []byte, full bool) {
 	return w.scratch, true
 }
 
-// take takes the packet that was read into the first n bytes of buffer at the time now: it will arrive later, or it
-// is dropped.
-func (w *way) take(now int64, b []byte, n int, full bool) {
+// take takes the packet that was read into the first n bytes of buffer at the time now, of the link at place line: it
+// will arrive later, or it is dropped.
+func (w *way) take(now int64, b []byte, n int, full bool, line int) {
 	s, ok := look(b[:n])
 	if !ok {
 		return
@@ -60,20 +60,20 @@ func (w *way) take(now int64, b []byte, n int, full bool) {
 		if keep < s.segments {
 			n = s.cut(b, b[:n], 0, keep)
 		}
-		w.keep(now, n, s.bytes(0, keep))
+		w.keep(now, n, s.bytes(0, keep), line)
 		return
 	}
-	w.lose(now, s, b[:n], keep)
+	w.lose(now, s, b[:n], keep, line)
 }
 
 // keep sends what is in the buffer, n bytes that are so many on the wire.
-func (w *way) keep(now int64, n, wire int) {
-	w.ring.push(n, w.send(now, wire))
+func (w *way) keep(now int64, n, wire, line int) {
+	w.ring.push(n, w.send(now, wire), line)
 }
 
 // lose takes the first keep segments of b apart where some are lost. Lost ones have used the wire: they were lost
 // behind it.
-func (w *way) lose(now int64, s super, b []byte, keep int) {
+func (w *way) lose(now int64, s super, b []byte, keep, line int) {
 	whole := w.scratch[:copy(w.scratch, b)]
 	from := 0
 	for i := range keep + 1 {
@@ -82,7 +82,7 @@ func (w *way) lose(now int64, s super, b []byte, keep int) {
 			continue
 		}
 		if out := w.ring.next(); i > from && out != nil {
-			w.keep(now, s.cut(out, whole, from, i), s.bytes(from, i))
+			w.keep(now, s.cut(out, whole, from, i), s.bytes(from, i), line)
 		} else if i > from {
 			w.tally.Dropped += int64(i - from)
 		}

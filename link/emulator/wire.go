@@ -13,7 +13,7 @@ const (
 	header  = 52
 )
 
-// A wire is one way of a link of the way Proxy: all its connections share a rate and a delay. Where packets would be
+// A wire is one way of a link or trunk of the way Proxy: all its connections share a rate and a delay. Where packets would be
 // dropped it lets the sender wait.
 type wire struct {
 	base   time.Time
@@ -35,14 +35,20 @@ const (
 	mostOfPiece = 64 << 10
 )
 
-// buffer returns memory for the next chunk; done takes it back.
-func (w *wire) buffer() []byte {
+// piece is how many bytes of a connection go on the wire at once.
+func (w *wire) piece() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	size := mostOfPiece
 	if each := w.shaper.perByte; each > 0 {
-		size = min(size, max(segment, int(float64(pieceTime)/each)))
+		return min(mostOfPiece, max(segment, int(float64(pieceTime)/each)))
 	}
+	return mostOfPiece
+}
+
+// buffer returns memory for the next chunk, of size bytes; done takes it back.
+func (w *wire) buffer(size int) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if n := len(w.spare); n > 0 {
 		b := w.spare[n-1]
 		w.spare = w.spare[:n-1]
@@ -63,9 +69,9 @@ func (w *wire) done(b []byte) {
 
 // A chunk is bytes under way; none is the end of what one side sends.
 type chunk struct {
-	at    int64
+	at    int64 // when they arrive
 	bytes []byte
-	to    chan<- []byte
+	to    chan<- chunk
 }
 
 // longestSleep is how late the end of a link may be noticed.
@@ -77,8 +83,8 @@ const atOnce = int64(200 * time.Microsecond)
 // inFlight is how many chunks may be under way in all.
 const inFlight = 1 << 14
 
-func newWire(p params, seed uint64) *wire {
-	w := &wire{base: time.Now(), chunks: make(chan chunk, inFlight), meter: meter{shaper: newShaper(p, seed)}}
+func newWire(base time.Time, p params, seed uint64) *wire {
+	w := &wire{base: base, chunks: make(chan chunk, inFlight), meter: meter{shaper: newShaper(p, seed)}}
 	w.mended = sync.NewCond(&w.mu)
 	return w
 }
@@ -88,7 +94,7 @@ func (w *wire) now() int64 { return int64(time.Since(w.base)) }
 // send puts b, which was there at the time ready, on the wire when the queue has room; it arrives at to. It waits its
 // turn, as the others who share the wire do, and returns when b could have gone on the wire: if we were woken late
 // the wire has not stood still for that.
-func (w *wire) send(b []byte, ready int64, to chan<- []byte) int64 {
+func (w *wire) send(b []byte, ready int64, to chan<- chunk) int64 {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	w.mu.Lock()
@@ -131,7 +137,7 @@ func (w *wire) run() {
 		w.tally.Bytes += int64(len(c.bytes) + packets*header)
 		w.tally.late.add(w.now()-c.at, 1)
 		w.mu.Unlock()
-		c.to <- c.bytes
+		c.to <- c
 	}
 }
 

@@ -294,6 +294,10 @@ func (s *Scenario) checkLinks() error {
 	if err := link.Check(s.Named()); err != nil {
 		return err
 	}
+	if t := link.Trunks(s.Named()); len(t) > 0 {
+		return fmt.Errorf("link: %s is the trunk of %s: links of transfers lead to their sites alone; omit trunk", t[0].Name,
+			link.Over(s.Named(), t[0].Name)[0])
+	}
 	far := func(name string) bool { _, ok := s.Links[name]; return ok }
 	for i := range s.Cases {
 		c := &s.Cases[i]
