@@ -181,7 +181,7 @@ func (l *ladder) saturated() []full {
 	fell := l.fell()
 	for id, uses := range l.uses() {
 		onset := onsetOf(uses, fell)
-		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
+		if onset < 0 || kindOf(id.resource) == kindDisk && !deepens(uses, onset) {
 			continue
 		}
 		x := full{id.resource, id.host, onset, uses[onset], -1, 0, l.f.serverThreads(uses[onset])}
@@ -207,7 +207,7 @@ func (l *ladder) saturated() []full {
 // markUndecided marks what is neither saturated nor clearly not.
 func (l *ladder) markUndecided() {
 	for id, uses := range l.uses() {
-		deep := id.resource != ResourceDisk
+		deep := kindOf(id.resource) != kindDisk
 		for i := range uses {
 			deep = deep || uses[i] != nil && deepens(uses, i)
 		}
@@ -258,7 +258,7 @@ func deepens(uses []*ResourceUsage, onset int) bool {
 // cannot be ruled out either.
 func rank(resource string) int {
 	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk,
-		ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
+		ResourceScratch, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
 }
 
 // early tells whether x is full where the curve levels off, or at most one step later, or from there on was never

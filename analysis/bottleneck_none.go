@@ -264,7 +264,7 @@ func kindOf(resource string) string {
 	switch resource {
 	case ResourceCPU, ResourceCore:
 		return kindCPU
-	case ResourceDisk:
+	case ResourceDisk, ResourceScratch:
 		return kindDisk
 	case ResourceNetwork, ResourceReceived, ResourceSent:
 		return kindNetwork

@@ -170,6 +170,16 @@ func TestBottleneck(t *testing.T) {
 			x.CPU = &monitor.CPU{User: 0.02, IOWait: 0.3 * rate / most, Idle: 0.98 - 0.3*rate/most}
 		})), []string{"disk store.example.org server 64"},
 			[]string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in service or waiting"}},
+		"the scratch disk of a worker's machine": {limit(func(x *monitor.Sample, n, rate float64) {
+			if x.Role == client {
+				x.Scratch = "vda1"
+				x.Disks = []monitor.Disk{{Name: "vda", Write: 2e8, Busy: min(1, rate/most), Queue: n / 10}}
+			}
+		}), []string{"scratch disk load.example.org client 64"}, []string{"vda is 100% busy"}},
+		"the scratch disk, which is the server's as well": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			x.Scratch = "sda1"
+			x.Disks = []monitor.Disk{{Name: "sda", Read: 4e8, Busy: min(1, rate/most), Queue: n / 10}}
+		})), []string{"disk store.example.org server 64"}, []string{"the copies of staged jobs lie on it as well"}},
 		"a fast disk that is always at work is not full": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Disks = []monitor.Disk{{Name: "nvme0n1", Read: 4e8, Busy: 1, Queue: 3}}
 		})), []string{"inside the server  server 64"}, []string{"The most used resource that was monitored is the disk of store.example.org: " +

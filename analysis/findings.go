@@ -292,6 +292,7 @@ type HostFigure struct {
 	swapGrowth     int64    // from the first second to the last
 	irq            *float64
 	groups         []groupFigure     // of the service's processes
+	scratch        *DiskFigure       // nil: no copies of files lie on its disks
 	spreads        map[string]ranged // of shares, by resource; of the generator in cores
 	unknownTraffic float64           // bytes per second of the busiest interface without a known speed, but loopback
 	unknownName    string

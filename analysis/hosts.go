@@ -233,6 +233,9 @@ func (h *hostSum) figure() HostFigure {
 			f.keep(ResourceDisk, &d.spread)
 		}
 	}
+	if f.scratch = h.scratch(); f.scratch != nil {
+		f.keep(ResourceScratch, &h.disks[f.scratch.Disk].spread)
+	}
 	for i := range h.cores {
 		if v, ok := h.cores[i].interval(); ok && (f.MostUsedCore == nil || v.mean > *f.MostUsedCore) {
 			f.MostUsedCore = &v.mean
@@ -307,7 +310,8 @@ func (h *HostFigure) share(resource string, mean float64) ranged {
 func (h *hostSum) scratch() *DiskFigure {
 	for _, name := range slices.Sorted(maps.Keys(h.disks)) {
 		if d := h.disks[name]; h.device != "" && liesOn(h.device, name) {
-			return &DiskFigure{Host: h.Host, Disk: name, Busy: d.busy.value(), Read: d.read.or0(), Write: d.write.or0(), Queue: d.queue.value()}
+			return &DiskFigure{Host: h.Host, Disk: name, Busy: d.busy.value(), Read: d.read.or0(), Write: d.write.or0(), Queue: d.queue.value(),
+				IOWait: h.iowait.value()}
 		}
 	}
 	return nil
@@ -337,10 +341,14 @@ func (d *data) hosts(s *Step, t *total) {
 		}
 		s.Hosts = append(s.Hosts, f)
 		if one := h.scratch(); one != nil && s.Jobs != nil {
-			if s.Scratch == nil || value(one.Busy) > value(s.Scratch.Busy) || value(one.Busy) == value(s.Scratch.Busy) && one.Host < s.Scratch.Host {
-				s.Scratch = one
-			}
+			s.ScratchDisks = append(s.ScratchDisks, *one)
 		}
+	}
+	slices.SortFunc(s.ScratchDisks, func(a, b DiskFigure) int {
+		return cmp.Or(cmp.Compare(value(b.Busy), value(a.Busy)), cmp.Compare(a.Host, b.Host))
+	})
+	if len(s.ScratchDisks) > 0 {
+		s.Scratch = &s.ScratchDisks[0]
 	}
 	slices.SortFunc(s.Hosts, func(a, b HostFigure) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))

@@ -36,11 +36,13 @@ type JobFigures struct {
 	EventRateLow  *float64 `json:"events_low,omitempty"`
 	EventRateHigh *float64 `json:"events_high,omitempty"`
 
-	Staged        int64       `json:"staged_bytes,omitempty"` // payload copied to scratch disks
-	Used          int64       `json:"used_bytes,omitempty"`   // payload that jobs worked on
-	UsedRatio     *float64    `json:"used_ratio,omitempty"`   // of the payload that was moved
-	ProgramMemory int64       `json:"program_memory_bytes,omitempty"`
-	Scratch       *DiskFigure `json:"scratch,omitempty"` // the disk that copies lie on; nil: not among those that were watched
+	Staged        int64    `json:"staged_bytes,omitempty"` // payload copied to scratch disks
+	Used          int64    `json:"used_bytes,omitempty"`   // payload that jobs worked on
+	UsedRatio     *float64 `json:"used_ratio,omitempty"`   // of the payload that was moved
+	ProgramMemory int64    `json:"program_memory_bytes,omitempty"`
+	// Scratch is the busiest disk that copies lie on; nil: none was among those that were watched.
+	Scratch      *DiskFigure  `json:"scratch,omitempty"`
+	ScratchDisks []DiskFigure `json:"scratch_disks,omitempty"` // of each machine with copies, the busiest first
 }
 
 // JobCounts are jobs of the measurement time of a step. Those that the run broke off have begun and not ended.
@@ -62,6 +64,8 @@ type DiskFigure struct {
 	Read  float64  `json:"disk_read_bytes_per_second"`
 	Write float64  `json:"disk_write_bytes_per_second"`
 	Queue *float64 `json:"disk_queue"` // mean requests waiting or in service
+	// IOWait is the share of the time of the host's cores in which they were idle and waited for a disk.
+	IOWait *float64 `json:"iowait"`
 }
 
 // OfJobs tells whether the run's clients ran jobs.

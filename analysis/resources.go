@@ -16,6 +16,7 @@ const (
 	ResourceIOWait      = "iowait"
 	ResourceMemory      = "memory"
 	ResourceDisk        = "disk"
+	ResourceScratch     = "scratch disk" // of jobs, on a machine that has no part of the service
 	ResourceReceived    = "network received"
 	ResourceSent        = "network sent"
 	ResourceNetwork     = "network" // of an emulated link, and of an interface whose speed is not known
@@ -41,7 +42,7 @@ const doubtful = 0.05
 // the frames that they cut large packets into: 95% of the speed is all that can be seen of it.
 func boundOf(resource string) bound {
 	switch resource {
-	case ResourceCPU, ResourceCore, ResourceDisk, ResourceReceived, ResourceSent, ResourceNetwork:
+	case ResourceCPU, ResourceCore, ResourceDisk, ResourceScratch, ResourceReceived, ResourceSent, ResourceNetwork:
 		return bound{0.90, 0.80, 0.80}
 	case ResourceGenerator:
 		return bound{generatorFail, generatorWarn, generatorWarn}
@@ -129,7 +130,11 @@ func hostUses(h *HostFigure, s *Step) []ResourceUsage {
 	if h.MemoryTotal > 0 && h.MemoryAvailable > 0 {
 		all = append(all, memoryUse(h))
 	}
-	if h.DiskBusy != nil && *h.DiskBusy >= 0.005 {
+	apart := h.scratch != nil && h.scratch.Busy != nil && !h.serves()
+	if apart && *h.scratch.Busy >= 0.005 {
+		all = append(all, scratchUse(h))
+	}
+	if h.DiskBusy != nil && *h.DiskBusy >= 0.005 && (!apart || h.scratch.Disk != h.Disk) {
 		all = append(all, diskUse(h))
 	}
 	all = append(all, netUses(h)...)
@@ -165,15 +170,25 @@ func memoryUse(h *HostFigure) ResourceUsage {
 
 // diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
 func diskUse(h *HostFigure) ResourceUsage {
-	v := h.share(ResourceDisk, *h.DiskBusy)
-	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead),
-		unit.Bytes(h.DiskWrite))
-	if h.DiskQueue != nil {
-		u.depth = *h.DiskQueue
+	u := oneDisk(ResourceDisk, h, &DiskFigure{Disk: h.Disk, Busy: h.DiskBusy, Read: h.DiskRead, Write: h.DiskWrite, Queue: h.DiskQueue})
+	if h.scratch != nil && h.scratch.Disk == h.Disk {
+		u.Detail += "; the copies of staged jobs lie on it as well"
+	}
+	return u
+}
+
+// scratchUse is that of the disk that copies of files lie on.
+func scratchUse(h *HostFigure) ResourceUsage { return oneDisk(ResourceScratch, h, h.scratch) }
+
+func oneDisk(resource string, h *HostFigure, d *DiskFigure) ResourceUsage {
+	v := h.share(resource, *d.Busy)
+	u := use(resource, h, v, "%s is %s busy, reads %s/s, writes %s/s", d.Disk, unit.Percent(v.mean), unit.Bytes(d.Read), unit.Bytes(d.Write))
+	if d.Queue != nil {
+		u.depth = *d.Queue
 		u.Detail += fmt.Sprintf(", with %.3g requests in service or waiting", u.depth)
 	}
 	u.reached, u.near = u.reached && u.depth >= leastQueue, u.near && u.depth >= leastQueue
-	u.clear = u.clear || h.DiskQueue != nil && u.depth < leastQueue/2
+	u.clear = u.clear || d.Queue != nil && u.depth < leastQueue/2
 	return u
 }
 

@@ -20,7 +20,7 @@ type watched struct {
 	told  map[Program]bool
 	begin time.Time // of the series
 
-	scratch string // device that jobs' copies of files lie on
+	scratch string // device that jobs' copies of files lie on, in runs whose samples do not say so
 	count   int
 	broken  int
 	cost    float64 // seconds of CPU
@@ -83,6 +83,7 @@ func (w *watched) host(step int, s *monitor.Sample) *hostSum {
 			h.device = w.scratch
 		}
 	}
+	h.device = cmp.Or(s.Scratch, h.device)
 	return h
 }
 

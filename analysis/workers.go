@@ -35,6 +35,8 @@ type WorkerFigure struct {
 	Doubt   *float64 `json:"doubt_seconds"`  // the most by which that is wrong
 	Told    int      `json:"told_seconds"`   // seconds of the run that it has reported
 	Why     string   `json:"why,omitempty"`  // of all but came and left
+
+	Scratch *measure.Scratch `json:"scratch,omitempty"` // where its jobs put their copies of files; nil: nowhere
 }
 
 // workers returns the outcome of each worker, in the order of the first events about them; nil for a run of none.
@@ -57,6 +59,10 @@ func (d *data) workers() []WorkerFigure {
 			place[w.Name], all[i].Name = i, w.Name
 		}
 		f := &all[i]
+		if w.State == measure.Stages {
+			f.Scratch = w.Scratch
+			continue
+		}
 		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, e.Text
 		f.Clients, f.Told = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Told)
 		at := e.Time.Sub(begin).Seconds() - w.Silent

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"weir/engine"
@@ -39,7 +40,9 @@ type controller struct {
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
 	here    machine
-	journal *journal // nil: not needed
+	full    map[string]bool        // disks that were warned of
+	device  atomic.Pointer[string] // of this machine, that copies of workers' files lie on; nil: none yet
+	journal *journal               // nil: not needed
 
 	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs

@@ -65,6 +65,8 @@ func (k *controller) report(w *remote, r *report) error {
 		return k.lost(w, errors.New(r.Error))
 	case r.Done:
 		return k.left(w)
+	case r.Scratch != nil:
+		return k.staged(w, r.Scratch)
 	case r.Sample != nil:
 		return k.sample(r.Sample)
 	case r.Gone > 0 && r.Gone == w.step:
@@ -107,6 +109,7 @@ func (k *controller) left(w *remote) error {
 	w.there, w.in = false, false
 	k.show(w)
 	k.assignMonitor(w)
+	k.shareQuota(w)
 	k.ended = k.ended || k.options.closed && len(k.present()) == 0
 	k.alone = k.clock()
 	err := k.journal.note(journalEntry{identity: identity{Session: w.session}, Gone: true})
@@ -138,6 +141,7 @@ func (k *controller) lost(w *remote, err error) error {
 	w.hangUp()
 	k.show(w)
 	k.assignMonitor(w)
+	k.shareQuota(w)
 	k.alone = k.clock()
 	k.said = fmt.Sprintf("worker %s: %v", w.name, err)
 	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)

@@ -125,7 +125,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	}
 	for i, p := range peers {
 		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch,
-			Manifest: manifest, Ask: p.Reach != nil}
+			Quota: k.quota() / int64(len(peers)), Manifest: manifest, Ask: p.Reach != nil}
 		if err := k.workers[i].say(order{Begin: &b}); err != nil {
 			return fmt.Errorf("worker %s: %w", p.Name, err)
 		}

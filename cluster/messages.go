@@ -31,6 +31,7 @@ type order struct {
 	Leave   bool           `json:"leave,omitempty"`   // no new operations, from now on
 	Watch   *watchOrder    `json:"watch,omitempty"`   // watch your machine
 	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
+	Quota   int64          `json:"quota,omitempty"`   // the worker's part of what copies of files may take of its machine
 }
 
 // A span is some numbers of clients, one after the other. Numbers are never given twice in a run: names of files and
@@ -58,8 +59,9 @@ type begin struct {
 	Plan     *scenario.Plan  `json:"plan"`
 	Files    []workload.File `json:"files"`
 	Folder   string          `json:"folder"`
-	Homes    int             `json:"homes"` // numbers of clients from which on each makes its own folder
-	Scratch  string          `json:"scratch,omitempty"`
+	Homes    int             `json:"homes"`              // numbers of clients from which on each makes its own folder
+	Scratch  string          `json:"scratch,omitempty"`  // folder for copies of files; empty: the worker makes its own
+	Quota    int64           `json:"quota,omitempty"`    // with Scratch: what the worker's copies may take; 0: no bound
 	Manifest string          `json:"manifest,omitempty"` // run directory whose manifest the worker writes
 	Making   bool            `json:"making,omitempty"`   // the worker has the controller write the manifest
 	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
@@ -74,9 +76,16 @@ type report struct {
 	Interval *measure.Interval `json:"interval,omitempty"`
 	Event    *measure.Event    `json:"event,omitempty"`
 	Sample   *monitor.Sample   `json:"sample,omitempty"` // of the worker's machine
-	Ask      string            `json:"ask,omitempty"`    // host:port of a server: where is it reached?
-	Done     bool              `json:"done,omitempty"`   // last
+	Scratch  *scratchReport    `json:"scratch,omitempty"`
+	Ask      string            `json:"ask,omitempty"`  // host:port of a server: where is it reached?
+	Done     bool              `json:"done,omitempty"` // last
 	Error    string            `json:"error,omitempty"`
+}
+
+// A scratchReport says where a worker's jobs put their copies of files.
+type scratchReport struct {
+	measure.Scratch
+	Number string `json:"number,omitempty"` // of the file system: workers of one machine with the same one share its space
 }
 
 // Questions of workers to a Server, and its answers. All are sent by POST but for begin, which is the same for all
@@ -129,6 +138,8 @@ type hello struct {
 	Clients int       `json:"clients,omitempty"`
 	Has     []span    `json:"has,omitempty"` // numbers of its clients
 	Latest  time.Time `json:"latest,omitzero"`
+	// where its jobs put copies of files; nil: nowhere, or it has not said so before
+	Scratch *scratchReport `json:"scratch,omitempty"`
 }
 
 // helloResponse answers hello.

@@ -127,6 +127,11 @@ func (k *controller) resume(holds bool) error {
 func (k *controller) back(w *remote, h *hello) error {
 	employed := w.step
 	w.recall(h)
+	if h.Scratch != nil {
+		if err := k.staged(w, h.Scratch); err != nil {
+			return err
+		}
+	}
 	if k.before != nil && employed > 0 && w.step == 0 { // we were killed before it heard of it
 		k.before.begun--
 	}

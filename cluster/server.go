@@ -121,7 +121,7 @@ func (d *Server) answer() {
 // with the others, who do its share from the next step on, and with those that come later. It is called once.
 func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
-		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
+		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder,
 		Homes: c.Plan.First + c.Plan.MostClients(), Making: o.Manifest != nil,
 	}
 	packed, err := pack(b)

@@ -131,7 +131,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	if k.numbers > more {
 		noted = k.journal.note(journalEntry{Numbers: k.numbers})
 	}
-	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
+	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)), k.crowded())
 }
 
 // give has a worker begin its part of a step.

@@ -8,8 +8,10 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"weir/engine"
+	"weir/engine/scratch"
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
@@ -63,6 +65,8 @@ type worker struct {
 	places  sync.RWMutex
 	ways    map[place]*found
 	own     engine.Config // what the worker itself adds: its clock, its manifest
+	quota   scratchQuota
+	stages  atomic.Pointer[scratchReport] // nil: no copies of files, or not yet
 }
 
 func newWorker(send func(report) error) *worker {
@@ -144,6 +148,7 @@ func (w *worker) Gone(step int) <-chan struct{} {
 func (w *worker) recall(h *hello) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	h.Scratch = w.stages.Load()
 	h.Step, h.Ready, h.Gone, h.Clients, h.Has = w.step, w.asks, w.over != nil, w.clients, slices.Clone(w.has)
 }
 
@@ -180,6 +185,8 @@ func (w *worker) obey(ctx context.Context, o order) {
 		w.leaving = true
 	case o.Way != nil:
 		w.learn(o.Way)
+	case o.Quota > 0:
+		w.quota.set(o.Quota)
 	default:
 		select {
 		case w.steps <- o:
@@ -188,7 +195,7 @@ func (w *worker) obey(ctx context.Context, o order) {
 	}
 }
 
-func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, open Manifests) error {
+func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, open Manifests) (err error) {
 	var reach storage.Reach
 	if b.Ask {
 		reach = w.reach
@@ -200,7 +207,15 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
 	c := engine.Config{
 		Clock: w.own.Clock, Manifest: w.own.Manifest, Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
-		Steps: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,
+		Room: scratch.NewRoom(b.Quota), Steps: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,
+	}
+	if b.Scratch == "" {
+		place, err := w.openScratch(b)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, place.Close()) }()
+		c.Scratch, c.Room = place.Path(), w.quota.room
 	}
 	if b.Manifest != "" {
 		m, closer, err := open(b.Manifest)

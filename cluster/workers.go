@@ -113,10 +113,11 @@ type remote struct {
 	seconds   int  // that it has reported
 	late      bool // it reported a second after that had been written
 	about     WorkerState
-	why       string       // it was lost
-	gone      bool         // its clients have done their tasks and left the step
-	latest    time.Time    // start of its last interval
-	lastHeard atomic.Int64 // when it was heard last, as nanoseconds of the controller's clock
+	scratch   scratchReport // zero: its jobs copy no files, as far as is known
+	why       string        // it was lost
+	gone      bool          // its clients have done their tasks and left the step
+	latest    time.Time     // start of its last interval
+	lastHeard atomic.Int64  // when it was heard last, as nanoseconds of the controller's clock
 }
 
 // An orderLine is how orders reach a worker.

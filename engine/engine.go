@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"weir/engine/scratch"
 	"weir/internal/say"
 	"weir/measure"
 	"weir/scenario"
@@ -51,6 +52,7 @@ type Config struct {
 	Folder   string          // below the target, for files that clients write
 	Manifest Manifest        // nil if the workload writes nothing
 	Scratch  string          // folder of this machine for the copies of staged jobs, as package scratch makes it
+	Room     *scratch.Room   // that the copies may take; nil: no bound
 	Steps    StepSource      // nil: the plan's steps, one after the other
 	Sink     measure.Sink
 	Pacer    Pacer                 // nil: the most exact one that this system has

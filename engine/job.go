@@ -92,6 +92,11 @@ func (l *clientRunner) staged(c *client, planned time.Duration) storage.Class {
 	g, op := c.task.Job, &c.task.Ops[0]
 	path := scratch.Copy(l.Scratch, l.Number(c.number))
 	defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
+	size := g.Size()
+	if err := l.Room.Take(size); err != nil {
+		return c.meter.Fail(storage.Read, err)
+	}
+	defer l.Room.Give(size)
 	g.Whole(op)
 	op.Dest = path
 	c.task.Verify = op.Sum != ""

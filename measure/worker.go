@@ -8,13 +8,14 @@ const (
 	Absent = "absent" // the load began without it
 	Held   = "held"   // the batch system will not start it; the event's text says why
 	Failed = "failed" // its job ended before it was there, or was removed
+	Stages = "stages" // it says where its jobs put their copies of files
 )
 
 // A Worker is one of many processes, on other machines, that a run's clients
 // are in. What is not known is zero.
 type Worker struct {
 	Name  string `json:"name"`           // unique in the run: one that comes again has a new one
-	State string `json:"state"`          // Came, Left, Lost, Absent, Held or Failed
+	State string `json:"state"`          // Came, Left, Lost, Absent, Held, Failed or Stages
 	Host  string `json:"host,omitempty"` // its machine
 	Job   string `json:"job,omitempty"`  // as its batch system calls it
 
@@ -28,4 +29,14 @@ type Worker struct {
 	Seconds int `json:"told_seconds,omitempty"`
 	// Of Lost: for how long before the event it had reported nothing.
 	Silent float64 `json:"silent_seconds,omitempty"`
+	// Of Stages.
+	Scratch *Scratch `json:"scratch,omitempty"`
+}
+
+// Scratch says where jobs put their copies of files.
+type Scratch struct {
+	Folder     string `json:"folder"`
+	Device     string `json:"device,omitempty"`     // block device, as the kernel calls it: vda1; empty: it lies on none, or that is not known
+	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
+	Free       int64  `json:"free_bytes,omitempty"` // bytes that could still be written before the load began; 0: none, or not known
 }

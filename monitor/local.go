@@ -20,6 +20,7 @@ type local struct {
 	service   *group       // who listens there
 	self      *group       // of this process
 	with      func() []int // more of it
+	scratch   func() string
 	names     interned
 	speeds    map[string]float64
 	now, last *counters
@@ -36,7 +37,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	self := newGroup("weir", scenario.RoleClient)
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
-	l.self, l.with = self, o.With
+	l.self, l.with, l.scratch = self, o.With, o.Scratch
 	for _, b := range o.backends {
 		l.table.groups = append(l.table.groups, processesOf(b))
 	}
@@ -117,7 +118,9 @@ func (l *local) look(_ context.Context) (*Sample, error) {
 	procs, said := l.procs()
 	problems = append(problems, said...)
 	if s != nil {
-		s.Procs = procs
+		if s.Procs = procs; l.scratch != nil {
+			s.Scratch = l.scratch()
+		}
 		s.Others = float64(l.table.others) / 1e6
 	}
 	return s, l.news(problems)

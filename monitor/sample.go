@@ -24,9 +24,11 @@ type Sample struct {
 	Load   float64  `json:"load1,omitempty"`
 	Memory *Memory  `json:"memory,omitempty"`
 	Disks  []Disk   `json:"disks,omitempty"`
-	Nets   []Net    `json:"nets,omitempty"`
-	TCP    *TCP     `json:"tcp,omitempty"`
-	Procs  []Proc   `json:"processes,omitempty"` // named processes, one entry a group of them
+	// block device that jobs' copies of files lie on, such as vda1, a partition of the disk vda; empty: none that is known
+	Scratch string `json:"scratch_device,omitempty"`
+	Nets    []Net  `json:"nets,omitempty"`
+	TCP     *TCP   `json:"tcp,omitempty"`
+	Procs   []Proc `json:"processes,omitempty"` // named processes, one entry a group of them
 
 	// CPU seconds of the span that programs used which are in no group. Programs that began and ended between two
 	// looks are not in it.

@@ -32,6 +32,9 @@ type Options struct {
 	// With returns further processes of the clients on this machine, which this process has not started. It is called
 	// at each look. nil: there are none.
 	With func() []int
+	// Scratch returns the block device of this machine that jobs' copies of files lie on, "" for none. It is called at
+	// each look. nil: there is none.
+	Scratch func() string
 	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer than a second makes for fewer and
 	// longer samples.
 	Timeout time.Duration

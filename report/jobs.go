@@ -8,6 +8,7 @@ import (
 	"weir/analysis"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/measure"
 	"weir/report/figure"
 )
 
@@ -16,11 +17,43 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	if !f.OfJobs() {
 		return chapter{}
 	}
-	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs), Parts: filled(siteSection(f))}
+	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs), Parts: filled(siteSection(f), scratchSection(f))}
 	if s != nil && s.About.Scratch != nil {
-		c.Note = scratchNote(f, s)
+		c.Note = scratchNote(f, s.About.Scratch)
+	} else if all := scratches(f); len(all) > 0 {
+		c.Note = scratchNote(f, all[0])
+		if len(all) > 1 {
+			c.Note += " Other workers' machines have other disks: see the table of workers."
+		}
 	}
 	return c
+}
+
+// scratches returns where the workers' jobs put their copies, each place once.
+func scratches(f *analysis.Findings) (all []*measure.Scratch) {
+	for i := range f.Workers {
+		at := f.Workers[i].Scratch
+		if at != nil && !slices.ContainsFunc(all, func(x *measure.Scratch) bool { return x.Device == at.Device && x.Filesystem == at.Filesystem }) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// scratchSection shows the scratch disk of each machine. It has no rows where copies lie on no disk that was monitored.
+func scratchSection(f *analysis.Findings) section {
+	s := section{ID: "scratchtable", Title: "Scratch disks, step by step", PageOnly: true,
+		Note: "Disks that jobs copy files to, on each machine with jobs. Busy is the share of the time in which the disk had a request in " +
+			"service; iowait is that of the machine's cores, which wait for all of its disks.",
+		table: table{Head: heads(f.Load(), "<machine", "<disk", "busy", "iowait", "requests in service", "read/s", "written/s")}}
+	for _, x := range steps(f) {
+		for i := range x.ScratchDisks {
+			d := &x.ScratchDisks[i]
+			s.row(false, loadCell(f, x), d.Host, d.Disk, orDash(d.Busy, unit.Percent), orDash(d.IOWait, unit.Percent),
+				orDash(d.Queue, unit.Significant), unit.Bytes(d.Read), unit.Bytes(d.Write))
+		}
+	}
+	return s
 }
 
 // jobLead says how jobs went from the lightest load to the heaviest.
@@ -87,8 +120,7 @@ func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 }
 
 // scratchNote says where copies of files lie.
-func scratchNote(f *analysis.Findings, s *analysis.Series) string {
-	x := s.About.Scratch
+func scratchNote(f *analysis.Findings, x *measure.Scratch) string {
 	text := "Jobs copy files to " + say.Plain(x.Folder)
 	if x.Filesystem != "" {
 		text += ", a file system of type " + say.Plain(x.Filesystem)

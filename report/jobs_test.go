@@ -8,6 +8,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
+	"weir/measure"
 	"weir/results"
 	"weir/results/resultstest"
 	"weir/workload"
@@ -100,14 +101,13 @@ func TestJobPageAndText(t *testing.T) {
 // report of 2009 come first, and a table tells who lost how many jobs.
 func TestStagedBesideDirect(t *testing.T) {
 	direct, _, a := farm(t, nil)
-	staged, series, b := farm(t, func(s *resultstest.Service) {
+	staged, _, b := farm(t, func(s *resultstest.Service) {
 		s.Jobs.Job.Access, s.Lambda, s.Jobs.Failed = workload.Staged, 60, 0.17
 	})
 	if c := usedChart(staged); c == nil || !strings.Contains(c.Desc, "copied to the scratch disk") || !strings.Contains(c.Desc, "25% of it") {
 		t.Errorf("%+v", c)
 	}
-	series.About.Scratch = &results.Scratch{Folder: "/scratch", Filesystem: "tmpfs"}
-	if note := scratchNote(staged, series); !strings.Contains(note, "no disk takes part") {
+	if note := scratchNote(staged, &measure.Scratch{Folder: "/scratch", Filesystem: "tmpfs"}); !strings.Contains(note, "no disk takes part") {
 		t.Error(note)
 	}
 	groups := []compare.Group{

@@ -20,8 +20,13 @@ func workerChapter(f *analysis.Findings) chapter {
 	t := section{ID: "workers", Title: "Each worker",
 		Note: "Times since the load began. A clock's offset is how far it was ahead of the controller's when the worker registered; " +
 			"its measurements are in the controller's time.",
-		table:    table{Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds reported", "<")},
+		table:    table{Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds reported")},
 		PageOnly: true}
+	staged := len(scratches(f)) > 0
+	if staged {
+		t.Head = append(t.Head, heads("<copies files to")...)
+	}
+	t.Head = append(t.Head, heads("<")...)
 	for i := range f.Workers {
 		w := &f.Workers[i]
 		remark := ""
@@ -33,7 +38,11 @@ func workerChapter(f *analysis.Findings) chapter {
 			}
 			c.Points = append(c.Points, say.Plain(point))
 		}
-		t.row(false, w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told), remark)
+		cells := []string{w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told)}
+		if staged {
+			cells = append(cells, scratchText(w.Scratch))
+		}
+		t.row(false, append(cells, remark)...)
 	}
 	const most = 20
 	if n := len(c.Points) - most; n > 0 {
@@ -41,6 +50,14 @@ func workerChapter(f *analysis.Findings) chapter {
 	}
 	c.Parts = filled(t)
 	return c
+}
+
+// scratchText names a worker's scratch disk: "/tmp on vda1".
+func scratchText(s *measure.Scratch) string {
+	if s == nil {
+		return "-"
+	}
+	return say.Plain(s.Folder) + " on " + say.Plain(cmp.Or(s.Device, s.Filesystem, "an unknown disk"))
 }
 
 // workerWords says how many there were, on how many machines, and what the check

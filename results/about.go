@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/redact"
+	"weir/measure"
 )
 
 // About says which program made a run, when, how it was called and on what
@@ -23,10 +24,10 @@ type About struct {
 	Command []string  `json:"command,omitempty"` // command line, passwords in URLs blotted out by Create
 	Clock   Clock     `json:"clock,omitzero"`
 	// payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
-	Discard     bool            `json:"payload_discarded"`
-	Scratch     *Scratch        `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
-	Links       *Links          `json:"links,omitempty"`   // nil: the network as it was
-	Environment json.RawMessage `json:"environment,omitempty"`
+	Discard     bool             `json:"payload_discarded"`
+	Scratch     *measure.Scratch `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
+	Links       *Links           `json:"links,omitempty"`   // nil: the network as it was
+	Environment json.RawMessage  `json:"environment,omitempty"`
 }
 
 // ProxyLinks is the way to make links that does not show all.
@@ -40,14 +41,6 @@ type Links struct {
 	Isolated bool     `json:"isolated,omitempty"` // in a network of their own
 	Why      []string `json:"why,omitempty"`
 	Blind    []string `json:"blind,omitempty"`
-}
-
-// Scratch says where jobs put their copies of files.
-type Scratch struct {
-	Folder     string `json:"folder"`
-	Device     string `json:"device,omitempty"`     // block device, as the kernel calls it: vda1; empty: it lies on none, or that is not known
-	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
-	Free       int64  `json:"free_bytes,omitempty"` // bytes that could still be written before the load began; 0: none, or not known
 }
 
 // Clock holds what is known about the clock that the times were read from.

@@ -26,14 +26,14 @@ func TestDocumentedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for section, types := range map[string][]any{
-		"about.json": {About{}, Clock{}, Scratch{}, Links{}},
+		"about.json": {About{}, Clock{}, measure.Scratch{}, Links{}},
 		"plan.json": {scenario.Plan{}, scenario.Part{}, scenario.Balancer{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},
 			link.Outage{}},
 		"intervals.jsonl": {measure.Interval{}, measure.Site{}, histogram},
 		"hosts.jsonl": {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{},
 			monitor.Service{}, monitor.Link{}, monitor.Balancer{}, monitor.Balanced{}, monitor.Transfers{}, monitor.TransfersSpan{}, link.Traffic{},
 			link.Quantiles{}},
-		"events.jsonl":    {measure.Event{}, measure.Worker{}},
+		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}},
 		"manifest.jsonl":  {manifestLine{}},
 		"transfers.jsonl": {measure.Transfer{}},
 	} {

@@ -19,8 +19,9 @@ func (r *session) startMonitor(ctx context.Context) (w *monitor.Watch, release f
 	servers, release := r.reporter(ctx)
 	sink := samples{r.out, r.view, r.find}
 	o := monitor.Options{Target: r.Plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.Plan.Balancer}
+	o.Scratch = r.copies.Device
 	if r.workers != nil {
-		o.With = r.workers.Pids
+		o.With, o.Scratch = r.workers.Pids, r.workers.ScratchDevice
 	}
 	if w, err = monitor.Start(ctx, monitoredHosts(r.Plan), o, sink); err != nil {
 		release()

@@ -15,6 +15,7 @@ import (
 	"weir/cluster"
 	"weir/cluster/batch"
 	"weir/engine"
+	"weir/engine/scratch"
 	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
@@ -30,7 +31,7 @@ type session struct {
 	list    []workload.File // the plan's list of files
 	links   *links          // nil: the network as it is
 	exports Exporter        // nil: none
-	copies  *copies         // of staged jobs
+	copies  *scratch.Place  // of staged jobs on this machine
 	out     *results.Writer
 	view    View
 	engine  engine.Config
@@ -48,8 +49,10 @@ func (r *session) measure(ctx context.Context, system batch.System, processes in
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	if r.copies, err = openCopies(r.Plan); err != nil {
-		return err
+	if system == nil { // otherwise each worker has a place of its own
+		if r.copies, err = scratch.OpenPlace(r.Plan.Works(), r.Plan.MostClients()); err != nil {
+			return err
+		}
 	}
 	defer func() { err = errors.Join(err, r.copies.Close()) }()
 	if err := r.openDir(); err != nil {
@@ -63,7 +66,7 @@ func (r *session) measure(ctx context.Context, system batch.System, processes in
 	defer func() { err = errors.Join(err, manifest.Close()) }()
 	r.engine = engine.Config{
 		Plan: r.Plan, Service: service, Folder: Folder(r.out.About()),
-		Manifest: manifest, Scratch: r.copies.path(), Finish: r.Finish.Done(), Why: r.Ending,
+		Manifest: manifest, Scratch: r.copies.Path(), Room: scratch.NewRoom(r.copies.Quota()), Finish: r.Finish.Done(), Why: r.Ending,
 	}
 	r.view = r.View(r.Dir, r.ahead(), r.Series)
 	if r.exports != nil {
@@ -100,7 +103,7 @@ func (r *session) openDir() error {
 		if err != nil {
 			return err
 		}
-		a.Scratch, a.Links = r.copies.about(), r.links.about()
+		a.Scratch, a.Links = r.copies.About(), r.links.about()
 		if r.out, err = results.Create(r.Dir, r.Plan, a); err != nil {
 			return err
 		}
@@ -166,7 +169,10 @@ func (r *session) ready(m *results.Manifest) error {
 	if err == nil && r.workers != nil {
 		err = r.workers.KeepFiles(r.engine.Files)
 	}
-	for _, text := range r.copies.warnings(r.Plan.MostClients(), r.engine.Files) {
+	if err == nil {
+		err = r.copies.Refuse(r.engine.Files)
+	}
+	for _, text := range append(r.copies.Leftovers(true), r.copies.Warnings(r.Plan.MostClients(), r.engine.Files)...) {
 		if err == nil {
 			err = r.warn(text)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,6 +93,23 @@ func (c *Cleaned) WriteText(w io.Writer) error {
 	return err
 }
 
+// scratchFolders returns the folders of this machine in which the run's jobs had their copies of files.
+func scratchFolders(run *results.Run) (all []string) {
+	if at := run.About.Scratch; at != nil {
+		all = append(all, at.Folder)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return all
+	}
+	for e, err := range run.Events() {
+		if err == nil && e.Worker != nil && e.Worker.Scratch != nil && e.Worker.Host == host && !slices.Contains(all, e.Worker.Scratch.Folder) {
+			all = append(all, e.Worker.Scratch.Folder)
+		}
+	}
+	return all
+}
+
 // Clean removes what the run in dir has left: its workers, copies of staged
 // jobs, and what its manifest names on the target. target is that of the run
 // where the plan lacks its secrets, or "".
@@ -114,8 +132,8 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 	if err := removeWorkers(ctx, run); err != nil {
 		return c, err
 	}
-	if at := run.About.Scratch; at != nil {
-		for _, l := range scratch.Clear(at.Folder) {
+	for _, folder := range scratchFolders(run) {
+		for _, l := range scratch.Clear(folder) {
 			c.Scratch = append(c.Scratch, l.String())
 		}
 	}

@@ -51,8 +51,9 @@ func (p *Plan) ValidateRemote() error {
 	case far && (p.Target == BuiltIn || p.BuiltIn):
 		return errors.New("target: other machines cannot reach the built-in server; start one with weir serve --listen HOST:PORT --public, " +
 			"and name its URL")
-	case far && p.Work.Job != nil && p.Work.Job.Access == "staged":
-		return errors.New("workload.job.access: staged jobs copy to a disk of this machine, and the clients are on others; use direct")
+	case p.On.JobPerClient && p.Work.Job != nil && p.Work.Job.Quota != 0:
+		return errors.New("workload.job.scratch_quota: with on.job_per_client each client is a job of its own, whose disk the batch system " +
+			"limits; omit it, or set the limit with on.submit, as in request_disk = 2GB")
 	case p.On.Apart && p.On.Workers > p.MostClients():
 		return fmt.Errorf("on.workers: %d workers are more than the %d clients; use fewer", p.On.Workers, p.MostClients())
 	case p.Find != nil && p.On.Apart:

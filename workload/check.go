@@ -222,9 +222,11 @@ func (c *checker) access(j *Job) {
 	switch j.Access {
 	case Staged:
 		c.refuse(j.Copy < 0, "job.copy_timeout", "cannot be negative; use 0 for none")
+		c.refuse(j.Quota < 0, "job.scratch_quota", "cannot be negative; use 0 for none")
 		c.refuse(strings.ContainsRune(j.Scratch, 0), "job.scratch", "%q is not a path; name a folder", j.Scratch)
 	case Direct:
-		for key, given := range map[string]bool{"job.scratch": j.Scratch != "", "job.copy_timeout": j.Copy != 0} {
+		for key, given := range map[string]bool{"job.scratch": j.Scratch != "", "job.copy_timeout": j.Copy != 0,
+			"job.scratch_quota": j.Quota != 0} {
 			c.refuse(given, key, "applies to access: staged only; omit it")
 		}
 		c.refuse(c.Chunk != 0, "chunk", "applies to the copies of staged jobs only; other jobs request job.page bytes at once")

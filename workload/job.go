@@ -26,9 +26,11 @@ type Job struct {
 	Ahead   unit.Size `json:"read_ahead,omitempty"   yaml:"read_ahead"`
 	Compute Span      `json:"compute"                yaml:"compute"` // per event that is read
 	Burn    bool      `json:"burn,omitempty"         yaml:"burn"`    // computing keeps a core busy; otherwise it is slept
-	// staged: folder for copies; empty: the system's for temporary files
-	Scratch string        `json:"scratch,omitempty"      yaml:"scratch"`
-	Copy    unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
+	// staged: folder for copies; empty: the one that the batch system gives the job, or the system's for temporary files
+	Scratch string `json:"scratch,omitempty"      yaml:"scratch"`
+	// staged: bytes that all copies on one machine may take at once; 0: as many as the disk has
+	Quota unit.Size     `json:"scratch_quota,omitempty" yaml:"scratch_quota"`
+	Copy  unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
 }
 
 // How jobs get at their events.
@@ -98,6 +100,9 @@ func (g *Reading) Fits() error {
 
 // fits tells whether a file of that size may have all events of the job.
 func (j *Job) fits(size int64) bool { return size < 0 || size >= j.Bytes() }
+
+// Size returns the size of the file, negative if it is not known.
+func (g *Reading) Size() int64 { return g.file.Size }
 
 // Bytes is how much of a file the events of a job take up.
 func (j *Job) Bytes() int64 { return int64(j.Events) * int64(j.Event) }

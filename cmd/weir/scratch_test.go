@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/lab"
+	"weir/measure"
 	"weir/results"
 	"weir/storage"
 )
@@ -85,7 +86,7 @@ func TestFullScratchDisk(t *testing.T) {
 	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Jobs.Failed || c.Errors != c.Jobs.Failed {
 		t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
 	}
-	for _, w := range []string{"no space left", disk + " has ", "4 clients with a copy of up to 410 kB each need 1.64 MB", "memory (tmpfs)"} {
+	for _, w := range []string{"no space left", disk + ": 4 clients with a copy of up to 410 kB each need 1.64 MB, and there are ", "memory (tmpfs)"} {
 		if !strings.Contains(said, w) {
 			t.Errorf("it does not say %q:\n%s", w, said)
 		}
@@ -198,7 +199,7 @@ func TestStagedJobsInterrupted(t *testing.T) {
 	if entries, err := os.ReadDir(disk); err != nil || len(entries) > 0 {
 		t.Errorf("%v is left, %v", entries, err)
 	}
-	var a struct{ Scratch results.Scratch }
+	var a struct{ Scratch measure.Scratch }
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, results.AboutFile))), &a); err != nil || a.Scratch.Folder != disk {
 		t.Errorf("%+v, %v", a, err)
 	}

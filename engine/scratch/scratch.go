@@ -27,7 +27,8 @@ const (
 	prefix       = "weir-scratch-" // of folders; what follows is random
 	manifestName = "manifest.json"
 	format       = 1
-	mostCopies   = 10_000_000
+	// MostCopies is how many copies a folder can hold.
+	MostCopies = 10_000_000
 )
 
 // A manifest says what its folder may hold besides itself: so many copies.
@@ -51,8 +52,8 @@ type Folder struct {
 // Open makes a folder in parent for so many copies, which only this user can
 // look into. The caller closes it.
 func Open(parent string, copies int) (*Folder, error) {
-	if copies > mostCopies {
-		return nil, fmt.Errorf("%d copies: at most %d clients can have one", copies, mostCopies)
+	if copies > MostCopies {
+		return nil, fmt.Errorf("%d copies: at most %d clients can have one", copies, MostCopies)
 	}
 	path, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
@@ -161,6 +162,7 @@ func enter(folder string) (*os.Root, error) {
 type Leftover struct {
 	Folder  string
 	Removed int   // copies of a run that was killed
+	InUse   bool  // a process that is running has it
 	Err     error // why the folder was left alone, or stays; nil: it is gone
 }
 
@@ -187,6 +189,7 @@ func Clear(parent string) []Leftover {
 		}
 		l := Leftover{Folder: filepath.Join(parent, e.Name())}
 		l.Removed, l.Err = leftover(l.Folder)
+		l.InUse = errors.Is(l.Err, errInUse)
 		if _, err := os.Lstat(l.Folder); l.Err != nil && errors.Is(err, fs.ErrNotExist) {
 			continue // its run has ended just now
 		}
@@ -194,6 +197,8 @@ func Clear(parent string) []Leftover {
 	}
 	return all
 }
+
+var errInUse = errors.New("a run that is going on uses the same disk for its copies")
 
 // leftover removes one folder, if it is ours and nobody has it.
 func leftover(folder string) (removed int, err error) {
@@ -211,7 +216,7 @@ func leftover(folder string) (removed int, err error) {
 	case errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > time.Minute && os.Remove(folder) == nil:
 		return 0, nil // it was empty
 	case errors.Is(err, lock.ErrTaken):
-		return 0, fmt.Errorf("%s stays: a run that is going on uses the same disk for its copies", folder)
+		return 0, fmt.Errorf("%s stays: %w", folder, errInUse)
 	case err != nil:
 		return 0, fmt.Errorf("%s stays: what it may hold is not known: %w", folder, err)
 	}
@@ -237,7 +242,7 @@ func readManifest(dir *os.Root) (*os.File, manifest, error) {
 	if err == nil {
 		err = json.NewDecoder(io.LimitReader(f, 4096)).Decode(&m)
 	}
-	if err == nil && (m.Format != format || m.Copies < 0 || m.Copies > mostCopies) {
+	if err == nil && (m.Format != format || m.Copies < 0 || m.Copies > MostCopies) {
 		err = fmt.Errorf("%s is not one that this version of weir writes", manifestName)
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func TestNoPlace(t *testing.T) {
 	if _, err := Open(filepath.Join(t.TempDir(), "none"), 1); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := Open(t.TempDir(), mostCopies+1); err == nil {
+	if _, err := Open(t.TempDir(), MostCopies+1); err == nil {
 		t.Error("any number of copies is fine")
 	}
 }
