@@ -80,7 +80,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	p.serverText(row)
 	p.balancedText(row)
 	if len(p.Command) > 0 {
-		row("client", "%s", strings.Join(p.Command, " "))
+		row("client", "%s", strings.Join(p.Command, " ")+p.sinkText())
 	}
 	if p.Auth.Method != "" {
 		row("auth", "%s", strings.TrimSpace(string(p.Auth.Method)+" "+p.Auth.User))
@@ -124,6 +124,18 @@ func (p *Plan) WriteText(w io.Writer) error {
 		return err
 	}
 	return p.writeSteps(w)
+}
+
+// sinkText says where an external program that weir knows how to call puts what it reads, "" for other programs.
+func (p *Plan) sinkText() string {
+	reads := slices.Contains(p.scenario().operations(), "read")
+	if !reads || (Command{p.Command}).own() {
+		return ""
+	}
+	if p.Work.Verify > 0 {
+		return "; the payload goes to /dev/null, or to a scratch file where it is verified (" + p.Work.Verify.String() + " of reads)"
+	}
+	return "; the payload goes to /dev/null"
 }
 
 // clientsText writes what clients do.

@@ -111,6 +111,19 @@ func table(line *regexp.Regexp, stdout []byte, name func(string) string) (entrie
 	return list, nil
 }
 
+// gfalSize matches the first line of gfal-copy's output.
+var gfalSize = regexp.MustCompile(`(?m)^Copying (\d{1,18}) bytes `)
+
+// gfalCopying returns the size that gfal-copy found before it copied.
+func gfalCopying(stdout []byte) (int64, bool) {
+	m := gfalSize.FindSubmatch(stdout)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	return n, err == nil
+}
+
 // gfalList parses the output of gfal-ls -l, which of a file is its URL.
 func gfalList(stdout []byte, _, _ string) (entries, error) {
 	return table(gfalLine, stdout, func(name string) string {

@@ -58,6 +58,9 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 	if f.keep {
 		err = classifyScratch(err, f.dest)
 	}
+	if n, ok := c.said(r); ok && f.part.Length < 0 && !f.keep {
+		f.part.Length = n
+	}
 	n, known := c.brought(f, r, written, err == nil)
 	p.upTo(n)
 	if err != nil || !known {
@@ -194,10 +197,11 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 	if !good {
 		return 0, false // what was seen while it ran has been reported
 	}
-	if c.tool.said != nil {
-		if n, ok := c.tool.said(r.stdout); ok {
-			return n, true
+	if n, ok := c.said(r); ok {
+		if written >= 0 { // it may have said so before it began
+			n = min(n, written)
 		}
+		return n, true
 	}
 	if f.part.Length < 0 {
 		return 0, false
@@ -206,6 +210,14 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 		return written, true
 	}
 	return f.part.Length, true
+}
+
+// said returns the bytes that a program says to have brought, or to be about to bring.
+func (c *client) said(r result) (int64, bool) {
+	if c.tool.said == nil {
+		return 0, false
+	}
+	return c.tool.said(r.stdout)
 }
 
 // write sends a file.

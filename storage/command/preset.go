@@ -50,7 +50,7 @@ type tool struct {
 	counted bool
 	env     []string // set where the environment does not say otherwise
 
-	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought
+	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought, or is going to bring
 	stat  func(stdout []byte) (int64, error)                   // size of a file
 	list  func(stdout []byte, at, url string) (entries, error) // what a folder holds
 	sum   func(stdout []byte) (hex string, ok bool)            // a checksum
@@ -77,16 +77,16 @@ func known() map[string]tool {
 	return map[string]tool{
 		"gfal-copy": {
 			argv: map[storage.Kind][]string{
-				// It removes a destination that is there before it writes: as root even /dev/null. So it never gets
-				// that.
-				storage.Read:     {"gfal-copy", "{url}", "file://{dest}"},
+				// gfal2 writes into a destination that is a device, also through a link, and removes it if a copy by
+				// XRootD fails. So it gets a link to /dev/null, which XRootD's client takes with -f only.
+				storage.Read:     {"gfal-copy", "-f", "{url}", "file://{dest}"},
 				storage.Write:    {"gfal-copy", "-f", "-p", "file://{source}", "{url}"},
 				storage.Stat:     {"gfal-stat", "{url}"},
 				storage.List:     {"gfal-ls", "-l", "{url}"},
 				storage.Remove:   {"gfal-rm", "{url}"}, // never -r: what is in a folder may not be ours
 				storage.Checksum: {"gfal-sum", "{url}", "{sum}"},
 			},
-			env: gfal, counted: true,
+			sink: "link", env: gfal, counted: true, said: gfalCopying,
 			stat: statSize, list: gfalList, sum: lastWord, fail: gfalFailure, auth: noBasic,
 		},
 		"xrdcp": {

@@ -359,3 +359,42 @@ func TestTheNullDeviceSurvives(t *testing.T) {
 		}
 	}
 }
+
+// What gfal-copy reads without a checksum goes to a device through a link, by each of gfal2's ways, as often as it reads; the
+// link stays one, and the size is known without a question of its own.
+func TestGfalCopyDiscards(t *testing.T) {
+	s := start(t)
+	for _, p := range s.pairs()[4:] {
+		t.Run(p.String(), func(t *testing.T) {
+			of(t, p.preset)
+			const size = 3_000_000
+			if err := p.system.WriteFile("f", file(1, size)); err != nil {
+				t.Fatal(err)
+			}
+			null, err := os.Stat(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			t.Setenv("TMPDIR", dir)
+			c := client(t, p.url, p.preset)
+			for i, want := range []int64{size, -1, -1} {
+				var h heard
+				res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: want, Timeout: time.Minute}, &h)
+				if err != nil || h.moved != size || res.Size != size {
+					t.Errorf("read %d: %d bytes moved, size %d, %v", i, h.moved, res.Size, err)
+				}
+				files, err := filepath.Glob(filepath.Join(dir, "weir-command-*", "client-*"))
+				if err != nil || len(files) != 1 {
+					t.Fatalf("read %d: the scratch folder has %q, %v; want a link only", i, files, err)
+				}
+				if to, err := os.Readlink(files[0]); err != nil || to != os.DevNull {
+					t.Errorf("read %d: the link leads to %q, %v", i, to, err)
+				}
+			}
+			if now, err := os.Stat(os.DevNull); err != nil || now.Mode() != null.Mode() || !os.SameFile(now, null) {
+				t.Errorf("%s is another file now: %v", os.DevNull, err)
+			}
+		})
+	}
+}
