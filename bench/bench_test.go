@@ -148,7 +148,7 @@ func cases(s scale) []comparison {
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
 		metering(), analyzing(s),
-		moving(s), movingSmall(s), receiving(false, s), receiving(true, s),
+		moving(s), movingSmall(s), receiving(false, s), receiving(true, s), buffering(false, s), buffering(true, s),
 		serving(s), servingSmall(s), queued(s), crowded(s),
 		crowds(s), worker(s), pool(s), merging(s), analyzingWide(s),
 	}

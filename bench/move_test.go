@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"weir/internal/adler"
+	"weir/internal/trust"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/mover"
 )
@@ -56,6 +58,56 @@ func moving(s scale) comparison {
 			r.copySide("gfal-copy", x.group, all, files, false, gfals(x, list)),
 			r.rcloneSide("rclone", door, all, files, together),
 		}
+	}
+	return b
+}
+
+// bufferSizes are the buffers of a mover that are compared, in KiB.
+var bufferSizes = []int{64, 128, 256, 512, 1024, 2048, 4096, 8192}
+
+func bufferName(kib int) string {
+	if kib < 1024 {
+		return fmt.Sprintf("%d KiB", kib)
+	}
+	return fmt.Sprintf("%d MiB", kib/1024)
+}
+
+// buffering compares buffers of the mover.
+func buffering(encrypted bool, s scale) comparison {
+	const files = 4
+	size := 2 * s.size
+	b := comparison{
+		name: "buffers-plain", title: "Buffers of the mover, without TLS",
+		about: fmt.Sprintf("The mover of weir's agents copies %d files of %d MiB in memory from nginx (one worker) to a new folder in memory, one "+
+			"after the other, with buffers (`weir agent --buffer`) of different sizes. The kernel moves the bytes from the connection to the file; "+
+			"the buffer is what is read back at once for the checksum.", files, size>>20),
+		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},
+	}
+	if encrypted {
+		b.name, b.title = "buffers-tls", "Buffers of the mover, with TLS"
+		b.about = "The same over TLS: the buffer takes what is decrypted, 16 KiB at a time, before it is written, and what is read back."
+	}
+	usual := bufferName(mover.DefaultBuffer >> 10)
+	for _, kib := range bufferSizes {
+		if name := bufferName(kib); name != usual {
+			b.bars = append(b.bars, bar{metric: bothCPU, a: usual, b: name, limit: 1.1})
+		}
+	}
+	b.setup = func(r *rig) (sides []side) {
+		srv, err := lab.NginxConfig{Config: lab.Config{Dir: r.path("nginx"), TLS: encrypted}}.Start(r.Context())
+		r.must(err)
+		r.ends(srv.Stop)
+		door := server{url: srv.URL, group: srv.Pids()[0], data: srv.Data}
+		var more []string
+		if encrypted {
+			door.url, more = srv.URLs["https"], []string{"-ca", srv.CAFile}
+		}
+		list := r.files(door.data, files, size, true)
+		for _, kib := range bufferSizes {
+			flags := append([]string{"-buffer", strconv.Itoa(kib << 10)}, more...)
+			sides = append(sides, r.moverSide(bufferName(kib), door, list, files*size, files, 1, false, flags...))
+		}
+		return sides
 	}
 	return b
 }
@@ -147,6 +199,12 @@ func movingSmall(s scale) comparison {
 func (r *rig) door(n int, size int64, sums bool) (server, string) {
 	dir := r.path("door")
 	r.must(os.Mkdir(dir, 0o755))
+	list := r.files(dir, n, size, sums)
+	return r.serve(dir), list
+}
+
+// files makes the files of a door, and the list of them.
+func (r *rig) files(dir string, n int, size int64, sums bool) string {
 	var lines []byte
 	for i := range n {
 		name := fileName(i)
@@ -160,7 +218,7 @@ func (r *rig) door(n int, size int64, sums bool) (server, string) {
 		lines = fmt.Appendf(lines, "%s %d %s\n", name, size, sum)
 	}
 	r.must(os.WriteFile(dir+".list", lines, 0o644))
-	return r.serve(dir), dir + ".list"
+	return dir + ".list"
 }
 
 // moverSide has this program's mover copy the files of a list, with more flags.
@@ -253,6 +311,8 @@ func runMover(args []string, _ io.Writer) (err error) {
 	list := flags.String("list", "", "file with a name, a size and perhaps a checksum a line")
 	at := flags.Int("together", 1, "files at a time")
 	unread := flags.Bool("unread", false, "read nothing back, and compute no checksum")
+	buffer := flags.Int("buffer", 0, "bytes of a buffer; 0: the mover's default")
+	ca := flags.String("ca", "", "PEM file of the authority of the door")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -260,7 +320,13 @@ func runMover(args []string, _ io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := mover.New(mover.Options{Root: *root, Unread: *unread})
+	o := mover.Options{Root: *root, Unread: *unread, Buffer: *buffer}
+	if *ca != "" {
+		if o.CAs, err = trust.Authorities(*ca); err != nil {
+			return err
+		}
+	}
+	m, err := mover.New(o)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"weir/monitor"
 	"weir/report/figure"
 	"weir/report/figure/draw"
+	"weir/transfer/mover"
 )
 
 var (
@@ -51,17 +52,23 @@ func TestWritePage(t *testing.T) {
 	if err := os.WriteFile(*outFlag, []byte(p.render(filepath.Base(picture))), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	for name, f := range map[string]*figure.Figure{picture: p.picture(), filepath.Join(filepath.Dir(picture), buffersPicture): p.buffers()} {
+		if err := writePicture(name, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writePicture(name string, f *figure.Figure) error {
 	var b bytes.Buffer
 	d, err := draw.New(draw.Options{Size: draw.Size{Width: 480, Height: 190}, DPI: 150})
 	if err == nil {
-		err = d.Draw(&b, p.picture(), "png")
-	}
-	if err == nil {
-		err = os.WriteFile(picture, b.Bytes(), 0o644)
+		err = d.Draw(&b, f, "png")
 	}
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
 // A page is docs/benchmarks.md: the cases as they are shown. It is made of the output of go test -bench Peers, or of the
@@ -405,6 +412,38 @@ func (p page) picture() *figure.Figure {
 	return f
 }
 
+// buffersPicture is the file of the plot of buffers, beside the page.
+const buffersPicture = "benchmarks-buffers.png"
+
+// buffers returns the plot of the mover's buffers: everything is a ratio to what the default gives.
+func (p page) buffers() *figure.Figure {
+	f := &figure.Figure{
+		ID: "buffers", Title: "Buffers of the mover", Desc: "Throughput and CPU time per GB of the mover against the size of its buffers",
+		X: figure.Axis{Label: "buffer", Max: float64(len(bufferSizes))}, // without numbers
+		Y: figure.Axis{Label: "ratio to " + bufferName(mover.DefaultBuffer>>10), Max: 1.6, Ticks: []float64{0, .4, .8, 1, 1.2, 1.6}, Factor: 1},
+	}
+	for i, kib := range bufferSizes {
+		f.Zones = append(f.Zones, figure.Zone{From: float64(i), To: float64(i + 1), Name: bufferName(kib)})
+	}
+	for i, name := range []string{"buffers-plain", "buffers-tls"} {
+		s := p.find(name)
+		if s == nil {
+			continue
+		}
+		for k, m := range []metric{bothCPU, throughput} {
+			usual, _, _, _ := s.cellOf(bufferName(mover.DefaultBuffer>>10), m.name)
+			line := figure.Line{Name: m.name + map[int]string{0: ", plain", 1: ", TLS"}[i], Color: i, Dots: true, Dash: k == 1}
+			for x, kib := range bufferSizes {
+				if v, _, _, ok := s.cellOf(bufferName(kib), m.name); ok && usual > 0 {
+					line.Points = append(line.Points, figure.Point{X: float64(x) + .5, Y: v / usual})
+				}
+			}
+			f.Lines = append(f.Lines, line)
+		}
+	}
+	return f
+}
+
 var cellText = regexp.MustCompile(`^([\d.]+)[^(]*(?:\(([\d.]+)\D* to ([\d.]+))?`)
 
 // cellOf reads a cell of the table back.
@@ -512,6 +551,9 @@ func (s section) render(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
 	}
 	b.WriteString("\n")
+	if s.name == "buffers-tls" {
+		fmt.Fprintf(b, "![%s](%s)\n\n", (page{}).buffers().Desc, buffersPicture)
+	}
 	for _, s := range s.bars {
 		fmt.Fprintf(b, "- %s: **%s**, bar %s: %s\n", s.what, s.measured, s.bar, s.verdict)
 	}

@@ -17,6 +17,7 @@ import (
 	"weir/internal/unit"
 	"weir/monitor"
 	"weir/transfer/agent"
+	"weir/transfer/mover"
 )
 
 // agentFlags are the flags of agent.Options.
@@ -26,6 +27,7 @@ type agentFlags struct {
 	endpoint   agent.EndpointOptions
 	noEndpoint bool
 	maxFile    string
+	buffer     string
 	pins       []string
 	private    bool // --allow-private, if it was given
 	stdin      bool
@@ -86,6 +88,7 @@ func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
 	fs.StringVar(&f.o.SiteCA, "site-ca", "",
 		"PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are identified by their pins")
 	fs.IntVar(&f.o.Slots, "slots", 32, "copy at most `N` files at once")
+	fs.StringVar(&f.buffer, "buffer", "", "read, write and read back so many bytes at once (`SIZE`), from 16KiB to 64MiB (default 256KiB)")
 	fs.BoolVar(&f.noEndpoint, "no-endpoint", false, "only connect out: other sites cannot connect to this one")
 	fs.BoolVar(&f.noEndpoint, "no-door", false, "")
 	_ = fs.MarkHidden("no-door") // the old name
@@ -132,6 +135,16 @@ func (f *agentFlags) check() (err error) {
 		return about(cmp.Or(given("client-ca", e.ClientCA), "client"), errors.New("--client-ca and --client must be given together"))
 	case f.o.Slots < 1:
 		return about("slots", fmt.Errorf("--slots %d: use 1 or more", f.o.Slots))
+	}
+	if f.buffer != "" {
+		size, err := unit.ParseSize(f.buffer)
+		if err != nil {
+			return about("buffer", fmt.Errorf("--buffer: %w", err))
+		}
+		if size < mover.MinBuffer || size > mover.MaxBuffer {
+			return about("buffer", fmt.Errorf("--buffer %s: use 16KiB to 64MiB", f.buffer))
+		}
+		f.o.Buffer = int(size)
 	}
 	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))

@@ -39,6 +39,7 @@ type Options struct {
 	Coordinator client.Config    // with a token of the site
 	SiteCA      string           // PEM file of authorities of other sites' certificates, besides those of the system
 	Slots       int              // copies at once; 0 is 32
+	Buffer      int              // bytes of the mover's buffers; 0 is mover.DefaultBuffer
 	Endpoint    *EndpointOptions // nil: the site only dials out
 	Private     *bool            // connect to other sites at addresses that are not of the public internet; nil: see reach
 	NewRoot     bool             // the root may be another one than the site had before
@@ -137,7 +138,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if err := a.wasRooted(); err != nil {
 		return err
 	}
-	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust, Guard: a.reach.check}
+	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust, Guard: a.reach.check, Buffer: a.o.Buffer}
 	if a.o.State != "" {
 		o.State = filepath.Join(a.state, "mover")
 		if err := os.MkdirAll(o.State, 0o700); err != nil {

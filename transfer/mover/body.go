@@ -11,8 +11,12 @@ import (
 	"weir/transfer"
 )
 
-// worthSplice is how many bytes are worth the kernel's detour through a pipe.
-const worthSplice = 128 << 10
+const (
+	// worthSplice is how many bytes are worth the kernel's detour through a pipe.
+	worthSplice = 128 << 10
+	// mostGulp is how many bytes the kernel gathers at most: until then a slow source seems to give nothing.
+	mostGulp = 256 << 10
+)
 
 // A taker takes the body of an answer into a file. It allocates nothing on the way.
 type taker struct {
@@ -82,7 +86,7 @@ func (t *taker) direct(off, n int64) (int64, error) {
 	if n < worthSplice {
 		return t.write(t.conn.plain, off, n)
 	}
-	gather(t.conn, t.left-n)
+	gather(t.conn, t.left-n, min(t.pool.buffer, mostGulp))
 	if _, err := t.file.Seek(off, io.SeekStart); err != nil {
 		return 0, local("write", err)
 	}
@@ -104,9 +108,14 @@ func (t *taker) copy(off, n int64) (int64, error) {
 	return m, err
 }
 
-// write reads once from r and writes what came.
+// write reads from r until the buffer is full, and writes what came. TLS gives at most 16 KiB at a time.
 func (t *taker) write(r io.Reader, off, n int64) (int64, error) {
-	m, err := r.Read(t.buf[:min(n, int64(len(t.buf)))])
+	m, err := 0, error(nil)
+	for buf := t.buf[:min(n, int64(len(t.buf)))]; m < len(buf) && err == nil; {
+		var k int
+		k, err = r.Read(buf[m:])
+		m += k
+	}
 	if m > 0 {
 		if t.left > 0 {
 			t.left -= int64(m)
@@ -170,7 +179,7 @@ func (p *pool) send(c *conn, q question) error {
 	}
 	var to io.ReaderFrom = c.plain
 	if c.plain == nil {
-		to = &copier{w: c.Conn}
+		to = &copier{w: c.Conn, size: p.buffer}
 	}
 	lim := &io.LimitedReader{R: q.body}
 	for left := q.size; left > 0; {
@@ -196,14 +205,15 @@ func (p *pool) send(c *conn, q question) error {
 
 // A copier writes what the kernel cannot send by itself.
 type copier struct {
-	w   io.Writer
-	buf []byte
+	w    io.Writer
+	size int // of buf
+	buf  []byte
 }
 
 // ReadFrom implements io.ReaderFrom.
 func (c *copier) ReadFrom(r io.Reader) (int64, error) {
 	if c.buf == nil {
-		c.buf = make([]byte, bufferSize)
+		c.buf = make([]byte, c.size)
 	}
 	return io.CopyBuffer(struct{ io.Writer }{c.w}, struct{ io.Reader }{r}, c.buf)
 }

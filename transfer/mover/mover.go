@@ -15,6 +15,7 @@
 package mover
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -46,6 +47,10 @@ type Options struct {
 	Guard func(netip.AddrPort) error // refuses addresses that must not be connected to; nil refuses none
 	Stall time.Duration              // without any byte before an attempt is given up; 0 is 60 s
 
+	// Buffer is how many bytes are read, written and read back at once; 0 is DefaultBuffer. Each stream of an attempt has
+	// a buffer. What the kernel moves by itself, without TLS, is only read back through it.
+	Buffer int
+
 	// Unsynced leaves it to the operating system when data reach stable
 	// storage: what was done may be lost, or empty, after a power failure. It is for scratch space.
 	Unsynced bool
@@ -66,7 +71,7 @@ type Mover struct {
 	pool  pool
 	sums  tpc.Sums
 	saver *saver
-	bufs  sync.Pool // *[]byte of bufferSize
+	bufs  sync.Pool // *[]byte of Options.Buffer
 	moved atomic.Int64
 
 	mu     sync.Mutex
@@ -83,7 +88,12 @@ type running struct {
 	done   chan struct{}
 }
 
-const bufferSize = 256 << 10
+// DefaultBuffer is the buffer of a Mover in bytes: docs/benchmarks.md compares sizes. MinBuffer and MaxBuffer bound it.
+const (
+	DefaultBuffer = 256 << 10
+	MinBuffer     = 16 << 10
+	MaxBuffer     = 64 << 20
+)
 
 // New opens a site's folder. Only one Mover at a time may have a state folder.
 func New(o Options) (*Mover, error) {
@@ -93,13 +103,16 @@ func New(o Options) (*Mover, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Buffer = cmp.Or(o.Buffer, DefaultBuffer); o.Buffer < MinBuffer || o.Buffer > MaxBuffer {
+		return nil, fmt.Errorf("mover: a buffer of %d bytes: use %d to %d", o.Buffer, MinBuffer, MaxBuffer)
+	}
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {
 		return nil, fmt.Errorf("mover: %w", err)
 	}
 	m := &Mover{opt: o, root: root, active: map[int64]*running{}, dirs: map[string]bool{}, told: map[string]bool{}}
-	m.pool = pool{roots: o.CAs, guard: o.Guard, stall: o.Stall}
-	m.bufs.New = func() any { b := make([]byte, bufferSize); return &b }
+	m.pool = pool{roots: o.CAs, guard: o.Guard, stall: o.Stall, buffer: o.Buffer}
+	m.bufs.New = func() any { b := make([]byte, o.Buffer); return &b }
 	if m.made, m.kept, err = openMade(root, o.State); err != nil {
 		return nil, errors.Join(fmt.Errorf("mover: %w", err), root.Close())
 	}

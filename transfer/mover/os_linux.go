@@ -27,16 +27,13 @@ func room(f *os.File, n int64) error {
 		fmt.Sprint(unit.Bytes(float64(free))))
 }
 
-// gulp is how many bytes the kernel gathers before it wakes whoever waits for
-// them: fewer wake-ups and fewer system calls a byte.
-const gulp = 256 << 10
-
-// gather tells the kernel to wake us for n bytes and no less. More than is
+// gather tells the kernel to wake us for a gulp of bytes and no less, where n are still to
+// come: fewer wake-ups and fewer system calls a byte. More than is
 // still to come would wake no reader. It is a hint: failures do not matter.
-func gather(c *conn, n int64) {
+func gather(c *conn, n int64, gulp int) {
 	mark := int32(1)
-	if n >= 2*gulp {
-		mark = gulp
+	if n >= 2*int64(gulp) {
+		mark = int32(gulp)
 	}
 	if c.plain == nil || mark == max(c.lowat, 1) {
 		return

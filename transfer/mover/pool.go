@@ -37,6 +37,8 @@ type pool struct {
 	guard func(netip.AddrPort) error
 	stall time.Duration
 
+	buffer int // bytes
+
 	mu     sync.Mutex
 	idle   map[place][]*conn
 	kept   int

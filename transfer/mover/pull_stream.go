@@ -58,7 +58,7 @@ func (p *pull) span(ctx context.Context, file *os.File, buf []byte, s *span, mor
 	a.raw = a.conn.plain != nil && a.left >= 0
 	t := &taker{answer: a, ctx: ctx, file: file, buf: buf}
 	for s.from < s.to {
-		end := min((s.from/p.part.step+1)*p.part.step, s.to, s.from+slice)
+		end := min((s.from/p.part.step+1)*p.part.step, s.to, s.from+int64(max(slice, len(buf))))
 		n, err := t.take(s.from, end-s.from)
 		p.r.add(n)
 		p.m.moved.Add(n)

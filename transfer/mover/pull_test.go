@@ -2,10 +2,14 @@ package mover
 
 import (
 	"errors"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"weir/internal/trust"
+	"weir/serve"
 	"weir/transfer"
 )
 
@@ -32,6 +36,41 @@ func TestPull(t *testing.T) {
 	}
 	l := pullLease(from.url, "nothing", "", 5)
 	failed(t, do(t, m, l), transfer.SourceBad)
+}
+
+// Buffers of any size copy what there is, with and without TLS; others are refused.
+func TestBuffers(t *testing.T) {
+	for _, size := range []int{MinBuffer - 1, MaxBuffer + 1, -1} {
+		if m, err := New(Options{Root: t.TempDir(), Buffer: size}); err == nil {
+			t.Errorf("a buffer of %d bytes is accepted", size)
+			_ = m.Close()
+		}
+	}
+	tested := httptest.NewTLSServer(nil) // for its certificate
+	defer tested.Close()
+	cert, pin := tested.TLS.Certificates[0], trust.Fingerprint(tested.Certificate().Raw)
+	for _, tls := range []bool{false, true} {
+		from := newSite(t, func(c *serve.Config) {
+			if tls {
+				c.Certificate = &cert
+			}
+		})
+		for i, buffer := range []int{MinBuffer, 300_001, MaxBuffer} {
+			m := newMover(t, Options{Buffer: buffer})
+			const size = 70<<20 + 17 // more than the largest
+			name := fmt.Sprintf("f%d", i)
+			sum := file(t, from.dir, name, uint64(i), size)
+			l := pullLease(from.url, name, sum, size)
+			if tls {
+				l.Source.Pin = pin
+			}
+			out := do(t, m, l)
+			arrived(t, m, filepath.Join(from.dir, name), l, out)
+			if out.Moved != size {
+				t.Errorf("buffer %d, TLS %v: %+v", buffer, tls, out)
+			}
+		}
+	}
 }
 
 // TestCheck: a site that should have a file looks at it, and asks nobody.

@@ -275,7 +275,7 @@ func (a *answer) close() {
 		_ = a.conn.Close() // what is still to come is not wanted
 		return
 	}
-	gather(a.conn, 0)
+	gather(a.conn, 0, mostGulp)
 	a.pool.put(a.conn)
 }
 
