@@ -287,9 +287,9 @@ func TestJobsPage(t *testing.T) {
 		t.Errorf("only %d commands found", len(commands))
 	}
 	for _, m := range commands {
-		args := strings.Fields(m[1])
-		if file, ok := strings.CutPrefix(strings.Join(args, " "), "run scenarios/"); ok {
-			args = append([]string{"plan"}, strings.Fields(filepath.Join(scenarios(t), file))...)
+		args := shellWords(t, m[1])
+		if file, ok := strings.CutPrefix(args[1], "scenarios/"); ok && args[0] == "run" {
+			args = append([]string{"plan", filepath.Join(scenarios(t), file)}, args[2:]...)
 		} else if args[0] == "run" {
 			args = append(args, "--quiet", "--set", "load.ramp=0s", "--set", "load.warmup=100ms")
 		}

@@ -164,7 +164,7 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 	for i := range files {
 		files[i] = filepath.Base(files[i])
 	}
-	tested := []string{"copy.yaml", "login.yaml", "namespace.yaml", "rate-both.yaml", "rate-read.yaml", "rate-write.yaml",
+	tested := []string{"copy.yaml", "fill.yaml", "login.yaml", "namespace.yaml", "rate-both.yaml", "rate-read.yaml", "rate-write.yaml",
 		"read.yaml", "write.yaml"}
 	if !slices.Equal(files, tested) {
 		t.Errorf("scenarios/xrootd has %v, tested are %v", files, tested)
@@ -252,6 +252,13 @@ func scenarios2008(t *testing.T, s *lab.System) {
 			}
 		})
 	}
+	t.Run("fill.yaml", func(t *testing.T) { // it ends with the last file
+		f, _ := xrootdRun(t, s, "fill.yaml", "--var", "FILES=60", "--clients", "30", "--duration", "1m", "--set", "load.warmup=0s")
+		if c := f.Curve[0]; c.Done < 30 || c.Done > 300 || c.Errors > 0 {
+			t.Errorf("%+v", c)
+		}
+		did(t, f, "write")
+	})
 	t.Run("none", func(t *testing.T) { loginAndCopy(t, s) })
 	emptyServers(t, s)
 }
