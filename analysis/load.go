@@ -88,7 +88,8 @@ type data struct {
 // newData returns data without intervals.
 func newData(plan *scenario.Plan) *data {
 	return &data{
-		plan: plan, steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, populations: map[string]*data{}, index: map[key]int{}, last: -1,
+		plan: plan, steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{},
+		populations: map[string]*data{}, index: map[key]int{}, last: -1,
 	}
 }
 

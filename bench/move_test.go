@@ -78,7 +78,8 @@ func buffering(encrypted bool, s scale) comparison {
 	size := 2 * s.size
 	b := comparison{
 		name: "buffers-plain", title: "Buffers of the mover, without TLS",
-		about: fmt.Sprintf("The mover of weir's agents copies %d files of %d MiB in memory from nginx (one worker) to a new folder in memory, one "+
+		about: fmt.Sprintf("The mover of weir's agents copies %d files of %d MiB in memory from nginx (one worker) to a new folder in "+
+			"memory, one "+
 			"after the other, with buffers (`weir agent --buffer`) of different sizes. The kernel moves the bytes from the connection to the file; "+
 			"the buffer is what is read back at once for the checksum.", files, size>>20),
 		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},

@@ -101,7 +101,7 @@ func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
 		return nil
 	}
 	w.late = true
-	return k.warn(fmt.Sprintf("worker %s told of a second after it had been written: what its clients did then counts in a later one", w.name))
+	return k.warn(fmt.Sprintf("worker %s reported a second after it had been written: its operations count in a later one", w.name))
 }
 
 // left notes that a worker is done.
@@ -120,7 +120,7 @@ func (k *controller) left(w *remote) error {
 	return err
 }
 
-// told returns the time up to which all workers that are there have told what they saw.
+// told returns the time up to which all connected workers have reported.
 func (k *controller) told() time.Time {
 	least := k.clock()
 	for _, w := range k.workers {

@@ -64,7 +64,7 @@ func TestALateWorkerIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n.count("warning", "worker 7 told of a second after it had been written") != 1 {
+	if n.count("warning", "worker 7 reported a second after it had been written") != 1 {
 		t.Errorf("events %v", n.events)
 	}
 }

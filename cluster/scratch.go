@@ -151,7 +151,8 @@ func (k *controller) crowded() error {
 			k.full = map[string]bool{}
 		}
 		k.full[name] = true
-		if err := k.warn(fmt.Sprintf("%s on %s: %s", l.first.scratch.Folder, say.Plain(cmp.Or(l.first.about.Host, "this machine")), text)); err != nil {
+		if err := k.warn(fmt.Sprintf("%s on %s: %s", l.first.scratch.Folder, say.Plain(cmp.Or(l.first.about.Host, "this machine")),
+			text)); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,9 @@ func (d *Server) Close() error { return errors.Join(d.server.Close(), d.journal.
 
 // answer has the server answer questions.
 func (d *Server) answer() {
-	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *empty) (*clockResponse, error) { return &clockResponse{d.clock()}, nil })
+	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *empty) (*clockResponse, error) {
+		return &clockResponse{d.clock()}, nil
+	})
 	wire.Handle(d.server, helloPath, longestHello, d.hello)
 	wire.Handle(d.server, ordersPath, longestHello, d.orders)
 	wire.Handle(d.server, reportsPath, longestReports, d.reports)
@@ -181,7 +183,8 @@ func (d *Server) farewell(r *run) {
 // enroll makes the session of a worker.
 func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
-	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
+	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on,
+		pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s
 	return s

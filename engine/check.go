@@ -60,14 +60,14 @@ func (l *clientRunner) expected(f *workload.File, op *storage.Op) (string, bool)
 	return sum, ok
 }
 
-// unknowable tells whether nobody can say what the payload of c's task should
+// unknowable reports whether it is unknown what the payload of c's task should
 // be: then summing it is work for nothing, and it may be discarded like any other.
 func (l *clientRunner) unknowable(c *client, op *storage.Op) bool {
 	return op.Kind == storage.Read && l.checker.mute.Load() && (c.task.File == nil || !c.task.File.Made)
 }
 
 // differs says what is wrong where a checksum is not what it should be. One that the
-// service told is asked for again in a session of its own: XRootD before 5.5.4 may tell
+// service reported is requested again in a session of its own: XRootD before 5.5.4 may tell
 // another file's on a connection that had other requests, which is no wrong payload.
 func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 	if op.Kind == storage.Checksum {
@@ -76,7 +76,7 @@ func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 		_ = fresh.Close() // what it had to say is counted
 		if err == nil && res.Sum == want {
 			return &storage.OpError{Kind: op.Kind, URL: op.Path,
-				Err: fmt.Errorf("%w: the service told the checksum %s, and %s on a new connection: XRootD before 5.5.4 mixes up the answers "+
+				Err: fmt.Errorf("%w: the service reported the checksum %s, and %s on a new connection: XRootD before 5.5.4 mixes up the answers "+
 					"of one connection", storage.ErrProtocol, got, want)}
 		}
 	}

@@ -375,8 +375,8 @@ func influxTo(address string, auth storage.Auth) (export.Receiver, error) {
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"": "use an address", "localhost:9090/api/v1/write": "use an address", "ftp://h/api/v1/write": "use an address",
-		"http://h":  "say the path",
-		"http://h/": "say the path", "http://u:geheim@h/api/v1/write": "password in a file", "http://h/%zz": "not an address",
+		"http://h":  "add the path",
+		"http://h/": "add the path", "http://u:geheim@h/api/v1/write": "password in a file", "http://h/%zz": "not an address",
 		"http://h/api/v1/write": "",
 	} {
 		if _, err := export.RemoteWrite(address, storage.Auth{}); (err == nil) != (want == "") || err != nil &&

@@ -33,7 +33,7 @@ const (
 func RemoteWrite(address string, auth storage.Auth) (Receiver, error) {
 	u, err := parse(address, "http://host:9090/api/v1/write")
 	if err == nil && strings.Trim(u.Path, "/") == "" {
-		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with "+
+		err = fmt.Errorf("%s: add the path; Prometheus has /api/v1/write (and takes it when started with "+
 			"--web.enable-remote-write-receiver)", redact.URL(u.String()))
 	}
 	return Receiver{URL: u, Auth: auth, kind: remoteWrite}, err
@@ -139,7 +139,7 @@ func newUploader(t Receiver) (*uploader, error) {
 	return &uploader{receiver: t, backoff: firstBackoff, client: &http.Client{
 		Transport: transport,
 		Timeout:   requestTime,
-		// A redirected POST becomes a GET: nobody would get anything.
+		// A redirected POST becomes a GET: the payload would be lost.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

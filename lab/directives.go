@@ -35,7 +35,8 @@ func (c *XRootDConfig) directives() (string, error) {
 		case !ok || name == "" || value == "":
 			return "", fmt.Errorf("setting %q: write DIRECTIVE=VALUE, as in xrd.sched=\"mint 8 maxt 1024\"", set)
 		case !known:
-			return "", fmt.Errorf("setting %q: directive %q is not one that can be set: use one of %s", set, name, strings.Join(XRootDDirectives(), ", "))
+			return "", fmt.Errorf("setting %q: directive %q is not one that can be set: use one of %s", set, name,
+				strings.Join(XRootDDirectives(), ", "))
 		case len(value) > maxValue:
 			return "", fmt.Errorf("setting %s: a value of %d bytes: use up to %d", name, len(value), maxValue)
 		case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.ContainsAny(value, `\$#`):
@@ -43,7 +44,7 @@ func (c *XRootDConfig) directives() (string, error) {
 		case strings.HasPrefix(name, "cms.") && c.Servers == 0:
 			return "", fmt.Errorf("setting %s: a single server has no cmsd: add data servers", name)
 		case strings.HasPrefix(name, "sec.") && c.Auth == "none":
-			return "", fmt.Errorf("setting %s: nobody logs in: choose an authentication", name)
+			return "", fmt.Errorf("setting %s: no authentication is configured: choose an authentication", name)
 		}
 		lines.WriteString(name + " " + value + "\n")
 	}

@@ -13,7 +13,8 @@ func TestSettingsReachTheServers(t *testing.T) {
 	for _, version := range append([]string{""}, XRootDVersions()...) {
 		t.Run(version, func(t *testing.T) {
 			s := StartXRootD(t, XRootDConfig{Version: version, Servers: 1, Set: []string{
-				"xrd.sched=mint 8 maxt 1024 avlt 128 idle 256", "oss.fdlimit=100 max", "xrootd.async=off", "cms.delay=suspend 1", "xrd.timeout=idle 61m",
+				"xrd.sched=mint 8 maxt 1024 avlt 128 idle 256", "oss.fdlimit=100 max", "xrootd.async=off", "cms.delay=suspend 1",
+				"xrd.timeout=idle 61m",
 			}})
 			there(t, s, s.URL, "file")
 			for name, wants := range map[string][]string{
@@ -58,13 +59,16 @@ func TestSettingsThatAreNone(t *testing.T) {
 	}{
 		{set: "", want: "write DIRECTIVE=VALUE"}, {set: "xrd.sched", want: "write DIRECTIVE=VALUE"}, {set: "=x", want: "write DIRECTIVE=VALUE"},
 		{set: "xrd.sched= \t", want: "write DIRECTIVE=VALUE"}, {set: "xrd.sched=mint 8\nxrd.port 1", want: "one line"},
-		{set: "xrd.sched=mint 8\rxrd.port 1", want: "one line"}, {set: "xrd.sched=mint 8\x00", want: "one line"}, {set: "xrd.sched=mint 8 \\", want: "one line"},
-		{set: "xrd.sched=mint $HOME", want: "one line"}, {set: "xrd.sched=# nothing", want: "one line"}, {set: "xrd.sched=mint\u2028x", want: "one line"},
+		{set: "xrd.sched=mint 8\rxrd.port 1", want: "one line"}, {set: "xrd.sched=mint 8\x00", want: "one line"},
+		{set: "xrd.sched=mint 8 \\", want: "one line"},
+		{set: "xrd.sched=mint $HOME", want: "one line"}, {set: "xrd.sched=# nothing", want: "one line"},
+		{set: "xrd.sched=mint\u2028x", want: "one line"},
 		{set: "xrd.sched=" + strings.Repeat("x", maxValue+1), want: "use up to 1000"},
 		{set: "xrd.port=1", want: "not one that can be set"}, {set: "xrd.sched mint 8\nxrd.port=1", want: "not one that can be set"},
-		{set: "all.export=/", want: "not one that can be set"}, {set: "sec.protocol=unix", want: "not one that can be set"}, {set: "XRD.SCHED=mint 8", want: "not one that can be set"},
+		{set: "all.export=/", want: "not one that can be set"}, {set: "sec.protocol=unix", want: "not one that can be set"},
+		{set: "XRD.SCHED=mint 8", want: "not one that can be set"},
 		{set: "cms.delay=lookup 1", want: "no cmsd"}, {set: "cms.delay=lookup 1", servers: 1},
-		{set: "sec.level=all none", want: "nobody logs in"}, {set: "sec.level=all none", auth: "unix"},
+		{set: "sec.level=all none", want: "no authentication is configured"}, {set: "sec.level=all none", auth: "unix"},
 		{set: "xrd.sched=  mint 8 "},
 	} {
 		err := Options{Set: []string{"xrootd.async=off", c.set}, Servers: c.servers, Auth: c.auth}.CheckSet()

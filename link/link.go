@@ -117,9 +117,9 @@ func (s Spec) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Deal says how many of n clients are at each of the sites, which Sites returns. It never takes a client away from a link when n grows, so that the
-// clients of one step are among those of a larger; and no link is further from its exact part than it must be
-// (Sainte-Laguë's method).
+// Deal says how many of n clients are at each of the sites, which Sites returns. It never takes a client away from a link
+// when n grows, so that the clients of one step are among those of a larger; and no link is further from its exact part
+// than it must be (Sainte-Laguë's method).
 func Deal(n int, sites []Named) []int {
 	out := make([]int, len(sites))
 	for range n {

@@ -95,7 +95,8 @@ func TestTrunks(t *testing.T) {
 		t.Errorf("sites %v, trunks %v", s, l)
 	}
 	a, b, c := Path(links, links[0]), Path(links, links[2]), Path(links, links[3])
-	if a.Rate != 2e6 || a.Up != 1e6 || a.RTT != 8*ms || b.Rate != 6e6 || b.Up != 1e6 || b.MTU != 576 || c.Rate != 0 || c.Up != 0 || c.MTU != 1500 {
+	if a.Rate != 2e6 || a.Up != 1e6 || a.RTT != 8*ms || b.Rate != 6e6 || b.Up != 1e6 || b.MTU != 576 || c.Rate != 0 || c.Up != 0 ||
+		c.MTU != 1500 {
 		t.Errorf("paths %+v, %+v, %+v", a, b, c)
 	}
 }

@@ -50,7 +50,7 @@ func sourceWords(f *analysis.Findings) string {
 		analysis.ByInterface: "Shares are of all traffic of the backends' interfaces.",
 		analysis.ByItself:    "Shares are of what the backends' servers say of themselves.",
 		analysis.ByBalancer:  "Shares are of the bytes that the balancer passed on.",
-		analysis.BySessions:  "Nobody told the bytes of each backend: shares are of their sessions at once.",
+		analysis.BySessions:  "The bytes of each backend are unknown: shares are of their sessions at once.",
 	}[f.Balance.Source]
 }
 
@@ -152,7 +152,7 @@ func stepWords(f *analysis.Findings, l *analysis.BackendLimit) string {
 	return say.Plural(l.From, "client")
 }
 
-// A backendColumn is a figure of backends that a table shows if anybody told it.
+// A backendColumn is a figure of backends that a table shows if it is known.
 type backendColumn struct {
 	name string
 	cell func(x *analysis.BackendFigure) string // "" is not known

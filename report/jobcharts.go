@@ -51,7 +51,7 @@ func jobQuantities(f *analysis.Findings) []quantity {
 		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
 			desc: "Mean time of jobs from their start to their end; estimated from their events where none ended",
 			of:   func(_ *analysis.Findings, s step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
-		{id: "lostjobs", title: "Jobs that did not come to their end", name: "lost jobs",
+		{id: "lostjobs", title: "Jobs that did not complete", name: "lost jobs",
 			desc: "Share of the jobs that ended which crashed or failed",
 			of: func(_ *analysis.Findings, s step) (float64, bool) {
 				crashed, ok := known(s.CrashRatio)
@@ -79,7 +79,7 @@ func lostChart(f *analysis.Findings) *figure.Figure {
 	if highest([]figure.Line{failed}) > 0 {
 		lines = append(lines, failed)
 	}
-	c := against(f, "lostjobs", "Jobs that did not come to their end against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
+	c := against(f, "lostjobs", "Jobs that did not complete against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
 	if c != nil {
 		c.Desc = "Share of the jobs that ended which crashed, as a request was not answered in time, or failed otherwise: " + said +
 			summits(f, c.Lines, unit.Percent) + "."
@@ -271,7 +271,7 @@ func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// outcomeSection tells what became of the jobs of each group; without rows where
+// outcomeSection tells the outcome of the jobs of each group; without rows where
 // no group has any.
 func outcomeSection(c *compare.Comparison) section {
 	t := section{ID: "outcomes", Title: "What became of the jobs", Caption: "Jobs of all steps and runs of each group, by how they ended",

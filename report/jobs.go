@@ -33,7 +33,9 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 func scratches(f *analysis.Findings) (all []*measure.Scratch) {
 	for i := range f.Workers {
 		at := f.Workers[i].Scratch
-		if at != nil && !slices.ContainsFunc(all, func(x *measure.Scratch) bool { return x.Device == at.Device && x.Filesystem == at.Filesystem }) {
+		if at != nil && !slices.ContainsFunc(all, func(x *measure.Scratch) bool {
+			return x.Device == at.Device && x.Filesystem == at.Filesystem
+		}) {
 			all = append(all, at)
 		}
 	}

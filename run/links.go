@@ -59,7 +59,8 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 	if err != nil {
 		return nil, err
 	}
-	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links, append(slices.Clone(keeper[:1]), "mover", "--probe"))}
+	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links,
+		append(slices.Clone(keeper[:1]), "mover", "--probe"))}
 	o := emulator.KeptOptions{Keeper: keeper, Choice: l.choice, Links: p.Links, Seed: p.Seed, Take: l.take, Log: log}
 	for i := range processes {
 		o.Posts = append(o.Posts, emulator.Post{Site: i % len(l.sites), Command: []string{keeper[0], "worker"}})

@@ -56,6 +56,6 @@ func watchSuspension(tell func(time.Duration)) (release func()) {
 
 // suspendedText is the warning of a run whose process was suspended.
 func suspendedText(missed time.Duration) string {
-	return fmt.Sprintf("weir was stopped for %v (Ctrl-Z or SIGSTOP) and went on: it made no load meanwhile, and steps of that time do not "+
+	return fmt.Sprintf("weir was suspended for %v (Ctrl-Z or SIGSTOP): no load was generated during that time, and its steps do not "+
 		"show what the service carries", unit.Duration(missed.Round(100*time.Millisecond)))
 }

@@ -38,7 +38,7 @@ func (b Balancer) String() string {
 func (h *Host) Backend() bool { return len(h.Address) > 0 || h.Interface != "" || h.TransferLog != "" }
 
 // onlyBackendsHere tells whether backends are watched on this machine, and no host
-// stands for the machine itself, whose samples hold theirs.
+// represents the machine itself, whose samples hold theirs.
 func (s *Scenario) onlyBackendsHere() bool {
 	found := false
 	for i := range s.Hosts {
@@ -54,7 +54,7 @@ func (s *Scenario) onlyBackendsHere() bool {
 	return found
 }
 
-// balancedText tells of the other doors and of the balancer.
+// balancedText describes the other endpoints and the balancer.
 func (p *Plan) balancedText(row func(name, format string, args ...any)) {
 	for _, door := range p.Others {
 		row("and", "%s", door)
@@ -99,14 +99,14 @@ func (h *Host) sources() string {
 	return strings.Join(all, ", ")
 }
 
-// Doors returns the URLs of all doors of the service, the target first.
+// Doors returns the URLs of all endpoints of the service, the target first.
 func (p *Plan) Doors() []string { return append([]string{p.Target}, p.Others...) }
 
-// doors checks a list of targets.
+// endpoints checks a list of targets.
 func (c *checker) doors() {
 	all := append([]string{c.Target}, c.Others...)
 	if len(all) > maxDoors {
-		c.say("target", "%d doors: use up to %d", len(all), maxDoors)
+		c.say("target", "%d endpoints: use up to %d", len(all), maxDoors)
 		return
 	}
 	first, _ := url.Parse(c.Target)
@@ -162,7 +162,7 @@ func (c *checker) page(path, text, like string) {
 	}
 }
 
-// backend checks what a host is told to be as one of several servers.
+// backend checks the keys of a host that is one of several servers.
 func (c *checker) backend(path string, h Host) {
 	for i, a := range h.Address {
 		if !isAddress(a) {
@@ -173,7 +173,7 @@ func (c *checker) backend(path string, h Host) {
 		for k := range c.Hosts {
 			if o := &c.Hosts[k]; o.Name != h.Name && slices.ContainsFunc(o.Address, func(b string) bool { return overlap(a, b) }) &&
 				c.before(o.Name, h.Name) {
-				c.say(fmt.Sprintf("%s.address.%d", path, i), "%s is an address of %s, too", quote(a), o.Name)
+				c.say(fmt.Sprintf("%s.address.%d", path, i), "%s is also an address of %s", quote(a), o.Name)
 			}
 		}
 	}

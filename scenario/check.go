@@ -19,7 +19,7 @@ type checker struct {
 	found Mistakes
 }
 
-// check returns what is impossible and not among told.
+// check returns what is impossible and not among known.
 func (s *Scenario) check(told Mistakes) Mistakes {
 	c := &checker{Scenario: s, told: told}
 	c.target()
@@ -114,7 +114,7 @@ func (c *checker) target() {
 	c.doors()
 }
 
-// door checks one URL.
+// endpoint checks one URL.
 func (c *checker) door(path, target string) {
 	if like := WithScheme(target); like != "" {
 		c.say(path, "%s has no scheme; did you mean %s?", quote(target), like)
@@ -160,7 +160,8 @@ var secretArgument = regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=
 func (c *checker) command() {
 	for i, arg := range c.Client.Command {
 		if secretArgument.MatchString(arg) {
-			c.say(fmt.Sprintf("client.command.%d", i), "a scenario must not contain secrets; have the program read it from a file or an environment variable")
+			c.say(fmt.Sprintf("client.command.%d", i), "a scenario must not contain secrets; have the program read it from a file or an "+
+				"environment variable")
 		}
 	}
 }
@@ -198,13 +199,15 @@ func (c *checker) jobs() {
 	case c.Work.Kind == workload.CommandJobWork && !own && len(c.Client.Command) == 0:
 		c.say("workload.kind", "a command-job needs a program; name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
 	case c.Work.Kind == workload.CommandJobWork && !own:
-		c.say("client", "%s reads or writes files; name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
+		c.say("client", "%s reads or writes files; name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, "+
+			"or use workload.kind read", c.Client.Command[0])
 	case c.Work.Kind == workload.JobWork && len(c.Client.Command) > 0 && (c.Work.Job == nil || c.Work.Job.Access != workload.Staged):
-		c.say("workload.kind", "jobs of kind job are done by weir's own clients; omit client, use access: staged to have the program copy files, or use command-job for your own program")
+		c.say("workload.kind", "jobs of kind job are done by weir's own clients; omit client, use access: staged to have the program copy "+
+			"files, or use command-job for your own program")
 	}
 }
 
-// session checks who can share sessions, and what programs cannot be told.
+// session checks who can share sessions, and which settings programs cannot have.
 func (c *checker) session() {
 	w, external := c.Work, len(c.Client.Command) > 0
 	switch scheme := c.scheme(); {
@@ -219,7 +222,8 @@ func (c *checker) session() {
 		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can; use kept or fresh", scheme)
 	}
 	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
-		c.say("workload.in_flight", "%d is out of range; use up to %d for root://, %d if the session is shared", w.InFlight, inFlight(""), inFlight(workload.SharedSession))
+		c.say("workload.in_flight", "%d is out of range; use up to %d for root://, %d if the session is shared", w.InFlight, inFlight(""),
+			inFlight(workload.SharedSession))
 	}
 	c.refuse(external && w.Plain, "workload.plain", "an external program reads and writes in its own way; omit plain or client")
 	c.refuse(external && w.KeepOpen, "workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")
@@ -274,7 +278,9 @@ func (s *Scenario) operations() []string {
 
 // needsFiles says whether there must be files before the run.
 func (s *Scenario) needsFiles() bool {
-	return slices.ContainsFunc(s.operations(), func(k string) bool { return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k) })
+	return slices.ContainsFunc(s.operations(), func(k string) bool {
+		return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k)
+	})
 }
 
 // WithScheme returns what was probably meant by a target without a scheme: a

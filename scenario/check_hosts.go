@@ -88,7 +88,7 @@ func (c *checker) auth() {
 	case a.Method != storage.KerberosAuth && a.KeytabFile+a.TicketFile+a.Krb5File != "":
 		c.say("auth.method", "keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them")
 	case a.KeyFile != "" && a.CertFile == "":
-		c.say("auth.key_file", "needs cert_file, too")
+		c.say("auth.key_file", "needs cert_file as well")
 	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):
 		c.say("auth", "has a secret but no method; write method: basic or method: token")
 	}

@@ -98,7 +98,8 @@ func workKeys() []key {
 		{"workload.job.read_ahead", "Bytes to request while the job computes on the previous ones; 0: off."},
 		{"workload.job.compute", "Computing time per event: fixed, uniform or exponential."},
 		{"workload.job.burn", "Keep a core busy while computing; otherwise sleep, so that one machine represents many."},
-		{"workload.job.scratch", "Folder for the copies of staged jobs, on the machine of the job. Default: the batch system's for the job, or the system's temporary folder."},
+		{"workload.job.scratch", "Folder for the copies of staged jobs, on the machine of the job. Default: the batch system's for the job, " +
+			"or the system's temporary folder."},
 		{"workload.job.scratch_quota", "Bytes that the copies of all staged jobs on one machine may take at once; 0: as many as the disk has."},
 		{"workload.job.copy_timeout", "Time limit of the copy of a staged job; workload.timeout limits every other request."},
 		{"workload.size", "Size of written files: fixed, uniform or by weights."},

@@ -47,13 +47,14 @@ func TestLinkMistakes(t *testing.T) {
 		"link: {cern: {rtt: 1ms}, home: 3}": "s.yaml:2:32: link.home: \"3\"; write a map with keys such as rate, up, rtt",
 		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}": "s.yaml:2:26: link.rate: keys of one link are mixed with names of several; " +
 			"give each link a name, as in {cern: {rate: 1Gbit/s}, home: {rate: 50Mbit/s}}",
-		"link: {rtt: 2ms, jitter: 2ms}":            "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
-		"link: {cern: {loss: 90%}}":                "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
-		"link: {\"a b\": {loss: 9%}}":              `link: invalid link name "a b"`,
-		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro; did you mean for?",
-		"link: {outages: [{after: 1s}]}":           "link.outages.0.for: 0s: use more than 0",
-		"link: {share: many}":                      `s.yaml:2:15: link.share: "many"; write a number`,
-		"link: {a: {rtt: 1ms, trunk: b}}":          "s.yaml:2:29: link.a.trunk: there is no other link b; describe the shared line under that name",
+		"link: {rtt: 2ms, jitter: 2ms}":           "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
+		"link: {cern: {loss: 90%}}":               "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
+		"link: {\"a b\": {loss: 9%}}":             `link: invalid link name "a b"`,
+		"link: {outages: [{after: 1s, fro: 1s}]}": "s.yaml:2:30: unknown key link.outages.0.fro; did you mean for?",
+		"link: {outages: [{after: 1s}]}":          "link.outages.0.for: 0s: use more than 0",
+		"link: {share: many}":                     `s.yaml:2:15: link.share: "many"; write a number`,
+		"link: {a: {rtt: 1ms, trunk: b}}": "s.yaml:2:29: link.a.trunk: there is no other link b; describe the shared line under " +
+			"that name",
 		"link: {a: {trunk: b}, b: {share: 2}}":     "s.yaml:2:34: link.b.share: a trunk has no clients",
 		"link: {rate: 1Mbit/s}\ntarget: file:///x": "s.yaml:2:8: link: clients of file:// use no network",
 	} {
@@ -89,7 +90,8 @@ matrix:
 // shared.
 func TestTrunk(t *testing.T) {
 	p := plan(t, "target: built-in\nworkload: {kind: job, job: {events: 10}}\n"+
-		"link: {line: {rate: 1Mbit/s, rtt: 10ms}, a: {rtt: 1ms, trunk: line, share: 2}, b: {rate: 2Mbit/s, trunk: line}}\nload: {clients: [3, 9]}")
+		"link: {line: {rate: 1Mbit/s, rtt: 10ms}, a: {rtt: 1ms, trunk: line, share: 2}, b: {rate: 2Mbit/s, trunk: line}}\nload: {clients: "+
+		"[3, 9]}")
 	for k, want := range [][]int{{2, 1}, {6, 3}} {
 		if got := p.Dealt(p.Steps[k].Clients, k); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, want %v", k, got, want)
@@ -104,7 +106,8 @@ func TestTrunk(t *testing.T) {
 	if err := p.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"queue of 120 ms; a trunk, shared by a, b", "1 ms round trip, queue of 50 ms, over line", "over link a it takes",
+	for _, want := range []string{"queue of 120 ms; a trunk, shared by a, b", "1 ms round trip, queue of 50 ms, over line",
+		"over link a it takes",
 		"over link b it takes"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the plan does not say %q:\n%s", want, b.String())

@@ -43,7 +43,7 @@ func ReadList(path, target string) (List, error) {
 		return List{}, err
 	}
 	if len(l.list.Files) == 0 {
-		return List{}, fmt.Errorf("files.list: %s names no file; write one path a line", path)
+		return List{}, fmt.Errorf("files.list: %s contains no path; write one path a line", path)
 	}
 	return l.list, nil
 }

@@ -38,8 +38,8 @@ func TestReadList(t *testing.T) {
 		t.Errorf("%v\n%s", err, d)
 	}
 	for text, want := range map[string]string{
-		"":                          "files.list: list.txt names no file; write one path a line",
-		"# none\n\n":                "files.list: list.txt names no file; write one path a line",
+		"":                          "files.list: list.txt contains no path; write one path a line",
+		"# none\n\n":                "files.list: list.txt contains no path; write one path a line",
 		"a\n../b\n":                 `list.txt:2:1: "../b" leaves the target: dots like these have no place in a path`,
 		"/\n":                       `list.txt:1:1: "/" is a folder: name a file`,
 		"a/\n":                      `list.txt:1:1: "a/" is a folder: name a file`,

@@ -186,7 +186,8 @@ func TestFixedFactors(t *testing.T) {
 			t.Errorf("%q: %v", c.sets, err)
 			continue
 		}
-		if p.Links[0].Spec.RTT.String() != c.rtt || string(p.Work.Session) != c.session || c.clients > 0 && p.Steps[len(p.Steps)-1].Clients != c.clients {
+		if p.Links[0].Spec.RTT.String() != c.rtt || string(p.Work.Session) != c.session || c.clients > 0 &&
+			p.Steps[len(p.Steps)-1].Clients != c.clients {
 			t.Errorf("%q: %+v, session %s, steps %+v", c.sets, p.Links, p.Work.Session, p.Steps)
 		}
 	}

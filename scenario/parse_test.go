@@ -145,7 +145,7 @@ func TestMistakes(t *testing.T) {
 			`s.yaml:2:25: hosts.0.role: a backend (address, interface, transfer_log) is a server`},
 		{"bad address", target + "hosts: [{name: a, address: ['a b']}]\n", `s.yaml:2:29: hosts.0.address.0: "a b"; write a name or an address`},
 		{"two of one address", target + "hosts: [{name: a, address: ['192.0.2.1']}, {name: b, address: ['192.0.2.1:2811']}]\n",
-			`s.yaml:2:64: hosts.1.address.0: "192.0.2.1:2811" is an address of a, too`},
+			`s.yaml:2:64: hosts.1.address.0: "192.0.2.1:2811" is also an address of a`},
 		{"interface", target + "hosts: [{name: a, interface: /dev/eth0}]\n",
 			`s.yaml:2:30: hosts.0.interface: "/dev/eth0" is not an interface; write its name, as in eth0`},
 		{"later kind", target + "workload: {kind: copy}\n", `s.yaml:2:18: workload.kind: "copy" is not available yet; use read, write or mix`},

@@ -31,7 +31,8 @@ func (d *decoder) populations(n *node, s *Scenario) {
 	const path = "populations"
 	d.where[path] = n.at
 	if n.kind != list || len(n.items) < 2 || len(n.items) > maxPopulations {
-		d.say(n.at, "%s: write a list of 2 to %d, as in [{name: writers, clients: 10, workload: {kind: write}}, {name: readers, clients: 20}]", path, maxPopulations)
+		d.say(n.at, "%s: write a list of 2 to %d, as in [{name: writers, clients: 10, workload: {kind: write}}, {name: readers, clients: 20}]",
+			path, maxPopulations)
 		return
 	}
 	s.Populations = make([]Population, len(n.items))
@@ -104,23 +105,27 @@ func (c *checker) checkPopulations() {
 	for i := range c.Populations {
 		p := &c.Populations[i]
 		path := fmt.Sprintf("populations.%d", i)
-		c.refuse(!populationName.MatchString(p.Name), path+".name", "%s is not a name; use up to 32 letters, digits, dots, _ and -", quote(p.Name))
+		c.refuse(!populationName.MatchString(p.Name), path+".name", "%s is not a name; use up to 32 letters, digits, dots, _ and -",
+			quote(p.Name))
 		c.refuse(names[p.Name], path+".name", "%s is the name of an earlier one; give each its own", quote(p.Name))
 		names[p.Name] = true
-		c.refuse(len(p.Clients) != len(c.Load.Clients), path+".clients", "%d steps, but another population has %d; write as many, or one number for all steps",
-			len(p.Clients), len(c.Load.Clients))
-		c.refuse(p.Work.Kind == workload.CommandJobWork || p.Work.Kind == workload.JobWork, path+".workload.kind", "jobs are a run of their own; use another kind")
+		c.refuse(len(p.Clients) != len(c.Load.Clients), path+".clients", "%d steps, but another population has %d; write as many, "+
+			"or one number for all steps", len(p.Clients), len(c.Load.Clients))
+		c.refuse(p.Work.Kind == workload.CommandJobWork || p.Work.Kind == workload.JobWork, path+".workload.kind",
+			"jobs are a run of their own; use another kind")
 	}
 	for _, key := range []string{"load.clients", "load.rate", "load.jobs"} {
 		c.refuse(c.given(key), key, "cannot be combined with populations, each of which has its clients; omit it")
 	}
-	c.refuse(slices.ContainsFunc(c.Populations, func(p Population) bool { return workload.Writes(p.Work) && p.Work.Keep != c.Populations[0].Work.Keep }),
-		"populations", "workload.keep is true in some and false in others; give it once, in workload")
+	c.refuse(slices.ContainsFunc(c.Populations, func(p Population) bool {
+		return workload.Writes(p.Work) && p.Work.Keep != c.Populations[0].Work.Keep
+	}), "populations", "workload.keep is true in some and false in others; give it once, in workload")
 	c.refuse(c.given("link"), "link", "cannot be combined with populations yet; omit it")
 	c.refuse(len(c.Client.Command) > 0, "client", "external programs cannot be combined with populations; omit client")
 	c.refuse(c.On.JobPerClient || c.On.Apart, "on", "job_per_client and apart cannot be combined with populations; omit them")
 	if c.On.Batch != "" {
-		c.refuse(c.On.Workers < len(c.Populations), "on.workers", "%d: each of the %d populations needs a worker of its own at least", c.On.Workers, len(c.Populations))
+		c.refuse(c.On.Workers < len(c.Populations), "on.workers", "%d: each of the %d populations needs a worker of its own at least",
+			c.On.Workers, len(c.Populations))
 	}
 }
 
@@ -154,7 +159,7 @@ func (p *Plan) Of(i int) *Plan {
 }
 
 // Dealt returns how the n clients of the step at that place in the plan (from 0) are dealt out to sites, which are those of
-// links, or to populations; all in one if there are neither. A place beyond the plan's steps stands for the most clients of each.
+// links, or to populations; all in one if there are neither. A place beyond the plan's steps represents the most clients of each.
 func (p *Plan) Dealt(n, place int) []int {
 	if len(p.Populations) == 0 {
 		if len(p.Links) == 0 {
@@ -181,7 +186,8 @@ func (p *Plan) populationTexts() []string {
 		for k, n := range p.Populations[i].Clients {
 			clients[k] = strconv.Itoa(n)
 		}
-		all = append(all, fmt.Sprintf("%s (clients %s): %s", p.Populations[i].Name, strings.Join(slices.Compact(clients), ", "), p.Of(i).WorkText()))
+		all = append(all, fmt.Sprintf("%s (clients %s): %s", p.Populations[i].Name, strings.Join(slices.Compact(clients), ", "),
+			p.Of(i).WorkText()))
 	}
 	return all
 }

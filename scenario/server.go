@@ -56,7 +56,8 @@ func (p *Plan) serverText(row func(name, format string, args ...any)) {
 	var all []string
 	if s.PageCPU > 0 {
 		most := float64(s.Threads) / time.Duration(s.PageCPU).Seconds()
-		text := s.PageCPU.String() + " of CPU time per page, " + say.Plural(s.Threads, "thread") + ": up to " + unit.Significant(most) + " pages/s"
+		text := s.PageCPU.String() + " of CPU time per page, " + say.Plural(s.Threads, "thread") + ": up to " + unit.Significant(most) +
+			" pages/s"
 		if page := p.Page(); page > 0 {
 			text += ", " + unit.Bits(most*float64(page))
 		}

@@ -49,10 +49,13 @@ func TestServerIsChecked(t *testing.T) {
 	for text, want := range map[string]string{
 		"target: built-in\nserver: {cpu_per_page: 300us, threads: 1, cpu: [1]}\n": "",
 		"target: built-in\nserver: {cpu_per_page: 300us}\n":                       "",
-		"target: http://a/\nserver: {cpu: [1]}\n":                                 "s.yaml:2:10: server: only weir's own server can be described; omit server, or use target: built-in",
-		"target: built-in\nserver: {threads: 2}\n":                                "s.yaml:2:19: server.threads: needs server.cpu_per_page: threads serve pages that cost CPU time",
-		"target: built-in\nserver: {cpu_per_page: 1m}\n":                          "s.yaml:2:24: server.cpu_per_page: 1m; use up to 10s",
-		"target: built-in\nserver: {cpu: [0, 5000]}\n":                            "s.yaml:2:19: server.cpu.1: 5000; use the number of a processor, from 0 to 1023",
+		"target: http://a/\nserver: {cpu: [1]}\n": "s.yaml:2:10: server: only weir's own server can be " +
+			"described; omit server, or use target: built-in",
+		"target: built-in\nserver: {threads: 2}\n": "s.yaml:2:19: server.threads: needs server.cpu_per_page: " +
+			"threads serve pages that cost CPU time",
+		"target: built-in\nserver: {cpu_per_page: 1m}\n": "s.yaml:2:24: server.cpu_per_page: 1m; use up to 10s",
+		"target: built-in\nserver: {cpu: [0, 5000]}\n": "s.yaml:2:19: server.cpu.1: 5000; use the number of a " +
+			"processor, from 0 to 1023",
 	} {
 		s, err := Parse("s.yaml", []byte(text), nil, nil)
 		if want == "" {

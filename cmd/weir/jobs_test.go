@@ -110,7 +110,8 @@ func TestPageServer(t *testing.T) {
 		right := true
 		for i := range f {
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := started(t, "run", filepath.Join(scenarios(t), "jobs", "lan-wan-small.yaml"), "--quiet", "--out", dir, "--set", "matrix=null",
+			code, said := started(t, "run", filepath.Join(scenarios(t), "jobs", "lan-wan-small.yaml"), "--quiet", "--out", dir, "--set",
+				"matrix=null",
 				"--set", "link=null", "--set", "workload.job={events: 2, event_size: 40kB, page: 8KiB}", "--clients", "1,4,16", "--duration", "3s",
 				"--set", "server={cpu_per_page: 4ms, threads: "+strconv.Itoa(i+1)+"}").ended()
 			if code != exitFine && code != exitInvalid {

@@ -100,7 +100,8 @@ service and exits as the command did. The command also gets:
 		"or machines (ssh); 0: a single one")
 	fs.IntVar(&f.Slots, "slots", 0, "`N` jobs that run at once; 0: 200 (htcondor), 256 (slurm)")
 	fs.DurationVar(&f.Lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
-	fs.StringVar(&f.Auth, "auth", "none", "authentication `METHOD`: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd); gridftp has none and gsi")
+	fs.StringVar(&f.Auth, "auth", "none", "authentication `METHOD`: "+strings.Join(lab.XRootDAuths(), ", ")+
+		" (xrootd); gridftp has none and gsi")
 	fs.StringVar(&f.Version, "version", "", "`VERSION` of the server, as in 5.8 or 6 (xrootd; default: this system's)")
 	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; "+
 		"can be repeated (xrootd)")

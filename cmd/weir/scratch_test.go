@@ -86,7 +86,8 @@ func TestFullScratchDisk(t *testing.T) {
 	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Jobs.Failed || c.Errors != c.Jobs.Failed {
 		t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
 	}
-	for _, w := range []string{"no space left", disk + ": 4 clients with a copy of up to 410 kB each need 1.64 MB, and there are ", "memory (tmpfs)"} {
+	for _, w := range []string{"no space left", disk + ": 4 clients with a copy of up to 410 kB each need 1.64 MB, and there are ",
+		"memory (tmpfs)"} {
 		if !strings.Contains(said, w) {
 			t.Errorf("it does not say %q:\n%s", w, said)
 		}

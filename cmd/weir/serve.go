@@ -117,20 +117,23 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.rate, "rate", "", "limit each connection, as in `10MB/s`")
 	fs.StringVar(&f.totalRate, "total-rate", "", "limit all connections together, as in `1Gbit/s`")
 	fs.DurationVar(&conf.Delay, "delay", 0, "delay each answer, as in `5ms`")
-	fs.StringArrayVar(&f.issuers, "issuer", nil, "accept tokens of this issuer (`URL`), WLCG profile: their scopes are their rights (repeatable)")
+	fs.StringArrayVar(&f.issuers, "issuer", nil, "accept tokens of this issuer (`URL`), WLCG profile: "+
+		"their scopes are their rights (repeatable)")
 	fs.StringVar(&f.issuerKeys, "issuer-keys", "", "`FILE` with the issuer's keys (JWKS); by default they are fetched from the issuer")
 	fs.StringArrayVar(&f.audiences, "audience", nil, "audience of the tokens of --issuer, such as `https://HOST:PORT` (repeatable)")
 	fs.StringVar(&conf.ClientCA, "client-ca", "", "admit clients with certificates of these authorities, a PEM `FILE`, and a name of --client")
-	fs.StringArrayVar(&conf.Clients, "client", nil, "common name, DNS name or whole subject of a client's certificate, as in `ada` (repeatable)")
+	fs.StringArrayVar(&conf.Clients, "client", nil, "common name, DNS name or whole subject of a client's certificate, "+
+		"as in `ada` (repeatable)")
 	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE`, as in 100GB")
 	fs.BoolVar(&f.third, "third-party", false, "copy files from and to other servers when a client asks (COPY, HTTP-TPC)")
 	fs.StringSliceVar(&f.guard.Hosts, "tpc-allow", nil, "servers of third-party copies: `HOST`, HOST:PORT, *.DOMAIN or *; several with commas")
 	fs.BoolVar(&f.guard.Private, "tpc-private", false, "allow third-party copies also with addresses of this machine and of private networks")
 	fs.BoolVar(&f.guard.Encrypted, "tpc-encrypted", false, "allow third-party copies over https only")
 	fs.StringVar(&f.authorities, "tpc-ca", "", "authorities of servers in third-party copies, a PEM `FILE` (default those of the system)")
-	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in third-party copies, accept a server by its certificate: `HOST:PORT=SHA256`; several with commas")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in third-party copies, accept a server by its certificate: `HOST:PORT=SHA256`; "+
+		"several with commas")
 	fs.IntVar(&f.maxCopies, "tpc-most", 0, "make at most `N` third-party copies at once; 0: 100")
-	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. 1 stands for a single-threaded server")
+	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. 1 represents a single-threaded server")
 	fs.IntSliceVar(&f.cpus, "cpu", nil, "run on these processors: `NUMBER`, from 0; several with commas")
 	fs.BoolVar(&f.whileStdin, "while-stdin", false, "exit when standard input ends")
 }

@@ -200,7 +200,8 @@ func TestScratchQuotaOfWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRemote(t)
-			code, said := r.start(t, append(append([]string{"run", "--target", "file://" + data, "--clients", "4", "--duration", "2s", "--out", "run",
+			code, said := r.start(t, append(append([]string{"run", "--target", "file://" + data, "--clients", "4", "--duration", "2s", "--out",
+				"run",
 				"--set", "load.error_pause=20ms"}, stagedJobs(disk, "--set", "workload.job.compute=5ms", "--set",
 				"workload.job.scratch_quota=820kB")...), args...)...).ended()
 			if code != exitFine && code != exitInvalid {

@@ -42,10 +42,10 @@ func TestStopped(t *testing.T) {
 	waitFor(t, func() bool { return time.Since(began) > 1500*time.Millisecond })
 	p.send(t, syscall.SIGCONT)
 	code, said := p.ended()
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "weir was stopped for") {
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "weir was suspended for") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
-	if !slices.ContainsFunc(findings(t, dir).Warnings, func(w string) bool { return strings.Contains(w, "weir was stopped for") }) {
+	if !slices.ContainsFunc(findings(t, dir).Warnings, func(w string) bool { return strings.Contains(w, "weir was suspended for") }) {
 		t.Error("the findings do not tell it")
 	}
 }

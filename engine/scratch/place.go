@@ -113,7 +113,7 @@ func (p *Place) Device() string {
 	return On(p.parent).Device
 }
 
-// Leftovers are sentences about the folders of other processes that were found. Folders in use are told of if inUse
+// Leftovers are sentences about the folders of other processes that were found. Folders in use are included if inUse
 // is true.
 func (p *Place) Leftovers(inUse bool) (all []string) {
 	if p == nil {

@@ -78,7 +78,8 @@ func TestPlaceRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for size, want := range map[int64]string{100_000: "", 100_001: "workload.job.scratch_quota", math.MaxInt64: "workload.job.scratch:", -1: ""} {
+	for size, want := range map[int64]string{100_000: "", 100_001: "workload.job.scratch_quota", math.MaxInt64: "workload.job.scratch:",
+		-1: ""} {
 		err := p.Refuse([]workload.File{{Size: size}, {Size: 1}})
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("a copy of %d bytes: %v, want %q", size, err, want)

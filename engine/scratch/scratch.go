@@ -117,7 +117,7 @@ func sweep(folder string, copies int) (removed int, err error) {
 		}
 	}
 	if foreign != "" {
-		return removed, fmt.Errorf("%s is not removed: it contains %q, which no run of weir created", folder, foreign)
+		return removed, fmt.Errorf("%s is not removed: it contains %q, which weir did not create", folder, foreign)
 	}
 	if err := dir.Remove(manifestName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return removed, err
@@ -166,7 +166,7 @@ type Leftover struct {
 	Err     error // why the folder was left alone, or stays; nil: it is gone
 }
 
-// String says what became of the folder, in a sentence.
+// String describes what happened to the folder in a sentence.
 func (l Leftover) String() string {
 	if l.Err != nil {
 		return l.Err.Error()
@@ -176,7 +176,7 @@ func (l Leftover) String() string {
 
 // Clear looks in parent for folders of runs that were killed, and removes them
 // with their copies. Those that a run still has, that are somebody else's or
-// whose manifest is not to be understood are left alone; all are told.
+// whose manifest is not to be understood are left alone; all are reported.
 func Clear(parent string) []Leftover {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -200,7 +200,7 @@ func Clear(parent string) []Leftover {
 
 var errInUse = errors.New("a run that is going on uses the same disk for its copies")
 
-// leftover removes one folder, if it is ours and nobody has it.
+// leftover removes one folder, if it is ours and unlocked.
 func leftover(folder string) (removed int, err error) {
 	dir, err := enter(folder)
 	if err != nil {

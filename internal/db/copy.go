@@ -22,7 +22,7 @@ type Copied struct {
 // either kind, in one transaction: all of them, or nothing. Both have been made by
 // the same Migrate calls; otherwise it refuses. What the destination's tables had
 // is removed. Rows are copied in the order of their keys, and both are read and
-// compared afterwards; the numbers of {{id}} columns go on where they were. Nobody
+// compared afterwards; the numbers of {{id}} columns go on where they were. No process
 // else may write to either meanwhile. No more than a few rows are in memory. tell,
 // if it is not nil, is called before each table.
 func Copy(ctx context.Context, from, to *DB, tell func(table string)) (all []Copied, err error) {
@@ -173,7 +173,7 @@ func (t *table) copy(src, dst *Tx) (n int64, err error) {
 	case string(was.Sum(nil)) != string(is.Sum(nil)):
 		return 0, fmt.Errorf("what is there of %d rows is not what was copied", n)
 	}
-	return n, t.goOn(src, dst)
+	return n, t.advanceID(src, dst)
 }
 
 // rows yields the rows of a table in the order of its key, and adds them to a sum.
@@ -252,8 +252,8 @@ func appendValues(line []byte, values []any) ([]byte, error) {
 	return line, nil
 }
 
-// goOn has the numbers of an {{id}} column go on behind the last that was given.
-func (t *table) goOn(src, dst *Tx) error {
+// advanceID sets the next number of an {{id}} column behind the last one in use.
+func (t *table) advanceID(src, dst *Tx) error {
 	last, counted, err := t.last(src)
 	if err != nil || !counted {
 		return err

@@ -19,5 +19,5 @@ func TryShared(*os.File) error { return ErrNone }
 // Free returns ErrNone.
 func Free(*os.File) error { return ErrNone }
 
-// Mine tells that nobody knows whose a file is.
+// Mine returns an error: locks are unknown on this system.
 func Mine(fs.FileInfo) bool { return false }

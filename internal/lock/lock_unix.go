@@ -22,7 +22,7 @@ func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 // TryShared is Shared without waiting; its errors are those of Alone.
 func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
 
-// Free gives back what f has. Closing it does so, too, but not before the programs
+// Free releases the lock of f. Closing f does so as well, but not before the programs
 // that were started at the same moment, and have f until they are loaded, do.
 func Free(f *os.File) error { return flock(f, unix.LOCK_UN) }
 

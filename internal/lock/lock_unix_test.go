@@ -11,7 +11,7 @@ import (
 )
 
 // What is free is so for everybody, also while a program that was just started has
-// the descriptor, too.
+// the descriptor as well.
 func TestFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	var files []*os.File

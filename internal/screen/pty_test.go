@@ -18,7 +18,7 @@ type terminal struct {
 	control *os.File
 	weir    *os.File // what weir writes to
 
-	lines   [][]rune // all of them, those that have left the top, too
+	lines   [][]rune // all of them, those that have left the top as well
 	x, y    int
 	columns int
 	raw     strings.Builder

@@ -42,7 +42,7 @@ func (c *Conn) discard() error {
 // nothing to wait for: all is gone, the other side has closed, or the connection broke.
 //
 // Before it waits it asks not to be woken for less than a gulp, but never for more than is still to come: the tail
-// of the body would wake nobody. The first byte is waited for alone, because its time is measured. A tick drains
+// of the body would wake no reader. The first byte is waited for alone, because its time is measured. A tick drains
 // what has gathered behind the mark when the other side is slow.
 func (s *socket) discardSome(fd uintptr) bool {
 	c := s.conn

@@ -224,7 +224,7 @@ func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
 	}
 }
 
-// receive is recvfrom(2) without waiting. It never blocks, so the scheduler need not be told (RawSyscall).
+// receive is recvfrom(2) without waiting. It never blocks, so the scheduler need not be notified (RawSyscall).
 func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno) {
 	for {
 		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(p), uintptr(n), uintptr(flags|syscall.MSG_DONTWAIT), 0, 0)

@@ -33,10 +33,10 @@ type Trust struct {
 	Roles  bool   // it may give roles of weir (scopes that begin with "weir.")
 }
 
-// Options are for NewChecker. Their zero value trusts nobody.
+// Options are for NewChecker. The zero value trusts no issuer.
 type Options struct {
 	Trust    []Trust
-	Audience []string         // what the service is called; tokens for Any count, too
+	Audience []string         // what the service is called; tokens for Any count as well
 	Now      func() time.Time // nil is time.Now
 	Client   *http.Client     // fetches keys; nil is one of its own. Redirects are never followed
 }
@@ -178,7 +178,7 @@ func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
 		return nil, invalid("it is meant for another service (aud)")
 	}
 	if r.Size != nil && *r.Size < 0 {
-		return nil, invalid("what it says of how much may be stored is no number of bytes (weir.size)")
+		return nil, invalid("the claim weir.size is not a number of bytes")
 	}
 	scopes, words, err := readScopes(r.Scope)
 	if err != nil {

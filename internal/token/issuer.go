@@ -67,8 +67,8 @@ func keepKey(file string) (*ecdsa.PrivateKey, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can read it (mode %04o): remove it, and a new one is made, or set its mode to 0600 if nobody has seen it",
-			info.Mode().Perm())
+		return nil, fmt.Errorf("other users can read it (mode %04o): remove it to create a new one, or set its mode to 0600 if "+
+			"it is still secret", info.Mode().Perm())
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -122,8 +122,8 @@ type Grant struct {
 	Audience []string      // who is to accept it: URLs of services, names of sites, or Any
 	Scopes   []string      // such as those of Path, or weir.read
 	Life     time.Duration // from now on
-	Early    time.Duration // before now in which it is good, too: for clocks that are put right
-	ID       string        // what nobody else's is called; "": one is made
+	Early    time.Duration // before now in which it is good as well: for clocks that are put right
+	ID       string        // a unique name; "": one is made
 	Size     *int64        // most bytes that may be stored with it, see Claims.Most; nil: nothing is said of it
 }
 

@@ -103,7 +103,7 @@ func fetch(ctx context.Context, client *http.Client, issuer string) (*jose.JSONW
 		return nil, fmt.Errorf("the configuration of %s is that of %s", issuer, shown(conf.Issuer))
 	}
 	if u, err := url.Parse(conf.Keys); err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the configuration of %s names no https address of its keys", issuer)
+		return nil, fmt.Errorf("the configuration of %s has no https address in jwks_uri", issuer)
 	}
 	if text, err = get(ctx, client, conf.Keys); err != nil {
 		return nil, err

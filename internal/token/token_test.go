@@ -338,7 +338,7 @@ func TestKeysAreKept(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Keep(file, issuerURL, nil); err == nil || !strings.Contains(err.Error(), "others can read it") {
+	if _, err := Keep(file, issuerURL, nil); err == nil || !strings.Contains(err.Error(), "other users can read it") {
 		t.Errorf("a key that all can read: %v", err)
 	}
 	if err := os.WriteFile(file+"2", []byte("nonsense"), 0o600); err != nil {

@@ -122,7 +122,7 @@ func cut(err error) *Error {
 		return &Error{Kind: Broken, Begun: true, Text: "the answer ended without telling whether the copy succeeded"}
 	}
 	return &Error{Kind: Broken, Begun: true, Err: err,
-		Text: fmt.Sprintf("the connection broke before it was told whether the copy succeeded: %v", err)}
+		Text: fmt.Sprintf("the connection broke before the result of the copy was reported: %v", err)}
 }
 
 func sum(stripes map[int]int64) (all int64) {

@@ -154,7 +154,7 @@ func (n *now) progress() string {
 	case ended:
 		return "The run is over."
 	case broken:
-		return "The run was broken off: nobody writes it any more, and it did not say that it ended."
+		return "The run was aborted: it is not written any more, and has no end."
 	}
 	text := fmt.Sprintf("The run goes on: step %d", n.Step)
 	if n.Of > 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // addEvents writes what happened in all runs, in the order of time: their errors
-// and warnings with who told them, each step once, and the runs as workers.
+// and warnings with their source, each step once, and the runs as workers.
 func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent []int) error {
 	var all []measure.Event
 	steps := map[int]measure.Event{}
@@ -46,7 +46,7 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 	begin, last := bounds(parts)
 	for _, n := range absent {
 		all = append(all, measure.Event{Time: begin, Kind: measure.EventWorker,
-			Text:   fmt.Sprintf("part %d is missing: its clients were not there, or nobody knows what they did", n),
+			Text:   fmt.Sprintf("part %d is missing: its clients did not run, or their operations are unknown", n),
 			Worker: &measure.Worker{Name: fmt.Sprint(n), State: measure.Absent}})
 	}
 	all = append(all, skew(parts, begin))
@@ -119,13 +119,13 @@ func skew(parts []*part, begin time.Time) measure.Event {
 			latest = p.first
 		}
 	}
-	text := fmt.Sprintf("merged of %s that began within %s of each other by their own clocks, which nobody compared: "+
+	text := fmt.Sprintf("merged of %s that began within %s of each other by their own clocks, which were not compared: "+
 		"what happened at once is known as well as these were right", say.Plural(len(parts), "run"), unit.Seconds(latest.Sub(begin).Seconds()))
 	return measure.Event{Time: begin, Kind: measure.EventWarning, Text: text}
 }
 
 // ending is how the runs ended: as the one of which most may be missing, in the
-// words of all that did not come to their end.
+// words of all that did not complete.
 func ending(parts []*part) measure.Ending {
 	var why []string
 	all := measure.Completed()

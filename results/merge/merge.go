@@ -2,7 +2,7 @@
 // plan, or the same plan at the same time on several machines.
 //
 // What clients saw adds up second by second, by the clocks of the machines as
-// they were: nobody compared them while the runs went on. Only seconds in which
+// they were: they were not compared while the runs were measured. Only seconds in which
 // all runs held a step count as its hold; so runs that began a little apart
 // have a shorter hold, and runs that never held a step together have none.
 package merge
@@ -59,10 +59,10 @@ type part struct {
 	begun  time.Time    // of its first step
 	over   time.Time    // of its last event
 	steps  map[int]bool // that it began
-	whole  bool         // it went on to its last step's end
+	whole  bool         // it completed its last step
 	ended  bool         // it ended, and was not killed
 	first  time.Time    // of its load
-	last   time.Time    // until when it told
+	last   time.Time    // the time of its last report
 	told   int          // seconds
 }
 
@@ -110,7 +110,7 @@ func atOnce(parts []*part) error {
 	if !latest.begun.After(soonest.over) {
 		return nil
 	}
-	return fmt.Errorf("%s was over at %s, and %s began at %s: only what went on at the same time adds up (weir run --begin has runs on "+
+	return fmt.Errorf("%s was over at %s, and %s began at %s: only simultaneous loads can be added (weir run --begin has runs on "+
 		"several machines begin together)",
 		soonest.Dir, soonest.over.Local().Format(time.TimeOnly), latest.Dir, latest.begun.Local().Format(time.TimeOnly))
 }
@@ -155,7 +155,7 @@ func (p *part) read() error {
 		}
 		p.events, p.over = append(p.events, e), e.Time
 	}
-	if !p.ended { // killed: nobody knows when
+	if !p.ended { // killed: at an unknown time
 		p.over = p.About.Start.Add(p.Plan.Time())
 	}
 	return nil

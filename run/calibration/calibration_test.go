@@ -101,7 +101,7 @@ func TestVerdict(t *testing.T) {
 		"as it should be": {func(*Result) {}, []string{
 			"does what one xrdcp does: 5 requests a file against 5, the same (protocol, login, open, page read, close)",
 			"At the pace of xrdcp the server spends the same CPU", "1 virtual client brings 9.5 times as many files as 1 xrdcp", "(1/60)",
-			"stands for a file moved by xrdcp", "3 rounds",
+			"represents a file moved by xrdcp", "3 rounds",
 		}, []string{"asynchronous"}, false},
 		"a request more": {func(r *Result) { r.given.Look[1].Seen.Requests = map[string]int64{"stat": 3, "open": 3} }, []string{
 			"does not do exactly", "stat 0 against 1", "by xrdcp but for the requests named above,",
@@ -194,7 +194,7 @@ func TestVerdict(t *testing.T) {
 		"others": {func(r *Result) {
 			r.given.Idle = []*monitor.Service{{Ops: map[string]int64{"read": 50}}}
 			r.given.IdleSeconds = 1
-		}, []string{"work for others, too", "50 requests/s"}, nil, false},
+		}, []string{"have other clients", "50 requests/s"}, nil, false},
 		"interrupted": {func(r *Result) { r.given.Interrupted = true; r.sides[1] = r.sides[1][:1] }, []string{"interrupted", "one round"}, nil,
 			false},
 		"doubts": {func(r *Result) { r.given.Doubts = []string{"weir, generator: it was late"} },

@@ -41,7 +41,7 @@ func (r *Result) noteRounds() {
 	}
 }
 
-// noteSlow tells of holds that were too short.
+// noteSlow adds a note on holds that were too short.
 func (r *Result) noteSlow() {
 	for i, name := range []string{"weir", r.Program} {
 		n := 0
@@ -60,7 +60,7 @@ func (r *Result) noteSlow() {
 // leastCPU is how many seconds of CPU make the kernel's hundredths good enough.
 const leastCPU = 0.3
 
-// noteTicks tells of a server that did so little that its CPU is coarse.
+// noteTicks adds a note on a server that did so little that its CPU is coarse.
 func (r *Result) noteTicks() {
 	least := leastCPU
 	for _, side := range r.sides {
@@ -106,7 +106,7 @@ func (r *Result) noteWaiting() {
 		return // it waits for a processor
 	}
 	if took.PacedRatio != nil && took.PacedRatio.Value > 0.1 {
-		r.note("at the pace of %s weir waits for a file, too (%s, and %s at full speed): the service answers more slowly when it is "+
+		r.note("at the pace of %s weir waits for a file as well (%s, and %s at full speed): the service answers more slowly when it is "+
 			"asked less often", r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
 		return
 	}
@@ -120,7 +120,7 @@ func (r *Result) noteWaiting() {
 	r.note(text, r.Program, unit.Seconds(*took.Real), unit.Seconds(*cpu), unit.Seconds(*took.Weir))
 }
 
-// noteOthers tells whether the servers worked for others, too.
+// noteOthers adds a note if the servers have other clients.
 func (r *Result) noteOthers() {
 	if len(r.given.Idle) == 0 || r.given.IdleSeconds <= 0 || r.Servers == nil {
 		return
@@ -133,7 +133,7 @@ func (r *Result) noteOthers() {
 	}
 	perSecond, cores := float64(ops)/r.given.IdleSeconds, cpu/r.given.IdleSeconds
 	if perSecond > 1 || cores > othersShare {
-		r.note("the servers work for others, too: before the load they answered %s requests/s with %s of a core; that is in all their figures",
+		r.note("the servers have other clients: before the load they answered %s requests/s with %s of a core; that is in all their figures",
 			unit.Count(round(perSecond)), unit.Percent(cores))
 	}
 }
@@ -189,7 +189,7 @@ func (r *Result) noteWork() {
 	case r.Kind != "read":
 	case r.Program == "xrdcp" && !r.Plain:
 		r.note("xrdcp verifies the checksum of each page; weir asks for the same pages and drops the payload in the kernel, " +
-			"unless --set workload.verify=100%% has it read and verify all of them, too")
+			"unless --set workload.verify=100%% makes it read and verify all of them")
 	default:
 		r.note("weir drops the payload in the kernel where it can; %s copies it to its memory", r.Program)
 	}

@@ -132,7 +132,7 @@ func (r *Result) serverVerdict() {
 		return
 	case f.Ratio == nil:
 		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), " +
-			"and it does not tell of itself.")
+			"and it does not report them itself.")
 		return
 	}
 	if f.PacedRatio != nil {
@@ -201,13 +201,13 @@ func (r *Result) use() {
 	if r.Stalls != nil {
 		ratio = r.Stalls.Ratio
 	}
-	r.verdict("So, as the server sees it, a file moved by weir stands for a file moved by %s%s, and here one virtual client without a pause "+
+	r.verdict("So, as the server sees it, a file moved by weir represents a file moved by %s%s, and here one virtual client without a pause "+
 		"for %s %s that follow one another without a pause. You may multiply files, bytes and server CPU, but not transfer times: "+
 		"those of %s hold its own start and end.",
 		r.Program, r.but(server), three(ratio), r.Program, r.Program)
 }
 
-// but tells what has to be kept in mind when a file of weir stands for one of
+// but tells what has to be kept in mind when a file of weir represents one of
 // the program.
 func (r *Result) but(server *Ratio) string {
 	var parts []string

@@ -237,7 +237,7 @@ func (s *suite) testLocate(t *testing.T) {
 	for range 2 {
 		out := s.must(t, c, storage.Op{Kind: storage.Locate, Path: p, Size: 1000})
 		if len(out.Servers) == 0 {
-			t.Errorf("nobody has %q", p)
+			t.Errorf("no server named %q", p)
 		}
 		for _, server := range out.Servers {
 			if i := strings.LastIndexByte(server, ':'); i <= 0 || i == len(server)-1 {

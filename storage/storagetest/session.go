@@ -170,7 +170,7 @@ func (s *suite) testNetwork(t *testing.T) {
 	if !s.o.Network {
 		t.Skip("declared: the target is not reached over TCP")
 	}
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("no listener", func(t *testing.T) {
 		host := listen(t, nil)
 		// A program that is started for each operation may be late to say so.
 		s.failsAs(t, host, s.o.Bound*2/3, storage.Refused)
@@ -221,8 +221,8 @@ func (s *suite) failsAs(t *testing.T, host string, timeout time.Duration, classe
 	}
 }
 
-// listen returns the address of a listener that treats its connections as told until the test ends, or where nobody
-// listens.
+// listen returns the address of a listener that serves its connections with treat until the test ends. If treat is
+// nil, no process listens at the address.
 func listen(t *testing.T, treat func(c net.Conn, end <-chan struct{})) string {
 	t.Helper()
 	var conf net.ListenConfig

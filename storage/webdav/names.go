@@ -183,5 +183,5 @@ func (h *head) sum(alg digest.Algorithm) (string, error) {
 	case invalid != "":
 		return "", wireclient.ProtocolError("digest %s=%q", alg.Name, clip([]byte(invalid), 100))
 	}
-	return "", fmt.Errorf("the service told no checksum %s: %w", alg.Name, errors.ErrUnsupported)
+	return "", fmt.Errorf("the service reported no checksum %s: %w", alg.Name, errors.ErrUnsupported)
 }

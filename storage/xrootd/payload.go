@@ -34,12 +34,12 @@ func (x *call) partDone(last bool) error {
 	}
 	x.window.free(s)
 	if s.left > 0 {
-		return fmt.Errorf("%w: the file ends at %d, %d bytes before the end that the server had told", storage.ErrShort, s.offset, s.left)
+		return fmt.Errorf("%w: the file ends at %d, %d bytes before the end that the server had reported", storage.ErrShort, s.offset, s.left)
 	}
 	return nil
 }
 
-// bytes moves the next n bytes of payload: past us, if nobody wants to see them, else through the sum and to where
+// bytes moves the next n bytes of payload: past us, if they are not needed, else through the sum and to where
 // they are to go.
 func (x *call) bytes(l *link, n int64) error {
 	if x.wanted() || l.opaque {

@@ -70,7 +70,7 @@ func (a *Agent) rootName() string {
 		}
 	}
 	if err != nil {
-		a.log.Warn("the root cannot be told from another one", "error", err)
+		a.log.Warn("the root cannot be identified", "error", err)
 		return ""
 	}
 	return strings.TrimSpace(string(text))
@@ -80,7 +80,7 @@ func (a *Agent) rootName() string {
 const tidyEvery = 10 * time.Second
 
 // parts are temporaries of the site that no attempt here works on: those of pulls
-// that were broken off, and of others' pushes. Nobody else can say whether they are
+// that were broken off, and of others' pushes. Only the agent knows whether they are
 // of use but the coordinator.
 func (a *Agent) parts() []transfer.LeaseID {
 	if time.Since(a.tidied) < tidyEvery {
@@ -143,7 +143,7 @@ func partOf(name string) (h transfer.LeaseID, ok bool) {
 
 func partName(h transfer.LeaseID) string { return fmt.Sprintf("%d.%d.part", h.Item, h.Epoch) }
 
-// tidy removes temporaries that nobody goes on with. What is no plain file stays.
+// tidy removes temporaries that no attempt resumes. What is no plain file stays.
 func (a *Agent) tidy(over []transfer.LeaseID) {
 	if len(over) == 0 {
 		return

@@ -49,7 +49,9 @@ func (c *Coordinator) routes() {
 	handle(c, "POST "+transfer.DeregisterPath, middle, "", c.deregister)
 	handle(c, "POST "+transfer.WorkPath, middle, "", c.poll)
 	handle(c, "POST "+transfer.ReportPath, large, "", c.report)
-	handle(c, "POST "+transfer.ClockPath, small, "", func(*call, *struct{}) (transfer.Clock, error) { return transfer.Clock{Now: c.now()}, nil })
+	handle(c, "POST "+transfer.ClockPath, small, "", func(*call, *struct{}) (transfer.Clock, error) {
+		return transfer.Clock{Now: c.now()}, nil
+	})
 
 	const api = "/api/v1/"
 	handle(c, "GET "+api+"sites", 0, mayRead, c.listSites)
@@ -234,7 +236,8 @@ func (w caller) need(role string) error {
 	if w.has(role) {
 		return nil
 	}
-	return wire.Refuse(http.StatusForbidden, "this requires the role %s; %s has %s", role, w.name, cmp.Or(strings.Join(w.roles, ", "), "no role"))
+	return wire.Refuse(http.StatusForbidden, "this requires the role %s; %s has %s", role, w.name,
+		cmp.Or(strings.Join(w.roles, ", "), "no role"))
 }
 
 // needAgent refuses callers that are not the agent of a site.

@@ -168,6 +168,10 @@ func TestSigningIn(t *testing.T) {
 	p.Eval(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Sign out").focus()`, nil)
 	p.Keys("\r")
 	p.Wait(`document.querySelector("input[type=password]")`)
+	var problem string
+	if p.Eval(`document.querySelector("[role=alert]").textContent`, &problem); problem != "" {
+		t.Errorf("the form of a user without a session says %q", problem)
+	}
 	p.Silent("401")
 }
 

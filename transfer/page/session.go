@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -184,10 +185,16 @@ func (p *Page) begin(w http.ResponseWriter, r *http.Request) {
 	answer(w, who)
 }
 
+// errNoSession is the answer to a request without a session. The page shows its form and no message.
+var errNoSession = &wire.Error{Status: http.StatusUnauthorized, Text: "No user is signed in."}
+
+// noSession is the code of errNoSession in the body of an answer.
+const noSession = "no_session"
+
 func (p *Page) check(r *http.Request, token string) (Who, error) {
 	switch {
 	case token == "":
-		return Who{}, wire.Refuse(http.StatusUnauthorized, "Nobody is signed in.")
+		return Who{}, errNoSession
 	case len(token) > longestToken:
 		return Who{}, wire.Refuse(http.StatusBadRequest, "This token has %d characters: a browser can keep %d of them.", len(token), longestToken)
 	}
@@ -290,7 +297,12 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	answer(w, struct {
+	body := struct {
 		Error string `json:"error"`
-	}{err.Error()})
+		Code  string `json:"code,omitempty"`
+	}{Error: err.Error()}
+	if errors.Is(err, errNoSession) {
+		body.Code = noSession
+	}
+	answer(w, body)
 }

@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		`{"token":"bad"}`: "expired", `{"token":""}`: "Nobody", `{`: "malformed JSON", `{"code":"guess"}`: "opened already",
+		`{"token":"bad"}`: "expired", `{"token":""}`: `"code":"no_session"`, `{`: "malformed JSON", `{"code":"guess"}`: "opened already",
 		`{"token":"later"}`:                             "come again",
 		`{"token":"` + strings.Repeat("x", 3000) + `"}`: "3000 characters", `{"token":"` + strings.Repeat("x", 10000) + `"}`: "too large",
 	} {

@@ -236,7 +236,7 @@ function progress(now: Now): string {
     case "waiting": return "Waiting for the run to begin.";
     case "preparing": return "The run is being prepared: there is no load yet.";
     case "ended": return "The run is over" + (now.last ? ": " + now.last : "") + ".";
-    case "broken": return "The run was broken off: nobody writes it any more, and it did not say that it ended.";
+    case "broken": return "The run was aborted: it is not written any more, and has no end.";
     case "running": break;
   }
   const step = now.of > 0 ? `Step ${now.place} of ${now.of}` : `Step ${now.step}`;

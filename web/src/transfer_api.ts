@@ -159,9 +159,9 @@ export interface Happening {
   text: string;
 }
 
-/** A Refusal is an answer that is none; status 0: nobody answered. */
+/** A Refusal is an error response; status 0: there was no response. code is "" unless the page distinguishes this error. */
 export class Refusal extends Error {
-  constructor(readonly status: number, text: string) {
+  constructor(readonly status: number, text: string, readonly code = "") {
     super(text);
   }
 }
@@ -189,8 +189,11 @@ export async function ask<T>(path: string, body?: unknown): Promise<T> {
     const off = date + 500 - Date.now(); // it has whole seconds
     ahead = Math.abs(off) > 2000 ? off : 0;
   }
-  const answer = (await r.json().catch(() => undefined)) as (T & { error?: string }) | undefined;
-  if (!r.ok || answer === undefined) throw new Refusal(r.ok ? 0 : r.status, answer?.error || "The coordinator answered with " + r.status + " " + r.statusText + ".");
+  const answer = (await r.json().catch(() => undefined)) as (T & { error?: string; code?: string }) | undefined;
+  if (!r.ok || answer === undefined) {
+    const text = answer?.error || "The coordinator answered with " + r.status + " " + r.statusText + ".";
+    throw new Refusal(r.ok ? 0 : r.status, text, answer?.code);
+  }
   return answer;
 }
 

@@ -83,5 +83,8 @@ export class Poll {
 /** sentence is what an error says. */
 export const sentence = (err: unknown): string => (err instanceof Error ? err.message : String(err));
 
+/** code is that of an error response, "" if it has none. */
+export const code = (err: unknown): string => (err instanceof Refusal ? err.code : "");
+
 /** status is that of the answer, 0 if there was none. */
 export const status = (err: unknown): number => (err instanceof Refusal ? err.status : 0);

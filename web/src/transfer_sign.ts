@@ -1,17 +1,17 @@
 // Signing in: with the code of a link that was printed, or a token.
 import { el, write } from "./dom";
 import { ask, type Who } from "./transfer_api";
-import { sentence, status } from "./transfer_desk";
+import { code, sentence, status } from "./transfer_desk";
 import { command } from "./transfer_words";
 
 /** signIn returns who is signed in; until somebody is, it asks in root. */
 export async function signIn(root: HTMLElement): Promise<Who> {
-  const code = /^#code=([A-Za-z0-9_-]+)$/.exec(location.hash)?.[1];
+  const link = /^#code=([A-Za-z0-9_-]+)$/.exec(location.hash)?.[1];
   let problem = "";
-  if (code) {
+  if (link) {
     history.replaceState(null, "", location.pathname); // it stays in no history
     try {
-      return await ask<Who>("/session", { code });
+      return await ask<Who>("/session", { code: link });
     } catch (err) {
       problem = sentence(err);
     }
@@ -20,7 +20,7 @@ export async function signIn(root: HTMLElement): Promise<Who> {
     try {
       return await ask<Who>("/session");
     } catch (err) {
-      if (status(err) === 401) return form(root, problem || sentence(err).replace(/^Nobody is signed in\.$/, ""));
+      if (status(err) === 401) return form(root, problem || (code(err) === "no_session" ? "" : sentence(err)));
       root.replaceChildren(el("main", "sign", "", el("h1", "", "weir transfers"), el("p", "fail", sentence(err) + " Trying again …")));
       await new Promise((done) => setTimeout(done, 2000));
     }

@@ -91,7 +91,7 @@ func Await(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func ends(t *testing.T, p Place) {
 			t.Errorf("worker %d (job %q): %+v", n, trace.Job, last)
 		}
 		c.has(t, n, "stdout", fmt.Sprintf("worker %d was here\n", n))
-		c.has(t, n, "stderr", fmt.Sprintf("worker %d ends as it was told\n", n))
+		c.has(t, n, "stderr", fmt.Sprintf("worker %d ends as requested\n", n))
 		c.has(t, n, "result.txt", fmt.Sprintf("of %d", n))
 	}
 	if got := j.Counts(); got.Ended != 1 || got.Failed != 2 || got.Left() != 0 || len(got.Away) == 0 {
@@ -322,7 +322,7 @@ func killed(t *testing.T, p Place) {
 	c := p.Work(t, 2, "hang")
 	p.kill(t, c)
 	if p.Dies {
-		c.gone(t) // also if nobody ever looks for them
+		c.gone(t) // also if Find is never called
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

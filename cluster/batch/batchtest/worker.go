@@ -67,7 +67,7 @@ func work(args []string) int {
 		case "leave":
 			_ = os.WriteFile("result.txt", []byte("of "+t.Number), 0o644)
 		case "exit":
-			fmt.Fprintln(os.Stderr, "worker", n, "ends as it was told")
+			fmt.Fprintln(os.Stderr, "worker", n, "ends as requested")
 			return n
 		case "hang", "deaf":
 			select {

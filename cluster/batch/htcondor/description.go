@@ -19,7 +19,7 @@ func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 	}
 	for _, path := range append([]string{w.Program, w.Dir}, w.Files...) {
 		if strings.ContainsAny(path, ",\"\n\r") || strings.TrimSpace(path) != path {
-			return "", fmt.Errorf("%q: HTCondor cannot be told of a path with commas, quotes or spaces at its ends", path)
+			return "", fmt.Errorf("%q: HTCondor accepts no path with commas, quotes, or leading or trailing spaces", path)
 		}
 	}
 	bring := "" // nothing

@@ -90,7 +90,7 @@ func (j *job) read() (news bool, err error) {
 	return news, err
 }
 
-// tidy drops what a job brought back that nobody asked for.
+// tidy drops unexpected outputs of a job.
 func (j *job) tidy(worker int) {
 	if worker >= j.sub.Count {
 		return
@@ -142,7 +142,7 @@ func (j *job) ask(ctx context.Context) {
 func (j *job) forgotten(i int) {
 	if _, err := j.read(); err == nil && !j.Last(i).State.Over() {
 		j.Note(batch.Change{Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, " +
-			"and its log does not say what became of it"})
+			"and its log does not contain its outcome"})
 	}
 }
 
@@ -154,7 +154,7 @@ func (j *job) Remove(ctx context.Context) error {
 	j.mu.Lock()
 	j.removing = true
 	j.mu.Unlock()
-	var told, fewer time.Time // when HTCondor was told, and when it last had fewer jobs
+	var told, fewer time.Time // when HTCondor was last asked to remove jobs, and when it last had fewer jobs
 	forced := false
 	for before := 0; ; {
 		has, err := j.queue(ctx)
@@ -188,7 +188,7 @@ func (j *job) Remove(ctx context.Context) error {
 	}
 }
 
-// settle waits until the log has told of the end of all jobs that HTCondor has let go.
+// settle waits until the log contains the end of all jobs that left HTCondor's queue.
 func (j *job) settle(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()

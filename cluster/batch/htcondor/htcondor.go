@@ -140,7 +140,7 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 		}
 		for _, q := range inQueue {
 			if sub.IDs = []string{strconv.Itoa(q.cluster)}; q.cluster <= 0 {
-				return nil, fmt.Errorf("condor_q tells of a cluster %d", q.cluster)
+				return nil, fmt.Errorf("condor_q reports on a cluster %d", q.cluster)
 			}
 		}
 		if err := sub.Write(); err != nil {
@@ -158,7 +158,7 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 	return j, nil
 }
 
-// mine is the expression that is true of our jobs and of nobody else's.
+// mine is the expression that is true of our jobs only.
 func (j *job) mine() string {
 	expression := fmt.Sprintf("%s == %q", tagAttribute, j.sub.Tag)
 	if len(j.sub.IDs) > 0 {

@@ -53,7 +53,7 @@ func Local() *System {
 // Name implements batch.System.
 func (s *System) Name() string { return s.name }
 
-// Submit implements batch.System. Machines that cannot be reached are told of by the Job; it is an error if none can.
+// Submit implements batch.System. Machines that cannot be reached are reported by the Job; it is an error if none can.
 func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	switch {
 	case s.here:
@@ -117,7 +117,7 @@ func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 		return nil, err
 	}
 	if len(sub.Hosts) == 0 {
-		return nil, fmt.Errorf("%s: this is not what weir has written: it names no machines", dir)
+		return nil, fmt.Errorf("%s: not a submission of weir: no machines", dir)
 	}
 	j := newJob(s, sub)
 	j.found = true

@@ -208,8 +208,8 @@ func TestKerberosParameters(t *testing.T) {
 		"a//b@A.ORG":       "a part of the name is empty",
 		"@":                "is no Kerberos principal",
 		"\x1b[2J@A.ORG":    "is no Kerberos principal",
-		" xrootd/b@A.ORG":  "names no KDC of realm A.ORG",
-		"xrootd/b@OTHER.B": "names no KDC of realm A.ORG",
+		" xrootd/b@A.ORG":  "has no KDC of realm A.ORG",
+		"xrootd/b@OTHER.B": "has no KDC of realm A.ORG",
 	} {
 		if _, err := m.Begin(t.Context(), Server{Parameters: parameters}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", parameters, err, want)

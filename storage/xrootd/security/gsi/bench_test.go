@@ -68,7 +68,7 @@ func benchLogin(b *testing.B, m *Method, p *peer) {
 
 // BenchmarkBesideXrdcp compares the CPU that a login at a real server costs
 // the client: with this package and with xrdcp. Both connect, log in and ask
-// for one file; xrdcp does the same at a server that asks for nothing, too,
+// for one file; xrdcp does the same at a server that asks for nothing as well,
 // so that its login alone is known. The server's CPU is not in it.
 func BenchmarkBesideXrdcp(b *testing.B) {
 	lab.Need(b, "xrdcp")

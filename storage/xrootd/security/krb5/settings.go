@@ -145,7 +145,7 @@ func (s *settings) servers(ctx context.Context, realm string) ([]string, error) 
 		return k, nil
 	}
 	if !s.dns {
-		return nil, fmt.Errorf("the Kerberos configuration names no KDC of realm %s: add kdc = HOST to its [realms]", clip(realm))
+		return nil, fmt.Errorf("the Kerberos configuration has no KDC of realm %s: add kdc = HOST to its [realms]", clip(realm))
 	}
 	_, found, err := net.DefaultResolver.LookupSRV(ctx, "kerberos", "tcp", realm)
 	if err != nil {
