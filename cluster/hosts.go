@@ -72,7 +72,8 @@ func (m *member) guardMachine(ctx context.Context, l *watchOrder) {
 		return
 	}
 	with := func() []int { return *m.guard.pids.Load() }
-	watch, err := monitor.Start(ctx, nil, monitor.Options{Target: m.target, Children: true, With: with, Scratch: m.worker.scratchDevice}, m)
+	o := monitor.Options{Target: m.targets[0], Others: m.targets[1:], Children: true, With: with, Scratch: m.worker.scratchDevice}
+	watch, err := monitor.Start(ctx, nil, o, m)
 	if err == nil { // a machine that cannot be watched has no samples
 		m.guard.watch = watch
 	}

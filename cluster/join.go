@@ -77,7 +77,7 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	b.Plan = b.Plan.Of(m.number)
 	b.Plan.First += m.number
 	m.worker = newWorker(m.send)
-	m.worker.own.Clock, m.target = m.clock.now, b.Plan.Target
+	m.worker.own.Clock, m.targets = m.clock.now, b.Plan.Doors()
 	if b.Making {
 		m.worker.own.Manifest = m.ledger
 	}

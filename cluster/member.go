@@ -24,20 +24,20 @@ type member struct {
 	worker  *worker
 	linger  time.Duration // before what can wait is sent, so that more goes together
 
-	mu     sync.Mutex
-	kept   []json.RawMessage // reports that are not acknowledged
-	acked  int64             // number of the last one that is
-	sent   int               // of kept, how many the controller has taken
-	after  int64             // number of the last order
-	times  int               // that we said hello again
-	fault  error             // why the session has ended; nil: it has not
-	dead   chan struct{}     // closed when it has
-	bell   chan struct{}     // has a token when there is something to send
-	rush   chan struct{}     // has a token when it cannot wait
-	again  sync.Mutex        // held while we say hello again, or begin or end to watch the machine
-	guard  guard
-	target string // of the plan
-	ledger *ledger
+	mu      sync.Mutex
+	kept    []json.RawMessage // reports that are not acknowledged
+	acked   int64             // number of the last one that is
+	sent    int               // of kept, how many the controller has taken
+	after   int64             // number of the last order
+	times   int               // that we said hello again
+	fault   error             // why the session has ended; nil: it has not
+	dead    chan struct{}     // closed when it has
+	bell    chan struct{}     // has a token when there is something to send
+	rush    chan struct{}     // has a token when it cannot wait
+	again   sync.Mutex        // held while we say hello again, or begin or end to watch the machine
+	guard   guard
+	targets []string // of the plan: all endpoints, at least one
+	ledger  *ledger
 }
 
 // The most that a member sends at once.

@@ -19,12 +19,12 @@ func BenchmarkLook(b *testing.B) {
 		pids = append(pids, idle(b))
 	}
 	b.Run("here", func(b *testing.B) {
-		l := newLocal(scenario.Host{}, Options{}, noTarget(), newClock())
+		l := newLocal(scenario.Host{}, Options{}, nil, newClock())
 		defer l.close()
 		bench(b, l)
 	})
 	b.Run("here with 10 processes", func(b *testing.B) {
-		l := newLocal(scenario.Host{Pids: pids}, Options{}, noTarget(), newClock())
+		l := newLocal(scenario.Host{Pids: pids}, Options{}, nil, newClock())
 		defer l.close()
 		bench(b, l)
 	})
@@ -71,7 +71,7 @@ func idle(b *testing.B) int {
 // TestCostIsMeasured: a sample's cost is a part of what the process spent, and
 // far below the 1 % of a core that watching may take.
 func TestCostIsMeasured(t *testing.T) {
-	l := newLocal(scenario.Host{Pids: []int{os.Getpid()}}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{Pids: []int{os.Getpid()}}, Options{}, nil, newClock())
 	defer l.close()
 	var cost float64
 	const looks = 50

@@ -28,7 +28,7 @@ type local struct {
 	noted     map[string]bool
 }
 
-func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() moment) *local {
+func newLocal(h scenario.Host, o Options, targets []netip.AddrPort, clock func() moment) *local {
 	f := newProcFS(o.proc, o.sys)
 	l := &local{
 		fs: f, clock: clock, table: newTable(f), servers: o.servers,
@@ -49,8 +49,8 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	if l.servers == nil {
 		l.servers = &servers{}
 	}
-	if target.IsValid() {
-		l.servers.place(target)
+	for _, t := range targets {
+		l.servers.place(t)
 	}
 	l.service = newGroup("", scenario.RoleServer)
 	l.service.discovered = true

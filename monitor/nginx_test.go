@@ -140,7 +140,7 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	if !ok || int(addr.Port()) != port {
 		t.Fatal(addr, ok)
 	}
-	l := newLocal(scenario.Host{}, Options{}, addr, newClock())
+	l := newLocal(scenario.Host{}, Options{}, []netip.AddrPort{addr}, newClock())
 	defer l.close()
 	server := func() int {
 		s, err := l.look(context.Background())
@@ -162,4 +162,44 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	_, second := nginx(t, 1000)
 	l.servers.places[0].addr = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
 	eventually(t, "the second server is watched", func() bool { return server() == 3 })
+}
+
+// TestAllTargetsAreFound: a service with several endpoints on this machine is the processes of all of them; those that are
+// elsewhere, or do not listen yet, are no error.
+func TestAllTargetsAreFound(t *testing.T) {
+	var targets []string
+	var pids []int
+	for range 2 {
+		_, port := nginx(t, 1000)
+		targets = append(targets, fmt.Sprintf("http://127.0.0.1:%d/", port))
+		all, err := newProcFS("", "").servers(netip.Addr{}, port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, all...)
+	}
+	others := append([]string{"http://192.0.2.1:80/", fmt.Sprintf("http://127.0.0.1:%d/", freePort(t))}, targets[1])
+	for name, o := range map[string]Options{
+		"first here":     {Target: targets[0], Others: others},
+		"first not here": {Target: "http://192.0.2.1:80/", Others: targets},
+	} {
+		k := &keep{}
+		w, err := Start(t.Context(), []scenario.Host{{Name: "here"}}, o, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked(t, k)
+		if err := w.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		p := sum(k.of("here"), "nginx")
+		if p.Count != len(pids) || len(pids) != 6 {
+			t.Errorf("%s: %d processes are watched, %d listen", name, p.Count, len(pids))
+		}
+		for _, s := range k.of("here") {
+			if s.Role != "both" {
+				t.Errorf("%s: role %s", name, s.Role)
+			}
+		}
+	}
 }

@@ -268,7 +268,7 @@ func TestRealNodeExporter(t *testing.T) {
 	answers(t, port)
 	p := pageOf(t, scenario.Host{NodeExporter: "http://" + addr})
 	p.clock = newClock()
-	l := newLocal(scenario.Host{}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
 	defer l.close()
 	look := func(p probe) *Sample {
 		s, err := p.look(context.Background())

@@ -19,7 +19,7 @@ import (
 
 func fixture(t *testing.T) *local {
 	t.Helper()
-	l := newLocal(scenario.Host{}, Options{proc: "testdata/proc", sys: "testdata/sys"}, noTarget(), steadyClock())
+	l := newLocal(scenario.Host{}, Options{proc: "testdata/proc", sys: "testdata/sys"}, nil, steadyClock())
 	t.Cleanup(l.close)
 	return l
 }
@@ -67,7 +67,7 @@ func TestCountersAgreeWithProcfs(t *testing.T) {
 	if err != nil {
 		t.Skip("no /proc here:", err)
 	}
-	l := newLocal(scenario.Host{}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
 	defer l.close()
 	if problems := l.count(); len(problems) > 0 {
 		t.Fatal(problems)
@@ -142,7 +142,7 @@ func TestPressure(t *testing.T) {
 }
 
 func TestBrokenFixtureGivesClearErrors(t *testing.T) {
-	l := newLocal(scenario.Host{}, Options{proc: "testdata/broken", sys: "testdata/none"}, noTarget(), steadyClock())
+	l := newLocal(scenario.Host{}, Options{proc: "testdata/broken", sys: "testdata/none"}, nil, steadyClock())
 	defer l.close()
 	s, err := l.look(context.Background())
 	if s != nil || err == nil {
@@ -165,7 +165,7 @@ func TestPartsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, noTarget(), steadyClock())
+	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, nil, steadyClock())
 	defer l.close()
 	if s, err := l.look(context.Background()); s != nil || err == nil || !strings.Contains(err.Error(), "diskstats") {
 		t.Fatalf("first look: %v, %v", s, err)

@@ -29,7 +29,7 @@ func BenchmarkProcfs(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := newLocal(scenario.Host{}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
 	defer l.close()
 	soft, _, err := RaiseOpenFiles()
 	if err != nil || soft < 1000 {

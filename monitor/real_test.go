@@ -222,7 +222,7 @@ func TestProcessDeath(t *testing.T) {
 		st, err := newProcFS("", "").stat(cmd.Process.Pid)
 		return err == nil && st.rss > 4<<20
 	})
-	l := newLocal(scenario.Host{Pids: []int{cmd.Process.Pid}}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{Pids: []int{cmd.Process.Pid}}, Options{}, nil, newClock())
 	defer l.close()
 	look := func() (*Sample, error) { return l.look(context.Background()) }
 	if _, err := look(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -69,6 +70,22 @@ func localTarget(ctx context.Context, target string) (addr netip.AddrPort, ok bo
 		}
 	}
 	return netip.AddrPort{}, false
+}
+
+// localTargets returns the addresses of those targets that are on this machine.
+func localTargets(ctx context.Context, targets []string) (local []netip.AddrPort) {
+	found := make([]netip.AddrPort, len(targets))
+	var all sync.WaitGroup
+	for i, t := range targets { // together: a name may take seconds
+		all.Go(func() { found[i], _ = localTarget(ctx, t) })
+	}
+	all.Wait()
+	for _, a := range found {
+		if a.IsValid() {
+			local = append(local, a)
+		}
+	}
+	return local
 }
 
 // here tells whether an address is one of this machine's.

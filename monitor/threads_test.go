@@ -68,7 +68,7 @@ func withThreads(t testing.TB, n int) int {
 // look, and what it used is what the process used.
 func TestBusiestOfManyThreads(t *testing.T) {
 	pid := withThreads(t, 1000)
-	l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, noTarget(), newClock())
+	l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, nil, newClock())
 	defer l.close()
 	const looks = 3
 	cost := 0.0
@@ -123,7 +123,7 @@ func BenchmarkThreads(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		pid := withThreads(b, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, noTarget(), newClock())
+			l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, nil, newClock())
 			defer l.close()
 			bench(b, busyLooks{l, pid})
 		})

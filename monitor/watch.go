@@ -23,6 +23,8 @@ type Options struct {
 	// Target is the service's URL or host:port. If that is on this machine, the processes that listen there are
 	// watched as the server.
 	Target string
+	// Others are the service's other endpoints, as Target: the processes that listen there are watched with the server's.
+	Others []string
 	// Children adds to this process's own figures those of the programs that it started, as long as no other group
 	// has them.
 	Children bool
@@ -78,7 +80,7 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 		o.Timeout = 3 * time.Second
 	}
 	clock := newClock()
-	target, _ := localTarget(ctx, o.Target)
+	targets := localTargets(ctx, append([]string{o.Target}, o.Others...))
 	w := &Watch{stop: make(chan struct{}), sink: sink}
 	ok := false
 	o.servers = &servers{}
@@ -92,10 +94,10 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 		return nil, err
 	}
 	hosts, o.backends = apart(hosts)
-	for _, h := range withSelf(hosts, target.IsValid()) {
+	for _, h := range withSelf(hosts, len(targets) > 0) {
 		r := &runner{watch: w, host: h.Name, role: h.Role, timeout: o.Timeout}
 		if h.NodeExporter == "" {
-			r.probe = newLocal(h, o, target, clock)
+			r.probe = newLocal(h, o, targets, clock)
 		} else {
 			p, err := newPage(h, clock)
 			if err != nil {

@@ -99,10 +99,12 @@ func (s *Scenario) near() bool {
 	if s.Target == BuiltIn {
 		return true
 	}
-	u, err := url.Parse(s.Target)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "file" || u.Scheme == "simulated" || u.Hostname() == thisMachine || ip != nil && ip.IsLoopback()
+	return slices.ContainsFunc(append([]string{s.Target}, s.Others...), func(target string) bool {
+		u, err := url.Parse(target)
+		if err != nil {
+			return false
+		}
+		ip := net.ParseIP(u.Hostname())
+		return u.Scheme == "file" || u.Scheme == "simulated" || u.Hostname() == thisMachine || ip != nil && ip.IsLoopback()
+	})
 }

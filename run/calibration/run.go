@@ -185,7 +185,7 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 		defer func() { err = errors.Join(err, c.cleanSide(s)) }()
 	}
 	before := c.read(ctx)
-	watch, err := monitor.Start(ctx, plan.Hosts, monitor.Options{Target: plan.Target, Children: true}, s)
+	watch, err := monitor.Start(ctx, plan.Hosts, monitor.Options{Target: plan.Target, Others: plan.Others, Children: true}, s)
 	if err != nil {
 		return err
 	}
