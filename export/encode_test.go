@@ -143,7 +143,7 @@ func TestLabelValue(t *testing.T) {
 func BenchmarkRemoteWrite(b *testing.B) {
 	enc := newRemote(5000)
 	l := &ledger{t: newTables(), bounds: bounds(), sink: enc}
-	e := l.t.clients.of(l, "read", "ds1:1094")
+	e := l.t.clients.of(l, "read", "ds1:1094", "")
 	iv := &measure.Interval{Sum: measure.Sum{Moved: 1 << 20, Begun: 10, Done: 10, Tasks: 10}}
 	at := int64(0)
 	for b.Loop() {

@@ -29,7 +29,7 @@ type ledger struct {
 
 	about moment
 	info  *entity[moment]
-	spans map[string]*span // by kind of operation
+	spans map[[2]string]*span // by kind of operation and population
 
 	planned map[int]measure.Event // by step
 	coming  []measure.Event       // later than the second that is open
@@ -38,7 +38,7 @@ type ledger struct {
 	timed   []*span
 }
 
-// A span is the durations of one kind of operation.
+// A span is the durations of one kind of operation of one population.
 type span struct {
 	*entity[measure.Sum]
 	second measure.Sum
@@ -48,7 +48,7 @@ type span struct {
 func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 	l := &ledger{
 		t: newTables(), bounds: bounds(), sink: to, base: []Label{{"run", run.About.Run}, {"scenario", run.Plan.Name}},
-		spans: map[string]*span{}, planned: map[int]measure.Event{},
+		spans: map[[2]string]*span{}, planned: map[int]measure.Event{},
 	}
 	if !since.IsZero() {
 		l.since = since.UnixMilli()
@@ -97,16 +97,17 @@ func (l *ledger) interval(v *measure.Interval) {
 	s.Start, s.Seconds, s.Step, s.Phase, s.Clients, s.Running = v.Start, v.Seconds, v.Step, v.Phase, v.Clients, v.Running
 	l.about.jobs = l.about.jobs || v.Any()
 	kind := v.Kind.String()
-	e := l.t.clients.of(l, kind, v.Server)
+	e := l.t.clients.of(l, kind, v.Server, v.Population)
 	e.add(l, v)
 	if !e.dirty {
 		e.dirty = true
 		l.dirty = append(l.dirty, e)
 	}
-	d := l.spans[kind]
+	id := [2]string{kind, v.Population}
+	d := l.spans[id]
 	if d == nil {
-		d = &span{entity: l.t.spans.of(l, kind)}
-		l.spans[kind] = d
+		d = &span{entity: l.t.spans.of(l, kind, v.Population)}
+		l.spans[id] = d
 	}
 	d.second.Add(&v.Sum)
 	if !d.dirty {

@@ -59,10 +59,10 @@ func eventRows() shape[measure.Event] {
 	return s
 }
 
-// operationRows has the counters of each kind of operation on each data server.
+// operationRows has the counters of each kind of operation on each data server, by each population of clients.
 func operationRows() shape[measure.Interval] {
 	type iv = measure.Interval
-	s := shape[iv]{group: "operations", labels: []string{"kind", "server"}}
+	s := shape[iv]{group: "operations", labels: []string{"kind", "server", "population"}}
 	s.counter("moved_bytes", "Payload moved, counted when it moves.", func(v *iv) float64 { return float64(v.Moved) })
 	s.counter("operations_begun", "Operations started.", func(v *iv) float64 { return float64(v.Begun) })
 	s.counter("operations_done", "Operations that succeeded.", func(v *iv) float64 { return float64(v.Done) })
@@ -112,10 +112,10 @@ func failures(s *shape[measure.Interval]) {
 	}
 }
 
-// durationRows has the histograms of each kind of operation, for all servers together: buckets of each server would be
-// too many series.
+// durationRows has the histograms of each kind of operation by each population, for all servers together: buckets of each
+// server would be too many series.
 func durationRows() shape[measure.Sum] {
-	s := shape[measure.Sum]{group: "durations", labels: []string{"kind"}}
+	s := shape[measure.Sum]{group: "durations", labels: []string{"kind", "population"}}
 	s.histogram("latency_seconds", "Duration of operations that succeeded; open model: from the planned start.",
 		func(d *measure.Sum) *measure.Histogram { return &d.Latency })
 	s.histogram("first_byte_seconds", "Time to first byte of operations.", func(d *measure.Sum) *measure.Histogram { return &d.FirstByte })

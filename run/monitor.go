@@ -18,7 +18,8 @@ import (
 func (r *session) startMonitor(ctx context.Context) (w *monitor.Watch, release func(), err error) {
 	servers, release := r.reporter(ctx)
 	sink := samples{r.out, r.view, r.find}
-	o := monitor.Options{Target: r.Plan.Target, Others: r.Plan.Others, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.Plan.Balancer}
+	o := monitor.Options{Target: r.Plan.Target, Others: r.Plan.Others, Children: true, Reporter: servers, Apart: r.links.pids(),
+		Balancer: r.Plan.Balancer}
 	o.Scratch = r.copies.Device
 	if r.workers != nil {
 		o.With, o.Scratch = r.workers.Pids, r.workers.ScratchDevice

@@ -54,8 +54,9 @@ func (s *Scenario) onlyBackendsHere() bool {
 	return found
 }
 
-// balancedText describes the other endpoints and the balancer.
-func (p *Plan) balancedText(row func(name, format string, args ...any)) {
+// serviceText describes the built-in server, the other endpoints and the balancer.
+func (p *Plan) serviceText(row func(name, format string, args ...any)) {
+	p.serverText(row)
 	for _, door := range p.Others {
 		row("and", "%s", door)
 	}

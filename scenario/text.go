@@ -77,8 +77,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+"\t"+format+"\n", args...) }
 	row("name", "%s", p.Name)
 	row("target", "%s (%s)", p.Target, p.Driver)
-	p.serverText(row)
-	p.balancedText(row)
+	p.serviceText(row)
 	if len(p.Command) > 0 {
 		row("client", "%s", strings.Join(p.Command, " ")+p.sinkText())
 	}

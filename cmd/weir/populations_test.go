@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"weir/analysis"
@@ -86,6 +90,49 @@ load: {ramp: 0s, warmup: 300ms, duration: 2s}
 				}
 			}
 			empty(t, s.Data)
+			populationsAreExported(t, dir, f)
 		})
+	}
+}
+
+// populationsAreExported fails t unless each population's metrics are its own, and no series is of all clients.
+func populationsAreExported(t *testing.T, dir string, f *analysis.Findings) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "metrics.txt")
+	if code, said := weir(t, "export", dir, "--prometheus", file); code != exitFine {
+		t.Fatalf("code %d: %s", code, said)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]float64{} // the last value of each series
+	for _, m := range regexp.MustCompile(`(?m)^weir_operations_done_total\{(.*?)\} (\S+)`).FindAllStringSubmatch(string(text), -1) {
+		if last[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums := map[string]float64{}
+	for labels, n := range last {
+		name := regexp.MustCompile(`population="(.*?)"`).FindStringSubmatch(labels)
+		if name == nil {
+			t.Fatalf("a series of no population: %s", labels)
+		}
+		sums[name[1]] += n
+	}
+	if len(sums) != len(f.Populations) {
+		t.Errorf("metrics of the populations %v, want %d", sums, len(f.Populations))
+	}
+	for _, p := range f.Populations {
+		least := int64(0)
+		for i := range p.Curve {
+			least += p.Curve[i].Done
+		}
+		if sums[p.Name] < float64(least) { // warm-up and graceful stop come on top
+			t.Errorf("%s: %v operations exported, %d were measured", p.Name, sums[p.Name], least)
+		}
+	}
+	if !strings.Contains(string(text), `weir_latency_seconds_bucket{kind="read",`) || !strings.Contains(string(text), `population="readers"`) {
+		t.Error("there are no durations of a population")
 	}
 }

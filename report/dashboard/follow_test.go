@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -316,6 +318,38 @@ func TestClockSetBack(t *testing.T) {
 	}
 	if h.epoch == epoch {
 		t.Error("pages are not told")
+	}
+}
+
+// Each population has columns of its own, whose sums are those of all clients; a damaged run with thousands of names stays small.
+func TestPopulations(t *testing.T) {
+	h := newHistory()
+	at := func(second int, name string, n int64) {
+		h.interval(&measure.Interval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Step: 1,
+			Phase: measure.Measured, Population: name, Sum: measure.Sum{Moved: 100 * n, Done: n}})
+	}
+	for second := range 3 {
+		at(second, "readers", 5)
+		at(second, "readers", 2) // another data server's
+		if second == 1 {
+			at(second, "writers", 3)
+		}
+	}
+	for name, want := range map[string][]float32{"moved readers": {700, 700, 700}, "done readers": {7, 7, 7}, "moved writers": {0, 300, 0},
+		"done writers": {0, 3, 0}} {
+		c, ok := h.column[name]
+		if !ok || !slices.Equal(h.rows.cols[c], want) {
+			t.Errorf("%s: %v, want %v", name, h.rows.cols[c], want)
+		}
+	}
+	if got := h.rows.cols[colMoved]; !slices.Equal(got, []float32{700, 1000, 700}) {
+		t.Errorf("all: %v", got)
+	}
+	for i := range 5000 {
+		at(4+i%7, "p"+strconv.Itoa(i), 1)
+	}
+	if n := len(h.rows.cols); n > 4*mostPopulations {
+		t.Errorf("%d columns", n)
 	}
 }
 

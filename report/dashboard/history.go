@@ -78,7 +78,15 @@ type opened struct {
 	running float64 // jobs, mean
 	done    [storage.Kinds]int64
 	sum     measure.Sum // its histograms apart from Latency are empty
+
+	populations map[string]tasks // by name; nil: all clients do the same
 }
+
+// tasks are what a population did.
+type tasks struct{ moved, done int64 }
+
+// mostPopulations bounds the columns that a damaged run can cost.
+const mostPopulations = 64
 
 func newHistory() *history {
 	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{},
@@ -157,6 +165,13 @@ func (o *opened) add(iv *measure.Interval) {
 	o.done[iv.Kind] += iv.Done
 	o.sum.AddCounts(&iv.Sum)
 	o.sum.Latency.Merge(&iv.Latency)
+	name := iv.Population
+	if p, known := o.populations[name]; name != "" && (known || len(o.populations) < mostPopulations) {
+		if o.populations == nil {
+			o.populations = map[string]tasks{}
+		}
+		o.populations[name] = tasks{p.moved + iv.Moved, p.done + iv.Done}
+	}
 }
 
 // write puts what o has summed up into its row.
@@ -190,10 +205,21 @@ func (h *history) write(o *opened) {
 		set(h.named(jobColumn("done")), perSecond(o.sum.Ended, o.seconds))
 		set(h.named(jobColumn("lost")), perSecond(o.sum.Lost(), o.seconds))
 	}
+	for name, p := range o.populations {
+		h.population(name, "moved ", set, perSecond(p.moved, o.seconds))
+		h.population(name, "done ", set, perSecond(p.done, o.seconds))
+	}
 	if o.sum.Latency.Count() > 0 {
 		set(colP50, o.sum.Latency.Quantile(0.5))
 		set(colP90, o.sum.Latency.Quantile(0.9))
 		set(colP99, o.sum.Latency.Quantile(0.99))
+	}
+}
+
+// population sets a column of a population, unless there are too many.
+func (h *history) population(name, of string, set func(column int, x float64), x float64) {
+	if _, known := h.column[of+name]; known || len(h.column) < 2*mostPopulations+colFixed {
+		set(h.named(of+name), x)
 	}
 }
 

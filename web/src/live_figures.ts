@@ -61,9 +61,29 @@ export const throughput: Maker = (f) => {
   const y = f.d.rows.col("throughput");
   const top = most(y);
   if (top === 0) return null;
+  const each = populations(f.d, "moved").filter((p) => most(p.y) > 0);
   return figure(f, {
-    id: "throughput", title: "Throughput", lines: [line("throughput", 0, f.d.middles, y)], y: scaled(bits(top), top),
-    desc: `Payload moved each second: ${f.now} ${showBits(y.at(-1) ?? 0)}, at most ${showBits(top)}. Shaded: a load was held; the number is the load.`,
+    id: "throughput", title: "Throughput", y: scaled(bits(top), top),
+    lines: [line(each.length ? "all" : "throughput", 0, f.d.middles, y), ...each.map((p, i) => line(p.name, i + 1, f.d.middles, p.y))],
+    desc: `Payload moved each second: ${f.now} ${showBits(y.at(-1) ?? 0)}, at most ${showBits(top)}` +
+      each.map((p) => `; ${p.name} ${showBits(p.y.at(-1) ?? 0)}`).join("") + ". Shaded: a load was held; the number is the load.",
+  });
+};
+
+/** populations are the columns of the populations of clients, none where all clients do the same. */
+function populations(d: Data, of: "moved" | "done"): { name: string; y: Numbers }[] {
+  return d.named(of).map((n) => ({ name: n.slice(of.length + 1), y: d.rows.col(n) }));
+}
+
+/** rates are the operations of each population. */
+export const rates: Maker = (f) => {
+  const each = populations(f.d, "done");
+  const top = most(...each.map((p) => p.y));
+  if (top === 0) return null;
+  return figure(f, {
+    id: "populations", title: "Operations of each population", y: scaled(decimal(top, " ops/s"), top),
+    lines: each.map((p, i) => line(p.name, i + 1, f.d.middles, p.y)),
+    desc: `Operations that ended each second: ${f.now} ` + each.map((p) => `${p.name} ${count(p.y.at(-1) ?? 0)}/s`).join(", ") + ".",
   });
 };
 

@@ -130,7 +130,7 @@ export class Page {
     this.report.href = "/report.html" + (run ? "?run=" + encodeURIComponent(run) : "");
     this.figuresNow(d, now);
     const f = figures.frame(d);
-    this.time.show([figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
+    this.time.show([figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.rates, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
     this.secondPart.hidden = d.rows.at.length === 0;
     this.stepPart.hidden = d.steps.size === 0;
     this.steps.show(tables.steps(d));
