@@ -158,10 +158,15 @@ func (d *data) checkLinks(f *Findings) *Check {
 			}
 		}
 	}
+	past := linksPast(f)
 	if c.Status == Warn {
 		notes = append(head(notes, 3), "the links were not as specified: the emulation had too little CPU")
 	} else {
 		notes = append(notes, fmt.Sprintf("the emulation delayed packets by at most %s (p99) more than specified", unit.Seconds(worst)))
+	}
+	if len(past) > 0 {
+		c.Status = Warn
+		notes = append(notes, head(past, 3)...)
 	}
 	if w := d.about.Links; w != nil && w.Way == results.ProxyLinks {
 		c.Status = Warn
@@ -169,6 +174,29 @@ func (d *data) checkLinks(f *Findings) *Check {
 	}
 	c.Detail = strings.Join(notes, "; ")
 	return c
+}
+
+// leastCarried is the share of the clients' payload that links must have carried, headers included: beginnings and ends of
+// seconds differ.
+const leastCarried = 0.7
+
+// linksPast says, a sentence for each step, where clients moved more than the links carried: an external program may have
+// been redirected to a server that it reaches without them.
+func linksPast(f *Findings) (notes []string) {
+	for s := range each(f.Curve) {
+		carried, any := 0.0, false
+		for h := range each(s.Hosts) {
+			if h.Link != nil && len(h.Link.Over) == 0 {
+				any = true
+				carried += h.Link.ToClients.Carried + h.Link.FromClients.Carried
+			}
+		}
+		if any && carried < leastCarried*s.Throughput {
+			notes = append(notes, fmt.Sprintf("at %s the links carried %s and the clients moved %s: the rest went past the links", f.at(s),
+				unit.Bits(carried), unit.Bits(s.Throughput)))
+		}
+	}
+	return notes
 }
 
 // mostLate is what the packets of a link may be late by.

@@ -77,7 +77,18 @@ func TestCheckLinks(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	d := &data{plan: &scenario.Plan{}, events: []*measure.Event{}}
+	d := &data{plan: &scenario.Plan{Links: scenario.Links{{Name: "far", Spec: link.Spec{Trunk: "line"}}, {Name: "line"}}}}
+	for moved, status := range map[float64]string{1000: Warn, 600: OK} { // the trunk carries what the link does, not more
+		carries := func(host string, over ...string) HostFigure {
+			return HostFigure{Host: host, Link: &LinkFigure{Over: over, ToClients: WayFigure{Carried: 500}, FromClients: WayFigure{Carried: 50}}}
+		}
+		step := Step{Step: 1, Clients: 4, Throughput: moved, Hosts: []HostFigure{carries("link far"), carries("link line", "far")}}
+		if c := d.checkLinks(&Findings{Curve: []Step{step}}); c.Status != status || (status == Warn) != strings.Contains(c.Detail,
+			"the rest went past the links") {
+			t.Errorf("%v bytes/s: %+v", moved, c)
+		}
+	}
+	d = &data{plan: &scenario.Plan{}, events: []*measure.Event{}}
 	if c := d.checkLinks(&Findings{}); c != nil {
 		t.Errorf("%+v of a run without links", c)
 	}

@@ -167,11 +167,12 @@ func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse,
 }
 
 // reports takes what a worker tells.
-func (d *Server) reports(_ context.Context, t *reportsRequest) (*ordersResponse, error) {
+func (d *Server) reports(ctx context.Context, t *reportsRequest) (*ordersResponse, error) {
 	r, s, err := d.find(t.Session)
 	if err != nil {
 		return nil, err
 	}
+	s.met(ctx)
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	fresh, err := s.fresh(t.Reports, d.clock())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,7 +92,11 @@ func (k *controller) steer(ctx context.Context) error {
 	tick := time.NewTicker(k.options.patience / 120)
 	defer tick.Stop()
 	asking, cancel := context.WithCancel(ctx)
+	reaching, stop := context.WithCancel(ctx)
+	var reached sync.WaitGroup
 	defer func() {
+		stop()
+		reached.Wait()
 		cancel()
 		if k.answers != nil {
 			<-k.answers
@@ -104,6 +109,7 @@ func (k *controller) steer(ctx context.Context) error {
 		var err error
 		select {
 		case h := <-k.inbox:
+			k.reach(reaching, &reached, h)
 			err = k.handle(asking, h)
 			if h.done != nil {
 				h.done <- struct{}{}

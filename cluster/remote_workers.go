@@ -96,7 +96,7 @@ func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Even
 			return fmt.Errorf("the workers of this run: %w", err)
 		}
 		n := job.Counts()
-		if n.Left() == 0 || !w.readFiles() {
+		if n.Left() == 0 || len(w.Plan.Links) > 0 || !w.readFiles() { // the links that workers knew are gone
 			over = append(over, job)
 			continue
 		}

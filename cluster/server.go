@@ -124,7 +124,7 @@ func (d *Server) answer() {
 func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
 		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder,
-		Homes: c.Plan.First + c.Plan.MostClients(), Making: o.Manifest != nil,
+		Homes: c.Plan.First + c.Plan.MostClients(), Making: o.Manifest != nil, Ask: o.Reach != nil,
 	}
 	packed, err := pack(b)
 	if err != nil {
@@ -185,6 +185,12 @@ func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
 	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on,
 		pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
+	if sites := r.Plan.Links.Sites(); len(sites) > 0 {
+		s.worker.site = r.vacancy(sites)
+		if len(sites) > 1 {
+			s.worker.jobs = sites[s.worker.site].Name
+		}
+	}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s
 	return s

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"weir/internal/redact"
 	"weir/monitor"
@@ -164,18 +165,33 @@ type place struct {
 type found struct {
 	known chan struct{}
 	at    netip.AddrPort
+	since time.Time
 	err   error
 }
 
-// reach implements storage.Reach: the controller is asked once for each server. Whoever is refused asks anew.
+// remembered is for how long a worker takes an answer for true: unused listeners are closed later than that, such as those
+// for data connections.
+const remembered = time.Minute
+
+// old tells whether the answer is known for too long.
+func (f *found) old() bool {
+	select {
+	case <-f.known:
+		return time.Since(f.since) > remembered
+	default:
+		return false
+	}
+}
+
+// reach implements storage.Reach: the controller is asked once a minute for each server. Whoever is refused asks anew.
 func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 	p := place{host, port}
 	w.places.RLock()
 	f := w.ways[p]
 	w.places.RUnlock()
-	if f == nil {
+	if f == nil || f.old() {
 		w.places.Lock()
-		if f = w.ways[p]; f == nil {
+		if f = w.ways[p]; f == nil || f.old() {
 			f = &found{known: make(chan struct{})}
 			w.ways[p] = f
 			if err := w.say(report{Ask: net.JoinHostPort(host, strconv.Itoa(int(port)))}); err != nil {
@@ -204,9 +220,10 @@ func (w *worker) learn(answer *way) {
 	w.places.Lock()
 	defer w.places.Unlock()
 	f := w.ways[p]
-	if f == nil {
+	if f == nil || !f.since.IsZero() {
 		return
 	}
+	f.since = time.Now()
 	if answer.Error != "" {
 		f.err = fmt.Errorf("reach %s over the link: %w", answer.Server, errors.New(answer.Error))
 	} else {

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +27,29 @@ type session struct {
 	gone   bool               // given up
 	absent bool               // it was there before we were killed, and has not come back yet
 	told   bool               // that the run is over
+	here   netip.Addr         // of this machine, at which the worker reached it last
+	from   netip.Addr         // of the worker then
+}
+
+// met notes on which connection a request of the worker came.
+func (s *session) met(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here, s.from = wire.Ends(ctx)
+}
+
+// ends returns the addresses of this machine and of the worker.
+func (s *session) ends() (here, from netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.here, s.from
+}
+
+// over tells whether the worker is lost or done.
+func (s *session) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone || s.done > 0
 }
 
 // newSession returns a session whose orders have numbers above first. They grow from one controller to the next that

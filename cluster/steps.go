@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"weir/engine"
@@ -200,7 +201,14 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 		}
 		err = k.warn(text)
 	}
-	if clients < step.Clients {
+	if sites := k.Plan.Links.Sites(); clients < step.Clients {
+		for i := range sites {
+			if !slices.ContainsFunc(k.present(), func(w *remote) bool { return w.site == i }) {
+				err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: no worker is at the site %s", step.Number, clients,
+					step.Clients, sites[i].Name)))
+				return err
+			}
+		}
 		err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: the workers that are there may open no more files",
 			step.Number, clients, step.Clients)))
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,9 @@ type WorkerOptions struct {
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched
 	ResumeState    *ResumeState    // nil: the run is a new one
+	// Reach returns the port of this machine at which a worker at the site of that place reaches a server, host:port, when it
+	// connects from an address. nil: workers reach servers at their own addresses.
+	Reach func(ctx context.Context, site int, server string, from netip.Addr) (port uint16, err error)
 	// JobPerClient: each worker is one client, a job that begins when it comes and works for the step's measurement time.
 	// Want is not used then.
 	JobPerClient bool
@@ -96,7 +100,7 @@ type remote struct {
 	name    string
 	session string  // over a network
 	number  int     // 1, 2, 3 ... by when they came
-	site    int     // place of its link in the plan's, 0 without
+	site    int     // place of its link among those of the plan with clients, or of its population; 0 without
 	jobs    string  // name of the site whose jobs are distinguished; ""
 	on      machine // over a network
 	pid     int

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +63,10 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links,
 		append(slices.Clone(keeper[:1]), "mover", "--probe"))}
 	o := emulator.KeptOptions{Keeper: keeper, Choice: l.choice, Links: p.Links, Seed: p.Seed, Take: l.take, Log: log}
+	if p.On.Batch != "" {
+		processes = 0 // the workers are elsewhere
+		l.choice.Limitations = append(slices.Clone(l.choice.Limitations), forwardsLimitation)
+	}
 	for i := range processes {
 		o.Posts = append(o.Posts, emulator.Post{Site: i % len(l.sites), Command: []string{keeper[0], "worker"}})
 	}
@@ -69,6 +74,16 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 		return nil, fmt.Errorf("make the links of this scenario: %w", err)
 	}
 	return l, nil
+}
+
+// forwardsLimitation is what links do not show to workers elsewhere.
+const forwardsLimitation = "the clients are elsewhere and connect to this machine at once; from here each of their " +
+	"connections is continued over its site's link by one of its own, whose round trips precede its first byte"
+
+// forward returns the port at which a worker elsewhere, which connects from an address, reaches a server over the link of
+// a site.
+func (l *links) forward(ctx context.Context, site int, server string, from netip.Addr) (uint16, error) {
+	return l.kept.Forward(ctx, site, server, from)
 }
 
 // service is the address at which the built-in server is to listen so that the

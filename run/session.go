@@ -295,6 +295,9 @@ func (r *session) controlWorkers(ctx context.Context) error {
 			options.ResumeState.Broken = r.resumed.broken
 		}
 	}
+	if r.links != nil {
+		options.Reach = r.links.forward
+	}
 	if r.Plan.Writes() {
 		options.Manifest = r.engine.Manifest
 	}

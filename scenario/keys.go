@@ -140,7 +140,7 @@ func loadKeys() []key {
 
 func linkKeys() []key {
 	return []key{
-		{"link", "Emulated link between the clients and a service on this machine: its keys, or names of several links and their " +
+		{"link", "Emulated link between the clients and the service: its keys, or names of several links and their " +
 			"keys. See links.md."},
 		{"link.rate", "Bitrate both ways, counted in IP packets. Default: no limit."},
 		{"link.up", "Bitrate from the clients to the service, if different."},

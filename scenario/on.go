@@ -41,7 +41,7 @@ func (s *Scenario) completeOn() {
 		return
 	}
 	if s.On.Workers == 0 && !s.On.JobPerClient {
-		s.On.Workers = max(1, len(s.On.Hosts))
+		s.On.Workers = max(1, len(s.On.Hosts), len(s.Links.Sites()))
 	}
 	if s.On.Wait == 0 {
 		s.On.Wait = waitForWorkers
@@ -82,8 +82,13 @@ func (c *checker) on() {
 // onlyHere refuses what the machines of a batch system cannot do.
 func (c *checker) onlyHere(o On) {
 	switch {
-	case len(c.Links) > 0:
-		c.say("on", "emulated links connect clients to a service on this machine; omit link or on")
+	case len(c.Links) > 0 && o.Apart:
+		c.say("on.apart", "cannot be combined with link: the links are on this machine, which workers apart do not reach; omit apart or link")
+	case len(c.Links) > 0 && len(c.Client.Command) > 0 && slices.Contains([]string{"ftp", "gsiftp"}, c.scheme()):
+		c.say("client.command", "with on and link: the data connections that GridFTP servers name to a program would go past the link; omit "+
+			"client, so that weir's own client makes them over it")
+	case len(c.Links) > 0 && !o.JobPerClient && o.Workers < len(c.Links.Sites()):
+		c.say("on.workers", "%d: each worker is at one site; use at least %d, one for each link", o.Workers, len(c.Links.Sites()))
 	case o.JobPerClient && o.Apart:
 		c.say("on.apart", "cannot be combined with job_per_client; omit one of them")
 	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):

@@ -48,7 +48,7 @@ func (p *Plan) ValidateRemote() error {
 	switch {
 	case p.On.Batch == "":
 		return nil
-	case far && (p.Target == BuiltIn || p.BuiltIn):
+	case far && (p.Target == BuiltIn || p.BuiltIn) && len(p.Links) == 0:
 		return errors.New("target: other machines cannot reach the built-in server; start one with weir serve --listen HOST:PORT --public, " +
 			"and name its URL")
 	case p.On.JobPerClient && p.Work.Job != nil && p.Work.Job.Quota != 0:
@@ -78,7 +78,7 @@ func (p *Plan) RemoteWarnings() []string {
 		all = append(all, "each worker has a simulated service of its own")
 	case far && u.Scheme == "file":
 		all = append(all, fmt.Sprintf("%s is a folder of each worker's own machine: it is one service only if all of them share it", p.Target))
-	case far && loopback(u.Hostname()):
+	case far && loopback(u.Hostname()) && len(p.Links) == 0: // over links all reach what this machine reaches
 		all = append(all, fmt.Sprintf("%s is this machine only for workers that run on it: others look for the service on their own machines",
 			u.Hostname()))
 	}

@@ -87,13 +87,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	p.clientsText(row)
 	files, mean := p.filesText()
 	row("files", "%s", files)
-	for _, l := range p.Links {
-		text := l.Spec.Complete().String()
-		if over := p.Links.Over(l.Name); len(over) > 0 {
-			text += "; a trunk, shared by " + strings.Join(over, ", ")
-		}
-		row(strings.TrimSpace("link "+l.Name), "%s", text)
-	}
+	p.linksText(row)
 	row("load", "%s", p.loadText())
 	p.whereText(row)
 	atMost := ""
@@ -135,6 +129,17 @@ func (p *Plan) sinkText() string {
 		return "; the payload goes to /dev/null, or to a scratch file where it is verified (" + p.Work.Verify.String() + " of reads)"
 	}
 	return "; the payload goes to /dev/null"
+}
+
+// linksText writes what the links are like.
+func (p *Plan) linksText(row func(name, format string, args ...any)) {
+	for _, l := range p.Links {
+		text := l.Spec.Complete().String()
+		if over := p.Links.Over(l.Name); len(over) > 0 {
+			text += "; a trunk, shared by " + strings.Join(over, ", ")
+		}
+		row(strings.TrimSpace("link "+l.Name), "%s", text)
+	}
 }
 
 // clientsText writes what clients do.

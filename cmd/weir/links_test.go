@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -222,25 +221,7 @@ func TestLinksWithoutPrivileges(t *testing.T) {
 		t.Skip("this test becomes somebody without privileges, which only root can")
 	}
 	lab.Need(t, "setpriv")
-	dir, err := os.MkdirTemp("", "weir-links-") // that others may enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	program, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "weir"), b, 0o755),
-		os.Chmod(filepath.Join(dir, "weir"), 0o755)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, program := forOthers(t)
 	for name, link := range map[string]string{"far": "{rate: 20Mbit/s, rtt: 20ms}", "slow": "{rate: 20Mbit/s}"} {
 		file := filepath.Join(dir, name+".yaml")
 		text := "target: built-in\nlink: " + link + `
@@ -251,7 +232,7 @@ load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 			t.Fatal(err)
 		}
 		out := filepath.Join(dir, name)
-		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", filepath.Join(dir, "weir"), "run", "--quiet",
+		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "run", "--quiet",
 			"--out", out, file)
 		code, said := p.ended()
 		if code != exitFine && code != exitInvalid {

@@ -13,6 +13,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,6 +110,22 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		}()
 	}
 	return s, nil
+}
+
+// Ends returns the addresses of both ends of the connection on which a request of a Server came: this machine's and the
+// client's. ctx is that of the request; the addresses are not valid for any other.
+func Ends(ctx context.Context) (local, remote netip.Addr) {
+	c, ok := ctx.Value(connKey{}).(*limitedConn)
+	if !ok {
+		return local, remote
+	}
+	address := func(a net.Addr) netip.Addr {
+		if t, ok := a.(*net.TCPAddr); ok {
+			return t.AddrPort().Addr().Unmap()
+		}
+		return netip.Addr{}
+	}
+	return address(c.LocalAddr()), address(c.RemoteAddr())
 }
 
 // Begin starts to answer requests. It is called after all handlers have been added.

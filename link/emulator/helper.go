@@ -43,6 +43,7 @@ type state struct {
 type reached struct {
 	ID      int    `json:"id"`
 	Address string `json:"address,omitempty"`
+	Port    uint16 `json:"port,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -17,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A HostDialer connects an isolated process to what is outside of its network: the process that started it dials, and
-// passes the connections in.
+// A HostDialer connects an isolated process to what is outside of its network: the process that started it dials and
+// listens, and passes the sockets in.
 type HostDialer struct {
 	conn  *net.UnixConn
 	group sync.WaitGroup
@@ -28,9 +29,12 @@ type HostDialer struct {
 }
 
 type dialAnswer struct {
-	conn *net.TCPConn
-	err  error
+	socket *os.File
+	err    error
 }
+
+// listenRequest is sent instead of an address by who wants to listen outside.
+const listenRequest = "listen"
 
 // dialerVariable holds the descriptor of the HostDialer of an isolated process.
 const dialerVariable = "WEIR_HOST_DIALER"
@@ -151,13 +155,13 @@ func (d *HostDialer) serve() {
 	}
 }
 
-// answer sends the number of a question, and a connection or an error.
+// answer sends the number of a question, and a socket or an error.
 func (d *HostDialer) answer(ctx context.Context, id, address string) {
-	c, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", address)
+	c, err := openSocket(ctx, address)
 	if err == nil {
 		defer c.Close()
 		var raw syscall.RawConn
-		if raw, err = c.(*net.TCPConn).SyscallConn(); err == nil {
+		if raw, err = c.SyscallConn(); err == nil {
 			err = raw.Control(func(fd uintptr) {
 				_, _, _ = d.conn.WriteMsgUnix([]byte(id), unix.UnixRights(int(fd)), nil) // the other end is closed
 			})
@@ -169,19 +173,69 @@ func (d *HostDialer) answer(ctx context.Context, id, address string) {
 	}
 }
 
+// A socket is a connection or a listener.
+type socket interface {
+	io.Closer
+	syscall.Conn
+}
+
+func openSocket(ctx context.Context, address string) (socket, error) {
+	if address == listenRequest {
+		l, err := listenAnywhere(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.(*net.TCPListener), nil
+	}
+	c, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
+}
+
 // Dial has who is outside connect to address. It may be called by several goroutines.
 func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
 	if len(address) > dialMessage-100 {
 		return nil, errors.New("an address of thousands of bytes")
 	}
+	f, err := d.ask(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("a %T was received instead of a TCP connection", c), c.Close())
+	}
+	return t, nil
+}
+
+// Listen has who is outside listen at any free port of all its addresses. It may be called by several goroutines. The
+// caller closes the listener.
+func (d *HostDialer) Listen(ctx context.Context) (net.Listener, error) {
+	f, err := d.ask(ctx, listenRequest)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// ask returns a socket that who is outside opens.
+func (d *HostDialer) ask(ctx context.Context, what string) (*os.File, error) {
 	a, err := d.asked.ask(ctx, func(id int) error {
-		_, err := d.conn.Write([]byte(strconv.Itoa(id) + " " + address))
+		_, err := d.conn.Write([]byte(strconv.Itoa(id) + " " + what))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.conn, a.err
+	return a.socket, a.err
 }
 
 // listen hands out what comes from outside.
@@ -195,18 +249,18 @@ func (d *HostDialer) listen() {
 			return
 		}
 		number, text, _ := strings.Cut(string(b[:n]), " ")
-		conn, err := carried(rights[:rn])
-		if conn == nil && err == nil {
+		f, err := carried(rights[:rn])
+		if f == nil && err == nil {
 			err = errors.New(text)
 		}
-		if id, _ := strconv.Atoi(number); !d.asked.answer(id, dialAnswer{conn, err}) && conn != nil {
-			_ = conn.Close() // it comes too late
+		if id, _ := strconv.Atoi(number); !d.asked.answer(id, dialAnswer{f, err}) && f != nil {
+			_ = f.Close() // it comes too late
 		}
 	}
 }
 
-// carried returns the connection that came with a message, nil if none did.
-func carried(rights []byte) (*net.TCPConn, error) {
+// carried returns the socket that came with a message, nil if none did.
+func carried(rights []byte) (*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil
 	}
@@ -218,15 +272,5 @@ func carried(rights []byte) (*net.TCPConn, error) {
 	if err != nil || len(fds) == 0 {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fds[0]), "connection")
-	defer f.Close()
-	c, err := net.FileConn(f)
-	if err != nil {
-		return nil, err
-	}
-	t, ok := c.(*net.TCPConn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("a %T was received instead of a TCP connection", c), c.Close())
-	}
-	return t, nil
+	return os.NewFile(uintptr(fds[0]), "socket"), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"sync"
@@ -40,6 +41,8 @@ type reaching struct {
 	ID      int    `json:"id"`
 	Site    int    `json:"site"`
 	Address string `json:"address"`
+	// From is set for Site.Forward.
+	From netip.Addr `json:"from,omitzero"`
 }
 
 type cut struct {
@@ -98,7 +101,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 		return err
 	}
 	if k.dialer != nil {
-		o.Outside = k.dialer.Dial
+		o.Outside, o.OutsideListen = k.dialer.Dial, k.dialer.Listen
 	}
 	if k.net, err = Up(ctx, Choice{Way: b.Way}, b.Links, o); err != nil {
 		return err
@@ -160,8 +163,14 @@ func (k *keeping) down(c *cut) error {
 
 func (k *keeping) reach(ctx context.Context, r *reaching) {
 	answer := reached{ID: r.ID}
+	site := k.net.Sites[r.Site]
 	var err error
-	if answer.Address, err = k.net.Sites[r.Site].Reach(ctx, r.Address); err != nil {
+	if r.From.IsValid() {
+		answer.Port, err = site.Forward(ctx, r.Address, r.From)
+	} else {
+		answer.Address, err = site.Reach(ctx, r.Address)
+	}
+	if err != nil {
 		answer.Error = err.Error()
 	}
 	_ = k.say(message{Reached: &answer}) // as above

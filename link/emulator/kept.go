@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"os"
 
 	"weir/link"
@@ -70,13 +71,25 @@ func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 
 // Reach is Site.Reach of the site of that place.
 func (k *Kept) Reach(ctx context.Context, site int, address string) (string, error) {
+	a, err := k.reach(ctx, reaching{Site: site, Address: address})
+	return a.Address, err
+}
+
+// Forward is Site.Forward of the site of that place.
+func (k *Kept) Forward(ctx context.Context, site int, address string, from netip.Addr) (uint16, error) {
+	a, err := k.reach(ctx, reaching{Site: site, Address: address, From: from})
+	return a.Port, err
+}
+
+func (k *Kept) reach(ctx context.Context, r reaching) (reached, error) {
 	a, err := k.asked.ask(ctx, func(id int) error {
-		return k.say(request{Reach: &reaching{ID: id, Site: site, Address: address}})
+		r.ID = id
+		return k.say(request{Reach: &r})
 	})
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
-	return a.Address, err
+	return a, err
 }
 
 // SetDown is Line.SetDown of the link of that name. It returns before the link has changed, by less than a millisecond.

@@ -3,50 +3,89 @@ package emulator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // listeners take connections for services: one listener for each service.
 type listeners struct {
-	ctx   context.Context
-	serve func(c *net.TCPConn, to string) // the life of a connection; it closes c
+	ctx    context.Context
+	serve  func(c *net.TCPConn, to string)                 // the life of a connection; it closes c
+	listen func(ctx context.Context) (net.Listener, error) // makes one
 
 	mu     sync.Mutex
-	all    map[string]net.Listener // by the address that they lead to
+	all    map[string]*listener // by the address that they lead to
 	closed bool
 	group  sync.WaitGroup // listeners and connections
 }
 
-// mostServers is more servers than any service has that redirects to them.
-const mostServers = 1000
+// A listener leads to one address.
+type listener struct {
+	net.Listener
+	used atomic.Int64 // when it was asked for, or took a connection, last: seconds
+}
 
-// open returns the address of the listener at host that leads to address.
-func (l *listeners) open(ctx context.Context, host, address string) (string, error) {
+func (n *listener) use() { n.used.Store(time.Now().Unix()) }
+
+// fewServers is more servers than any service has that redirects to them. Where there are more, as where each data
+// connection has a port of its own, those that were not used for a while are closed.
+const (
+	fewServers = 1000
+	unused     = 2 * time.Minute
+)
+
+// at listens at any port of an IPv4 address.
+func at(host string) func(ctx context.Context) (net.Listener, error) {
+	return func(ctx context.Context) (net.Listener, error) {
+		return (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(host, "0"))
+	}
+}
+
+// listenAnywhere listens at any port of all addresses of this machine.
+func listenAnywhere(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", ":0")
+}
+
+// open returns the address of the listener that leads to address.
+func (l *listeners) open(ctx context.Context, address string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch old := l.all[address]; {
 	case l.closed:
 		return "", net.ErrClosed
 	case old != nil:
+		old.use()
 		return old.Addr().String(), nil
-	case len(l.all) >= mostServers:
-		return "", fmt.Errorf("more than %d servers are to be reached over the links", mostServers)
+	case len(l.all) >= fewServers:
+		l.tidy(time.Now().Add(-unused).Unix())
 	}
-	n, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(host, "0"))
+	made, err := l.listen(ctx)
 	if err != nil {
 		return "", err
 	}
 	if l.all == nil {
-		l.all = map[string]net.Listener{}
+		l.all = map[string]*listener{}
 	}
+	n := &listener{Listener: made}
+	n.use()
 	l.all[address] = n
 	l.group.Go(func() { l.accept(n, address) })
 	return n.Addr().String(), nil
+}
+
+// tidy closes listeners that were not used since before; their connections stay.
+func (l *listeners) tidy(before int64) {
+	for address, n := range l.all {
+		if n.used.Load() < before {
+			_ = n.Close() // who still wants it asks again
+			delete(l.all, address)
+		}
+	}
 }
 
 // close closes all listeners. The connections end with ctx; wait waits for them.
@@ -64,7 +103,7 @@ func (l *listeners) close() error {
 
 func (l *listeners) wait() { l.group.Wait() }
 
-func (l *listeners) accept(n net.Listener, to string) {
+func (l *listeners) accept(n *listener, to string) {
 	for {
 		c, err := n.Accept()
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // clients wait in the queue until others leave
@@ -77,6 +116,7 @@ func (l *listeners) accept(n net.Listener, to string) {
 		if err != nil {
 			return // it was closed
 		}
+		n.use()
 		l.group.Go(func() { l.serve(c.(*net.TCPConn), to) })
 	}
 }
@@ -112,8 +152,13 @@ func (g *gates) pass(c *net.TCPConn, to string) {
 		_ = c.SetLinger(0) // so that the client sees that it was refused
 		return
 	}
+	join(g.ctx, c, s)
+}
+
+// join copies both ways until both have ended, or one has failed, or ctx ends. It closes s.
+func join(ctx context.Context, c, s *net.TCPConn) {
 	defer s.Close()
-	stop := context.AfterFunc(g.ctx, func() { _, _ = c.Close(), s.Close() })
+	stop := context.AfterFunc(ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()
 	var both sync.WaitGroup
 	for _, way := range [...][2]*net.TCPConn{{c, s}, {s, c}} {
@@ -139,4 +184,57 @@ func (g *gates) dial(to string) (*net.TCPConn, error) {
 		return nil, err
 	}
 	return g.outside(g.ctx, to)
+}
+
+// Forwards take connections of workers on other machines, or of this one, and pass them on over the link of a site,
+// as if the workers were there. They take only those from addresses that forward was called with.
+type forwards struct {
+	listeners
+	mu   sync.Mutex
+	from map[netip.Addr]bool
+}
+
+// newForwards returns forwards that have carry pass connections on; outside listens for an isolated process, nil
+// elsewhere.
+func newForwards(ctx context.Context, outside func(context.Context) (net.Listener, error),
+	carry func(c *net.TCPConn, to string)) *forwards {
+	f := &forwards{from: map[netip.Addr]bool{}}
+	if outside == nil {
+		outside = listenAnywhere
+	}
+	f.listeners = listeners{ctx: ctx, listen: outside, serve: func(c *net.TCPConn, to string) {
+		if !f.knows(c.RemoteAddr()) {
+			_, _ = c.SetLinger(0), c.Close()
+			return
+		}
+		_ = c.SetReadBuffer(forwardBuffer) // what a client has sent should not be far ahead of what the link has carried
+		carry(c, to)
+	}}
+	return f
+}
+
+// forwardBuffer is how many bytes of a connection a forward takes ahead of the link.
+const forwardBuffer = 128 << 10
+
+func (f *forwards) knows(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.from[t.AddrPort().Addr().Unmap()]
+}
+
+// forward returns the port at which connections from an address are passed on to another.
+func (f *forwards) forward(ctx context.Context, address string, from netip.Addr) (uint16, error) {
+	f.mu.Lock()
+	f.from[from.Unmap()] = true
+	f.mu.Unlock()
+	there, err := f.open(ctx, address)
+	if err != nil {
+		return 0, err
+	}
+	a, err := netip.ParseAddrPort(there)
+	return a.Port(), err
 }

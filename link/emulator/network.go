@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -42,6 +43,9 @@ type Options struct {
 	// Outside makes connections for an isolated process, as HostDialer.Dial does, to what it does not reach itself;
 	// nil elsewhere.
 	Outside Dial
+	// OutsideListen listens at any port of all addresses outside for an isolated process, as HostDialer.Listen does; nil
+	// elsewhere.
+	OutsideListen func(ctx context.Context) (net.Listener, error)
 
 	device string // TUN device file of tests
 }
@@ -121,6 +125,8 @@ type emulation interface {
 	start(cmd *exec.Cmd) error
 	// reach returns the address, host:port, by which the site reaches what this machine reaches as address.
 	reach(ctx context.Context, address string) (string, error)
+	// forward returns the port at which connections from an address are passed on over the link to address.
+	forward(ctx context.Context, address string, from netip.Addr) (uint16, error)
 }
 
 // Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go over its link.
@@ -133,14 +139,32 @@ func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 // otherwise a gate at the service's end of the link passes connections on, or with the way Proxy the link itself
 // does. Gates stay until Close.
 func (s *Site) Reach(ctx context.Context, address string) (string, error) {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("reach a service over a link: %w", err)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("reach a service over a link: %q: a port is a number from 1 to 65535, as in localhost:1094", address)
+	if err := checkPort(address); err != nil {
+		return "", err
 	}
 	return s.over.reach(ctx, address)
+}
+
+// Forward returns a port of this machine at which processes that are not at the site, such as workers on other
+// machines, reach over its link what this machine reaches as address: each of their connections is continued from the
+// site by one of its own. Only connections from the address from are taken, and those from addresses of other calls.
+// Forwards stay until Close.
+func (s *Site) Forward(ctx context.Context, address string, from netip.Addr) (uint16, error) {
+	if err := checkPort(address); err != nil {
+		return 0, err
+	}
+	return s.over.forward(ctx, address, from)
+}
+
+func checkPort(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("reach a service over a link: %w", err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("reach a service over a link: %q: a port is a number from 1 to 65535, as in localhost:1094", address)
+	}
+	return nil
 }
 
 // Spec returns what the link is like now.

@@ -47,6 +47,9 @@ func (d *HostDialer) Dial(context.Context, string) (*net.TCPConn, error) {
 	return nil, errors.New(nowhere)
 }
 
+// Listen is not possible on this system.
+func (d *HostDialer) Listen(context.Context) (net.Listener, error) { return nil, errors.New(nowhere) }
+
 // Move is not possible on this system.
 func Move(context.Context, io.Reader, io.Writer) error { return errors.New(nowhere) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os/exec"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type proxyLink struct {
 	*proxyLine
 	trunk *proxyLine // nil: it leads to the service
 	listeners
+	forwards *forwards
 }
 
 func newProxyLine(base time.Time, l link.Named, seed uint64) *proxyLine {
@@ -51,8 +53,9 @@ func newProxies(links []link.Named, o Options) (*Network, error) {
 		}
 		var err error
 		for _, p := range sites {
-			err = errors.Join(err, p.close())
+			err = errors.Join(err, p.close(), p.forwards.close())
 			p.wait()
+			p.forwards.wait()
 		}
 		for _, p := range all {
 			p.end()
@@ -69,9 +72,11 @@ func newProxies(links []link.Named, o Options) (*Network, error) {
 	}
 	for i, l := range link.Sites(links) {
 		p := &proxyLink{
-			proxyLine: newProxyLine(base, l, o.Seed+2*uint64(i)), trunk: trunks[l.Spec.Trunk], listeners: listeners{ctx: ctx},
+			proxyLine: newProxyLine(base, l, o.Seed+2*uint64(i)), trunk: trunks[l.Spec.Trunk],
+			listeners: listeners{ctx: ctx, listen: at("127.0.0.1")},
 		}
 		p.serve = p.carry
+		p.forwards = newForwards(ctx, o.OutsideListen, p.carry)
 		all, sites = append(all, p.proxyLine), append(sites, p)
 		n.Sites = append(n.Sites, &Site{Line: Line{Name: l.Name, now: p.now, apply: p.change}, over: p})
 	}
@@ -146,7 +151,11 @@ func (p *proxyLink) hops(way int) []*wire {
 func (p *proxyLink) start(cmd *exec.Cmd) error { return cmd.Start() }
 
 func (p *proxyLink) reach(ctx context.Context, address string) (string, error) {
-	return p.open(ctx, "127.0.0.1", address)
+	return p.open(ctx, address)
+}
+
+func (p *proxyLink) forward(ctx context.Context, address string, from netip.Addr) (uint16, error) {
+	return p.forwards.forward(ctx, address, from)
 }
 
 // carry is the life of one connection.

@@ -73,11 +73,12 @@ func curl(t *testing.T, s *Site, url string) string {
 // closed leaves no connection.
 func TestGateEnds(t *testing.T) {
 	g := newGates(nil)
+	g.listen = at("127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := g.open(t.Context(), "127.0.0.1", l.Addr().String())
+	address, err := g.open(t.Context(), l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

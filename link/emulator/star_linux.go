@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"weir/link"
 )
@@ -25,6 +27,7 @@ type star struct {
 	spokes  []*spoke
 	trunks  []*trunk
 	gates   *gates
+	outside func(context.Context) (net.Listener, error)
 	closers []func() error // last first
 
 	mu sync.Mutex // of what links and trunks are like once they are up
@@ -32,15 +35,16 @@ type star struct {
 
 // A spoke is one link of a star.
 type spoke struct {
-	star    *star
-	name    string
-	spec    link.Spec
-	address netip.Addr
-	space   *space
-	here    end    // at the service
-	there   end    // at the site
-	trunk   *trunk // nil: it leads to the service
-	adjust  func(s setting) error
+	star     *star
+	name     string
+	spec     link.Spec
+	address  netip.Addr
+	space    *space
+	here     end    // at the service
+	there    end    // at the site
+	trunk    *trunk // nil: it leads to the service
+	forwards *forwards
+	adjust   func(s setting) error
 }
 
 // A trunk is a line that several spokes share.
@@ -61,7 +65,7 @@ func (sp *spoke) path() link.Spec {
 
 // newStar makes the namespaces and what is in them, then the links.
 func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Network, error) {
-	s := &star{gates: newGates(o.Outside)}
+	s := &star{gates: newGates(o.Outside), outside: o.OutsideListen}
 	n := &Network{close: s.close, fail: func() error { return nil }}
 	err := s.prepare(links)
 	if err == nil {
@@ -109,6 +113,7 @@ func (s *star) prepare(links []link.Named) (err error) {
 		return err
 	}
 	s.own = append(s.own, s.block.service)
+	s.gates.listen = at(s.block.service.String())
 	here, err := netlink.NewHandle()
 	if err != nil {
 		return err
@@ -119,6 +124,7 @@ func (s *star) prepare(links []link.Named) (err error) {
 	}
 	for i, l := range link.Sites(links) {
 		sp := &spoke{star: s, name: l.Name, spec: l.Spec, address: s.block.site(i)}
+		sp.forwards = newForwards(s.gates.ctx, s.outside, sp.carry)
 		if k := slices.IndexFunc(s.trunks, func(t *trunk) bool { return t.name == l.Spec.Trunk }); k >= 0 {
 			sp.trunk = s.trunks[k]
 		}
@@ -166,7 +172,13 @@ func (sp *spoke) up() error {
 }
 
 func (s *star) close() error {
+	for _, sp := range s.spokes {
+		_ = sp.forwards.close() // their connections end with the gates'
+	}
 	err := s.gates.close()
+	for _, sp := range s.spokes {
+		sp.forwards.wait()
+	}
 	for _, f := range slices.Backward(s.closers) {
 		err = errors.Join(err, f())
 	}
@@ -192,7 +204,45 @@ func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
 			return net.JoinHostPort(a.Unmap().String(), port), nil
 		}
 	}
-	return sp.star.gates.open(ctx, sp.star.block.service.String(), address)
+	return sp.star.gates.open(ctx, address)
+}
+
+// forward implements emulation.
+func (sp *spoke) forward(ctx context.Context, address string, from netip.Addr) (uint16, error) {
+	return sp.forwards.forward(ctx, address, from)
+}
+
+// carry is the life of a connection that is continued from the site.
+func (sp *spoke) carry(c *net.TCPConn, to string) {
+	defer c.Close()
+	s, err := sp.dial(to)
+	if err != nil {
+		_ = c.SetLinger(0) // so that the client sees that it was refused
+		return
+	}
+	join(sp.forwards.ctx, c, s)
+}
+
+// dial connects from the site to what this machine reaches as address.
+func (sp *spoke) dial(address string) (*net.TCPConn, error) {
+	there, err := sp.reach(sp.forwards.ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	var c net.Conn
+	dialer := &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { // optional: only what the link can take soon is taken from the client
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, forwardBuffer)
+		})
+	}}
+	err = sp.space.in(func() (err error) {
+		c, err = dialer.DialContext(sp.forwards.ctx, "tcp4", there)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
 }
 
 // patience is how long a connection over a new link may take, beside its round trips.
