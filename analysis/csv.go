@@ -127,7 +127,8 @@ waits waited_seconds reopened signed
 running_jobs jobs_begun jobs_done jobs_failed jobs_crashed job_failure_ratio crash_ratio
 cpu_efficiency_share cpu_efficiency_low_share cpu_efficiency_high_share
 cluster_throughput_jobs cluster_throughput_low_jobs cluster_throughput_high_jobs
-events_per_second events_low_per_second events_high_per_second moved_bytes staged_bytes used_bytes job_estimate_seconds
+events_per_second events_low_per_second events_high_per_second moved_bytes staged_bytes used_bytes output_files output_bytes
+output_seconds writing_share job_estimate_seconds
 job_mean_seconds job_p50_seconds job_p90_seconds job_p99_seconds job_p999_seconds job_max_seconds
 imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
 
@@ -150,11 +151,12 @@ func (s *Step) cells() []any {
 	cells = append(cells, s.JobFailureRatio, s.CrashRatio, s.CPUEfficiency, s.CPUEfficiencyLow, s.CPUEfficiencyHigh,
 		s.ClusterThroughput, s.ClusterThroughputLow, s.ClusterThroughputHigh)
 	if s.Jobs != nil {
-		cells = append(cells, s.EventRate, s.EventRateLow, s.EventRateHigh, s.Moved, float64(s.Staged), float64(s.Used))
+		cells = append(cells, s.EventRate, s.EventRateLow, s.EventRateHigh, s.Moved, float64(s.Staged), float64(s.Used),
+			float64(s.Outputs), float64(s.Output))
 	} else {
-		cells = append(cells, nil, s.EventRateLow, s.EventRateHigh, s.Moved, nil, nil)
+		cells = append(cells, nil, s.EventRateLow, s.EventRateHigh, s.Moved, nil, nil, nil, nil)
 	}
-	cells = append(append(cells, s.JobSecondsEstimate), s.JobSeconds.cells()...)
+	cells = append(append(cells, s.OutputSeconds, s.OutputShare, s.JobSecondsEstimate), s.JobSeconds.cells()...)
 	if b := s.Balance; b != nil {
 		return append(cells, b.Imbalance, b.ByChance, b.Mostly)
 	}

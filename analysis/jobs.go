@@ -36,9 +36,13 @@ type JobFigures struct {
 	EventRateLow  *float64 `json:"events_low,omitempty"`
 	EventRateHigh *float64 `json:"events_high,omitempty"`
 
-	Staged        int64    `json:"staged_bytes,omitempty"` // payload copied to scratch disks
-	Used          int64    `json:"used_bytes,omitempty"`   // payload that jobs worked on
-	UsedRatio     *float64 `json:"used_ratio,omitempty"`   // of the payload that was moved
+	Staged        int64    `json:"staged_bytes,omitempty"`   // payload copied to scratch disks
+	Used          int64    `json:"used_bytes,omitempty"`     // payload that jobs worked on
+	Outputs       int64    `json:"output_files,omitempty"`   // files that jobs wrote to the target
+	Output        int64    `json:"output_bytes,omitempty"`   // payload of these
+	OutputSeconds *float64 `json:"output_seconds,omitempty"` // mean wall clock time of writing one, with scratch disks; nil: none was written
+	OutputShare   *float64 `json:"writing_share,omitempty"`  // of the jobs' time, spent writing; nil: none was written
+	UsedRatio     *float64 `json:"used_ratio,omitempty"`     // of the payload that was read
 	ProgramMemory int64    `json:"program_memory_bytes,omitempty"`
 	// Scratch is the busiest disk that copies lie on; nil: none was among those that were watched.
 	Scratch      *DiskFigure  `json:"scratch,omitempty"`
@@ -123,8 +127,11 @@ func (s *JobFigures) jobs(t *total) {
 	s.EventRate = ratio(float64(j.Events), t.span)
 	s.EventRateLow, s.EventRateHigh = interval(batches(t.seconds, eventsIn))
 	s.Staged, s.Used, s.ProgramMemory = j.Staged, j.Used, t.Memory
-	if t.Moved > 0 {
-		s.UsedRatio = part(float64(j.Used), float64(t.Moved))
+	if s.Outputs, s.Output = j.Outputs, j.Output; j.Outputs > 0 {
+		s.OutputSeconds, s.OutputShare = part(j.OutputTime, float64(j.Outputs)), part(j.OutputTime, area)
+	}
+	if read := t.Moved - j.Output; read > 0 {
+		s.UsedRatio = part(float64(j.Used), float64(read))
 	}
 	if work := j.Compute + t.CPU; work > 0 && area > 0 {
 		s.computed(t, work, area)

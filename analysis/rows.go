@@ -83,7 +83,8 @@ func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, 
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
 		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
 		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened", "signed",
-		"jobs_running", "jobs_begun", "jobs_done", "jobs_failed", "jobs_crashed", "events", "used_bytes", "staged_bytes", "compute_seconds",
+		"jobs_running", "jobs_begun", "jobs_done", "jobs_failed", "jobs_crashed", "events", "used_bytes", "staged_bytes",
+		"output_files", "output_bytes", "output_seconds", "compute_seconds",
 		"client_cpu_seconds"}
 	for class := storage.None + 1; class < storage.Classes; class++ {
 		names = append(names, "failed_"+strings.ReplaceAll(class.String(), " ", "_"))
@@ -116,9 +117,10 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	r.int(iv.Reopened)
 	r.int(iv.Signed)
 	r.float(iv.Running)
-	for _, n := range [...]int64{iv.Started, iv.Ended, iv.JobsFailed, iv.Crashed, iv.Events, iv.Used, iv.Staged} {
+	for _, n := range [...]int64{iv.Started, iv.Ended, iv.JobsFailed, iv.Crashed, iv.Events, iv.Used, iv.Staged, iv.Outputs, iv.Output} {
 		r.int(n)
 	}
+	r.float(iv.OutputTime)
 	r.float(iv.Compute)
 	r.float(iv.CPU)
 	for class := storage.None + 1; class < storage.Classes; class++ {

@@ -64,13 +64,14 @@ func (c *client) leave() {
 // A clientRunner runs the operations of clients. All clients of a run share it.
 type clientRunner struct {
 	*run
-	seed  uint64
-	fresh bool                 // a session lasts one task
-	jobs  bool                 // tasks are jobs
-	cores cores                // on which jobs burn; nil: computing is slept
-	sums  sync.Map             // *workload.File of the file set: checksum of its content
-	pages sync.Pool            // of *[]byte, for pages of copies
-	due   <-chan time.Duration // open model: planned starts
+	seed   uint64
+	fresh  bool                 // a session lasts one task
+	jobs   bool                 // tasks are jobs
+	cores  cores                // on which jobs burn; nil: computing is slept
+	sums   sync.Map             // *workload.File of the file set: checksum of its content
+	pages  sync.Pool            // of *[]byte, for pages of copies
+	chunks sync.Pool            // of *[]byte of largestRead, for output on scratch disks
+	due    <-chan time.Duration // open model: planned starts
 }
 
 // start runs a client from its first operation to its last.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"weir/engine/scratch"
+	"weir/internal/content"
 	"weir/storage"
 	"weir/workload"
 )
@@ -67,11 +69,72 @@ func (l *clientRunner) events(c *client, read reader) storage.Class {
 		if class = read(op); class == storage.None && !work(p) {
 			class = storage.Canceled
 		}
+		for class == storage.None && g.OutputDue(false) {
+			class = l.output(c)
+		}
 	}
 	if !finish() {
 		return storage.Canceled
 	}
+	for class == storage.None && g.OutputDue(true) {
+		class = l.output(c)
+	}
 	return class
+}
+
+// output writes the next file of a job's output. A staged job writes it to its scratch disk first, and copies it from
+// there: the file is read again, and the service gets the same bytes.
+func (l *clientRunner) output(c *client) storage.Class {
+	var op storage.Op
+	begin := l.rec.Now()
+	c.task.Verify = c.task.Job.Output(c.rand, &op)
+	if c.task.Job.Job().Access == workload.Staged {
+		path := scratch.Output(l.Scratch, l.Number(c.number))
+		defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
+		if err := l.Room.Take(op.Size); err != nil {
+			return c.meter.Fail(storage.Write, err)
+		}
+		defer l.Room.Give(op.Size)
+		if err := l.writeScratch(path, &op); err != nil {
+			return c.meter.Fail(storage.Write, l.brokenOff(err))
+		}
+	}
+	class := l.operation(c, &op, -1)
+	if class == storage.None {
+		c.meter.Wrote(storage.Read, op.Size, l.rec.Now()-begin) // jobs count with their reads
+	}
+	return class
+}
+
+// writeScratch writes the payload of op to a file of the scratch disk, and reads it again.
+func (l *clientRunner) writeScratch(path string, op *storage.Op) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", storage.ErrScratch, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buf := pooled(&l.chunks, largestRead)
+	defer l.chunks.Put(buf)
+	pass := func(what string, each func(p []byte, at int64) (int, error)) error {
+		for at := int64(0); at < op.Size; {
+			if l.soft.Err() != nil {
+				return l.soft.Err()
+			}
+			n, err := each((*buf)[:min(int64(len(*buf)), op.Size-at)], at)
+			if err != nil {
+				return fmt.Errorf("%w: %s the output on %s: %w", storage.ErrScratch, what, path, err)
+			}
+			at += int64(n)
+		}
+		return nil
+	}
+	if err := pass("write", func(p []byte, at int64) (int, error) {
+		content.Fill(p, op.Seed, at)
+		return f.WriteAt(p, at)
+	}); err != nil {
+		return err
+	}
+	return pass("read", f.ReadAt)
 }
 
 // errNoScratch ends runs whose staged jobs have no place for their copies.
@@ -145,7 +208,7 @@ const largestRead = 1 << 20
 // for each page.
 func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
 	page := min(int64(job.Page), largestRead)
-	buf := l.page(page)
+	buf := pooled(&l.pages, page)
 	defer l.pages.Put(buf)
 	for _, r := range op.Ranges {
 		for end := r.Offset + r.Length; r.Offset < end; r.Offset += page {
@@ -163,9 +226,9 @@ func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) e
 	return nil
 }
 
-// page returns a buffer for a page, which goes back to l.pages.
-func (l *clientRunner) page(size int64) *[]byte {
-	if b, ok := l.pages.Get().(*[]byte); ok {
+// pooled returns a buffer of a pool whose buffers are all of that size, to which it goes back.
+func pooled(pool *sync.Pool, size int64) *[]byte {
+	if b, ok := pool.Get().(*[]byte); ok {
 		return b
 	}
 	b := make([]byte, size)

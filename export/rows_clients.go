@@ -92,6 +92,9 @@ func operationRows() shape[measure.Interval] {
 	s.rareCounter("events_done", "Events that jobs completed.", func(v *iv) float64 { return float64(v.Events) })
 	s.rareCounter("used_bytes", "Payload that jobs processed.", func(v *iv) float64 { return float64(v.Used) })
 	s.rareCounter("staged_bytes", "Payload that jobs copied to a scratch disk.", func(v *iv) float64 { return float64(v.Staged) })
+	s.rareCounter("output_files", "Files that jobs wrote to the target.", func(v *iv) float64 { return float64(v.Outputs) })
+	s.rareCounter("output_bytes", "Payload of the files that jobs wrote to the target.", func(v *iv) float64 { return float64(v.Output) })
+	s.rareCounter("job_output_seconds", "Sum of the times that jobs spent writing files.", func(v *iv) float64 { return v.OutputTime })
 	s.rareCounter("job_compute_seconds", "Sum of the compute times of jobs; for programs see weir_client_program_cpu_seconds_total.",
 		func(v *iv) float64 { return v.Compute })
 	failures(&s)

@@ -17,18 +17,22 @@ type Jobs struct {
 	Events     int64     `json:"events,omitempty"`          // events that jobs were through with
 	Used       int64     `json:"used_bytes,omitempty"`      // payload that jobs worked on
 	Staged     int64     `json:"staged_bytes,omitempty"`    // payload that jobs had copied to a scratch disk
+	Outputs    int64     `json:"output_files,omitempty"`    // files that jobs have written to the target
+	Output     int64     `json:"output_bytes,omitempty"`    // payload of these
+	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time that jobs spent writing these, summed
 	Compute    float64   `json:"compute_seconds,omitempty"` // time for which jobs computed, summed
 	Wall       Histogram `json:"job_seconds,omitzero"`      // of jobs that came to their end, from begin to end
 }
 
 // jobFields is the number of fields of Jobs.
-const jobFields = 10
+const jobFields = 13
 
 // Fields returns all quantities of v, as those of a Sum.
 func (v *Jobs) Fields() [jobFields]Field {
 	return [jobFields]Field{
 		{"jobs_running", &v.Running}, {"jobs_begun", &v.Started}, {"jobs_done", &v.Ended}, {"jobs_failed", &v.JobsFailed},
 		{"jobs_crashed", &v.Crashed}, {"events", &v.Events}, {"used_bytes", &v.Used}, {"staged_bytes", &v.Staged},
+		{"output_files", &v.Outputs}, {"output_bytes", &v.Output}, {"output_seconds", &v.OutputTime},
 		{"compute_seconds", &v.Compute}, {"job_seconds", &v.Wall},
 	}
 }
@@ -93,6 +97,15 @@ func (m *Meter) Worked(k storage.Kind, events, used int64, compute time.Duration
 func (m *Meter) Staged(k storage.Kind, bytes int64) {
 	c := m.job(k)
 	c.sum.Staged += bytes
+	c.mu.Unlock()
+}
+
+// Wrote counts a file of so many bytes that a job has written, which took so long.
+func (m *Meter) Wrote(k storage.Kind, bytes int64, took time.Duration) {
+	c := m.job(k)
+	c.sum.Outputs++
+	c.sum.Output += bytes
+	c.sum.OutputTime += took.Seconds()
 	c.mu.Unlock()
 }
 

@@ -17,7 +17,8 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	if !f.OfJobs() {
 		return chapter{}
 	}
-	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs), Parts: filled(siteSection(f), scratchSection(f))}
+	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs),
+		Parts: filled(outputSection(f), siteSection(f), scratchSection(f))}
 	if s != nil && s.About.Scratch != nil {
 		c.Note = scratchNote(f, s.About.Scratch)
 	} else if all := scratches(f); len(all) > 0 {
@@ -40,6 +41,21 @@ func scratches(f *analysis.Findings) (all []*measure.Scratch) {
 		}
 	}
 	return all
+}
+
+// outputSection shows what jobs wrote. It has no rows where they wrote nothing.
+func outputSection(f *analysis.Findings) section {
+	s := section{ID: "outputtable", Title: "Output of jobs, step by step", PageOnly: true,
+		Note: "Files that jobs wrote to the target, with scratch disk where they are staged. Writes are operations of their own; they are part " +
+			"of a job's wall clock time.",
+		table: table{Head: heads(f.Load(), "files", "written", "written/s", "mean time of a file", "share of the jobs' time")}}
+	for _, x := range steps(f) {
+		if x.Outputs > 0 {
+			s.row(false, loadCell(f, x), whole(x.Outputs), amount(x.Output), unit.Bytes(float64(x.Output)/x.Duration)+"/s",
+				orDash(x.OutputSeconds, unit.Seconds), orDash(x.OutputShare, unit.Percent))
+		}
+	}
+	return s
 }
 
 // scratchSection shows the scratch disk of each machine. It has no rows where copies lie on no disk that was monitored.

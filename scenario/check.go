@@ -184,7 +184,7 @@ func (c *checker) work() {
 	w := c.Work
 	c.session()
 	writes := slices.Contains(c.operations(), "write")
-	c.refuse(c.given("workload.size") && !writes,
+	c.refuse(c.given("workload.size") && (!writes || w.Kind == workload.JobWork),
 		"workload.size", "applies to kinds that write, and kind %s does not; the sizes of files to read follow from files", w.Kind)
 	c.refuse(c.given("workload.keep") && !writes && w.Keep,
 		"workload.keep", "applies to kinds that write, and kind %s does not; omit it", w.Kind)
@@ -260,6 +260,9 @@ func (s *Scenario) operations() []string {
 	w := s.Work
 	switch w.Kind {
 	case workload.JobWork:
+		if workload.Writes(w) {
+			return []string{"read", "write"}
+		}
 		return []string{"read"}
 	case workload.CommandJobWork:
 		return []string{"run"}

@@ -59,7 +59,7 @@ func (s *Scenario) complete() {
 	if w.Kind == workload.MetadataWork && len(w.Mix) == 0 {
 		w.Mix = defaultMetadata()
 	}
-	if unset(w.Size) && slices.Contains(s.operations(), "write") {
+	if unset(w.Size) && w.Kind != workload.JobWork && slices.Contains(s.operations(), "write") {
 		w.Size.Fixed = defaultSize
 	}
 	if w.Pick == "zipf" && w.Skew == 0 {

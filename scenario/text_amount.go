@@ -225,6 +225,9 @@ func oneJob(j *workload.Job, links []link.Named) string {
 	if t.Compute > 0 {
 		text += ", computes for " + lasting(t.Compute.Seconds())
 	}
+	if files, bytes := j.Output(t.Bytes); files > 0 {
+		text += fmt.Sprintf(", writes %s in %s", unit.Bytes(float64(bytes)), say.Plural(files, "file"))
+	}
 	if j.Access != workload.Staged {
 		text += fmt.Sprintf("; each millisecond that an answer takes is %s more", lasting(float64(t.Requests)/1000))
 		if j.Ahead > 0 {

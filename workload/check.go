@@ -127,7 +127,7 @@ func (c *checker) part() {
 func (c *checker) payload() {
 	reads, writes := c.ops.has(storage.Read), c.ops.has(storage.Write)
 	c.refuse(c.Plain && !reads && !writes, "plain", "kind %s moves no payload; omit plain", c.Kind)
-	c.refuse(c.Sync && !writes, "sync", "kind %s writes no files; omit sync", c.Kind)
+	c.refuse(c.Sync && !writes && !outputs(c.Work), "sync", "kind %s writes no files; omit sync", c.Kind)
 	c.refuse(c.KeepOpen && !reads && c.Kind != CommandJobWork, "keep_open", "kind %s reads no files; omit keep_open", c.Kind)
 	c.refuse(c.KeepOpen && c.Session == FreshSession, "keep_open", "files stay open only as long as the session; use session: kept, "+
 		"or omit keep_open")
@@ -182,6 +182,7 @@ func (c *checker) job() {
 	}
 	c.events(j)
 	c.access(j)
+	c.output(j)
 	c.refuse(c.Part != nil, "part", "a job reads pages; use job.event_size and job.page")
 	if err := j.Compute.check(); err != nil {
 		c.refuse(true, "job.compute", "%v", err)

@@ -31,6 +31,11 @@ type Job struct {
 	// staged: bytes that all copies on one machine may take at once; 0: as many as the disk has
 	Quota unit.Size     `json:"scratch_quota,omitempty" yaml:"scratch_quota"`
 	Copy  unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
+
+	OutputSize  unit.Size     `json:"output_size,omitempty"  yaml:"output_size"`  // bytes that a job writes to the target
+	OutputShare unit.Fraction `json:"output_share,omitempty" yaml:"output_share"` // instead: share of the bytes that it reads
+	// files that it writes, evenly over its events, the last one at its end; 0: one, if it writes anything
+	OutputFiles int `json:"output_files,omitempty" yaml:"output_files"`
 }
 
 // How jobs get at their events.
@@ -65,6 +70,12 @@ type Reading struct {
 	left   int64 // events still to be read after it
 	page   int64 // the next one of the event, of those that are read
 	ranges []storage.Range
+
+	stream  *stream // of the client that does the job
+	seen    int64   // events that were read
+	used    int64   // bytes that were read
+	wrote   int     // files of its output
+	written int64   // bytes in these
 }
 
 // A Piece is one request of a Reading, and what the job does when it has it.
@@ -81,6 +92,7 @@ func (g *Reading) start(r *rand.Rand, f *File, like storage.Op, anywhere bool) {
 	if room := f.Size/int64(g.job.Event) - int64(g.job.Events); anywhere && room > 0 {
 		g.from = r.Int64N(room+1) * int64(g.job.Event)
 	}
+	g.seen, g.used, g.wrote, g.written = 0, 0, 0, 0
 	g.event, g.page, g.left = -1, 0, share(g.job.Skim, int64(g.job.Events))
 	g.skip(r)
 }
@@ -136,6 +148,7 @@ func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 			p.Compute += g.job.Compute.Draw(r)
 		}
 	}
+	g.seen, g.used = g.seen+p.Events, g.used+p.Bytes
 	op.Ranges = g.ranges
 	op.Keep = g.event < int64(g.job.Events) // the last request closes the file
 	if drawn(r, g.verify) {

@@ -42,7 +42,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
 	if w.Job != nil {
-		s.reading = &Reading{job: *w.Job, verify: float64(w.Verify), sum: w.Sum, chunk: int(w.Chunk), ahead: w.InFlight}
+		s.reading = &Reading{stream: s, job: *w.Job, verify: float64(w.Verify), sum: w.Sum, chunk: int(w.Chunk), ahead: w.InFlight}
 	}
 	return s, nil
 }

@@ -88,7 +88,7 @@ func Writes(w Work) bool {
 			return true
 		}
 	}
-	return false
+	return outputs(w)
 }
 
 // names counts what a client makes: no number is used twice, so no name is.

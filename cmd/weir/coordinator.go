@@ -30,7 +30,6 @@ type coordinatorFlags struct {
 	approve       string
 	lease         string
 	patience      string
-	probe         string
 	names, shares []string
 	stdin         bool
 	file          configFile
@@ -93,8 +92,6 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.lease, "lease", "", "take a lease back if its agent is silent for this `TIME` (default 1m)")
 	fs.StringVar(&f.patience, "patience", "", "let files fail after this `TIME` in which no site that has them was up (default 1d)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
-	fs.StringVar(&f.probe, "probe", "", "copy this `SHARE` of the files from another source than the one predicted to be fastest, so that "+
-		"improvements are noticed, as in 5% (default 2%)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 }
@@ -133,13 +130,6 @@ func (f *coordinatorFlags) check() (err error) {
 		if conf.Patience, err = parseTime("--patience", f.patience, 1); err != nil {
 			return about("patience", err)
 		}
-	}
-	if f.probe != "" {
-		share, err := unit.ParseFraction(f.probe)
-		if err != nil || share <= 0 {
-			return about("probe", fmt.Errorf("--probe %s: use a share above 0, as in 5%%", f.probe))
-		}
-		conf.Rules.Probe = float64(share)
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
 		return about("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))

@@ -258,7 +258,7 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 	tested := []string{
 		"analysis.py", "analysis.yaml", // see TestAnalysisByUproot
 		"cut-link.yaml", "direct-vs-staged-small.yaml", "direct-vs-staged.yaml", "lan-wan-small.yaml", "lan-wan.yaml",
-		"make_events.py",
+		"make_events.py", "output.yaml", "six-clients.yaml",
 	}
 	if !slices.Equal(files, tested) {
 		t.Errorf("scenarios/jobs has %v, tested are %v", files, tested)

@@ -40,6 +40,11 @@ type manifest struct {
 // Copy returns the path of client number n's copy in a folder, n from 0.
 func Copy(folder string, n int) string { return filepath.Join(folder, copyName(n)) }
 
+// Output returns the path of client number n's output in a folder, n from 0.
+func Output(folder string, n int) string { return filepath.Join(folder, outputName(n)) }
+
+func outputName(n int) string { return fmt.Sprintf("output-%06d", n) }
+
 func copyName(n int) string { return fmt.Sprintf("copy-%06d", n) }
 
 // A Folder is that of one run, with its lock. A nil Folder is none.
@@ -125,14 +130,14 @@ func sweep(folder string, copies int) (removed int, err error) {
 	return removed, os.Remove(folder)
 }
 
-// isCopy tells whether a folder for so many copies may hold one of that name.
+// isCopy tells whether a folder for so many copies may hold a file of that name: a copy, or the output of its job.
 func isCopy(name string, copies int) bool {
 	n := -1
-	digits, ok := strings.CutPrefix(name, "copy-")
+	_, digits, ok := strings.Cut(name, "-")
 	if _, err := fmt.Sscanf(digits, "%d", &n); !ok || err != nil {
 		return false
 	}
-	return n >= 0 && n < copies && name == copyName(n)
+	return n >= 0 && n < copies && (name == copyName(n) || name == outputName(n))
 }
 
 // enter opens a folder that is one itself, and no link to one.
