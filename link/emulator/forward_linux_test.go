@@ -139,3 +139,51 @@ func TestListenOutside(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// Where there are many listeners those that were not used for a while are closed; who asks again gets another one, and
+// connections stay.
+func TestUnusedListenersAreClosed(t *testing.T) {
+	g := newGates(nil)
+	g.listen = at("127.0.0.1")
+	defer g.close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	used, err1 := g.open(t.Context(), l.Addr().String())
+	idle, err2 := g.open(t.Context(), "127.0.0.1:1")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	g.mu.Lock()
+	g.all["127.0.0.1:1"].used.Add(-100)
+	g.tidy(time.Now().Add(-50 * time.Second).Unix())
+	left := len(g.all)
+	g.mu.Unlock()
+	if _, err := net.Dial("tcp", idle); err == nil || left != 1 {
+		t.Errorf("%d listeners are left, and one that is not used takes connections", left)
+	}
+	if again, err := g.open(t.Context(), l.Addr().String()); err != nil || again != used {
+		t.Errorf("%s is reached at %s after %s: %v", l.Addr(), again, used, err)
+	}
+	if _, err := g.open(t.Context(), "127.0.0.1:1"); err != nil {
+		t.Error(err)
+	}
+	if _, err := server.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		t.Errorf("a connection did not stay: %v", err)
+	}
+}
