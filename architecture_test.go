@@ -243,7 +243,7 @@ func TestArchitectureNames(t *testing.T) {
 // such as plan.json, are in lower case.
 var qualifiedName = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`)
 
-// declares tells whether the package in folder has a type or function of the name.
+// declares reports whether the package in folder has a type or function of the name.
 func declares(t *testing.T, folder, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))

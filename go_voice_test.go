@@ -26,6 +26,7 @@ var calques = []struct {
 	{regexp.MustCompile(`\bcannot be told\b|\btold (apart|from)\b|\b(is|are|was|were) told of\b`), "distinguished, unknown, reported"},
 	{regexp.MustCompile(`\b[Nn]obody( (knows|else|has|can|may|does|waits|reads|writes|asks|asked|uses)|'s)\b`),
 		"the subject: no client, no process, unknown, unused"},
+	{regexp.MustCompile(`\btells whether\b`), "reports whether"},
 	{regexp.MustCompile(`, too(\.|;|:|\)|"|$)`), "also, before the verb"},
 	{regexp.MustCompile(`\b[Hh]angs? on (which|how|what|when|the|that|this|it|them)\b`), "depends on"},
 	{regexp.MustCompile(`\bis that true\b`), "a statement: whether the result is valid"},
@@ -36,10 +37,15 @@ var calques = []struct {
 	{regexp.MustCompile(`\b(troop|muster|luggage|expedition|sapling|goOn)s?\b`), "workers, bundle, offline run, session, resume"},
 }
 
-// TestGoVoice holds the lines of Go short, and calques out of comments and messages. TestVoice holds the pages.
+// TestGoVoice holds the lines of Go short, and calques out of comments and messages, also of the pages' scripts. TestVoice
+// holds the pages.
 func TestGoVoice(t *testing.T) {
 	files := 0
 	for _, name := range sources(t) {
+		if filepath.Ext(name) == ".ts" {
+			checkScript(t, name)
+			continue
+		}
 		if filepath.Ext(name) != ".go" || name == "go_voice_test.go" {
 			continue
 		}
@@ -89,6 +95,18 @@ func checkGo(t *testing.T, name string) {
 		for _, c := range group.List {
 			checkVoice(t, name, set.Position(c.Pos()).Line, c.Text)
 		}
+	}
+}
+
+// checkScript checks the lines of a script in TypeScript.
+func checkScript(t *testing.T, name string) {
+	t.Helper()
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(src), "\n") {
+		checkVoice(t, name, i+1, line)
 	}
 }
 

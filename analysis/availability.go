@@ -100,7 +100,7 @@ func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
 	})
 }
 
-// inBursts tells whether operations ended in a small part of each second only, so many that by chance they would be
+// inBursts reports whether operations ended in a small part of each second only, so many that by chance they would be
 // spread over it.
 func (t *total) inBursts() bool {
 	n, active, seconds := 0, 0.0, 0.0
@@ -112,7 +112,7 @@ func (t *total) inBursts() bool {
 	return n >= leastBursts && active < burstShare*seconds
 }
 
-// plannedOutages tells whether the plan itself cuts a link: what comes of that is what the run is to show.
+// plannedOutages reports whether the plan itself cuts a link: what comes of that is what the run is to show.
 func (d *data) plannedOutages() bool {
 	return slices.ContainsFunc(d.plan.Links, func(l link.Named) bool { return len(l.Spec.Outages) > 0 })
 }
@@ -362,9 +362,9 @@ func (f *Findings) exclusions() string {
 	return fmt.Sprintf("%d of %d steps are excluded (%s)", len(loads), len(f.Curve), strings.Join(head(loads, 3), ", "))
 }
 
-// tellOutages puts what was not available in front of the headline and the verdict of the steps that count, of which
+// reportOutages puts what was not available in front of the headline and the verdict of the steps that count, of which
 // there are left, and adds what pauses after errors did.
-func (f *Findings) tellOutages(left int) {
+func (f *Findings) reportOutages(left int) {
 	lines := []string{f.Verdict}
 	if away := f.outageHeadline(left); away != "" {
 		f.Headline = away

@@ -29,13 +29,13 @@ type backends struct {
 // A backendSum gathers one backend in one step, or in the whole run. Bytes are of payload, as far as that can be
 // told.
 type backendSum struct {
-	logged, wire, passed, told          float64 // by its log, its interface, the balancer, and itself
-	running, sessions, queue, own, busy mean    // own: cores of its processes; busy: of the fuller direction of its interface
-	connected, failed                   float64
-	limit, weight                       int
-	status                              string
-	late                                float64 // of the whole run: passed by the balancer, what it counted later included
-	untimely, hasLog, hasWire, hasTold  bool
+	logged, wire, passed, reported       float64 // by its log, its interface, the balancer, and itself
+	running, sessions, queue, own, busy  mean    // own: cores of its processes; busy: of the fuller direction of its interface
+	connected, failed                    float64
+	limit, weight                        int
+	status                               string
+	late                                 float64 // of the whole run: passed by the balancer, what it counted later included
+	untimely, hasLog, hasWire, hasReport bool
 }
 
 // A backendCount is what samples report on one backend in one stretch of time.
@@ -173,7 +173,7 @@ func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
 		return true
 	case s.Service != nil:
 		if s.Service.Kind == monitor.DataServer {
-			d.toldItself(s, from)
+			d.addOwnReport(s, from)
 		}
 		return false
 	}
@@ -185,7 +185,7 @@ func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
 	return false
 }
 
-// watchedBy tells whether a sample is of the machine that a backend's interface and processes are on.
+// watchedBy reports whether a sample is of the machine that a backend's interface and processes are on.
 func (b *backends) watchedBy(place int, s *monitor.Sample) bool {
 	h := &b.hosts[place]
 	if h.NodeExporter != "" {
@@ -279,8 +279,8 @@ func (d *data) logged(s *monitor.Sample) {
 	}
 }
 
-// toldItself adds what a data server says of itself.
-func (d *data) toldItself(s *monitor.Sample, from time.Time) {
+// addOwnReport adds the counters that a data server reports.
+func (d *data) addOwnReport(s *monitor.Sample, from time.Time) {
 	b := d.backends
 	if s.Seconds <= 0 {
 		return
@@ -291,8 +291,8 @@ func (d *data) toldItself(s *monitor.Sample, from time.Time) {
 	}
 	d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
 		part := seconds / s.Seconds
-		sum.hasTold, sum.untimely = true, sum.untimely || v.Late
-		sum.told += part * float64(v.Received+v.Sent)
+		sum.hasReport, sum.untimely = true, sum.untimely || v.Late
+		sum.reported += part * float64(v.Received+v.Sent)
 		sum.own.add((v.User+v.System)/s.Seconds, seconds)
 		sum.connected += part * float64(v.Connected)
 	})

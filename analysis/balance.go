@@ -128,7 +128,7 @@ func (d *data) balance(f *Findings) *Balance {
 // plan with name and address say so.
 func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	b := d.backends
-	named, told := map[int]bool{}, map[int]bool{}
+	named, reported := map[int]bool{}, map[int]bool{}
 	for _, all := range seen {
 		for place, s := range all {
 			if place >= b.declared && did(s) > 0 {
@@ -139,12 +139,12 @@ func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	for _, all := range b.steps {
 		for place := range all {
 			if place >= b.declared {
-				told[place] = true
+				reported[place] = true
 			}
 		}
 	}
 	if len(named) == 0 {
-		named = told
+		named = reported
 	}
 	places := slices.Collect(maps.Keys(named))
 	slices.SortFunc(places, func(x, y int) int { return cmp.Compare(b.names[x], b.names[y]) })
@@ -157,7 +157,7 @@ func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 
 // A source has to report on this share of what the clients moved to be believed to report on all of it; less passes
 // another way.
-const leastTold = 0.5
+const leastReported = 0.5
 
 // untimely is by how much the bytes that a balancer, or a server itself, counted in one step may differ from what the
 // clients moved: more, and it counts those of a session when that ends, as HAProxy does, or every few seconds.
@@ -183,7 +183,7 @@ func (d *data) source(f *Findings, seen map[int]map[int]*measure.Sum, places []i
 		all += s.Throughput * s.Duration
 	}
 	for _, name := range []string{ByClients, ByLog, ByInterface, ByItself, ByBalancer} {
-		if timely := name != ByItself && name != ByBalancer || !late[name]; sums[name] > 0 && sums[name] >= leastTold*all && timely {
+		if timely := name != ByItself && name != ByBalancer || !late[name]; sums[name] > 0 && sums[name] >= leastReported*all && timely {
 			return name
 		}
 	}
@@ -226,7 +226,7 @@ func (x *BackendFigure) take(sum *backendSum, hold float64, balancer bool) {
 		}
 		return new(n / hold)
 	}
-	x.Log, x.Interface, x.Service = per(sum.hasLog, sum.logged), per(sum.hasWire, sum.wire), per(sum.hasTold && !sum.untimely, sum.told)
+	x.Log, x.Interface, x.Service = per(sum.hasLog, sum.logged), per(sum.hasWire, sum.wire), per(sum.hasReport && !sum.untimely, sum.reported)
 	x.Transfers = per(sum.hasLog, sum.running.sum)
 	x.Sessions, x.Cores, x.Network = sum.sessions.value(), sum.own.value(), sum.busy.value()
 	if x.Sessions == nil {
@@ -304,11 +304,11 @@ func (s *Step) even(source string) *StepBalance {
 // operation that it redirected.
 func (s *Step) choices() int64 {
 	made := s.SessionRate * s.Duration
-	told := 0.0
+	reported := 0.0
 	for i := range s.Backends {
-		told += value(s.Backends[i].SessionRate) * s.Duration
+		reported += value(s.Backends[i].SessionRate) * s.Duration
 	}
-	most := max(s.ActiveClients, made, told)
+	most := max(s.ActiveClients, made, reported)
 	if s.Redirect != nil {
 		most = max(most, float64(s.Redirect.Count))
 	}

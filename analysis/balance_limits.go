@@ -79,7 +79,7 @@ func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 	return -1, nil
 }
 
-// flat tells whether backend k gives hardly more at any load beyond i.
+// flat reports whether backend k gives hardly more at any load beyond i.
 func (l *ladder) flat(i, k int) bool {
 	from := l.steps[i].Backends[k].amount()
 	for j := i + 1; j < len(l.steps); j++ {
@@ -174,7 +174,7 @@ func (d *data) ofRun(source string, place int) (float64, bool) {
 	case ByInterface:
 		return s.wire, s.hasWire
 	case ByItself:
-		return s.told, s.hasTold
+		return s.reported, s.hasReport
 	}
 	return s.late, d.backends.balancer != "" && s.sessions.weight > 0
 }
@@ -183,17 +183,17 @@ func (d *data) ofRun(source string, place int) (float64, bool) {
 // all together.
 func (d *data) compareBackends(b *Balance, source string, clients map[int]float64) (note, status string) {
 	var there, seen, all float64
-	worst, who, told := 0.0, "", 0
+	worst, who, reported := 0.0, "", 0
 	for _, n := range clients {
 		all += n
 	}
-	apart := all >= leastTold*float64(d.moved)
+	apart := all >= leastReported*float64(d.moved)
 	for i := range b.Backends {
 		n, ok := d.ofRun(source, b.Backends[i].place)
 		if !ok {
 			continue
 		}
-		told++
+		reported++
 		there += n
 		own := clients[b.Backends[i].place]
 		seen += own
@@ -207,13 +207,13 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "server reports",
 		ByBalancer: "the balancer"}[source]
 	switch {
-	case told == 0 || seen < leastSeen || there == 0 && source != ByLog || !apart && told < len(b.Backends):
+	case reported == 0 || seen < leastSeen || there == 0 && source != ByLog || !apart && reported < len(b.Backends):
 		return "", OK
-	case source != ByLog && there < leastTold*seen && source != ByInterface:
+	case source != ByLog && there < leastReported*seen && source != ByInterface:
 		return fmt.Sprintf("%s saw %s of %s: the files took another path", name, unit.Bytes(there), unit.Bytes(seen)), OK
 	}
 	off := ratio(there-seen, seen)
-	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, told, unit.Bytes(there), 100*off)
+	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, reported, unit.Bytes(there), 100*off)
 	if who != "" {
 		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
 	}

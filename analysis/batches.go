@@ -41,7 +41,7 @@ func interval(batches []stats.Point) (low, high *float64) {
 // slope says, for which such batches are too few: a stair, or waves longer than the hold.
 const persistent = 0.6
 
-// certain tells whether a trend is more than chance at the 5% level.
+// certain reports whether a trend is more than chance at the 5% level.
 func certain(t stats.Trend) bool { return t.Certain() || t.Correlation >= persistent }
 
 // What is known of a share before its first sample: samples of machines that other programs use as well deviate by
@@ -61,7 +61,7 @@ type spread struct{ whole, cut spreadSum }
 // A spreadSum holds what mean and variance follow from, in any order of the samples.
 type spreadSum struct{ weight, weights2, sum, squares float64 }
 
-// add counts a sample of x whose span shares weight seconds with the hold; whole tells whether that is all of it.
+// add counts a sample of x whose span shares weight seconds with the hold; whole reports whether that is all of it.
 func (s *spread) add(x, weight float64, whole bool) {
 	if math.IsNaN(x) || weight <= 0 {
 		return

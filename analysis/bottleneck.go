@@ -60,7 +60,7 @@ func (l *ladder) sort(all []full) sorted {
 		grown := l.grown(&x)
 		switch {
 		case x.idle():
-			v.before = append(v.before, l.crowdedText(&x))
+			v.before = append(v.before, l.usedByOthersText(&x))
 			v.doubts = append(v.doubts, x)
 		case x.sharedCPU():
 			v.causes = append(v.causes, l.grownUp(x))
@@ -68,9 +68,9 @@ func (l *ladder) sort(all []full) sorted {
 			v.later = append(v.later, x)
 		case grown <= 1:
 			v.causes = append(v.causes, x)
-		case x.crowded():
+		case x.usedByOthers():
 			crowded = append(crowded, x)
-			v.before = append(v.before, l.crowdedText(&x))
+			v.before = append(v.before, l.usedByOthersText(&x))
 		case grown <= efficiency && (x.resource == ResourceCPU || x.resource == ResourceGenerator):
 			v.causes = append(v.causes, l.grownUp(x))
 		default:
@@ -118,7 +118,7 @@ func (l *ladder) named(x *full) Bottleneck {
 	s := l.steps[x.onset]
 	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Threads: x.threads,
 		Shared: x.use.Side == "both"}
-	if x.crowded() {
+	if x.usedByOthers() {
 		b.Foreign = x.use.foreign
 	}
 	b.Evidence = []string{fmt.Sprintf("At %s %s is saturated: %s.", l.f.at(s), b.name()+b.of(), x.use.Detail)}
@@ -163,8 +163,8 @@ func (l *ladder) context(causes []full) []string {
 		}
 		all = append(all, what)
 	}
-	if x.crowded() {
-		all = append(all, l.crowdedText(x))
+	if x.usedByOthers() {
+		all = append(all, l.usedByOthersText(x))
 	}
 	var others []string
 	for i := range causes[1:] {
@@ -203,10 +203,10 @@ func (l *ladder) following(later []full, shown int) []Bottleneck {
 	return all
 }
 
-// crowded tells whether others than the clients and the service used much of it.
-func (x *full) crowded() bool { return x.use.foreign >= othersWarn }
+// usedByOthers reports whether programs other than the clients and the service used much of it.
+func (x *full) usedByOthers() bool { return x.use.foreign >= othersWarn }
 
-// sharedCPU tells whether x is the CPU of a machine that clients and service share.
+// sharedCPU reports whether x is the CPU of a machine that clients and service share.
 func (x *full) sharedCPU() bool {
 	return x.resource == ResourceCPU && x.use.Side == "both" && !x.idle()
 }
@@ -215,5 +215,5 @@ func (x *full) sharedCPU() bool {
 // each program that wants it gets a part.
 const leastOwn = 0.1
 
-// idle tells whether others use x up, and clients and service hardly any of it.
-func (x *full) idle() bool { return x.crowded() && x.own < leastOwn }
+// idle reports whether others use x up, and clients and service hardly any of it.
+func (x *full) idle() bool { return x.usedByOthers() && x.own < leastOwn }

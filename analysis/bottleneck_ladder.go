@@ -53,7 +53,7 @@ func (l *ladder) yield(i int) float64 { y, _, _ := l.f.yield(l.steps[i]); return
 func (l *ladder) load(i int) float64  { return l.f.load(l.steps[i]) }
 func (l *ladder) last() int           { return len(l.steps) - 1 }
 
-// narrow tells whether the loads lie too near to each other to show a curve.
+// narrow reports whether the loads lie too near to each other to show a curve.
 func (l *ladder) narrow() bool { return l.load(l.last()) < leastRange*l.load(0) }
 
 // half is half of the interval of a step's yield.
@@ -235,7 +235,7 @@ func onsetOf(uses []*ResourceUsage, fell []bool) int {
 	return onset
 }
 
-// deepens tells whether a disk's queue grows with the load, or is deep.
+// deepens reports whether a disk's queue grows with the load, or is deep.
 func deepens(uses []*ResourceUsage, onset int) bool {
 	before, most := uses[onset].depth, 0.0
 	for i := onset - 1; i >= 0; i-- {
@@ -261,7 +261,7 @@ func rank(resource string) int {
 		ResourceScratch, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
 }
 
-// early tells whether x is full where the curve levels off, or at most one step later, or from there on was never
+// early reports whether x is full where the curve levels off, or at most one step later, or from there on was never
 // clear of being full.
 func (l *ladder) early(x *full) bool {
 	from := max(l.level, l.top)
@@ -299,7 +299,7 @@ func (l *ladder) grownUp(x full) full {
 	return x
 }
 
-// limits tells whether x can be what keeps the curve from growing: it is full where the curve levels off, or before,
+// limits reports whether x can be what keeps the curve from growing: it is full where the curve levels off, or before,
 // and the yield never became larger than what was left of it allows.
 func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grown(x) <= 1 }
 

@@ -26,7 +26,7 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	switch {
 	case len(all) == 0 && len(idle) > 0:
 		return []Bottleneck{{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients,
-			Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.crowdedText(&idle[0])}}}
+			Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.usedByOthersText(&idle[0])}}}
 	case len(all) == 0:
 		return []Bottleneck{{Resource: LimitNone, Step: s.Step, From: s.Clients, Evidence: []string{alone, mostUsed(s)}}}
 	}
@@ -42,7 +42,7 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 func (l *ladder) growing(all []full) []Bottleneck {
 	var causes, rest []full
 	for _, x := range all {
-		if l.limits(&x) || x.sharedCPU() && (!x.crowded() || l.grown(&x) <= efficiency) {
+		if l.limits(&x) || x.sharedCPU() && (!x.usedByOthers() || l.grown(&x) <= efficiency) {
 			causes = append(causes, l.grownUp(x))
 		} else {
 			rest = append(rest, x)
@@ -58,7 +58,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	one, many := ratio(l.yield(0), l.load(0)), ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.Evidence = l.straight()
-		if !l.f.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.crowded() }) { // what others fill does not hold it up
+		if !l.f.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // what others fill does not hold it up
 			b.Resource = LimitLatency
 		}
 	} else {
@@ -147,7 +147,7 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	case !slices.ContainsFunc(l.steps[from:], sawGenerator):
 		b.Reason = ReasonUnwatched
 		b.Evidence = append(b.Evidence, "The load generator was not monitored, so it may be the limit.")
-	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.crowded() }):
+	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.usedByOthers() }):
 		b.Reason = ReasonForeign
 	case l.waitedFor(b.Candidates):
 		c := b.Candidates[0]
@@ -178,7 +178,7 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 // wanting: on machines whose cores are full it is 64% to 75%.
 const coresWanted = 0.6
 
-// waitedFor tells whether all that may be the limit is the CPU of one machine, which may be full, and for whose cores
+// waitedFor reports whether all that may be the limit is the CPU of one machine, which may be full, and for whose cores
 // something waits for most of the time.
 func (l *ladder) waitedFor(all []Candidate) bool {
 	if len(all) != 1 || all[0].Resource != ResourceCPU || all[0].High == nil {
@@ -272,14 +272,14 @@ func kindOf(resource string) string {
 	return ""
 }
 
-// sawGenerator tells whether anything is known of a machine of the clients.
+// sawGenerator reports whether anything is known of a machine of the clients.
 func sawGenerator(s *Step) bool {
 	return slices.ContainsFunc(s.Hosts, func(h HostFigure) bool {
 		return h.ClientCores != nil || h.CPU != nil && (h.side() == client || h.side() == "both")
 	})
 }
 
-// sawServer tells whether anything is known of a machine of the service. What a server says of itself is not enough:
+// sawServer reports whether anything is known of a machine of the service. What a server says of itself is not enough:
 // its disks and its CPU are not in it.
 func sawServer(s *Step) bool {
 	for h := range each(s.Hosts) {

@@ -146,8 +146,8 @@ func (l *ladder) beforeText(x *full) string {
 		l.f.at(l.steps[x.onset]), x.use.Detail, l.f.noun(), ratio(l.yield(after), l.yield(x.onset)))
 }
 
-// crowdedText says that others use a resource.
-func (l *ladder) crowdedText(x *full) string {
+// usedByOthersText says that others use a resource.
+func (l *ladder) usedByOthersText(x *full) string {
 	if x.idle() {
 		return fmt.Sprintf("The limit is probably not %s, although other programs and guests used %s of it: clients and service use little of "+
 			"it (see the check \"quiet machines\").", x.text(), unit.Percent(x.use.foreign))

@@ -75,11 +75,11 @@ const jobMean = "job_mean"
 // boundaryValue is what a step gave of a measure.
 func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known bool) {
 	switch {
-	case s.told && measure == "error_ratio":
-		return s.ErrorRatio, s.toldErrors
-	case s.told && measure == "latency_mean" && s.Latency != nil:
+	case s.fromTable && measure == "error_ratio":
+		return s.ErrorRatio, s.errorRatioGiven
+	case s.fromTable && measure == "latency_mean" && s.Latency != nil:
 		return s.Latency.Mean, true
-	case s.told && strings.Contains(measure, "_p") || s.told && strings.HasSuffix(measure, "_max"): // a table has means only
+	case s.fromTable && strings.Contains(measure, "_p") || s.fromTable && strings.HasSuffix(measure, "_max"): // a table has means only
 		return 0, false
 	case measure == jobMean: // estimated where no job ended: there it matters most
 		v, _, ok := s.MeanJob()

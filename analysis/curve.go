@@ -212,13 +212,13 @@ func (f *Findings) load(s *Step) float64 {
 	if f.Open() {
 		return s.Rate
 	}
-	if s.told { // the mean of a table's rows, which need not be whole
+	if s.fromTable { // the mean of a table's rows, which need not be whole
 		return s.ActiveClients
 	}
 	return float64(s.Clients)
 }
 
-// Open tells whether the load was planned as arrivals per second.
+// Open reports whether the load was planned as arrivals per second.
 func (f *Findings) Open() bool { return f.Model == scenario.OpenModel }
 
 // heaviest returns the place of the step with the largest load.

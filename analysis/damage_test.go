@@ -73,7 +73,7 @@ func TestCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// noted tells whether there is a note of a check.
+// noted reports whether there is a note of a check.
 func noted(f *Findings, check string) bool {
 	return slices.ContainsFunc(f.Validity.Notes, func(n Note) bool { return n.Check == check })
 }

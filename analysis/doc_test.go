@@ -19,6 +19,15 @@ func TestDocumentedKeys(t *testing.T) {
 		TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
 }
 
+// The page that specifies the format names its version.
+func TestDocumentedVersion(t *testing.T) {
+	page, err := os.ReadFile("../docs/results.md")
+	if want := fmt.Sprintf("of findings.json; this page describes %d |", FindingsVersion); err != nil || !strings.Contains(string(page),
+		want) {
+		t.Errorf("docs/results.md does not say %q: %v", want, err)
+	}
+}
+
 // The thresholds of docs/methods.md are those of the code.
 func TestDocumentedThresholds(t *testing.T) {
 	b, err := os.ReadFile("../docs/methods.md")

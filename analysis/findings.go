@@ -22,7 +22,7 @@ import (
 )
 
 // FindingsVersion is the version of the format of findings.json.
-const FindingsVersion = 4
+const FindingsVersion = 5
 
 // Values of Findings.Measure.
 const (
@@ -191,27 +191,27 @@ type Step struct {
 	Backends []BackendFigure `json:"backends,omitempty"` // in the order of Balance.Backends
 	Balance  *StepBalance    `json:"balance,omitempty"`  // nil: fewer than two, or they did nothing
 	JobFigures
-	Sites          []SiteFigure `json:"sites,omitempty"` // of runs of jobs over several links
-	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
-	latencySeconds float64      // summed over operations done
-	thinkSeconds   float64
-	lateSeconds    float64   // by which starts after pauses were late, summed
-	failedSeconds  float64   // that failed operations took, summed
-	closingSeconds float64   // that clients took to close sessions, summed
-	computeSeconds float64   // that jobs computed, summed
-	burned         float64   // cores that jobs kept busy on purpose, by computing
-	eachJob        bool      // its tasks are jobs of events
-	programs       bool      // its tasks are programs of the user's
-	oneByOne       bool      // what its jobs do comes one after the other: requests and computing
-	change         float64   // how likely its drift is by chance
-	warmed         float64   // the same of what was cut off from its beginning
-	bounded        bool      // it was to end with the last of so many jobs
-	burst          float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts
-	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
-	timedStarts    int64     // tasks whose planned start was known
-	means          []float64 // batch means of what steps are compared by
-	told           bool      // by a table, which need not tell what moved
-	toldErrors     bool      // the table tells the error ratio
+	Sites           []SiteFigure `json:"sites,omitempty"` // of runs of jobs over several links
+	serverByHost    bool         // ServerCPU is of whole hosts, not of processes
+	latencySeconds  float64      // summed over operations done
+	thinkSeconds    float64
+	lateSeconds     float64   // by which starts after pauses were late, summed
+	failedSeconds   float64   // that failed operations took, summed
+	closingSeconds  float64   // that clients took to close sessions, summed
+	computeSeconds  float64   // that jobs computed, summed
+	burned          float64   // cores that jobs kept busy on purpose, by computing
+	eachJob         bool      // its tasks are jobs of events
+	programs        bool      // its tasks are programs of the user's
+	oneByOne        bool      // what its jobs do comes one after the other: requests and computing
+	change          float64   // how likely its drift is by chance
+	warmed          float64   // the same of what was cut off from its beginning
+	bounded         bool      // it was to end with the last of so many jobs
+	burst           float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts
+	clientMay       float64   // cores that the generator may use, where that is fewer than its machine has
+	timedStarts     int64     // tasks whose planned start was known
+	means           []float64 // batch means of what steps are compared by
+	fromTable       bool      // by a table, which need not tell what moved
+	errorRatioGiven bool      // the table tells the error ratio
 }
 
 // Quantiles of durations, in seconds, each within 1%.
@@ -370,7 +370,7 @@ func (d *data) findings() *Findings {
 	f.Populations = d.populationCurves()
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	d.missingWorkers(f)
-	f.Transfers = d.told()
+	f.Transfers = d.transferFigures()
 	if d.plan.On.JobPerClient {
 		f.Parts = f.partFits()
 	}
@@ -404,6 +404,6 @@ func (d *data) capacity(f *Findings) (best, left int) {
 	curve := f.Curve
 	*f = *g
 	f.Curve = curve
-	f.tellOutages(left)
+	f.reportOutages(left)
 	return best, left
 }

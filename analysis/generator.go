@@ -96,10 +96,10 @@ func clientMachines(s *Step) float64 {
 	return float64(cores)
 }
 
-// crowded tells whether a step of the open model had all its clients at work nearly all the time.
-func (s *Step) crowded() bool { return s.Rate > 0 && s.ActiveClients >= 0.95*float64(s.Clients) }
+// allClientsBusy reports whether a step of the open model had all its clients at work nearly all the time.
+func (s *Step) allClientsBusy() bool { return s.Rate > 0 && s.ActiveClients >= 0.95*float64(s.Clients) }
 
-// judge tells whether the generator may have limited step s, and why.
+// judge reports whether the generator may have limited step s, and why.
 func judge(s *Step) (status string, reasons []string) {
 	status = Skipped
 	reach := func(x, warn, fail float64, reason string) {
@@ -123,7 +123,7 @@ func judge(s *Step) (status string, reasons []string) {
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.programs { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
-	if s.crowded() { // then arrivals wait for a client, which tells nothing of the generator
+	if s.allClientsBusy() { // then arrivals wait for a client, which tells nothing of the generator
 		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, "+
 			"or load.max_clients is too small", s.Clients))
 		return worse(status, Warn), reasons

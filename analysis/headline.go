@@ -47,7 +47,7 @@ func (f *Findings) peakPhrase() string {
 	return gave
 }
 
-// oneLoad tells whether all steps had the same load.
+// oneLoad reports whether all steps had the same load.
 func (f *Findings) oneLoad() bool {
 	return f.load(&f.Curve[f.lightest()]) == f.load(&f.Curve[f.heaviest()])
 }
@@ -112,7 +112,7 @@ func (f *Findings) numbered(step int) *Step {
 	return &f.Curve[max(0, f.indexOf(step))]
 }
 
-// gaps tells whether a load between the equals is none of them.
+// gaps reports whether a load between the equals is none of them.
 func (f *Findings) gaps() bool {
 	equal := map[float64]bool{}
 	low, high := 0.0, 0.0

@@ -317,7 +317,7 @@ func (h *hostSum) scratch() *DiskFigure {
 	return nil
 }
 
-// liesOn tells whether a device is the disk of that name, or a partition of it: sda1 of sda, nvme0n1p2 of nvme0n1.
+// liesOn reports whether a device is the disk of that name, or a partition of it: sda1 of sda, nvme0n1p2 of nvme0n1.
 func liesOn(device, disk string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(device, "/dev/"), disk)
 	if !ok || disk == "" {
@@ -362,19 +362,19 @@ func (d *data) hosts(s *Step, t *total) {
 // serverEach returns the service's CPU time for each operation that succeeded: of its watched processes, or of what its
 // servers report of themselves if that is more, for some of them may be watched late or not at all.
 func (s *Step) serverEach() *float64 {
-	cores, told := s.ServerCores, 0.0
+	cores, reported := s.ServerCores, 0.0
 	for h := range each(s.Hosts) {
 		if h.Service != nil {
-			told += h.Service.Cores
+			reported += h.Service.Cores
 		}
 	}
 	if s.serverByHost {
 		cores = nil // other programs are in it
 	}
-	if cores == nil && told == 0 || s.Operations <= 0 {
+	if cores == nil && reported == 0 || s.Operations <= 0 {
 		return nil
 	}
-	spent := max(value(cores), told) / s.Operations
+	spent := max(value(cores), reported) / s.Operations
 	return &spent
 }
 

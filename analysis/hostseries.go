@@ -131,14 +131,15 @@ func (w *watched) program(s *monitor.Sample) {
 	if s.Service == nil || s.Service.Program == "" && s.Service.Version == "" {
 		return
 	}
-	if p := (Program{Server: s.Host, Kind: s.Service.Kind, Name: s.Service.Program, Version: s.Service.Version}); len(w.told) < mostPrograms {
-		w.told[p] = true
+	if p := (Program{Server: s.Host, Kind: s.Service.Kind, Name: s.Service.Program,
+		Version: s.Service.Version}); len(w.byProgram) < mostPrograms {
+		w.byProgram[p] = true
 	}
 }
 
 // programs lists them by server.
 func (w *watched) programs() []Program {
-	return slices.SortedFunc(maps.Keys(w.told), func(a, b Program) int {
+	return slices.SortedFunc(maps.Keys(w.byProgram), func(a, b Program) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version),
 			cmp.Compare(a.Kind, b.Kind))
 	})

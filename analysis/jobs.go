@@ -72,7 +72,7 @@ type DiskFigure struct {
 	IOWait *float64 `json:"iowait"`
 }
 
-// OfJobs tells whether the run's clients ran jobs.
+// OfJobs reports whether the run's clients ran jobs.
 func (f *Findings) OfJobs() bool {
 	for s := range each(f.Curve) {
 		if s.Jobs != nil {
@@ -194,7 +194,7 @@ func atMost(high *float64, most float64, x *float64) {
 	}
 }
 
-// bounded tells whether a step was to end with the last of so many jobs, rather than when its time was over.
+// bounded reports whether a step was to end with the last of so many jobs, rather than when its time was over.
 func (d *data) bounded(step int) bool {
 	for _, p := range d.plan.Steps {
 		if p.Number == step {

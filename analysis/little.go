@@ -48,7 +48,7 @@ func (d *data) little(s *Step) *float64 {
 	return part(sum, s.Duration*s.ActiveClients)
 }
 
-// inRequests tells whether a job's time is the sum of what its requests took and what it computed. It is not where it
+// inRequests reports whether a job's time is the sum of what its requests took and what it computed. It is not where it
 // asks for the next events while it computes, reads from a copy, burns a CPU that it may have to share, or is a
 // program: of these jobs as a whole are held against the clients' time.
 func (d *data) inRequests() bool {
@@ -56,11 +56,11 @@ func (d *data) inRequests() bool {
 	return d.plan.Work.Kind == workload.JobWork && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
 }
 
-// untold returns what part of the clients' time the hold could have more, or less, of than is recorded, for reasons
+// uncertainty returns what part of the clients' time the hold could have more, or less, of than is recorded, for reasons
 // that are known: an operation that the start of the hold cut counts whole, so there may be too much by the longest
 // one of each client; and one that failed counts nothing, nor does the one that a client was at when the hold ended,
 // so if any failed there may be too little by the time limit of each.
-func (d *data) untold(s *Step) (more, less float64) {
+func (d *data) uncertainty(s *Step) (more, less float64) {
 	if s.Latency != nil {
 		more = ratio(s.Latency.Max, s.Duration)
 	}
@@ -78,7 +78,7 @@ func (d *data) untold(s *Step) (more, less float64) {
 // judgeLittle says how far off a step is, and why where that is known.
 func (d *data) judgeLittle(s *Step) (status, why string) {
 	off := math.Abs(*s.Little - 1)
-	more, less := d.untold(s)
+	more, less := d.uncertainty(s)
 	switch {
 	case off <= littleWarn:
 		return OK, ""

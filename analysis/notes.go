@@ -29,8 +29,8 @@ func (c *Check) unchecked(what, remedy string) Check {
 	return c.skip(what)
 }
 
-// tell appends a fact to what c says.
-func (c *Check) tell(format string, args ...any) {
+// addDetail appends a sentence to the detail of c.
+func (c *Check) addDetail(format string, args ...any) {
 	if c.Detail != "" {
 		c.Detail += "; "
 	}
@@ -70,7 +70,7 @@ func (n *Note) Text() string {
 	return n.Unchecked + "; to check it: " + n.Remedy
 }
 
-// Noted tells whether the notes say all that there is to say of a check: it had nothing to judge by.
+// Noted reports whether the notes say all that there is to say of a check: it had nothing to judge by.
 func (v *Validity) Noted(c *Check) bool {
 	return c.Status == Skipped && slices.ContainsFunc(v.Notes, func(n Note) bool { return n.Check == c.Name })
 }

@@ -47,7 +47,7 @@ func (f *Findings) peak(fits *fit.Fits) *Estimate {
 // disagree is by how much a model's maximum may lie above all that was measured for its place to be believed.
 const disagree = 0.1
 
-// describes tells whether a model describes the curve.
+// describes reports whether a model describes the curve.
 func describes(fits *fit.Fits) bool {
 	return fits != nil && fits.Unfit == "" && fits.Named(fits.Best) != nil
 }

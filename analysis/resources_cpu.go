@@ -71,7 +71,7 @@ const (
 
 // coreUse is the fullest of: the busiest thread that was measured, the cores on which the service's processes may
 // run, and the core that was busy for longest, if no thread was measured or interrupts may fill it. foreign is how
-// many cores other programs used. thread tells whether it is a thread of the service, which can use no more than one
+// many cores other programs used. thread reports whether it is a thread of the service, which can use no more than one
 // core wherever it runs. Where the CPU time of threads is not known the upper end of the interval is what it may be.
 func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	if h.Cores == 1 {
@@ -126,7 +126,7 @@ func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	return best, thread
 }
 
-// serves tells whether the service runs on h, as far as its role tells.
+// serves reports whether the service runs on h, as far as its role tells.
 func (h *HostFigure) serves() bool { return h.side() == server || h.side() == "both" }
 
 // busiestThread returns the share of a core that the busiest thread of a group used: as it was measured, or of

@@ -18,7 +18,7 @@ func (d *data) announced(step int) *measure.Event {
 	return nil
 }
 
-// repeated tells whether a step was broken off and, after the run was resumed, another one was held: it is not a
+// repeated reports whether a step was broken off and, after the run was resumed, another one was held: it is not a
 // point of the curve then.
 func (d *data) repeated(step int) bool {
 	later := false
@@ -51,8 +51,8 @@ func (d *data) interrupted() (seconds float64) {
 	return seconds
 }
 
-// tellResumed tells that the run was resumed, which is no fault.
-func (d *data) tellResumed(c *Check) {
+// noteResumed adds to the check that the run was resumed, which is no fault.
+func (d *data) noteResumed(c *Check) {
 	var again []string
 	times := int64(0)
 	for _, e := range d.events {
@@ -71,7 +71,7 @@ func (d *data) tellResumed(c *Check) {
 	if len(again) > 0 {
 		text += fmt.Sprintf("; the interrupted part of step %s does not count", strings.Join(again, ", "))
 	}
-	c.tell("%s", text)
+	c.addDetail("%s", text)
 }
 
 // search returns the last decision of a search, "" if the run was none.

@@ -55,7 +55,7 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	f := &Findings{Curve: []Step{{Step: 1}, {Step: 4}}}
 	d.plan = &scenario.Plan{Steps: []scenario.Step{{Number: 1}, {Number: 2}}}
 	var damage Check
-	if d.tellDamage(f, &damage); damage.Detail != "" {
+	if d.noteDamage(f, &damage); damage.Detail != "" {
 		t.Error(damage.Detail)
 	}
 	if c := d.checkClock(); c.Status != OK {

@@ -211,7 +211,7 @@ func TestBandOfTheBestModel(t *testing.T) {
 }
 
 func TestProgramsAreListedOnce(t *testing.T) {
-	w := &watched{told: map[Program]bool{}}
+	w := &watched{byProgram: map[Program]bool{}}
 	for range 3 {
 		for _, version := range []string{"v5.7", "v5.6"} {
 			w.program(&monitor.Sample{Host: "ds1:1094", Service: &monitor.Service{Program: "xrootd", Version: version, Kind: monitor.DataServer}})

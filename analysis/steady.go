@@ -73,7 +73,7 @@ func (s *Step) steady(t *total) {
 	s.SteadyPart = &p
 }
 
-// wide tells whether the mean of batches is known too badly to be relied on.
+// wide reports whether the mean of batches is known too badly to be relied on.
 func wide(batches []stats.Point) bool {
 	mean, v, ok := stats.BatchInterval(batches)
 	return ok && (v.High-v.Low)/2 > LeastData().HalfWidth*mean
@@ -207,11 +207,11 @@ func checkSteady(f *Findings) Check {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
-		c.tell("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged,
+		c.addDetail("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged,
 			strings.Join(head(drifted, 4), ", "))
 	}
 	if len(warmed) > 0 {
-		c.tell("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged,
+		c.addDetail("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged,
 			strings.Join(head(warmed, 3), "; "))
 	}
 	return c

@@ -130,7 +130,7 @@ func (r *reader) repetitions() [][]int {
 
 // point joins rows to one point of the curve.
 func (r *reader) point(number int, rows []int) Step {
-	s := Step{Step: number, told: true, ActiveClients: r.mean(given.Clients, rows), Hosts: []HostFigure{}, Resources: []ResourceUsage{}}
+	s := Step{Step: number, fromTable: true, ActiveClients: r.mean(given.Clients, rows), Hosts: []HostFigure{}, Resources: []ResourceUsage{}}
 	s.Clients = int(math.Round(s.ActiveClients))
 	if r.Has(given.Throughput) {
 		s.Throughput = r.mean(given.Throughput, rows)
@@ -237,9 +237,9 @@ func (r *reader) errors(s *Step, rows []int) {
 	s.Errors, s.Done = counted(given.Errors), counted(given.Done)
 	switch {
 	case r.Has(given.ErrorRatio):
-		s.ErrorRatio, s.toldErrors = r.mean(given.ErrorRatio, rows), true
+		s.ErrorRatio, s.errorRatioGiven = r.mean(given.ErrorRatio, rows), true
 	case r.Has(given.Errors) && s.Done+s.Errors > 0 && r.Has(given.Done):
-		s.ErrorRatio, s.toldErrors = ratio(float64(s.Errors), float64(s.Done+s.Errors)), true
+		s.ErrorRatio, s.errorRatioGiven = ratio(float64(s.Errors), float64(s.Done+s.Errors)), true
 	}
 }
 

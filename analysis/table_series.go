@@ -161,7 +161,7 @@ func (r *reader) checkErrors(f *Findings) Check {
 	c := Check{Name: "errors", Status: OK}
 	var worst *Step
 	for s := range each(f.Curve) {
-		if s.toldErrors && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
+		if s.errorRatioGiven && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
 			worst = s
 		}
 	}

@@ -19,7 +19,7 @@ type Judgment struct {
 	Detail  string `json:"detail"` // the value that decided, with its step
 }
 
-// Missed tells whether any threshold was not met.
+// Missed reports whether any threshold was not met.
 func (f *Findings) Missed() bool {
 	return slices.ContainsFunc(f.Thresholds, func(j Judgment) bool { return !j.Met })
 }
@@ -243,13 +243,13 @@ func (f *Findings) beyond(t scenario.Threshold, what, name string) Judgment {
 		v = s.figure("rate")
 	}
 	met, certain, doubt := v.judge(t)
-	told := t.Measure.Format(v.value)
+	shown := t.Measure.Format(v.value)
 	if met = met && !t.Upper(); t.Upper() {
 		certain, doubt = nil, ""
 	}
-	detail := fmt.Sprintf("the curve still rises at the heaviest step: the %s is at %s or more", called(what), told)
+	detail := fmt.Sprintf("the curve still rises at the heaviest step: the %s is at %s or more", called(what), shown)
 	if what == "optimum" {
-		detail = fmt.Sprintf("there is no maximum in the tested range: it is at %s or more", told)
+		detail = fmt.Sprintf("there is no maximum in the tested range: it is at %s or more", shown)
 	}
 	if !met {
 		doubt = "; test heavier steps to find it"

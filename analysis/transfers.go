@@ -60,13 +60,13 @@ type TransferCase struct {
 // nothing.
 type TransferEnd struct {
 	Site     string   `json:"site"`
-	Role     string   `json:"role"`         // source, destination or both
-	Moved    int64    `json:"moved_bytes"`  // that it gave and took
-	Door     *int64   `json:"door_bytes"`   // of these through its endpoint, as that counts them
-	CPUMax   *float64 `json:"cpu_max"`      // of its agent, busiest second
-	CPUMean  *float64 `json:"cpu_mean"`     // over the case
-	CPU      *float64 `json:"cpu_seconds"`  // of its agent
-	Memory   *float64 `json:"memory_share"` // of its agent, of the machine's
+	Role     string   `json:"role"`           // source, destination or both
+	Moved    int64    `json:"moved_bytes"`    // that it gave and took
+	Endpoint *int64   `json:"endpoint_bytes"` // of these through its endpoint, as that counts them
+	CPUMax   *float64 `json:"cpu_max"`        // of its agent, busiest second
+	CPUMean  *float64 `json:"cpu_mean"`       // over the case
+	CPU      *float64 `json:"cpu_seconds"`    // of its agent
+	Memory   *float64 `json:"memory_share"`   // of its agent, of the machine's
 	Resident *int64   `json:"resident_bytes"`
 }
 
@@ -296,8 +296,8 @@ func (e *endSum) watch(m *monitor.Sample, from time.Time, during float64) {
 	e.covered += secondsShared(from, m.Time, e.from, e.to)
 }
 
-// told returns the figures of all cases, nil if nothing was transferred between sites.
-func (d *data) told() *TransferFigures {
+// transferFigures returns the figures of all cases, nil if nothing was transferred between sites.
+func (d *data) transferFigures() *TransferFigures {
 	s := d.transfers
 	if s == nil {
 		return nil
@@ -323,7 +323,7 @@ func (e *endSum) figure(seconds float64) TransferEnd {
 		return f
 	}
 	mean := ratio(e.cpu, min(seconds, e.span))
-	f.CPU, f.CPUMean, f.CPUMax, f.Door = new(e.cpu), &mean, new(max(e.max, mean)), new(e.door)
+	f.CPU, f.CPUMean, f.CPUMax, f.Endpoint = new(e.cpu), &mean, new(max(e.max, mean)), new(e.door)
 	if e.total > 0 && f.Resident != nil {
 		f.Memory = new(float64(*f.Resident) / float64(e.total))
 	}

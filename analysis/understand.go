@@ -84,7 +84,7 @@ func (f *Findings) fit() *fit.Fits {
 // at is the number of clients that a step represents on a curve: the planned one, or what a table says, which need
 // not be whole.
 func (s *Step) at() float64 {
-	if !s.told && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
+	if !s.fromTable && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
 		return float64(s.Clients)
 	}
 	return s.ActiveClients

@@ -75,21 +75,21 @@ func effects() map[string]string {
 func (d *data) checkData(f *Findings) Check {
 	c := Check{Name: "data", Status: OK}
 	if len(f.Curve) == 0 {
-		c.tell("no step was measured: %d seconds of other phases were recorded", len(d.seconds))
+		c.addDetail("no step was measured: %d seconds of other phases were recorded", len(d.seconds))
 		if end := d.ending(); end != nil && end.Outcome == measure.BrokenOff {
-			c.tell("the run %s", end.Text)
+			c.addDetail("the run %s", end.Text)
 		}
 		c.worsen(Fail, "there is no result")
 	}
 	if gap, where := d.gaps(); gap > 0 {
-		c.tell("%.1f s are missing, beginning in step %d", gap, where)
+		c.addDetail("%.1f s are missing, beginning in step %d", gap, where)
 		c.worsen(Warn, "the result does not include that time")
 	}
 	if !d.goesOn {
-		d.tellMissing(f, &c)
+		d.noteMissing(f, &c)
 	}
-	d.tellResumed(&c)
-	d.tellDamage(f, &c)
+	d.noteResumed(&c)
+	d.noteDamage(f, &c)
 	if host, silent := d.silent(); silent > 0 {
 		c.note(fmt.Sprintf("host %s in the last %.0f s, for which it sent no sample", host, silent),
 			"keep its monitoring running until the run ends")
@@ -102,20 +102,20 @@ func (d *data) checkData(f *Findings) Check {
 		case end.Outcome != measure.Complete:
 			how = "the run " + end.Text
 		}
-		c.tell("%d steps, %.0f s of measurement, nothing missing, %s", len(f.Curve), d.hold, how)
+		c.addDetail("%d steps, %.0f s of measurement, nothing missing, %s", len(f.Curve), d.hold, how)
 	}
 	return c
 }
 
-// tellMissing says what a run that is over should have and has not. Whether a step that was held for less than
+// noteMissing says what a run that is over should have and has not. Whether a step that was held for less than
 // planned was held long enough is a check by itself.
-func (d *data) tellMissing(f *Findings, c *Check) {
+func (d *data) noteMissing(f *Findings, c *Check) {
 	for _, torn := range d.torn {
-		c.tell("%s", torn)
+		c.addDetail("%s", torn)
 		c.worsen(Warn, "the result does not include the damaged lines")
 	}
 	if d.ending() == nil {
-		c.tell("the run was aborted: it has no end event")
+		c.addDetail("the run was aborted: it has no end event")
 		c.worsen(Warn, "the curve ends where the run was aborted")
 	}
 	if n, planned := len(f.Curve), len(d.plan.Steps); n > 0 && n < planned {
@@ -123,14 +123,14 @@ func (d *data) tellMissing(f *Findings, c *Check) {
 		if d.plan.On.JobPerClient {
 			why = ": in the others the first clients left before the last ones started; measure longer than the batch system takes to start them all"
 		}
-		c.tell("only %d of %d planned steps were measured%s", n, planned, why)
+		c.addDetail("only %d of %d planned steps were measured%s", n, planned, why)
 		c.worsen(Warn, "the curve lacks the loads that were not measured")
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
 			if want := durationSeconds(p.Duration); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient &&
 				f.Curve[i].Duration < 0.9*want-0.1 {
-				c.tell("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Duration, want)
+				c.addDetail("step %d was measured for %.1f s of %.1f s", p.Number, f.Curve[i].Duration, want)
 			}
 		}
 	}
@@ -373,7 +373,7 @@ func (d *data) noteUnverified(c *Check) {
 	}
 }
 
-// inParts tells whether clients read parts of files.
+// inParts reports whether clients read parts of files.
 func (d *data) inParts() bool { return d.plan.Work.Part != nil || d.plan.Work.Job != nil }
 
 // A place is what at most one interval of a second is of.
@@ -389,7 +389,7 @@ type trace struct {
 	moved, begun, done int64
 }
 
-// repeats tells whether iv stands in the file a second time, as after a copy that went wrong: the same second, place
+// repeats reports whether iv stands in the file a second time, as after a copy that went wrong: the same second, place
 // and counts, none of them zero.
 func (d *data) repeats(second int, iv *measure.Interval) bool {
 	p, t := place{iv.Kind, iv.Server, iv.Population}, trace{second, iv.Moved, iv.Begun, iv.Done}
@@ -401,10 +401,10 @@ func (d *data) repeats(second int, iv *measure.Interval) bool {
 	return again
 }
 
-// tellDamage tells what no run writes.
-func (d *data) tellDamage(f *Findings, c *Check) {
+// noteDamage adds to the check what no run writes.
+func (d *data) noteDamage(f *Findings, c *Check) {
 	if d.twice > 0 {
-		c.tell("%d intervals are recorded twice and count twice", d.twice)
+		c.addDetail("%d intervals are recorded twice and count twice", d.twice)
 		c.worsen(Warn, "their bytes and operations count twice")
 	}
 	empty, moved := 0, int64(0)
@@ -414,7 +414,7 @@ func (d *data) tellDamage(f *Findings, c *Check) {
 		}
 	}
 	if empty > 0 {
-		c.tell("%d intervals have no duration but transferred %d bytes", empty, moved)
+		c.addDetail("%d intervals have no duration but transferred %d bytes", empty, moved)
 		c.worsen(Warn, "their bytes count without their time")
 	}
 	var unplanned []string
@@ -425,7 +425,7 @@ func (d *data) tellDamage(f *Findings, c *Check) {
 		}
 	}
 	if len(unplanned) > 0 {
-		c.tell("steps that are not in the plan were measured: %s", strings.Join(head(unplanned, 4), ", "))
+		c.addDetail("steps that are not in the plan were measured: %s", strings.Join(head(unplanned, 4), ", "))
 		c.worsen(Warn, "their load is unknown; only their clients are known")
 	}
 }

@@ -13,12 +13,12 @@ import (
 // after all intervals, which say when load was held and so to which step a sample belongs. None of them is kept: an
 // hour of fifty hosts would not fit into memory.
 type watched struct {
-	holds holds
-	steps map[int]map[string]*hostSum // by step and host
-	bytes byteSums
-	hosts map[string]*HostSeries
-	told  map[Program]bool
-	begin time.Time // of the series
+	holds     holds
+	steps     map[int]map[string]*hostSum // by step and host
+	bytes     byteSums
+	hosts     map[string]*HostSeries
+	byProgram map[Program]bool
+	begin     time.Time // of the series
 
 	scratch string // device that jobs' copies of files lie on, in runs whose samples do not say so
 	count   int
@@ -29,8 +29,10 @@ type watched struct {
 
 // watching prepares for the samples. All seconds are known by now.
 func (d *data) watching() {
-	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, told: map[Program]bool{},
-		begin: d.begin(), bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}, fastest: d.fastest()}}
+	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{},
+		byProgram: map[Program]bool{},
+		begin:     d.begin(), bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{},
+			fastest: d.fastest()}}
 	if d.about.Scratch != nil {
 		d.watched.scratch = d.about.Scratch.Device
 	}

@@ -24,17 +24,17 @@ const blurredHold = 0.05
 
 // A WorkerFigure is the outcome of one worker of a run on many machines. Times are seconds since the load began.
 type WorkerFigure struct {
-	Name    string   `json:"worker"`
-	State   string   `json:"state"` // as in the events; came: it was there to the end
-	Host    string   `json:"host,omitempty"`
-	Job     string   `json:"job,omitempty"`  // as its batch system calls it
-	Clients int      `json:"clients"`        // that it was last, or the most that it could be
-	Came    *float64 `json:"came_seconds"`   // nil: it never came; below 0: before the load began
-	Gone    *float64 `json:"gone_seconds"`   // nil: it did not leave before the run ended
-	Offset  *float64 `json:"offset_seconds"` // how far its clock was ahead; nil: not compared
-	Doubt   *float64 `json:"doubt_seconds"`  // the most by which that is wrong
-	Told    int      `json:"told_seconds"`   // seconds of the run that it has reported
-	Why     string   `json:"why,omitempty"`  // of all but came and left
+	Name     string   `json:"worker"`
+	State    string   `json:"state"` // as in the events; came: it was there to the end
+	Host     string   `json:"host,omitempty"`
+	Job      string   `json:"job,omitempty"`    // as its batch system calls it
+	Clients  int      `json:"clients"`          // that it was last, or the most that it could be
+	Came     *float64 `json:"came_seconds"`     // nil: it never came; below 0: before the load began
+	Gone     *float64 `json:"gone_seconds"`     // nil: it did not leave before the run ended
+	Offset   *float64 `json:"offset_seconds"`   // how far its clock was ahead; nil: not compared
+	Doubt    *float64 `json:"doubt_seconds"`    // the most by which that is wrong
+	Reported int      `json:"reported_seconds"` // seconds of the run that it has reported
+	Why      string   `json:"why,omitempty"`    // of all but came and left
 
 	Scratch *measure.Scratch `json:"scratch,omitempty"` // where its jobs put their copies of files; nil: nowhere
 }
@@ -64,7 +64,7 @@ func (d *data) workers() []WorkerFigure {
 			continue
 		}
 		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, e.Text
-		f.Clients, f.Told = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Told)
+		f.Clients, f.Reported = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Reported)
 		at := e.Time.Sub(begin).Seconds() - w.Silent
 		switch w.State {
 		case measure.Came:
@@ -145,10 +145,10 @@ func (d *data) checkWorkers(f *Findings) *Check {
 		return nil
 	}
 	if len(lost) > 0 {
-		c.tell("lost %s", strings.Join(head(lost, 3), ", "))
+		c.addDetail("lost %s", strings.Join(head(lost, 3), ", "))
 	}
 	if len(never) > 0 {
-		c.tell("%d of %d never started: %s", len(never), n, strings.Join(head(never, 3), "; "))
+		c.addDetail("%d of %d never started: %s", len(never), n, strings.Join(head(never, 3), "; "))
 	}
 	if len(lost)+len(never) > 0 {
 		c.Status = Warn
@@ -159,7 +159,7 @@ func (d *data) checkWorkers(f *Findings) *Check {
 			}
 		}
 	} else {
-		c.tell("all %d stayed until the end", n)
+		c.addDetail("all %d stayed until the end", n)
 	}
 	if d.plan.On.JobPerClient {
 		d.slots(f, c)
@@ -210,7 +210,7 @@ func (d *data) slots(f *Findings, c *Check) {
 	}
 	for s := range each(f.Curve) {
 		if most[s.Step] < allThere*float64(s.Planned) {
-			c.tell("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended",
+			c.addDetail("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended",
 				f.count(s.Planned), s.Step, most[s.Step])
 			return
 		}
@@ -226,7 +226,7 @@ func late(workers []WorkerFigure, c *Check) {
 		}
 	}
 	if n > 0 {
-		c.tell("%d started late, the last one %s after the load began", n, unit.Seconds(last))
+		c.addDetail("%d started late, the last one %s after the load began", n, unit.Seconds(last))
 	}
 }
 
@@ -252,7 +252,7 @@ func clocks(f *Findings, c *Check) {
 		}
 		return
 	}
-	c.tell("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
+	c.addDetail("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
 	shortest := math.Inf(1)
 	for s := range each(f.Curve) {
 		shortest = min(shortest, s.Duration)

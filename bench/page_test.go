@@ -90,7 +90,7 @@ type section struct {
 // A shownBar is a bar as the page shows it.
 type shownBar struct{ what, bar, measured, verdict, why string }
 
-// met tells whether the median meets the bar.
+// met reports whether the median meets the bar.
 func (s shownBar) met() bool { return strings.HasPrefix(s.verdict, "met") }
 
 // A result is what a comparison measured.

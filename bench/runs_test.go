@@ -116,10 +116,10 @@ func enroll(dir string, run resultstest.Large) error {
 	for i := range run.Loaders {
 		w := measure.Worker{Name: fmt.Sprint(i + 1), State: measure.Came, Host: fmt.Sprintf("load%02d.example.org", i),
 			Job: fmt.Sprintf("1.%d", i), Offset: 1e-3, Doubt: 1e-4}
-		came = append(came, measure.Event{Time: events[0].Time, Kind: measure.EventWorker, Text: "came in", Worker: &w})
+		came = append(came, measure.Event{Time: events[0].Time, Kind: measure.EventWorker, Text: "connected", Worker: &w})
 		gone := w
 		gone.State, gone.Seconds, gone.Clients = measure.Left, run.Seconds, 1
-		left = append(left, measure.Event{Time: events[last].Time, Kind: measure.EventWorker, Step: run.Steps, Text: "has done its work",
+		left = append(left, measure.Event{Time: events[last].Time, Kind: measure.EventWorker, Step: run.Steps, Text: "finished",
 			Worker: &gone})
 	}
 	f, err := os.Create(path)

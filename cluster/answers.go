@@ -12,16 +12,16 @@ import (
 	"weir/measure"
 )
 
-// errGone tells a worker that it was given up.
-func errGone() error {
+// refuseGivenUp returns the error response to a worker that was given up.
+func refuseGivenUp() error {
 	return wire.Refuse(http.StatusGone, "this worker was silent for too long and was given up")
 }
 
-// early is for how long a worker that comes before the run waits for an answer.
+// early is how long a worker that registers before the run begins waits for a response.
 const early = 5 * time.Second
 
-// hello takes in a worker.
-func (d *Server) hello(ctx context.Context, h *hello) (*helloResponse, error) {
+// register opens the session of a worker.
+func (d *Server) register(ctx context.Context, h *registration) (*registrationResponse, error) {
 	select {
 	case <-d.begun:
 	case <-ctx.Done():
@@ -36,14 +36,14 @@ func (d *Server) hello(ctx context.Context, h *hello) (*helloResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	if comes && !d.run.tell(workerInput{worker: s.worker, comes: true, hello: h}) {
-		return &helloResponse{Over: true}, nil
+	if comes && !d.run.deliver(workerInput{worker: s.worker, registers: true, registration: h}) {
+		return &registrationResponse{Over: true}, nil
 	}
-	return &helloResponse{Name: s.worker.name, Number: s.worker.number}, nil
+	return &registrationResponse{Name: s.worker.name, Number: s.worker.number}, nil
 }
 
-// sessionOf returns the session of who says hello, and whether the controller does not know that it is there.
-func (d *Server) sessionOf(h *hello) (s *session, comes bool, err error) {
+// sessionOf returns the session of a registration, and whether the worker is new to this controller.
+func (d *Server) sessionOf(h *registration) (s *session, comes bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, known := d.run.sessions[h.Session]
@@ -56,13 +56,13 @@ func (d *Server) sessionOf(h *hello) (s *session, comes bool, err error) {
 		d.came++
 		s = d.run.enroll(e, h.Files, machine{h.Boot, h.Space})
 	}
-	if s.lost() {
-		return nil, false, errGone()
+	if s.isClosed() {
+		return nil, false, refuseGivenUp()
 	}
-	return s, s.arrive(h.Acked, !known), nil
+	return s, s.reconnect(h.Acked, !known), nil
 }
 
-// clean cuts what a worker says of itself to what can be shown.
+// clean shortens text of a worker to what can be displayed.
 func clean(text string) string {
 	const longest = 100
 	if r := []rune(text); len(r) > longest {
@@ -74,7 +74,7 @@ func clean(text string) string {
 // spareFiles are what a worker needs to have open besides its clients'.
 const spareFiles = 100
 
-// room returns how many clients a worker can have that may open so many files.
+// room returns how many clients fit a worker that may open so many files.
 func (r *run) room(files uint64) int {
 	if r.options.FilesPerClient <= 0 || files == 0 {
 		return 0
@@ -82,24 +82,23 @@ func (r *run) room(files uint64) int {
 	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.options.FilesPerClient, 1)
 }
 
-// greet reports on a worker that came in.
-func (k *controller) greet(w *remote) error {
+// announceWorker writes the event of a new worker.
+func (k *controller) announceWorker(w *remote) error {
 	from := w.about.Host
 	if w.about.Job != "" {
 		from += ", job " + w.about.Job
 	}
 	return k.event(measure.Event{
 		Kind: measure.EventWorker,
-		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset),
+		Text: fmt.Sprintf("worker %s connected from %s; its clock is %s the controller's, within %v", w.name, from, apart(w.about.Offset),
 			w.about.Doubt.Round(time.Microsecond)),
 		Worker: &measure.Worker{Name: w.name, State: measure.Came, Host: w.about.Host, Job: w.about.Job, Clients: w.room,
 			Offset: -w.about.Offset.Seconds(), Doubt: w.about.Doubt.Seconds()},
 	})
 }
 
-// compare reports on a worker that is another version of the program, once of each: a user may have put it on its
-// machine, or have started a newer controller.
-func (k *controller) compare(w *remote, version string) error {
+// checkVersion warns of a worker that is another version of the program, once for each version.
+func (k *controller) checkVersion(w *remote, version string) error {
 	version = clean(version)
 	if k.options.Version == "" || version == k.options.Version || k.others[version] {
 		return nil
@@ -112,7 +111,7 @@ func (k *controller) compare(w *remote, version string) error {
 		k.options.Version))
 }
 
-// apart says how far another clock is from ours.
+// apart describes the offset of another clock.
 func apart(offset time.Duration) string {
 	word := "behind"
 	if offset < 0 {
@@ -121,22 +120,22 @@ func apart(offset time.Duration) string {
 	return fmt.Sprintf("%v %s", offset.Abs().Round(10*time.Microsecond), word)
 }
 
-// find returns a session that is there.
+// find returns the session of a connected worker.
 func (d *Server) find(id string) (*run, *session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.run == nil || d.run.sessions[id] == nil || d.run.sessions[id].away() {
-		return nil, nil, wire.Refuse(http.StatusNotFound, "unknown session: say hello")
+	if d.run == nil || d.run.sessions[id] == nil || d.run.sessions[id].isAbsent() {
+		return nil, nil, wire.Refuse(http.StatusNotFound, "unknown session: register first")
 	}
 	s := d.run.sessions[id]
-	if s.lost() {
-		return nil, nil, errGone()
+	if s.isClosed() {
+		return nil, nil, refuseGivenUp()
 	}
-	d.run.hears(s.worker)
+	d.run.heard(s.worker)
 	return d.run, s, nil
 }
 
-// orders answers when there are orders for a worker, or after a while.
+// orders responds when there are orders for a worker, or after a third of the patience (long poll).
 func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse, error) {
 	r, s, err := d.find(l.Session)
 	if err != nil {
@@ -153,11 +152,11 @@ func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse,
 		}
 		select {
 		case <-more:
-			if s.lost() {
-				return nil, errGone()
+			if s.isClosed() {
+				return nil, refuseGivenUp()
 			}
 		case <-r.over:
-			return s.goodbye(), nil
+			return s.runOver(), nil
 		case <-late.C:
 			return &ordersResponse{Acked: s.acked()}, nil
 		case <-ctx.Done():
@@ -166,7 +165,7 @@ func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse,
 	}
 }
 
-// reports takes what a worker tells.
+// reports receives reports of a worker.
 func (d *Server) reports(ctx context.Context, t *reportsRequest) (*ordersResponse, error) {
 	r, s, err := d.find(t.Session)
 	if err != nil {
@@ -179,13 +178,13 @@ func (d *Server) reports(ctx context.Context, t *reportsRequest) (*ordersRespons
 	if err != nil {
 		return nil, err
 	}
-	if len(fresh) > 0 && !r.tell(workerInput{worker: s.worker, reports: fresh}) || r.isOver() {
-		return s.goodbye(), nil
+	if len(fresh) > 0 && !r.deliver(workerInput{worker: s.worker, reports: fresh}) || r.isOver() {
+		return s.runOver(), nil
 	}
 	return s.receipt(), nil
 }
 
-// making writes down what a worker is about to make, or has removed.
+// making records in the manifest what a worker is about to create, or has removed.
 func (d *Server) making(_ context.Context, m *manifestRequest) (*empty, error) {
 	r, _, err := d.find(m.Session)
 	if err != nil {

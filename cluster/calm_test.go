@@ -6,7 +6,7 @@ import (
 )
 
 // watchCalm begins to watch whether this machine has time for the test. What it
-// returns tells whether no goroutine had to wait for its turn for a tenth of a
+// returns reports whether no goroutine had to wait for its turn for a tenth of a
 // second: else times, and who was there at which, are not what the test is about.
 func watchCalm(t *testing.T) func() bool {
 	t.Helper()

@@ -44,7 +44,7 @@ func (n *notes) Event(e measure.Event) error {
 	return nil
 }
 
-func (n *notes) told(kind measure.EventKind, text string) bool {
+func (n *notes) has(kind measure.EventKind, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range n.events {
@@ -55,7 +55,7 @@ func (n *notes) told(kind measure.EventKind, text string) bool {
 	return false
 }
 
-// ended tells whether the run ended so.
+// ended reports whether the run ended so.
 func (n *notes) ended(o measure.Outcome) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +101,7 @@ func plan(steps ...scenario.Step) engine.Config {
 	return engine.Config{Plan: p, Files: files, Folder: "weir-test"}
 }
 
-func hold(clients int, s float64) scenario.Step {
+func stepOf(clients int, s float64) scenario.Step {
 	return scenario.Step{Clients: clients, Warmup: unit.Duration(time.Second / 5), Duration: unit.Duration(s * 1e9)}
 }
 
@@ -114,7 +114,7 @@ func peers(workers []*hired) (p []Peer) {
 
 func TestWorkersAddUp(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
-	conf, n := plan(hold(7, 2), hold(3, 1)), &notes{}
+	conf, n := plan(stepOf(7, 2), stepOf(3, 1)), &notes{}
 	conf.Sink = n
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestWorkersAddUp(t *testing.T) {
 			t.Errorf("step %d: %d done, %d latencies: histograms were not added", step, done, latencies)
 		}
 	}
-	if !n.told("end", "all steps are done") {
+	if !n.has("end", "all steps are done") {
 		t.Errorf("no end among %v", n.events)
 	}
 	slots := map[string]bool{}
@@ -157,14 +157,14 @@ func TestWorkersAddUp(t *testing.T) {
 
 func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
-	conf, n := plan(hold(4, 2), hold(4, 2)), &notes{}
+	conf, n := plan(stepOf(4, 2), stepOf(4, 2)), &notes{}
 	conf.Sink = n
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !n.told("warning", "worker 2 was lost") {
+	if !n.has("warning", "worker 2 was lost") {
 		t.Errorf("the loss was not told: %v", n.events)
 	}
 	last := n.intervals[len(n.intervals)-1]
@@ -175,7 +175,7 @@ func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
 
 func TestAllWorkersLostIsAnError(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
-	conf, n := plan(hold(4, 60)), &notes{}
+	conf, n := plan(stepOf(4, 60)), &notes{}
 	conf.Sink = n
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(func() { workers[0].cut(); workers[1].cut() }) }
@@ -186,7 +186,7 @@ func TestAllWorkersLostIsAnError(t *testing.T) {
 }
 
 func TestAWorkersErrorIsTheRuns(t *testing.T) {
-	conf, n := plan(hold(4, 60)), &notes{}
+	conf, n := plan(stepOf(4, 60)), &notes{}
 	conf.Sink = n
 	conf.Plan.Driver = "none such"
 	err := Control(t.Context(), conf, peers([]*hired{hire(t, "1")}), "")
@@ -197,7 +197,7 @@ func TestAWorkersErrorIsTheRuns(t *testing.T) {
 
 func TestFinishReachesTheWorkers(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
-	conf, n := plan(hold(4, 3600)), &notes{}
+	conf, n := plan(stepOf(4, 3600)), &notes{}
 	finish := make(chan struct{})
 	conf.Sink, conf.Finish = n, finish
 	var once sync.Once
@@ -231,7 +231,7 @@ func TestAWorkerDoesNotOutliveItsController(t *testing.T) {
 }
 
 func TestACanceledControllerReturns(t *testing.T) {
-	conf, n := plan(hold(4, 3600)), &notes{}
+	conf, n := plan(stepOf(4, 3600)), &notes{}
 	ctx, cancel := context.WithCancel(t.Context())
 	conf.Sink = n
 	n.seen = func(*measure.Interval) { cancel() }
@@ -262,7 +262,7 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)
 	at := time.Unix(100, 0)
-	tell := func(by orderLine, phase, server string, from, to time.Duration, clients float64) {
+	tell := func(by connection, phase, server string, from, to time.Duration, clients float64) {
 		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server,
 			Clients: clients, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
@@ -311,7 +311,7 @@ func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	s := newSum(told)
 	s.phase = func(int64) string { return measure.Measured }
 	early, late := &stream{}, &stream{}
-	tell := func(by orderLine, from, seconds float64) {
+	tell := func(by connection, from, seconds float64) {
 		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Measured, Kind: storage.Read,
 			Clients: 1, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})

@@ -14,40 +14,40 @@ import (
 	"weir/scenario"
 )
 
-// A controller drives a run with workers. Its goroutine, steer, is the only one that knows how things are; others
-// tell it through workerInput.
+// A controller drives a run with workers. Only its goroutine, steer, reads and changes its state; others
+// send it workerInput.
 type controller struct {
 	engine.Config
-	options WorkerOptions
-	clock   func() time.Time
-	began   time.Time // of clock
-	workers []*remote // all that ever came
-	sum     *sum
-	stop    *engine.Stopper
-	inbox   chan workerInput
-	numbers int                  // how many clients' numbers have been given
-	number  int                  // of the step
-	loaded  time.Time            // when the first one began
-	kept    *scenario.Step       // that the step source has named, and that no worker holds
-	failed  int                  // workers that ended with an error of their own
-	answers <-chan engine.Answer // of the step source; nil unless it is being asked
-	cool    bool                 // the step that ended last stands apart from the next
-	leaving bool
-	ended   bool      // no more steps
-	alone   time.Time // since when no worker is there
-	said    string    // by a worker that was lost last
-	ending  measure.Ending
-	ticked  time.Time
-	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
-	calm    time.Time // from when on there may be another one
-	here    machine
-	full    map[string]bool        // disks that were warned of
-	device  atomic.Pointer[string] // of this machine, that copies of workers' files lie on; nil: none yet
-	journal *journal               // nil: not needed
+	options    WorkerOptions
+	clock      func() time.Time
+	began      time.Time // of clock
+	workers    []*remote // all that ever connected
+	sum        *sum
+	stop       *engine.Stopper
+	inbox      chan workerInput
+	numbers    int                  // how many clients' numbers have been given
+	number     int                  // of the step
+	loaded     time.Time            // when the first one began
+	kept       *scenario.Step       // that the step source has named, and that no worker holds
+	failed     int                  // workers that ended with an error of their own
+	answers    <-chan engine.Answer // of the step source; nil unless it is being asked
+	cool       bool                 // the step that ended last stands apart from the next
+	leaving    bool
+	ended      bool      // no more steps
+	emptySince time.Time // since when no worker is there
+	lastError  string    // by a worker that was lost last
+	ending     measure.Ending
+	lastTick   time.Time
+	jobs       *jobStep  // where clients are jobs: the step that is held; nil: none
+	nextStepAt time.Time // from when on there may be another one
+	here       machine
+	full       map[string]bool        // disks that were warned of
+	device     atomic.Pointer[string] // of this machine, that copies of workers' files lie on; nil: none yet
+	journal    *journal               // nil: not needed
 
 	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs
-	events  map[happened]bool    // that were written before
+	events  map[eventKey]bool    // that were written before
 	others  map[string]bool      // other versions of workers that were reported
 	watched map[string]time.Time // up to when, by host, before
 	resumed bool                 // the run's steps are known
@@ -64,7 +64,7 @@ func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *co
 		here.boot = ""
 	}
 	return &controller{
-		Config: c, options: o.complete(), clock: clock, began: now, alone: now, ticked: now,
+		Config: c, options: o.complete(), clock: clock, began: now, emptySince: now, lastTick: now,
 		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), inbox: make(chan workerInput), here: here,
 	}
 }
@@ -121,7 +121,7 @@ func (k *controller) steer(ctx context.Context) error {
 			finish = nil
 			err = k.leave(k.Finished(), cancel)
 		case <-tick.C:
-			err = k.look(asking, cancel)
+			err = k.tick(asking, cancel)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -136,31 +136,32 @@ func (k *controller) over() (bool, error) {
 	if len(k.present()) > 0 {
 		return false, nil
 	}
-	switch waited := k.clock().Sub(k.alone); {
+	switch waited := k.clock().Sub(k.emptySince); {
 	case k.ended || k.leaving:
 		return true, nil
 	case k.jobs != nil:
 		return false, nil // it ends by itself
-	case k.options.closed, k.number > 0 && waited > k.options.Wait, k.number == 0 && k.failed >= k.options.Want, k.number > 0 && k.extinct():
+	case k.options.closed, k.number > 0 && waited > k.options.Wait, k.number == 0 && k.failed >= k.options.Want, k.number > 0 &&
+		k.noneExpected():
 		return true, errors.Join(errors.New("all workers were lost"), k.absent())
 	case waited > k.options.Wait:
-		return true, errors.Join(fmt.Errorf("no worker has come in %v", k.options.Wait), k.absent())
-	case k.extinct():
-		return true, errors.Join(errors.New("no worker has come, and none will"), k.absent())
+		return true, errors.Join(fmt.Errorf("no worker connected within %v", k.options.Wait), k.absent())
+	case k.noneExpected():
+		return true, errors.Join(errors.New("no worker connected, and no more are expected"), k.absent())
 	}
 	return false, nil
 }
 
-// extinct tells whether the batch system says that no worker will come any more.
-func (k *controller) extinct() bool {
+// noneExpected reports whether the batch system has no more jobs of workers.
+func (k *controller) noneExpected() bool {
 	return k.options.Left != nil && !k.options.JobPerClient && k.options.Left() == 0
 }
 
-// absent says why workers are not there, as far as that is known.
+// absent returns the known reasons why workers are missing.
 func (k *controller) absent() error {
 	var all []error
-	if k.said != "" {
-		all = append(all, errors.New(k.said))
+	if k.lastError != "" {
+		all = append(all, errors.New(k.lastError))
 	}
 	if k.options.Absent != nil {
 		for i, s := range k.options.Absent() {
@@ -180,7 +181,7 @@ func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; 
 // mostAbsent is the number of absent workers whose reason is reported.
 const mostAbsent = 5
 
-// present returns the workers that are there.
+// present returns the connected workers.
 func (k *controller) present() []*remote {
 	var there []*remote
 	for _, w := range k.workers {
@@ -191,7 +192,7 @@ func (k *controller) present() []*remote {
 	return there
 }
 
-// leave has all clients leave before the steps are done.
+// leave stops all clients before the steps are done.
 func (k *controller) leave(why measure.Ending, cancel func()) error {
 	if k.leaving {
 		return nil
@@ -199,27 +200,28 @@ func (k *controller) leave(why measure.Ending, cancel func()) error {
 	k.leaving = true
 	k.ending = why
 	cancel() // the step source need not think any more
-	k.tell(order{Leave: true})
+	k.broadcast(order{Leave: true})
 	return nil
 }
 
-func (k *controller) tell(o order) {
+// broadcast sends an order to all connected workers.
+func (k *controller) broadcast(o order) {
 	for _, w := range k.present() {
 		_ = w.say(o)
 	}
 }
 
-// look is called several times a second: time alone makes workers lost, and steps begin.
-func (k *controller) look(ctx context.Context, cancel func()) error {
+// tick is called several times a second: with time alone, workers are lost and steps begin.
+func (k *controller) tick(ctx context.Context, cancel func()) error {
 	now := k.clock()
-	gap := now.Sub(k.ticked)
-	k.ticked = now
+	gap := now.Sub(k.lastTick)
+	k.lastTick = now
 	for _, w := range k.present() {
-		if gap > k.touch() { // it is we who were held up
+		if gap > k.silenceLimit() { // this process was held up
 			w.lastHeard.Add(int64(gap))
 		}
 		if k.silent(w) > k.options.patience && (!k.options.closed || w.in) {
-			if err := k.lost(w, fmt.Errorf("%w for %v", errSilent, k.options.patience)); err != nil {
+			if err := k.dropWorker(w, fmt.Errorf("%w for %v", errSilent, k.options.patience)); err != nil {
 				return err
 			}
 		}
@@ -235,18 +237,20 @@ func (k *controller) proceed(ctx context.Context) error {
 	if k.options.JobPerClient && k.skip {
 		return k.next(ctx) // which phase it is will be known when the step source has said how long the step holds
 	}
-	k.judge()
-	return errors.Join(k.sum.before(k.told()), k.next(ctx))
+	k.updatePhase()
+	return errors.Join(k.sum.before(k.reportedUntil()), k.next(ctx))
 }
 
-// silent returns for how long a worker has not been heard.
+// silent returns how long ago a worker was last heard from.
 func (k *controller) silent(w *remote) time.Duration {
 	return k.clock().Sub(k.began) - time.Duration(w.lastHeard.Load())
 }
 
-// hears notes that a worker was heard now.
-func (k *controller) hears(w *remote) { w.lastHeard.Store(int64(k.clock().Sub(k.began))) }
+// heard records that a worker was heard from now.
+func (k *controller) heard(w *remote) { w.lastHeard.Store(int64(k.clock().Sub(k.began))) }
 
-// touch is for how long a worker that holds a step may be silent, which tells something every second, before others
-// begin the next one without it.
-func (k *controller) touch() time.Duration { return max(k.options.patience/12, 2500*time.Millisecond) }
+// silenceLimit is how long a worker that holds a step, and then reports every second, may be silent before the others
+// begin the next step without it.
+func (k *controller) silenceLimit() time.Duration {
+	return max(k.options.patience/12, 2500*time.Millisecond)
+}

@@ -17,15 +17,15 @@ import (
 	"weir/storage"
 )
 
-// A FakeWorkers is many workers in one process that measure nothing but talk as workers do: to see how many of them a
-// controller can follow.
+// FakeWorkers are many workers in one process that measure nothing but send the messages of workers, to test how many of
+// them a controller can serve.
 type FakeWorkers struct {
 	Workers int
 	// Servers is how many data servers each of them reports on each second; 0: of the target only.
 	Servers int
 	// Machines: each is on a machine of its own and reports on it.
 	Machines bool
-	// Once: what they tell is packed once, so that many more of them fit a machine. To the controller it is the same.
+	// Once: their report is encoded once, so that many more of them fit a machine. The controller sees no difference.
 	Once bool
 	// Got is called when a worker receives a step, by many goroutines at once. It may be nil.
 	Got func(step scenario.Step, at time.Time)
@@ -33,7 +33,7 @@ type FakeWorkers struct {
 	packed []byte // with Once: from its kind on, the JSON of an interval
 }
 
-// Run has the workers come in with the pass p and live until the run is over. They report on a hundred operations on
+// Run connects the workers with the pass p and returns when the run is over. They report on a hundred operations on
 // each server each second.
 func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,7 +47,7 @@ func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	var all sync.WaitGroup
 	for range r.Workers {
 		all.Go(func() {
-			if err := r.one(ctx, p); err != nil && !errors.Is(err, errOver) {
+			if err := r.runOne(ctx, p); err != nil && !errors.Is(err, errOver) {
 				cancel(err)
 			}
 		})
@@ -56,20 +56,20 @@ func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	return context.Cause(ctx)
 }
 
-// one is the life of one of them.
-func (r FakeWorkers) one(ctx context.Context, p Pass) error {
-	m := newMember(p, JoinOptions{patience: patience, limit: longestAlone})
+// runOne runs one of them.
+func (r FakeWorkers) runOne(ctx context.Context, p Pass) error {
+	m := newMember(p, JoinOptions{patience: patience, limit: longestSilence})
 	defer m.close()
 	if r.Machines {
-		m.me.Boot, m.me.Host = "pretended-"+m.me.Session, "node-"+m.me.Session[:8]
+		m.self.Boot, m.self.Host = "fake-"+m.self.Session, "node-"+m.self.Session[:8]
 	}
-	m.guard.watch = new(monitor.Watch) // it is not to watch this machine
-	if err := m.comeIn(ctx); err != nil {
+	m.guard.watch = new(monitor.Watch) // this machine is not watched
+	if err := m.register(ctx); err != nil {
 		return err
 	}
 	w := newWorker(m.send)
 	m.worker = w
-	return m.live(ctx, func(ctx context.Context) error {
+	return m.run(ctx, func(ctx context.Context) error {
 		for {
 			step, err := w.Next(ctx)
 			if errors.Is(err, io.EOF) {
@@ -97,7 +97,7 @@ func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) er
 			to = end
 		}
 		if !pause.For(ctx, to.Sub(m.clock.now())) {
-			return fmt.Errorf("pretense: %w", context.Cause(ctx))
+			return fmt.Errorf("fake worker: %w", context.Cause(ctx))
 		}
 		if err := r.second(m, step, from, to); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) e
 					no, v.Start.Format(time.RFC3339Nano), v.Seconds, v.Step, v.Phase, v.Clients, v.Server, r.packed), nil
 			})
 		} else {
-			pretend(v)
+			fillInterval(v)
 			err = m.worker.Interval(v)
 		}
 		if err != nil {
@@ -130,13 +130,13 @@ func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) e
 		}
 	}
 	if r.Machines {
-		return m.worker.say(report{Sample: pretendedSample(m.me.Host, to)})
+		return m.worker.say(report{Sample: fakeSample(m.self.Host, to)})
 	}
 	return nil
 }
 
-// pretend fills in what was done in a second.
-func pretend(v *measure.Interval) {
+// fillInterval fills in the operations of a second.
+func fillInterval(v *measure.Interval) {
 	v.Kind, v.Moved, v.Begun, v.Done, v.Tasks = storage.Read, 100<<20, 100, 100, 100
 	for i := range 100 {
 		v.Latency.Record(time.Duration(50+i) * time.Millisecond)
@@ -148,14 +148,14 @@ func pretend(v *measure.Interval) {
 // packInterval returns how an interval ends in JSON, from its kind on, which is the same for all.
 func packInterval() ([]byte, error) {
 	v := &measure.Interval{}
-	pretend(v)
+	fillInterval(v)
 	text, err := json.Marshal(v)
 	at := bytes.Index(text, []byte(`"kind":`))
 	return text[max(at, 0):], err
 }
 
-// pretendedSample is what a machine of 16 cores may report on a second.
-func pretendedSample(host string, end time.Time) *monitor.Sample {
+// fakeSample is what a machine of 16 cores may report on a second.
+func fakeSample(host string, end time.Time) *monitor.Sample {
 	const cores, moved = 16, 1_250_000_000
 	s := &monitor.Sample{
 		Time: end, Seconds: 1, Host: host, Role: "client", Cores: cores, Load: 7.25, Cost: 0.00054,

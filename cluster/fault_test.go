@@ -28,7 +28,7 @@ func (n *notes) held(step int) (clients, seconds float64) {
 	return clients / max(seconds, 1e-9), seconds
 }
 
-// long tells whether tests of faults are to take as long as faults do: make chaos.
+// long reports whether tests of faults are to take as long as faults do: make chaos.
 func long() bool { return os.Getenv("WEIR_LONG") != "" }
 
 // A batch system kills a worker every few seconds, and starts another one.
@@ -50,7 +50,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	for range workers {
 		hire()
 	}
-	conf, n := plan(hold(12, span), hold(12, span), hold(12, span), hold(12, span)), &notes{}
+	conf, n := plan(stepOf(12, span), stepOf(12, span), stepOf(12, span), stepOf(12, span)), &notes{}
 	conf.Sink = n
 	killed := int64(0) // operations of those that were killed
 	over, killing := make(chan struct{}), make(chan struct{})
@@ -113,7 +113,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	d := open(t, ServerOptions{})
 	r, over := between(t, d.Pass())
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience), submit(t, over, patience)}
-	conf, n := plan(hold(9, first), hold(6, second)), &notes{}
+	conf, n := plan(stepOf(9, first), stepOf(6, second)), &notes{}
 	conf.Sink = n
 	var once1 sync.Once
 	mended := make(chan struct{})
@@ -134,13 +134,13 @@ func TestTheNetworkIsCut(t *testing.T) {
 	for _, j := range jobs {
 		j.end(t)
 	}
-	lost := !timely && n.told("warning", "was lost") // a busy machine made the silence longer
+	lost := !timely && n.has("warning", "was lost") // a busy machine made the silence longer
 	if did := done(jobs); n.done() > did || !lost && did != n.done() {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
 	t.Logf("the network was cut for %v of a patience of %v; %d operations were done and written", patience*2/3, patience, n.done())
 	once(t, n)
-	if !lost && n.told("warning", "") || !n.told("end", measure.AllDone) {
+	if !lost && n.has("warning", "") || !n.has("end", measure.AllDone) {
 		t.Errorf("events %v", n.events)
 	}
 }
@@ -152,7 +152,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	d := open(t, ServerOptions{})
 	r, over := between(t, d.Pass())
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience)}
-	conf, n := plan(hold(8, 8), hold(8, 3)), &notes{}
+	conf, n := plan(stepOf(8, 8), stepOf(8, 3)), &notes{}
 	conf.Sink = n
 	var cut sync.Once
 	n.seen = func(v *measure.Interval) {
@@ -175,7 +175,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	if lost := n.count("warning", "was lost: it has not been heard of for 3s"); lost < 1 || timely && lost != 1 {
 		t.Errorf("events %v", n.events)
 	}
-	if !n.told("worker", "worker 3 came in") || timely && !n.told("step", "step 2: 8 clients on 2 workers") {
+	if !n.has("worker", "worker 3 connected") || timely && !n.has("step", "step 2: 8 clients on 2 workers") {
 		t.Errorf("events %v", n.events)
 	}
 	if clients, _ := n.held(2); timely && math.Abs(clients-8) > .5 {
@@ -197,7 +197,7 @@ func TestClocksAreOff(t *testing.T) {
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
 	d := open(t, ServerOptions{clock: ahead})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
-	conf, n := plan(hold(6, 2), hold(4, 2)), &notes{}
+	conf, n := plan(stepOf(6, 2), stepOf(4, 2)), &notes{}
 	conf.Sink = n
 	begin, calm := ahead(), watchCalm(t)
 	if err := control(t, d, conf, WorkerOptions{Want: 2}); err != nil {
@@ -238,7 +238,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	p := d.Pass()
-	conf, n := plan(hold(1, 1)), &notes{}
+	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n
 	ended := make(chan error, 1)
 	go func() { ended <- control(t, d, conf, WorkerOptions{Want: 1}) }()
@@ -250,9 +250,9 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := hello{identity: identity{Session: "a session"}}
+	h := registration{identity: identity{Session: "a session"}}
 	for range 2 {
-		ask(helloPath, h, &helloResponse{})
+		ask(registerPath, h, &registrationResponse{})
 	}
 	raw := func(r report) json.RawMessage { b, _ := json.Marshal(r); return b }
 	ready := reportsRequest{h.Session, []json.RawMessage{raw(report{No: 1, Ready: true})}}
@@ -311,9 +311,9 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
-	conf, n := plan(hold(6, 2), hold(6, 2)), &notes{}
+	conf, n := plan(stepOf(6, 2), stepOf(6, 2)), &notes{}
 	conf.Sink = n
-	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return n.told("worker", "worker 3 came in") }}
+	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return n.has("worker", "worker 3 connected") }}
 	var late sync.Once
 	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
 	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
@@ -323,8 +323,8 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	for _, j := range jobs {
 		j.end(t)
 	}
-	if !n.told("warning", "the run begins with 2 of 3 workers: the others had not come after 3s: job 7.2 is held: Disk quota exceeded") ||
-		!n.told("step", "step 1: 6 clients on 2 workers") || !n.told("step", "step 2: 6 clients on 3 workers") {
+	if !n.has("warning", "the run begins with 2 of 3 workers: the others had not connected after 3s: job 7.2 is held: Disk quota exceeded") ||
+		!n.has("step", "step 1: 6 clients on 2 workers") || !n.has("step", "step 2: 6 clients on 3 workers") {
 		t.Errorf("events %v", n.events)
 	}
 	if did := done(jobs); did != n.done() {
@@ -356,7 +356,7 @@ func TestTheRunStopsForAll(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
-	conf, n := plan(hold(6, 600)), &notes{}
+	conf, n := plan(stepOf(6, 600)), &notes{}
 	conf.Sink = n
 	conf.Plan.Stop = scenario.Stop{Count: 500}
 	if err := control(t, d, conf, WorkerOptions{Want: 3}); err != nil {

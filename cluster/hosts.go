@@ -46,7 +46,7 @@ func (k *controller) sample(s *monitor.Sample) error {
 	}
 	s.Step, s.Host, s.Role = k.number, clean(s.Host), "client"
 	if !s.Time.After(k.watched[s.Host]) {
-		return nil // it was written before we were killed
+		return nil // it was written before the restart
 	}
 	return k.options.Samples.Sample(s)
 }
@@ -65,8 +65,8 @@ func (m *member) Sample(s *monitor.Sample) error {
 
 // guardMachine begins to watch this machine, or goes on with other processes.
 func (m *member) guardMachine(ctx context.Context, l *watchOrder) {
-	m.again.Lock()
-	defer m.again.Unlock()
+	m.registering.Lock()
+	defer m.registering.Unlock()
 	m.guard.pids.Store(&l.Pids)
 	if m.guard.watch != nil || ctx.Err() != nil {
 		return
@@ -96,7 +96,7 @@ func (d *Server) Pids() []int {
 	}
 	var all []int
 	for _, s := range d.run.sessions {
-		if s.worker.on == d.run.here && s.worker.pid > 0 && !s.lost() {
+		if s.worker.on == d.run.here && s.worker.pid > 0 && !s.isClosed() {
 			all = append(all, s.worker.pid)
 		}
 	}

@@ -52,7 +52,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
 	d := open(t, ServerOptions{clock: ahead})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
-	conf, n, l := plan(hold(4, 12)), &notes{}, &looks{}
+	conf, n, l := plan(stepOf(4, 12)), &notes{}, &looks{}
 	conf.Sink = n
 	var kill sync.Once
 	begin := ahead()
@@ -110,7 +110,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
-	conf, n, l := plan(hold(20, 2), hold(20, 3)), &notes{}, &ledgers{made: map[string]int{}}
+	conf, n, l := plan(stepOf(20, 2), stepOf(20, 3)), &notes{}, &ledgers{made: map[string]int{}}
 	conf.Sink = n
 	conf.Plan.Target, conf.Plan.Driver = "file://"+dir, "local"
 	conf.Plan.Work = workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 4096},
@@ -155,7 +155,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	if err != nil || files < 100 || timely && (homes != 1+20+10 || !numbers["weir-test/c0029/"]) {
 		t.Errorf("%d files in %d folders, %v", files, homes, err)
 	}
-	if n.told("error", "") {
+	if n.has("error", "") {
 		t.Errorf("events %v", n.events)
 	}
 }

@@ -14,26 +14,26 @@ import (
 
 // A jobStep is a step whose clients are jobs of a batch system: each has a worker of its own, which works from when
 // it comes for as long as the step holds. How many there are is up to that system, so the phases are the
-// controller's: ramp while more and more begin, hold while as many as it lets run do, drain while they end. Where the
-// first ones end before the last ones begin, it holds from then on, who ends makes room for who begins, and for a
+// controller's: ramp while more and more begin, measurement while as many run as the system lets, graceful stop while they end. Where the
+// first ones end before the last ones begin, it holds from then on, jobs that end make room for jobs that begin, and for a
 // fifth of the jobs' time at least: no step is without any.
 type jobStep struct {
 	scenario.Step
-	called time.Time
-	begun  int
-	first  time.Time // when one began first
-	last   time.Time // when one began last
-	ended  time.Time // when the first one ended after that
-	steady time.Time // from when on it holds; zero: not yet
-	waning time.Time // from when on it drains
+	called     time.Time
+	begun      int
+	first      time.Time // when one began first
+	last       time.Time // when one began last
+	ended      time.Time // when the first one ended after that
+	steadyFrom time.Time // from when on it holds; zero: not yet
+	stopFrom   time.Time // from when on it is the graceful stop
 }
 
 // phase is that of a second that is over. Those in which it changes are not of the hold.
 func (j *jobStep) phase(second int64) string {
 	switch {
-	case j.steady.IsZero() || second <= j.steady.Unix():
+	case j.steadyFrom.IsZero() || second <= j.steadyFrom.Unix():
 		return measure.Ramp
-	case !j.waning.IsZero() && second >= j.waning.Unix():
+	case !j.stopFrom.IsZero() && second >= j.stopFrom.Unix():
 		return measure.GracefulStop
 	}
 	return measure.Measured
@@ -51,7 +51,7 @@ func (k *controller) coming() int {
 	if k.options.Coming != nil {
 		left = min(left, k.options.Coming())
 	}
-	if since := later(j.called, later(j.last, k.alone)); len(k.present()) == 0 && k.clock().Sub(since) > k.options.Wait {
+	if since := later(j.called, later(j.last, k.emptySince)); len(k.present()) == 0 && k.clock().Sub(since) > k.options.Wait {
 		return 0
 	}
 	return left
@@ -64,9 +64,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// expecting tells whether workers of a controller that was killed may still come back: one that holds a step decides
-// how the run goes on.
-func (k *controller) expecting() bool {
+// expectsReturn reports whether workers of a killed controller may still reconnect: one that holds a step decides how the
+// run continues.
+func (k *controller) expectsReturn() bool {
 	for _, w := range k.present() {
 		if w.absent && k.silent(w) < k.options.patience/3 {
 			return true
@@ -82,10 +82,10 @@ func (k *controller) nextJobs(ctx context.Context) error {
 		return nil
 	}
 	if j == nil {
-		if !k.clock().After(k.calm) || k.expecting() {
+		if !k.clock().After(k.nextStepAt) || k.expectsReturn() {
 			return nil
 		}
-		if err := k.resume(false); err != nil {
+		if err := k.reportResume(false); err != nil {
 			return err
 		}
 		k.answers = engine.Ask(ctx, k.Steps)
@@ -94,7 +94,7 @@ func (k *controller) nextJobs(ctx context.Context) error {
 	for _, w := range k.present() {
 		switch {
 		case w.ready && w.step == 0 && j.begun < j.Clients:
-			if err := k.employ(w); err != nil {
+			if err := k.startJob(w); err != nil {
 				return err
 			}
 		case w.ready:
@@ -109,20 +109,19 @@ func (k *controller) nextJobs(ctx context.Context) error {
 	return nil
 }
 
-// judge finds out which phase it is, before seconds of it are written: after a time without a controller many come at
-// once.
-func (k *controller) judge() {
+// updatePhase determines the phase before its seconds are written: after a time without a controller many arrive at once.
+func (k *controller) updatePhase() {
 	j := k.jobs
-	if j == nil || j.begun == 0 || !j.waning.IsZero() {
+	if j == nil || j.begun == 0 || !j.stopFrom.IsZero() {
 		return
 	}
 	now, coming := k.clock(), k.coming()
 	switch {
-	case !j.steady.IsZero():
+	case !j.steadyFrom.IsZero():
 	case coming == 0:
-		j.steady = j.last
+		j.steadyFrom = j.last
 	case now.Sub(j.last) > k.options.patience || now.Sub(j.first) > time.Duration(j.Duration):
-		j.steady = now
+		j.steadyFrom = now
 	}
 	working := 0
 	for _, w := range k.present() {
@@ -134,23 +133,23 @@ func (k *controller) judge() {
 		if j.ended.IsZero() {
 			j.ended = now // it was lost, or ended while there was no controller
 		}
-		j.waning = later(j.ended, j.steady.Add(max(time.Duration(j.Duration)/5, 2*time.Second)))
+		j.stopFrom = later(j.ended, j.steadyFrom.Add(max(time.Duration(j.Duration)/5, 2*time.Second)))
 	}
 }
 
-// leaves notes that a job has reported its last second.
-func (j *jobStep) leaves(w *remote) {
+// jobEnded records that a job has reported its last second.
+func (j *jobStep) jobEnded(w *remote) {
 	if j != nil && (j.ended.IsZero() || w.latest.Before(j.ended)) {
 		j.ended = w.latest
 	}
 }
 
-// employ has a worker begin.
-func (k *controller) employ(w *remote) error {
+// startJob gives a worker its client.
+func (k *controller) startJob(w *remote) error {
 	j := k.jobs
 	one := j.Step
 	one.Clients, one.Ramp, one.Warmup = 1, 0, 0
-	one.Cooldown = 1 // it leaves when its time is over, whether or not we are there to say so
+	one.Cooldown = 1 // it leaves when its time is over, with or without a controller
 	one.Begin = k.clock().Add(k.notice(1))
 	if j.begun++; j.begun == 1 {
 		j.first = one.Begin
@@ -162,7 +161,7 @@ func (k *controller) employ(w *remote) error {
 
 // beginJobs calls for the jobs of a step.
 func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
-	if k.skip { // workers hold it since before we were killed
+	if k.skip { // workers hold it since before the restart
 		k.skip = false
 		step.Number = k.past.Broken
 		k.jobs = k.before
@@ -192,7 +191,7 @@ func (k *controller) overJobs() error {
 		return errors.Join(fmt.Errorf("no job of step %d has begun in %v", j.Number, k.options.Wait), k.absent())
 	}
 	err := k.sum.flush()
-	k.jobs, k.calm = nil, k.clock().Add(time.Duration(j.Cooldown))
+	k.jobs, k.nextStepAt = nil, k.clock().Add(time.Duration(j.Cooldown))
 	if j.begun < j.Clients {
 		text := fmt.Sprintf("step %d: %d of %d jobs have begun", j.Number, j.begun, j.Clients)
 		if why := k.absent(); why != nil {

@@ -123,7 +123,7 @@ func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
 	if wall := time.Since(begin); wall > 55*time.Second {
 		t.Errorf("it took %v", wall)
 	}
-	if !n.told("warning", "worker 2 was lost") || !n.told("step", "step 2") || !n.told("end", measure.AllDone) {
+	if !n.has("warning", "worker 2 was lost") || !n.has("step", "step 2") || !n.has("end", measure.AllDone) {
 		t.Errorf("events %+v", n.events)
 	}
 }

@@ -27,24 +27,24 @@ type JoinOptions struct {
 	limit    time.Duration // for which nothing need be heard of the controller
 }
 
-// longestAlone is for how long a worker goes on without a word of the controller, which may have been killed and be
-// started again.
-const longestAlone = 10 * time.Minute
+// longestSilence is how long a worker continues without a response of the controller, which may have been killed and may
+// be restarted.
+const longestSilence = 10 * time.Minute
 
 var (
 	errGivenUp = errors.New("the controller gave this worker up: it was silent for too long")
 	errOver    = errors.New("the run is over")
 )
 
-// Join is a worker's life over a network: it comes in with the pass, takes its share of each step, and says what it
-// saw, until the run is over. If the controller had given it up, it comes in anew as another worker. When ctx ends it
-// breaks off and says so.
+// Join runs a worker that reaches its controller over a network: it registers with the pass, executes its share of each
+// step and reports measurements until the run is over. A worker that the controller gave up registers again as another
+// worker. When ctx ends, it aborts and reports so.
 func Join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
 	if o.patience <= 0 {
 		o.patience = patience
 	}
 	if o.limit <= 0 {
-		o.limit = longestAlone
+		o.limit = longestSilence
 	}
 	if o.Job == "" {
 		o.Job = jobID(os.Getenv)
@@ -60,11 +60,11 @@ func Join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	}
 }
 
-// join is the life of one session.
+// join runs one session.
 func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
 	m := newMember(p, o)
 	defer m.close()
-	if err := m.comeIn(ctx); err != nil {
+	if err := m.register(ctx); err != nil {
 		return err
 	}
 	var b begin
@@ -77,21 +77,21 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	b.Plan = b.Plan.Of(m.number)
 	b.Plan.First += m.number
 	m.worker = newWorker(m.send)
-	m.worker.own.Clock, m.targets = m.clock.now, b.Plan.Doors()
+	m.worker.own.Clock, m.targets = m.clock.now, b.Plan.Endpoints()
 	if b.Making {
 		m.worker.own.Manifest = m.ledger
 	}
-	return m.live(ctx, func(ctx context.Context) error {
+	return m.run(ctx, func(ctx context.Context) error {
 		err := m.worker.drive(ctx, &b, drivers, nil)
-		m.again.Lock()
-		defer m.again.Unlock()
+		m.registering.Lock()
+		defer m.registering.Unlock()
 		return errors.Join(err, m.guard.stop())
 	})
 }
 
 // jobID is what batch systems call the job that this process is part of.
 func jobID(env func(string) string) string {
-	if id := env("WEIR_JOB"); id != "" { // whoever submitted it knows it by this name
+	if id := env("WEIR_JOB"); id != "" { // the name that its submission gave it
 		return id
 	}
 	if id := env("SLURM_JOB_ID"); id != "" {
@@ -117,13 +117,13 @@ func jobID(env func(string) string) string {
 	return found["ClusterId"] + "." + found["ProcId"]
 }
 
-// aboutMe is what a worker says of itself.
-func aboutMe(o JoinOptions) hello {
+// describeSelf returns the registration of this process.
+func describeSelf(o JoinOptions) registration {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	host, _ := os.Hostname()
 	here := thisMachine()
-	return hello{
+	return registration{
 		identity: identity{Session: hex.EncodeToString(id), Host: host, Boot: here.boot, Space: here.pids, Pid: os.Getpid(), Job: o.Job},
 		Version:  o.Version, Cores: runtime.NumCPU(), Files: o.Files,
 	}
@@ -134,14 +134,14 @@ func oneLine(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// comeIn asks what time it is, and says hello.
-func (m *member) comeIn(ctx context.Context) error {
+// register sets the clock and opens the session.
+func (m *member) register(ctx context.Context) error {
 	if err := m.setClock(ctx); err != nil {
 		return refused(err)
 	}
-	var w helloResponse
-	m.me.Offset, m.me.Doubt = m.clock.offset, m.clock.doubt
-	if err := m.slow.Insist(ctx, helloPath, m.me, &w, m.options.limit); err != nil {
+	var w registrationResponse
+	m.self.Offset, m.self.Doubt = m.clock.offset, m.clock.doubt
+	if err := m.slow.Insist(ctx, registerPath, m.self, &w, m.options.limit); err != nil {
 		return refused(err)
 	}
 	if w.Over {
@@ -151,7 +151,7 @@ func (m *member) comeIn(ctx context.Context) error {
 	return nil
 }
 
-// refused makes a sentence of what the controller says against us.
+// refused describes an error response of the controller.
 func refused(err error) error {
 	switch {
 	case errors.Is(err, trust.ErrPin):
@@ -174,12 +174,12 @@ type clock struct {
 // now returns the controller's time.
 func (c *clock) now() time.Time { return c.at.Add(time.Since(c.then)) }
 
-// questions is how often a worker asks what time it is.
+// questions is how often a worker asks for the time.
 const questions = 8
 
-// setClock asks the controller what time it is. It said so at some moment between question and answer; of several the
-// shortest time between these tells it best, and half of that is the doubt that remains (as in NTP, RFC 5905, section
-// 8).
+// setClock asks the controller for the time. The response was made at some moment between request and response; of several
+// requests the fastest is the most precise, and half of its duration is the remaining uncertainty (as in NTP, RFC 5905,
+// section 8).
 func (m *member) setClock(ctx context.Context) error {
 	for i := range questions {
 		var answer clockResponse

@@ -21,7 +21,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Measured, Clients: 2,
 			Sum: measure.Sum{Done: done}}
 	}
-	tell := func(by orderLine, v *measure.Interval, want fate) {
+	tell := func(by connection, v *measure.Interval, want addResult) {
 		t.Helper()
 		if got := s.add(v, claim{by, 1}); got != want {
 			t.Errorf("fate %v, want %v", got, want)
@@ -57,7 +57,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 func TestALateWorkerIsTold(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
-	w := &remote{orderLine: newSession(0), name: "7", there: true, held: true}
+	w := &remote{connection: newSession(0), name: "7", there: true, held: true}
 	k.sum.mark = 100
 	for range 3 {
 		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Sum: measure.Sum{Done: 1}}, 1); err != nil {
@@ -85,7 +85,7 @@ func TestSamplesAreWrittenOnce(t *testing.T) {
 			_ = yield(&monitor.Sample{Host: "a", Time: at}, nil) && yield(&monitor.Sample{Host: "b", Time: at.Add(time.Second)}, nil)
 		},
 	}
-	if err := k.remember(past, nil); err != nil {
+	if err := k.loadState(past, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -105,12 +105,12 @@ func TestNamesAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
 	worker := enter(t, d.Pass(), JoinOptions{})
-	conf, n := plan(hold(1, 1)), &notes{}
+	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n
 	if err := control(t, d, conf, WorkerOptions{Want: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-worker; err != nil || !n.told("worker", "worker 6 came in") {
+	if err := <-worker; err != nil || !n.has("worker", "worker 6 connected") {
 		t.Errorf("%v, events %v", err, n.events)
 	}
 }

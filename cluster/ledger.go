@@ -77,7 +77,7 @@ func (m *member) writeDown(ctx context.Context) {
 		case <-m.ledger.more:
 		case <-ctx.Done():
 			return
-		case <-m.dead:
+		case <-m.ended:
 			return
 		}
 		some, done := m.ledger.take()
@@ -91,10 +91,10 @@ func (m *member) writeDown(ctx context.Context) {
 // enter asks until some entries are written. false: it failed.
 func (m *member) enter(ctx context.Context, some []entry, done *outcome) bool {
 	for {
-		times := m.met()
+		times := m.registrationCount()
 		var n empty
-		err := m.quick.Insist(ctx, manifestPath, manifestRequest{m.me.Session, some}, &n, m.options.limit)
-		if !m.heed(ctx, times, false, err) {
+		err := m.quick.Insist(ctx, manifestPath, manifestRequest{m.self.Session, some}, &n, m.options.limit)
+		if !m.handleResponse(ctx, times, false, err) {
 			done.err = err
 			return false
 		}

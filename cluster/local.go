@@ -16,15 +16,15 @@ import (
 	"weir/engine"
 )
 
-// A Child is this same program, started as another process, that lives until In is closed, also if its parent is
-// killed.
+// A Child is this same program, started as another process, that runs until In is closed, which a killed
+// parent does as well.
 type Child struct {
 	In  io.WriteCloser // its standard input
 	Out io.Reader      // its standard output
 	cmd *exec.Cmd
 }
 
-// Start starts command, this program's path and the arguments that tell it what to be. Its standard error goes to
+// Start starts command, this program's path and the arguments of its role. Its standard error goes to
 // log. The caller stops it, or closes In and waits for it.
 func Start(command []string, log io.Writer) (*Child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
@@ -114,14 +114,14 @@ type Peer struct {
 func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
-		w := &remote{orderLine: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
+		w := &remote{connection: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
 		if n := max(len(c.Plan.Links.Sites()), len(c.Plan.Populations)); n > 0 {
 			w.site = i % n
 		}
-		k.come(w)
+		k.admit(w)
 	}
 	for i, room := range distribute(c.Plan.MostClients(), len(c.Plan.Steps), k.workers, c.Plan) {
-		k.workers[i].room = room // who takes over from others needs more open files than it may have
+		k.workers[i].room = room // a worker that takes over clients of others needs more open files than it may have
 	}
 	for i, p := range peers {
 		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch,
@@ -130,16 +130,16 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 			return fmt.Errorf("worker %s: %w", p.Name, err)
 		}
 	}
-	asking, deaf := context.WithCancel(ctx)
-	defer deaf()
+	asking, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
 	listening := make(chan struct{}, len(peers))
 	for i, p := range peers {
 		go func() { k.listen(asking, k.workers[i], p); listening <- struct{}{} }()
 	}
 	err := k.steer(ctx)
-	deaf()
+	stopAsking()
 	for _, w := range k.workers {
-		w.hangUp() // a worker that is still there ends now
+		w.disconnect() // a worker that is still there ends now
 	}
 	for left := len(peers); left > 0; {
 		select {
@@ -151,7 +151,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	return k.finish(ctx, err)
 }
 
-// A stream is an orderLine to a process of this machine.
+// A stream is a connection to a process of this machine.
 type stream struct {
 	out io.WriteCloser
 	mu  sync.Mutex
@@ -164,12 +164,12 @@ func (s *stream) say(o order) error {
 	return s.enc.Encode(o)
 }
 
-func (s *stream) near() bool    { return true }
-func (s *stream) hangUp()       { _ = s.out.Close() }
-func (s *stream) written(int64) {}
+func (s *stream) connected() bool { return true }
+func (s *stream) disconnect()     { _ = s.out.Close() }
+func (s *stream) written(int64)   {}
 
-// listen hears a worker of this machine until it has ended. Where it reaches servers is answered beside: that may
-// take a while, and steps do not wait for the answers.
+// listen receives reports of a worker of this machine until it has ended. Its requests for addresses of servers are
+// answered concurrently, since that may take a while and steps do not wait for the answers.
 func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	dec := json.NewDecoder(p.In)
 	var answers sync.WaitGroup
@@ -192,7 +192,7 @@ func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	}
 }
 
-// answer says where a worker reaches a server.
+// answer sends the address where a worker reaches a server.
 func answer(ctx context.Context, w *remote, p Peer, server string) {
 	at := way{Server: server}
 	var err error

@@ -15,29 +15,29 @@ import (
 
 // A member is a session as the worker sees it: it keeps reports until they are acknowledged, and asks for orders.
 type member struct {
-	options JoinOptions
-	quick   *wire.Client // for what is answered at once
-	slow    *wire.Client // for what may take its time
-	me      hello
-	number  int
-	clock   clock
-	worker  *worker
-	linger  time.Duration // before what can wait is sent, so that more goes together
+	options    JoinOptions
+	quick      *wire.Client // for what is answered at once
+	slow       *wire.Client // for what may take its time
+	self       registration
+	number     int
+	clock      clock
+	worker     *worker
+	batchDelay time.Duration // delay of reports that are not urgent, so that more are sent together
 
-	mu      sync.Mutex
-	kept    []json.RawMessage // reports that are not acknowledged
-	acked   int64             // number of the last one that is
-	sent    int               // of kept, how many the controller has taken
-	after   int64             // number of the last order
-	times   int               // that we said hello again
-	fault   error             // why the session has ended; nil: it has not
-	dead    chan struct{}     // closed when it has
-	bell    chan struct{}     // has a token when there is something to send
-	rush    chan struct{}     // has a token when it cannot wait
-	again   sync.Mutex        // held while we say hello again, or begin or end to watch the machine
-	guard   guard
-	targets []string // of the plan: all endpoints, at least one
-	ledger  *ledger
+	mu            sync.Mutex
+	kept          []json.RawMessage // reports that are not acknowledged
+	acked         int64             // number of the last one that is
+	sent          int               // of kept, how many the controller has taken
+	after         int64             // number of the last order
+	registrations int               // how often the worker registered again
+	fault         error             // why the session has ended; nil: it has not
+	ended         chan struct{}     // closed when it has
+	more          chan struct{}     // has a token when there is something to send
+	urgent        chan struct{}     // has a token when it cannot wait
+	registering   sync.Mutex        // held while the worker registers again, or begins or ends to watch the machine
+	guard         guard
+	targets       []string // of the plan: all endpoints, at least one
+	ledger        *ledger
 }
 
 // The most that a member sends at once.
@@ -48,10 +48,10 @@ const (
 
 func newMember(p Pass, o JoinOptions) *member {
 	return &member{
-		options: o, me: aboutMe(o), linger: rand.N(o.patience / 100), // not all at the same moment
+		options: o, self: describeSelf(o), batchDelay: rand.N(o.patience / 100), // not all at the same moment
 		quick: wire.NewClient(p.URLs, p.Token, p.Pin, o.patience/4),
 		slow:  wire.NewClient(p.URLs, p.Token, p.Pin, o.patience/2),
-		dead:  make(chan struct{}), bell: make(chan struct{}, 1), rush: make(chan struct{}, 1), ledger: newLedger(),
+		ended: make(chan struct{}), more: make(chan struct{}, 1), urgent: make(chan struct{}, 1), ledger: newLedger(),
 	}
 }
 
@@ -60,18 +60,18 @@ func (m *member) close() {
 	m.slow.Close()
 }
 
-// live does the worker's work and talks with the controller meanwhile.
-func (m *member) live(ctx context.Context, work func(context.Context) error) error {
+// run executes work and exchanges messages with the controller meanwhile.
+func (m *member) run(ctx context.Context, work func(context.Context) error) error {
 	working, breakOff := context.WithCancelCause(ctx)
 	defer breakOff(nil)
-	talking, hush := context.WithCancel(context.WithoutCancel(ctx))
+	talking, stopTalking := context.WithCancel(context.WithoutCancel(ctx))
 	var talk sync.WaitGroup
 	talk.Go(func() { m.report(talking) })
 	talk.Go(func() { m.listen(talking, working) })
 	talk.Go(func() { m.writeDown(talking) })
 	talk.Go(func() {
 		select {
-		case <-m.dead:
+		case <-m.ended:
 			breakOff(m.fault)
 		case <-talking.Done():
 		}
@@ -85,9 +85,9 @@ func (m *member) live(ctx context.Context, work func(context.Context) error) err
 		if err != nil {
 			last.Error = err.Error()
 		}
-		err = errors.Join(err, m.worker.say(last), m.part(ctx))
+		err = errors.Join(err, m.worker.say(last), m.flush(ctx))
 	}
-	hush()
+	stopTalking()
 	talk.Wait()
 	return err
 }
@@ -98,11 +98,11 @@ func (m *member) end(err error) {
 	defer m.mu.Unlock()
 	if m.fault == nil {
 		m.fault = err
-		close(m.dead)
+		close(m.ended)
 	}
 }
 
-// send keeps a report until it is acknowledged, and has it sent soon.
+// send queues a report, which is kept until it is acknowledged.
 func (m *member) send(r report) error {
 	return m.keep(r.Interval == nil, func(no int64) ([]byte, error) {
 		r.No = no
@@ -119,9 +119,9 @@ func (m *member) keep(hurry bool, text func(no int64) ([]byte, error)) error {
 		return err
 	}
 	m.kept = append(m.kept, report)
-	ring(m.bell)
+	ring(m.more)
 	if hurry {
-		ring(m.rush)
+		ring(m.urgent)
 	}
 	return nil
 }
@@ -150,48 +150,48 @@ func (m *member) report(ctx context.Context) {
 		some := m.unsent()
 		if len(some) == 0 {
 			select {
-			case <-m.bell:
+			case <-m.more:
 			case <-ctx.Done():
 				return
 			}
 			select {
-			case <-m.rush:
-			case <-time.After(m.linger):
+			case <-m.urgent:
+			case <-time.After(m.batchDelay):
 			case <-ctx.Done():
 				return
 			}
 			continue
 		}
-		if !m.tell(ctx, some) {
+		if !m.sendReports(ctx, some) {
 			return
 		}
 	}
 }
 
-// tell sends some reports, and returns false if the session has ended.
-func (m *member) tell(ctx context.Context, some []json.RawMessage) bool {
-	times := m.met()
+// sendReports sends some reports, and returns false if the session has ended.
+func (m *member) sendReports(ctx context.Context, some []json.RawMessage) bool {
+	times := m.registrationCount()
 	var t ordersResponse
-	err := m.quick.Insist(ctx, reportsPath, reportsRequest{m.me.Session, some}, &t, m.options.limit)
+	err := m.quick.Insist(ctx, reportsPath, reportsRequest{m.self.Session, some}, &t, m.options.limit)
 	if err == nil {
 		m.confirm(times, len(some), t.Acked)
 	}
-	return m.heed(ctx, times, t.Over, err)
+	return m.handleResponse(ctx, times, t.Over, err)
 }
 
-// met returns how often we said hello again.
-func (m *member) met() int {
+// registrationCount returns how often the worker registered again.
+func (m *member) registrationCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.times
+	return m.registrations
 }
 
-// confirm notes that the controller has taken so many more reports, and is done with those up to acked. An answer of
-// a controller that is no more is old.
+// confirm notes that the controller has taken so many more reports, and is done with those up to acked. A response of
+// the controller before a restart is outdated.
 func (m *member) confirm(times, more int, acked int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if times != m.times {
+	if times != m.registrations {
 		return
 	}
 	m.sent = min(m.sent+more, len(m.kept))
@@ -202,8 +202,8 @@ func (m *member) confirm(times, more int, acked int64) {
 	}
 }
 
-// heed does what follows from an answer, and returns false if the session has ended.
-func (m *member) heed(ctx context.Context, times int, over bool, err error) bool {
+// handleResponse handles a response or its error, and returns false if the session has ended.
+func (m *member) handleResponse(ctx context.Context, times int, over bool, err error) bool {
 	switch status := wire.Status(err); {
 	case ctx.Err() != nil:
 		return false
@@ -213,7 +213,7 @@ func (m *member) heed(ctx context.Context, times int, over bool, err error) bool
 	case err == nil:
 		return true
 	case status == http.StatusNotFound:
-		err = m.helloAgain(ctx, times)
+		err = m.registerAgain(ctx, times)
 	case status == 0:
 		err = fmt.Errorf("worker: the controller did not respond: %w", err)
 	default:
@@ -225,20 +225,20 @@ func (m *member) heed(ctx context.Context, times int, over bool, err error) bool
 	return err == nil
 }
 
-// helloAgain tells a controller that does not know us, since it was started again, who we are and what we hold.
-func (m *member) helloAgain(ctx context.Context, times int) error {
-	m.again.Lock()
-	defer m.again.Unlock()
-	if times != m.met() {
-		return nil // somebody else was quicker
+// registerAgain registers, with the state of the worker, at a controller that was restarted and does not know the worker.
+func (m *member) registerAgain(ctx context.Context, times int) error {
+	m.registering.Lock()
+	defer m.registering.Unlock()
+	if times != m.registrationCount() {
+		return nil // another goroutine has done it
 	}
-	me := m.me
-	m.worker.recall(&me)
+	me := m.self
+	m.worker.describe(&me)
 	m.mu.Lock()
 	me.Acked = m.acked
 	m.mu.Unlock()
-	var w helloResponse
-	if err := m.slow.Insist(ctx, helloPath, me, &w, m.options.limit); err != nil {
+	var w registrationResponse
+	if err := m.slow.Insist(ctx, registerPath, me, &w, m.options.limit); err != nil {
 		return refused(err)
 	}
 	if w.Over {
@@ -246,10 +246,10 @@ func (m *member) helloAgain(ctx context.Context, times int) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.times++
+	m.registrations++
 	m.sent = 0
-	ring(m.bell)
-	ring(m.rush)
+	ring(m.more)
+	ring(m.urgent)
 	return nil
 }
 
@@ -257,25 +257,25 @@ func (m *member) helloAgain(ctx context.Context, times int) error {
 func (m *member) listen(ctx, working context.Context) {
 	for {
 		m.mu.Lock()
-		after, times := m.after, m.times
+		after, times := m.after, m.registrations
 		m.mu.Unlock()
 		var t ordersResponse
-		err := m.slow.Insist(ctx, ordersPath, ordersRequest{m.me.Session, after}, &t, m.options.limit)
+		err := m.slow.Insist(ctx, ordersPath, ordersRequest{m.self.Session, after}, &t, m.options.limit)
 		if err == nil {
 			m.confirm(times, 0, t.Acked)
-			m.obey(working, times, t.Orders)
+			m.execute(working, times, t.Orders)
 		}
-		if !m.heed(ctx, times, t.Over, err) {
+		if !m.handleResponse(ctx, times, t.Over, err) {
 			return
 		}
 	}
 }
 
-// obey carries out new orders.
-func (m *member) obey(working context.Context, times int, orders []numbered) {
+// execute executes new orders.
+func (m *member) execute(working context.Context, times int, orders []numbered) {
 	for _, o := range orders {
 		m.mu.Lock()
-		fresh := times == m.times && o.No > m.after
+		fresh := times == m.registrations && o.No > m.after
 		if fresh {
 			m.after = o.No
 		}
@@ -284,31 +284,31 @@ func (m *member) obey(working context.Context, times int, orders []numbered) {
 		case fresh && o.Order.Watch != nil:
 			m.guardMachine(working, o.Order.Watch)
 		case fresh:
-			m.worker.obey(working, o.Order)
+			m.worker.execute(working, o.Order)
 		}
 	}
 }
 
-// A worker that has been told to end by others than its controller says so for this long at most.
-const lastWords = 5 * time.Second
+// flushLimit is how long a worker that was not stopped by its controller tries to report its end.
+const flushLimit = 5 * time.Second
 
-// part waits until all reports are acknowledged.
-func (m *member) part(ctx context.Context) error {
+// flush waits until all reports are acknowledged.
+func (m *member) flush(ctx context.Context) error {
 	limit := m.options.limit
 	if ctx.Err() != nil {
-		limit = lastWords
+		limit = flushLimit
 	}
 	talking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	for wait := m.options.patience / 300; ; wait = min(2*wait, m.options.patience/30) {
 		m.mu.Lock()
-		left, sent, times := len(m.kept), m.sent, m.times
+		left, sent, times := len(m.kept), m.sent, m.registrations
 		m.mu.Unlock()
 		if left == 0 {
 			return nil
 		}
 		select {
-		case <-m.dead:
+		case <-m.ended:
 			if errors.Is(m.fault, errOver) {
 				return nil
 			}
@@ -318,7 +318,7 @@ func (m *member) part(ctx context.Context) error {
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
 		var t ordersResponse
-		if sent == left && m.quick.Ask(talking, reportsPath, reportsRequest{Session: m.me.Session}, &t) == nil {
+		if sent == left && m.quick.Ask(talking, reportsPath, reportsRequest{Session: m.self.Session}, &t) == nil {
 			m.confirm(times, 0, t.Acked)
 		}
 	}

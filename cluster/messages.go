@@ -3,11 +3,11 @@
 //
 // A worker asks for each step and gets its share when all workers have asked; what it measures goes back as
 // intervals, which the controller adds up second by second and writes when all workers have reported theirs. The two communicate
-// in JSON: over pairs of streams, to processes of this machine (Local), or over HTTPS, to workers that come in by
-// themselves from wherever a batch system has started them (Server, Join). Only how messages travel differs.
+// in JSON: over pairs of streams, to processes of this machine (Local), or over HTTPS, to workers that
+// register from wherever a batch system has started them (Server, Join). Only the transport differs.
 //
-// Over a network every report has a number. It is taken once, and acknowledged when what it tells has been written;
-// until then the worker keeps it. So nothing is counted twice and nothing is lost, also when the controller is
+// Over a network every report has a number. It is accepted once, and acknowledged when its content has been written;
+// until then the worker keeps it. So nothing is counted twice and nothing is lost, also if the controller is
 // killed.
 package cluster
 
@@ -21,7 +21,7 @@ import (
 	"weir/workload"
 )
 
-// An order is what the controller says to a worker. But for Numbers exactly one field is set.
+// An order is a message of the controller to a worker. But for Numbers exactly one field is set.
 type order struct {
 	Begin   *begin         `json:"begin,omitempty"`   // first
 	Step    *scenario.Step `json:"step,omitempty"`    // the worker's share of the next step, to begin then
@@ -53,7 +53,7 @@ type way struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// begin is all that a worker needs to know. Secrets are not in it: the worker reads the files and variables that the
+// begin has all that a worker needs. Secrets are not in it: the worker reads the files and variables that the
 // plan names.
 type begin struct {
 	Plan     *scenario.Plan  `json:"plan"`
@@ -67,7 +67,7 @@ type begin struct {
 	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
 }
 
-// A report is what a worker says to the controller. But for No exactly one field is set.
+// A report is a message of a worker to the controller. But for No exactly one field is set.
 type report struct {
 	No       int64             `json:"no,omitempty"`    // over a network: 1, 2, 3 ...
 	Ready    bool              `json:"ready,omitempty"` // asks for the next step
@@ -82,30 +82,30 @@ type report struct {
 	Error    string            `json:"error,omitempty"`
 }
 
-// A scratchReport says where a worker's jobs put their copies of files.
+// A scratchReport is where a worker's jobs put their copies of files.
 type scratchReport struct {
 	measure.Scratch
 	Number string `json:"number,omitempty"` // of the file system: workers of one machine with the same one share its space
 }
 
-// Questions of workers to a Server, and its answers. All are sent by POST but for begin, which is the same for all
+// Paths of a Server. All requests are sent by POST but for begin, which is the same for all
 // and may be large.
 const (
 	clockPath    = "/clock"
-	helloPath    = "/hello"
+	registerPath = "/register"
 	beginPath    = "/begin"
 	ordersPath   = "/orders"
 	reportsPath  = "/reports"
 	manifestPath = "/manifest"
 )
 
-// The longest questions, in bytes.
+// The longest requests, in bytes.
 const (
-	longestHello   = 16 << 10
-	longestReports = 4 << 20
+	longestRegistration = 16 << 10
+	longestReports      = 4 << 20
 )
 
-// clockResponse answers what time it is.
+// clockResponse has the controller's time.
 type clockResponse struct {
 	Time time.Time `json:"time"`
 }
@@ -113,7 +113,7 @@ type clockResponse struct {
 // empty is a request or response without content.
 type empty struct{}
 
-// An identity says which process a worker is.
+// An identity identifies the process of a worker.
 type identity struct {
 	Session string        `json:"session,omitempty"` // chosen at random
 	Host    string        `json:"host,omitempty"`
@@ -125,8 +125,8 @@ type identity struct {
 	Doubt   time.Duration `json:"doubt,omitempty"`  // about Offset, to both sides
 }
 
-// hello says who comes in, or comes back to a controller that does not know it.
-type hello struct {
+// A registration announces a worker, also to a restarted controller that does not know it.
+type registration struct {
 	identity
 	Version string    `json:"version"`
 	Cores   int       `json:"cores"`
@@ -142,8 +142,8 @@ type hello struct {
 	Scratch *scratchReport `json:"scratch,omitempty"`
 }
 
-// helloResponse answers hello.
-type helloResponse struct {
+// registrationResponse answers a registration.
+type registrationResponse struct {
 	Over   bool   `json:"over,omitempty"` // the run is
 	Name   string `json:"name,omitempty"`
 	Number int    `json:"number,omitempty"`
@@ -161,7 +161,7 @@ type numbered struct {
 	Order order `json:"order"`
 }
 
-// reportsRequest brings reports.
+// reportsRequest sends reports.
 type reportsRequest struct {
 	Session string            `json:"session"`
 	Reports []json.RawMessage `json:"reports"`
@@ -174,7 +174,7 @@ type ordersResponse struct {
 	Orders []numbered `json:"orders,omitempty"`
 }
 
-// manifestRequest asks to write down what is about to be made, or was removed.
+// manifestRequest asks to record what is about to be created, or was removed.
 type manifestRequest struct {
 	Session string  `json:"session"`
 	Entries []entry `json:"entries"`

@@ -17,7 +17,7 @@ func TestClientsAreJobs(t *testing.T) {
 	slots := make(chan struct{}, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	conf, n := plan(hold(10, 7), hold(4, 4)), &notes{}
+	conf, n := plan(stepOf(10, 7), stepOf(4, 4)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
 	err := control(t, d, conf, WorkerOptions{JobPerClient: true, patience: 6 * time.Second,
@@ -59,7 +59,7 @@ func TestClientsAreJobs(t *testing.T) {
 			t.Errorf("phases of step %d: %v", step, p)
 		}
 	}
-	if !n.told("step", "step 1: 10 clients, each a job of its own") || !n.told("end", measure.AllDone) || n.told("warning", "") {
+	if !n.has("step", "step 1: 10 clients, each a job of its own") || !n.has("end", measure.AllDone) || n.has("warning", "") {
 		t.Errorf("events %v", n.events)
 	}
 	once(t, n)

@@ -199,7 +199,7 @@ func TestFourProcessesOverTheNetwork(t *testing.T) {
 	for range 4 {
 		jobs = append(jobs, submit(t, d.Pass(), patience))
 	}
-	conf, n := plan(hold(40, 2), hold(12, 1)), &notes{}
+	conf, n := plan(stepOf(40, 2), stepOf(12, 1)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
 	if err := control(t, d, conf, WorkerOptions{Want: 4}); err != nil {
@@ -212,7 +212,7 @@ func TestFourProcessesOverTheNetwork(t *testing.T) {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
 	once(t, n)
-	conf, local := plan(hold(40, 2), hold(12, 1)), &notes{}
+	conf, local := plan(stepOf(40, 2), stepOf(12, 1)), &notes{}
 	conf.Sink = local
 	if err := Control(t.Context(), conf, peers([]*hired{hire(t, "1"), hire(t, "2"), hire(t, "3"), hire(t, "4")}), ""); err != nil {
 		t.Fatal(err)

@@ -38,11 +38,11 @@ func StateDir(run string) (string, error) {
 
 // RemoteOptions say where the workers of a run are started.
 type RemoteOptions struct {
-	Plan   *scenario.Plan
-	System batch.System
-	Dir    string // run directory; submissions are kept below it
-	State  string // private folder of the run, see StateDir
-	Tell   func(measure.Event) error
+	Plan       *scenario.Plan
+	System     batch.System
+	Dir        string // run directory; submissions are kept below it
+	State      string // private folder of the run, see StateDir
+	WriteEvent func(measure.Event) error
 	// Shutdown bounds how long Close waits for workers to end.
 	Shutdown context.Context
 }
@@ -125,7 +125,7 @@ func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Even
 	if w.Found = left > 0; !w.Found {
 		return os.RemoveAll(w.State)
 	}
-	return w.tell(measure.EventRun, fmt.Sprintf("%s of this run are still with %s", say.Plural(left, "worker"), w.System.Name()))
+	return w.writeEvent(measure.EventRun, fmt.Sprintf("%s of this run are still with %s", say.Plural(left, "worker"), w.System.Name()))
 }
 
 // filesFile is the file of the private folder with the files that workers work on.
@@ -152,7 +152,7 @@ func (w *RemoteWorkers) Control(ctx context.Context, c engine.Config, o WorkerOp
 	on := w.Plan.On
 	c.Plan = w.bundle.Plan
 	o.Want, o.Wait, o.JobPerClient = on.Workers, time.Duration(on.Wait), on.JobPerClient
-	o.Absent, o.Worker, o.Call, o.Coming, o.Left = w.absent, w.heard, w.submitStep, w.coming, w.left
+	o.Absent, o.Worker, o.Call, o.Coming, o.Left = w.absent, w.update, w.submitStep, w.coming, w.left
 	return errors.Join(w.server.Control(ctx, c, o), w.reportMissing())
 }
 

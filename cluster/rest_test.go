@@ -47,7 +47,7 @@ func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
 // of all processes add up, also while clients leave at different moments.
 func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
-	one, two := hold(7, 1.3), hold(3, 1)
+	one, two := stepOf(7, 1.3), stepOf(3, 1)
 	one.Number, two.Number = 1, 2
 	one.Cooldown, two.Cooldown = unit.Duration(300*time.Millisecond), unit.Duration(300*time.Millisecond)
 	conf, n := plan(), &notes{}
@@ -80,7 +80,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	if rest < 1.2 {
 		t.Errorf("%v s without clients, want most of 3 s", rest)
 	}
-	if !n.told("step", "step 2: 3 clients") || !n.told("end", "all steps are done") {
+	if !n.has("step", "step 2: 3 clients") || !n.has("end", "all steps are done") {
 		t.Errorf("events %+v", n.events)
 	}
 }
@@ -88,7 +88,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 // Finish while the step source thinks ends the run at once.
 func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
-	one := hold(4, .5)
+	one := stepOf(4, .5)
 	one.Number, one.Cooldown = 1, unit.Duration(100*time.Millisecond)
 	conf, n := plan(), &notes{}
 	conf.Plan.Find = &scenario.Find{Max: 4}

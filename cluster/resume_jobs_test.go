@@ -37,7 +37,7 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	jobs = append(jobs, submit(t, pass, patient))
 	<-time.After(2 * time.Second) // there is nobody to tell
 	second := conduct(t, dir, env)
-	until(t, "the second controller", func() bool { return read(t, run).told("resume", "") })
+	until(t, "the second controller", func() bool { return read(t, run).has("resume", "") })
 	jobs = append(jobs, submit(t, pass, patient))
 	for _, j := range append(jobs, second) {
 		j.end(t)
@@ -90,7 +90,7 @@ func ofJobs(t *testing.T, n *notes, jobs []*job, want float64, timely bool) {
 	if !slices.Equal(phases, []string{measure.Ramp, measure.Measured, measure.GracefulStop}) {
 		t.Errorf("phases %v", phases)
 	}
-	if n.count("resume", "workers still hold step 1, which goes on") != 1 || !n.told("end", measure.AllDone) || n.told("warning", "") {
+	if n.count("resume", "workers still hold step 1, which goes on") != 1 || !n.has("end", measure.AllDone) || n.has("warning", "") {
 		t.Errorf("events %v", n.events)
 	}
 }
@@ -115,7 +115,7 @@ func TestAControllerKilledInTheLastDrain(t *testing.T) {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
 	once(t, n)
-	if s := n.heldFor(2); calm() && math.Abs(s-4) > .2 || n.told("step", "step 3") || !n.told("end", measure.AllDone) {
+	if s := n.heldFor(2); calm() && math.Abs(s-4) > .2 || n.has("step", "step 3") || !n.has("end", measure.AllDone) {
 		t.Errorf("step 2 was held for %v s; events %v", s, n.events)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"weir/monitor"
 )
 
-// A ResumeState is what a controller that was killed has written, for one that goes on in its place. Its workers are
+// A ResumeState is the record of a killed controller, for the one that continues its run. Its workers are
 // expected to come back, and their reports of that time are written as well.
 type ResumeState struct {
 	Intervals iter.Seq2[*measure.Interval, error]
@@ -21,17 +21,17 @@ type ResumeState struct {
 	Text   string // of the event "resume", which Control writes
 }
 
-// happened is what makes two events the same.
-type happened struct {
+// An eventKey identifies an event.
+type eventKey struct {
 	at   int64 // ns
 	kind measure.EventKind
 	text string
 }
 
-func happenedOf(e *measure.Event) happened { return happened{e.Time.UnixNano(), e.Kind, e.Text} }
+func eventKeyOf(e *measure.Event) eventKey { return eventKey{e.Time.UnixNano(), e.Kind, e.Text} }
 
-// remember takes in what was written before.
-func (k *controller) remember(p *ResumeState, begun map[int]int) error {
+// loadState loads the record of the killed controller.
+func (k *controller) loadState(p *ResumeState, begun map[int]int) error {
 	k.past, k.before = p, &jobStep{}
 	if k.options.JobPerClient {
 		k.sum.phase = k.before.phase // until there is a step
@@ -42,7 +42,7 @@ func (k *controller) remember(p *ResumeState, begun map[int]int) error {
 	k.before.begun = begun[p.Broken]
 	k.number = p.Broken
 	k.loaded = k.began
-	k.sum.past, k.sum.extents, k.events = map[slot]bool{}, map[slot]extent{}, map[happened]bool{}
+	k.sum.past, k.sum.extents, k.events = map[slot]bool{}, map[slot]extent{}, map[eventKey]bool{}
 	for v, err := range p.Intervals {
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (k *controller) remember(p *ResumeState, begun map[int]int) error {
 		at := k.sum.slotOf(v)
 		k.sum.past[at] = true
 		if v.Step == p.Broken {
-			k.before.saw(v)
+			k.before.replayInterval(v)
 		}
 		k.sum.extents[at.whole()] = extent{start: v.Start, seconds: v.Seconds}
 	}
@@ -58,16 +58,16 @@ func (k *controller) remember(p *ResumeState, begun map[int]int) error {
 		if err != nil {
 			return err
 		}
-		k.events[happenedOf(e)] = true
+		k.events[eventKeyOf(e)] = true
 		if e.Step == p.Broken && e.Worker != nil {
-			k.before.told(e)
+			k.before.replayEvent(e)
 		}
 	}
-	return k.rememberSamples()
+	return k.loadSamples()
 }
 
-// rememberSamples finds out up to when each host was watched.
-func (k *controller) rememberSamples() error {
+// loadSamples determines up to when each host was watched.
+func (k *controller) loadSamples() error {
 	if k.past.Samples == nil {
 		return nil
 	}
@@ -81,21 +81,21 @@ func (k *controller) rememberSamples() error {
 	return nil
 }
 
-// saw takes in what was written of a second of the step, in their order.
-func (j *jobStep) saw(v *measure.Interval) {
+// replayInterval applies the record of a second of the step, in order of time.
+func (j *jobStep) replayInterval(v *measure.Interval) {
 	if j.first.IsZero() {
 		j.first = v.Start
 	}
 	switch {
-	case v.Phase == measure.Measured && j.steady.IsZero():
-		j.steady = v.Start.Add(-time.Second)
-	case v.Phase == measure.GracefulStop && j.waning.IsZero():
-		j.waning = v.Start
+	case v.Phase == measure.Measured && j.steadyFrom.IsZero():
+		j.steadyFrom = v.Start.Add(-time.Second)
+	case v.Phase == measure.GracefulStop && j.stopFrom.IsZero():
+		j.stopFrom = v.Start
 	}
 }
 
-// told adds what was recorded of a worker of the step, in order.
-func (j *jobStep) told(e *measure.Event) {
+// replayEvent applies the record of a worker of the step, in order of time.
+func (j *jobStep) replayEvent(e *measure.Event) {
 	switch {
 	case e.Worker.State == measure.Came:
 		j.last, j.ended = e.Time, time.Time{}
@@ -104,8 +104,8 @@ func (j *jobStep) told(e *measure.Event) {
 	}
 }
 
-// resume tells, once it is known, how a run goes on that was broken off.
-func (k *controller) resume(holds bool) error {
+// reportResume writes, once it is known, how an aborted run continues.
+func (k *controller) reportResume(holds bool) error {
 	if k.past == nil || k.resumed {
 		return nil
 	}
@@ -123,26 +123,26 @@ func (k *controller) resume(holds bool) error {
 	return k.Sink.Event(e)
 }
 
-// back takes in a worker that was there before, or a new one.
-func (k *controller) back(w *remote, h *hello) error {
+// restore restores the state of a worker that reconnects, or of a new one.
+func (k *controller) restore(w *remote, h *registration) error {
 	employed := w.step
-	w.recall(h)
+	w.restore(h)
 	if h.Scratch != nil {
 		if err := k.staged(w, h.Scratch); err != nil {
 			return err
 		}
 	}
-	if k.before != nil && employed > 0 && w.step == 0 { // we were killed before it heard of it
+	if k.before != nil && employed > 0 && w.step == 0 { // the controller was killed before the worker received it
 		k.before.begun--
 	}
 	if w.absent {
 		w.absent, k.started = false, true
 	}
 	if w.held {
-		w.latest = time.Time{} // what it tells next says how far it is
+		w.latest = time.Time{} // its next report shows its progress
 	}
 	if k.past == nil || w.step == 0 || w.step != k.past.Broken {
 		return nil
 	}
-	return k.resume(true)
+	return k.reportResume(true)
 }

@@ -23,7 +23,7 @@ const dirEnv = "WEIR_TEST_DIR"
 // patient is the patience of controllers and workers that are processes.
 const patient = 6 * time.Second
 
-func longPlan() engine.Config { return plan(hold(12, 6), hold(8, 4)) }
+func longPlan() engine.Config { return plan(stepOf(12, 6), stepOf(8, 4)) }
 
 // jobsEnv has the controller take workers for jobs of one client each.
 const jobsEnv = "WEIR_TEST_JOBS"
@@ -41,7 +41,7 @@ func beController(dir string) error {
 		}
 	}
 	if os.Getenv(jobsEnv) != "" {
-		conf, crew.JobPerClient = plan(hold(5, 7)), true
+		conf, crew.JobPerClient = plan(stepOf(5, 7)), true
 	}
 	out, err := results.Create(run, conf.Plan, results.About{})
 	if errors.Is(err, os.ErrExist) {
@@ -173,7 +173,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
 	once(t, n)
-	if !n.told("resume", "workers still hold step 1, which goes on") || !n.told("end", measure.AllDone) || n.told("warning", "") {
+	if !n.has("resume", "workers still hold step 1, which goes on") || !n.has("end", measure.AllDone) || n.has("warning", "") {
 		t.Errorf("events %v", n.events)
 	}
 	held := map[int]float64{}
@@ -192,7 +192,7 @@ func TestIntervalsOfNoStep(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
 	s := newSession(0)
-	w := &remote{orderLine: s, there: true}
+	w := &remote{connection: s, there: true}
 	s.taken, s.open[1] = 1, struct{}{}
 	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.GracefulStop}}),
 		k.sum.flush()); err != nil {
@@ -208,16 +208,16 @@ func TestIntervalsOfNoStep(t *testing.T) {
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{ResumeState: &ResumeState{Broken: 1}}, time.Now)
 	k.past = k.options.ResumeState
-	old, fresh := &remote{orderLine: newSession(0), there: true, absent: true, in: true, held: true},
-		&remote{orderLine: newSession(0), there: true}
-	if err := k.back(old, &hello{Step: 1, Ready: true}); err != nil {
+	old, fresh := &remote{connection: newSession(0), there: true, absent: true, in: true, held: true},
+		&remote{connection: newSession(0), there: true}
+	if err := k.restore(old, &registration{Step: 1, Ready: true}); err != nil {
 		t.Fatal(err)
 	}
 	k.workers = []*remote{old, fresh}
 	part := scenario.Step{Number: 2, Clients: 1, Begin: time.Now()}
 	k.give(old, part)
 	k.give(fresh, part)
-	if at := k.told(); !at.IsZero() || fresh.latest.IsZero() {
+	if at := k.reportedUntil(); !at.IsZero() || fresh.latest.IsZero() {
 		t.Errorf("all have told up to %v; the new one has nothing to tell of before %v", at, fresh.latest)
 	}
 }

@@ -61,7 +61,7 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	for _, c := range crowds {
 		go func() { ended <- c.Run(t.Context(), d.Pass()) }()
 	}
-	conf, n := plan(hold(500, 2), hold(100, 2)), &notes{}
+	conf, n := plan(stepOf(500, 2), stepOf(100, 2)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
 	if err := control(t, d, conf, WorkerOptions{Want: workers}); err != nil {
@@ -169,7 +169,7 @@ func beScale(dir string) error {
 	if err != nil {
 		return err
 	}
-	conf := plan(hold(5*want, 5), hold(10*want, 5))
+	conf := plan(stepOf(5*want, 5), stepOf(10*want, 5))
 	out, err := results.Create(filepath.Join(dir, "run"), conf.Plan, results.About{})
 	if err != nil {
 		return err

@@ -20,18 +20,18 @@ type ServerOptions struct {
 	// Address is HOST or HOST:PORT at which workers reach this machine; "": all of its addresses are tried, at any
 	// free port.
 	Address string
-	// State is a folder for this user's eyes only that is made if it is missing: who opens a server with the same
-	// state is taken for the same.
+	// State is a private folder, created if it is missing. A server opened with the state of an earlier one continues
+	// as that one.
 	State string
 
-	// Came is how many workers have come in before at a server with another state: their names and numbers are not
-	// given again.
+	// Came is the number of workers that connected before to a server with another state: their names and numbers are
+	// not reused.
 	Came int
 
 	clock func() time.Time // of tests
 }
 
-// A Server is where workers come in over the network. Its methods may be called by several goroutines at once.
+// A Server accepts workers over the network. Its methods may be called by several goroutines at once.
 type Server struct {
 	pass    Pass
 	server  *wire.Server
@@ -39,8 +39,8 @@ type Server struct {
 	mu      sync.Mutex
 	run     *run // nil: none has begun
 	journal *journal
-	was     journalState  // before we were killed
-	came    int           // workers that have ever come
+	was     journalState  // before the restart
+	came    int           // workers that ever connected
 	begun   chan struct{} // closed when one has
 }
 
@@ -52,7 +52,7 @@ type run struct {
 	over     chan struct{} // closed when it is
 }
 
-// NewServer lets workers come in: those that come before Control wait for it. Close ends it.
+// NewServer starts a server for workers: those that connect before Control wait for it. The caller closes the server.
 func NewServer(o ServerOptions) (*Server, error) {
 	id, err := wire.Keep(o.State)
 	if err != nil {
@@ -92,19 +92,19 @@ func NewServer(o ServerOptions) (*Server, error) {
 	return d, nil
 }
 
-// Pass returns what a worker needs to come in here.
+// Pass returns what a worker needs to connect.
 func (d *Server) Pass() Pass { return d.pass }
 
-// Close ends the server. Workers that still come in find nobody.
+// Close ends the server. Workers can no longer connect.
 func (d *Server) Close() error { return errors.Join(d.server.Close(), d.journal.f.Close()) }
 
-// answer has the server answer questions.
+// answer sets the handlers of requests and starts the server.
 func (d *Server) answer() {
-	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *empty) (*clockResponse, error) {
+	wire.Handle(d.server, clockPath, longestRegistration, func(context.Context, *empty) (*clockResponse, error) {
 		return &clockResponse{d.clock()}, nil
 	})
-	wire.Handle(d.server, helloPath, longestHello, d.hello)
-	wire.Handle(d.server, ordersPath, longestHello, d.orders)
+	wire.Handle(d.server, registerPath, longestRegistration, d.register)
+	wire.Handle(d.server, ordersPath, longestRegistration, d.orders)
 	wire.Handle(d.server, reportsPath, longestReports, d.reports)
 	wire.Handle(d.server, manifestPath, longestReports, d.making)
 	wire.HandleBytes(d.server, beginPath, func() ([]byte, error) {
@@ -118,9 +118,9 @@ func (d *Server) answer() {
 	d.server.Begin()
 }
 
-// Control drives the run c with the workers that come in, each with its share of the plan, and returns when all have
+// Control drives the run c with the workers that connect, each with its share of the plan, and returns when all have
 // ended. Of c it uses Plan, Files, Folder, Steps, Sink and Finish. A worker that is lost is an event; the run goes on
-// with the others, who do its share from the next step on, and with those that come later. It is called once.
+// with the others, who do its share from the next step on, and with those that connect later. It is called once.
 func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
 		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder,
@@ -132,7 +132,7 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 	}
 	r := &run{controller: newController(c, o, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
 	r.journal, r.numbers = d.journal, d.was.numbers
-	if err := r.remember(o.ResumeState, d.was.begun); err != nil {
+	if err := r.loadState(o.ResumeState, d.was.begun); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -144,20 +144,20 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 	for _, e := range d.was.here {
 		s := r.enroll(e, 0, machine{e.Boot, e.Space})
 		s.absent = true
-		r.come(s.worker)
+		r.admit(s.worker)
 		s.worker.absent, s.worker.in, s.worker.held, s.worker.step = true, true, true, e.Step // for all we know
 	}
 	close(d.begun)
 	d.mu.Unlock()
 	err = r.finish(ctx, r.steer(ctx))
 	close(r.over)
-	d.farewell(r)
+	d.awaitNotified(r)
 	return err
 }
 
-// farewell waits until the workers that are in touch know that the run is over: who does not may think that we were
-// killed, and wait for us to come back.
-func (d *Server) farewell(r *run) {
+// awaitNotified waits until the connected workers know that the run is over: a worker that does not may take the
+// controller for killed and wait for its restart.
+func (d *Server) awaitNotified(r *run) {
 	late := time.NewTimer(r.options.patience / 6)
 	defer late.Stop()
 	look := time.NewTicker(r.options.patience / 1000)
@@ -166,7 +166,7 @@ func (d *Server) farewell(r *run) {
 		d.mu.Lock()
 		waiting := false
 		for _, s := range r.sessions {
-			waiting = waiting || !s.knows() && (s.near() || r.silent(s.worker) < r.touch())
+			waiting = waiting || !s.notified() && (s.connected() || r.silent(s.worker) < r.silenceLimit())
 		}
 		d.mu.Unlock()
 		if !waiting {
@@ -183,7 +183,7 @@ func (d *Server) farewell(r *run) {
 // enroll makes the session of a worker.
 func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
-	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on,
+	s.worker = &remote{connection: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on,
 		pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
 	if sites := r.Plan.Links.Sites(); len(sites) > 0 {
 		s.worker.site = r.vacancy(sites)
@@ -206,8 +206,8 @@ func pack(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// tell hands something on to the controller and waits until it has dealt with it. false: the run is over.
-func (r *run) tell(h workerInput) bool {
+// deliver passes h to the controller and waits until it has been handled. It returns false if the run is over.
+func (r *run) deliver(h workerInput) bool {
 	done := make(chan struct{}, 1)
 	h.done = done
 	select {
@@ -223,7 +223,7 @@ func (r *run) tell(h workerInput) bool {
 	}
 }
 
-// isOver tells whether the run is.
+// isOver reports whether the run is over.
 func (r *run) isOver() bool {
 	select {
 	case <-r.over:

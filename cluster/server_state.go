@@ -24,10 +24,16 @@ type state struct {
 	Port int    `json:"port"` // 0: not known yet
 }
 
-const stateFile = "door.json"
+const (
+	stateFile      = "server.json"
+	olderStateFile = "door.json" // its name in older versions
+)
 
 func readState(dir string) (s state, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile(filepath.Join(dir, olderStateFile))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		b := make([]byte, 8)
 		_, err = rand.Read(b)
@@ -105,7 +111,7 @@ func portOf(a net.Addr) int {
 	return 0
 }
 
-// A journal is a file that says who has come in and who has gone, a line each, for a controller that is started again.
+// A journal is a file that records which workers connected and left, one a line, for a restarted controller.
 type journal struct{ f *os.File }
 
 // A journalEntry is a line of it.
@@ -119,15 +125,15 @@ type journalEntry struct {
 
 const journalFile = "workers.jsonl"
 
-// A journalState is what a journal says.
+// A journalState is the content of a journal.
 type journalState struct {
-	here    []journalEntry // who has not gone
-	came    int            // how many have ever
+	here    []journalEntry // workers that have not left
+	came    int            // how many ever connected
 	numbers int            // of clients that were given
 	begun   map[int]int    // where clients are jobs: how many have begun, by step
 }
 
-// openJournal opens the journal in dir and returns what it says.
+// openJournal opens the journal in dir and returns its content.
 func openJournal(dir string) (r *journal, was journalState, err error) {
 	path := filepath.Join(dir, journalFile)
 	f, err := os.Open(path)

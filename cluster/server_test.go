@@ -62,7 +62,7 @@ func TestWorkersComeInOverTheNetwork(t *testing.T) {
 	for range 3 {
 		workers = append(workers, enter(t, d.Pass(), JoinOptions{}))
 	}
-	conf, n := plan(hold(7, 2), hold(3, 1)), &notes{}
+	conf, n := plan(stepOf(7, 2), stepOf(3, 1)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
 	if err := control(t, d, conf, WorkerOptions{Want: 3}); err != nil {
@@ -90,7 +90,7 @@ func TestWorkersComeInOverTheNetwork(t *testing.T) {
 			t.Errorf("step %d: %d done, %d latencies", step, done, latencies)
 		}
 	}
-	if !n.told("end", measure.AllDone) || !n.told("worker", "worker 3 came in") || !n.told("step", "step 1: 7 clients on 3 workers") {
+	if !n.has("end", measure.AllDone) || !n.has("worker", "worker 3 connected") || !n.has("step", "step 1: 7 clients on 3 workers") {
 		t.Errorf("events %v", n.events)
 	}
 	once(t, n)
@@ -124,11 +124,11 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 
 func TestNobodyComes(t *testing.T) {
 	d := open(t, ServerOptions{})
-	conf, n := plan(hold(1, 1)), &notes{}
+	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n
 	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Second, patience: time.Second,
 		Absent: func() []string { return []string{"job 1.0 is held: no such file"} }})
-	if err == nil || !strings.Contains(err.Error(), "no worker has come in 1s") || !strings.Contains(err.Error(), "held: no such file") {
+	if err == nil || !strings.Contains(err.Error(), "no worker connected within 1s") || !strings.Contains(err.Error(), "held: no such file") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -137,12 +137,12 @@ func TestNobodyComes(t *testing.T) {
 func TestNobodyElseComes(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
-	conf, n := plan(hold(1, 1)), &notes{}
+	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n
 	begin := time.Now()
 	err := d.Control(t.Context(), conf, WorkerOptions{Want: 2, Wait: time.Hour, Left: func() int { return 0 },
 		Absent: func() []string { return []string{"2 workers failed: no such file"} }})
-	if err == nil || !strings.Contains(err.Error(), "none will") || !strings.Contains(err.Error(), "failed: no such file") {
+	if err == nil || !strings.Contains(err.Error(), "no more are expected") || !strings.Contains(err.Error(), "failed: no such file") {
 		t.Errorf("error %v", err)
 	}
 	d, n = open(t, ServerOptions{}), &notes{}
@@ -153,10 +153,10 @@ func TestNobodyElseComes(t *testing.T) {
 	if err := errors.Join(err, <-w); err != nil {
 		t.Fatal(err)
 	}
-	if !n.told("warning", `worker 1 is another version of weir, "0.9`) {
+	if !n.has("warning", `worker 1 is another version of weir, "0.9`) {
 		t.Errorf("events %v", n.events)
 	}
-	if !n.told("warning", "begins with 1 of 2 workers: something keeps the others from coming: job 1.1 is held") || n.done() == 0 ||
+	if !n.has("warning", "begins with 1 of 2 workers: something keeps the others from connecting: job 1.1 is held") || n.done() == 0 ||
 		time.Since(begin) > time.Minute {
 		t.Errorf("%d operations, events %v", n.done(), n.events)
 	}

@@ -33,7 +33,7 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 		return nil, fmt.Errorf("no driver %q in this program", p.Driver)
 	}
 	var endpoints []storage.Endpoint
-	for _, target := range p.Doors() {
+	for _, target := range p.Endpoints() {
 		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach}
 		if t.URL, err = url.Parse(target); err != nil {
 			err = fmt.Errorf("target: %w", err)
@@ -173,7 +173,7 @@ type found struct {
 // for data connections.
 const remembered = time.Minute
 
-// old tells whether the answer is known for too long.
+// old reports whether the answer is known for too long.
 func (f *found) old() bool {
 	select {
 	case <-f.known:

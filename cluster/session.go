@@ -11,24 +11,24 @@ import (
 	"weir/internal/wire"
 )
 
-// A session is a worker that has come in over the network, as its Server sees it.
+// A session is the Server's state of a worker that registered over the network.
 type session struct {
 	worker *remote
 	turn   sync.Mutex // held while reports are handed on: they stay in order
 
-	mu     sync.Mutex
-	orders []numbered // not known to have arrived
-	last   int64      // number of the last order
-	wake   chan struct{}
-	taken  int64              // number of the last report that was taken
-	open   map[int64]struct{} // reports that were taken and are not written yet
-	done   int64              // number of the worker's last report; 0: not yet
-	polls  int                // questions for orders that are being answered
-	gone   bool               // given up
-	absent bool               // it was there before we were killed, and has not come back yet
-	told   bool               // that the run is over
-	here   netip.Addr         // of this machine, at which the worker reached it last
-	from   netip.Addr         // of the worker then
+	mu       sync.Mutex
+	orders   []numbered // not known to have arrived
+	last     int64      // number of the last order
+	wake     chan struct{}
+	taken    int64              // number of the last report that was taken
+	open     map[int64]struct{} // reports that were taken and are not written yet
+	done     int64              // number of the worker's last report; 0: not yet
+	polls    int                // questions for orders that are being answered
+	closed   bool               // given up
+	absent   bool               // it was connected before the restart, and has not registered again yet
+	overSent bool               // the worker was sent that the run is over
+	here     netip.Addr         // of this machine, at which the worker reached it last
+	from     netip.Addr         // of the worker then
 }
 
 // met notes on which connection a request of the worker came.
@@ -45,11 +45,11 @@ func (s *session) ends() (here, from netip.Addr) {
 	return s.here, s.from
 }
 
-// over tells whether the worker is lost or done.
+// over reports whether the worker is lost or done.
 func (s *session) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone || s.done > 0
+	return s.closed || s.done > 0
 }
 
 // newSession returns a session whose orders have numbers above first. They grow from one controller to the next that
@@ -58,9 +58,9 @@ func newSession(first int64) *session {
 	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}, last: first}
 }
 
-// arrive notes that the worker says hello, whose reports up to acked are done with, and returns false if it was there
-// already.
-func (s *session) arrive(acked int64, fresh bool) bool {
+// reconnect records a registration of a worker whose reports up to acked are done with. It returns false if the worker
+// was connected already.
+func (s *session) reconnect(acked int64, fresh bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !fresh && !s.absent {
@@ -70,16 +70,16 @@ func (s *session) arrive(acked int64, fresh bool) bool {
 	return true
 }
 
-// away tells whether the worker has not come back since we were killed.
-func (s *session) away() bool {
+// isAbsent reports whether the worker has not registered again since the restart.
+func (s *session) isAbsent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.absent
 }
 
-var _ orderLine = (*session)(nil)
+var _ connection = (*session)(nil)
 
-// say implements orderLine.
+// say implements connection.
 func (s *session) say(o order) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,23 +95,23 @@ func (s *session) ring() {
 	s.wake = make(chan struct{})
 }
 
-// near implements orderLine.
-func (s *session) near() bool {
+// connected implements connection.
+func (s *session) connected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polls > 0
 }
 
-// hangUp implements orderLine.
-func (s *session) hangUp() {
+// disconnect implements connection.
+func (s *session) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gone = true
+	s.closed = true
 	s.orders, s.open = nil, nil
 	s.ring()
 }
 
-// written implements orderLine.
+// written implements connection.
 func (s *session) written(no int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,11 +133,11 @@ func (s *session) poll(n int) {
 	s.polls += n
 }
 
-// lost tells whether the session was given up.
-func (s *session) lost() bool {
+// isClosed reports whether the session was given up.
+func (s *session) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone
+	return s.closed
 }
 
 // acked returns the number up to which all reports are done with.
@@ -151,10 +151,10 @@ func (s *session) acked() int64 {
 	return least
 }
 
-// goodbye says that the run is over.
-func (s *session) goodbye() *ordersResponse {
+// runOver returns the response that the run is over.
+func (s *session) runOver() *ordersResponse {
 	s.mu.Lock()
-	s.told = true
+	s.overSent = true
 	s.mu.Unlock()
 	return &ordersResponse{Over: true, Acked: s.acked()}
 }
@@ -165,16 +165,16 @@ func (s *session) receipt() *ordersResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done > 0 && acked >= s.done {
-		s.told = true
+		s.overSent = true
 	}
 	return &ordersResponse{Acked: acked}
 }
 
-// knows tells whether the worker has been told that the run is over, or cannot be.
-func (s *session) knows() bool {
+// notified reports whether the worker was sent that the run is over, or cannot be.
+func (s *session) notified() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told || s.gone
+	return s.overSent || s.closed
 }
 
 // soon is how far a worker's clock may run ahead of ours while a run goes on.
@@ -196,8 +196,8 @@ func (s *session) fresh(all []json.RawMessage, now time.Time) ([]report, error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone {
-		return nil, errGone()
+	if s.closed {
+		return nil, refuseGivenUp()
 	}
 	out = slices.DeleteFunc(out, func(r report) bool {
 		if r.No != s.taken+1 {

@@ -33,7 +33,7 @@ func (r *run) vacancy(sites scenario.Links) int {
 // reach answers workers that ask where they reach servers. That may take a while, and nothing waits for the answers.
 func (k *controller) reach(ctx context.Context, answers *sync.WaitGroup, h workerInput) {
 	for _, r := range h.reports {
-		s, ok := h.worker.orderLine.(*session)
+		s, ok := h.worker.connection.(*session)
 		if r.Ask == "" || k.options.Reach == nil || !ok {
 			continue
 		}

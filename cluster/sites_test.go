@@ -51,7 +51,7 @@ func TestWorkersAtSites(t *testing.T) {
 		go func() { err <- Join(t.Context(), d.Pass(), JoinOptions{}, []storage.Driver{driver}) }()
 		workers = append(workers, err)
 	}
-	conf, n := plan(hold(9, 1)), &notes{}
+	conf, n := plan(stepOf(9, 1)), &notes{}
 	conf.Sink = n
 	conf.Plan.Links = []link.Named{{Name: "line"}, {Name: "far", Spec: link.Spec{Trunk: "line", Share: 2}}, {Name: "near"}}
 	reach := func(_ context.Context, site int, server string, from netip.Addr) (uint16, error) {
@@ -75,7 +75,7 @@ func TestWorkersAtSites(t *testing.T) {
 		asked["0 data.example.org:1094 127.0.0.1"] != 2 {
 		t.Errorf("reached at %v, asked %v", ports, asked)
 	}
-	if !n.told("step", "step 1: 9 clients on 4 workers") || n.told("warning", "") {
+	if !n.has("step", "step 1: 9 clients on 4 workers") || n.has("warning", "") {
 		t.Errorf("events %v", n.events)
 	}
 }
@@ -101,7 +101,7 @@ func TestVacancy(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("jobs %v: %v, want %v", jobs, got, want)
 		}
-		last.hangUp()
+		last.disconnect()
 		if site := last.worker.site; come("new").worker.site != site {
 			t.Errorf("jobs %v: the new worker is not where one was lost", jobs)
 		}
@@ -113,7 +113,7 @@ func TestASiteWithoutWorker(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	one := enter(t, d.Pass(), JoinOptions{})
-	conf, n := plan(hold(4, 1)), &notes{}
+	conf, n := plan(stepOf(4, 1)), &notes{}
 	conf.Sink = n
 	conf.Plan.Links = []link.Named{{Name: "far"}, {Name: "near"}}
 	if err := control(t, d, conf, WorkerOptions{Want: 1}); err != nil {
@@ -122,7 +122,7 @@ func TestASiteWithoutWorker(t *testing.T) {
 	if err := <-one; err != nil {
 		t.Error(err)
 	}
-	if !n.told(measure.EventWarning, "step 1 has 2 clients instead of 4: no worker is at the site near") {
+	if !n.has(measure.EventWarning, "step 1 has 2 clients instead of 4: no worker is at the site near") {
 		t.Errorf("events %v", n.events)
 	}
 }

@@ -28,13 +28,13 @@ func (k *controller) gather() {
 	if !any {
 		return
 	}
-	k.tell(order{Over: k.number})
+	k.broadcast(order{Over: k.number})
 	for _, w := range k.workers {
 		w.gone = false
 	}
 }
 
-// next asks the step source for the next step when it is time. The step source may take its time: what workers tell meanwhile is
+// next asks the step source for the next step when it is time. The step source may take its time: what workers report meanwhile is
 // heard.
 func (k *controller) next(ctx context.Context) error {
 	if k.options.JobPerClient {
@@ -43,7 +43,7 @@ func (k *controller) next(ctx context.Context) error {
 	if k.answers != nil || k.leaving || k.ended || !k.due() {
 		return nil
 	}
-	if err := k.resume(false); err != nil {
+	if err := k.reportResume(false); err != nil {
 		return err
 	}
 	if k.kept != nil {
@@ -58,7 +58,7 @@ func (k *controller) next(ctx context.Context) error {
 	return nil
 }
 
-// due tells whether the next step may begin: all workers that hold one have asked for it. One that is out of touch is
+// due reports whether the next step may begin: all workers that hold one have asked for it. One that is out of touch is
 // waited for only where clients rest meanwhile; where they do not, its clients leave by themselves.
 func (k *controller) due() bool {
 	ready, coming := 0, 0
@@ -68,7 +68,7 @@ func (k *controller) due() bool {
 			return false
 		case w.ready:
 			ready++
-		case w.in && (k.cool || k.options.closed || k.silent(w) < k.touch()):
+		case w.in && (k.cool || k.options.closed || k.silent(w) < k.silenceLimit()):
 			return false
 		case !w.in:
 			coming++
@@ -91,7 +91,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 		return nil
 	case errors.Is(a.Err, io.EOF):
 		k.ended = true
-		k.tell(order{End: true})
+		k.broadcast(order{End: true})
 		return nil
 	case a.Err != nil:
 		return a.Err
@@ -149,7 +149,7 @@ func (k *controller) give(w *remote, part scenario.Step) {
 func (k *controller) asking() []*remote {
 	var all []*remote
 	for _, w := range k.present() {
-		if w.ready && (w.near() || k.silent(w) < k.touch()) {
+		if w.ready && (w.connected() || k.silent(w) < k.silenceLimit()) {
 			all = append(all, w)
 		}
 	}
@@ -192,9 +192,10 @@ func (k *controller) announce(step scenario.Step, workers int) error {
 func (k *controller) fewer(step scenario.Step, clients, workers int, first bool) error {
 	var err error
 	if first && workers < k.options.Want {
-		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.options.Want, k.options.Wait)
+		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not connected after %v", workers, k.options.Want,
+			k.options.Wait)
 		if k.clock().Sub(k.began) < k.options.Wait {
-			text = fmt.Sprintf("the run begins with %d of %d workers: something keeps the others from coming", workers, k.options.Want)
+			text = fmt.Sprintf("the run begins with %d of %d workers: something keeps the others from connecting", workers, k.options.Want)
 		}
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
@@ -241,7 +242,7 @@ func distribute(n, place int, workers []*remote, p *scenario.Plan) []int {
 	return out
 }
 
-// fill distributes n clients to the workers that are meant, in rounds: who is full leaves, and the others share what is
+// fill distributes n clients to the workers that are meant, in rounds: full workers drop out, and the others share what is
 // left.
 func fill(n int, workers []*remote, out []int, meant func(*remote) bool) {
 	for n > 0 {

@@ -76,7 +76,7 @@ func (w *RemoteWorkers) endSubmissions() error {
 	for _, s := range w.submissions {
 		lost, err := s.end(w.Shutdown)
 		if lost != nil {
-			err = errors.Join(err, w.tell(measure.EventWarning, say.Plain(lost.Error())))
+			err = errors.Join(err, w.writeEvent(measure.EventWarning, say.Plain(lost.Error())))
 		}
 		all = errors.Join(all, err)
 	}
@@ -84,8 +84,8 @@ func (w *RemoteWorkers) endSubmissions() error {
 	return all
 }
 
-func (w *RemoteWorkers) tell(kind measure.EventKind, text string) error {
-	return w.Tell(measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text})
+func (w *RemoteWorkers) writeEvent(kind measure.EventKind, text string) error {
+	return w.WriteEvent(measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text})
 }
 
 // submit submits count workers from the folder dir.
@@ -112,7 +112,7 @@ func (w *RemoteWorkers) submit(ctx context.Context, dir string, count int) error
 		return fmt.Errorf("submit to %s: %w", w.System.Name(), err)
 	}
 	w.submissions = append(w.submissions, follow(job, w.System.Name(), w.changed))
-	return w.tell(measure.EventRun, fmt.Sprintf("%s submitted to %s", say.Plural(count, "worker"), w.System.Name()))
+	return w.writeEvent(measure.EventRun, fmt.Sprintf("%s submitted to %s", say.Plural(count, "worker"), w.System.Name()))
 }
 
 // submitStep submits the clients of a step, each as a job of its own, and removes what is left of the step before.

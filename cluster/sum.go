@@ -41,7 +41,7 @@ func (s *sum) slotOf(v *measure.Interval) slot {
 
 // A claim is a report of a worker that is to be acknowledged.
 type claim struct {
-	orderLine
+	connection
 	no int64
 }
 
@@ -64,29 +64,29 @@ type sum struct {
 
 func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}, times: times{}} }
 
-// A fate is what becomes of an interval.
-type fate int
+// An addResult is the outcome of adding an interval.
+type addResult int
 
 const (
-	added      fate = iota
-	wasWritten      // by a controller that was killed: it is known
-	tooLate         // others of its second have been written without it
+	added      addResult = iota
+	wasWritten           // by a controller that was killed: it is known
+	tooLate              // others of its second have been written without it
 )
 
 // add takes an interval. A second is written once: what comes too late for its own counts in the first that is still
 // open, and the time of its clients does not.
-func (s *sum) add(v *measure.Interval, c claim) fate {
+func (s *sum) add(v *measure.Interval, c claim) addResult {
 	at, is := s.slotOf(v), added
 	switch {
 	case s.past[at]:
-		s.times.add(at.whole(), v, c.orderLine)
+		s.times.add(at.whole(), v, c.connection)
 		c.written(c.no)
 		return wasWritten
 	case at.second < s.mark:
 		at.second, is = s.mark, tooLate
 		v.Start = time.Unix(s.mark, 0)
 	default:
-		s.times.add(at.whole(), v, c.orderLine)
+		s.times.add(at.whole(), v, c.connection)
 	}
 	have := s.slots[at]
 	if have == nil {

@@ -21,22 +21,22 @@ type extent struct {
 //
 // A worker's slots follow each other without a gap, but two workers do not begin and end them at the same moments: on
 // a busy machine one is some tenths of a second later than the other. What is written is to look as a lone process
-// tells it: each moment belongs to one phase, or readers would count it twice. So a slot gets its share of the
+// reports it: each moment belongs to one phase, or readers would count it twice. So a slot gets its share of the
 // workers' time, and the slots of a second follow each other as the workers' do on average.
 type times map[int64]*secondOf
 
 // A secondOf is what the workers reported of one second.
 type secondOf struct {
-	slots map[slot]map[telling]extent
-	there map[orderLine]float64   // how much of it each worker reported, in seconds
-	busy  map[int]extent          // clients and jobs of each step, each for as long as it was there
-	first map[orderLine]time.Time // when a worker's first slot of it began
-	end   time.Time               // of what has been written; zero: nothing
+	slots map[slot]map[intervalKey]extent
+	there map[connection]float64   // how much of it each worker reported, in seconds
+	busy  map[int]extent           // clients and jobs of each step, each for as long as it was there
+	first map[connection]time.Time // when a worker's first slot of it began
+	end   time.Time                // of what has been written; zero: nothing
 }
 
-// A telling is what tells the intervals of a slot apart, for all kinds and servers.
-type telling struct {
-	by    orderLine
+// An intervalKey distinguishes the intervals of a slot, for all kinds and servers.
+type intervalKey struct {
+	by    connection
 	start time.Time
 	phase string
 }
@@ -45,20 +45,20 @@ type telling struct {
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
-		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[orderLine]float64{}, busy: map[int]extent{},
-			first: map[orderLine]time.Time{}}
+		s = &secondOf{slots: map[slot]map[intervalKey]extent{}, there: map[connection]float64{}, busy: map[int]extent{},
+			first: map[connection]time.Time{}}
 		t[second] = s
 	}
 	return s
 }
 
 // add notes that a worker was in a slot when it saw v.
-func (t times) add(at slot, v *measure.Interval, by orderLine) {
+func (t times) add(at slot, v *measure.Interval, by connection) {
 	s := t.of(at.second)
 	if s.slots[at] == nil {
-		s.slots[at] = map[telling]extent{}
+		s.slots[at] = map[intervalKey]extent{}
 	}
-	x, which := extent{v.Start, v.Seconds, v.Clients, v.Running}, telling{by, v.Start, v.Phase}
+	x, which := extent{v.Start, v.Seconds, v.Clients, v.Running}, intervalKey{by, v.Start, v.Phase}
 	if _, known := s.slots[at][which]; known {
 		return
 	}
@@ -69,8 +69,8 @@ func (t times) add(at slot, v *measure.Interval, by orderLine) {
 	t.cover(at.step, x, by)
 }
 
-// cover notes of which seconds x tells: of more than one if the worker had no turn when the first was over.
-func (t times) cover(step int, x extent, by orderLine) {
+// cover records which seconds x covers: of more than one if the worker had no turn when the first was over.
+func (t times) cover(step int, x extent, by connection) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
 		to := time.Unix(second+1, 0)

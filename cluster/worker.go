@@ -20,7 +20,7 @@ import (
 // Manifests opens the manifest of a run directory for a worker.
 type Manifests func(dir string) (engine.Manifest, io.Closer, error)
 
-// Work is a worker's life: it takes its share of a plan from in, drives it, and says on out what it saw. It returns
+// Work runs a worker: it reads its share of a plan from in, executes it, and writes its measurements to out. It returns
 // when the run has ended, or when in ends: a worker does not outlive its controller.
 func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -144,15 +144,15 @@ func (w *worker) Gone(step int) <-chan struct{} {
 	return over
 }
 
-// recall fills in what a controller that was started again has to know.
-func (w *worker) recall(h *hello) {
+// describe fills in the state that a restarted controller needs.
+func (w *worker) describe(h *registration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h.Scratch = w.stages.Load()
 	h.Step, h.Ready, h.Gone, h.Clients, h.Has = w.step, w.asks, w.over != nil, w.clients, slices.Clone(w.has)
 }
 
-// left notes that all clients of all workers have left a step.
+// left records that all clients of all workers have left a step.
 func (w *worker) left(step int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,12 +169,12 @@ func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.C
 			cancel(fmt.Errorf("worker: the controller is gone: %w", err))
 			return
 		}
-		w.obey(ctx, o)
+		w.execute(ctx, o)
 	}
 }
 
-// obey does what the controller says. It is called by one goroutine.
-func (w *worker) obey(ctx context.Context, o order) {
+// execute executes an order. It is called by one goroutine.
+func (w *worker) execute(ctx context.Context, o order) {
 	switch {
 	case o.Over > 0:
 		w.left(o.Over)

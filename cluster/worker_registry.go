@@ -62,8 +62,8 @@ func (r *workerRegistry) count(j *workerJob) {
 	j.counted = gone
 }
 
-// heard takes what the controller says of a worker.
-func (r *workerRegistry) heard(w WorkerState) {
+// update stores the state of a worker that the controller reports.
+func (r *workerRegistry) update(w WorkerState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.workers[w.Name] = w
@@ -114,7 +114,7 @@ func (w *RemoteWorkers) changed(c batch.Change) {
 		return
 	}
 	text := fmt.Sprintf("job %s %s", c.JobID, map[string]string{measure.Held: "is held",
-		measure.Failed: "failed before its worker came"}[state])
+		measure.Failed: "failed before its worker connected"}[state])
 	if c.Host != "" {
 		text += " on " + c.Host
 	}
@@ -126,14 +126,14 @@ func (w *RemoteWorkers) report(c batch.Change, state, text string) error {
 	if c.Reason != "" {
 		text += ": " + c.Reason
 	}
-	return w.Tell(measure.Event{Time: time.Now().UTC(), Kind: measure.EventWorker, Text: say.Plain(text),
+	return w.WriteEvent(measure.Event{Time: time.Now().UTC(), Kind: measure.EventWorker, Text: say.Plain(text),
 		Worker: &measure.Worker{Name: "job " + c.JobID, State: state, Host: c.Host, Job: c.JobID}})
 }
 
 // reportMissing reports each job whose worker never connected.
 func (w *RemoteWorkers) reportMissing() error {
 	if w.Plan.On.JobPerClient {
-		return nil // steps tell how many there were
+		return nil // steps report how many there were
 	}
 	w.mu.Lock()
 	var never []batch.Change
@@ -146,7 +146,7 @@ func (w *RemoteWorkers) reportMissing() error {
 	slices.SortFunc(never, func(a, b batch.Change) int { return cmp.Compare(a.Worker, b.Worker) })
 	var err error
 	for _, c := range never {
-		err = errors.Join(err, w.report(c, measure.Absent, fmt.Sprintf("job %s was not there: it is %s", c.JobID, c.State)))
+		err = errors.Join(err, w.report(c, measure.Absent, fmt.Sprintf("job %s never connected: it is %s", c.JobID, c.State)))
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func (w *RemoteWorkers) Summary() string {
 			states[j.State]++
 		}
 	}
-	text := fmt.Sprintf("workers: %d of %d there", there, w.want)
+	text := fmt.Sprintf("workers: %d of %d connected", there, w.want)
 	for _, x := range []struct {
 		n    int
 		what string

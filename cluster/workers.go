@@ -27,13 +27,13 @@ type WorkerOptions struct {
 	// JobPerClient: each worker is one client, a job that begins when it comes and works for the step's measurement time.
 	// Want is not used then.
 	JobPerClient bool
-	// Call has as many workers come as the step has clients, with JobPerClient. It returns when they were submitted;
-	// nil: they come by themselves.
+	// Call submits as many workers as the step has clients, with JobPerClient. It returns when they were submitted;
+	// nil: they connect by themselves.
 	Call func(ctx context.Context, step scenario.Step) error
-	// Coming says how many of those that were called for are still to come, as far as the batch system tells. nil:
+	// Coming says how many of those that were called for are still to come, as far as the batch system knows. nil:
 	// all that have not come yet.
 	Coming func() int
-	// Left says how many jobs of workers are not over, as far as the batch system tells. nil: it is not known.
+	// Left says how many jobs of workers are not over, as far as the batch system knows. nil: it is not known.
 	Left func() int
 	// Absent says what is known of workers that are not there, in a sentence each. nil: nothing.
 	Absent func() []string
@@ -66,7 +66,7 @@ const (
 
 // A WorkerState is what the controller knows of a worker.
 type WorkerState struct {
-	Name    string        // 1, 2, 3 ... in the order in which they came
+	Name    string        // 1, 2, 3 ... in the order in which they connected
 	Host    string        // its machine, as that calls itself
 	Job     string        // what the batch system calls it; "": not known
 	State   string        // Waiting, Working, Lost or Ended
@@ -96,10 +96,10 @@ func (k *controller) show(w *remote) {
 
 // A remote is a worker as the controller sees it. But for lastHeard its fields are the controller's own.
 type remote struct {
-	orderLine
+	connection
 	name    string
 	session string  // over a network
-	number  int     // 1, 2, 3 ... by when they came
+	number  int     // 1, 2, 3 ... in the order in which they connected
 	site    int     // place of its link among those of the plan with clients, or of its population; 0 without
 	jobs    string  // name of the site whose jobs are distinguished; ""
 	on      machine // over a network
@@ -111,7 +111,7 @@ type remote struct {
 	ready     bool // it asks for the next step
 	in        bool // it holds a step: it was given one and has not asked for the next
 	held      bool // it has ever been given one
-	absent    bool // it was there before we were killed, and has not come back yet
+	absent    bool // it was connected before the restart, and has not registered again yet
 	step      int  // number of the one that it was given last
 	clients   int  // of the step that it was given last
 	seconds   int  // that it has reported
@@ -124,29 +124,29 @@ type remote struct {
 	lastHeard atomic.Int64  // when it was heard last, as nanoseconds of the controller's clock
 }
 
-// An orderLine is how orders reach a worker.
-type orderLine interface {
+// A connection carries orders to a worker.
+type connection interface {
 	say(o order) error // a lost worker is noticed where it is heard
-	near() bool        // it is connected, as far as is known
-	hangUp()           // the worker ends if it has not yet
-	written(no int64)  // what its report no tells has been written
+	connected() bool   // it is connected, as far as is known
+	disconnect()       // the worker ends if it has not yet
+	written(no int64)  // the content of its report no has been written
 }
 
-// workerInput is what one worker says: reports, that it comes, or that it is lost.
+// workerInput is input of one worker: reports, its registration, or its loss.
 type workerInput struct {
-	worker  *remote
-	comes   bool
-	hello   *hello // with comes
-	reports []report
-	err     error           // it is lost
-	done    chan<- struct{} // gets a token when the controller has dealt with it; nil: no caller waits
+	worker       *remote
+	registers    bool
+	registration *registration // with registers
+	reports      []report
+	err          error           // it is lost
+	done         chan<- struct{} // gets a token when the controller has dealt with it; nil: no caller waits
 }
 
-// errSilent tells why a worker is given up.
+// errSilent is why a worker is given up.
 var errSilent = errors.New("it has not been heard of")
 
-// recall takes over what a worker says of itself that was there before we were killed.
-func (w *remote) recall(h *hello) {
+// restore takes over the state that a worker reports which was connected before the restart.
+func (w *remote) restore(h *registration) {
 	w.numbers = 0
 	for _, s := range h.Has {
 		w.numbers += s.Count

@@ -72,7 +72,7 @@ func (l *clientRunner) unknowable(c *client, op *storage.Op) bool {
 func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 	if op.Kind == storage.Checksum {
 		fresh := l.Service.Client()
-		res, err := fresh.Do(l.soft, op, unheard{})
+		res, err := fresh.Do(l.soft, op, noProgress{})
 		_ = fresh.Close() // what it had to say is counted
 		if err == nil && res.Sum == want {
 			return &storage.OpError{Kind: op.Kind, URL: op.Path,
@@ -180,7 +180,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 	reason := errors.ErrUnsupported
 	if !k.mute.Load() {
 		k.rec.Summed(q.op.Kind, max(0, q.op.Size))
-		res, err := client.Do(ctx, &op, unheard{})
+		res, err := client.Do(ctx, &op, noProgress{})
 		if err == nil && res.Sum != "" {
 			return res.Sum, nil
 		}
@@ -203,12 +203,12 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 	return res.Sum, err
 }
 
-// unheard is the Progress of operations that are not part of the load.
-type unheard struct{}
+// noProgress is the Progress of operations that are not part of the load.
+type noProgress struct{}
 
-func (unheard) Reached(storage.Phase) {}
-func (unheard) Moved(int)             {}
-func (unheard) ServedBy(string)       {}
+func (noProgress) Reached(storage.Phase) {}
+func (noProgress) Moved(int)             {}
+func (noProgress) ServedBy(string)       {}
 
 // readBack is the Progress of reading back what was written: its bytes are no
 // load, but the service and the network carry them.

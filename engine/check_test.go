@@ -43,7 +43,7 @@ func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: "kept", Verify: .5, Sum: "adler32"}
-			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 20))
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, stepOf(4, 20))
 			for i := range conf.Files {
 				conf.Files[i].Made = made
 				conf.Files[i].Size = 1024
@@ -96,7 +96,7 @@ func TestWrongChecksumIsAskedForAgain(t *testing.T) {
 	for _, kind := range []string{"read", "checksum"} {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "mix", Mix: map[string]float64{kind: 1}, Session: "kept", Verify: .2, Sum: "adler32"}
-			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 10))
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, stepOf(4, 10))
 			conf.Service = mixedUp{conf.Service}
 			for i := range conf.Files {
 				conf.Files[i].Made, conf.Files[i].Seed = kind == "checksum", content.Seed(1, conf.Files[i].Path)
@@ -142,7 +142,7 @@ func (c *refusesSecondClient) Do(ctx context.Context, op *storage.Op, p storage.
 func TestRefusedChecksumIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Verify: .2, Sum: "adler32"}
-		conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 10))
+		conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, stepOf(4, 10))
 		conf.Service = refusesSecond{conf.Service}
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)

@@ -58,10 +58,10 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 // A cleaner removes.
 type cleaner struct {
 	preparer
-	total int
-	gone  atomic.Int64
-	began time.Time
-	heard atomic.Int64 // when the service answered last, in nanoseconds since began
+	total      int
+	gone       atomic.Int64
+	began      time.Time
+	lastAnswer atomic.Int64 // when the service answered last, in nanoseconds since began
 
 	mu    sync.Mutex
 	first error
@@ -84,7 +84,7 @@ func (k *cleaner) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			silent := time.Since(k.began) - time.Duration(k.heard.Load())
+			silent := time.Since(k.began) - time.Duration(k.lastAnswer.Load())
 			if silent >= mostSilence {
 				stop(fmt.Errorf("the service has not answered for %v: %w", mostSilence, context.DeadlineExceeded))
 			} else if silent >= tellSilence && k.advance != nil {
@@ -133,18 +133,18 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 	return err
 }
 
-func (k *cleaner) hear() { k.heard.Store(int64(time.Since(k.began))) }
+func (k *cleaner) noteAnswer() { k.lastAnswer.Store(int64(time.Since(k.began))) }
 
 // ask does op. It repeats it once if no answer came in time, and three times, after
 // 0, 1 and 2 s, if the connection broke or the service was busy.
 func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
 	op.Timeout = removeTime
 	for attempt := 0; ; attempt++ {
-		res, err = s.Do(ctx, op, unheard{})
+		res, err = s.Do(ctx, op, noProgress{})
 		class := storage.Classify(err)
 		lost := class == storage.Timeout || class == storage.Reset
 		if res.Waits > 0 || !lost && class != storage.Refused && class != storage.Canceled {
-			k.hear()
+			k.noteAnswer()
 		}
 		if attempt == 3 || !lost && class != storage.Busy || class == storage.Timeout && attempt > 0 ||
 			!pause.For(ctx, time.Duration(attempt)*time.Second) {

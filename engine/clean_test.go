@@ -51,7 +51,7 @@ func TestRemovalsThatAreNotAnswered(t *testing.T) {
 		least, most  time.Duration
 	}{{1, 0, removeTime, removeTime + time.Second}, {1 << 30, 99, mostSilence, mostSilence + 2*time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			conf, _ := closed(t, "simulated://x?service=1ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(1, 1))
+			conf, _ := closed(t, "simulated://x?service=1ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, stepOf(1, 1))
 			left := &atomic.Int64{}
 			left.Store(int64(c.lost))
 			conf.Service = mute{conf.Service, left}
@@ -105,7 +105,7 @@ func TestRemovalsAreRepeated(t *testing.T) {
 		failed  int
 	}{{syscall.ECONNRESET, 3, 0}, {storage.ErrBusy, 3, 0}, {storage.ErrBusy, 4, 1}, {fs.ErrPermission, 1, 1}} {
 		synctest.Test(t, func(t *testing.T) {
-			conf, _ := closed(t, "simulated://x?service=1ms&files=1x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(1, 1))
+			conf, _ := closed(t, "simulated://x?service=1ms&files=1x1KiB", workload.Work{Kind: "read", Session: "kept"}, stepOf(1, 1))
 			left := &atomic.Int64{}
 			left.Store(c.answers)
 			conf.Service = refusing{conf.Service, left, c.err}

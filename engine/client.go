@@ -34,7 +34,7 @@ func errorPause(failures int, longest time.Duration) time.Duration {
 
 // A client is one virtual client: a session, a stream of tasks, a meter.
 type client struct {
-	bell
+	wakeup
 	number  int
 	leaving atomic.Bool
 	gone    chan struct{} // closed when the client has ended
@@ -52,7 +52,7 @@ type client struct {
 }
 
 func newClient(number, tasks int, past *client) *client {
-	return &client{number: number, tasks: tasks, past: past, bell: newBell(), gone: make(chan struct{})}
+	return &client{number: number, tasks: tasks, past: past, wakeup: newWakeup(), gone: make(chan struct{})}
 }
 
 // leave tells the client to end after its current task, or now if it sleeps.
@@ -76,7 +76,7 @@ type clientRunner struct {
 
 // start runs a client from its first operation to its last.
 func (l *clientRunner) start(c *client) {
-	if err := l.born(c); err != nil {
+	if err := l.open(c); err != nil {
 		l.rec.Meter().Fail(l.idle, err)
 		return
 	}
@@ -89,7 +89,7 @@ func (l *clientRunner) start(c *client) {
 	c.session = nil
 }
 
-func (l *clientRunner) born(c *client) error {
+func (l *clientRunner) open(c *client) error {
 	c.meter = l.rec.Meter()
 	number := l.Number(c.number)
 	c.session = storage.ClientOf(l.Service, number)
@@ -136,7 +136,7 @@ func (l *clientRunner) sleep(c *client, d time.Duration) {
 	}
 	planned := l.rec.Now() + d
 	l.Pacer.Sleep(c, l.rec.Time(planned))
-	<-c.bell
+	<-c.wakeup
 	if !c.leaving.Load() {
 		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
 	}
@@ -211,7 +211,7 @@ func (l *clientRunner) operation(c *client, op *storage.Op, planned time.Duratio
 			err = l.attempt(c, op, &res)
 		}
 		class := c.meter.End(&res, err)
-		if !class.Failure() || try >= l.Plan.Work.Retries || !again(class) {
+		if !class.Failure() || try >= l.Plan.Work.Retries || !retryable(class) {
 			return class
 		}
 		c.meter.Retried()
@@ -260,9 +260,9 @@ func (l *clientRunner) entry(path string) string {
 	return path
 }
 
-// again tells whether another try could help. One on a scratch disk that is full
+// retryable reports whether another try could help. One on a scratch disk that is full
 // would have the service send all of the file for nothing.
-func again(class storage.Class) bool {
+func retryable(class storage.Class) bool {
 	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed && class != storage.Scratch
 }
 

@@ -16,7 +16,7 @@ type clientPool struct {
 	count  bool // clients count as active from start to end
 	wg     sync.WaitGroup
 	there  atomic.Int64 // clients that have not ended
-	empty  bell         // there has become 0
+	empty  wakeup       // there has become 0
 	mu     sync.Mutex
 	tasks  int       // of those who come; 0: until they are told to leave
 	active []*client // by number
@@ -24,7 +24,7 @@ type clientPool struct {
 }
 
 func newClientPool(start func(c *client), rec *measure.Recorder, count bool) *clientPool {
-	return &clientPool{start: start, rec: rec, count: count, empty: newBell()}
+	return &clientPool{start: start, rec: rec, count: count, empty: newWakeup()}
 }
 
 // step has those who come from now on do so many tasks; 0: until they are told

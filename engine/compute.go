@@ -19,7 +19,7 @@ const longestPart = 200 * time.Millisecond
 // A computer is what a client's jobs compute on. It has a meter and an alarm of
 // its own, so that a job can compute while its client reads.
 type computer struct {
-	bell
+	wakeup
 	runner *clientRunner
 	meter  *measure.Meter
 	burner burn.Burner
@@ -28,7 +28,7 @@ type computer struct {
 // computer returns what c's jobs compute on.
 func (l *clientRunner) computer(c *client) *computer {
 	if c.computer == nil {
-		c.computer = &computer{runner: l, meter: l.rec.Meter(), bell: newBell()}
+		c.computer = &computer{runner: l, meter: l.rec.Meter(), wakeup: newWakeup()}
 	}
 	return c.computer
 }
@@ -54,7 +54,7 @@ func (k *computer) computed(d time.Duration) { k.meter.Worked(storage.Read, 0, 0
 
 // beside returns work for a goroutine of its own, which takes one piece at a
 // time: work waits until it is through with the piece before. finish ends the
-// goroutine, after its last piece, and tells whether all were computed.
+// goroutine, after its last piece, and reports whether all were computed.
 func (k *computer) beside() (work func(workload.Piece) bool, finish func() bool) {
 	pieces, whole := make(chan workload.Piece), make(chan bool)
 	go func() {
@@ -91,7 +91,7 @@ func (k *computer) until(due time.Duration) bool {
 	l.Pacer.Sleep(k, l.rec.Time(due))
 	for l.rec.Now() < due {
 		select {
-		case <-k.bell:
+		case <-k.wakeup:
 		case <-l.soft.Done():
 			return false
 		}

@@ -33,7 +33,7 @@ func TestNoOperationWhileTheServiceRests(t *testing.T) {
 	} {
 		t.Run(string(model), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				one, two := hold(8, 5), hold(3, 5)
+				one, two := stepOf(8, 5), stepOf(3, 5)
 				one.Cooldown = seconds(4)
 				one.Rate, two.Rate = 100, 50
 				conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", work, one, two)

@@ -22,7 +22,7 @@ func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 	}
 	t.Cleanup(func() { r.kill(); r.checker.close() })
 	c := newClient(0, 0, nil)
-	if err := r.runner.born(c); err != nil {
+	if err := r.runner.open(c); err != nil {
 		t.Fatal(err)
 	}
 	return r.runner, c

@@ -61,7 +61,7 @@ func (c deafClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) 
 func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 1000}, Verify: 1, Sum: "adler32"}
-		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=1x1KiB", work, hold(4, 10))
+		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=1x1KiB", work, stepOf(4, 10))
 		conf.Service = deaf{conf.Service}
 		var err error
 		if conf.Files, err = Prepare(t.Context(), conf, nil, nil); err != nil {
@@ -160,7 +160,7 @@ func TestClosingSessionsIsTold(t *testing.T) {
 	for session, want := range map[workload.Session]float64{workload.FreshSession: 4 * 10 * 5. / 15, workload.KeptSession: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: session}
-			conf, n := closed(t, "simulated://x?servers=9&service=10ms&dist=constant&files=100x1B", work, hold(4, 10))
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&dist=constant&files=100x1B", work, stepOf(4, 10))
 			conf.Service = lingering{conf.Service}
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)

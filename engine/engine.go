@@ -222,7 +222,7 @@ func (r *run) steps(ctx context.Context) error {
 	return err
 }
 
-// finishing tells whether Finish is closed.
+// finishing reports whether Finish is closed.
 func (c *Config) finishing() bool {
 	select {
 	case <-c.Finish:

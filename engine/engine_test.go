@@ -114,7 +114,7 @@ func closed(t *testing.T, target string, work workload.Work, steps ...scenario.S
 
 func seconds(s float64) unit.Duration { return unit.Duration(s * 1e9) }
 
-func hold(clients int, s float64) scenario.Step {
+func stepOf(clients int, s float64) scenario.Step {
 	return scenario.Step{Clients: clients, Warmup: seconds(20), Duration: seconds(s)}
 }
 
@@ -129,7 +129,7 @@ func TestOperatingPointIsTheoretical(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				work := workload.Work{Kind: "read", Pick: "random", Session: "kept", Think: workload.Span{Exponential: seconds(c.think)}}
 				target := fmt.Sprintf("simulated://x?servers=%d&service=10ms&files=100x1KiB", c.servers)
-				conf, n := closed(t, target, work, hold(c.clients, 120))
+				conf, n := closed(t, target, work, stepOf(c.clients, 120))
 				if err := Run(t.Context(), conf); err != nil {
 					t.Fatal(err)
 				}
@@ -155,8 +155,8 @@ func TestStepsUpAndDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Fixed: seconds(1)}}
 		ramped := scenario.Step{Clients: 40, Ramp: seconds(10), Warmup: seconds(5), Duration: seconds(10)}
-		conf, n := closed(t, "simulated://x?servers=1000&service=1ms&files=100x1KiB", work, hold(4, 10), ramped, hold(2, 10),
-			hold(0, 5), hold(3, 10))
+		conf, n := closed(t, "simulated://x?servers=1000&service=1ms&files=100x1KiB", work, stepOf(4, 10), ramped, stepOf(2, 10),
+			stepOf(0, 5), stepOf(3, 10))
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestStopRulesAndFinishEndTheRunEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conf, n := closed(t, "simulated://x?servers=1&service=10ms&files=100x1KiB"+c.target, workload.Work{Kind: "read", Session: "kept"},
-					hold(1, 3600))
+					stepOf(1, 3600))
 				conf.Plan.Stop = c.stop
 				if c.finish {
 					finish = make(chan struct{})
@@ -318,7 +318,7 @@ func TestRetriesAreOffUnlessAskedForAndCounted(t *testing.T) {
 	for _, retries := range []int{0, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: "kept", Retries: retries}
-			conf, n := closed(t, "simulated://x?servers=9&service=10ms&error=20%&files=100x1KiB", work, hold(4, 60))
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&error=20%&files=100x1KiB", work, stepOf(4, 60))
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
@@ -339,7 +339,7 @@ func TestRetriesAreOffUnlessAskedForAndCounted(t *testing.T) {
 func TestClientsPauseAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=9&service=0ms&error=100%&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
-			hold(10, 60))
+			stepOf(10, 60))
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +354,7 @@ func TestSessionsAreKeptOrFresh(t *testing.T) {
 	for session, want := range map[workload.Session]int64{workload.KeptSession: 0, workload.FreshSession: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			conf, n := closed(t, "simulated://x?servers=9&service=10ms&connect=5ms&files=100x1KiB", workload.Work{Kind: "read", Session: session},
-				hold(4, 30))
+				stepOf(4, 30))
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}
@@ -368,7 +368,7 @@ func TestSessionsAreKeptOrFresh(t *testing.T) {
 
 func TestASinkThatFailsEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conf, n := closed(t, "simulated://x?servers=1&service=10ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(3, 3600))
+		conf, n := closed(t, "simulated://x?servers=1&service=10ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, stepOf(3, 3600))
 		n.fail = errors.New("no space left")
 		begin := time.Now()
 		if err := Run(t.Context(), conf); !errors.Is(err, n.fail) {
@@ -382,7 +382,7 @@ func TestASinkThatFailsEndsTheRun(t *testing.T) {
 
 func TestACanceledRunEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conf, n := closed(t, "simulated://x?servers=1&service=1h&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(3, 7200))
+		conf, n := closed(t, "simulated://x?servers=1&service=1h&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, stepOf(3, 7200))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		begin := time.Now()
@@ -406,7 +406,7 @@ func TestACanceledRunEndsAtOnce(t *testing.T) {
 func TestDrainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=9&service=1h&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
-			hold(3, 10))
+			stepOf(3, 10))
 		begin := time.Now()
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
@@ -434,7 +434,7 @@ func TestTwoRunsOfOnePlanDoTheSame(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: "kept", Think: workload.Span{Exponential: seconds(1)},
 				Part: &workload.Part{Size: 100, Count: 3}}
-			conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x1KiB", work, hold(20, 60))
+			conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x1KiB", work, stepOf(20, 60))
 			if err := Run(t.Context(), conf); err != nil {
 				t.Fatal(err)
 			}

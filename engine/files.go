@@ -99,10 +99,10 @@ func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed 
 // its first byte, with which some give it. The size is negative beside an error,
 // which wraps workload.ErrSizes if the service gives none.
 func sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
-	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: path, Size: -1, Timeout: prepareTimeout}, unheard{})
+	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: path, Size: -1, Timeout: prepareTimeout}, noProgress{})
 	if err == nil && res.Size < 0 { // Apache's HEAD of an empty file has no length, that of content made on demand often has none
 		begin := storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: prepareTimeout}
-		if read, _ := s.Do(ctx, &begin, unheard{}); read.Size >= 0 { // an empty file has no first byte, but a size
+		if read, _ := s.Do(ctx, &begin, noProgress{}); read.Size >= 0 { // an empty file has no first byte, but a size
 			return read.Size, nil
 		}
 	}
@@ -187,7 +187,7 @@ const contactTimeout = 30 * time.Second
 // errors are left to the operations that follow.
 func (p *preparer) contact(ctx context.Context) error {
 	s := p.Service.Client()
-	_, err := s.Do(ctx, &storage.Op{Kind: storage.Login, Timeout: contactTimeout}, unheard{})
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Login, Timeout: contactTimeout}, noProgress{})
 	_ = s.Close() // nothing is left to be said
 	if storage.Classify(err) == storage.Timeout {
 		return fmt.Errorf("no answer within %v: %w", contactTimeout, err)
@@ -207,7 +207,7 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	for folders := []string{""}; len(folders) > 0; looked++ {
 		folder := folders[0]
 		folders = folders[1:]
-		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, unheard{})
+		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, noProgress{})
 		if err != nil {
 			return nil, fmt.Errorf("files.listing: %w", err)
 		}
@@ -248,7 +248,7 @@ func (p *preparer) checkLinks(ctx context.Context, files []workload.File) error 
 	all = sample(all, mostLooked)
 	var lost atomic.Int64
 	err := p.each(ctx, len(all), "files compared", func(ctx context.Context, s storage.Client, i int) error {
-		_, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: all[i].Path, Timeout: prepareTimeout}, unheard{})
+		_, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: all[i].Path, Timeout: prepareTimeout}, noProgress{})
 		if errors.Is(err, fs.ErrNotExist) {
 			lost.Add(1)
 			return nil

@@ -140,7 +140,7 @@ func (l *clientRunner) writeScratch(path string, op *storage.Op) (err error) {
 // errNoScratch ends runs whose staged jobs have no place for their copies.
 var errNoScratch = errors.New("staged jobs need a folder for their copies of files")
 
-// checkScratch tells whether the run's jobs have what they need.
+// checkScratch reports whether the run's jobs have what they need.
 func (c *Config) checkScratch() error {
 	if job := c.Plan.Work.Job; job != nil && job.Access == workload.Staged && c.Scratch == "" {
 		return errNoScratch

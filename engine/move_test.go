@@ -52,7 +52,7 @@ func TestWhatIsMovedIsFoundAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				work.Session = "kept"
-				conf, _ := closed(t, "simulated://x?servers=9&service=10ms&files=0x0&error.reset=5%25", work, hold(8, 20))
+				conf, _ := closed(t, "simulated://x?servers=9&service=10ms&files=0x0&error.reset=5%25", work, stepOf(8, 20))
 				m := conf.Manifest.(*remembered)
 				s := &watched{Service: conf.Service, m: m}
 				if kind == "metadata" {
@@ -105,7 +105,7 @@ func below(t *testing.T, s storage.Service, folder string) []string {
 	var res storage.Result
 	err := errors.New("never asked")
 	for try := 0; err != nil && try < 50; try++ { // some operations are made to fail
-		res, err = s.Client().Do(t.Context(), &storage.Op{Kind: storage.List, Path: folder}, unheard{})
+		res, err = s.Client().Do(t.Context(), &storage.Op{Kind: storage.List, Path: folder}, noProgress{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ const longestLine = 1 << 16
 // arrivals makes the planned starts of the open model: tasks arrive at a rate,
 // whether or not the service keeps up.
 type arrivals struct {
-	bell
+	wakeup
 	due   chan time.Duration // planned starts, on the recorder's clock
 	idle  atomic.Int64       // clients without a task less tasks without a client
 	rec   *measure.Recorder
@@ -39,8 +39,8 @@ type arrivals struct {
 func newArrivals(rec *measure.Recorder, p Pacer, kind storage.Kind, seed uint64) *arrivals {
 	return &arrivals{
 		due: make(chan time.Duration, longestLine), rec: rec, pacer: p, kind: kind,
-		rand: rand.New(rand.NewPCG(seed, 0x617272)), // not a client's stream
-		bell: newBell(), done: make(chan struct{}),
+		rand:   rand.New(rand.NewPCG(seed, 0x617272)), // not a client's stream
+		wakeup: newWakeup(), done: make(chan struct{}),
 	}
 }
 
@@ -92,7 +92,7 @@ func (a *arrivals) loop(planned time.Duration) {
 		if planned > a.rec.Now() {
 			a.pacer.Sleep(a, a.rec.Time(planned))
 			for planned > a.rec.Now() && !a.over() {
-				<-a.bell
+				<-a.wakeup
 			}
 			if a.over() {
 				return // what was planned for later does not arrive any more

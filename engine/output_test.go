@@ -104,6 +104,6 @@ func homes(t *testing.T, conf Config) {
 
 func mkdir(t *testing.T, s storage.Client, path string) error {
 	t.Helper()
-	_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Mkdir, Path: path}, unheard{})
+	_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Mkdir, Path: path}, noProgress{})
 	return err
 }

@@ -5,13 +5,13 @@ import "time"
 // A Sleeper can be woken. Wake never blocks, and waking a Sleeper again changes nothing.
 type Sleeper interface{ Wake() }
 
-// A bell is the Sleeper of one goroutine, which waits by receiving from it.
-type bell chan struct{}
+// A wakeup is the Sleeper of one goroutine, which waits by receiving from it.
+type wakeup chan struct{}
 
-func newBell() bell { return make(bell, 1) }
+func newWakeup() wakeup { return make(wakeup, 1) }
 
 // Wake implements Sleeper.
-func (b bell) Wake() {
+func (b wakeup) Wake() {
 	select {
 	case b <- struct{}{}:
 	default:

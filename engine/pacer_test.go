@@ -34,11 +34,11 @@ func TestPacerWakes(t *testing.T) {
 	}
 	defer p.Close()
 	begin := time.Now()
-	late := newBell()
+	late := newWakeup()
 	p.Sleep(late, begin.Add(time.Hour))
-	var all []bell
+	var all []wakeup
 	for i := range 200 {
-		b := newBell()
+		b := newWakeup()
 		all = append(all, b)
 		p.Sleep(b, begin.Add(time.Duration(200-i)*time.Millisecond))
 	}
@@ -63,7 +63,7 @@ func BenchmarkWake(b *testing.B) {
 	}
 	defer p.Close()
 	var late []time.Duration
-	ring := newBell()
+	ring := newWakeup()
 	for b.Loop() {
 		due := time.Now().Add(time.Millisecond)
 		p.Sleep(ring, due)

@@ -49,7 +49,7 @@ func TestPreparingClientsThatAreToldToWait(t *testing.T) {
 		under time.Duration
 	}{{0, prepareClients, 100 * time.Second}, {1, patientClients, 12 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			conf, _ := closed(t, "simulated://x?files=0x0", workload.Work{Kind: "write", Size: workload.Dist{Fixed: 1}}, hold(1500, 1))
+			conf, _ := closed(t, "simulated://x?files=0x0", workload.Work{Kind: "write", Size: workload.Dist{Fixed: 1}}, stepOf(1500, 1))
 			conf.Plan.Files = scenario.Files{}
 			s := &slow{Service: conf.Service, waits: tt.waits}
 			conf.Service = s

@@ -88,7 +88,7 @@ func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) err
 	if err := p.Manifest.Created(path+"/", 0, 0); err != nil {
 		return err
 	}
-	_, err := s.Do(ctx, &storage.Op{Kind: storage.Mkdir, Path: path, Timeout: prepareTimeout}, unheard{})
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Mkdir, Path: path, Timeout: prepareTimeout}, noProgress{})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // then writing makes folders, or says why not
 	}
@@ -163,10 +163,10 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 		return err
 	}
 	op := storage.Op{Kind: storage.Write, Path: f.Path, Size: f.Size, Seed: f.Seed, Timeout: prepareTimeout}
-	if _, err := s.Do(ctx, &op, unheard{}); err != nil {
+	if _, err := s.Do(ctx, &op, noProgress{}); err != nil {
 		return err
 	}
-	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: prepareTimeout}, unheard{})
+	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: prepareTimeout}, noProgress{})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 		return err
 	}
 	op = storage.Op{Kind: storage.Read, Path: f.Path, Size: f.Size, Sum: p.Plan.Work.Sum, Timeout: prepareTimeout}
-	if res, err = s.Do(ctx, &op, unheard{}); err != nil {
+	if res, err = s.Do(ctx, &op, noProgress{}); err != nil {
 		return err
 	}
 	if want, ok := workload.Expected(*f, &op, op.Sum); ok && res.Sum != "" && want != res.Sum {

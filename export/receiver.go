@@ -105,7 +105,7 @@ func (t Receiver) Check() error {
 	return err
 }
 
-// Once tells whether the receiver accepts no value that is older than the newest it has.
+// Once reports whether the receiver accepts no value that is older than the newest it has.
 func (t Receiver) Once() bool { return t.kind == remoteWrite }
 
 // An uploader sends payloads to a receiver.

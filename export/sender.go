@@ -144,7 +144,7 @@ func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Tim
 	}
 }
 
-// rest waits for the next poll, and tells whether it is the last.
+// rest waits for the next poll, and reports whether it is the last.
 func (s *Sender) rest(ctx context.Context) (last bool) {
 	t := time.NewTimer(s.wait)
 	defer t.Stop()

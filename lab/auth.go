@@ -88,7 +88,7 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	}
 }
 
-// resolvable tells whether redirectors will find the name of 127.0.0.1 that certificates are made for.
+// resolvable reports whether redirectors will find the name of 127.0.0.1 that certificates are made for.
 func resolvable(ctx context.Context) error {
 	names, err := net.DefaultResolver.LookupAddr(ctx, "127.0.0.1")
 	if err == nil && !slices.Contains(names, "localhost") {

@@ -95,7 +95,7 @@ func (s *System) backend(c GridFTPConfig, server Server, argv ...string) *proces
 	return p
 }
 
-// canWire tells whether processes can be given networks of their own.
+// canWire reports whether processes can be given networks of their own.
 func canWire() bool {
 	return os.Geteuid() == 0 && tryWire() == nil
 }
@@ -145,7 +145,7 @@ func address(n uint32) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// within30 tells whether an interface's network and the wire's have addresses in common.
+// within30 reports whether an interface's network and the wire's have addresses in common.
 func within30(a net.Addr, ours netip.Addr) bool {
 	p, err := netip.ParsePrefix(a.String())
 	return err == nil && p.Overlaps(netip.PrefixFrom(ours, wireBits))

@@ -53,7 +53,7 @@ func (s *System) makeDir(dir string) error {
 	return s.own(where, 0o755)
 }
 
-// reaches tells whether the servers' user can come to dir.
+// reaches reports whether the servers' user can come to dir.
 func (s *System) reaches(dir string) error {
 	if s.user < 0 {
 		return nil
@@ -130,8 +130,8 @@ func (s *System) dataOf(name string) string {
 	return folders[crc32.ChecksumIEEE([]byte(filepath.Clean(name)))%uint32(len(folders))]
 }
 
-// giveBack makes dir the empty folder that it was.
-func giveBack(dir string, was os.FileInfo) error {
+// restoreFolder empties dir and gives it back its mode and owner.
+func restoreFolder(dir string, was os.FileInfo) error {
 	names, err := os.ReadDir(dir)
 	errs := []error{err}
 	for _, n := range names {

@@ -221,7 +221,7 @@ func (s *System) Stop() error {
 	if s.given == nil {
 		return os.RemoveAll(s.Dir)
 	}
-	return giveBack(s.Dir, s.given)
+	return restoreFolder(s.Dir, s.given)
 }
 
 // Log returns the last lines that the servers wrote.

@@ -70,7 +70,7 @@ func (p *process) start() error {
 	}
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: p.goodbye()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: p.endSignal()}
 	if p.apart {
 		setApart(cmd.SysProcAttr)
 	}
@@ -151,7 +151,7 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	}
 }
 
-// orphans tells whether there are children that have left the group, after telling them to end.
+// orphans reports whether there are children that have left the group, after telling them to end.
 func (p *process) orphans() (found bool) {
 	if p.home == "" {
 		return false
@@ -170,7 +170,7 @@ func (p *process) orphans() (found bool) {
 // dying is how long killed processes may need to let go of their ports.
 const dying = 5 * time.Second
 
-// alive tells whether a process group has members that run. Zombies do not count:
+// alive reports whether a process group has members that run. Zombies do not count:
 // they hold nothing.
 func alive(pgid int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -198,8 +198,8 @@ func (p *process) signal(sig syscall.Signal) error {
 	return err
 }
 
-// goodbye is the signal that asks the process to end.
-func (p *process) goodbye() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
+// endSignal is the signal that asks the process to end.
+func (p *process) endSignal() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
 
 // stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when it is gone.
 func (p *process) stop(patience time.Duration) {
@@ -207,7 +207,7 @@ func (p *process) stop(patience time.Duration) {
 		return
 	}
 	if patience > 0 && !p.apart { // which takes all that it started along, and there is no output
-		_ = p.signal(p.goodbye())
+		_ = p.signal(p.endSignal())
 		_ = p.signal(syscall.SIGCONT) // a stopped process would never hear it
 		select {
 		case <-p.done:

@@ -68,15 +68,15 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	s.fail(err)
 	conf := s.render(sshdConfig, map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username})
 	s.openFile(filepath.Join(name, "sshd_config"), conf, 0o644)
-	s.openFile(filepath.Join(name, "passwd"), rehome(passwd, me, home), 0o644)
+	s.openFile(filepath.Join(name, "passwd"), withHome(passwd, me, home), 0o644)
 	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
 	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", filepath.Join(s.Dir, name), name, sshd}, extra...)
 	part := s.part(name, askGreeting(p.address(), "SSH-2.0-", ""), argv...)
 	part.server, part.apart = name, true
 }
 
-// rehome returns a file like /etc/passwd in which one user has another home and a plain shell.
-func rehome(passwd []byte, who *user.User, home string) []byte {
+// withHome returns a file like /etc/passwd in which one user has another home and a plain shell.
+func withHome(passwd []byte, who *user.User, home string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:x:%s:%s:weir:%s:/bin/sh\n", who.Username, who.Uid, who.Gid, home)
 	for line := range strings.Lines(string(passwd)) {

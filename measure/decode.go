@@ -59,6 +59,21 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// UnmarshalJSON reads a worker, also one of an older version, in which told_seconds is what reported_seconds is today.
+func (w *Worker) UnmarshalJSON(b []byte) error {
+	type worker Worker
+	*w = Worker{}
+	older := struct {
+		*worker
+		Seconds int `json:"told_seconds"`
+	}{worker: (*worker)(w)}
+	if err := json.Unmarshal(b, &older); err != nil {
+		return err
+	}
+	w.Seconds = max(w.Seconds, older.Seconds)
+	return nil
+}
+
 // ReadLine reads h from a line; see [scan.Value].
 func (h *Histogram) ReadLine(l *scan.Line) {
 	d, ok := l.Scratch.(*HistogramReader)

@@ -133,7 +133,7 @@ func (d *HistogramReader) unpack(text []byte) bool {
 	return errors.Is(err, io.EOF) && ours(d.plain)
 }
 
-// ours tells whether the head of the histogram b is of our geometry.
+// ours reports whether the head of the histogram b is of our geometry.
 func ours(b []byte) bool {
 	if len(b) < hdrhistogram.ENCODING_HEADER_SIZE {
 		return false

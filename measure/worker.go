@@ -26,7 +26,7 @@ type Worker struct {
 	Offset float64 `json:"offset_seconds,omitempty"`
 	Doubt  float64 `json:"doubt_seconds,omitempty"`
 	// Of Left and Lost: how many seconds of the run it has reported.
-	Seconds int `json:"told_seconds,omitempty"`
+	Seconds int `json:"reported_seconds,omitempty"`
 	// Of Lost: for how long before the event it had reported nothing.
 	Silent float64 `json:"silent_seconds,omitempty"`
 	// Of Stages.

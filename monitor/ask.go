@@ -150,7 +150,7 @@ func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 			continue
 		}
 		if tries.failed(clock().mono) {
-			w.tell(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
+			w.warn(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
 		}
 		timer.Reset(max(tooSoon, tries.next-clock().mono))
 	}
@@ -179,7 +179,7 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 			continue
 		}
 		if known[server] = true; len(known) > mostServers {
-			w.tell(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
+			w.warn(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
 			return
 		}
 		a := &asked{reporter: o.Reporter, server: server, kind: DataServer, servers: o.servers, clock: clock}
@@ -194,8 +194,8 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 	}
 }
 
-// tell gives a sample that only says something.
-func (w *Watch) tell(host string, role scenario.Role, text string) {
+// warn writes a sample that has only a text.
+func (w *Watch) warn(host string, role scenario.Role, text string) {
 	w.emit(&Sample{Time: time.Now().Round(0), Host: host, Role: role, Error: text})
 }
 

@@ -257,7 +257,7 @@ func isLayer(name string) bool {
 	return strings.HasPrefix(name, "md") && len(name) > 2 && (isDigit(name[2]) || name[2] == '_')
 }
 
-// isPartition tells whether the disk that name would be a part of is listed: sda1 of sda, nvme0n1p2 of nvme0n1. A
+// isPartition reports whether the disk that name would be a part of is listed: sda1 of sda, nvme0n1p2 of nvme0n1. A
 // lone xvda1, as some clouds have it, is a disk.
 func isPartition(disks []diskCount, name string) bool {
 	whole := strings.TrimRight(name, "0123456789")

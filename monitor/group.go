@@ -35,7 +35,7 @@ func newGroup(name string, role scenario.Role) *group {
 		bound: map[int]int64{}, noted: map[string]bool{}}
 }
 
-// wants tells whether a rule of the group names the process. This process is wanted by its own group only.
+// wants reports whether a rule of the group names the process. This process is wanted by its own group only.
 func (g *group) wants(e *entry) bool {
 	if e.pid == os.Getpid() {
 		return g.own
@@ -89,7 +89,7 @@ func (g *group) take() Proc {
 	return p
 }
 
-// alive tells whether a process of the group runs.
+// alive reports whether a process of the group runs.
 func (g *group) alive() bool {
 	for e := range g.family.live {
 		if !e.dead {

@@ -165,4 +165,6 @@ func TestSplitTarget(t *testing.T) {
 	}
 }
 
-func addressed(address string) []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(address)} }
+func addressed(address string) []netip.AddrPort {
+	return []netip.AddrPort{netip.MustParseAddrPort(address)}
+}

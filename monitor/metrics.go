@@ -49,7 +49,7 @@ func (m *metrics) query() string {
 	return q.Encode()
 }
 
-// wanted tells whether a line of a page is of a metric that parse takes.
+// wanted reports whether a line of a page is of a metric that parse takes.
 func wanted(line []byte) bool {
 	if rest, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
 		line = rest

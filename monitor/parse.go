@@ -141,7 +141,7 @@ func parseNets(b []byte, c *counters, names *interned) error {
 	return nil
 }
 
-// emulated tells whether an interface, weir0 or weir1 and so on, is the end of an emulated link: those have samples
+// emulated reports whether an interface, weir0 or weir1 and so on, is the end of an emulated link: those have samples
 // of their own.
 func emulated(name []byte) bool {
 	of, ours := bytes.CutPrefix(name, []byte("weir"))
@@ -236,7 +236,7 @@ func skipFields(line []byte, n int) []byte {
 	return line
 }
 
-// cutNumber returns the first word of a line as a number; ok tells whether it is a whole number from 0 to the largest
+// cutNumber returns the first word of a line as a number; ok reports whether it is a whole number from 0 to the largest
 // int64.
 func cutNumber(line []byte) (n int64, rest []byte, ok bool) {
 	field, rest := cutField(line)

@@ -131,7 +131,7 @@ func (f *procFS) programNames(pid int) (argv0, exe string) {
 	return argv0, exe
 }
 
-// calledBy tells whether a process goes by name.
+// calledBy reports whether a process goes by name.
 func calledBy(name, comm, argv0, exe string) bool {
 	const longest = 15 // bytes of a name that the kernel keeps
 	if comm == name || argv0 == name || exe == name {

@@ -34,7 +34,7 @@ func newProcFS(proc, sys string) *procFS {
 	return &procFS{proc: proc, sys: sys, buf: make([]byte, 16<<10), open: map[string]*os.File{}}
 }
 
-// real tells whether this is the /proc that this process lives in.
+// real reports whether this is the /proc that this process lives in.
 func (f *procFS) real() bool { return f.proc == "/proc" }
 
 func (f *procFS) close() {

@@ -23,7 +23,7 @@ type reports struct {
 	where   string // the port's address, for what is said of it
 	servers *servers
 	clock   func() moment
-	last    map[sender]*told
+	last    map[sender]*lastReport
 	faults  throttle
 }
 
@@ -33,8 +33,8 @@ type sender struct {
 	name, program, instance string
 }
 
-// told is the last report of a server.
-type told struct {
+// lastReport is the last report of a server.
+type lastReport struct {
 	last *statistics
 	at   moment
 	late int // packets in a row that were older than the last one
@@ -52,7 +52,7 @@ func newReports(ctx context.Context, w *Watch, h scenario.Host, s *servers, cloc
 		return nil, fmt.Errorf("host %s: xrootd_report: %w", h.Name, err)
 	}
 	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), where: conn.LocalAddr().String(), servers: s, clock: clock,
-		last: map[sender]*told{}}
+		last: map[sender]*lastReport{}}
 	_ = r.conn.SetReadBuffer(4 << 20) // hundreds of servers may report at the same moment
 	return r, nil
 }
@@ -67,7 +67,7 @@ func (r *reports) run() {
 		switch {
 		case errors.As(err, &timeout) && timeout.Timeout():
 			_ = r.conn.SetReadDeadline(time.Time{})
-			r.watch.tell(r.name, r.role, fmt.Sprintf("no report has come to %s yet: the servers need the line xrd.report THISHOST:%d "+
+			r.watch.warn(r.name, r.role, fmt.Sprintf("no report has come to %s yet: the servers need the line xrd.report THISHOST:%d "+
 				"every 1s all sync", r.conn.LocalAddr(), r.conn.LocalAddr().(*net.UDPAddr).Port))
 			continue
 		case errors.Is(err, net.ErrClosed):
@@ -86,7 +86,7 @@ func (r *reports) run() {
 // fault reports on a packet that was of no use, as often as a throttle lets it.
 func (r *reports) fault(err error) {
 	if now := time.Now(); r.faults.bad(now) {
-		r.watch.tell(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.where, err))
+		r.watch.warn(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.where, err))
 	}
 }
 
@@ -108,7 +108,7 @@ func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 			r.fault(fmt.Errorf("more than %d servers report: %s at %s is left out", mostReports, now.name, from))
 			return nil
 		}
-		t = &told{}
+		t = &lastReport{}
 		r.last[who] = t
 	}
 	before, since := t.last, t.at
@@ -118,7 +118,7 @@ func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 		}
 		before = nil
 	}
-	*t = told{last: now, at: at}
+	*t = lastReport{last: now, at: at}
 	if r.servers.reported(now, at) || !now.follows(before) || at.mono <= since.mono {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 // before reports whether s was sent before p, or at the same time.
 func (s *statistics) before(p *statistics) bool {
 	if s.identity() == p.identity() {
-		return s.told <= p.told
+		return s.reportedAt <= p.reportedAt
 	}
 	return s.started < p.started
 }
@@ -149,7 +149,7 @@ func (r *reports) sample(now, before *statistics, from netip.Addr, at, since mom
 // dataProgram serves data, or says who does.
 const dataProgram = "xrootd"
 
-// seen tells whether this machine's /proc shows the server.
+// seen reports whether this machine's /proc shows the server.
 func (r *reports) seen(name string, from netip.Addr) bool {
 	port, err := strconv.ParseUint(name[strings.LastIndexByte(name, ':')+1:], 10, 16)
 	if err != nil || port == 0 || !here(from) {

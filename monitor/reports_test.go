@@ -170,7 +170,7 @@ func FuzzReports(f *testing.F) {
 	f.Add(toldBy(f, "server.xml"), packet("a:1", 8, 204, 205, 300))
 	f.Add(packet("a:1", 7, 100, 200, 1000), packet("a:1", 8, 200, 205, 300))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		r := &reports{watch: &Watch{sink: &keep{}}, role: "server", servers: &servers{}, last: map[sender]*told{}}
+		r := &reports{watch: &Watch{sink: &keep{}}, role: "server", servers: &servers{}, last: map[sender]*lastReport{}}
 		for i, p := range [][]byte{a, b, a, bytes.ToUpper(b)} {
 			s := r.take(p, netip.MustParseAddr("203.0.113.5"), at(float64(i+1)))
 			if s == nil {

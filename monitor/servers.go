@@ -147,7 +147,7 @@ func (l *local) discover() (said []string) {
 	return said
 }
 
-// runs tells whether a process that was found is still there.
+// runs reports whether a process that was found is still there.
 func (l *local) runs(e *entry) bool { return !e.dead && l.table.known[e.pid] == e }
 
 // search looks for those who listen at p.

@@ -12,7 +12,7 @@ import (
 // p was sent. Two servers may call themselves by the same name; what one counted since it was started did not happen
 // since the other's report.
 func (s *statistics) follows(p *statistics) bool {
-	return p != nil && (s.identity() == p.identity() || s.started >= p.told-1)
+	return p != nil && (s.identity() == p.identity() || s.started >= p.reportedAt-1)
 }
 
 // since returns what a server did between p, which s follows, and s. Of a server that was started in between, all

@@ -10,18 +10,18 @@ import (
 // statistics is what an XRootD server has counted since it was started, as the answer to kXR_query stats and the
 // packets of xrd.report tell it.
 type statistics struct {
-	name     string // host:port, as the server calls itself
-	program  string // xrootd, cmsd
-	instance string
-	version  string
-	role     string // manager, server, ...; "" unknown
-	pid      int
-	started  int64            // when the program started, seconds since 1970
-	told     int64            // the time of the report, by the server's clock
-	values   map[string]int64 // by the id of the statistics and the elements in it, as in link.in
+	name       string // host:port, as the server calls itself
+	program    string // xrootd, cmsd
+	instance   string
+	version    string
+	role       string // manager, server, ...; "" unknown
+	pid        int
+	started    int64            // when the program started, seconds since 1970
+	reportedAt int64            // the time of the report, by the server's clock
+	values     map[string]int64 // by the id of the statistics and the elements in it, as in link.in
 }
 
-// counted tells whether a value is one of those that are kept.
+// counted reports whether a value is one of those that are kept.
 func counted(key []byte) bool {
 	switch string(key) {
 	case "proc.usr.s", "proc.usr.u", "proc.sys.s", "proc.sys.u", // CPU time
@@ -52,8 +52,8 @@ func (s *statistics) system() float64 {
 
 // late tells that bytes, reads and writes are counted only when their connection ends.
 func (s *statistics) late() bool {
-	open, told := s.values["sgen.as"]
-	return !told || open != 0
+	open, reported := s.values["sgen.as"]
+	return !reported || open != 0
 }
 
 // identity tells two runs of a server, and two servers, from each other.
@@ -91,7 +91,7 @@ func parseStatistics(b []byte) (*statistics, error) {
 	}
 	s := &statistics{
 		values: map[string]int64{}, name: label(tag, "src"), program: label(tag, "pgm"), instance: label(tag, "ins"), version: label(tag, "ver"),
-		pid: int(whole(attribute(tag, "pid"))), started: whole(attribute(tag, "tos")), told: whole(attribute(tag, "tod")),
+		pid: int(whole(attribute(tag, "pid"))), started: whole(attribute(tag, "tos")), reportedAt: whole(attribute(tag, "tod")),
 	}
 	w := walker{take: s.take}
 	if err := w.walk(rest); err != nil {
@@ -215,7 +215,7 @@ func (w *walker) open(tag []byte) error {
 	return nil
 }
 
-// isOpen tells whether the open element at this depth has the name. The outermost ones are all called stats.
+// isOpen reports whether the open element at this depth has the name. The outermost ones are all called stats.
 func (w *walker) isOpen(depth int, name []byte) bool {
 	if depth < 0 {
 		return false

@@ -105,15 +105,15 @@ func TestRise(t *testing.T) {
 }
 
 func TestFollows(t *testing.T) {
-	last := &statistics{name: "a:1", pid: 5, started: 100, told: 200}
+	last := &statistics{name: "a:1", pid: 5, started: 100, reportedAt: 200}
 	for _, c := range []struct {
 		name string
 		now  statistics
 		want bool
 	}{
-		{"the same run", statistics{name: "a:1", pid: 5, started: 100, told: 201}, true},
-		{"started again", statistics{name: "a:1", pid: 6, started: 201, told: 202}, true},
-		{"another server of that name", statistics{name: "a:1", pid: 6, started: 150, told: 202}, false},
+		{"the same run", statistics{name: "a:1", pid: 5, started: 100, reportedAt: 201}, true},
+		{"started again", statistics{name: "a:1", pid: 6, started: 201, reportedAt: 202}, true},
+		{"another server of that name", statistics{name: "a:1", pid: 6, started: 150, reportedAt: 202}, false},
 	} {
 		if got := c.now.follows(last); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

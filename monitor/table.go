@@ -112,7 +112,7 @@ func (t *table) visit(pid int) *entry {
 	return nil
 }
 
-// due tells whether a process that is not watched is to be read again.
+// due reports whether a process that is not watched is to be read again.
 func (t *table) due(e *entry) bool {
 	isYoung := t.look == e.since+1 || e.since > 1 && t.look-e.since < young
 	return isYoung || e.used > 0 || (t.look+e.pid)%often == 0
@@ -130,7 +130,7 @@ func (t *table) removeEnded() {
 	for len(gone) > 0 {
 		rest := gone[:0]
 		for _, e := range gone {
-			if t.hasDying(e, gone) {
+			if t.hasEndingChild(e, gone) {
 				rest = append(rest, e)
 				continue
 			}
@@ -146,8 +146,8 @@ func (t *table) removeEnded() {
 	}
 }
 
-// hasDying tells whether a child of e is still to be ended.
-func (t *table) hasDying(e *entry, gone []*entry) bool {
+// hasEndingChild reports whether a child of e is still to be ended.
+func (t *table) hasEndingChild(e *entry, gone []*entry) bool {
 	if e.group == nil {
 		return false
 	}
@@ -182,7 +182,7 @@ func (t *table) end(e *entry) {
 	e.group.family.leave(e, nil, false)
 }
 
-// ignores tells whether a process lets the kernel forget its children.
+// ignores reports whether a process lets the kernel forget its children.
 func (t *table) ignores(parent *entry) bool {
 	b, err := t.fs.readPid(parent.pid, "status")
 	return err == nil && parseIgnored(b)

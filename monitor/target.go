@@ -88,7 +88,7 @@ func localTargets(ctx context.Context, targets []string) (local []netip.AddrPort
 	return local
 }
 
-// here tells whether an address is one of this machine's.
+// here reports whether an address is one of this machine's.
 func here(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if a.IsLoopback() || a.IsUnspecified() {

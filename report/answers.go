@@ -89,7 +89,7 @@ func boundary(f *analysis.Findings, b analysis.Boundary) string {
 	return "at all tested loads"
 }
 
-// startsAbove tells whether a condition is first kept above the lightest load,
+// startsAbove reports whether a condition is first kept above the lightest load,
 // as a least throughput is.
 func startsAbove(b analysis.Boundary) bool { return strings.Contains(b.Detail, ", not below: ") }
 

@@ -12,7 +12,7 @@ import (
 	"weir/report/figure"
 )
 
-// balanced tells whether more is known of the servers that share the load than
+// balanced reports whether more is known of the servers that share the load than
 // what clients saw of them, which the chapter on data servers tells.
 func balanced(f *analysis.Findings) bool {
 	if f.Balance == nil {

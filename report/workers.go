@@ -38,7 +38,7 @@ func workerChapter(f *analysis.Findings) chapter {
 			}
 			c.Points = append(c.Points, say.Plain(point))
 		}
-		cells := []string{w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told)}
+		cells := []string{w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Reported)}
 		if staged {
 			cells = append(cells, scratchText(w.Scratch))
 		}

@@ -128,11 +128,11 @@ func (f *Follower) Over() bool {
 	return f.over
 }
 
-// Ended tells whether the last of the events "resume" and "end" that were read
+// Ended reports whether the last of the events "resume" and "end" that were read
 // is "end". A run that is over and did not end was killed.
 func (f *Follower) Ended() bool { return f.ended }
 
-// left tells whether the writer has gone.
+// left reports whether the writer has gone.
 func (f *Follower) left() bool {
 	file, err := os.Open(f.intervals.path)
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *Follower) left() bool {
 	return f.ended || f.silent()
 }
 
-// silent tells whether nothing has been written for long.
+// silent reports whether nothing has been written for long.
 func (f *Follower) silent() bool {
 	for _, name := range []string{PlanFile, IntervalsFile, HostsFile, EventsFile} {
 		info, err := os.Stat(filepath.Join(f.run.Dir, name))

@@ -24,7 +24,7 @@ type Begun struct {
 	Passed   bool          // the next step, or the run's own end, came without a break
 }
 
-// Whole tells whether the step was held for as long as it was to be; what the
+// Whole reports whether the step was held for as long as it was to be; what the
 // last second was still to bring when a run was interrupted is not missed.
 func (b Begun) Whole() bool {
 	return b.Duration > 0 && float64(b.Duration) >= 0.95*float64(b.Want)-0.05*float64(time.Second)

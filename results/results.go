@@ -38,7 +38,7 @@ const (
 
 // FormatVersion is the version of the run directory's format that this
 // program writes. It reads this one and all before it.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // A Run is a run directory that is read: of a run that is over, was broken
 // off, or still goes on. It holds no open file; each iterator opens its own.

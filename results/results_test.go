@@ -198,7 +198,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ about, plan, want string }{
 		"empty folder":   {"", "", "is not a run directory"},
 		"no plan":        {`{"format":1}`, "", "plan.json"},
-		"newer format":   {`{"format":3}`, plan, "use a newer weir"},
+		"newer format":   {`{"format":4}`, plan, "use a newer weir"},
 		"no format":      {`{}`, plan, "format 0"},
 		"newer plan":     {`{"format":1}`, `{"version":9}`, "use a newer weir"},
 		"broken about":   {`{"format`, plan, "about.json"},

@@ -93,7 +93,7 @@ func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
 	return nil
 }
 
-// fresh tells whether a run may be written into dir. Only a manifest may be
+// fresh reports whether a run may be written into dir. Only a manifest may be
 // there before: files can be made on the target before the run begins.
 func fresh(dir string) error {
 	entries, err := os.ReadDir(dir)

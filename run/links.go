@@ -231,7 +231,7 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 	if l.choice.Way == emulator.Proxy {
 		kind = measure.EventWarning
 	}
-	if err := r.tell(kind, l.choice.String()); err != nil {
+	if err := r.writeEvent(kind, l.choice.String()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -245,7 +245,7 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 		}
 	})
 	beside.Go(func() {
-		if err := l.outages(ctx, r.spent(), r.tell); err != nil {
+		if err := l.outages(ctx, r.spent(), r.writeEvent); err != nil {
 			cancel(err)
 		}
 	})

@@ -109,7 +109,7 @@ func (run *resumed) over() error {
 	return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(run.run.Plan.Steps))
 }
 
-// hanging tells whether workers may still wait to be told that the run is over,
+// hanging reports whether workers may still wait to be told that the run is over,
 // with reports that were not collected: it was killed before it ended.
 func (run *resumed) hanging() bool {
 	if run.run.Plan.On.Batch == "" || run.progress.Ended != nil {

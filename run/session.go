@@ -113,7 +113,7 @@ func (r *session) openDir() error {
 	return nil
 }
 
-// About says what measures, and where. discard tells whether payload may be
+// About says what measures, and where. discard reports whether payload may be
 // dropped in the kernel.
 func About(version string, discard bool) (results.About, error) {
 	env, err := json.Marshal(monitor.About())
@@ -129,7 +129,7 @@ func (r *session) startWorkers(ctx context.Context, system batch.System) (err er
 	if err != nil {
 		return err
 	}
-	w := cluster.NewRemoteWorkers(cluster.RemoteOptions{Plan: r.Plan, System: system, Dir: r.Dir, State: state, Tell: r.write,
+	w := cluster.NewRemoteWorkers(cluster.RemoteOptions{Plan: r.Plan, System: system, Dir: r.Dir, State: state, WriteEvent: r.write,
 		Shutdown: r.Leave})
 	defer func() {
 		if err != nil {
@@ -249,7 +249,7 @@ func (r *session) setSink(watch *monitor.Watch) (release func()) {
 // that are left, or those of the search.
 func (r *session) setSteps() error {
 	if Timed(r.Plan) && r.resumed == nil {
-		if err := r.tell(measure.EventRun, "the first step begins at "+r.Plan.Steps[0].Begin.Local().Format("15:04:05")); err != nil {
+		if err := r.writeEvent(measure.EventRun, "the first step begins at "+r.Plan.Steps[0].Begin.Local().Format("15:04:05")); err != nil {
 			return err
 		}
 		r.engine.Steps = &timedSteps{StepSource: engine.FixedSteps(r.Plan), finish: r.Finish, warn: r.warn}
@@ -313,11 +313,11 @@ func (r *session) noteUnloaded(err error) error {
 	return r.out.Event(end.Event(time.Now(), 0))
 }
 
-// tell writes an event of a kind, and shows it.
-func (r *session) tell(kind measure.EventKind, text string) error {
+// writeEvent writes an event of a kind, and shows it.
+func (r *session) writeEvent(kind measure.EventKind, text string) error {
 	return r.write(measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text})
 }
 
 func (r *session) write(e measure.Event) error { return errors.Join(r.out.Event(e), r.view.Event(e)) }
 
-func (r *session) warn(text string) error { return r.tell(measure.EventWarning, text) }
+func (r *session) warn(text string) error { return r.writeEvent(measure.EventWarning, text) }

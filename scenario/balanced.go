@@ -19,8 +19,8 @@ type Balancer struct {
 // LocalIPVS is the value of Balancer.IPVS for this machine's own kernel.
 const LocalIPVS = "local"
 
-// maxDoors bounds a list of targets.
-const maxDoors = 1000
+// maxEndpoints bounds a list of targets.
+const maxEndpoints = 1000
 
 // String says where the balancer's figures come from.
 func (b Balancer) String() string {
@@ -34,10 +34,10 @@ func (b Balancer) String() string {
 	return text
 }
 
-// Backend tells whether the host is one of several servers that share the load.
+// Backend reports whether the host is one of several servers that share the load.
 func (h *Host) Backend() bool { return len(h.Address) > 0 || h.Interface != "" || h.TransferLog != "" }
 
-// onlyBackendsHere tells whether backends are watched on this machine, and no host
+// onlyBackendsHere reports whether backends are watched on this machine, and no host
 // represents the machine itself, whose samples hold theirs.
 func (s *Scenario) onlyBackendsHere() bool {
 	found := false
@@ -100,14 +100,14 @@ func (h *Host) sources() string {
 	return strings.Join(all, ", ")
 }
 
-// Doors returns the URLs of all endpoints of the service, the target first.
-func (p *Plan) Doors() []string { return append([]string{p.Target}, p.Others...) }
+// Endpoints returns the URLs of all endpoints of the service, the target first.
+func (p *Plan) Endpoints() []string { return append([]string{p.Target}, p.Others...) }
 
 // endpoints checks a list of targets.
-func (c *checker) doors() {
+func (c *checker) endpoints() {
 	all := append([]string{c.Target}, c.Others...)
-	if len(all) > maxDoors {
-		c.say("target", "%d endpoints: use up to %d", len(all), maxDoors)
+	if len(all) > maxEndpoints {
+		c.say("target", "%d endpoints: use up to %d", len(all), maxEndpoints)
 		return
 	}
 	first, _ := url.Parse(c.Target)
@@ -118,7 +118,7 @@ func (c *checker) doors() {
 				quote(target))
 			continue
 		}
-		c.door(path, target)
+		c.endpoint(path, target)
 		u, err := url.Parse(target)
 		switch {
 		case slices.Index(all, target) < i:
@@ -183,13 +183,13 @@ func (c *checker) backend(path string, h Host) {
 	c.refuse(h.Backend() && h.Role == RoleClient, path+".role", "a backend (address, interface, transfer_log) is a server; omit role")
 }
 
-// before tells whether the host called a is named before the one called b.
+// before reports whether the host called a is named before the one called b.
 func (c *checker) before(a, b string) bool {
 	at := func(name string) int { return slices.IndexFunc(c.Hosts, func(h Host) bool { return h.Name == name }) }
 	return at(a) < at(b)
 }
 
-// overlap tells whether two addresses can mean the same server: equal ones, or
+// overlap reports whether two addresses can mean the same server: equal ones, or
 // one with a port and the other without.
 func overlap(a, b string) bool {
 	if a == b {

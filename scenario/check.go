@@ -15,13 +15,13 @@ import (
 // A checker finds what is impossible in a scenario, whoever made it.
 type checker struct {
 	*Scenario
-	told  Mistakes // what is known already
+	known Mistakes // what is known already
 	found Mistakes
 }
 
 // check returns what is impossible and not among known.
-func (s *Scenario) check(told Mistakes) Mistakes {
-	c := &checker{Scenario: s, told: told}
+func (s *Scenario) check(known Mistakes) Mistakes {
+	c := &checker{Scenario: s, known: known}
 	c.target()
 	c.command()
 	c.checkProgram()
@@ -75,7 +75,7 @@ func (c *checker) refuse(bad bool, path, format string, args ...any) {
 // one below it, or what stands in its place.
 func (c *checker) wrong(path string) bool {
 	at, given := c.where[path]
-	return slices.ContainsFunc(c.told, func(m *Mistake) bool {
+	return slices.ContainsFunc(c.known, func(m *Mistake) bool {
 		same := given && at.line > 0 && m.Set == "" && m.Line == at.line && m.Column == at.column
 		return same || strings.HasPrefix(m.Text, path)
 	})
@@ -107,15 +107,15 @@ func (c *checker) target() {
 	}
 	if len(c.Others) == 0 {
 		if c.Target != BuiltIn {
-			c.door("target", c.Target)
+			c.endpoint("target", c.Target)
 		}
 		return
 	}
-	c.doors()
+	c.endpoints()
 }
 
 // endpoint checks one URL.
-func (c *checker) door(path, target string) {
+func (c *checker) endpoint(path, target string) {
 	if like := WithScheme(target); like != "" {
 		c.say(path, "%s has no scheme; did you mean %s?", quote(target), like)
 		return
@@ -250,7 +250,7 @@ func (c *checker) scheme() string {
 	return u.Scheme
 }
 
-// rooted tells whether scheme is one of the XRootD protocol's.
+// rooted reports whether scheme is one of the XRootD protocol's.
 func rooted(scheme string) bool {
 	return slices.Contains([]string{"root", "roots", "xroot", "xroots"}, scheme)
 }

@@ -20,7 +20,7 @@ type decoder struct {
 
 func (d *decoder) scenario(root *node, s *Scenario) {
 	if target := root.get("target"); target != nil && target.kind == list {
-		d.doors(target, s)
+		d.endpoints(target, s)
 		rest := *root
 		rest.entries = slices.DeleteFunc(slices.Clone(root.entries), func(e entry) bool { return e.key == "target" })
 		root = &rest
@@ -38,7 +38,7 @@ func (d *decoder) scenario(root *node, s *Scenario) {
 }
 
 // endpoints decodes a list of targets.
-func (d *decoder) doors(n *node, s *Scenario) {
+func (d *decoder) endpoints(n *node, s *Scenario) {
 	d.where["target"] = n.at
 	for i, item := range n.items {
 		to := &s.Target

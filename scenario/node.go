@@ -175,7 +175,7 @@ func (t *tree) place(tk *token.Token) place {
 	return place{line: tk.Position.Line, column: max(tk.Position.Column, 1)}
 }
 
-// exceeds counts one more value, and tells whether there are too many, or they are nested too deeply.
+// exceeds counts one more value, and reports whether there are too many, or they are nested too deeply.
 func (t *tree) exceeds(at place, depth int) bool {
 	if t.nodes++; t.nodes <= maxNodes && depth <= maxDepth {
 		return false

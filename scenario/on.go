@@ -98,7 +98,7 @@ func (c *checker) onlyHere(o On) {
 	}
 }
 
-// isAddress tells whether s is HOST or HOST:PORT.
+// isAddress reports whether s is HOST or HOST:PORT.
 func isAddress(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

@@ -136,7 +136,7 @@ func (c *checker) each(do func(*checker)) {
 		return
 	}
 	for i := range c.Populations {
-		one := &checker{Scenario: c.population(i), told: slices.Concat(c.told, c.found)}
+		one := &checker{Scenario: c.population(i), known: slices.Concat(c.known, c.found)}
 		do(one)
 		for _, m := range one.found {
 			if !slices.ContainsFunc(c.found, func(f *Mistake) bool { return *f == *m }) {

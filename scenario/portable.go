@@ -182,7 +182,8 @@ func (p *Plan) Complete(target string) (*Plan, error) {
 		}
 		if redact.URL(given.Target) != p.Target || !slices.EqualFunc(given.Others, p.Others,
 			func(a, b string) bool { return redact.URL(a) == b }) {
-			return nil, fmt.Errorf("--target: %s is not the target of this plan, which is %s", redact.Text(target), strings.Join(p.Doors(), ", "))
+			return nil, fmt.Errorf("--target: %s is not the target of this plan, which is %s", redact.Text(target), strings.Join(p.Endpoints(),
+				", "))
 		}
 		c.Target, c.Others = given.Target, given.Others
 		lacks = c.Redacted()

@@ -50,7 +50,7 @@ func schemaTree() *jsonschema.Schema {
 		AdditionalProperties: nothing(),
 	})
 	s.Properties.Set("target", anyOf(plainType("string"), &jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1),
-		MaxItems: size(maxDoors)}))
+		MaxItems: size(maxEndpoints)}))
 	defaults := defaultValues()
 	for _, k := range keys() {
 		describe(s, strings.Split(k.path, "."), k, defaults[k.path])

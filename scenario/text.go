@@ -286,7 +286,7 @@ func (p *Plan) Jobs() (n int64) {
 	return n
 }
 
-// endsWithJobs tells whether steps end when their jobs are done.
+// endsWithJobs reports whether steps end when their jobs are done.
 func (p *Plan) endsWithJobs() bool { return len(p.Steps) > 0 && p.Steps[0].Jobs > 0 }
 
 func (p *Plan) loadText() string {

@@ -240,13 +240,13 @@ func findQuantity(name string) (Quantity, error) {
 	if i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == full }); i >= 0 {
 		return all[i], nil
 	}
-	told := meant(name, quantityNames())
+	hint := meant(name, quantityNames())
 	if say.Nearest(name, quantityNames()) == "" { // all of them are too many to read
-		told = fmt.Sprintf("; use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, "+
+		hint = fmt.Sprintf("; use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, "+
 			"cluster_throughput, events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu, imbalance; %s with %s; "+
 			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))
 	}
-	return Quantity{}, fmt.Errorf("unknown measure %s%s", quote(name), told)
+	return Quantity{}, fmt.Errorf("unknown measure %s%s", quote(name), hint)
 }
 
 func oneOf(words []string, end string) string {

@@ -37,7 +37,7 @@ func scenarioKeys() []string { return fieldNames(reflect.TypeFor[Scenario]()) }
 // It returns the first one, which knows the others.
 func (t *tree) variants(root *node, m Matrix, s *Scenario) *Scenario {
 	var all []Variant
-	told := &gathered{matrix: m}
+	found := &gathered{matrix: m}
 	for combination := range m.Variants() {
 		sub := &tree{file: t.file}
 		changed, base := sub.copy(root), *s
@@ -50,10 +50,10 @@ func (t *tree) variants(root *node, m Matrix, s *Scenario) *Scenario {
 			}
 		}
 		sub.decode(changed, &base)
-		told.add(sub.mistakes, levels)
+		found.add(sub.mistakes, levels)
 		all = append(all, v)
 	}
-	t.mistakes = append(t.mistakes, told.mistakes()...)
+	t.mistakes = append(t.mistakes, found.mistakes()...)
 	first := *all[0].Scenario
 	first.Matrix, first.variants = m, all
 	if n := len(all) * first.Repeat; n > maxRuns && len(t.mistakes) == 0 {

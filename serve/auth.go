@@ -43,7 +43,7 @@ func BearerToken(r *http.Request) (string, bool) {
 	return strings.TrimSpace(raw), strings.EqualFold(scheme, "Bearer")
 }
 
-// guarded tells whether any credentials are asked for.
+// guarded reports whether any credentials are asked for.
 func (c *Config) guarded() bool {
 	return c.User != "" || c.Token != "" || c.ClientCA != "" || c.Authenticate != nil
 }
@@ -61,7 +61,7 @@ func (s *Server) admit(r *http.Request) (Rights, error) {
 	return nil, ErrCredentials
 }
 
-// knows tells whether r has the Config's password or token.
+// knows reports whether r has the Config's password or token.
 func (c *Config) knows(r *http.Request) bool {
 	ok := 0
 	if c.User != "" {
@@ -98,7 +98,7 @@ func (s *Server) unauthorized(r *Request, err error) {
 	r.Fail(http.StatusUnauthorized, err.Error())
 }
 
-// May tells whether the sender may do op with a name of the tree.
+// May reports whether the sender may do op with a name of the tree.
 func (r *Request) May(op token.Op, name string) bool {
 	if name == "." {
 		name = ""
@@ -152,7 +152,7 @@ func (r *Request) Precondition() error {
 	return nil
 }
 
-// certified tells whether r came with a certificate of an authority of the Config, for
+// certified reports whether r came with a certificate of an authority of the Config, for
 // one of its names. It is checked here and not in the handshake, since clients that
 // have tokens may also show certificates that mean nothing here.
 func (s *Server) certified(r *http.Request) bool {

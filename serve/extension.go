@@ -10,7 +10,7 @@ import (
 type Extension interface {
 	// Attach is called once, before the Server serves.
 	Attach(s *Server) error
-	// Answer answers r if it is a request of the extension, and tells whether it is.
+	// Answer answers r if it is a request of the extension, and reports whether it is.
 	Answer(r *Request) bool
 	// Close is called when the Server is closed.
 	Close() error
@@ -27,7 +27,7 @@ func (s *Server) Announce(class string) { s.classes = append(s.classes, class) }
 // COPY allowed where files are only read. Extensions call it in Attach.
 func (s *Server) EndCopies(verdict func(io.Writer) error) { s.copied = verdict }
 
-// IsFolder tells whether a name is that of a folder. Its error wraps fs.ErrNotExist if
+// IsFolder reports whether a name is that of a folder. Its error wraps fs.ErrNotExist if
 // there is nothing of this name.
 func (s *Server) IsFolder(name string) (bool, error) {
 	e, err := s.tree.stat(name)

@@ -12,7 +12,7 @@ import (
 // metrics are the counts of a server. A request costs one or two dozen
 // nanoseconds here: atomic additions into tables that are there from the start.
 type metrics struct {
-	born                  time.Time
+	started               time.Time
 	payloadIn, payloadOut atomic.Int64
 	wireIn, wireOut       atomic.Int64
 	opened, open          atomic.Int64
@@ -41,7 +41,7 @@ func (h *histogram) add(d time.Duration) {
 
 const firstBucket = 16 * time.Microsecond
 
-func newMetrics() *metrics { return &metrics{born: time.Now()} }
+func newMetrics() *metrics { return &metrics{started: time.Now()} }
 
 func methodNames() [numMethods]string {
 	return [numMethods]string{"GET", "HEAD", "PUT", "DELETE", "PROPFIND", "MKCOL", "MOVE", "COPY", "other"}
@@ -105,7 +105,7 @@ func (m *metrics) write(b *bytes.Buffer) {
 		one("process_cpu_seconds_total", "counter", "CPU time of the process, user and system.", (user + system).Seconds())
 		one("process_max_resident_memory_bytes", "gauge", "Most memory the process ever had.", rss)
 	}
-	one("process_start_time_seconds", "gauge", "When the server started, in Unix time.", float64(m.born.UnixMilli())/1000)
+	one("process_start_time_seconds", "gauge", "When the server started, in Unix time.", float64(m.started.UnixMilli())/1000)
 	m.writeRequests(b)
 	m.writeDurations(b)
 }

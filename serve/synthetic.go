@@ -132,11 +132,11 @@ func inventedIndex(name string) (int, bool) {
 // again; any other is kept whole, as long as the Config's Memory lasts, and
 // refused (507) beyond. So a file that was accepted can always be read back.
 type synthetic struct {
-	sets  []Set
-	seed  uint64
-	born  time.Time
-	limit int64 // bytes of uploads kept whole
-	most  int   // nodes
+	sets    []Set
+	seed    uint64
+	created time.Time
+	limit   int64 // bytes of uploads kept whole
+	most    int   // nodes
 
 	mu    sync.RWMutex
 	top   *node
@@ -156,7 +156,7 @@ type node struct {
 
 func newSynthetic(c Config, now time.Time) *synthetic {
 	now = now.Truncate(time.Second) // as precise as HTTP's dates
-	return &synthetic{sets: c.Synthetic, seed: c.Seed, born: now, limit: c.Memory, most: c.MaxFiles,
+	return &synthetic{sets: c.Synthetic, seed: c.Seed, created: now, limit: c.Memory, most: c.MaxFiles,
 		top: &node{modified: now, children: map[string]*node{}}}
 }
 
@@ -189,7 +189,7 @@ func (t *synthetic) invent(name string) *node {
 	}
 	for _, s := range t.sets {
 		if i < s.Count {
-			return &node{modified: t.born, size: s.Size, seed: SeedOf(t.seed, name)}
+			return &node{modified: t.created, size: s.Size, seed: SeedOf(t.seed, name)}
 		}
 		i -= s.Count
 	}
@@ -259,7 +259,7 @@ func (t *synthetic) list(name string, each func(entry) error) error {
 	i := 0
 	for _, s := range t.sets {
 		for range s.Count {
-			e := entry{name: inventedName(i), size: s.Size, modified: t.born}
+			e := entry{name: inventedName(i), size: s.Size, modified: t.created}
 			i++
 			if taken[e.name] {
 				continue

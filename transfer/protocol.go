@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -9,11 +10,15 @@ import (
 // The agents' requests to the coordinator, below its URL. All are POST with JSON and the site's
 // token. Status 410 means that the coordinator does not know the agent, which then registers.
 const (
-	RegisterPath   = "/api/v1/agent/hello"   // Register, answered by Registration
-	DeregisterPath = "/api/v1/agent/goodbye" // Deregister, answered by {}
-	WorkPath       = "/api/v1/agent/work"    // PollRequest, answered by Work: a long poll
-	ReportPath     = "/api/v1/agent/report"  // Report, answered by Ack
-	ClockPath      = "/api/v1/agent/clock"   // {}, answered by Clock
+	RegisterPath   = "/api/v1/agent/register"   // Register, answered by Registration
+	DeregisterPath = "/api/v1/agent/deregister" // Deregister, answered by {}
+	WorkPath       = "/api/v1/agent/work"       // PollRequest, answered by Work: a long poll
+	ReportPath     = "/api/v1/agent/report"     // Report, answered by Ack
+	ClockPath      = "/api/v1/agent/clock"      // {}, answered by Clock
+
+	// The paths that agents of older versions use.
+	OlderRegisterPath   = "/api/v1/agent/hello"
+	OlderDeregisterPath = "/api/v1/agent/goodbye"
 )
 
 // Hidden is the folder of temporary files below the root of a site.
@@ -214,20 +219,36 @@ const CoordinatorHost = "_coordinator"
 // A Sample is the resource usage of an agent's host over about a second. What cannot be measured
 // is 0.
 type Sample struct {
-	Time       time.Time `json:"time"` // end of the interval, by the coordinator's clock
-	Seconds    float64   `json:"duration_seconds"`
-	Cores      int       `json:"cores"`
-	CPU        float64   `json:"cpu"`    // utilization of all cores, 0 to 1
-	Memory     float64   `json:"memory"` // utilization, 0 to 1
-	Total      int64     `json:"memory_bytes"`
-	In         float64   `json:"received_bytes_per_second"` // all interfaces
-	Out        float64   `json:"sent_bytes_per_second"`
-	Read       float64   `json:"read_bytes_per_second"` // all disks
-	Write      float64   `json:"write_bytes_per_second"`
-	OwnCPU     float64   `json:"own_cpu_seconds"` // of the agent, in the interval
-	OwnMemory  int64     `json:"own_resident_bytes"`
-	Running    int       `json:"running"`                       // transfers at the end of the interval
-	MovedBytes float64   `json:"moved_bytes_per_second"`        // by the agent's transfers
-	DoorIn     int64     `json:"door_received_bytes,omitempty"` // payload through the endpoint, in the interval
-	DoorOut    int64     `json:"door_sent_bytes,omitempty"`
+	Time        time.Time `json:"time"` // end of the interval, by the coordinator's clock
+	Seconds     float64   `json:"duration_seconds"`
+	Cores       int       `json:"cores"`
+	CPU         float64   `json:"cpu"`    // utilization of all cores, 0 to 1
+	Memory      float64   `json:"memory"` // utilization, 0 to 1
+	Total       int64     `json:"memory_bytes"`
+	In          float64   `json:"received_bytes_per_second"` // all interfaces
+	Out         float64   `json:"sent_bytes_per_second"`
+	Read        float64   `json:"read_bytes_per_second"` // all disks
+	Write       float64   `json:"write_bytes_per_second"`
+	OwnCPU      float64   `json:"own_cpu_seconds"` // of the agent, in the interval
+	OwnMemory   int64     `json:"own_resident_bytes"`
+	Running     int       `json:"running"`                           // transfers at the end of the interval
+	MovedBytes  float64   `json:"moved_bytes_per_second"`            // by the agent's transfers
+	EndpointIn  int64     `json:"endpoint_received_bytes,omitempty"` // payload through the endpoint, in the interval
+	EndpointOut int64     `json:"endpoint_sent_bytes,omitempty"`
+}
+
+// UnmarshalJSON reads a sample, also one of an older version, in which the keys of the endpoint began with door.
+func (s *Sample) UnmarshalJSON(b []byte) error {
+	type sample Sample
+	*s = Sample{}
+	older := struct {
+		*sample
+		In  int64 `json:"door_received_bytes"`
+		Out int64 `json:"door_sent_bytes"`
+	}{sample: (*sample)(s)}
+	if err := json.Unmarshal(b, &older); err != nil {
+		return err
+	}
+	s.EndpointIn, s.EndpointOut = cmp.Or(s.EndpointIn, older.In), cmp.Or(s.EndpointOut, older.Out)
+	return nil
 }

@@ -110,7 +110,7 @@ func (g *Reading) Fits() error {
 		say.Plural(int(g.file.Size/int64(g.job.Event)), "event"), g.job.Event, g.job.Events, storage.ErrShort)
 }
 
-// fits tells whether a file of that size may have all events of the job.
+// fits reports whether a file of that size may have all events of the job.
 func (j *Job) fits(size int64) bool { return size < 0 || size >= j.Bytes() }
 
 // Size returns the size of the file, negative if it is not known.
@@ -157,7 +157,7 @@ func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 	return p, true
 }
 
-// fits tells whether the next page goes into the request that has so many bytes.
+// fits reports whether the next page goes into the request that has so many bytes.
 func (g *Reading) fits(bytes int64) bool {
 	if bytes == 0 {
 		return true
@@ -189,7 +189,7 @@ func (g *Reading) place() (at, n int64) {
 	return g.from + g.event*int64(g.job.Event) + in, min(int64(g.job.Page), int64(g.job.Event)-in)
 }
 
-// step goes on to the next page that is read, and tells whether it is another
+// step goes on to the next page that is read, and reports whether it is another
 // event's.
 func (g *Reading) step(r *rand.Rand) (another bool) {
 	if g.page++; g.page < g.each {

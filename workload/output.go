@@ -23,7 +23,7 @@ func (j *Job) output() output {
 	return o
 }
 
-// outputs tells whether jobs of w write files.
+// outputs reports whether jobs of w write files.
 func outputs(w Work) bool { return w.Kind == JobWork && w.Job != nil && w.Job.output().files > 0 }
 
 // MaxOutputFiles is how many files a job can write.
@@ -58,7 +58,7 @@ func (j *Job) Output(read int64) (files int, bytes int64) {
 	return o.files, max(o.size, int64(o.files))
 }
 
-// OutputDue tells whether the job writes a file now that it has made the requests so far; ended is after its last
+// OutputDue reports whether the job writes a file now that it has made the requests so far; ended is after its last
 // event. Each true answer is followed by a call of Output.
 func (g *Reading) OutputDue(ended bool) bool {
 	n := g.job.output().files
@@ -68,7 +68,7 @@ func (g *Reading) OutputDue(ended bool) bool {
 	return ended || g.wrote < n-1 && g.seen*int64(n) >= g.job.Reads()*int64(g.wrote+1)
 }
 
-// Output fills op with the write of the job's next file. verify tells whether its payload is to be checked.
+// Output fills op with the write of the job's next file. verify reports whether its payload is to be checked.
 func (g *Reading) Output(r *rand.Rand, op *storage.Op) (verify bool) {
 	s := g.stream
 	read := g.job.Takes().Bytes

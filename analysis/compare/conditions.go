@@ -132,7 +132,7 @@ func conditions(groups []Group) []Condition {
 // rank puts what was meant first.
 func rank(c Condition) int { return map[bool]int{false: 1}[c.Meant] }
 
-// meant tells whether a key is one of the factors by which groups were made.
+// meant reports whether a key is one of the factors by which groups were made.
 func meant(groups []Group, key string) bool {
 	for _, g := range groups {
 		for factor := range g.Levels {

@@ -139,7 +139,7 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 	return a, true
 }
 
-// finite tells whether v, and sums of some like it, are numbers.
+// finite reports whether v, and sums of some like it, are numbers.
 func finite(v float64) bool { return math.Abs(v) < 1e100 }
 
 // withinRuns is how wide the interval within a run is, on average.

@@ -141,7 +141,7 @@ func (c *curve) highest(m *model, p []float64) (from, to float64) {
 	return min(max(from, c.first()), c.last()), min(max(to, c.first()), c.last())
 }
 
-// within tells whether a load lies inside the tested range.
+// within reports whether a load lies inside the tested range.
 func (c *curve) within(x float64) bool { return x > c.first() && x < c.last() }
 
 // estimate makes a value and its resamples one with its 95% interval, which always has the value in it; scale turns

@@ -120,7 +120,7 @@ func (f *Fit) band() {
 	}
 }
 
-// certain tells whether chance is no explanation of a turn: 0, that points come down at the end, or 1, that they rise
+// certain reports whether chance is no explanation of a turn: 0, that points come down at the end, or 1, that they rise
 // at the start.
 func (a *candidate) certain(turn int) bool {
 	return float64(a.byChance[turn]+1) <= chance*float64(len(a.drawn[0])+1)

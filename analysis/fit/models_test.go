@@ -60,7 +60,7 @@ func TestNothingFitsBetter(t *testing.T) {
 	}
 }
 
-// declines tells whether parameters are those of a decline: a load was tested
+// declines reports whether parameters are those of a decline: a load was tested
 // on its plateau, and one beyond that.
 func (c *curve) declines(p []float64) bool {
 	on := false

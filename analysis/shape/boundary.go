@@ -14,7 +14,7 @@ type Limit struct {
 	Value float64
 }
 
-// Holds tells whether v is within the limit; not a number never is.
+// Holds reports whether v is within the limit; not a number never is.
 func (l Limit) Holds(v float64) bool {
 	switch l.Sign {
 	case "<":
@@ -29,7 +29,7 @@ func (l Limit) Holds(v float64) bool {
 	return false
 }
 
-// below tells whether small values are the good ones.
+// below reports whether small values are the good ones.
 func (l Limit) below() bool { return l.Sign == "<" || l.Sign == "<=" }
 
 // A Range is the loads at which a limit is kept.

@@ -155,7 +155,7 @@ func KneeAmong(points []Point) (k *Knee, why string) {
 	return nil, "the points do not bend by more than their spread in the tested range"
 }
 
-// stands tells whether a point is above the straight way from the first to the end by more than the 95% interval of
+// stands reports whether a point is above the straight way from the first to the end by more than the 95% interval of
 // that distance, which is wide enough for all points that may be the knee; without intervals it does.
 func stands(loads []Point, at, end int) bool {
 	share := (loads[at].Load - loads[0].Load) / (loads[end].Load - loads[0].Load)

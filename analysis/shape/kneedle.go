@@ -74,7 +74,7 @@ func (k Kneedle) traverse(above []float64, mean float64) (knees []int) {
 	return knees
 }
 
-// isPeak tells whether no neighbor is higher; at the ends there is one only.
+// isPeak reports whether no neighbor is higher; at the ends there is one only.
 func isPeak(y []float64, i int) bool {
 	return (i == 0 || y[i] >= y[i-1]) && (i == len(y)-1 || y[i] >= y[i+1])
 }

@@ -154,7 +154,7 @@ func candidates(loads []Point) []*rival {
 	return nil
 }
 
-// lessThan tells whether p certainly yields less than other, if p is compared with so many.
+// lessThan reports whether p certainly yields less than other, if p is compared with so many.
 func (p *rival) lessThan(other *rival, pairs int) bool {
 	difference := other.Yield - p.Yield
 	if difference <= negligible*other.Yield {

@@ -24,7 +24,7 @@ type Point struct {
 	places []int // of the points that a mean was made of
 }
 
-// usable tells whether a point can be compared.
+// usable reports whether a point can be compared.
 func (p *Point) usable() bool {
 	return stats.Finite(p.Load, p.Yield) && p.Load >= 0 && p.Yield >= 0
 }

@@ -144,7 +144,7 @@ func Lag1(x []float64) float64 {
 	return near / all
 }
 
-// Finite tells whether all of x are numbers.
+// Finite reports whether all of x are numbers.
 func Finite(x ...float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

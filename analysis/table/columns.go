@@ -52,7 +52,7 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 	return nil
 }
 
-// ownName tells whether a column has the name that curve.csv gives to the kind, or the plainest there is.
+// ownName reports whether a column has the name that curve.csv gives to the kind, or the plainest there is.
 func ownName(k Kind, name string) bool {
 	own := map[Kind][]string{
 		Clients: {"active_clients", "clients"}, Throughput: {"throughput_bytes_per_second", "throughput"},

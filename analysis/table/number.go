@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// missing tells whether a cell says that there is no value.
+// missing reports whether a cell says that there is no value.
 func missing(text string) bool {
 	switch strings.ToLower(text) {
 	case "", "-", "--", "na", "n/a", "null", "none":
@@ -54,7 +54,7 @@ func parse(text string, comma bool) (float64, error) {
 	return 0, errNumber
 }
 
-// grouped tells whether a text is a number with its thousands apart: 1,000 or 1'000 or 1.000,5.
+// grouped reports whether a text is a number with its thousands apart: 1,000 or 1'000 or 1.000,5.
 func grouped(text string) bool {
 	digits := 0
 	for _, r := range text {
@@ -176,7 +176,7 @@ func (t *Table) steps(_ Kind, rows []line, place int, _ bool, _ float64) ([]Valu
 	return out, nil
 }
 
-// decimalComma tells whether the columns use a comma for the decimal point, as tables do whose cells are apart by
+// decimalComma reports whether the columns use a comma for the decimal point, as tables do whose cells are apart by
 // semicolons. Both in one table is refused.
 func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	var commas, points *position
@@ -219,7 +219,7 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	return true, nil
 }
 
-// surelyDecimal tells whether a number has a comma that is no mark between thousands: it begins with 0, or other than
+// surelyDecimal reports whether a number has a comma that is no mark between thousands: it begins with 0, or other than
 // three digits follow. Who writes one number so writes all of them so.
 func surelyDecimal(rows []line, places map[Kind]int) bool {
 	for _, l := range rows {

@@ -205,16 +205,16 @@ func (f *findings) limit() limit {
 	return f.Bottleneck[0]
 }
 
-// peaks tells whether a maximum inside the tested range is claimed.
+// peaks reports whether a maximum inside the tested range is claimed.
 func (f *findings) peaks() bool { return f != nil && f.Optimum != nil && f.Optimum.Inside }
 
-// noCapacity tells whether nothing is said of what the service can carry.
+// noCapacity reports whether nothing is said of what the service can carry.
 func (f *findings) noCapacity() bool {
 	claims := []string{"latency", "inside the server", "none", "cpu", "core"}
 	return f == nil || !f.peaks() && f.Knee == nil && !slices.Contains(claims, f.limit().Resource)
 }
 
-// ownStops tells whether the load generator itself did not run for a time.
+// ownStops reports whether the load generator itself did not run for a time.
 func (f *findings) ownStops() bool {
 	return f != nil && slices.ContainsFunc(f.Outages, func(o outage) bool { return o.Kind == ofGenerator })
 }
@@ -227,7 +227,7 @@ func (f *findings) outages() []outage {
 	return slices.DeleteFunc(slices.Clone(f.Outages), func(o outage) bool { return o.Kind == ofGenerator })
 }
 
-// excludes tells whether a step was left out of what the curve shows.
+// excludes reports whether a step was left out of what the curve shows.
 func (f *findings) excludes(number int) bool { return f.step(number).Excluded != "" }
 
 // errors by class, of all steps.

@@ -60,7 +60,7 @@ type result struct {
 	skipped string   // why it could not be played here
 }
 
-// caught tells whether weir was right in all that was expected of it.
+// caught reports whether weir was right in all that was expected of it.
 func (r *result) caught() bool { return r.skipped == "" && len(r.missed) == 0 }
 
 // longest is what a rig, or a healthy run, may take.

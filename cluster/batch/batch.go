@@ -75,7 +75,7 @@ const (
 	Failed  State = "failed"
 )
 
-// Over tells whether no more is to come of a worker.
+// Over reports whether no more is to come of a worker.
 func (s State) Over() bool { return s == Ended || s == Removed || s == Failed }
 
 // Counts say how many workers are in which state.

@@ -83,14 +83,14 @@ func (l *Ledger) wake() {
 
 // Follow tells all changes from the first on, until End was called or ctx is over.
 func (l *Ledger) Follow(ctx context.Context, tell func(Change)) error {
-	for told := 0; ; {
+	for seen := 0; ; {
 		l.mu.Lock()
-		fresh, news, ended := slices.Clone(l.all[told:]), l.news, l.ended
+		fresh, news, ended := slices.Clone(l.all[seen:]), l.news, l.ended
 		l.mu.Unlock()
 		for i := range fresh {
 			tell(fresh[i])
 		}
-		told += len(fresh)
+		seen += len(fresh)
 		if len(fresh) > 0 {
 			continue
 		}

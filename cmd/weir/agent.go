@@ -185,7 +185,7 @@ func (f *agentFlags) run(ctx context.Context, s streams) error {
 	}
 	if path := cmp.Or(f.tokenFile, os.Getenv("WEIR_TOKEN_FILE")); path != "" {
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			s.tell("weir: other users can read the token in %s (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
+			s.printErr("weir: other users can read the token in %s (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
 		}
 	}
 	conf.Wait = 40 * time.Second // longer than a poll for work waits for its answer

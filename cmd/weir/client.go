@@ -181,7 +181,7 @@ func (f *dbFlags) find(s streams) (string, error) {
 		return "", usagef("--%s and --%s-file: choose one", f.flag, f.flag)
 	case f.address != "":
 		if db.Public(f.address) != f.address {
-			s.tell("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n",
+			s.printErr("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n",
 				f.flag, f.flag)
 		}
 		return f.address, nil

@@ -125,7 +125,7 @@ func (f *compareFlags) regression(c *compare.Comparison, limit float64, s stream
 		}
 		if is {
 			worse = true
-			s.tell("weir: %s is worse than %s by more than %s, beyond doubt\n", line(p.B), line(p.A), unit.Percent(limit))
+			s.printErr("weir: %s is worse than %s by more than %s, beyond doubt\n", line(p.B), line(p.A), unit.Percent(limit))
 		}
 	}
 	if err := f.failOn.status(c.Status); err != nil {

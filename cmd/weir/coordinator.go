@@ -205,9 +205,9 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	if screen.IsTerminal(s.err) { // other users may read a log
-		s.tell("page, for users of this machine: %s\n", c.Link(admin))
+		s.printErr("page, for users of this machine: %s\n", c.Link(admin))
 	} else {
-		s.tell("page: %s (weir coordinator link prints an address that signs in)\n", c.URL())
+		s.printErr("page: %s (weir coordinator link prints an address that signs in)\n", c.URL())
 	}
 	return c.Run(ctx)
 }
@@ -222,14 +222,14 @@ func claim(ctx context.Context, conf client.Config, s streams) {
 	}
 	switch other = line(other); {
 	case err != nil:
-		s.tell("weir: commands on this machine do not find the coordinator by themselves: %v\n", err)
+		s.printErr("weir: commands on this machine do not find the coordinator by themselves: %v\n", err)
 	case done == client.OtherRemote:
-		s.tell("weir: %s names another coordinator, %s, and is not changed: use --coordinator and --token-file for this one\n", path, other)
+		s.printErr("weir: %s names another coordinator, %s, and is not changed: use --coordinator and --token-file for this one\n", path, other)
 	case done == client.OtherLocal:
-		s.tell("weir: commands of this user use another coordinator, which runs at %s\n"+
+		s.printErr("weir: commands of this user use another coordinator, which runs at %s\n"+
 			"weir: start this one, and the commands for it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", other)
 	case done == client.Replaced:
-		s.tell("weir: commands of this user now use this coordinator: the one at %s does not answer any more\n", other)
+		s.printErr("weir: commands of this user now use this coordinator: the one at %s does not answer any more\n", other)
 	}
 }
 
@@ -279,7 +279,7 @@ start the coordinator with the same --state and the new --db.`,
 			if err := t.Flush(); err != nil {
 				return err
 			}
-			s.tell("All rows are copied. Start the coordinator with the same --state and --db %s; never use both databases.\n",
+			s.printErr("All rows are copied. Start the coordinator with the same --state and --db %s; never use both databases.\n",
 				line(db.Public(target)))
 			return nil
 		},

@@ -196,7 +196,7 @@ func (f *addFlags) run(ctx context.Context, co *client.Client, s streams) error 
 	}
 	switch {
 	case ctx.Err() != nil:
-		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(files.Load()), "file"), rest)
+		s.printErr("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(files.Load()), "file"), rest)
 		return afterSignal(ctx, nil)
 	case err != nil:
 		return err

@@ -157,7 +157,7 @@ func (e *exporter) send(ctx context.Context, dir, lines string, out *exports, si
 		if problem := out.problem(r, out.receivers[i]); problem != "" {
 			err = errors.Join(err, errors.New(problem))
 		} else {
-			e.tell("%s sent to %s\n", say.Plural(r.Sent, "value"), out.receivers[i])
+			e.printErr("%s sent to %s\n", say.Plural(r.Sent, "value"), out.receivers[i])
 		}
 	}
 	out.linger(ctx, e.err)
@@ -314,7 +314,7 @@ func (e *exports) Finish(ctx context.Context) {
 	}
 	for i, r := range finish(e.senders, exportPatience, exportMost) {
 		if problem := e.problem(r, e.receivers[i]); problem != "" {
-			e.to.tell("weir: export: %s\n", problem)
+			e.to.printErr("weir: export: %s\n", problem)
 		}
 	}
 	if e.dir != "" {

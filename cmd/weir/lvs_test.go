@@ -93,10 +93,10 @@ func asJobs(t *testing.T, f *analysis.Findings) {
 	}
 	came, whole := map[string]bool{}, 0
 	for _, w := range f.Workers {
-		if came[w.Job] = true; w.State != measure.Left || w.Job == "" || w.Told == 0 {
+		if came[w.Job] = true; w.State != measure.Left || w.Job == "" || w.Reported == 0 {
 			t.Errorf("%+v", w)
 		}
-		if w.Told >= 6 {
+		if w.Reported >= 6 {
 			whole++
 		}
 	}

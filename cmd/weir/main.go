@@ -70,7 +70,7 @@ func execute(ctx context.Context, args []string, s streams, signals signalSource
 	}
 	text, code := outcome(err)
 	if text != "" {
-		s.tell("weir: %s\n", plain(s.secrets.Text(text)))
+		s.printErr("weir: %s\n", plain(s.secrets.Text(text)))
 	}
 	return code
 }

@@ -28,7 +28,7 @@ func TestRunOnHTCondor(t *testing.T) {
 		p := r.start(t, "run", "--on", "htcondor", "--workers", "2", "--target", s.URL, "--clients", "2", "--duration", "2s", "--out", "run",
 			"--set", "on.submit=[hold = True]", "--set", "on.wait=10s")
 		code, said := p.ended()
-		if code != exitError || !strings.Contains(said, "no worker has come in 10s") ||
+		if code != exitError || !strings.Contains(said, "no worker connected within 10s") ||
 			!strings.Contains(said, "2 workers (0-1) are held: submitted on hold at user's request") {
 			t.Errorf("exit code %d\n%s", code, said)
 		}

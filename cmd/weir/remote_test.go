@@ -78,7 +78,7 @@ func TestRunWithWorkers(t *testing.T) {
 	})
 	code, said := p.ended()
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "3 workers submitted to local") ||
-		!strings.Contains(said, "step 2: 7 clients on 3 workers; workers: 3 of 3 there") {
+		!strings.Contains(said, "step 2: 7 clients on 3 workers; workers: 3 of 3 connected") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())

@@ -151,7 +151,7 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 		}
 		sum, err := run.Summarize(dir, c)
 		if err != nil {
-			s.tell("weir: the runs cannot be compared: %s\n", line(s.secrets.Text(err.Error())))
+			s.printErr("weir: the runs cannot be compared: %s\n", line(s.secrets.Text(err.Error())))
 			return nil
 		}
 		return ignoreUnread(showSummary(sum, f.json, s))

@@ -102,7 +102,7 @@ func stagedOnBatch(t *testing.T, want *analysis.Step, folder string, args []stri
 	r.left(t)
 }
 
-// leftByUs tells whether one of these scratch folders is not that of another test.
+// leftByUs reports whether one of these scratch folders is not that of another test.
 func leftByUs(t *testing.T, folders []string) bool {
 	t.Helper()
 	for _, dir := range folders {

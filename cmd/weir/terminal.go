@@ -21,11 +21,11 @@ import (
 	"weir/scenario"
 )
 
-// say prints progress, unless the command is quiet; tell prints in any case. Write
+// say prints progress, unless the command is quiet; printErr prints in any case. Write
 // errors are ignored: a command survives the loss of its terminal.
 func (s streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s.progress(), format, args...) }
 
-func (s streams) tell(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
+func (s streams) printErr(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
 
 // progress returns the writer for progress.
 func (s streams) progress() io.Writer {
@@ -41,7 +41,7 @@ func (s streams) working(what string) *screen.Spinner { return screen.Spin(s.pro
 // console returns how packages show what they do.
 func (s streams) console() run.Console {
 	return run.Console{
-		Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.tell,
+		Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.printErr,
 		Working: func(what string) (engine.Advance, func()) {
 			w := s.working(what)
 			return w.Advance, w.Stop

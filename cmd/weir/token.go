@@ -53,7 +53,7 @@ site needs one for that site; users have roles:
 					return writeJSON(s.out, about)
 				}
 				if site != "" {
-					s.tell("start the agent with: weir agent --site %s --root DIR --coordinator %s --token-file %s\n", site, co.Address(),
+					s.printErr("start the agent with: weir agent --site %s --root DIR --coordinator %s --token-file %s\n", site, co.Address(),
 						cmp.Or(out, "FILE"))
 				}
 				if out != "" {

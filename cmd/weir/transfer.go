@@ -242,7 +242,7 @@ func transferListCommand(s streams) *cobra.Command {
 	}, func(ctx context.Context, co *client.Client, _ []string) ([]transfer.Request, error) {
 		all, err := co.Requests(ctx, want)
 		if err == nil && len(all) == want.Limit {
-			s.tell("weir: the newest %d are listed: there may be more (--most, up to 1000)\n", want.Limit)
+			s.printErr("weir: the newest %d are listed: there may be more (--most, up to 1000)\n", want.Limit)
 		}
 		return all, err
 	}, text.Requests)

@@ -112,7 +112,7 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, dirs trial.F
 		}
 		p := trial.Play{
 			Scenario: scenario, Cases: fit[scenario], Seed: seed, Options: trial.Options{Program: command, DB: database},
-			Weir: version(), Command: redact.Args(os.Args), Tell: func(text string) { s.say("%s\n", text) },
+			Weir: version(), Command: redact.Args(os.Args), Progress: func(text string) { s.say("%s\n", text) },
 		}
 		if database != "" {
 			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")

@@ -216,7 +216,7 @@ func (w *waiting) wait(ctx context.Context, s streams) error {
 	r, err := w.Follow(ctx, w.id, to.Moves(), func(p client.Progress) { w.note(p, s) })
 	stop()
 	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
-		s.tell("\nweir: no longer waiting: request %[1]d goes on. Wait again with: weir transfer show %[1]d --wait; "+
+		s.printErr("\nweir: no longer waiting: request %[1]d goes on. Wait again with: weir transfer show %[1]d --wait; "+
 			"find out why it takes so long with: weir transfer explain %[1]d; end it with: weir transfer cancel %[1]d\n", w.id)
 		return afterSignal(ctx, nil)
 	}

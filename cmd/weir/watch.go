@@ -63,7 +63,7 @@ Nothing is written. Ctrl-C ends the page, not the run.`,
 				return err
 			}
 			if missing != nil {
-				s.tell("%s does not exist yet: waiting for it\n", line(dir))
+				s.printErr("%s does not exist yet: waiting for it\n", line(dir))
 			}
 			<-ctx.Done()
 			return page.Close()
@@ -95,7 +95,7 @@ func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboar
 	if err != nil {
 		return nil, listening("the live page", err)
 	}
-	s.tell("live page      %s\n", page.URL())
+	s.printErr("live page      %s\n", page.URL())
 	return page, nil
 }
 
@@ -144,7 +144,7 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 	defer stop()
 	p.Settle(telling)
 	if p.Pages() > 0 && !interrupted && screen.IsTerminal(p.err) {
-		p.tell("live page      %s is served until it is closed, or Ctrl-C\n", p.URL())
+		p.printErr("live page      %s is served until it is closed, or Ctrl-C\n", p.URL())
 		for p.Pages() > 0 && ctx.Err() == nil {
 			pause.For(ctx, time.Second)
 			if p.Pages() == 0 {

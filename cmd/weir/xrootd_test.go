@@ -93,7 +93,7 @@ func broken(s *lab.System, done int64) int64 {
 	return max(1, done/100)
 }
 
-// crashed tells whether a server of s does not take connections any more.
+// crashed reports whether a server of s does not take connections any more.
 func crashed(t *testing.T, s *lab.System) bool {
 	t.Helper()
 	for _, server := range s.Servers {

@@ -130,7 +130,7 @@ func sweep(folder string, copies int) (removed int, err error) {
 	return removed, os.Remove(folder)
 }
 
-// isCopy tells whether a folder for so many copies may hold a file of that name: a copy, or the output of its job.
+// isCopy reports whether a folder for so many copies may hold a file of that name: a copy, or the output of its job.
 func isCopy(name string, copies int) bool {
 	n := -1
 	_, digits, ok := strings.Cut(name, "-")

@@ -90,7 +90,7 @@ func (c *Claim) Close() error {
 	return c.conn.Close(ctx)
 }
 
-// alive tells whether the connection that holds the claim is there.
+// alive reports whether the connection that holds the claim is there.
 func (c *Claim) alive(ctx context.Context) bool {
 	if c.conn == nil {
 		return false

@@ -124,7 +124,7 @@ func (w *writer) next(n int, until time.Time) *asking {
 	}
 }
 
-// serve runs one function in the group's transaction and tells whether it is to
+// serve runs one function in the group's transaction and reports whether it is to
 // be committed. Its error means that SQLite has taken back the whole transaction,
 // as it does when the disk is full.
 func (w *writer) serve(ctx context.Context, a *asking) (in bool, lost error) {

@@ -163,7 +163,7 @@ func lostConn(err error) bool {
 		strings.Contains(err.Error(), "conn closed")
 }
 
-// passes tells whether a busy database is worth asking again at once.
+// passes reports whether a busy database is worth asking again at once.
 func passes(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && serial(e) || lostConn(err)

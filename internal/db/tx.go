@@ -113,7 +113,7 @@ func (t *Tx) run(f func(*Tx) error) error {
 	return err
 }
 
-// ready tells whether a statement can be run now.
+// ready reports whether a statement can be run now.
 func (t *Tx) ready(query string) error {
 	if t.failed != nil {
 		return fmt.Errorf("an earlier statement of the transaction failed: %w", t.failed)

@@ -50,7 +50,7 @@ func flock(f *os.File, how int) error {
 	return errors.Join(err, os.NewSyscallError("flock", lockErr))
 }
 
-// Mine tells whether a file or folder is this user's.
+// Mine reports whether a file or folder is this user's.
 func Mine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()

@@ -22,7 +22,7 @@ func Harden(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// Local tells whether a Host header names this machine's loopback interface. A
+// Local reports whether a Host header names this machine's loopback interface. A
 // page of another site whose name was made to lead here has that site's name.
 func Local(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -36,7 +36,7 @@ func Local(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// Foreign tells whether a page of another origin asks.
+// Foreign reports whether a page of another origin asks.
 func Foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":

@@ -26,7 +26,7 @@ type Line struct {
 // Reset begins with another line. The strings that were returned stay valid.
 func (l *Line) Reset(b []byte) { l.b, l.i, l.first, l.refused = b, 0, false, false }
 
-// Whole tells whether all of the line was read and nothing was refused.
+// Whole reports whether all of the line was read and nothing was refused.
 func (l *Line) Whole() bool { return !l.refused && l.i == len(l.b) }
 
 // Refuse gives the line up.
@@ -85,7 +85,7 @@ func (l *Line) AnyKey() string {
 // Array reads the begin of an array.
 func (l *Line) Array() { l.take('['); l.first = true }
 
-// Next tells whether one more element follows in an array; if not, its end is read.
+// Next reports whether one more element follows in an array; if not, its end is read.
 func (l *Line) Next() bool {
 	if l.refused || l.i >= len(l.b) {
 		l.refused = true
@@ -173,7 +173,7 @@ func inNumber(c byte) bool {
 	return c-'0' <= 9 || c == '.' || c == '-' || c == '+' || c|0x20 == 'e'
 }
 
-// isNumber tells whether b is a number as JSON writes it: ParseFloat takes more.
+// isNumber reports whether b is a number as JSON writes it: ParseFloat takes more.
 func isNumber(b []byte) bool {
 	i := 0
 	run := func() bool {

@@ -166,7 +166,7 @@ func readKeys(text []byte) (*jose.JSONWebKeySet, error) {
 	return set, nil
 }
 
-// usable tells whether key is a public key that signatures of alg are checked with.
+// usable reports whether key is a public key that signatures of alg are checked with.
 func usable(key jose.JSONWebKey, alg string) bool {
 	if key.Use != "" && key.Use != "sig" || key.Algorithm != "" && key.Algorithm != alg || !key.Valid() {
 		return false

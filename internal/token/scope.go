@@ -103,7 +103,7 @@ func components(path string, escaped bool) (parts []string, folder bool, err err
 	return parts, folder, nil
 }
 
-// May tells whether the token allows op on path: as it is after unescaping,
+// May reports whether the token allows op on path: as it is after unescaping,
 // beginning with a slash. A path that could be read in two ways is not allowed.
 func (c *Claims) May(op Op, path string) bool {
 	parts, folder, err := components(path, false)
@@ -146,7 +146,7 @@ func (s scope) allows(op Op, path []string, folder, file bool) bool {
 	return false
 }
 
-// under tells whether path is top or below it, by whole components.
+// under reports whether path is top or below it, by whole components.
 func under(path, top []string) bool {
 	return len(path) >= len(top) && slices.Equal(path[:len(top)], top)
 }

@@ -51,7 +51,7 @@ func (c *Claims) Most() (who string, bytes int64, ok bool) {
 	return c.Issuer + " " + c.Subject + " " + c.ID, *c.size, true
 }
 
-// Has tells whether the token has a scope that is not about paths, such as
+// Has reports whether the token has a scope that is not about paths, such as
 // weir.submit or weir.agent:SITE, word for word. Scopes that begin with "weir."
 // count only if the issuer is trusted to give them.
 func (c *Claims) Has(scope string) bool {

@@ -215,7 +215,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	return nil, &Error{Kind: Broken, Text: fmt.Sprintf("%s: %s redirects more than %d times", r.Method, at.Host, maxRedirects)}
 }
 
-// trusts tells whether the server of a URL may see the target's credentials, which
+// trusts reports whether the server of a URL may see the target's credentials, which
 // are for home.
 func (t *Target) trusts(home, at *url.URL) bool {
 	if at.Scheme == home.Scheme && hostPort(at) == hostPort(home) {
@@ -234,7 +234,7 @@ func (t *Target) TokenAt(at *url.URL) string {
 	return t.Token
 }
 
-// lends tells whether a request has another site's credentials in its headers.
+// lends reports whether a request has another site's credentials in its headers.
 func (r *Request) lends() bool {
 	for name := range r.Header {
 		if _, ok := Forwarded(name); ok {

@@ -108,11 +108,11 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 			}
 			continue
 		case done && verdict != nil: // XRootD from 5.8 on, before anything was begun
-			var told *Error
-			if errors.As(verdict, &told) {
-				told.Status, told.Begun = e.Status, false
-				if told.Kind == Failed {
-					told.Kind = e.Kind
+			var reported *Error
+			if errors.As(verdict, &reported) {
+				reported.Status, reported.Begun = e.Status, false
+				if reported.Kind == Failed {
+					reported.Kind = e.Kind
 				}
 			}
 			return nil, verdict

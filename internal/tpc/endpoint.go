@@ -143,13 +143,13 @@ func (c *Client) silence(at string) int {
 
 // heard notes whether an endpoint reported a checksum that was requested at began.
 // Questions that were asked side by side count once.
-func (c *Client) heard(at string, told bool, began time.Time) {
+func (c *Client) heard(at string, reported bool, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := server(at)
 	s := c.silent[name]
 	switch {
-	case told:
+	case reported:
 		delete(c.silent, name)
 	case s.last.Before(began) && (s.times > 0 || len(c.silent) < mostWays):
 		c.silent[name] = silence{min(s.times+1, mostSilence), time.Now()}

@@ -30,7 +30,7 @@ type Guard struct {
 // ErrRefused is in all errors of a Guard.
 var ErrRefused = errors.New("not allowed")
 
-// Check tells whether the guard lets an URL be asked. What its host resolves to is
+// Check reports whether the guard lets an URL be asked. What its host resolves to is
 // checked later, by Dialing.
 func (g *Guard) Check(u *url.URL) error {
 	switch {
@@ -52,7 +52,7 @@ func (g *Guard) Check(u *url.URL) error {
 	return nil
 }
 
-// IsHosts tells whether a text names servers as Guard.Hosts does.
+// IsHosts reports whether a text names servers as Guard.Hosts does.
 func IsHosts(text string) bool {
 	if text == "*" {
 		return true

@@ -42,14 +42,14 @@ func (c *Client) Macaroon(ctx context.Context, t Target, activities string, life
 		return "", err
 	}
 	defer end(res)
-	var told struct {
+	var answer struct {
 		Macaroon string `json:"macaroon"`
 	}
-	if res.StatusCode/100 == 2 && json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&told) == nil && told.Macaroon != "" {
-		if lacks := lacking(told.Macaroon, activities); lacks != "" {
+	if res.StatusCode/100 == 2 && json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&answer) == nil && answer.Macaroon != "" {
+		if lacks := lacking(answer.Macaroon, activities); lacks != "" {
 			return "", &Error{Kind: Unsupported, Text: fmt.Sprintf("POST: %s makes macaroons that do not allow %s", res.Request.URL.Host, lacks)}
 		}
-		return told.Macaroon, nil
+		return answer.Macaroon, nil
 	}
 	e := Answered("POST", res)
 	if e.Kind == Failed || e.Kind == Missing || res.StatusCode/100 == 2 {

@@ -56,7 +56,7 @@ func Failure(w io.Writer, why string) error {
 // weir knows it; others pass it over.
 const PinHeader = "Weir-Pin"
 
-// Forwarded tells whether a header of a COPY is meant for the passive endpoint, and
+// Forwarded reports whether a header of a COPY is meant for the passive endpoint, and
 // what it is called there. Headers that make up the request itself are not passed on.
 func Forwarded(name string) (string, bool) {
 	const prefix = "TransferHeader"
@@ -143,7 +143,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// judge tells whether a line is a verdict, and which.
+// judge reports whether a line is a verdict, and which.
 func judge(line string) (done bool, verdict error) {
 	word, text, _ := strings.Cut(line, ":")
 	text = FirstLine(text)

@@ -54,7 +54,7 @@ func (p *Page) Wait(js string) {
 	}
 }
 
-// waitFor tells whether js came true in so long.
+// waitFor reports whether js came true in so long.
 func (p *Page) waitFor(js string, long time.Duration) bool {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -107,22 +107,22 @@ func (c *cable) wake() {
 	_, _ = unix.Write(c.stop, one[:]) // it can only be full of wakings
 }
 
-// heed does what was wished for and tells whether that was to end.
-func (c *cable) heed() (over bool) {
+// takeSettings applies the settings that change has left, and reports whether end was called.
+func (c *cable) takeSettings() (over bool) {
 	var b [8]byte
 	_, _ = unix.Read(c.stop, b[:]) // only empties it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.lines {
-		l.heed()
+		l.takeSetting()
 	}
 	if c.trunk != nil {
-		c.trunk.heed()
+		c.trunk.takeSetting()
 	}
 	return c.over
 }
 
-func (l *line) heed() {
+func (l *line) takeSetting() {
 	if l.wish == nil {
 		return
 	}
@@ -226,7 +226,7 @@ func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 			return false, err
 		}
 	}
-	return fds[len(fds)-1].Revents == 0 || !c.heed(), nil
+	return fds[len(fds)-1].Revents == 0 || !c.takeSettings(), nil
 }
 
 // deliver hands over all packets that are due, and returns when the next will be. What comes to the clients has passed

@@ -147,7 +147,7 @@ func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 // packets may come faster than the rate after a pause.
 const burstTime = 0.004
 
-// needsNetem tells whether tbf is not enough.
+// needsNetem reports whether tbf is not enough.
 func needsNetem(s link.Spec) bool { return s.RTT > 0 || s.Loss > 0 || s.Jitter > 0 }
 
 // sample returns nil while the counters cannot be read.

@@ -65,7 +65,7 @@ func (s *shaper) untilLoss() int64 {
 	return int64(math.Log(1-uniform(&s.rng)) / math.Log1p(-s.loss))
 }
 
-// lost counts one packet and tells whether it is lost.
+// lost counts one packet and reports whether it is lost.
 func (s *shaper) lost() bool {
 	if s.good > 0 {
 		s.good--

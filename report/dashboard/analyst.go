@@ -62,7 +62,7 @@ func (s *shown) analyze(ctx context.Context, understand Understand) {
 	}
 }
 
-// due tells whether the run should be analyzed now, and what is known now.
+// due reports whether the run should be analyzed now, and what is known now.
 func (s *shown) due(last *look) (look, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -36,7 +36,7 @@ func short(text string, most int) string {
 // event adds one line of events.jsonl.
 func (h *history) event(e *measure.Event) {
 	h.line()
-	if !h.workers.tell(e) {
+	if !h.workers.apply(e) {
 		return
 	}
 	text := short(e.Text, mostText)
@@ -47,7 +47,7 @@ func (h *history) event(e *measure.Event) {
 	}
 	switch e.Kind {
 	case "error":
-		h.errorOf(e.Class).tell(e.Time, text)
+		h.errorOf(e.Class).add(e.Time, text)
 	case "step":
 		h.begin(e)
 	case "resume":
@@ -58,9 +58,9 @@ func (h *history) event(e *measure.Event) {
 // workersOf keeps the outcome of each worker of a run on many machines, last.
 type workersOf map[string]string // state, by name
 
-// tell takes an event; false: it is counted, and no line of its own: hundreds
+// apply applies an event. It returns false if the event is only counted and has no line of its own: hundreds of workers
 // come and leave.
-func (w workersOf) tell(e *measure.Event) bool {
+func (w workersOf) apply(e *measure.Event) bool {
 	if e.Worker == nil {
 		return true
 	}

@@ -124,7 +124,7 @@ func (s *shown) poll(ctx context.Context, f *results.Follower, take results.Take
 	return moved, nil
 }
 
-// replaced tells whether the directory holds another run, or none, by now.
+// replaced reports whether the directory holds another run, or none, by now.
 func (s *shown) replaced() bool {
 	run, err := results.Open(s.dir)
 	return err != nil || run.About.Run != s.about.Run

@@ -72,7 +72,7 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 		html.EscapeString(to)) // whoever does not take it has gone
 }
 
-// knows tells whether r brings the token, as a cookie or as programs do.
+// knows reports whether r brings the token, as a cookie or as programs do.
 func (g *guard) knows(r *http.Request) bool {
 	if c, err := r.Cookie(g.cookie); err == nil && g.same(c.Value) {
 		return true

@@ -120,7 +120,7 @@ func (s *shown) plain() plainPage {
 	return p
 }
 
-// plain is the step as text; now tells whether it is the one that goes on.
+// plain is the step as text; now reports whether it is the one that goes on.
 func (t *stepTally) plain(now bool) plainStep {
 	of := func(n int64) float64 { return float64(n) / max(t.Held, 1e-9) }
 	p := plainStep{Step: fmt.Sprint(t.Step), Load: fmt.Sprint(t.Clients), Held: unit.Seconds(t.Held), Errors: unit.Count(float64(t.Errors)),

@@ -80,14 +80,14 @@ func (s *shown) leave() {
 	s.mu.Unlock()
 }
 
-// watchedSince tells whether a page shows s, or did after t.
+// watchedSince reports whether a page shows s, or did after t.
 func (s *shown) watchedSince(t time.Time) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.pages > 0 || s.seen.After(t)
 }
 
-// settled tells whether the run is over and all that there is to say of it is
+// settled reports whether the run is over and all that there is to say of it is
 // known.
 func (s *shown) settled() bool {
 	s.mu.RLock()

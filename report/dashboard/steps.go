@@ -130,8 +130,8 @@ func (h *history) errorOf(class storage.Class) *errorTally {
 	return e
 }
 
-// tell keeps text, and only the newest of equal ones.
-func (e *errorTally) tell(at time.Time, text string) {
+// add adds text, and drops older ones that are equal.
+func (e *errorTally) add(at time.Time, text string) {
 	keep := []errorText{{at, text}}
 	for _, t := range e.Texts {
 		if t.Text != text && len(keep) < mostTexts {

@@ -58,7 +58,7 @@ type pageStream struct {
 func (p *pageStream) run(ctx, life context.Context) error {
 	s, err := p.hub.get(life, p.key)
 	if err != nil {
-		return p.tell("gone", "", map[string]string{"problem": err.Error()})
+		return p.event("gone", "", map[string]string{"problem": err.Error()})
 	}
 	defer func() { s.leave() }()
 	beat := time.NewTicker(beatEvery)
@@ -106,7 +106,7 @@ func (p *pageStream) send(s *shown, list []entry, seq int64) error {
 	return p.write("message", has.String(), p.buf.Bytes())
 }
 
-func (p *pageStream) tell(event, id string, v any) error {
+func (p *pageStream) event(event, id string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -27,9 +27,9 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 				}
 			case measure.EventRun, measure.EventPhase, measure.EventEnd:
 			default:
-				told := *e
-				told.Text = fmt.Sprintf("worker %s%s: %s", p.name, on(p.host), e.Text)
-				all = append(all, told)
+				reported := *e
+				reported.Text = fmt.Sprintf("worker %s%s: %s", p.name, on(p.host), e.Text)
+				all = append(all, reported)
 			}
 		}
 		all = append(all, p.workers()...)
@@ -70,8 +70,8 @@ func on(host string) string {
 // workers tells that a run began and how it ended.
 func (p *part) workers() []measure.Event {
 	came := measure.Worker{Name: p.name, State: measure.Came, Host: p.host, Clients: p.Plan.MostClients()}
-	gone := measure.Worker{Name: p.name, State: measure.Left, Host: p.host, Seconds: p.told}
-	if p.told == 0 {
+	gone := measure.Worker{Name: p.name, State: measure.Left, Host: p.host, Seconds: p.reported}
+	if p.reported == 0 {
 		came.State = measure.Absent
 		return []measure.Event{{Time: p.About.Start, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) has recorded nothing",
 			p.name, on(p.host), p.About.Run), Worker: &came}}
@@ -95,7 +95,7 @@ func (p *part) workers() []measure.Event {
 // bounds are when the first run began and the last one ended.
 func bounds(parts []*part) (begin, end time.Time) {
 	for _, p := range parts {
-		if p.told == 0 {
+		if p.reported == 0 {
 			continue
 		}
 		if begin.IsZero() || p.first.Before(begin) {

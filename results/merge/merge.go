@@ -52,18 +52,18 @@ func Runs(dir string, dirs []string, about results.About) (err error) {
 // A part is one of the runs.
 type part struct {
 	*results.Run
-	name   string // of the worker that it is
-	host   string // its machine
-	boot   string // tells machines of the same name apart
-	events []*measure.Event
-	begun  time.Time    // of its first step
-	over   time.Time    // of its last event
-	steps  map[int]bool // that it began
-	whole  bool         // it completed its last step
-	ended  bool         // it ended, and was not killed
-	first  time.Time    // of its load
-	last   time.Time    // the time of its last report
-	told   int          // seconds
+	name     string // of the worker that it is
+	host     string // its machine
+	boot     string // tells machines of the same name apart
+	events   []*measure.Event
+	begun    time.Time    // of its first step
+	over     time.Time    // of its last event
+	steps    map[int]bool // that it began
+	whole    bool         // it completed its last step
+	ended    bool         // it ended, and was not killed
+	first    time.Time    // of its load
+	last     time.Time    // the time of its last report
+	reported int          // seconds
 }
 
 // open opens the runs and reads their events.

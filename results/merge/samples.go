@@ -125,7 +125,7 @@ type machine struct{ host, boot string }
 
 func (p *part) machine() machine { return machine{p.host, p.boot} }
 
-// own tells whether host is what the run calls its own machine.
+// own reports whether host is what the run calls its own machine.
 func (p *part) own(host string) bool {
 	for _, h := range p.Plan.Hosts {
 		if h.Name == host {

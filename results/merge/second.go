@@ -143,7 +143,7 @@ func (s *source) second(now int64) (spans []*span, err error) {
 		}
 	}
 	if len(spans) > 0 {
-		s.told++
+		s.reported++
 	}
 	return absorbed(spans), nil
 }

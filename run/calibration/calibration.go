@@ -267,7 +267,7 @@ func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
 	return &m.x, &m.y, r
 }
 
-// known tells whether a ratio can be made of a value.
+// known reports whether a ratio can be made of a value.
 func known(x *float64) bool { return x != nil && *x > 0 }
 
 // Figure returns the point's figure of a name; an empty one if there is none.

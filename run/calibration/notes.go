@@ -152,7 +152,7 @@ func (r *Result) others() float64 {
 	return most
 }
 
-// busy tells whether most of the program's steps found this machine without a
+// busy reports whether most of the program's steps found this machine without a
 // core to spare.
 func (r *Result) busy() bool {
 	n := 0

@@ -131,7 +131,7 @@ func (c *calibrator) rounds(ctx context.Context) error {
 		if _, known := c.slowDown(2, step.Clients); !known {
 			order = append(slices.DeleteFunc(order, func(k int) bool { return k == 2 }), 2)
 		}
-		told := ""
+		speeds := ""
 		for n, k := range order {
 			advance("weir and "+c.Client+" take turns, steps held", len(order)*i+n, len(order)*len(steps))
 			if c.Finish.Err() != nil {
@@ -147,9 +147,9 @@ func (c *calibrator) rounds(ctx context.Context) error {
 				return err
 			}
 			c.sides[k].rates[step.Clients] = c.sides[k].rate()
-			told += ", " + c.sides[k].told()
+			speeds += ", " + c.sides[k].text()
 		}
-		c.Console.Say("round %d of %d, %s%s\n", i/each+1, c.Rounds, say.Plural(step.Clients, "client"), told)
+		c.Console.Say("round %d of %d, %s%s\n", i/each+1, c.Rounds, say.Plural(step.Clients, "client"), speeds)
 	}
 	return nil
 }

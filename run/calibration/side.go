@@ -130,7 +130,7 @@ func (s *side) Sample(v *monitor.Sample) error { return s.out.Sample(v) }
 // rate is how many files a second the last step moved.
 func (s *side) rate() float64 { return s.now.Rate() }
 
-// told is a summary of the last step.
-func (s *side) told() string {
+// text summarizes the last step.
+func (s *side) text() string {
 	return fmt.Sprintf("%s %s/s", s.name, unit.Count(s.rate()))
 }

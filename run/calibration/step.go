@@ -28,10 +28,10 @@ type Step struct {
 	here, busy, used float64 // seconds of this machine's cores: there, not idle, used by both sides
 }
 
-// useful tells whether rates follow from the step.
+// useful reports whether rates follow from the step.
 func (s *Step) useful() bool { return s.Done > 0 && s.Held.Seconds > 0 }
 
-// slow tells whether so few files ended in the hold that chance decides how
+// slow reports whether so few files ended in the hold that chance decides how
 // many. The whole step tells more then: all files that began in it end in it.
 func (s *Step) slow() bool { return s.Held.Done < fewHeld*int64(s.Clients) }
 

@@ -180,7 +180,7 @@ func withoutUs(s *monitor.Service, asked int64) {
 // ownKind is among which requests a server counts a question about itself.
 const ownKind = "other"
 
-// quiet tells whether nothing was counted between two readings.
+// quiet reports whether nothing was counted between two readings.
 func quiet(before, after map[string]monitor.Reading) bool {
 	for name, r := range after {
 		if s, ok := r.Since(before[name]); ok && s.Operations()+s.Logins > 1 { // the one is ours
@@ -190,7 +190,7 @@ func quiet(before, after map[string]monitor.Reading) bool {
 	return true
 }
 
-// gone tells whether no server has more connections than before.
+// gone reports whether no server has more connections than before.
 func gone(before, after map[string]monitor.Reading) bool {
 	for name, r := range after {
 		s, ok := r.Since(before[name])

@@ -99,7 +99,7 @@ func (r *Result) figures(w io.Writer) {
 	_ = t.Flush() // as above
 }
 
-// interfaces tells whether what this machine's interfaces counted is worth a
+// interfaces reports whether what this machine's interfaces counted is worth a
 // line: only the two sides have counted the bytes.
 func (r *Result) interfaces(f *Figure) bool {
 	return r.Relay == nil && r.Servers == nil && f.Ratio != nil && max(*f.Weir, *f.Real) < foreign

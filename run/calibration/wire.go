@@ -31,7 +31,7 @@ type Request struct {
 	Both
 }
 
-// Differ tells whether the two sides are not the same, beyond what one file
+// Differ reports whether the two sides are not the same, beyond what one file
 // that began too early or ended too late makes of it.
 func (b Both) Differ() bool { return math.Abs(b.Weir-b.Real) > 0.05*max(b.Weir, b.Real, 0.2) }
 

@@ -40,7 +40,7 @@ func (s *state) factor(from int) float64 {
 	return min(max(2, math.Pow(float64(s.Max)/float64(from), 1/max(1, steps))), 8)
 }
 
-// stopped tells whether throughput has stopped growing.
+// stopped reports whether throughput has stopped growing.
 func (s *state) stopped() bool {
 	n := len(s.points)
 	last := s.points[n-1]

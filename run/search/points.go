@@ -65,7 +65,7 @@ func typical(done []Step) float64 {
 	return median(all)
 }
 
-// good tells whether the step's yield counts.
+// good reports whether the step's yield counts.
 func (s Step) good() bool {
 	return s.Yield > 0 && !math.IsInf(s.Yield, 0) && s.Failed <= fewErrors
 }

@@ -47,7 +47,7 @@ func (s *state) between(a, b int, factor float64) int {
 	return middle
 }
 
-// open tells whether the heaviest load is as good as the best one, and not
+// open reports whether the heaviest load is as good as the best one, and not
 // certainly less, so that there is no maximum to be found.
 func (s *state) open() bool {
 	last := s.points[len(s.points)-1]
@@ -98,7 +98,7 @@ func (s *state) refine() Decision {
 	return Decision{Clients: n, Why: "where the peak is"}
 }
 
-// untested tells whether no load was held that is as near to the peak as its place
+// untested reports whether no load was held that is as near to the peak as its place
 // is known.
 func (s *state) untested(o *peak) bool {
 	return !slices.ContainsFunc(s.points, func(p point) bool { return p.clients >= o.low && p.clients <= o.high })
@@ -173,7 +173,7 @@ func (s *state) fit() *curve {
 	return best
 }
 
-// edge tells whether throughput breaks down between two loads: no curve without
+// edge reports whether throughput breaks down between two loads: no curve without
 // a corner falls so steeply.
 func edge(p, next point) bool {
 	return next.yield < dropped*p.yield && float64(next.clients) <= 1.25*float64(p.clients)

@@ -123,7 +123,7 @@ func newCall() *call {
 
 // settle ends what the operation has left under way and counts its bytes.
 func (x *call) settle() {
-	x.hangUp()
+	x.closeData()
 	if x.unasked() { // more than was asked for: whatever follows is not the next answer
 		x.drop()
 	}
@@ -145,8 +145,8 @@ func (x *call) drop() {
 	x.c.conn, x.c.channel, x.c.counted = nil, nil, 0
 }
 
-// hangUp closes the data connection.
-func (x *call) hangUp() {
+// closeData closes the data connection.
+func (x *call) closeData() {
 	if x.data == nil {
 		return
 	}

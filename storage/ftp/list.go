@@ -27,7 +27,7 @@ func (x *call) list() error {
 			return x.entries(parseMachineLine)
 		}
 		err := x.refusal()
-		x.hangUp()
+		x.closeData()
 		if !unknown(err) {
 			return x.whyNoList(err)
 		}
@@ -75,7 +75,7 @@ func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err 
 	})
 	switch {
 	case errors.Is(err, storage.ErrProtocol):
-		x.hangUp()
+		x.closeData()
 		x.drop()
 	case err != nil:
 		err = x.whyBroken(err)

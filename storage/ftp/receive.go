@@ -75,7 +75,7 @@ func (b *streams) accept() {
 	}
 	_ = conn.SetDeadline(x.Deadline) // never fails
 	s := &stream{set: b, conn: conn}
-	s.work, s.discard = s.run, s.tell
+	s.work, s.discard = s.run, s.reportMoved
 	b.mu.Lock()
 	b.all = append(b.all, s)
 	broken := b.err != nil
@@ -201,8 +201,8 @@ func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
 	return nil
 }
 
-// tell counts bytes that the kernel has dropped.
-func (s *stream) tell(n int) {
+// reportMoved counts bytes that the kernel has dropped.
+func (s *stream) reportMoved(n int) {
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
 	s.set.x.Discard(n)

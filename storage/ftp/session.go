@@ -317,7 +317,7 @@ func (x *call) clearLine() ([]byte, error) {
 //
 //go:noinline
 func (x *call) whyBroken(err error) error {
-	x.hangUp()
+	x.closeData()
 	if errors.Is(err, os.ErrDeadlineExceeded) || x.Ctx.Err() != nil {
 		x.drop() // the server is still at it
 		return err

@@ -129,7 +129,7 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	n, err := x.drain(most, sum)
 	switch {
 	case limit >= 0 && n > limit:
-		x.hangUp()
+		x.closeData()
 		x.drop() // the server is still sending
 		return n, x.tooMuch(limit)
 	case err != nil:
@@ -150,7 +150,7 @@ func (x *call) tooMuch(limit int64) error {
 // brokenOff is the error of a transfer that err ended.
 func (x *call) brokenOff(err error) error {
 	if errors.Is(err, storage.ErrScratch) {
-		x.hangUp()
+		x.closeData()
 		x.drop()
 		return err
 	}
@@ -169,7 +169,7 @@ func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
 	if got < n {
 		return got, x.ended()
 	}
-	x.hangUp() // the server says 226 or 426, as it got to know
+	x.closeData() // the server says 226 or 426, as it got to know
 	if err := x.hearEnd(); err != nil {
 		return got, err
 	}
@@ -193,7 +193,7 @@ func (x *call) begun() error {
 
 // ended reads how a transfer ended, after its data connection.
 func (x *call) ended() error {
-	x.hangUp()
+	x.closeData()
 	if x.reply.code < 200 { // else the final reply came at once
 		return x.done(x.hearEnd())
 	}

@@ -256,7 +256,7 @@ func (x *call) skip(l *link, n int64) error {
 	return err
 }
 
-// noData reads the rest of an answer that has no data. After a wait, which it obeys, it returns nil: the request
+// noData reads the rest of an answer that has no data. After the wait that the server asks for it returns nil: the request
 // has to be sent again.
 func (x *call) noData(l *link, h frame, code uint16) error {
 	x.data = x.data[:0]
@@ -267,7 +267,7 @@ func (x *call) noData(l *link, h frame, code uint16) error {
 	case stError:
 		return unsigned(l, parseError(x.data))
 	case stWait:
-		return x.obey()
+		return x.waitAsAsked()
 	}
 	return wireclient.ProtocolError("%s in answer to %s", statusName(h.status), requestName(code))
 }

@@ -39,7 +39,7 @@ func (x *call) askAt(at *server) (*link, error) {
 				return nil, err
 			}
 		case stWait:
-			if err := x.obey(); err != nil {
+			if err := x.waitAsAsked(); err != nil {
 				return nil, err
 			}
 		default:
@@ -109,8 +109,8 @@ func (x *call) redirect(l *link) (*server, error) {
 	return to, nil
 }
 
-// obey waits as the answer in x.data says.
-func (x *call) obey() error {
+// waitAsAsked waits as the answer in x.data says.
+func (x *call) waitAsAsked() error {
 	if len(x.data) < 4 {
 		return wireclient.ProtocolError("a wait of %d bytes", len(x.data))
 	}

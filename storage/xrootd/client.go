@@ -118,7 +118,7 @@ type call struct {
 	wireclient.Call
 	c      *client
 	at     *server // where the operation is now
-	told   *server // whom ServedBy has named last
+	named  *server // whom ServedBy has named last
 	req    request // the question that is under way
 	asked  bool    // it was sent
 	doing  uint16  // the last request that was sent, 0 while connecting
@@ -139,7 +139,7 @@ type call struct {
 
 func newCall() *call {
 	x := &call{}
-	x.Moved = x.tellMoved
+	x.Moved = x.reportMoved
 	x.Discard = func(n int) {
 		x.Result.Discarded += int64(n)
 		x.got(n)
@@ -150,7 +150,7 @@ func newCall() *call {
 
 func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
 	x.Begin(ctx, op, p)
-	x.c, x.at, x.told = c, c.s.home, c.s.home
+	x.c, x.at, x.named = c, c.s.home, c.s.home
 	x.opaque, x.extra, x.tried = "", "", ""
 }
 
@@ -168,7 +168,7 @@ const maxKept = 64 << 10
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
 	x.Clear()
-	x.c, x.at, x.told = nil, nil, nil
+	x.c, x.at, x.named = nil, nil, nil
 	if cap(x.data) > maxKept {
 		x.data = nil
 	}
@@ -212,10 +212,10 @@ func (x *call) reach(p storage.Phase) {
 // serve notes that the operation is at a server.
 func (x *call) serve(s *server) {
 	x.at = s
-	if s == x.told {
+	if s == x.named {
 		return
 	}
-	x.told = s
+	x.named = s
 	if s == x.c.s.home {
 		x.Progress.ServedBy("")
 	} else {
@@ -226,7 +226,7 @@ func (x *call) serve(s *server) {
 // wanted reports whether somebody wants to see the payload.
 func (x *call) wanted() bool { return x.sum.wanted() || x.Dest != nil }
 
-func (x *call) tellMoved(n int) {
+func (x *call) reportMoved(n int) {
 	if n == 0 {
 		return
 	}

@@ -47,7 +47,7 @@ func (x *call) join(l *link) error {
 // login takes a new connection through handshake, TLS, login and authentication.
 func (x *call) login(l *link) error {
 	x.reach(storage.Connected)
-	if err := x.hello(l); err != nil {
+	if err := x.handshake(l); err != nil {
 		return err
 	}
 	if l.server.secure && l.flags&(flagGoToTLS|flagHasTLS) == 0 {
@@ -72,8 +72,8 @@ func (x *call) login(l *link) error {
 	return err
 }
 
-// hello shakes hands and learns what the server is.
-func (x *call) hello(l *link) error {
+// handshake shakes hands and learns what the server is.
+func (x *call) handshake(l *link) error {
 	x.doing = rqProtocol
 	x.out = appendHello(x.out[:0], l.server.secure)
 	if _, err := l.wire.Write(x.out); err != nil {
@@ -133,7 +133,7 @@ func (x *call) introduce(l *link) (string, error) {
 	p[14] = loginVersion | loginAsync
 	f, err := x.question(l, &x.hail)
 	for err == nil && f.status == stWait {
-		if err = x.obey(); err == nil {
+		if err = x.waitAsAsked(); err == nil {
 			f, err = x.question(l, &x.hail)
 		}
 	}

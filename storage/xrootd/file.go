@@ -70,7 +70,7 @@ func (x *call) followUp(l *link) error {
 		case err != nil:
 			return err
 		case f.status == stWait:
-			if err := x.obey(); err != nil {
+			if err := x.waitAsAsked(); err != nil {
 				x.drop(l) // the file stays open there
 				return err
 			}

@@ -94,7 +94,7 @@ func (x *call) inMemory(l *link, n int64, pages bool) error {
 func (x *call) got(n int) {
 	x.slot.offset += int64(n)
 	x.slot.left -= int64(n)
-	x.tellMoved(n)
+	x.reportMoved(n)
 }
 
 // cut says what the end of a connection means in the middle of payload.
@@ -137,11 +137,11 @@ func firstPage(offset int64) int64 { return pageSize - offset%pageSize }
 
 // A pageCount turns the bytes of pages on the wire into bytes of payload while they move.
 type pageCount struct {
-	x       *call
-	first   int64 // payload of the first page
-	raw     int64 // bytes seen, checksums included
-	told    int64 // bytes of payload among them
-	discard func(int)
+	x        *call
+	first    int64 // payload of the first page
+	raw      int64 // bytes seen, checksums included
+	reported int64 // bytes of payload among them
+	discard  func(int)
 }
 
 func (p *pageCount) init(x *call) {
@@ -153,8 +153,8 @@ func (p *pageCount) init(x *call) {
 func (p *pageCount) add(n int) int64 {
 	p.raw += int64(n)
 	now := pagePayload(p.raw, p.first)
-	d := now - p.told
-	p.told = now
+	d := now - p.reported
+	p.reported = now
 	p.x.got(int(d))
 	return d
 }
@@ -211,7 +211,7 @@ func (x *call) checkPages(st *status) error {
 // passPages moves pages whose payload is not wanted.
 func (x *call) passPages(l *link, n, first int64) error {
 	p := &x.pages
-	p.first, p.raw, p.told = first, 0, 0
+	p.first, p.raw, p.reported = first, 0, 0
 	if l.opaque {
 		return x.inMemory(l, n, true)
 	}

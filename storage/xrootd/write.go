@@ -96,7 +96,7 @@ func (x *call) writeBytes(f *file) error {
 			if _, err := f.link.wire.WriteMore(piece); err != nil {
 				return err
 			}
-			x.tellMoved(len(piece))
+			x.reportMoved(len(piece))
 			continue
 		}
 		if err := x.sendBulk(f, piece, x.Moved); err != nil {
@@ -126,7 +126,7 @@ func (x *call) writePages(f *file, offset, n int64) error {
 		if err := x.sendBulk(f, buf[:end], nil); err != nil {
 			return err
 		}
-		x.tellMoved(int(payload))
+		x.reportMoved(int(payload))
 	}
 	return nil
 }

@@ -27,14 +27,14 @@ type activity struct {
 	scans map[int64]context.CancelFunc
 	moved int64 // bytes by all attempts, ended ones included
 
-	parts chan struct{} // a place for each part of scans that is not acknowledged
-	tell  chan struct{} // there is something to report at once
+	parts  chan struct{} // a place for each part of scans that is not acknowledged
+	urgent chan struct{} // there is something to report at once
 }
 
 func newActivity() *activity {
 	return &activity{
 		runs: map[transfer.LeaseID]*run{}, last: map[int64]*run{}, ended: map[transfer.LeaseID]bool{}, scans: map[int64]context.CancelFunc{},
-		parts: make(chan struct{}, mostParts), tell: make(chan struct{}, 1),
+		parts: make(chan struct{}, mostParts), urgent: make(chan struct{}, 1),
 	}
 }
 
@@ -61,7 +61,7 @@ func (h *activity) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
 	}
 	r := &run{lease: l, cancel: cancel, progress: transfer.Progress{Item: l.Item, Epoch: l.Epoch}}
 	h.runs[id], h.last[l.Item] = r, r
-	poke(h.tell) // reports come more often now
+	poke(h.urgent) // reports come more often now
 	return r
 }
 
@@ -87,7 +87,7 @@ func (h *activity) end(r *run, o transfer.Outcome) {
 		delete(h.last, r.lease.Item)
 	}
 	h.add(o)
-	poke(h.tell)
+	poke(h.urgent)
 }
 
 // add adds an outcome to what is to be reported. h is locked.
@@ -103,7 +103,7 @@ func (h *activity) keep(o transfer.Outcome) {
 	h.add(o)
 }
 
-// has tells whether an attempt at a file runs here.
+// has reports whether an attempt at a file runs here.
 func (h *activity) has(item int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (h *activity) acknowledged(r *transfer.Report) (over []transfer.LeaseID) {
 		}
 	}
 	if len(h.done) > 0 || len(h.found) > 0 {
-		poke(h.tell)
+		poke(h.urgent)
 	}
 	return over
 }

@@ -47,7 +47,7 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 	})
 }
 
-// ours tells whether a path leads to what is not the site's but its agent's, such
+// ours reports whether a path leads to what is not the site's but its agent's, such
 // as the key of its endpoint. The importer and the endpoint pass over it as well.
 func ours(path string) bool {
 	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")

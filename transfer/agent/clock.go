@@ -33,7 +33,7 @@ func (c *clock) now() time.Time {
 	return c.at.Add(time.Since(c.then))
 }
 
-// stale tells whether the clock is to be set.
+// stale reports whether the clock is to be set.
 func (c *clock) stale() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,18 +50,18 @@ type localEndpoint struct {
 	url, pin string
 	o        *EndpointOptions
 	site     string
-	file     string // keeps the last welcome
+	file     string // keeps the last registration
 	clock    *clock
 	checker  atomic.Pointer[token.Checker] // nil: no token is known to be good yet
 }
 
-const welcomeName = "welcome.json"
+const registrationFile = "registration.json"
 
 // openEndpoint listens. It admits no client until the coordinator has said, now or to an
 // earlier process, whose tokens count.
 func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	o := a.o.Endpoint
-	d := &localEndpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
+	d := &localEndpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, registrationFile), clock: a.clock}
 	conf := serve.Config{
 		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
 		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Log: slog.New(slog.DiscardHandler),
@@ -89,7 +90,7 @@ func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	if text, err := os.ReadFile(d.file); err == nil {
 		var w transfer.Registration
 		if json.Unmarshal(text, &w) == nil {
-			_ = d.trust(w) // the coordinator tells it again
+			_ = d.trust(w) // the coordinator sends it again
 		}
 	}
 	return d, nil
@@ -109,14 +110,20 @@ func (a *Agent) certificate() (*tls.Certificate, error) {
 	if loopback(o.Listen) {
 		return nil, nil
 	}
-	id, err := wire.Keep(filepath.Join(a.state, "door"))
+	dir := filepath.Join(a.state, "endpoint")
+	// Older versions called the folder door. Its certificate is kept: its digest is known to others.
+	err := os.Rename(filepath.Join(a.state, "door"), dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	id, err := wire.Keep(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &id.Cert, nil
 }
 
-// loopback tells whether an address to listen at cannot be reached from elsewhere.
+// loopback reports whether an address to listen at cannot be reached from elsewhere.
 func loopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -154,8 +161,8 @@ func (d *localEndpoint) authenticate(r *http.Request) (serve.Rights, error) {
 	return endpoint.Bearer(checker)(r)
 }
 
-// welcome takes over whose tokens count.
-func (d *localEndpoint) welcome(w transfer.Registration) error {
+// register stores the issuers whose tokens the endpoint accepts.
+func (d *localEndpoint) register(w transfer.Registration) error {
 	if err := d.trust(w); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *Agent) isRooted() error {
 	return os.WriteFile(filepath.Join(a.state, rootedName), []byte("the root has a folder "+mover.Hidden+"\n"), 0o600)
 }
 
-// mounted tells whether the root is what it was when the agent began.
+// mounted reports whether the root is what it was when the agent began.
 func (a *Agent) mounted() bool {
 	_, err := os.Stat(filepath.Join(a.o.Root, mover.Hidden))
 	return !errors.Is(err, os.ErrNotExist)

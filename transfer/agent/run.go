@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	reportEvery = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
-	idleReport  = 2 * time.Second
-	farewell    = 3 * time.Second // to tell the last outcomes when the agent is to end
-	farOff      = 5 * time.Second // of the coordinator's clock, which was set then; answers take time as well
-	mostTold    = 120             // samples in one report
-	firstWait   = 100 * time.Millisecond
-	longestWait = 5 * time.Second
+	reportEvery  = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
+	idleReport   = 2 * time.Second
+	farewell     = 3 * time.Second // to tell the last outcomes when the agent is to end
+	farOff       = 5 * time.Second // of the coordinator's clock, which was set then; answers take time as well
+	mostReported = 120             // samples in one report
+	firstWait    = 100 * time.Millisecond
+	longestWait  = 5 * time.Second
 )
 
 // Run does what the coordinator asks, until ctx ends. Then copies are broken off,
@@ -76,25 +76,25 @@ func (a *Agent) register(ctx context.Context) error {
 	if err := a.clock.set(ctx, a.ask); err != nil { // it may be another process there, with another clock
 		return err
 	}
-	hello := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir),
+	own := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir),
 		Root: a.rootName(), NewRoot: a.o.NewRoot}
-	hello.Host, _ = os.Hostname()
-	hello.Holding, _ = a.activity.holding()
+	own.Host, _ = os.Hostname()
+	own.Holding, _ = a.activity.holding()
 	if a.endpoint != nil {
-		hello.URL, hello.Pin = a.endpoint.url, a.endpoint.pin
+		own.URL, own.Pin = a.endpoint.url, a.endpoint.pin
 	}
-	w, err := a.ask.Register(a.reach.trace(ctx), hello)
+	w, err := a.ask.Register(a.reach.trace(ctx), own)
 	if err != nil {
 		return err
 	}
-	a.reach.learn(ctx, hello.URL)
+	a.reach.learn(ctx, own.URL)
 	if a.endpoint != nil {
-		if err := a.endpoint.welcome(w); err != nil {
+		if err := a.endpoint.register(w); err != nil {
 			return err
 		}
 	}
 	if !a.heard {
-		a.log.Info("the coordinator knows this site", "site", a.o.Site, "holds", len(hello.Holding))
+		a.log.Info("the coordinator knows this site", "site", a.o.Site, "holds", len(own.Holding))
 	}
 	a.known, a.heard = true, true
 	return nil
@@ -128,7 +128,7 @@ func (a *Agent) answered(err error) (refused bool) {
 	return false
 }
 
-// refused tells whether it is of no use to ask again: the coordinator has never
+// refused reports whether it is of no use to ask again: the coordinator has never
 // taken us, and says why. a is locked.
 func (a *Agent) refused(err error) bool {
 	status := wire.Status(err)
@@ -210,7 +210,7 @@ func (a *Agent) report(ctx context.Context) {
 		}
 		due := time.NewTimer(every)
 		select {
-		case <-a.activity.tell:
+		case <-a.activity.urgent:
 		case <-due.C:
 		case <-ctx.Done():
 		}
@@ -227,7 +227,7 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 			return err
 		}
 	}
-	r := transfer.Report{Site: a.o.Site, Session: a.session, Number: number, Free: freeSpace(a.dir), Samples: a.samples.waiting(mostTold)}
+	r := transfer.Report{Site: a.o.Site, Session: a.session, Number: number, Free: freeSpace(a.dir), Samples: a.samples.waiting(mostReported)}
 	a.activity.report(&r)
 	r.Parts = a.parts()
 	ack, err := a.ask.Report(ctx, r)
@@ -237,7 +237,7 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 	if over := a.activity.acknowledged(&r); len(over) > 0 {
 		a.journal.over(over)
 	}
-	a.samples.told(r.Samples)
+	a.samples.acknowledge(r.Samples)
 	if off := ack.Now.Sub(a.clock.now()).Abs(); !ack.Now.IsZero() && off > farOff { // its clock was set
 		if err := a.clock.set(ctx, a.ask); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (s *samples) Sample(m *monitor.Sample) error {
 	s.moved = moved
 	if s.endpoint != nil {
 		in, sent := s.endpoint.server.Payload()
-		out.DoorIn, out.DoorOut = in-s.in, sent-s.out
+		out.EndpointIn, out.EndpointOut = in-s.in, sent-s.out
 		s.in, s.out = in, sent
 	}
 	s.kept = append(s.kept, out)
@@ -56,8 +56,8 @@ func (s *samples) waiting(most int) []transfer.Sample {
 	return append([]transfer.Sample(nil), s.kept[:min(most, len(s.kept))]...)
 }
 
-// told forgets acknowledged samples.
-func (s *samples) told(known []transfer.Sample) {
+// acknowledge forgets acknowledged samples.
+func (s *samples) acknowledge(known []transfer.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(known) > 0 && len(s.kept) > 0 && !s.kept[0].Time.After(known[len(known)-1].Time) {

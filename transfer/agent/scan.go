@@ -33,7 +33,7 @@ func (a *Agent) beginScan(ctx context.Context, s transfer.Scan) {
 
 // scan tells what is in a folder of the site.
 func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
-	t := &teller{scan: s.ID, activity: a.activity, last: time.Now()}
+	t := &scanReporter{scan: s.ID, activity: a.activity, last: time.Now()}
 	end := transfer.ScanResult{Scan: s.ID, Done: true}
 	o := importer.Options{
 		Dataset: "/scan",                         // which the coordinator replaces
@@ -54,8 +54,8 @@ func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 	_ = a.activity.foundPart(ctx, end) // fails only with ctx
 }
 
-// A teller gathers what a scan finds into parts.
-type teller struct {
+// A scanReporter gathers what a scan finds into parts.
+type scanReporter struct {
 	scan     int64
 	activity *activity
 
@@ -65,7 +65,7 @@ type teller struct {
 }
 
 // file adds a file.
-func (t *teller) file(ctx context.Context, f transfer.ScannedFile) {
+func (t *scanReporter) file(ctx context.Context, f transfer.ScannedFile) {
 	t.files = append(t.files, f)
 	if len(t.files) >= partFiles || time.Since(t.last) > partTime {
 		t.flush(ctx)
@@ -73,7 +73,7 @@ func (t *teller) file(ctx context.Context, f transfer.ScannedFile) {
 }
 
 // wrong reports on a file that cannot be read.
-func (t *teller) wrong(ctx context.Context, name, why string) {
+func (t *scanReporter) wrong(ctx context.Context, name, why string) {
 	if t.bad++; t.bad > mostWrong {
 		return
 	}
@@ -84,7 +84,7 @@ func (t *teller) wrong(ctx context.Context, name, why string) {
 	_ = t.activity.foundPart(ctx, transfer.ScanResult{Scan: t.scan, Problem: why}) // fails only with ctx
 }
 
-func (t *teller) flush(ctx context.Context) {
+func (t *scanReporter) flush(ctx context.Context) {
 	if len(t.files) > 0 {
 		_ = t.activity.foundPart(ctx, transfer.ScanResult{Scan: t.scan, Files: t.files}) // fails only with ctx
 	}
@@ -102,6 +102,6 @@ func (h *activity) foundPart(ctx context.Context, f transfer.ScanResult) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.found = append(h.found, f)
-	poke(h.tell)
+	poke(h.urgent)
 	return nil
 }

@@ -109,7 +109,7 @@ func (g *scheduler) admit() {
 	})
 }
 
-// ready tells whether the first one that waits may run, if there is a place.
+// ready reports whether the first one that waits may run, if there is a place.
 func (l *linkQueue) ready() bool {
 	for len(l.waiting) > 0 && l.waiting[0].gone {
 		l.waiting = l.waiting[1:]

@@ -194,7 +194,7 @@ func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 	}
 }
 
-// blames tells whether a reason says of a site's copy what is wrong with it.
+// blames reports whether a reason says of a site's copy what is wrong with it.
 func blames(reason, site string, how flaw) bool {
 	for part := range strings.SplitSeq("; "+reason, "; ") {
 		if !strings.HasPrefix(part, site+":") && !strings.HasPrefix(part, site+" was not asked:") {

@@ -152,12 +152,12 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 	return f
 }
 
-// sound tells whether there is a copy with which nothing is ever wrong.
+// sound reports whether there is a copy with which nothing is ever wrong.
 func (f *file) sound() bool {
 	return slices.ContainsFunc(f.from, func(s string) bool { return f.flaws[s] == good && f.later[s] == good })
 }
 
-// hopeless tells whether there never was a good copy.
+// hopeless reports whether there never was a good copy.
 func (f *file) hopeless() bool {
 	return !slices.ContainsFunc(f.from, func(s string) bool { return f.flaws[s] == good })
 }

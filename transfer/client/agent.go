@@ -6,12 +6,12 @@ import (
 	"weir/transfer"
 )
 
-// Register says that the agent of a site is there. POST /api/v1/agent/hello
+// Register registers the agent of a site. POST /api/v1/agent/register
 func (c *Client) Register(ctx context.Context, h transfer.Register) (transfer.Registration, error) {
 	return post[transfer.Registration](ctx, c, transfer.RegisterPath, h)
 }
 
-// Deregister says that the agent of a site ends. POST /api/v1/agent/goodbye
+// Deregister deregisters the agent of a site. POST /api/v1/agent/deregister
 func (c *Client) Deregister(ctx context.Context, g transfer.Deregister) error {
 	_, err := post[struct{}](ctx, c, transfer.DeregisterPath, g)
 	return err

@@ -87,7 +87,7 @@ func New(c Config) (*Client, error) {
 	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait), conf: c}, nil
 }
 
-// fit tells whether a token may be sent there: without TLS only to this machine.
+// fit reports whether a token may be sent there: without TLS only to this machine.
 func fit(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -166,7 +166,7 @@ func TestHostileQuestions(t *testing.T) {
 		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[{"name":"../../etc/passwd","size_bytes":1}]}`, 400, "slash"},
 		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[]}`, 400, "1 to 5000"},
 		{"POST", "scans", `{"dataset":"d","site":"A","path":""}`, 400, "slash"},
-		{"POST", "agent/hello", `{"site":"A"}`, 400, "session"},
+		{"POST", "agent/register", `{"site":"A"}`, 400, "session"},
 		{"POST", "agent/hello", `{"site":"A","session":"x","url":"gopher://x"}`, 400, "https://"},
 		{"POST", "agent/work", `{"site":"A","session":"unknown"}`, 410, "not registered"},
 		{"POST", "agent/report", `{"site":"Q","session":"x"}`, 410, "not registered"},

@@ -45,8 +45,12 @@ func (c *Coordinator) routes() {
 	for _, p := range page.Patterns() {
 		c.server.Public(p, c.page)
 	}
-	handle(c, "POST "+transfer.RegisterPath, middle, "", c.register)
-	handle(c, "POST "+transfer.DeregisterPath, middle, "", c.deregister)
+	for _, path := range []string{transfer.RegisterPath, transfer.OlderRegisterPath} {
+		handle(c, "POST "+path, middle, "", c.register)
+	}
+	for _, path := range []string{transfer.DeregisterPath, transfer.OlderDeregisterPath} {
+		handle(c, "POST "+path, middle, "", c.deregister)
+	}
 	handle(c, "POST "+transfer.WorkPath, middle, "", c.poll)
 	handle(c, "POST "+transfer.ReportPath, large, "", c.report)
 	handle(c, "POST "+transfer.ClockPath, small, "", func(*call, *struct{}) (transfer.Clock, error) {

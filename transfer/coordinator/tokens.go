@@ -18,11 +18,11 @@ import (
 
 // Lifetimes of the tokens of users.
 const (
-	usualLife   = 30 * 24 * time.Hour
-	longestLife = 10 * 365 * 24 * time.Hour
-	adminLife   = longestLife
-	keptFor     = 30 * 24 * time.Hour // in which an expired token is still listed
-	mostListed  = 10000
+	usualLife     = 30 * 24 * time.Hour
+	longestLife   = 10 * 365 * 24 * time.Hour
+	adminLifetime = longestLife
+	keptFor       = 30 * 24 * time.Hour // in which an expired token is still listed
+	mostListed    = 10000
 )
 
 // revoked are the revoked tokens, which are checked for each request. There is one coordinator, so its
@@ -161,7 +161,7 @@ func (c *Coordinator) openAdmin(ctx context.Context) error {
 	const by = "the coordinator, at its start"
 	file := filepath.Join(c.conf.State, adminFile)
 	issue := func() ([]byte, error) {
-		raw, _, err := c.issueRole(ctx, "administrator", []string{mayAdmin}, adminLife, by)
+		raw, _, err := c.issueRole(ctx, "administrator", []string{mayAdmin}, adminLifetime, by)
 		return []byte(raw + "\n"), err
 	}
 	text, err := keepFile(file, issue)

@@ -264,7 +264,7 @@ func textsOf(hashes map[string]hash.Hash) map[string]string {
 
 // compare returns an error unless a file has the checksum that the other server, and the
 // client, say. "" is none.
-func (j *job) compare(own map[string]string, told string) error {
+func (j *job) compare(own map[string]string, reported string) error {
 	for alg, want := range j.stated {
 		if got, ok := own[alg]; ok && got != want {
 			return fmt.Errorf("checksum differs: %s arrived, %s was stated", got, want)
@@ -272,10 +272,10 @@ func (j *job) compare(own map[string]string, told string) error {
 	}
 	got := strings.TrimPrefix(own[adlerName], adlerName+":")
 	switch {
-	case told == "" && j.verify == "true":
+	case reported == "" && j.verify == "true":
 		return errors.New("the other server tells no adler32 checksum, and verification is required")
-	case told != "" && told != got:
-		return fmt.Errorf("checksum differs: adler32 %s here, %s there", got, told)
+	case reported != "" && reported != got:
+		return fmt.Errorf("checksum differs: adler32 %s here, %s there", got, reported)
 	}
 	return nil
 }

@@ -35,9 +35,9 @@ func (j *job) doPull(ctx context.Context) error {
 	defer asking.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var told string
-	var toldErr error
-	asking.Go(func() { told, toldErr = j.askSum(ctx, info.Size) }) // beside the bytes: it may have to read the file
+	var reported string
+	var reportedErr error
+	asking.Go(func() { reported, reportedErr = j.askSum(ctx, info.Size) }) // beside the bytes: it may have to read the file
 	up, err := j.server.Create(j.name)
 	if err != nil {
 		return err
@@ -46,8 +46,8 @@ func (j *job) doPull(ctx context.Context) error {
 	if err == nil {
 		j.allow(digestTime)
 		asking.Wait()
-		if err = toldErr; err == nil {
-			err = j.compare(own, told)
+		if err = reportedErr; err == nil {
+			err = j.compare(own, reported)
 		}
 	}
 	if err != nil {

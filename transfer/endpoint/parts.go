@@ -35,7 +35,7 @@ const PartsClass = "weir-parts"
 // of an epoch may take over those of earlier ones. It needs a folder that is not
 // ReadOnly. The zero value with Busy is ready.
 type Parts struct {
-	// Busy tells whether another part of the process writes such a file of an item now.
+	// Busy reports whether another part of the process writes such a file of an item now.
 	// It is called by several goroutines.
 	Busy func(item int64) bool
 

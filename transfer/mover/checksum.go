@@ -54,14 +54,14 @@ const slowest = 10 << 20
 // connection that had other questions XRootD before 5.5.4 may tell another file's, so
 // that a checksum which is not wanted is asked for again on a connection of its own.
 func (m *Mover) askHead(ctx context.Context, u *url.URL, end transfer.End, size int64, want sum) (*answer, sum, error) {
-	a, told, err := m.askSum(ctx, u, end, size, !want.known)
-	if err == nil && want.known && told.known && told.value != want.value {
+	a, reported, err := m.askSum(ctx, u, end, size, !want.known)
+	if err == nil && want.known && reported.known && reported.value != want.value {
 		return m.askSum(ctx, u, end, size, true)
 	}
-	return a, told, err
+	return a, reported, err
 }
 
-func (m *Mover) askSum(ctx context.Context, u *url.URL, end transfer.End, size int64, alone bool) (a *answer, told sum, err error) {
+func (m *Mover) askSum(ctx context.Context, u *url.URL, end transfer.End, size int64, alone bool) (a *answer, reported sum, err error) {
 	q := question{method: http.MethodHead, url: u, token: end.Token, pin: end.Pin, others: end.Servers, header: wantDigest(),
 		wait: m.digestTime(size), alone: alone}
 	err = m.sums.Ask(ctx, u.Host, size, func(ctx context.Context) (err error) {

@@ -73,7 +73,7 @@ func ended(cause error) *trouble {
 	return &trouble{fault: transfer.Transient, reason: "the agent was told to end", err: cause}
 }
 
-// worthKeeping tells whether another attempt can go on with what one has left.
+// worthKeeping reports whether another attempt can go on with what one has left.
 func worthKeeping(f transfer.ErrorClass) bool {
 	switch f {
 	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.RequestCancelled,
@@ -141,13 +141,13 @@ func kindOf(err error) transfer.ErrorClass {
 	return transfer.Transient
 }
 
-// outside tells whether an os.Root has refused a path that leads out of it; it
+// outside reports whether an os.Root has refused a path that leads out of it; it
 // has no sentinel for that.
 func outside(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
 }
 
-// broken tells whether err is one of a connection, after which another
+// broken reports whether err is one of a connection, after which another
 // connection may do better.
 func broken(err error) bool {
 	var t *trouble

@@ -48,7 +48,7 @@ func gather(c *conn, n int64, gulp int) {
 	}
 }
 
-// quiet tells whether nothing has come on an idle connection: one that has
+// quiet reports whether nothing has come on an idle connection: one that has
 // something to say was closed by the other side, or is out of step.
 func quiet(c *conn) bool {
 	if c.in.Buffered() > 0 {

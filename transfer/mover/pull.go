@@ -26,12 +26,12 @@ type pull struct {
 	bad   int // chunks that were wrong when that was asked last
 	vain  int // rounds of fetching those again that did not make them fewer
 
-	mu     sync.Mutex
-	tag    string // what the source calls this version of the file; "" is not known
-	told   sum    // the source's own checksum
-	asked  bool   // for it
-	whole  bool   // the source gives no parts of files
-	failed int    // times in turn that a connection broke without bringing anything
+	mu        sync.Mutex
+	tag       string // what the source calls this version of the file; "" is not known
+	sourceSum sum    // the source's own checksum
+	asked     bool   // for it
+	whole     bool   // the source gives no parts of files
+	failed    int    // times in turn that a connection broke without bringing anything
 }
 
 const (
@@ -134,7 +134,7 @@ func (p *pull) fetch(ctx context.Context) error {
 
 // look makes sure that an empty file is there and is empty.
 func (p *pull) look(ctx context.Context) error {
-	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, 0, sum{})
+	a, reported, err := p.m.askHead(ctx, p.url, p.l.Source, 0, sum{})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (p *pull) look(ctx context.Context) error {
 	if a.ContentLength > 0 {
 		return p.wrongSize(a.ContentLength)
 	}
-	p.told, p.asked = told, true
+	p.sourceSum, p.asked = reported, true
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (p *pull) need() (sum, bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.told, p.asked
+	return p.sourceSum, p.asked
 }
 
 // wanted returns the checksum that counts; it asks the source if need be.
@@ -232,7 +232,7 @@ func (p *pull) wanted(ctx context.Context) (sum, error) {
 
 // askSource asks the source for its checksum.
 func (p *pull) askSource(ctx context.Context) (sum, error) {
-	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size, sum{})
+	a, reported, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size, sum{})
 	if err != nil {
 		return sum{}, err
 	}
@@ -241,8 +241,8 @@ func (p *pull) askSource(ctx context.Context) (sum, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told, p.asked = told, true
-	return told, nil
+	p.sourceSum, p.asked = reported, true
+	return reported, nil
 }
 
 // commit puts the file on stable storage under its name.
@@ -276,7 +276,7 @@ func (p *pull) wrongSize(size int64) error {
 	return failf(transfer.SourceBad, "%s has %d bytes, not the %d of the catalog", shown(p.url), size, p.l.Size)
 }
 
-// again tells whether a stream whose connection broke should try once more, after
+// again reports whether a stream whose connection broke should try once more, after
 // a short pause. Each byte that came gives new patience.
 func (p *pull) again(ctx context.Context, brought int64, err error) bool {
 	if !broken(err) || ctx.Err() != nil {

@@ -187,9 +187,9 @@ func contentRange(text string) (from, total int64, err error) {
 
 // hear takes a checksum that came with a file. XRootD's may be another file's, see askHead.
 func (p *pull) hear(h http.Header) {
-	if told := digestOf(h); told.known && !isXRootD(h) {
+	if reported := digestOf(h); reported.known && !isXRootD(h) {
 		p.mu.Lock()
-		p.told, p.asked = told, true
+		p.sourceSum, p.asked = reported, true
 		p.mu.Unlock()
 	}
 }

@@ -61,8 +61,8 @@ func (p *pull) repair(ctx context.Context, want sum) error {
 		return p.refetch(ctx, want, sums)
 	}
 	if s := catalogSum(p.l); s.known { // else the source's was compared just now
-		if told, err := p.askSource(ctx); err == nil && told.known && told.value != want.value {
-			return p.spoiled(told.value, want)
+		if reported, err := p.askSource(ctx); err == nil && reported.known && reported.value != want.value {
+			return p.spoiled(reported.value, want)
 		}
 	}
 	before := p.part.sum()

@@ -65,7 +65,7 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	return err
 }
 
-// goesOn tells whether another attempt can go on after an error with what is there.
+// goesOn reports whether another attempt can go on after an error with what is there.
 func (p *push) goesOn(ctx context.Context, err error) bool {
 	return p.keeps && worthKeeping(troubleOf(ctx, err).fault)
 }
@@ -131,7 +131,7 @@ func (p *push) question(method string, u *url.URL, header ...string) question {
 // there looks whether the destination has the file already. Another file of its
 // name is an error.
 func (p *push) there(ctx context.Context) (same bool, err error) {
-	a, told, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size, p.want)
+	a, reported, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size, p.want)
 	if err != nil {
 		return false, err
 	}
@@ -143,22 +143,22 @@ func (p *push) there(ctx context.Context) (same bool, err error) {
 	case a.ContentLength != p.l.Size:
 		return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", p.l.Dest.Path,
 			a.ContentLength, p.l.Size)
-	case told.known && told.value != p.want.value:
+	case reported.known && reported.value != p.want.value:
 		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s, not %s", p.l.Dest.Path,
-			adler.Text(told.value), adler.Text(p.want.value))
-	case !told.known && !p.l.Unchecked:
+			adler.Text(reported.value), adler.Text(p.want.value))
+	case !reported.known && !p.l.Unchecked:
 		return false, failf(transfer.Occupied, "a file is called %s at the destination, which tells no checksum of it", p.l.Dest.Path)
 	}
-	p.done(told)
+	p.done(reported)
 	p.out.Existed = true
 	return true, nil
 }
 
 // done is the outcome of a file that is at the destination, with what that reported.
-func (p *push) done(told sum) {
-	p.out.Size, p.out.Verified = p.l.Size, told.known
-	if told.known {
-		p.out.Adler = adler.Text(told.value)
+func (p *push) done(reported sum) {
+	p.out.Size, p.out.Verified = p.l.Size, reported.known
+	if reported.known {
+		p.out.Adler = adler.Text(reported.value)
 	}
 }
 
@@ -196,7 +196,7 @@ func (p *push) put(ctx context.Context, off, n int64) error {
 	}
 }
 
-// parentless tells whether an answer may be for want of a folder: 409 is that of RFC
+// parentless reports whether an answer may be for want of a folder: 409 is that of RFC
 // 4918, nginx says 500 to PUT, rclone 403 to MOVE, others 404.
 func parentless(status int) bool {
 	switch status {
@@ -257,7 +257,7 @@ func (p *push) mkcol(ctx context.Context, dir string) error {
 // verify asks the destination what it has.
 func (p *push) verify(ctx context.Context) error {
 	p.r.stage(transfer.Verifying)
-	a, told, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size, p.want)
+	a, reported, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size, p.want)
 	switch {
 	case err != nil:
 		return err
@@ -265,16 +265,16 @@ func (p *push) verify(ctx context.Context) error {
 		return a.refused("ask for what arrived", transfer.Transient)
 	case a.ContentLength != p.l.Size:
 		return failf(transfer.Checksum, "%d bytes arrived at %s, not %d", a.ContentLength, p.to.Host, p.l.Size)
-	case !told.known && !p.l.Unchecked:
+	case !reported.known && !p.l.Unchecked:
 		return failf(transfer.Unverified, "%s tells no adler32 of what arrived", p.to.Host)
-	case told.known && told.value != p.want.value:
-		return p.differs(ctx, told.value)
-	case !told.known: // then at least what was sent was right
+	case reported.known && reported.value != p.want.value:
+		return p.differs(ctx, reported.value)
+	case !reported.known: // then at least what was sent was right
 		if err := p.sound(ctx); err != nil {
 			return err
 		}
 	}
-	p.done(told)
+	p.done(reported)
 	p.replaces = isXRootD(a.Header)
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"weir/transfer"
 )
 
-// tellEvery is how often an attempt's progress is told.
-const tellEvery = 100 * time.Millisecond
+// reportEvery is how often an attempt reports progress.
+const reportEvery = 100 * time.Millisecond
 
 // A reporter tells an attempt's progress. It begins to after the first pause, so
 // that small files cost nothing.
@@ -37,7 +37,7 @@ func (r *reporter) add(n int64) {
 // is computed.
 func (r *reporter) alive() {
 	now, last := time.Now().UnixNano(), r.last.Load()
-	if now-last >= int64(tellEvery) && r.last.CompareAndSwap(last, now) {
+	if now-last >= int64(reportEvery) && r.last.CompareAndSwap(last, now) {
 		r.say()
 	}
 }

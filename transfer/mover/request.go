@@ -77,7 +77,7 @@ func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 	return nil, failf(transfer.Permanent, "%s %s: redirected more than %d times", q.method, shown(q.url), maxHops)
 }
 
-// isXRootD tells whether an answer is an XRootD's.
+// isXRootD reports whether an answer is an XRootD's.
 func isXRootD(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Server")), "xrootd")
 }

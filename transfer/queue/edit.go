@@ -148,7 +148,7 @@ func scanSourceGroup(rows *db.Rows) (*sourceGroup, error) {
 
 func (g *sourceGroup) list() []string { return strings.Split(g.sites, ",") }
 
-// up tells whether one of its sites is up.
+// up reports whether one of its sites is up.
 func (g *sourceGroup) up(sites map[string]catalog.Site) bool {
 	return slices.ContainsFunc(g.list(), func(s string) bool { return sites[s].Up })
 }

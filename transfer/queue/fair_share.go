@@ -127,7 +127,7 @@ func (t *fairShare) next(all []contender, n int) []int64 {
 	return order
 }
 
-// before tells whether it is a's turn before b's.
+// before reports whether it is a's turn before b's.
 func (t *fairShare) before(a, b contender) bool {
 	return cmp.Or(cmp.Compare(t.shares[a.share], t.shares[b.share]), cmp.Compare(a.share, b.share),
 		cmp.Compare(t.priority(b), t.priority(a)), cmp.Compare(t.requests[a.id], t.requests[b.id]), cmp.Compare(a.id, b.id)) < 0

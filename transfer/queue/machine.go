@@ -86,7 +86,7 @@ type terms struct {
 const pauseFactor = 20
 
 // applyOutcome returns a leased file after an attempt, and the outcome to be stored. others
-// tells whether there is another source for the file that is not known to be bad, random
+// reports whether there is another source for the file that is not known to be bad, random
 // is in [0, 1).
 func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
 	o = validated(f, o, t)
@@ -207,7 +207,7 @@ func (t sourceFailures) counts() map[string]int {
 	return m
 }
 
-// avoids tells whether a source is not to be asked again.
+// avoids reports whether a source is not to be asked again.
 func (t sourceFailures) avoids(site string) bool {
 	return slices.ContainsFunc(t.steps(), func(s sourceFailure) bool { return s.avoid && s.site == site })
 }

@@ -69,7 +69,7 @@ func (q *Queue) Report(ctx context.Context, from string, outcomes []transfer.Out
 	return changes, err
 }
 
-// mayReport tells whether the agent of a site, or the coordinator, makes a copy.
+// mayReport reports whether the agent of a site, or the coordinator, makes a copy.
 func mayReport(from string, m transfer.Mode, source, dest string) bool {
 	return from == "" || from == m.Mover(source, dest)
 }

@@ -102,7 +102,7 @@ func (r *request) stopped() string {
 	return "the request was cancelled"
 }
 
-// open tells whether files of the request may be begun.
+// open reports whether files of the request may be begun.
 func (r *request) open() bool {
 	return r.stop == "" && (r.Status == transfer.Resolving || r.Status == transfer.Running)
 }
@@ -137,7 +137,7 @@ func (r *request) count(f *file, sign int64) {
 	}
 }
 
-// settled tells whether no file of the request can change any more.
+// settled reports whether no file of the request can change any more.
 func (r *request) settled() bool {
 	return (r.Status == transfer.Resolving || r.Status == transfer.Running) && r.work == "" && (r.resolved || r.stop != "") &&
 		r.ready == 0 && r.resting == 0 && r.Count.Leased == 0

@@ -213,7 +213,7 @@ func (v *siteView) read(tx *db.Tx, w Want, order []int64) (err error) {
 	return err
 }
 
-// judge tells whether a file can begin; if not, what becomes of it.
+// judge reports whether a file can begin; if not, what becomes of it.
 func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *deferral) {
 	r := v.requests[f.request]
 	all := v.replicas[f.in]

@@ -147,7 +147,7 @@ func (e *edit) resolve(r *request, n int) error {
 	return nil
 }
 
-// named tells whether a request names its files.
+// named reports whether a request names its files.
 func (e *edit) named(r *request) bool {
 	var one int64
 	return e.tx.Row("SELECT request FROM wanted WHERE request = ? LIMIT 1", r.ID).Scan(&one) == nil

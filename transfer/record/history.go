@@ -68,8 +68,8 @@ func (h *History) Moved(from, to time.Time) (bytes int64) {
 		to = h.end
 	}
 	for _, m := range h.movers {
-		if told := m.moved(from, to); told > 0 && h.end.Sub(h.begin) >= sampled {
-			bytes += int64(told)
+		if reported := m.moved(from, to); reported > 0 && h.end.Sub(h.begin) >= sampled {
+			bytes += int64(reported)
 			continue
 		}
 		for i := range h.taken.list {

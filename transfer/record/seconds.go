@@ -94,8 +94,8 @@ func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
 	bytes := func(rate float64) int64 { return int64(rate * x.Seconds) }
 	out.Nets = []monitor.Net{{Name: "all", Received: bytes(x.In), Sent: bytes(x.Out)}}
 	out.Disks = []monitor.Disk{{Name: "all", Read: x.Read, Write: x.Write}}
-	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.DoorOut,
-		Received: x.DoorIn}}
+	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.EndpointOut,
+		Received: x.EndpointIn}}
 	if s.name == transfer.CoordinatorHost {
 		out.Host, out.Role, out.Procs[0].Name, out.Procs[0].Role = "coordinator", "other", "weir coordinator", "other"
 	}

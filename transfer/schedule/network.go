@@ -119,7 +119,7 @@ func (n *Network) Learn(a transfer.Attempt) {
 	l.last = a.End
 }
 
-// Counts tells whether an attempt that ended so says anything about its link, and
+// Counts reports whether an attempt that ended so says anything about its link, and
 // if it does, whether that is good.
 func Counts(f transfer.ErrorClass) (counts, good bool) {
 	switch f {

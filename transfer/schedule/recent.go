@@ -36,7 +36,7 @@ func (r *Recent) Add(bytes, seconds float64) {
 	}
 }
 
-// Known tells whether there was any copy.
+// Known reports whether there was any copy.
 func (r *Recent) Known() bool { return r.Dur > 0 }
 
 // Rate returns the bytes per second of one copy, all that it waits for included.

@@ -103,7 +103,7 @@ func (w *world) move() {
 	w.running = kept
 }
 
-// step moves a copy on for a tick, and tells whether it has ended.
+// step moves a copy on for a tick, and reports whether it has ended.
 func (w *world) step(c *copying, active int) bool {
 	p := w.pipes[c.from]
 	all := p.all

@@ -31,7 +31,7 @@ type Play struct {
 	Out      string            // the run directory that is made; "": none
 	Weir     string            // version of the program, for it
 	Command  []string
-	Tell     func(string) // called with progress; nil: none
+	Progress func(string) // called with progress; nil: none
 }
 
 // A Result is what a case came to.
@@ -112,9 +112,9 @@ func (p *Play) prefix() string {
 	return p.Prefix
 }
 
-func (p *Play) tell(format string, a ...any) {
-	if p.Tell != nil {
-		p.Tell(fmt.Sprintf(format, a...))
+func (p *Play) note(format string, a ...any) {
+	if p.Progress != nil {
+		p.Progress(fmt.Sprintf(format, a...))
 	}
 }
 
@@ -192,7 +192,7 @@ func (s *scene) play(ctx context.Context) (Result, error) {
 	r := Result{Case: s.c, Size: size, Requests: len(s.wanted), Status: map[transfer.Status]int{}, Named: map[string]string{},
 		From: map[string]int{}}
 	s.pending = slices.Clone(s.c.Events)
-	s.tell("%s: %s", s.Scenario.Name, s.c.Name)
+	s.note("%s: %s", s.Scenario.Name, s.c.Name)
 	defer s.clear()
 	if err := s.prepare(ctx); err != nil {
 		return r, err
@@ -466,7 +466,7 @@ func (s *scene) changes(ctx context.Context, arrived int) error {
 			at := filepath.Join(s.t.Root(e.Rename), filepath.FromSlash(s.dataset))
 			act = func() error { return os.Rename(at, at+renamed) }
 		}
-		s.tell("%s", note)
+		s.note("%s", note)
 		s.notes = append(s.notes, record.Note{Time: time.Now(), Text: note})
 		if err := act(); err != nil {
 			return err

@@ -45,7 +45,7 @@ func (p *Process) Pid() int {
 	return p.cmd.Process.Pid
 }
 
-// Running tells whether the process has not ended.
+// Running reports whether the process has not ended.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -138,7 +138,7 @@ func (s *Span) UnmarshalYAML(read func(any) error) error {
 	return nil
 }
 
-// has tells whether n is in the span.
+// has reports whether n is in the span.
 func (s Span) has(n int) bool { return s.All || s.First <= n && n <= s.Last }
 
 // String writes a span as it is read.
@@ -337,7 +337,7 @@ func (c *Case) Need(sites []string, seed bool) int64 {
 	return files * c.Bytes(seed)
 }
 
-// has tells whether a site has a file at the beginning.
+// has reports whether a site has a file at the beginning.
 func (c *Case) has(site string, file int) bool {
 	at, ok := c.At[site]
 	return ok && at.has(file)

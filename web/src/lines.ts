@@ -2,7 +2,7 @@
 // what a line says at a place.
 import type { Line, Value } from "./figure";
 
-/** ascending tells whether the x values of a line grow. */
+/** ascending reports whether the x values of a line grow. */
 export function ascending(l: Line): boolean {
   let last = -Infinity;
   for (const x of l.x) {
@@ -62,7 +62,7 @@ export interface Reading {
 
 /**
  * read returns what a line says at x: its last point there. A curve, such as a
- * model, says what lies between two of its points, too; of a series of seconds
+ * model, also says what lies between two of its points; of a series of seconds
  * the next one counts.
  */
 export function read(l: Line, x: number, curve: boolean): Reading | null {

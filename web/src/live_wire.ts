@@ -7,7 +7,7 @@ export interface Listener<M> {
   state(text: string, good: boolean): void;
 }
 
-/** A page that nobody has seen for so long lets its connection go: browsers have few for each server, and an analysis is only made for those who look. */
+/** A page that has been hidden for so long closes its connection: browsers have few for each server, and an analysis is made for visible pages only. */
 const unseen = 600_000;
 
 /** A server that says nothing for so long is gone: it beats every five seconds. */
@@ -86,7 +86,7 @@ export class Wire<M> {
       const r = await fetch(url, { signal: stop.signal });
       if (!r.ok) text = said(await r.text());
     } catch {
-      // nobody is there
+      // there is no server
     }
     stop.abort();
     this.lost(text);

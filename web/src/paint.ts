@@ -197,5 +197,5 @@ export function lineThrough(u: uPlot, l: Line): uPlot.Series.Paths {
   return { stroke, fill: null, clip: null, flags: 1 };
 }
 
-/** goesBack tells whether uPlot could not draw the line. */
+/** goesBack reports whether uPlot could not draw the line. */
 export const goesBack = (l: Line): boolean => !ascending(l);

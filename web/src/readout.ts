@@ -33,7 +33,7 @@ export function middles(edges: number[]): number[] {
   return edges.slice(1).map((e, i) => (e + edges[i]!) / 2);
 }
 
-/** readout says what a figure shows at x; of a heat map at y, too. */
+/** readout says what a figure shows at x, of a heat map at x and y. */
 export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: number | null): Readout | null {
   if (f.heat) return ofHeat(f, x, y);
   if (f.columns?.length) return ofColumns(f, x);

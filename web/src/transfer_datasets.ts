@@ -106,7 +106,7 @@ export class Datasets extends Paged<Dataset> {
     this.root.prepend(form);
   }
 
-  /** list has the dataset of the very name that was typed, too. */
+  /** list also has the dataset whose name was typed. */
   protected async list(after: string, n: number): Promise<Dataset[]> {
     const exact = after !== "" && after === this.begin ? await dataset(after).catch(() => null) : null;
     return [...(exact ? [exact] : []), ...(await datasets(after, n))].slice(0, n);

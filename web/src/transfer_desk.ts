@@ -11,7 +11,7 @@ export interface Desk {
   tell(text: string, good?: boolean): void;
   /** submit opens the form of a new request, with what is known of it. */
   submit(of: Partial<Submission>): void;
-  /** lost is told of each question that failed; it returns the sentence to show. */
+  /** lost handles a request that failed and returns the sentence to show. */
   lost(err: unknown): string;
 }
 
@@ -19,9 +19,9 @@ export interface Desk {
 export interface View {
   readonly root: HTMLElement;
   readonly title: string;
-  /** happened is told of an event. */
+  /** happened handles an event. */
   happened(e: Happening): void;
-  /** beat is told that sites and links were asked again. */
+  /** beat handles new answers on sites and links. */
   beat(): void;
   end(): void;
 }

@@ -162,7 +162,7 @@ function tick(box: HTMLInputElement, words: string): HTMLElement {
   return el("label", "tick", "", box, el("span", "name", words));
 }
 
-/** newRequest opens the form; made is told of the request. */
+/** newRequest opens the form; made gets the request. */
 export function newRequest(desk: Desk, of: Partial<Submission>, made: (r: Request) => void): void {
   new Form(desk, of, made);
 }

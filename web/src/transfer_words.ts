@@ -10,7 +10,7 @@ export const whole = (n: number): string => String(Math.round(n)).replace(/\B(?=
 /** files: "1 file", "12,345 files". */
 export const files = (n: number): string => whole(n) + (n === 1 ? " file" : " files");
 
-/** ended tells whether nothing more will happen to a request, as transfer.Status has it. */
+/** ended reports whether nothing more will happen to a request, as transfer.Status has it. */
 export const ended = (status: string): boolean => !["awaiting approval", "resolving", "running"].includes(status);
 
 /** moment is when something was, in milliseconds; 0: never. */

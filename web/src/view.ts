@@ -27,7 +27,7 @@ export class View {
     return this.x[0] <= all[0] && this.x[1] >= all[1] ? null : this.x;
   }
 
-  /** narrowed tells whether anything is out of sight. */
+  /** narrowed reports whether anything is out of sight. */
   get narrowed(): boolean {
     const all = full(this.f.y);
     return this.zoomed !== null || this.y[0] > all[0] || this.y[1] < all[1];

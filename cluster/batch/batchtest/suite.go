@@ -120,7 +120,7 @@ func (c Case) gone(t *testing.T) {
 	}
 }
 
-// alive tells whether a worker of ours runs.
+// alive reports whether a worker of ours runs.
 func (t Trace) alive(traces string) bool { return t.Outside(traces) > 0 }
 
 // Outside is the worker's process id as this process sees it; 0 if it does not run. What the worker says itself may
@@ -145,8 +145,8 @@ type Log struct {
 	All []batch.Change
 }
 
-// Tell takes a change.
-func (l *Log) Tell(c batch.Change) {
+// Add records a change.
+func (l *Log) Add(c batch.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.All = append(l.All, c)
@@ -218,7 +218,7 @@ func ends(t *testing.T, p Place) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var log Log
-	if err := j.Follow(ctx, log.Tell); err != nil {
+	if err := j.Follow(ctx, log.Add); err != nil {
 		t.Fatalf("follow: %v\n%v", err, log.All)
 	}
 	for n := range 3 {
@@ -267,7 +267,7 @@ func removed(t *testing.T, p Place) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	var log Log
 	followed, others := make(chan error), make(chan error)
-	go func() { followed <- j.Follow(ctx, log.Tell) }()
+	go func() { followed <- j.Follow(ctx, log.Add) }()
 	go func() { others <- k.Follow(ctx, func(batch.Change) {}) }()
 	defer func() {
 		cancel()
@@ -335,7 +335,7 @@ func killed(t *testing.T, p Place) {
 	}
 	var log Log
 	followed := make(chan error)
-	go func() { followed <- j.Follow(ctx, log.Tell) }()
+	go func() { followed <- j.Follow(ctx, log.Add) }()
 	if !p.Dies {
 		Await(t, "the found workers are told to run", func() bool { return j.Counts().Running == 2 })
 	}
@@ -356,7 +356,7 @@ func killed(t *testing.T, p Place) {
 	}
 	c.Args[len(c.Args)-1] = "leave"
 	next := p.submit(t, c) // what is over makes room
-	if err := next.Follow(ctx, log.Tell); err != nil || next.Counts().Ended != 2 {
+	if err := next.Follow(ctx, log.Add); err != nil || next.Counts().Ended != 2 {
 		t.Errorf("%v, %+v", err, next.Counts())
 	}
 }

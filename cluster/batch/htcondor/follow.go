@@ -59,7 +59,7 @@ func (j *job) watch(ctx context.Context) error {
 	}
 }
 
-// over tells whether all workers are, and ends the ledger when they are.
+// over reports whether all workers are, and ends the ledger when they are.
 func (j *job) over() bool {
 	if j.Counts().Left() > 0 {
 		return false
@@ -154,7 +154,7 @@ func (j *job) Remove(ctx context.Context) error {
 	j.mu.Lock()
 	j.removing = true
 	j.mu.Unlock()
-	var told, fewer time.Time // when HTCondor was last asked to remove jobs, and when it last had fewer jobs
+	var asked, fewer time.Time // when HTCondor was last asked to remove jobs, and when it last had fewer jobs
 	forced := false
 	for before := 0; ; {
 		has, err := j.queue(ctx)
@@ -169,9 +169,9 @@ func (j *job) Remove(ctx context.Context) error {
 		}
 		before = len(has)
 		switch quiet := time.Since(fewer); {
-		case told.IsZero() || quiet > leaving/2 && time.Since(told) > leaving/2 && !forced:
+		case asked.IsZero() || quiet > leaving/2 && time.Since(asked) > leaving/2 && !forced:
 			_, _ = batch.Run(ctx, nil, "condor_rm", "-constraint", j.mine())
-			told = time.Now()
+			asked = time.Now()
 		case quiet > leaving && !forced:
 			_, _ = batch.Run(ctx, nil, "condor_rm", "-forcex", "-constraint", j.mine())
 			forced = true

@@ -27,7 +27,7 @@ func TestPool(t *testing.T) {
 func withoutOutputs(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1)
 	j, log := submit(t, c)
-	if err := j.Follow(t.Context(), log.Tell); err != nil || j.Counts().Ended != 1 {
+	if err := j.Follow(t.Context(), log.Add); err != nil || j.Counts().Ended != 1 {
 		t.Errorf("%v: %v", err, log.All)
 	}
 }
@@ -59,7 +59,7 @@ func TestSmallPool(t *testing.T) {
 func follow(t *testing.T, j batch.Job, log *batchtest.Log, what string, ok func() bool) {
 	t.Helper()
 	followed := make(chan error)
-	go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+	go func() { followed <- j.Follow(t.Context(), log.Add) }()
 	batchtest.Await(t, what, ok)
 	if err := j.Remove(t.Context()); err != nil {
 		t.Error(err)

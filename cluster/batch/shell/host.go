@@ -96,7 +96,7 @@ func (j *job) bring(host, place string) error {
 		select {
 		case <-fetched:
 			return
-		case <-j.told:
+		case <-j.stopping:
 		}
 		select {
 		case <-fetched:
@@ -141,7 +141,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 	defer cut()
 	wait.Go(func() {
 		select {
-		case <-j.told:
+		case <-j.stopping:
 		case <-ctx.Done():
 		}
 		cut()
@@ -174,7 +174,7 @@ func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	}
 	ended := make(chan struct{})
 	var wait sync.WaitGroup
-	wait.Go(func() { j.tell(in, ended, cut) })
+	wait.Go(func() { j.sendStop(in, ended, cut) })
 	last := j.listen(i, out, started)
 	err := cmd.Wait()
 	close(ended)
@@ -200,13 +200,13 @@ func (j *job) outcome(err error, words string) batch.Change {
 	return c
 }
 
-// tell tells a worker to end when the job is removed, and cuts its connection if that takes too long.
-func (j *job) tell(in io.WriteCloser, ended <-chan struct{}, cut func()) {
+// sendStop asks a worker to end when the job is removed, and cuts its connection if that takes too long.
+func (j *job) sendStop(in io.WriteCloser, ended <-chan struct{}, cut func()) {
 	defer in.Close()
 	select {
 	case <-ended:
 		return
-	case <-j.told:
+	case <-j.stopping:
 	}
 	_, _ = io.WriteString(in, "end\n") // one that is gone needs no word
 	select {

@@ -22,16 +22,16 @@ type job struct {
 	found  bool          // the workers were those of another process
 	over   chan struct{} // closed when all workers have ended and all was brought back
 
-	mu     sync.Mutex // guards what follows
-	failed error      // what was not brought back
-	ending bool
-	told   chan struct{} // closed when workers are to end
+	mu       sync.Mutex // guards what follows
+	failed   error      // what was not brought back
+	ending   bool
+	stopping chan struct{} // closed when workers are to end
 
 	wait sync.WaitGroup
 }
 
 func newJob(s *System, sub *batch.Submission) *job {
-	j := &job{Ledger: batch.NewLedger(sub.Count), system: s, sub: sub, over: make(chan struct{}), told: make(chan struct{})}
+	j := &job{Ledger: batch.NewLedger(sub.Count), system: s, sub: sub, over: make(chan struct{}), stopping: make(chan struct{})}
 	for i := range sub.Count {
 		j.Note(batch.Change{Time: sub.Begin, Worker: i, State: batch.Queued, Host: sub.Hosts[i%len(sub.Hosts)], JobID: j.id(i)})
 	}
@@ -81,13 +81,13 @@ func (j *job) quit() {
 	defer j.mu.Unlock()
 	if !j.ending {
 		j.ending = true
-		close(j.told)
+		close(j.stopping)
 	}
 }
 
 func (j *job) quitting() bool {
 	select {
-	case <-j.told:
+	case <-j.stopping:
 		return true
 	default:
 		return false

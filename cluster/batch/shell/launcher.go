@@ -36,7 +36,7 @@ func NewLauncher(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach)
 		return n
 	}
 	s := &System{name: sub.System, unpack: takeLine, id: r.ID, reach: func(host string, _ []string) []string { return r.Argv(number(host)) }}
-	return &Launcher{w: w, j: &job{Ledger: l, system: s, sub: &own, told: make(chan struct{})}}
+	return &Launcher{w: w, j: &job{Ledger: l, system: s, sub: &own, stopping: make(chan struct{})}}
 }
 
 const (
@@ -84,7 +84,7 @@ func (c *Launcher) Start(worker int, done func(started bool, err error)) {
 			defer cut()
 			select {
 			case <-brought:
-			case <-c.j.told: // no need any more
+			case <-c.j.stopping: // no need any more
 			}
 		})
 		err := c.j.prepare(ctx, host, c.w)

@@ -140,8 +140,11 @@ func machines(sub *batch.Submission) []string {
 	return all
 }
 
-// isFolder tells whether what a machine says that it has made is such a folder: its name goes into command lines.
+// folder matches the path of a folder that mktemp made; its group is the template without the random suffix.
+var folder = regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/([^/]+)\.[A-Za-z0-9]+$`)
+
+// isFolder reports whether what a machine says that it has made is such a folder: its name goes into command lines.
 func isFolder(path, tag string) bool {
-	return regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/`+regexp.QuoteMeta(tag)+`\.[A-Za-z0-9]+$`).MatchString(path) &&
-		!strings.Contains(path, "/../")
+	m := folder.FindStringSubmatch(path)
+	return m != nil && m[1] == tag && !strings.Contains(path, "/../")
 }

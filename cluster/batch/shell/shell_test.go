@@ -56,7 +56,7 @@ func unreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log batchtest.Log
-	if err := errors.Join(j.Follow(t.Context(), log.Tell), j.Remove(t.Context())); err != nil {
+	if err := errors.Join(j.Follow(t.Context(), log.Add), j.Remove(t.Context())); err != nil {
 		t.Error(err)
 	}
 	away := strings.Join(j.Counts().Away, "\n")

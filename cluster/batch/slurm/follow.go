@@ -66,7 +66,7 @@ func (j *job) watch(ctx context.Context) error {
 	}
 }
 
-// over tells whether all workers are and all is brought, and then closes the ledger.
+// over reports whether all workers are and all is brought, and then closes the ledger.
 func (j *job) over() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -167,7 +167,7 @@ func (j *job) clearSigns(n int) {
 	}
 }
 
-// isShared tells whether a worker was seen to run in the folder that nodes share.
+// isShared reports whether a worker was seen to run in the folder that nodes share.
 func (j *job) isShared(n int) bool {
 	if j.Last(n).State == batch.Running {
 		return true
@@ -200,7 +200,7 @@ func (j *job) sawSign(n int, host string) {
 	}
 }
 
-// seen tells whether a node is known to see the submission's folder: a task of it that has left no sign there is
+// seen reports whether a node is known to see the submission's folder: a task of it that has left no sign there is
 // still starting.
 func (j *job) seen(host string) bool {
 	j.mu.Lock()
@@ -326,7 +326,7 @@ func (j *job) Remove(ctx context.Context) error {
 	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	begin, told := time.Now(), time.Time{}
+	begin, cancelled := time.Now(), time.Time{}
 	for {
 		said, err := batch.Ask(ctx, system, "squeue", "--noheader", "--name="+j.sub.Tag, "--format=%A")
 		if err != nil {
@@ -338,10 +338,10 @@ func (j *job) Remove(ctx context.Context) error {
 		if time.Since(begin) > leaving {
 			return fmt.Errorf("job %s is still in Slurm's queue (squeue --name=%s)", strings.Join(j.sub.IDs, ", "), j.sub.Tag)
 		}
-		if time.Since(told) > 10*time.Second {
+		if time.Since(cancelled) > 10*time.Second {
 			// By name and numbers: a number may be given again when Slurm's memory was lost.
 			_, err = batch.Run(ctx, nil, append([]string{"scancel", "--name=" + j.sub.Tag}, j.sub.IDs...)...)
-			told = time.Now()
+			cancelled = time.Now()
 		}
 		if err != nil && ctx.Err() != nil {
 			return err

@@ -201,7 +201,7 @@ func (j *job) step(worker int) []string {
 	return append(argv, "/bin/sh", "-c")
 }
 
-// overlaps tells whether this srun has steps that share what others have: since 20.11.
+// overlaps reports whether this srun has steps that share what others have: since 20.11.
 func overlaps() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -75,7 +75,7 @@ func TestTransientSlurm(t *testing.T) {
 		}
 		_, j, log := submit(t, batchtest.Place{}, 1, "leave")
 		followed := make(chan error)
-		go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+		go func() { followed <- j.Follow(t.Context(), log.Add) }()
 		batchtest.Await(t, "the node is drained", func() bool {
 			said, _ := batch.Run(t.Context(), nil, "sinfo", "--noheader", "--format=%t")
 			return strings.HasPrefix(said, "drain")
@@ -104,7 +104,7 @@ func TestTransientSlurm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			busy(t, c.program, c.before, c.after)
 			w, j, log := submit(t, batchtest.Place{Folder: folder}, 2, "leave")
-			if err := errors.Join(j.Follow(t.Context(), log.Tell), j.Remove(t.Context())); err != nil || j.Counts().Ended != 2 {
+			if err := errors.Join(j.Follow(t.Context(), log.Add), j.Remove(t.Context())); err != nil || j.Counts().Ended != 2 {
 				t.Errorf("%v: %+v", err, log.All)
 			}
 			for n := range w.Count {
@@ -167,7 +167,7 @@ func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batcht
 func full(t *testing.T) {
 	c, j, log := submit(t, batchtest.Place{}, 5, "hang")
 	followed := make(chan error)
-	go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+	go func() { followed <- j.Follow(t.Context(), log.Add) }()
 	batchtest.Await(t, "two run and it is told why three do not", func() bool {
 		n := j.Counts()
 		return n.Running == 2 && n.Queued == 3 && strings.Contains(strings.Join(n.Away, "\n"), "Resources: of 2 processors 2 are taken; ")
@@ -208,7 +208,7 @@ func deaf(t *testing.T) {
 func held(t *testing.T) {
 	_, j, log := submit(t, batchtest.Place{Options: []string{"--hold"}}, 1, "hang")
 	followed := make(chan error)
-	go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+	go func() { followed <- j.Follow(t.Context(), log.Add) }()
 	batchtest.Await(t, "the worker is held", func() bool { return j.Counts().Held == 1 })
 	if away := j.Counts().Away; len(away) != 1 || away[0] != "worker 0 is held: JobHeldUser" {
 		t.Errorf("%q", away)

@@ -138,7 +138,7 @@ func (r *record) change(now time.Time) batch.Change {
 	return c
 }
 
-// isHold tells whether Slurm will not start a job that waits for this reason unless somebody helps
+// isHold reports whether Slurm will not start a job that waits for this reason unless somebody helps
 // (https://slurm.schedmd.com/job_reason_codes.html).
 func isHold(reason string) bool {
 	return strings.Contains(strings.ToLower(reason), "held") ||

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// spread tells whether there is an interval that can be drawn.
+// spread reports whether there is an interval that can be drawn.
 func spread(low, high *float64) bool {
 	return low != nil && high != nil && !math.IsNaN(*low+*high) && !math.IsInf(*low, 0) && !math.IsInf(*high, 0)
 }

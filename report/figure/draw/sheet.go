@@ -120,7 +120,7 @@ func (s *sheet) keepInside() {
 	}
 }
 
-// doubtful tells whether the figure must not be taken for a good one.
+// doubtful reports whether the figure must not be taken for a good one.
 func (s *sheet) doubtful() bool {
 	return s.f.Stamp != "" && s.f.Stamp != "valid" && s.f.Stamp != "unchecked"
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 )
 
+// word matches a key as the page writes it.
+var word = regexp.MustCompile("`([a-z0-9_]+)`")
+
 // Compare fails t unless the section of the page at path names exactly the
 // keys of types (structs, or objects that were read): each key in the first
 // column of a table, or in the text.
@@ -24,7 +27,6 @@ func Compare(t *testing.T, path, section string, types ...any) {
 		t.Fatalf("%s has no section %q", path, section)
 	}
 	body, _, _ = strings.Cut(body, "\n## ")
-	word := regexp.MustCompile("`([a-z0-9_]+)`")
 	anywhere, tables := map[string]bool{}, map[string]bool{}
 	for _, line := range strings.Split(body, "\n") {
 		for _, m := range word.FindAllStringSubmatch(line, -1) {

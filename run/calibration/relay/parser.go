@@ -18,9 +18,9 @@ type parser struct {
 
 // Sizes of XRootD's protocol and bounds of ours.
 const (
-	hello    = 20 // the handshake
-	head     = 24 // of a request
-	mostHead = 64 << 10
+	handshakeSize = 20 // the handshake
+	head          = 24 // of a request
+	mostHead      = 64 << 10
 )
 
 // feed takes what comes next and returns the requests that began in it.
@@ -64,11 +64,11 @@ func (p *parser) step() (used int, name string) {
 		case p.head[0] != 0:
 			p.lost = true
 			return 0, ""
-		case len(p.head) < hello:
+		case len(p.head) < handshakeSize:
 			return 0, ""
 		case binary.BigEndian.Uint32(p.head[12:]) == 4 && binary.BigEndian.Uint32(p.head[16:]) == 2012:
 			p.state = (*parser).xrootd
-			return hello, "handshake"
+			return handshakeSize, "handshake"
 		default:
 			p.lost = true
 			return 0, ""

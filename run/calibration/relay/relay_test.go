@@ -26,7 +26,7 @@ func request(code int, options uint16, n int) []byte {
 }
 
 func greeting() []byte {
-	b := make([]byte, hello)
+	b := make([]byte, handshakeSize)
 	b[15] = 4
 	binary.BigEndian.PutUint32(b[16:], 2012)
 	return b

@@ -90,7 +90,7 @@ func parallel[T any](ctx context.Context, o Options,
 			})
 		}
 		go func() { workers.Wait(); close(results) }()
-		if o.tell(asked, results, yield) && asked.Err() != nil {
+		if o.emit(asked, results, yield) && asked.Err() != nil {
 			yield(catalog.Entry{}, asked.Err())
 		}
 		cancel()
@@ -99,9 +99,9 @@ func parallel[T any](ctx context.Context, o Options,
 	}
 }
 
-// tell yields results until the first error that is not left out. It returns
+// emit yields results until the first error that is not left out. It returns
 // whether it came to the end of all, or of ctx.
-func (o Options) tell(ctx context.Context, results <-chan result, yield func(catalog.Entry, error) bool) bool {
+func (o Options) emit(ctx context.Context, results <-chan result, yield func(catalog.Entry, error) bool) bool {
 	for r := range results {
 		if ctx.Err() != nil {
 			return true

@@ -39,11 +39,11 @@ type group struct {
 
 // A half is our part of an agreement, ready to be sent.
 type half struct {
-	id     *gridcert.Identity
-	born   time.Time
-	x      *big.Int
-	public []byte // as the reference writes it
-	signed []byte // the same, signed with the key of id
+	id      *gridcert.Identity
+	created time.Time
+	x       *big.Int
+	public  []byte // as the reference writes it
+	signed  []byte // the same, signed with the key of id
 }
 
 // groups are those that servers have stated. That a prime is one is found out once: it takes longer than all the
@@ -113,14 +113,14 @@ func (g *group) verify() error {
 func (g *group) half(id *gridcert.Identity, now time.Time) (*half, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.own != nil && g.own.id == id && now.Sub(g.own.born) < halfLife {
+	if g.own != nil && g.own.id == id && now.Sub(g.own.created) < halfLife {
 		return g.own, nil
 	}
 	raw := make([]byte, g.exponent()/8)
 	_, _ = rand.Read(raw) // never fails
 	raw[0] |= 0x80
 	x := new(big.Int).SetBytes(raw)
-	h := &half{id: id, born: now, x: x}
+	h := &half{id: id, created: now, x: x}
 	y := new(big.Int).Exp(g.g, x, g.p)
 	h.public = fmt.Appendf(bytes.Clone(g.text), "---BPUB---%X---EPUB---", y.Bytes())
 	var err error

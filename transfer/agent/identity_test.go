@@ -1,0 +1,24 @@
+package agent
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/wire"
+)
+
+// The certificate that an older version made in its folder door stays that of the endpoint.
+func TestCertificateOfAnOlderVersion(t *testing.T) {
+	a := &Agent{state: t.TempDir(), o: Options{Endpoint: &EndpointOptions{Listen: ":0"}}}
+	id, err := wire.Keep(filepath.Join(a.state, "door"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		pair, err := a.certificate()
+		if err != nil || !bytes.Equal(pair.Certificate[0], id.Cert.Certificate[0]) {
+			t.Fatalf("another certificate: %v", err)
+		}
+	}
+}
