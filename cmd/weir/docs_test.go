@@ -186,6 +186,7 @@ func TestScenarios(t *testing.T) {
 		"gfal-copy.yaml":    listed,
 		"native.yaml":       listed,
 		"small.yaml":        here,
+		"remote-pool.yaml":  here, // its jobs behind the link: TestHTCondorBehindALink
 	}
 	files, err := filepath.Glob("../../scenarios/*.yaml")
 	lvs, err2 := filepath.Glob("../../scenarios/gridftp-lvs/*.yaml") // on the machines of a batch system: TestClientsAsJobs
