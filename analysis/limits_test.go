@@ -11,9 +11,8 @@ import (
 	"weir/results"
 )
 
-// judgedLimits returns what is said to limit the run in dir, without the rest
-// of the findings, which takes longer.
-func judgedLimits(t *testing.T, dir string) []Bottleneck {
+// loaded returns the data of the run in dir.
+func loaded(t *testing.T, dir string) *data {
 	t.Helper()
 	run, err := results.Open(dir)
 	if err != nil {
@@ -23,6 +22,14 @@ func judgedLimits(t *testing.T, dir string) []Bottleneck {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// judgedLimits returns what is said to limit the run in dir, without the rest
+// of the findings, which takes longer.
+func judgedLimits(t *testing.T, dir string) []Bottleneck {
+	t.Helper()
+	d := loaded(t, dir)
 	f := &Findings{Model: d.plan.Model, Measure: Throughput}
 	for _, s := range d.held() {
 		f.Curve = append(f.Curve, d.step(s))

@@ -3,8 +3,6 @@ package analysis
 import (
 	"path/filepath"
 	"testing"
-
-	"weir/results"
 )
 
 // A core that is full because of the threads of the built-in server's pages is called so; of another server
@@ -15,14 +13,7 @@ func TestPageThreadsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for threads, want := range map[int]string{0: "one core of ", 1: "the server's CPU (1 thread) on ", 2: "the server's CPU (2 threads) on "} {
-		run, err := results.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := load(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := loaded(t, dir)
 		d.plan.BuiltIn, d.plan.Server.Threads = true, threads
 		got := d.findings().Bottleneck
 		if len(got) == 0 || got[0].Resource != ResourceCore || got[0].Threads != threads {

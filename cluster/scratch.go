@@ -140,9 +140,13 @@ func (k *controller) crowded() error {
 		l.clients += w.clients
 		loads[d] = l
 	}
+	if len(order) == 0 {
+		return nil
+	}
+	largest, quota := scratch.Largest(k.Files), k.quota()
 	for _, d := range order {
 		l := loads[d]
-		text := scratch.Crowded(l.clients, scratch.Largest(k.Files), cmp.Or(l.first.scratch.Free, -1), k.quota())
+		text := scratch.Crowded(l.clients, largest, cmp.Or(l.first.scratch.Free, -1), quota)
 		name := cmp.Or(d.boot, l.first.name) + d.number
 		if text == "" || k.full[name] {
 			continue

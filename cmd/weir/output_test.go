@@ -1,12 +1,14 @@
 package main
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"weir/lab"
+	"weir/measure"
 	"weir/results"
 	"weir/storage"
 )
@@ -80,17 +82,29 @@ func TestOutputOfJobs(t *testing.T) {
 	}
 }
 
-// writesVerified returns how many writes of a run were verified, and how many could not be.
-func writesVerified(t *testing.T, dir string) (good, not int64) {
+// intervals are those of the run in dir.
+func intervals(t *testing.T, dir string) iter.Seq[*measure.Interval] {
 	t.Helper()
 	run, err := results.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for v, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
+	return func(yield func(*measure.Interval) bool) {
+		for v, err := range run.Intervals() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(v) {
+				return
+			}
 		}
+	}
+}
+
+// writesVerified returns how many writes of a run were verified, and how many could not be.
+func writesVerified(t *testing.T, dir string) (good, not int64) {
+	t.Helper()
+	for v := range intervals(t, dir) {
 		if v.Kind == storage.Write {
 			good, not = good+v.Verified, not+v.Unverifiable
 		}

@@ -11,7 +11,6 @@ import (
 
 	"weir/analysis"
 	"weir/lab"
-	"weir/results"
 )
 
 // populationsAddUp fails t unless f has these populations with so many clients in the steps, and what they did is
@@ -69,14 +68,7 @@ load: {ramp: 0s, warmup: 300ms, duration: 2s}
 			populationsAddUp(t, f, map[string][]int{"writers": {2, 4}, "readers": {3, 3}, "lists": {1, 2}})
 			agree(t, f)
 			kinds := map[string]map[string]bool{}
-			run, err := results.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for v, err := range run.Intervals() {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for v := range intervals(t, dir) {
 				if kinds[v.Population] == nil {
 					kinds[v.Population] = map[string]bool{}
 				}

@@ -18,6 +18,7 @@ import (
 type Place struct {
 	parent string // of the folder
 	quota  int64  // bytes; 0: none
+	device string // that the folder lies on, "" if there is none or it is not known
 	folder *Folder
 	found  []Leftover // of other runs
 }
@@ -58,7 +59,7 @@ func OpenPlace(works []workload.Work, copies int) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Place{parent: parent, quota: int64(j.Quota), found: Clear(parent)}
+	p := &Place{parent: parent, quota: int64(j.Quota), device: On(parent).Device, found: Clear(parent)}
 	if p.folder, err = Open(parent, copies); err != nil {
 		reason := err
 		if at := (*fs.PathError)(nil); errors.As(err, &at) {
@@ -105,12 +106,13 @@ func (p *Place) About() *measure.Scratch {
 	return &measure.Scratch{Folder: p.parent, Device: d.Device, Filesystem: d.Filesystem, Free: max(d.Free, 0)}
 }
 
-// Device returns the block device that the copies lie on, "" if there is none or it is not known.
+// Device returns the block device that the copies lie on, "" if there is none or it is not known. It costs nothing: the
+// monitor asks each second.
 func (p *Place) Device() string {
 	if p == nil {
 		return ""
 	}
-	return On(p.parent).Device
+	return p.device
 }
 
 // Leftovers are sentences about the folders of other processes that were found. Folders in use are included if inUse
