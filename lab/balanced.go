@@ -18,6 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// netlinkRoute is NETLINK_ROUTE, which packages for other systems than Linux lack.
+const netlinkRoute = 0
+
 //go:embed haproxy.cfg
 var haproxyConf string
 
@@ -181,7 +184,7 @@ func (w *wire) make(pid int) (err error) {
 
 // far gives the other end its address, and its network the way to this machine.
 func (w *wire) far() error {
-	there, err := netlink.NewHandleAt(w.space, unix.NETLINK_ROUTE)
+	there, err := netlink.NewHandleAt(w.space, netlinkRoute)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"text/template"
 
 	"golang.org/x/sys/unix"
@@ -123,7 +124,12 @@ type port struct {
 // reserve holds a port that the kernel chooses. A server that will listen on all addresses needs the port on all of
 // them.
 func reserve(all bool) (*port, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	syscall.ForkLock.RLock()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return nil, fmt.Errorf("reserve a port: %w", err)
 	}

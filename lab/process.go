@@ -14,8 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A question returns nil when a server gives a right answer of its protocol.
@@ -70,13 +68,7 @@ func (p *process) start() error {
 	}
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: p.endSignal()}
-	if p.apart {
-		setApart(cmd.SysProcAttr)
-	}
-	if p.wire != nil {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
-	}
+	cmd.SysProcAttr = p.attributes()
 	if p.user >= 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.user), Gid: uint32(p.user)}
 	}
@@ -94,18 +86,6 @@ func (p *process) start() error {
 		p.stop(0)
 	}
 	return err
-}
-
-// setApart gives a program, of which it becomes the first process, namespaces of mounts, processes and host name, and
-// makes it root there if it is not root already.
-func setApart(attr *syscall.SysProcAttr) {
-	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS
-	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace hears no other
-	if os.Geteuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
-	}
 }
 
 // namespaces is what find says of processes that are set apart.
@@ -138,9 +118,7 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	}
 	p.pid = cmd.Process.Pid
 	started <- nil
-	// Until the leader is reaped its number cannot be given to anyone else.
-	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-	}
+	awaitExit(cmd.Process)
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	for deadline := time.Now().Add(dying); (alive(p.pid) || p.orphans()) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
