@@ -28,8 +28,8 @@ type clientFlags struct {
 // add adds the flags to c, with --json if prints describes what that prints.
 func (f *clientFlags) add(c *cobra.Command, prints string) {
 	fs := c.Flags()
-	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN (default WEIR_COORDINATOR, "+
-		"or this user's on this machine)")
+	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN; several URLs, with commas, if it "+
+		"has a standby (default WEIR_COORDINATOR, or this user's on this machine)")
 	fs.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` (default WEIR_TOKEN_FILE, or this user's)")
 	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
 	fs.StringVar(&f.cert, "client-cert", "", "authenticate with this certificate, a PEM `FILE`, instead of a token")

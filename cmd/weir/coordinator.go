@@ -30,11 +30,15 @@ type coordinatorFlags struct {
 	approve       string
 	lease         string
 	patience      string
+	keep          string
 	names, shares []string
 	stdin         bool
 	file          configFile
 	extra         coordinatorKeys
 }
+
+// shortestKeep is the shortest time for which ended requests are kept: the temporary files of failed ones are resumed for a day.
+const shortestKeep = 7 * 24 * time.Hour
 
 func coordinatorCommand(s streams) *cobra.Command {
 	var f coordinatorFlags
@@ -48,7 +52,8 @@ in one database: a file, or PostgreSQL. A coordinator that was killed continues 
 
 Agents and commands of this user on this machine find it by themselves: it writes its address
 and a token into a file that only this user can read. For others make tokens with weir
-coordinator token. With --config, settings come from a file, also sites, tokens and
+coordinator token. Two coordinators with --standby, the same PostgreSQL database, keys and URL
+replace each other: one of them works, and the other one waits. With --config, settings come from a file, also sites, tokens and
 notifications; flags override it. While a coordinator that is in that file answers, it stays there: give a
 second one, and all that use it, WEIR_CONFIG=FILE in their environments. Without --cert its
 certificate is self-signed, and identified by the pin that is printed.`,
@@ -56,6 +61,7 @@ certificate is self-signed, and identified by the pin that is printed.`,
   weir coordinator --listen :9443 --url https://weir.example.org:9443 --approve-up-to 1TB
   weir coordinator --db postgres://weir@db.example.org/weir --share production=3 --share users=1
   weir coordinator --config /etc/weir/coordinator.yaml
+  weir coordinator --db postgres://weir@db.example.org/weir --url https://weir.example.org:9443 --standby
   weir coordinator token --site B --life 365d --out b.token`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,7 +72,7 @@ certificate is self-signed, and identified by the pin that is printed.`,
 		},
 	}
 	f.add(c)
-	c.AddCommand(linkCommand(s), tokenCommand(s), moveDBCommand(s))
+	c.AddCommand(linkCommand(s), tokenCommand(s), moveDBCommand(s), backupCommand(s), restoreCommand(s))
 	return c
 }
 
@@ -78,6 +84,8 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	f.db.add(fs, "db", "WEIR_DB",
 		"keep all state in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: "+
 			"a file in the state folder)")
+	fs.BoolVar(&conf.Standby, "standby", false,
+		"while another coordinator has the database, which is PostgreSQL's, wait and take over when that ends; with the same keys in --state")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "listen at `HOST:PORT`; port 0 lets the system choose")
 	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
 	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: a self-signed one)")
@@ -91,6 +99,7 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; default 1)")
 	fs.StringVar(&f.lease, "lease", "", "take a lease back if its agent is silent for this `TIME` (default 1m)")
 	fs.StringVar(&f.patience, "patience", "", "let files fail after this `TIME` in which no site that has them was up (default 1d)")
+	fs.StringVar(&f.keep, "keep", "", "remove ended requests, with their files and attempts, after this `TIME`, at least 7d (default: never)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
@@ -129,6 +138,11 @@ func (f *coordinatorFlags) check() (err error) {
 	if f.patience != "" {
 		if conf.Patience, err = parseTime("--patience", f.patience, 1); err != nil {
 			return about("patience", err)
+		}
+	}
+	if f.keep != "" {
+		if conf.Keep, err = parseTime("--keep", f.keep, shortestKeep); err != nil {
+			return about("keep", err)
 		}
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {

@@ -34,6 +34,7 @@ const (
 	claimTime    = 5 * time.Second  // an answer takes this long at most
 	claimPatient = time.Second      // for a process that was killed to be missed by the server
 	claimRetry   = time.Second / 10 // meanwhile
+	awaitRetry   = time.Second / 2  // between two attempts of AwaitClaim
 )
 
 // Claim claims a name in the database for this process until Close; who says to
@@ -42,10 +43,52 @@ const (
 // its own, which Keep looks after. A SQLite file is one process's anyway: there is
 // nothing to claim.
 func (d *DB) Claim(ctx context.Context, name, who string) (*Claim, error) {
+	c := d.newClaim(name, who)
+	for begin := time.Now(); c.config != nil; {
+		err := c.take(ctx)
+		if err == nil {
+			break
+		}
+		may := errors.Is(err, ErrTaken) || errors.Is(err, ErrBusy)
+		if !may || time.Since(begin) > claimPatient || !pause.For(ctx, claimRetry) {
+			return nil, fmt.Errorf("database %s: %w", d.url, err)
+		}
+	}
+	return c, nil
+}
+
+// AwaitClaim is Claim that waits until the name is free, and while PostgreSQL cannot
+// be reached. It calls waiting with each reason, ErrTaken or ErrBusy, that is not the
+// one before; an error that waiting returns ends the wait.
+func (d *DB) AwaitClaim(ctx context.Context, name, who string, waiting func(reason error) error) (*Claim, error) {
+	c := d.newClaim(name, who)
+	for last := ""; c.config != nil; {
+		err := c.take(ctx)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrTaken) && !errors.Is(err, ErrBusy) || ctx.Err() != nil {
+			return nil, fmt.Errorf("database %s: %w", d.url, err)
+		}
+		if text := err.Error(); text != last {
+			last = text
+			if err := waiting(err); err != nil {
+				return nil, err
+			}
+		}
+		if !pause.For(ctx, awaitRetry) {
+			return nil, ctx.Err()
+		}
+	}
+	return c, nil
+}
+
+// newClaim returns a claim that is not taken. Its config is nil in SQLite.
+func (d *DB) newClaim(name, who string) *Claim {
 	c := &Claim{name: name, every: claimEvery}
 	p, ok := d.backend.(*postgres)
 	if !ok {
-		return c, nil
+		return c
 	}
 	c.config = p.pool.Config().ConnConfig.Copy()
 	c.config.RuntimeParams["application_name"] = who
@@ -53,16 +96,7 @@ func (d *DB) Claim(ctx context.Context, name, who string) (*Claim, error) {
 	for key, value := range map[string]string{"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"} {
 		c.config.RuntimeParams[key] = value
 	}
-	for begin := time.Now(); ; {
-		err := c.take(ctx)
-		may := errors.Is(err, ErrTaken) || errors.Is(err, ErrBusy)
-		if !may || time.Since(begin) > claimPatient || !pause.For(ctx, claimRetry) {
-			if err != nil {
-				return nil, fmt.Errorf("database %s: %w", d.url, err)
-			}
-			return c, nil
-		}
-	}
+	return c
 }
 
 // Keep takes the claim anew whenever its connection is lost, until ctx ends; then

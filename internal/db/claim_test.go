@@ -140,3 +140,43 @@ func breakAll(t *testing.T, d *db.DB) {
 		t.Fatal(err)
 	}
 }
+
+// One that waits gets the claim when it is free, knows meanwhile who has it, and gives up when it says so.
+func TestAwaitClaim(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Server(t)
+	one, other := connect(t, url), connect(t, url)
+	c, err := one.Claim(t.Context(), "the house", "Ann's process")
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	if _, err := other.AwaitClaim(t.Context(), "the house", "Bob's process", func(error) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("%v, want that it gives up", err)
+	}
+	waits, got := make(chan error), make(chan error)
+	go func() {
+		second, err := other.AwaitClaim(t.Context(), "the house", "Bob's process", func(reason error) error { waits <- reason; return nil })
+		if err == nil {
+			err = second.Close()
+		}
+		got <- err
+	}()
+	if reason := <-waits; !errors.Is(reason, db.ErrTaken) || !strings.Contains(reason.Error(), "Ann's process") {
+		t.Errorf("it waits because %v", reason)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	for {
+		select {
+		case <-waits: // a moment of nobody's
+			continue
+		case err := <-got:
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		break
+	}
+}

@@ -151,21 +151,31 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 
 var errSilent = errors.New("the server sent nothing for a minute")
 
-// Stream sends a GET request, to the server that answered last, and returns the body of a response without an end,
-// such as events. Reading fails if nothing is received for a minute. The caller closes the stream.
+// Stream sends a GET request, to the first address that answers beginning with that of the last answer, and returns the
+// body of a response without an end, such as events. Reading fails if nothing is received for a minute. The caller closes the stream.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	s := &stream{stop: stop, timer: time.AfterFunc(maxSilence, func() { stop(errSilent) }), ctx: ctx, body: http.NoBody}
 	patient := c.http
 	patient.Timeout = 0
-	url := c.urls[int(c.best.Load())%len(c.urls)] + path
-	res, err := c.send(ctx, &patient, http.MethodGet, url, http.NoBody) //nolint:bodyclose // the stream closes it
-	if err != nil {
-		_ = s.Close() // it has no body
-		return nil, err
+	var first error
+	from := int(c.best.Load())
+	for i := range c.urls {
+		at := (from + i) % len(c.urls)
+		url := c.urls[at] + path
+		res, err := c.send(ctx, &patient, http.MethodGet, url, http.NoBody) //nolint:bodyclose // the stream closes it
+		if err == nil {
+			c.best.Store(int32(at))
+			s.body = res.Body
+			return s, nil
+		}
+		first = cmp.Or(first, err)
+		if Status(err) != 0 || ctx.Err() != nil {
+			break
+		}
 	}
-	s.body = res.Body
-	return s, nil
+	_ = s.Close() // it has no body
+	return nil, first
 }
 
 // A stream is a response body whose context ends after maxSilence.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/trust"
@@ -22,7 +23,7 @@ import (
 
 // A Config says where a coordinator is and who asks.
 type Config struct {
-	URLs  []string      `json:"urls"`          // https://HOST:PORT, or http:// on loopback
+	URLs  []string      `json:"urls"`          // https://HOST:PORT, or http:// on loopback; several of one with a standby
 	Pin   string        `json:"pin,omitempty"` // SHA-256 of its certificate; "": authorities are asked
 	Token string        `json:"token,omitempty"`
 	Wait  time.Duration `json:"-"` // for one answer; 0 is 2 minutes
@@ -32,13 +33,14 @@ type Config struct {
 	KeyFile  string `json:"key_file,omitempty"`
 }
 
-// Address returns the coordinator's URL with its pin, if it has one, as users and
-// Find write it: URL#PIN.
+// Address returns the coordinator's URLs with its pin, if it has one, as users and
+// Find write it: URL#PIN, or URL,URL#PIN of one with a standby.
 func (c Config) Address() string {
+	urls := strings.Join(c.URLs, ",")
 	if c.Pin == "" {
-		return c.URLs[0]
+		return urls
 	}
-	return c.URLs[0] + "#" + c.Pin
+	return urls + "#" + c.Pin
 }
 
 // A Client asks one coordinator. Its methods may be called by several goroutines

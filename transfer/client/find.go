@@ -43,8 +43,8 @@ func (c Config) Save(path string) error {
 	return durable.Write(path, append(text, '\n'), 0o600)
 }
 
-// Find puts together what is known: address (URL, or URL#PIN) and tokenFile as
-// they were given, else WEIR_COORDINATOR and WEIR_TOKEN_FILE, else the user's
+// Find puts together what is known: address (URL, or URL#PIN, or several URLs with
+// commas of a coordinator with a standby) and tokenFile as they were given, else WEIR_COORDINATOR and WEIR_TOKEN_FILE, else the user's
 // file. What was given for another coordinator than the file's takes neither pin
 // nor token from it.
 func Find(address, tokenFile string) (Config, error) {
@@ -59,12 +59,15 @@ func Find(address, tokenFile string) (Config, error) {
 		return Config{}, err
 	}
 	if address != "" {
-		at, pin, _ := strings.Cut(address, "#")
-		at = strings.TrimSuffix(at, "/")
-		if len(c.URLs) == 0 || c.URLs[0] != at || pin != "" && pin != c.Pin {
+		list, pin, _ := strings.Cut(address, "#")
+		urls := strings.Split(list, ",")
+		for i, u := range urls {
+			urls[i] = strings.TrimSuffix(strings.TrimSpace(u), "/")
+		}
+		if len(c.URLs) == 0 || c.URLs[0] != urls[0] || pin != "" && pin != c.Pin {
 			c = Config{Pin: pin}
 		}
-		c.URLs = []string{at}
+		c.URLs = urls
 	}
 	if len(c.URLs) == 0 {
 		return Config{}, errors.New("no coordinator is known: start one with `weir coordinator`, or say where it is with --coordinator URL#PIN " +

@@ -44,6 +44,7 @@ import (
 type Config struct {
 	State    string              // folder for keys, the administrator's token and, without DB, the database
 	DB       string              // postgres://..., or a file; "": in State
+	Standby  bool                // Open waits while another coordinator has the database, which is PostgreSQL's
 	Listen   string              // HOST:PORT; "" is any free port on loopback
 	URL      string              // of the service, also the issuer of its tokens; "" is that of Listen
 	Cert     string              // file with the certificate chain; "": a self-signed certificate, known by its pin
@@ -57,6 +58,7 @@ type Config struct {
 	Approve  int64               // requests of up to this many bytes need no approval; negative: none does
 	Lease    time.Duration       // how long a mover may be silent; 0 is a minute
 	Patience time.Duration       // how long files wait while no site that has them is up; 0 is a day
+	Keep     time.Duration       // how long ended requests are kept; 0: for ever
 	Sites    []transfer.NewSite  // sites without an agent, which are added or changed at the start
 	Tokens   []TokenFile         // tokens that are written at the start
 	Notify   []notify.Target     // who is notified of requests that have ended
@@ -102,8 +104,8 @@ type Coordinator struct {
 	notified      signal // notifications are to be delivered
 }
 
-// Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. The
-// caller closes it.
+// Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. With
+// Standby it waits first while another coordinator has the database. The caller closes it.
 func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	c := &Coordinator{conf: conf, log: conf.Log, now: conf.Now}
 	if c.log == nil {
@@ -173,9 +175,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if c.db, err = db.Open(ctx, address, db.Options{}); err != nil {
 		return err
 	}
-	if c.claim, err = c.db.Claim(ctx, "weir coordinator", processName()); errors.Is(err, db.ErrTaken) {
-		return fmt.Errorf("another coordinator has this database: %w: end that one first, or use another database", err)
-	} else if err != nil {
+	if err = c.takeClaim(ctx); err != nil {
 		return err
 	}
 	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares}

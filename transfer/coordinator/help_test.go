@@ -18,6 +18,7 @@ type house struct {
 	t     *testing.T
 	conf  Config
 	admin *client.Client
+	also  []string // the address of its standby
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 type told struct {
 	State, DB, Listen string
 	Lease             time.Duration
+	Standby           bool
 }
 
 func child(text string) error {
@@ -44,7 +46,7 @@ func child(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease}
+	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease, Standby: o.Standby}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c, err := Open(ctx, conf)
@@ -62,40 +64,55 @@ func child(text string) error {
 // spawn starts a coordinator in a process of its own, and waits until it answers.
 func spawn(t *testing.T, conf Config) (url string, kill func()) {
 	t.Helper()
-	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for try := range 20 {
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
-		cmd.Env = append(os.Environ(), childKey+"="+string(text))
-		cmd.Stderr = t.Output()
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
+		first, kill := startChild(t, conf)
+		if url := <-first; url != "" {
+			return url, kill
 		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		if lines.Scan() {
-			kill = func() {
-				_ = cmd.Process.Kill()
-				_ = in.Close()
-				_ = cmd.Wait() // it was killed
-			}
-			t.Cleanup(kill)
-			return lines.Text(), kill
-		}
-		_ = cmd.Wait() // its port may be somebody else's for a moment
+		kill() // its port may be somebody else's for a moment
 		<-time.After(time.Duration(try) * 100 * time.Millisecond)
 	}
 	t.Fatal("it does not start")
 	return "", nil
+}
+
+// startChild starts a coordinator in a process of its own. first gets its URL when it answers, or "" when it has ended.
+func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
+	t.Helper()
+	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childKey+"="+string(text))
+	cmd.Stderr = t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		said <- lines.Text()
+	}()
+	var once sync.Once
+	kill = func() {
+		once.Do(func() {
+			_ = cmd.Process.Kill()
+			_ = in.Close()
+			_ = cmd.Wait() // it was killed
+		})
+	}
+	t.Cleanup(kill)
+	return said, kill
 }
 
 // spawned is a house whose coordinator is a process of its own. Others of conf will
@@ -165,22 +182,28 @@ func TestKilledCoordinators(t *testing.T) {
 			t.Errorf("after %d kills: %+v", kills, q)
 			h.tell(q.ID)
 		}
-		good := map[int64]int{}
-		for _, at := range insist(t, func() ([]transfer.Attempt, error) { return admin.Attempts(t.Context(), q.ID, 0, 10000) }) {
-			if at.Fault == "" && !at.Late {
-				good[at.Item]++
-			}
-		}
-		for item, n := range good {
-			if n != 1 {
-				t.Errorf("file %d arrived %d times", item, n)
-			}
-		}
+		h.once(q.ID)
 		for i := range files {
 			same(t, fmt.Sprintf("/store/run1/f%d", i), a, b)
 		}
 		t.Logf("%d kills, %d attempts at %d files", kills, q.Count.Attempts, files)
 	})
+}
+
+// once checks that no file of a request was moved twice.
+func (h *house) once(request int64) {
+	h.t.Helper()
+	good := map[int64]int{}
+	for _, at := range insist(h.t, func() ([]transfer.Attempt, error) { return h.admin.Attempts(h.t.Context(), request, 0, 10000) }) {
+		if at.Fault == "" && !at.Late {
+			good[at.Item]++
+		}
+	}
+	for item, n := range good {
+		if n != 1 {
+			h.t.Errorf("file %d arrived %d times", item, n)
+		}
+	}
 }
 
 // The database goes away and comes back: questions are answered 503, and all goes

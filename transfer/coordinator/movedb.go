@@ -72,7 +72,7 @@ func openClaimed(ctx context.Context, address string) (a *claimed, rows map[stri
 	d, err := db.Open(ctx, address, db.Options{})
 	if err == nil {
 		a = &claimed{DB: d}
-		if a.claim, err = d.Claim(ctx, "weir coordinator", processName()); err == nil {
+		if a.claim, err = d.Claim(ctx, claimName, processName()); err == nil {
 			if rows, err = a.rows(ctx); err == nil {
 				return a, rows, nil
 			}

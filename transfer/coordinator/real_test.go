@@ -64,8 +64,8 @@ func (h *house) enterBy(p *place, site string, door *realagent.EndpointOptions) 
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	o := realagent.Options{Site: site, Root: p.root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: raw}, Slots: 8,
-		SiteCA: h.conf.SiteCA}
+	o := realagent.Options{Site: site, Root: p.root, Slots: 8, SiteCA: h.conf.SiteCA,
+		Coordinator: client.Config{URLs: append([]string{h.URL()}, h.also...), Pin: h.Pin(), Token: raw}}
 	if testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(h.t.Output(), nil)).With("agent", site)
 	}

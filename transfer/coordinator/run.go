@@ -19,7 +19,9 @@ const (
 	saveEvery     = 10 * time.Second // knowledge of links
 	probeEvery    = 30 * time.Second
 	pruneEvery    = time.Hour
-	workBatch     = 5000 // files that are added to the queue in one transaction
+	forgetEvery   = 10 * time.Minute
+	forgetPause   = 50 * time.Millisecond // between two transactions that remove ended requests
+	workBatch     = 5000                  // files that are added to the queue in one transaction
 	longestRetry  = 10 * time.Second
 	smallestShift = 2 * time.Second // of a clock, to be taken for one that was set
 )
@@ -36,7 +38,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		taken = c.claim.Keep(ctx)
 	})
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
-		c.sampleHost} {
+		c.sampleHost, c.forgetAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()
@@ -132,6 +134,22 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
 			c.health.database(c.db.Exec(ctx, "DELETE FROM notification WHERE made < ?", now.Add(-notifyKept)))
 		}
+	}
+}
+
+// forgetAll removes ended requests that are older than they are kept.
+func (c *Coordinator) forgetAll(ctx context.Context) {
+	for c.conf.Keep > 0 && ctx.Err() == nil {
+		more := false
+		c.untilDone(ctx, func(ctx context.Context) (err error) {
+			more, err = c.queue.Forget(ctx, c.now().Add(-c.conf.Keep))
+			return err
+		})
+		wait := forgetEvery
+		if more {
+			wait = forgetPause
+		}
+		pause.For(ctx, wait)
 	}
 }
 

@@ -1,0 +1,188 @@
+package coordinator
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+
+	"weir/internal/db/dbtest"
+	"weir/transfer"
+)
+
+const passphrase = "a passphrase of a test"
+
+// A disaster: the machine of the coordinator is lost, and yesterday's backup is restored at the same address. Agents and users
+// keep their tokens. What was moving arrives, no file is replaced, and new requests have new numbers.
+func TestDisaster(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conf Config) {
+		conf.State, conf.Lease = t.TempDir(), 5*time.Second
+		h, kill := spawned(t, &conf)
+		a, b := h.place("A", true), h.place("B", true)
+		const files = 300
+		a.write("/store/run1", files, 20_000)
+		a.write("/store/run2", 5, 20_000)
+		for _, dataset := range []string{"/store/run1", "/store/run2"} {
+			h.scan(dataset, "A")
+		}
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "files move", func() bool {
+			q, err = h.admin.Request(t.Context(), q.ID)
+			return err == nil && q.Count.Done > 10
+		})
+		var saved bytes.Buffer
+		backup := Backup{State: conf.State, DB: conf.DB, Passphrase: passphrase, Version: "the test"}
+		about, err := backup.Write(t.Context(), &saved)
+		if err != nil || len(about.Rows) < 10 {
+			t.Fatalf("%+v, %v", about, err)
+		}
+		lost, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the request after the backup ends", func() bool {
+			r, err := h.admin.Request(t.Context(), lost.ID)
+			return err == nil && r.Status == transfer.Completed
+		})
+		times := map[string]time.Time{}
+		for _, name := range names("/store/run2", 5) {
+			times[name] = b.changed(name)
+		}
+		kill()
+
+		restored := Backup{State: filepath.Join(t.TempDir(), "new"), Passphrase: passphrase}
+		if conf.DB != "" {
+			restored.DB = dbtest.Server(t)
+		}
+		if again, err := restored.Restore(t.Context(), &saved); err != nil || !again.Made.Equal(about.Made) {
+			t.Fatalf("%+v, %v", again, err)
+		}
+		conf.State, conf.DB = restored.State, restored.DB
+		spawn(t, conf)
+		until(t, "the request ends", func() bool {
+			q = insist(t, func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) })
+			return q.Status.Ended()
+		})
+		if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
+			t.Errorf("%+v", q)
+			h.tell(q.ID)
+		}
+		again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
+		if err != nil || again.ID <= lost.ID+1000 {
+			t.Fatalf("a new request has the number %d, the lost one had %d; %v", again.ID, lost.ID, err)
+		}
+		until(t, "the lost request ends again", func() bool {
+			again, err = h.admin.Request(t.Context(), again.ID)
+			return err == nil && again.Status.Ended()
+		})
+		if again.Count.Skipped+again.Count.Done != 5 || again.Count.Failed > 0 {
+			t.Errorf("%+v", again.Count)
+		}
+		for name, was := range times {
+			if now := b.changed(name); !now.Equal(was) {
+				t.Errorf("%s was replaced", name)
+			}
+		}
+		for _, name := range names("/store/run1", files) {
+			same(t, name, a, b)
+		}
+	})
+}
+
+// changed returns when a file was written.
+func (p *place) changed(name string) time.Time {
+	p.t.Helper()
+	info, err := os.Stat(filepath.Join(p.root, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return info.ModTime()
+}
+
+func names(dataset string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s/f%d", dataset, i))
+	}
+	return all
+}
+
+// A backup is not restored over something, with another passphrase, or if it is damaged or made by somebody else; then the folder
+// stays empty. Its content is readable with age alone.
+func TestBackupRefuses(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	b := Backup{State: h.conf.State, Passphrase: passphrase}
+	var saved bytes.Buffer
+	if _, err := b.Write(t.Context(), &saved); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(saved.String(), "PRIVATE KEY") || strings.Contains(saved.String(), "SQLite format") {
+		t.Error("the backup is not encrypted")
+	}
+	if left, err := filepath.Glob(filepath.Join(h.conf.State, "backup-*")); err != nil || len(left) > 0 {
+		t.Errorf("%q stays, %v", left, err)
+	}
+	damaged := bytes.Clone(saved.Bytes())
+	damaged[len(damaged)/2] ^= 1
+	for name, c := range map[string]struct {
+		b    Backup
+		text []byte
+		want string
+	}{
+		"not empty":        {b, saved.Bytes(), "is not empty"},
+		"other passphrase": {Backup{State: t.TempDir(), Passphrase: passphrase + "s"}, saved.Bytes(), "is not that of this backup"},
+		"short passphrase": {Backup{State: t.TempDir(), Passphrase: "short"}, saved.Bytes(), "at least 12 bytes"},
+		"damaged":          {Backup{State: t.TempDir(), Passphrase: passphrase}, damaged, ""},
+		"cut":              {Backup{State: t.TempDir(), Passphrase: passphrase}, saved.Bytes()[:saved.Len()-100], ""},
+		"something else":   {Backup{State: t.TempDir(), Passphrase: passphrase}, []byte("text"), "this is no backup"},
+		"evil":             {Backup{State: t.TempDir(), Passphrase: passphrase}, sealed(t, "../x"), "which is none of a coordinator"},
+	} {
+		_, err := c.b.Restore(t.Context(), bytes.NewReader(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+		if left, err := os.ReadDir(c.b.State); name != "not empty" && (err != nil || len(left) > 0) {
+			t.Errorf("%s: %d files stay, %v", name, len(left), err)
+		}
+	}
+	if _, err := (&Backup{State: t.TempDir(), Passphrase: passphrase}).Write(t.Context(), io.Discard); err == nil {
+		t.Error("a backup of nothing")
+	}
+}
+
+// sealed returns an encrypted archive with a file of that name.
+func sealed(t *testing.T, name string) []byte {
+	t.Helper()
+	to, err := age.NewScryptRecipient(passphrase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.SetWorkFactor(10)
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := gzip.NewWriter(w)
+	archive := tar.NewWriter(packed)
+	if err := addText(archive, name, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Close(), packed.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

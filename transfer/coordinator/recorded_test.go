@@ -1,0 +1,114 @@
+package coordinator
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"weir/transfer"
+)
+
+// Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made by a release: later versions
+// restore it, bring its tables up to date and go on with its work. WEIR_RECORD=N makes the file of this version.
+func TestRecordedBackups(t *testing.T) {
+	t.Parallel()
+	if name := os.Getenv("WEIR_RECORD"); name != "" {
+		recordBackup(t, "testdata/backup-"+name+".age")
+	}
+	files, err := filepath.Glob("testdata/backup-*.age")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conf := Config{State: filepath.Join(t.TempDir(), "new")}
+			about, err := (&Backup{State: conf.State, Passphrase: passphrase}).Restore(t.Context(), bytes.NewReader(text))
+			if err != nil || len(about.Rows) == 0 {
+				t.Fatalf("%+v, %v", about, err)
+			}
+			checkRecorded(t, start(t, conf))
+		})
+	}
+}
+
+// recordBackup writes a backup of a coordinator with two sites and a site without an agent, a request that is done, one that waits
+// for approval, and one of whose three files one is done and the others are leased.
+func recordBackup(t *testing.T, file string) {
+	t.Helper()
+	h := start(t, Config{})
+	_, b, q := h.pair(3)
+	for _, l := range b.some() {
+		if _, err := b.report(did(l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Completed {
+		t.Fatalf("%+v", q)
+	}
+	far := transfer.NewSite{Name: "far", URL: "https://127.0.0.1:1/data", Token: "a token of a test"}
+	if _, err := h.admin.AddSite(t.Context(), far); err != nil {
+		t.Fatal(err)
+	}
+	h.fill("/store/run2", "A", 3, 2000)
+	for _, approve := range []bool{false, true} {
+		if _, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B", Approve: approve}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.report(did(b.some()[0])); err != nil {
+		t.Fatal(err)
+	}
+	var saved bytes.Buffer
+	if _, err := (&Backup{State: h.conf.State, Passphrase: passphrase, Version: "recorded"}).Write(t.Context(), &saved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, saved.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkRecorded checks the state that recordBackup has made, and completes its work.
+func checkRecorded(t *testing.T, h *house) {
+	t.Helper()
+	if sites, err := h.admin.Sites(t.Context()); err != nil || len(sites) != 3 || sites[2].Name != "far" {
+		t.Errorf("sites %+v, %v", sites, err)
+	}
+	if got := h.secretsOf("far").Token; got != "a token of a test" {
+		t.Errorf("the token of the site is %q", got)
+	}
+	all, err := h.admin.Requests(t.Context(), transfer.Filter{})
+	if err != nil || len(all) != 3 || all[2].Status != transfer.Completed || all[2].Count.Done != 3 || all[0].Count.Done != 1 {
+		t.Fatalf("requests %+v, %v", all, err)
+	}
+	if tries, err := h.admin.Attempts(t.Context(), all[2].ID, 0, 10); err != nil || len(tries) != 3 {
+		t.Errorf("attempts %+v, %v", tries, err)
+	}
+	a, b := h.robot("A"), h.robot("B")
+	a.session, b.session = "two", "two"
+	a.register("https://127.0.0.1:1/")
+	b.register("")
+	if _, err := h.admin.Approve(t.Context(), all[1].ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range all[:2] {
+		until(t, "a recorded request ends", func() bool {
+			if q, err = h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
+				return err == nil
+			}
+			for _, l := range b.work().Leases {
+				if _, err := b.report(did(l)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return false
+		})
+		if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != 3 {
+			t.Errorf("%+v", q)
+		}
+	}
+}

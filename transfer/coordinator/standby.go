@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/internal/db"
+)
+
+// claimName is what a coordinator claims in its database.
+const claimName = "weir coordinator"
+
+// takeClaim claims the database for this coordinator. A standby waits until it is free.
+func (c *Coordinator) takeClaim(ctx context.Context) (err error) {
+	if !c.conf.Standby {
+		if c.claim, err = c.db.Claim(ctx, claimName, processName()); errors.Is(err, db.ErrTaken) {
+			return fmt.Errorf("another coordinator has this database: %w: end that one first, use another database, "+
+				"or start this one as its standby (--standby)", err)
+		}
+		return err
+	}
+	if c.db.Dialect() != db.PostgreSQL {
+		return errors.New("a standby needs a database that both coordinators reach: use PostgreSQL (--db postgres://...)")
+	}
+	c.claim, err = c.db.AwaitClaim(ctx, claimName, processName(), func(reason error) error {
+		c.log.Info("standby: waiting for the database", "reason", reason)
+		if errors.Is(reason, db.ErrTaken) {
+			return c.checkKeys(ctx)
+		}
+		return nil
+	})
+	if err == nil {
+		c.log.Info("this coordinator is the active one")
+		err = c.checkKeys(ctx) // the first start of both may have been at the same time
+	}
+	return err
+}
+
+// checkKeys checks that the keys in the state folder belong to the database, if that has tokens: they include the one of
+// the administrator that is beside the keys. A standby with keys of its own would refuse the tokens of agents and users, and
+// could not read the secrets of sites.
+func (c *Coordinator) checkKeys(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(c.conf.State, adminFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var all, ours int64
+	err = c.db.Read(ctx, func(tx *db.Tx) error {
+		tables, err := tx.Tables()
+		if err != nil || !slices.Contains(tables, "token") {
+			return err
+		}
+		if err := tx.Row("SELECT COUNT(*) FROM token").Scan(&all); err != nil {
+			return err
+		}
+		return tx.Row("SELECT COUNT(*) FROM token WHERE id = ?", tokenID(string(text))).Scan(&ours)
+	})
+	if err == nil && all > 0 && ours == 0 {
+		err = fmt.Errorf("%s has not the keys of the coordinator of %s: copy the state folder of that one to this machine", c.conf.State, c.db)
+	}
+	return err
+}
+
+// tokenID returns the id in a token, which is not verified; "" if there is none.
+func tokenID(raw string) string {
+	var claims struct {
+		ID string `json:"jti"`
+	}
+	_, rest, _ := strings.Cut(raw, ".")
+	body, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || json.Unmarshal(text, &claims) != nil {
+		return ""
+	}
+	return claims.ID
+}

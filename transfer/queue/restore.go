@@ -1,0 +1,34 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"weir/internal/db"
+)
+
+// Numbers that SkipNumbers leaves out: requests that were submitted after a backup, and attempts at a file.
+const (
+	skippedRequests = 100_000
+	skippedEpochs   = 1000
+)
+
+// SkipNumbers prepares a restored database of SQLite, whose coordinator has worked on after the backup: agents may know requests and
+// attempts of that time. New requests, and with them files, get numbers that were not given. Each file that is not done gets an
+// epoch that was not given, and its lease, whose mover may hold a later one, is ended: it is attempted again, and skipped if the
+// destination has it.
+func SkipNumbers(ctx context.Context, d *db.DB) error {
+	if d.Dialect() != db.SQLite {
+		return errors.New("only a database of SQLite is restored")
+	}
+	return d.Write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'request'", skippedRequests); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE item SET epoch = epoch + ? WHERE state IN (?, ?, ?)", skippedEpochs, ready, resting, leased); err != nil {
+			return err
+		}
+		_, err := tx.Exec("UPDATE lease SET epoch = epoch + ?, until = 0", skippedEpochs)
+		return err
+	})
+}
