@@ -6,6 +6,8 @@ LINT := $(BIN)/golangci-lint
 LINT_VERSION := v2.15.0
 TESTSUM := $(BIN)/gotestsum
 TESTSUM_VERSION := v1.13.0
+NFPM := $(BIN)/nfpm
+NFPM_VERSION := v2.45.2
 
 # Where make install puts things (PREFIX=~/.local needs no root). DESTDIR goes before all of them, for packages.
 PREFIX   ?= /usr/local
@@ -17,7 +19,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-xrootd lint needs bench bench-page rigs chaos golden clean web
+.PHONY: build demo test test-xrootd lint needs bench bench-page rigs chaos golden clean web release site
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -59,9 +61,22 @@ uninstall: $(BUILD)/man1/weir.1 ## what make install has put there, and nothing 
 demo: build ## half a minute of load on the built-in server, then a verdict and a report
 	$(BIN)/weir run
 
+# It is built from a commit, with the pages' scripts: the same commit and the same Go give the same bytes.
+release: $(NFPM) ## the files of a release, dist/: make release VERSION=1.2.3
+	rm -rf dist
+	sh web/build --check && sh web/build
+	go run ./cmd/release -version "$(VERSION)" -nfpm $(NFPM)
+
+$(NFPM): Makefile
+	GOBIN=$(CURDIR)/$(BIN) go install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+	@touch $@
+
+site: ## the documentation as HTML with a search, build/site
+	go run ./cmd/site -out $(BUILD)/site
+
 # A test that fails is run once more, alone: real servers on a busy machine may be late. One that passes then is listed at the end
 # and is a defect of the test. More than six failures are not repeated.
-test: needs build $(TESTSUM) ## all tests; installs the real servers and clients that they use
+test: needs build $(TESTSUM) $(NFPM) ## all tests; installs the real servers and clients that they use
 	@mkdir -p $(BUILD)
 	$(TESTSUM) --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
 		--rerun-fails-report=$(BUILD)/repeated.txt --packages=./... -- -timeout 45m
@@ -112,4 +127,4 @@ golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./report ./scenario ./internal/content -update
 
 clean:
-	rm -rf $(BIN) $(BUILD) runs web/dist/*.js web/dist/*.css
+	rm -rf $(BIN) $(BUILD) dist runs web/dist/*.js web/dist/*.css

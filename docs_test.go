@@ -134,7 +134,7 @@ func TestDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := map[string]bool{}
-	module := regexp.MustCompile(`\b(?:github\.com|(?:google\.)?golang\.org|gonum\.org|codeberg\.org|modernc\.org|go\.yaml\.in)/[\w./-]*\w`)
+	module := regexp.MustCompile(`\b(?:github\.com|(?:google\.)?golang\.org|gonum\.org|codeberg\.org|modernc\.org|go\.yaml\.in|filippo\.io)/[\w./-]*\w`)
 	for _, name := range module.FindAllString(string(page), -1) {
 		named[name] = true
 	}

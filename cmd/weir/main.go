@@ -138,15 +138,20 @@ weir help exit-codes lists the exit codes.`,
 func versionCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  weir version\n  weir version --json",
+		Use: "version", Short: "Print the version, commit and date", Args: cobra.NoArgs, Example: "  weir version\n  weir version --json",
 		RunE: func(*cobra.Command, []string) error {
+			commit, at := built()
 			if asJSON {
 				return writeJSON(s.out, map[string]any{
-					"weir": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+					"weir": version(), "commit": commit, "date": at, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 					"formats": map[string]int{"run": results.FormatVersion, "findings": analysis.FindingsVersion},
 				})
 			}
-			_, err := fmt.Fprintln(s.out, "weir", version())
+			text := "weir " + version()
+			if release != "" && commit != "" {
+				text += ", commit " + commit + " of " + at
+			}
+			_, err := fmt.Fprintln(s.out, text)
 			return err
 		},
 	}
@@ -154,19 +159,40 @@ func versionCommand(s streams) *cobra.Command {
 	return c
 }
 
-// version returns the version of the program, as far as the build recorded it.
+// release is the version of a release, as in 1.2.3, which `make release` has the linker set.
+var release string //nolint:gochecknoglobals // the linker sets variables only
+
+// version returns the version of the program: that of the release, or what else the build recorded.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
 	v := strings.TrimPrefix(info.Main.Version, "v")
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			v += " " + s.Value[:12]
-		}
+	if commit, _ := built(); len(commit) >= 12 {
+		v += " " + commit[:12]
 	}
 	return v
+}
+
+// built returns the commit that the program was built from and its time, as in 2026-01-31T12:00:00Z; "" if the build did not record them.
+func built() (commit, at string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", ""
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value
+		case "vcs.time":
+			at = s.Value
+		}
+	}
+	return commit, at
 }
 
 // checkUsage makes wrong arguments of c and its subcommands usage errors that name the

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -63,14 +62,9 @@ func manDate() (time.Time, error) {
 		}
 		return time.Unix(seconds, 0).UTC(), nil
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if at, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				return at.UTC(), nil
-			}
-		}
-	}
-	return time.Time{}, nil
+	_, text := built()
+	at, _ := time.Parse(time.RFC3339, text) // no date gives the zero time
+	return at.UTC(), nil
 }
 
 // indented matches lines of a help text that keep their shape.

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A file is one of a tarball or a package. Its path is relative to the prefix, /usr in packages.
+type file struct {
+	path string
+	mode int64
+	data []byte
+	uid  int // in images
+}
+
+// sharedFiles returns what every system gets beside the program: manual pages, completions and texts. The host's program writes them.
+func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
+	program, err := r.compile(ctx, host())
+	if err != nil {
+		return nil, err
+	}
+	pages := filepath.Join(r.work, "man1")
+	if _, err := r.command(ctx, nil, program, "man", pages); err != nil {
+		return nil, err
+	}
+	files, err := readFolder(pages, "share/man/man1")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []struct{ shell, path string }{
+		{"bash", "share/bash-completion/completions/weir"}, {"zsh", "share/zsh/site-functions/_weir"},
+		{"fish", "share/fish/vendor_completions.d/weir.fish"},
+	} {
+		text, err := r.command(ctx, nil, program, "completion", c.shell)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{path: c.path, mode: 0o644, data: []byte(text)})
+	}
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+		text, err := os.ReadFile(filepath.Join(r.source, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{path: "share/doc/weir/" + name, mode: 0o644, data: text})
+	}
+	return files, nil
+}
+
+// readFolder reads the files of a folder, as files below to.
+func readFolder(dir, to string) (all []file, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{path: path.Join(to, e.Name()), mode: 0o644, data: text})
+	}
+	return all, err
+}
+
+// tarball writes weir-VERSION-OS-ARCH.tar.gz, with one folder in it.
+func (r *release) tarball(t target, files []file) error {
+	name := "weir-" + r.version + "-" + t.String()
+	var all []file
+	for _, f := range files {
+		f.path = name + "/" + f.path
+		all = append(all, f)
+	}
+	archive, err := tarOf(all, r.at)
+	if err != nil {
+		return err
+	}
+	packed, err := gzipOf(archive)
+	if err != nil {
+		return err
+	}
+	return r.write(name+".tar.gz", packed)
+}
+
+// tarOf returns a tar archive of files and the folders that they are in. A path that ends with / is an empty folder.
+func tarOf(files []file, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	made := map[string]bool{}
+	for _, f := range files {
+		for i, c := range f.path {
+			if dir := f.path[:i+1]; c == '/' && !made[dir] {
+				made[dir] = true
+				h := &tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: at, Format: tar.FormatPAX}
+				if dir == f.path {
+					h.Mode, h.Uid, h.Gid = f.mode, f.uid, f.uid
+				}
+				if err := w.WriteHeader(h); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if strings.HasSuffix(f.path, "/") {
+			continue
+		}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Mode: f.mode, Size: int64(len(f.data)), ModTime: at, Format: tar.FormatPAX}
+		if err := w.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+// gzipOf compresses data without a name or a time.
+func gzipOf(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+// write writes a file of the release.
+func (r *release) write(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
+}
+
+// notes writes the section of the version in CHANGELOG.md, or that of what is not released, as NOTES.md.
+func (r *release) notes() error {
+	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	notes := section(string(text), r.version)
+	if notes == "" {
+		notes = section(string(text), "Unreleased")
+	}
+	if notes == "" {
+		return fmt.Errorf("CHANGELOG.md has neither a section %s nor Unreleased", r.version)
+	}
+	head := fmt.Sprintf("# weir %s\n\nCommit %s of %s.\n\n", r.version, r.commit, r.at.Format(time.DateOnly))
+	return r.write("NOTES.md", []byte(head+notes+"\n"))
+}
+
+// section returns the text below the heading "## NAME" in Markdown, "" if there is none.
+func section(text, name string) string {
+	_, rest, found := strings.Cut("\n"+text, "\n## "+name+"\n")
+	if !found {
+		return ""
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	return strings.TrimSpace(rest)
+}
+
+// sums writes SHA256SUMS of all files, as sha256sum -c reads it.
+func (r *release) sums() error {
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), e.Name())
+	}
+	return r.write("SHA256SUMS", []byte(b.String()))
+}
+
+// list prints the files of the release with their sizes.
+func (r *release) list(out io.Writer) error {
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%10d  %s\n", info.Size(), filepath.Join(r.out, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// The same commit in two folders gives the same bytes, and each file of the release is what it says: tarball, packages, image,
+// lists and notes. The deb is installed, used, upgraded and removed in a copy of this system.
+func TestRelease(t *testing.T) {
+	lab.Need(t, "git", "dpkg-deb", "rpm", "skopeo", "sha256sum", "tar")
+	nfpm, err := filepath.Abs("../../bin/nfpm")
+	if _, missing := os.Stat(nfpm); err != nil || missing != nil {
+		lab.Without(t, "nfpm", "bin/nfpm is missing: make bin/nfpm")
+	}
+	one, other := checkout(t, "one"), checkout(t, "another/and/longer")
+	dist := built(t, one, nfpm, "1.2.3")
+	again := built(t, other, nfpm, "1.2.3")
+	for name, text := range dist.files {
+		if !bytes.Equal(text, again.files[name]) {
+			t.Errorf("%s is not the same when it is built in another folder", name)
+		}
+	}
+	if want := []string{
+		"NOTES.md", "SHA256SUMS", "weir-1.2.3-1.x86_64.rpm", "weir-1.2.3-linux-amd64.cdx.json", "weir-1.2.3-linux-amd64.tar.gz",
+		"weir-1.2.3-oci.tar", "weir_1.2.3_amd64.deb",
+	}; !slices.Equal(dist.names(), want) {
+		t.Fatalf("files %q, want %q", dist.names(), want)
+	}
+	call(t, dist.dir, "sha256sum", "-c", "--strict", "SHA256SUMS")
+	commit := strings.TrimSpace(call(t, one, "git", "rev-parse", "HEAD"))
+	says := "weir 1.2.3, commit " + commit + " of 2026-01-31T12:00:00Z\n"
+	t.Run("tarball", func(t *testing.T) {
+		dir := t.TempDir()
+		call(t, dir, "tar", "xf", filepath.Join(dist.dir, "weir-1.2.3-linux-amd64.tar.gz"))
+		in := filepath.Join(dir, "weir-1.2.3-linux-amd64")
+		if got := call(t, in, "bin/weir", "version"); got != says {
+			t.Errorf("it says %q, want %q", got, says)
+		}
+		if program, err := elf.Open(filepath.Join(in, "bin/weir")); err != nil || program.Section(".interp") != nil {
+			t.Errorf("the program is not static, %v", err)
+		}
+		for _, name := range []string{"share/man/man1/weir-run.1", "share/bash-completion/completions/weir", "share/doc/weir/LICENSE"} {
+			if info, err := os.Stat(filepath.Join(in, name)); err != nil || info.Size() < 1000 {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	t.Run("rpm", func(t *testing.T) { checkRPM(t, filepath.Join(dist.dir, "weir-1.2.3-1.x86_64.rpm"), says) })
+	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(dist.dir, "weir-1.2.3-oci.tar"), says) })
+	t.Run("bill", func(t *testing.T) { checkBill(t, dist.files["weir-1.2.3-linux-amd64.cdx.json"]) })
+	if notes := string(dist.files["NOTES.md"]); !strings.HasPrefix(notes, "# weir 1.2.3\n\nCommit "+commit+" of 2026-01-31.\n\n") ||
+		!strings.Contains(notes, "### Added") {
+		t.Errorf("notes: %.200s", notes)
+	}
+	t.Run("deb", func(t *testing.T) {
+		lab.Need(t, "unshare", "setpriv", "sqlite3", "systemd-sysusers", "systemd-tmpfiles", "systemd-analyze", "ip")
+		if os.Getuid() != 0 {
+			lab.Without(t, "root", "only root installs a package in a copy of this system")
+		}
+		later := built(t, one, nfpm, "1.2.4")
+		dir := t.TempDir()
+		said := call(t, ".", "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "testdata/install.sh",
+			filepath.Join(dist.dir, "weir_1.2.3_amd64.deb"), filepath.Join(later.dir, "weir_1.2.4_amd64.deb"), dir)
+		if !strings.HasSuffix(said, "installed, upgraded and removed\n") {
+			t.Error(said)
+		}
+	})
+	t.Run("deploy", func(t *testing.T) {
+		lab.Need(t, "unshare", "setpriv", "systemd-sysusers", "systemd-tmpfiles", "ip")
+		if os.Getuid() != 0 {
+			lab.Without(t, "root", "only root installs a package in copies of this system")
+		}
+		script, err := filepath.Abs("../../deploy/deploy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := call(t, ".", "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "testdata/deploy.sh",
+			filepath.Join(dist.dir, "weir_1.2.3_amd64.deb"), script, t.TempDir())
+		if !strings.HasSuffix(said, "deployed twice\n") {
+			t.Error(said)
+		}
+	})
+}
+
+// checkout returns a commit of the files that git knows or would add here, at a fixed time.
+func checkout(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "../..", "sh", "-c", `git ls-files -z -co --exclude-standard | tar c --null --ignore-failed-read -T - | tar x -C "$0"`, dir)
+	t.Setenv("GIT_AUTHOR_DATE", "2026-01-31T12:00:00Z")
+	t.Setenv("GIT_COMMITTER_DATE", "2026-01-31T12:00:00Z")
+	for _, args := range [][]string{
+		{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=weir", "-c", "user.email=weir@localhost", "commit", "-q", "-m", "all"},
+	} {
+		call(t, dir, "git", args...)
+	}
+	return dir
+}
+
+// A made release is a folder and its files.
+type made struct {
+	dir   string
+	files map[string][]byte
+}
+
+func (m made) names() (all []string) {
+	for name := range m.files {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func built(t *testing.T, source, nfpm, version string) made {
+	t.Helper()
+	m := made{t.TempDir(), map[string][]byte{}}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-version", version, "-source", source, "-out", m.dir, "-nfpm", nfpm, "-targets", "linux/amd64"},
+		&out); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(m.dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.files[e.Name()] = text
+		if !strings.Contains(out.String(), fmt.Sprintf("%10d  %s\n", len(text), filepath.Join(m.dir, e.Name()))) {
+			t.Errorf("%s is not listed:\n%s", e.Name(), out.String())
+		}
+	}
+	return m
+}
+
+// call runs a program in a folder and returns what it prints.
+func call(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	if path := filepath.Join(dir, name); strings.Contains(name, "/") {
+		name, _ = filepath.Abs(path)
+	}
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		t.Fatalf("%s: %v\n%s\n%s", cmd, err, out, failed.Stderr)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func checkRPM(t *testing.T, file, says string) {
+	list := call(t, ".", "rpm", "-qpl", "--nosignature", file)
+	for _, want := range []string{
+		"/usr/lib/systemd/system/weir-coordinator.service", "/usr/share/man/man1/weir.1.gz", "/etc/weir/agent.yaml",
+	} {
+		if !strings.Contains(list, want+"\n") {
+			t.Errorf("%s is not in the package:\n%s", want, list)
+		}
+	}
+	const conffiles = "/etc/weir/agent.yaml\n/etc/weir/coordinator.yaml\n/etc/weir/serve.yaml\n"
+	if kept := call(t, ".", "rpm", "-qpc", "--nosignature", file); kept != conffiles {
+		t.Errorf("files that an upgrade keeps: %s", kept)
+	}
+	root := t.TempDir()
+	call(t, ".", "rpm", "--root", root, "-i", "--nosignature", "--nodeps", "--noscripts", file)
+	if got := call(t, root, "usr/bin/weir", "version"); got != says {
+		t.Errorf("it says %q, want %q", got, says)
+	}
+}
+
+// checkImage has skopeo check all digests, and runs the program with nothing else around it.
+func checkImage(t *testing.T, file, says string) {
+	dir := t.TempDir()
+	call(t, dir, "skopeo", "copy", "--insecure-policy", "oci-archive:"+file, "dir:image")
+	var about struct {
+		Config struct {
+			User       string
+			Entrypoint []string
+		}
+	}
+	text := call(t, dir, "skopeo", "inspect", "--config", "oci-archive:"+file)
+	if err := json.Unmarshal([]byte(text), &about); err != nil || about.Config.User != "65532:65532" ||
+		about.Config.Entrypoint[0] != "/usr/bin/weir" {
+		t.Errorf("%v in %s", err, text)
+	}
+	var manifest struct{ Layers []struct{ Digest string } }
+	text = call(t, dir, "cat", "image/manifest.json")
+	if err := json.Unmarshal([]byte(text), &manifest); err != nil || len(manifest.Layers) != 1 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	root := t.TempDir()
+	call(t, root, "tar", "xzf", filepath.Join(dir, "image", strings.TrimPrefix(manifest.Layers[0].Digest, "sha256:")))
+	if os.Getuid() == 0 {
+		if got := call(t, root, "chroot", "--userspec=65532:65532", root, "/usr/bin/weir", "version"); got != says {
+			t.Errorf("it says %q, want %q", got, says)
+		}
+	}
+}
+
+// checkBill compares the bill with the modules that the program imports.
+func checkBill(t *testing.T, text []byte) {
+	var b bill
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, c := range b.Components {
+		listed[c.Name+"@"+c.Version] = true
+	}
+	mods := call(t, "../..", "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/weir")
+	n := 0
+	for _, mod := range strings.Fields(mods) {
+		n++
+		if !listed[mod] {
+			t.Errorf("%s is not in the bill", mod)
+		}
+	}
+	if n < 20 || b.Metadata.Timestamp != "2026-01-31T12:00:00Z" {
+		t.Errorf("%d modules, %v", n, b.Metadata)
+	}
+}
+
+// The manifests for Kubernetes fit its schemas, and the configuration in them is one of a coordinator. There is no schema of the
+// ServiceMonitor, which is Prometheus'.
+func TestKubernetes(t *testing.T) {
+	validate := filepath.Join(lab.Python(t), "kubernetes-validate")
+	if _, err := os.Stat(validate); err != nil {
+		lab.Without(t, "kubernetes-validate", "the Python packages are older than lab/python.txt: make needs")
+	}
+	cmd := exec.CommandContext(t.Context(), validate, "--strict", "../../deploy/kubernetes.yaml")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), " passed for resource ") != 6 || strings.Count(string(out), "WARN") != 1 ||
+		!strings.Contains(string(out), "schema for kind ServiceMonitor") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile("../../deploy/kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "  coordinator.yaml: |\n")
+	conf, _, found := strings.Cut(rest, "\n---\n")
+	file := filepath.Join(t.TempDir(), "coordinator.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(conf, "    ", "")+"\n"), 0o644); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	call(t, "../..", "go", "run", "./cmd/weir", "config", "check", "coordinator", file)
+}
+
+// What cannot be a release is refused with the reason.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-version v1.2", "use MAJOR.MINOR.PATCH"},
+		{"-version 1.2.3 -targets linux", "use OS/ARCH"},
+		{"-version 1.2.3 -out /proc", "/proc"},
+	} {
+		err := run(t.Context(), strings.Fields(c.args), &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.args, err, c.want)
+		}
+	}
+}
+
+func TestSection(t *testing.T) {
+	const log = "# Changelog\n\n## Unreleased\n\nnew\n\n## 1.2.3\n\n- first\n- second\n\n## 1.2.2\n\nold\n"
+	for name, want := range map[string]string{"1.2.3": "- first\n- second", "Unreleased": "new", "1.2.2": "old", "1.2": "", "first": ""} {
+		if got := section(log, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"weir/lab/browser"
+)
+
+// All links of the site lead to files and anchors that it has, and to nothing on the network that a page loads.
+func TestLinksOfSite(t *testing.T) {
+	dir := made(t)
+	anchors, links := map[string]map[string]bool{}, map[string][]string{}
+	files, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	if err != nil || len(files) < 25 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		anchors[name] = map[string]bool{}
+		for tokens := html.NewTokenizer(bytes.NewReader(text)); tokens.Next() != html.ErrorToken; {
+			for _, a := range tokens.Token().Attr {
+				switch a.Key {
+				case "id":
+					anchors[name][a.Val] = true
+				case "href":
+					links[name] = append(links[name], a.Val)
+				case "src", "srcset":
+					if strings.Contains(a.Val, "://") {
+						t.Errorf("%s loads %s", name, a.Val)
+					}
+					links[name] = append(links[name], a.Val)
+				}
+			}
+		}
+	}
+	n := 0
+	for from, all := range links {
+		for _, link := range all {
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "data:") || strings.HasPrefix(link, "mailto:") {
+				continue
+			}
+			n++
+			to, anchor, _ := strings.Cut(link, "#")
+			if to == "" {
+				to = from
+			}
+			if _, err := os.Stat(filepath.Join(dir, to)); err != nil {
+				t.Errorf("%s: %v", from, err)
+			} else if anchor != "" && !anchors[to][anchor] {
+				t.Errorf("%s: %s has no #%s", from, to, anchor)
+			}
+		}
+	}
+	if n < 1000 {
+		t.Errorf("only %d links", n)
+	}
+}
+
+// In a browser a search leads to the heading, tables and pictures fit on a phone, and the same sources give the same bytes.
+func TestSiteInABrowser(t *testing.T) {
+	dir, again := made(t), made(t)
+	for _, name := range []string{"index.html", "scenario.html", "index.js"} {
+		one, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := os.ReadFile(filepath.Join(again, name)); err != nil || !bytes.Equal(one, other) {
+			t.Errorf("%s is another one the second time, %v", name, err)
+		}
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	p := browser.Open(t, server.URL+"/index.html", 1200, 900)
+	p.Picture("site-index")
+	var hits []string
+	p.Eval(`query.value = "second coordinator", query.dispatchEvent(new Event("input")), [...found.querySelectorAll("a")].map((a) => a.href)`, &hits)
+	p.Picture("site-search")
+	if len(hits) == 0 || !strings.HasSuffix(hits[0], "operating.html#a-second-coordinator") {
+		t.Errorf("found %q", hits)
+	}
+	p.Eval(`query.value = "nosuchword", query.dispatchEvent(new Event("input")), [found.textContent]`, &hits)
+	if len(hits) != 1 || hits[0] != "Nothing found" {
+		t.Errorf("found %q", hits)
+	}
+	p.Silent()
+	for _, name := range []string{"index.html", "scenario.html", "operating.html", "truth.html"} {
+		p := browser.Open(t, server.URL+"/"+name, 390, 844)
+		p.Fits(390)
+		p.Picture("site-phone-" + strings.TrimSuffix(name, ".html"))
+		p.Silent()
+	}
+}
+
+// A link that leads nowhere is an error.
+func TestDeadLink(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"README.md": "# weir\n", "ARCHITECTURE.md": "# A\n", "CONTRIBUTING.md": "# C\n[x](scenarios/none.md)\n", "CHANGELOG.md": "# L\n",
+		"docs/README.md": "# Documentation\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := run([]string{"-source", dir, "-out", filepath.Join(dir, "site")}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "CONTRIBUTING.md: link scenarios/none.md") {
+		t.Errorf("%v", err)
+	}
+}
+
+func made(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := run([]string{"-source", "../..", "-out", dir}, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
