@@ -46,18 +46,20 @@ type prop struct {
 }
 
 // billOf returns the bill of a Go program: its modules, as the linker has recorded them, and Go itself.
-func billOf(program, version string, at time.Time) ([]byte, error) {
+func billOf(program, version, commit string, at time.Time) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return nil, err
 	}
 	b := bill{Format: "CycloneDX", Spec: "1.6", Version: 1}
 	b.Metadata = metadata{at.Format(time.RFC3339), component{Type: "application", Ref: "weir", Name: "weir", Version: version}}
+	about := []prop{{"build:commit", commit}}
 	for _, s := range info.Settings {
-		if strings.HasPrefix(s.Key, "vcs.") || s.Key == "GOOS" || s.Key == "GOARCH" {
-			b.Metadata.Component.Properties = append(b.Metadata.Component.Properties, prop{"build:" + s.Key, s.Value})
+		if s.Key == "GOOS" || s.Key == "GOARCH" {
+			about = append(about, prop{"build:" + s.Key, s.Value})
 		}
 	}
+	b.Metadata.Component.Properties = about
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
 	b.Components = []component{{Type: "library", Ref: "std", Name: "std", Version: goVersion, PURL: "pkg:golang/std@" + goVersion}}
 	for _, m := range info.Deps {

@@ -74,6 +74,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := r.build(ctx, targets); err != nil {
 		return err
 	}
+	if err := r.unchanged(ctx); err != nil { // files may have changed while they were compiled
+		return errors.Join(err, os.Remove(filepath.Join(r.out, "SHA256SUMS")))
+	}
 	return r.list(out)
 }
 
@@ -101,12 +104,8 @@ func (r *release) prepare(ctx context.Context) error {
 	if there, err := os.ReadDir(r.out); err != nil || len(there) > 0 {
 		return errors.Join(err, fmt.Errorf("%s is not empty: remove it first", r.out))
 	}
-	changed, err := r.command(ctx, nil, "git", "status", "--porcelain")
-	if err != nil {
+	if err := r.unchanged(ctx); err != nil {
 		return err
-	}
-	if changed != "" {
-		return fmt.Errorf("a release is built from a commit, and these files are not committed:\n%s", changed)
 	}
 	last, err := r.command(ctx, nil, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
@@ -115,6 +114,15 @@ func (r *release) prepare(ctx context.Context) error {
 	commit, seconds, _ := strings.Cut(strings.TrimSpace(last), " ")
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	r.commit, r.at = commit, time.Unix(n, 0).UTC()
+	return err
+}
+
+// unchanged refuses files that differ from the commit.
+func (r *release) unchanged(ctx context.Context) error {
+	changed, err := r.command(ctx, nil, "git", "status", "--porcelain")
+	if err == nil && changed != "" {
+		err = fmt.Errorf("a release is built from a commit, and these files are not committed:\n%s", changed)
+	}
 	return err
 }
 
@@ -167,8 +175,9 @@ func (r *release) compile(ctx context.Context, t target) (string, error) {
 		return program, nil
 	}
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
-	_, err := r.command(ctx, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.release="+r.version,
-		"-o", program, "./cmd/weir")
+	about := r.version + "/" + r.commit + "/" + r.at.Format(time.RFC3339)
+	_, err := r.command(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.release="+about,
+		"-o", program, "./cmd/weir") // Go records no commit in a second work tree of git, and so other bytes
 	return program, err
 }
 

@@ -101,7 +101,7 @@ contents:
 
 // components writes weir-VERSION-OS-ARCH.cdx.json, what the program is made of, in CycloneDX 1.6.
 func (r *release) components(t target, program string) error {
-	text, err := billOf(program, r.version, r.at)
+	text, err := billOf(program, r.version, r.commit, r.at)
 	if err != nil {
 		return err
 	}

@@ -24,12 +24,14 @@ func TestRelease(t *testing.T) {
 	if _, missing := os.Stat(nfpm); err != nil || missing != nil {
 		lab.Without(t, "nfpm", "bin/nfpm is missing: make bin/nfpm")
 	}
-	one, other := checkout(t, "one"), checkout(t, "another/and/longer")
+	one := checkout(t, "one")
+	other := filepath.Join(t.TempDir(), "another/and/longer")
+	call(t, one, "git", "worktree", "add", "-q", "--detach", other)
 	dist := built(t, one, nfpm, "1.2.3")
 	again := built(t, other, nfpm, "1.2.3")
 	for name, text := range dist.files {
 		if !bytes.Equal(text, again.files[name]) {
-			t.Errorf("%s is not the same when it is built in another folder", name)
+			t.Errorf("%s is not the same when it is built in another folder, a second work tree", name)
 		}
 	}
 	if want := []string{

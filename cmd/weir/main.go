@@ -159,13 +159,13 @@ func versionCommand(s streams) *cobra.Command {
 	return c
 }
 
-// release is the version of a release, as in 1.2.3, which `make release` has the linker set.
+// release is VERSION/COMMIT/TIME of a release, as in 1.2.3/17c4e37.../2026-01-31T12:00:00Z, which `make release` has the linker set.
 var release string //nolint:gochecknoglobals // the linker sets variables only
 
 // version returns the version of the program: that of the release, or what else the build recorded.
 func version() string {
-	if release != "" {
-		return release
+	if v, _, ok := strings.Cut(release, "/"); ok {
+		return v
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -180,6 +180,9 @@ func version() string {
 
 // built returns the commit that the program was built from and its time, as in 2026-01-31T12:00:00Z; "" if the build did not record them.
 func built() (commit, at string) {
+	if parts := strings.Split(release, "/"); len(parts) == 3 {
+		return parts[1], parts[2]
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "", ""

@@ -79,11 +79,18 @@ func spawn(t *testing.T, conf Config) (url string, kill func()) {
 // startChild starts a coordinator in a process of its own. first gets its URL when it answers, or "" when it has ended.
 func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 	t.Helper()
+	first, _, kill = startProcess(t, conf)
+	return first, kill
+}
+
+// startProcess is startChild, and returns the process.
+func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd, kill func()) {
+	t.Helper()
 	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
+	cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childKey+"="+string(text))
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
@@ -112,7 +119,7 @@ func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 		})
 	}
 	t.Cleanup(kill)
-	return said, kill
+	return said, cmd, kill
 }
 
 // spawned is a house whose coordinator is a process of its own. Others of conf will

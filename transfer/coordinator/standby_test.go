@@ -3,15 +3,20 @@ package coordinator
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/client"
+	"weir/transfer/page"
 )
 
 // The active coordinator is killed again and again while files are moving. Each time the standby, at another address and
@@ -21,21 +26,16 @@ func TestStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t)}, {State: t.TempDir(), Standby: true}}
 	confs[1].DB = confs[0].DB
-	h, kill := spawned(t, &confs[0])
+	url, kill := spawn(t, confs[0])
+	confs[0].Listen = strings.TrimPrefix(url, "https://")
 	copyKeys(t, confs[0].State, confs[1].State)
 	confs[1].Listen = unusedAddress(t)
-	h.also = []string{"https://" + confs[1].Listen}
-	raw, err := os.ReadFile(filepath.Join(confs[1].State, adminFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.admin, err = client.New(client.Config{URLs: append([]string{h.url}, h.also...), Pin: h.pin, Token: strings.TrimSpace(string(raw)),
-		Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.admin.Close)
+	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
 	_, next := startChild(t, confs[1])
+	session := h.browse(h.url, "POST", `{"token":"`+adminToken(t, confs[1].State)+`"}`, nil)
+	if session.StatusCode != http.StatusOK || len(session.Cookies()) != 1 {
+		t.Fatalf("signing in: %s", session.Status)
+	}
 	a, b := h.place("A", true), h.place("B", true)
 	const files, kills = 600, 4
 	a.write("/store/run1", files, 20_000)
@@ -53,6 +53,9 @@ func TestStandbyTakesOver(t *testing.T) {
 		before := insist(t, request).Count.Done
 		until(t, "files arrive after a takeover", func() bool { q = insist(t, request); return q.Count.Done > before || q.Status.Ended() })
 		longest = max(longest, time.Since(died))
+		if r := h.browse([]string{h.also[0], h.url}[n%2], "GET", "", session.Cookies()[0]); r.StatusCode != http.StatusOK {
+			t.Errorf("the session of a browser is %s after takeover %d", r.Status, n+1)
+		}
 		kill = next
 		_, next = startChild(t, confs[n%2])
 	}
@@ -68,6 +71,110 @@ func TestStandbyTakesOver(t *testing.T) {
 	h.once(q.ID)
 	for i := range files {
 		same(t, fmt.Sprintf("/store/run1/f%d", i), a, b)
+	}
+}
+
+// standbyHouse is a house of two addresses, whose keys are in state.
+func standbyHouse(t *testing.T, state, url, also string) *house {
+	t.Helper()
+	id, err := wire.Keep(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(admin.Close)
+	return &house{t: t, admin: admin, also: []string{also}, Coordinator: &Coordinator{url: url, pin: id.Pin}}
+}
+
+// adminToken returns the token of the administrator in a state folder.
+func adminToken(t *testing.T, state string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(state, adminFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// browse asks for the session of a browser, which knows the service by one name.
+func (h *house) browse(address, method, body string, cookie *http.Cookie) *http.Response {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, address+"/session", strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Host = "localhost:9443"
+	r.Header.Set(page.OrderHeader, "1")
+	if cookie != nil {
+		r.AddCookie(cookie)
+	}
+	transport := &http.Transport{TLSClientConfig: wire.Pinned(h.pin)}
+	defer transport.CloseIdleConnections()
+	answer, err := (&http.Client{Transport: transport}).Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer
+}
+
+// A coordinator is suspended, loses its claim and goes on when the standby works: it ends by itself, and no file is moved twice.
+func TestSuspendedCoordinator(t *testing.T) {
+	t.Parallel()
+	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t), Lease: 5 * time.Second}, {State: t.TempDir(), Standby: true}}
+	first, old, _ := startProcess(t, confs[0])
+	url := <-first
+	copyKeys(t, confs[0].State, confs[1].State)
+	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, unusedAddress(t), confs[0].Lease
+	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
+	second, _ := startChild(t, confs[1])
+	a, b := h.place("A", true), h.place("B", true)
+	const files = 600
+	a.write("/store/run1", files, 20_000)
+	h.scan("/store/run1", "A")
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) }
+	until(t, "files arrive", func() bool { q = insist(t, request); return q.Count.Done > 20 })
+	if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	breakConnections(t, confs[0].DB)
+	<-second // it works
+	if err := old.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Wait(); err == nil {
+		t.Error("the old coordinator ends without an error")
+	}
+	until(t, "the request ends", func() bool { q = insist(t, request); return q.Status.Ended() })
+	if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+	h.once(q.ID)
+	for i := range files {
+		same(t, fmt.Sprintf("/store/run1/f%d", i), a, b)
+	}
+}
+
+// breakConnections ends the connections to a database, as PostgreSQL does when the machines behind them do not answer.
+func breakConnections(t *testing.T, address string) {
+	t.Helper()
+	d, err := db.Open(t.Context(), address, db.Options{Conns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
