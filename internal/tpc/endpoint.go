@@ -237,6 +237,23 @@ func (c *Client) Move(ctx context.Context, t Target, to string) error {
 	return c.done(ctx, Request{Method: "MOVE", Target: t, Header: h})
 }
 
+// Replace is Move to a name that another file may have, which is replaced. Where the endpoint does not replace it in one step, it is
+// removed first.
+func (c *Client) Replace(ctx context.Context, t Target, to string) error {
+	move := Request{Method: "MOVE", Target: t, Header: http.Header{"Destination": {to}, "Overwrite": {"T"}}}
+	err := c.done(ctx, move)
+	var e *Error
+	if !errors.As(err, &e) || e.Status != http.StatusPreconditionFailed && e.Status != http.StatusConflict {
+		return err
+	}
+	taken := t
+	taken.URL = to
+	if err := c.Remove(ctx, taken); err != nil {
+		return err
+	}
+	return c.done(ctx, move)
+}
+
 // Remove deletes a file. Nothing there is no error.
 func (c *Client) Remove(ctx context.Context, t Target) error {
 	err := c.done(ctx, Request{Method: http.MethodDelete, Target: t})
