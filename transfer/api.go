@@ -32,6 +32,7 @@ type Submission struct {
 type Request struct {
 	ID int64 `json:"id"`
 	Submission
+	Job     string    `json:"job,omitempty"` // of URL pairs, whose files it has; "": they are in the catalog
 	Status  Status    `json:"status"`
 	By      string    `json:"by"`
 	Decided string    `json:"decided_by,omitempty"`

@@ -58,6 +58,10 @@ type Lease struct {
 	Chunk     int64 `json:"chunk_bytes,omitempty"` // of chunk digests; 0 is 64 MiB
 	AtOnce    int   `json:"at_once,omitempty"`     // concurrent transfers between these two ends; 0: no limit
 	Unchecked bool  `json:"unchecked,omitempty"`   // accept a missing checksum and report it
+
+	Job     string        `json:"job,omitempty"`        // of a URL pair, which only the coordinator copies: then Size may be -1, not known
+	Replace bool          `json:"replace,omitempty"`    // another file at the destination is replaced
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // of the attempt; 0: none
 }
 
 // ID returns the name of the attempt.

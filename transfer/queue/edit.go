@@ -183,15 +183,15 @@ func (e *edit) route(files []*file) error {
 	}
 	for _, f := range files {
 		r := e.requests[f.request]
-		sites := r.sources(f, replicas[f.in])
+		sites := r.sources(f, replicas[f.replicaKey()])
 		if len(sites) == 0 && !f.again { // a bad replica may have been repaired: each is asked once
 			f.again = true
-			sites = r.sources(f, replicas[f.in])
+			sites = r.sources(f, replicas[f.replicaKey()])
 		}
 		if len(sites) == 0 {
 			fault, reason := f.fault, f.reason
 			if fault == "" {
-				fault, reason = transfer.SourceBad, r.noSource(replicas[f.in])
+				fault, reason = transfer.SourceBad, r.noSource(replicas[f.replicaKey()])
 			}
 			f.fail(failed, fault, reason, e.now)
 			continue

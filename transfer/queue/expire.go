@@ -116,10 +116,10 @@ func (q *Queue) given(ctx context.Context, items []int64) ([]transfer.Lease, err
 		if err != nil {
 			return nil, err
 		}
-		unchecked, err := db.Column[int64](tx, "SELECT DISTINCT r.id FROM request r WHERE r.unchecked AND r.ended = 0")
+		of, err := copyTermsOf(tx, files)
 		for _, f := range files {
 			if l := active[f.id]; l != nil {
-				all = append(all, l.given(f, slices.Contains(unchecked, f.request)))
+				all = append(all, l.given(f, of[f.request]))
 			}
 		}
 		return all, err
@@ -245,7 +245,7 @@ func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site
 	}
 	replicas, err := readReplicas(tx, files)
 	for _, f := range files {
-		if strings.Join(r.sources(f, replicas[f.in]), ",") == g.sites {
+		if strings.Join(r.sources(f, replicas[f.replicaKey()]), ",") == g.sites {
 			stay = append(stay, f.id)
 		} else {
 			moved = append(moved, deferral{item: f.id})

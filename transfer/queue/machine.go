@@ -34,9 +34,9 @@ func (s state) shown() transfer.State {
 // A file is a file of a request.
 type file struct {
 	id, request    int64
-	in             int64 // the catalog's id; 0: the catalog has none
+	in             int64 // the catalog's id; 0: the catalog has none any more; less than 0: a hash of the destination of a URL pair
 	name           string
-	size           int64
+	size           int64 // -1: not known until it has arrived
 	adler          string
 	state          state
 	sourceGroup    int64
@@ -70,6 +70,9 @@ func (f *file) arrive(o transfer.Outcome, now time.Time) {
 	}
 	if f.adler == "" {
 		f.adler = o.Adler
+	}
+	if f.size < 0 {
+		f.size = o.Size
 	}
 }
 
@@ -142,7 +145,7 @@ func validated(f file, o transfer.Outcome, t terms) transfer.Outcome {
 		return o
 	}
 	switch {
-	case o.Size != f.size:
+	case f.size >= 0 && o.Size != f.size:
 		o.Fault, o.Reason = transfer.Checksum, "reported as done with "+sized(o.Size)+" instead of "+sized(f.size)
 	case o.Adler != "" && f.adler != "" && o.Adler != adler(f.adler):
 		o.Fault, o.Reason = transfer.Checksum, "reported as done with adler32 "+o.Adler+" instead of "+adler(f.adler)

@@ -30,12 +30,19 @@ func readSites(tx *db.Tx) (map[string]catalog.Site, error) {
 	return m, err
 }
 
-// readReplicas are those of files, by the catalog's number.
+// readReplicas are those of files, by replicaKey.
 func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 	m := map[int64][]replica{}
-	ids := idsOf(files, catalogID)
-	if len(ids) == 0 {
-		return m, nil
+	var ids, pairs []int64
+	for _, f := range files {
+		if f.in < 0 {
+			pairs = append(pairs, f.id)
+		} else {
+			ids = append(ids, f.in)
+		}
+	}
+	if err := readSources(tx, pairs, m); err != nil || len(ids) == 0 {
+		return m, err
 	}
 	type one struct {
 		file int64
@@ -55,7 +62,7 @@ func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 func (e *edit) fillChecksums(files []*file) error {
 	var without []*file
 	for _, f := range files {
-		if f.adler == "" && f.in != 0 {
+		if f.adler == "" && f.in > 0 {
 			without = append(without, f)
 		}
 	}
@@ -95,6 +102,14 @@ func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
 		return nil, unknown("%s has no block %q", name, block)
 	}
 	return d, err
+}
+
+// replicaKey is under what readReplicas has the replicas of a file: the catalog's number, or less than 0.
+func (f *file) replicaKey() int64 {
+	if f.in < 0 { // two jobs may have files with the same destination
+		return -f.id
+	}
+	return f.in
 }
 
 // catalogID is the catalog's number of a file.

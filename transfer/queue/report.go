@@ -138,7 +138,7 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 		o = e.breakCircuit(l.source, o)
 		without := *f
 		without.sourceFailures, without.again = f.sourceFailures.add(l.source, 0, true), true
-		others := len(r.sources(&without, replicas[f.in])) > 0
+		others := len(r.sources(&without, replicas[f.replicaKey()])) > 0
 		if o.Begin.IsZero() {
 			o.Begin = l.began
 		}
@@ -182,6 +182,10 @@ func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outc
 // learn takes from an attempt what it reports on more than its file.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.after = append(e.after, func() { e.rates.add(f.request, o.Moved-l.moved, e.now) })
+	if f.in < 0 { // it is not in the catalog
+		e.learnFull(l, o)
+		return
+	}
 	switch o.Fault {
 	case "":
 		by := "request " + number(f.request)
@@ -199,9 +203,17 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 		if f.again && o.Verified && !o.Existed { // a replica that was bad has proved to be good
 			e.placed = append(e.placed, store.Placement{File: f.in, Site: l.source, Path: l.path, Verified: e.now, By: by})
 		}
-		e.full[l.dest] = ""
 	case transfer.SourceBad:
 		e.bad = append(e.bad, store.BadReplica{File: f.in, Site: l.source, Why: o.Reason})
+	}
+	e.learnFull(l, o)
+}
+
+// learnFull takes from an attempt whether the destination is full.
+func (e *edit) learnFull(l *lease, o transfer.Outcome) {
+	switch o.Fault {
+	case "":
+		e.full[l.dest] = ""
 	case transfer.DestFull:
 		e.full[l.dest] = o.Reason
 	}
@@ -228,7 +240,7 @@ func (e *edit) explain(lost []*file, replicas map[int64][]replica) error {
 		switch f.fault {
 		case transfer.Occupied, transfer.DestFull, transfer.Unverified, transfer.Permanent:
 		default:
-			f.reason = failureReason(f, reasons[f.id], r, replicas[f.in])
+			f.reason = failureReason(f, reasons[f.id], r, replicas[f.replicaKey()])
 		}
 		e.event(r, f.id, f.name+" failed: "+f.reason)
 	}

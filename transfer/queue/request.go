@@ -19,6 +19,7 @@ type request struct {
 	resolved       bool
 	upto           int64 // the first number of the catalog's files that are newer than the request
 	ready, resting int64
+	copyTerms
 }
 
 // A work is the rest of a change of a request that takes many transactions.
@@ -32,7 +33,8 @@ const (
 
 const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked,
 	comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
-	upto, files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
+	upto, job, replaces, orderly, timeout, streams, files_n, bytes_n, ready_n, resting_n,
+	 leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
 
 func scanRequest(rows *db.Rows) (*request, error) {
 	r := &request{}
@@ -41,7 +43,7 @@ func scanRequest(rows *db.Rows) (*request, error) {
 	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve,
 		db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
 		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop,
-		&r.work, &r.place, &r.at, &r.resolved, &r.upto,
+		&r.work, &r.place, &r.at, &r.resolved, &r.upto, &r.Job, &r.replaces, &r.orderly, &r.timeout, &r.streams,
 		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
 	if err != nil {
 		return nil, err
@@ -70,11 +72,13 @@ func unlist(text string) (names []string) {
 func (r *request) insert(tx *db.Tx) error {
 	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries,
 		unchecked, comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name,
-		resolved, upto, files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
-		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', FALSE, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
+		resolved, upto, job, replaces, orderly, timeout, streams, files_n, bytes_n, ready_n,
+		 resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
+		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
 		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries,
 		r.Unchecked, r.Comment,
-		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.upto).Scan(&r.ID)
+		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.resolved,
+		r.upto, r.Job, r.replaces, r.orderly, int64(r.timeout), r.streams).Scan(&r.ID)
 }
 
 func (r *request) update(tx *db.Tx) error {
@@ -131,7 +135,7 @@ func (r *request) counter(s state) *int64 {
 func (r *request) count(f *file, sign int64) {
 	*r.counter(f.state) += sign
 	r.Count.Files += sign
-	r.Count.Bytes += sign * f.size
+	r.Count.Bytes += sign * max(f.size, 0)
 	if f.state == done || f.state == skipped {
 		r.Count.DoneBytes += sign * f.size
 	}
@@ -150,7 +154,7 @@ func (r *request) sources(f *file, all []replica) []string {
 	for _, one := range all {
 		switch {
 		case f.sourceFailures.avoids(one.site):
-		case one.site == r.To && one.bad == "" && !one.verified.IsZero():
+		case one.site == r.To && r.Job == "" && one.bad == "" && !one.verified.IsZero():
 			return []string{r.To}
 		case r.admits(one.site) && (one.bad == "" || f.again):
 			sites = append(sites, one.site)
@@ -161,7 +165,7 @@ func (r *request) sources(f *file, all []replica) []string {
 }
 
 func (r *request) admits(site string) bool {
-	return site != r.To && (len(r.From) == 0 || slices.Contains(r.From, site))
+	return (site != r.To || r.Job != "") && (len(r.From) == 0 || slices.Contains(r.From, site))
 }
 
 // noSource says why there is no source for a file.

@@ -29,6 +29,7 @@ type change struct {
 	sourceFailures sourceFailures
 	again          bool
 	adler          string // "": as it was
+	size           int64  // that was not known; -1: as it was
 }
 
 func changeOf(was, f *file) change {
@@ -37,6 +38,9 @@ func changeOf(was, f *file) change {
 		whole: f.moved == f.size, moved: f.moved, sourceFailures: f.sourceFailures, again: f.again}
 	if c.whole {
 		c.moved = 0
+	}
+	if c.size = -1; f.size != was.size {
+		c.size, c.whole, c.moved = f.size, false, f.moved
 	}
 	if f.adler != was.adler {
 		c.adler = f.adler
@@ -66,10 +70,10 @@ func (e *edit) saveFiles() error {
 	}
 	_, err := e.tx.Many(`UPDATE item SET state = ?, lane = ?, epoch = epoch + ?, tries = ?, pauses = ?, due = ?, ended = ?,
 		source = ?, mode = ?, fault = ?, reason = ?, moved = CASE WHEN ? THEN size ELSE ? END, trail = ?, again = ?,
-		adler = CASE WHEN ? THEN adler ELSE ? END WHERE id {{in}}`, db.Each(order, func(c change) []any {
+		adler = CASE WHEN ? THEN adler ELSE ? END, size = CASE WHEN ? THEN size ELSE ? END WHERE id {{in}}`, db.Each(order, func(c change) []any {
 		return []any{int64(c.state), c.sourceGroup, c.more, c.tries, c.pauses, c.due, c.ended,
 			c.source, string(c.mode), string(c.fault), c.reason, c.whole, c.moved, string(c.sourceFailures), c.again,
-			c.adler == "", c.adler, alike[c]}
+			c.adler == "", c.adler, c.size < 0, c.size, alike[c]}
 	}))
 	if err != nil || len(e.added) == 0 {
 		return err
@@ -114,11 +118,12 @@ func leases(tx *db.Tx, items []int64) (map[int64]*lease, error) {
 }
 
 // given is the lease as its holder gets it.
-func (l *lease) given(f *file, unchecked bool) transfer.Lease {
+func (l *lease) given(f *file, r *request) transfer.Lease {
 	path := strings.TrimLeft(f.name, "/")
 	return transfer.Lease{Item: f.id, Epoch: l.epoch, Request: f.request, Mode: l.mode, Until: l.until, Name: f.name, Size: f.size,
 		Adler:  f.adler,
-		Source: transfer.End{Site: l.source, Path: cmp.Or(l.path, path)}, Dest: transfer.End{Site: l.dest, Path: path}, Unchecked: unchecked}
+		Source: transfer.End{Site: l.source, Path: cmp.Or(l.path, path)}, Dest: transfer.End{Site: l.dest, Path: path}, Unchecked: r.Unchecked,
+		Job: r.Job, Replace: r.replaces, Timeout: r.timeout, Streams: r.streams}
 }
 
 // saveLeases adds leases of the same edit, except those whose file another request is

@@ -53,15 +53,15 @@ func (e *edit) wanted(files []*file, chosen map[int64]Choice, replicas map[int64
 	var all []*lease
 	for _, f := range files {
 		r, c := e.requests[f.request], chosen[f.id]
-		if !slices.Contains(r.sources(f, replicas[f.in]), c.Source) || (c.Mode == transfer.Check) != (c.Source == r.To) {
+		if !slices.Contains(r.sources(f, replicas[f.replicaKey()]), c.Source) || (c.Mode == transfer.Check) != r.checks(c.Source) {
 			continue
 		}
 		moved := int64(0)
 		if c.Mode == transfer.Check { // it needs no space
 			moved = f.size
 		}
-		i := slices.IndexFunc(replicas[f.in], func(one replica) bool { return one.site == c.Source })
-		all = append(all, &lease{item: f.id, epoch: f.epoch + 1, dest: r.To, file: f.in, source: c.Source, path: replicas[f.in][i].path,
+		i := slices.IndexFunc(replicas[f.replicaKey()], func(one replica) bool { return one.site == c.Source })
+		all = append(all, &lease{item: f.id, epoch: f.epoch + 1, dest: r.To, file: f.in, source: c.Source, path: replicas[f.replicaKey()][i].path,
 			mode: c.Mode, size: f.size, moved: moved, began: e.now, heard: e.now, until: e.now.Add(e.o.Lease)})
 	}
 	return all
@@ -96,7 +96,7 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 		free[l.dest] = max(0, free[l.dest]-promised)
 	}
 	return slices.DeleteFunc(all, func(l *lease) bool {
-		need := l.size - l.moved
+		need := max(l.size-l.moved, 0)
 		if free[l.dest] < 0 {
 			return false
 		}
@@ -158,8 +158,8 @@ func (e *edit) give(all []*lease) (given []transfer.Lease, err error) {
 		f := e.files[l.item]
 		r := e.requests[f.request]
 		f.state, f.epoch, f.source, f.mode, f.moved, f.fault, f.reason = leased, l.epoch, l.source, l.mode, 0, "", ""
-		given = append(given, l.given(f, r.Unchecked))
-		e.after = append(e.after, func() { e.pay(r.To, r.Share, r.ID, f.size) })
+		given = append(given, l.given(f, r))
+		e.after = append(e.after, func() { e.pay(r.To, r.Share, r.ID, max(f.size, 0)) })
 	}
 	slices.SortFunc(given, func(a, b transfer.Lease) int { return cmp.Compare(a.Item, b.Item) })
 	return given, nil
@@ -193,7 +193,7 @@ func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until 
 				lost = append(lost, transfer.LeaseID{Item: p.Item, Epoch: p.Epoch})
 				continue
 			}
-			p.Moved, p.Stage = min(max(p.Moved, 0), l.size), transfer.Stage(text(string(p.Stage), 100))
+			p.Moved, p.Stage = l.within(p.Moved), transfer.Stage(text(string(p.Stage), 100))
 			moved[request] += max(p.Moved-l.moved, 0)
 			alive = append(alive, p)
 		}

@@ -21,6 +21,8 @@ type Candidate struct {
 	Share     string
 	Priority  int
 	Unchecked bool
+	Job       string // of a URL pair
+	Check     bool   // the destination should have it already: it is to be verified there
 	// never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
 	Replicas []catalog.Replica
 	Failures map[string]int // of this file, by source
@@ -141,10 +143,10 @@ func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 	open, err := db.All(tx, func(rows *db.Rows) (*request, error) {
 		r := &request{}
 		var sources string
-		err := rows.Scan(&r.ID, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Unchecked)
+		err := rows.Scan(&r.ID, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Unchecked, &r.Job, &r.orderly)
 		r.From = unlist(sources)
 		return r, err
-	}, `SELECT id, dest, sources, mode, share, priority, unchecked FROM request
+	}, `SELECT id, dest, sources, mode, share, priority, unchecked, job, orderly FROM request
 		WHERE ended = 0 AND dest = ? AND stop = '' AND ready_n > 0 AND status IN ('resolving', 'running') ORDER BY id`, w.Dest)
 	if err != nil {
 		return nil, err
@@ -216,7 +218,7 @@ func (v *siteView) read(tx *db.Tx, w Want, order []int64) (err error) {
 // judge reports whether a file can begin; if not, what becomes of it.
 func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *deferral) {
 	r := v.requests[f.request]
-	all := v.replicas[f.in]
+	all := v.replicas[f.replicaKey()]
 	if other := cmp.Or(v.elsewhere[f.in], begun[f.in]); other != 0 {
 		return Candidate{}, &deferral{f.id, otherPause, "request " + number(requestOf(other)) + " brings the same file now"}
 	}
@@ -231,17 +233,24 @@ func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *de
 	if len(replicas) == 0 {
 		return Candidate{}, &deferral{item: f.id}
 	}
-	if replicas[0].Site != w.Dest {
-		if v.free >= 0 && v.promised+f.size > v.free {
+	if !r.checks(replicas[0].Site) {
+		if v.free >= 0 && v.promised+max(f.size, 0) > v.free {
 			return Candidate{}, &deferral{f.id, spacePause, w.Dest + " has " + sized(v.free) + " free, of which " + sized(v.promised) +
 				" are promised to files on their way, and this one needs " + sized(f.size)}
 		}
-		v.promised += f.size
+		v.promised += max(f.size, 0)
 	}
 	failures := f.sourceFailures.counts()
+	if r.orderly {
+		replicas = inOrder(replicas, all)
+	}
 	slices.SortStableFunc(replicas, func(a, b catalog.Replica) int { return cmp.Compare(failures[a.Site], failures[b.Site]) })
+	if r.orderly {
+		replicas = replicas[:1]
+	}
 	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority,
-		Unchecked: r.Unchecked, Replicas: replicas, Failures: failures}, nil
+		Unchecked: r.Unchecked, Job: r.Job, Check: r.checks(replicas[0].Site),
+		Replicas: replicas, Failures: failures}, nil
 }
 
 // item is a file as others see it.

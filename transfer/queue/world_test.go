@@ -116,7 +116,7 @@ func (w *world) lease(dest string, n int) []transfer.Lease {
 
 // modeOf is how a candidate is brought in these tests.
 func modeOf(c Candidate) transfer.Mode {
-	if c.Replicas[0].Site == c.Dest {
+	if c.Check {
 		return transfer.Check
 	}
 	return transfer.Pull
@@ -255,7 +255,7 @@ func (a audit) check(files []*file) error {
 		if l != nil {
 			counted[f.request].Count.Attempts--
 		}
-		if (f.state == done || f.state == skipped) && !r.Unchecked &&
+		if (f.state == done || f.state == skipped) && !r.Unchecked && r.Job == "" &&
 			!slices.ContainsFunc(a.replicas[f.in], func(o replica) bool { return o.site == r.To && !o.verified.IsZero() }) {
 			bad("file %d is done, and %s is not known to have it", f.id, r.To)
 		}

@@ -1,0 +1,366 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/say"
+	"weir/transfer"
+	"weir/transfer/catalog"
+)
+
+// ErrDuplicate is the error of a job whose id is taken.
+var ErrDuplicate = errors.New("duplicate")
+
+// A Job is a list of files, each with sources and a destination of its own, that the catalog does not have. Each of its parts is a
+// request, whose files go through the same states as those of a dataset.
+type Job struct {
+	ID     string
+	By     string
+	Made   time.Time // set by SubmitJob
+	Params string    // JSON of the API that it came by, which the queue only keeps
+}
+
+// A JobPart is the files of a job with one destination site and activity, or what is asked of them.
+type JobPart struct {
+	To        string
+	Share     string // activity; "" is default
+	Priority  int
+	Tries     int // of one file; 0 is 5
+	Expires   time.Time
+	Unchecked bool          // accept files without a checksum
+	Replace   bool          // another file of the same name is replaced
+	Orderly   bool          // sources in the order of the pair, the first that is available
+	Timeout   time.Duration // of one attempt; 0: none
+	Streams   int           // connections for a file; 0: the mover decides
+	Pairs     []Pair
+}
+
+// A Pair is a file of a job.
+type Pair struct {
+	Number  int // of the file in its job
+	Sources []PairSource
+	Dest    string // URL
+	Path    string // at the destination site
+	Size    int64  // -1: not known
+	Adler   string // 8 hex digits; "": not known
+	Params  string // JSON of the API that it came by, which the queue only keeps
+	Secret  []byte // encrypted by the caller; not in answers
+}
+
+// A PairSource is a source of a pair. A pair has no two at one site.
+type PairSource struct {
+	Site string `json:"site"`
+	Path string `json:"path"`
+	URL  string `json:"url"`
+}
+
+// A JobState is a job with its requests.
+type JobState struct {
+	Job
+	Parts []JobRequest
+}
+
+// A JobRequest is a request of a job.
+type JobRequest struct {
+	transfer.Request
+	Stop    transfer.Status // what the request is to end with, if it is being stopped
+	Replace bool
+}
+
+// A JobFile is the state of a file of a job.
+type JobFile struct {
+	transfer.Item
+	Pair
+	Share    string
+	Began    time.Time         // of the first attempt
+	Attempts int               // that have ended
+	Failures map[string]string // why the last attempt from each source failed, by site
+}
+
+// copyTerms are what a job asks of the attempts at its files.
+type copyTerms struct {
+	replaces, orderly bool
+	timeout           time.Duration
+	streams           int
+}
+
+// checks reports whether a file with this source is only verified: the destination should have it.
+func (r *request) checks(source string) bool { return r.Job == "" && source == r.To }
+
+// SubmitJob writes a job down. Its files can begin at once. The error is ErrDuplicate if its id is taken, ErrRefused if two of its
+// files have the same destination.
+func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
+	j.By = text(j.By, 1000)
+	err := q.edit(ctx, func(e *edit) error {
+		n, err := e.tx.Exec("INSERT INTO job (id, made_by, made, params) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+			j.ID, j.By, e.now, j.Params)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%w: there is a job %s", ErrDuplicate, j.ID)
+		}
+		for _, p := range parts {
+			if err == nil {
+				err = e.addPart(j, p)
+			}
+		}
+		return err
+	})
+	if errors.Is(err, db.ErrExists) {
+		return fmt.Errorf("%w: there is a job %s", ErrDuplicate, j.ID)
+	}
+	return err
+}
+
+// addPart adds a request with its files.
+func (e *edit) addPart(j Job, p JobPart) error {
+	s := transfer.Submission{Dataset: "job " + j.ID, To: p.To, Mode: transfer.Third, Share: p.Share, Priority: p.Priority, Approve: true,
+		Expires: p.Expires, Tries: p.Tries, Unchecked: p.Unchecked}
+	if err := check(&s, e.now); err != nil {
+		return err
+	}
+	r := &request{resolved: true, copyTerms: copyTerms{replaces: p.Replace, orderly: p.Orderly, timeout: p.Timeout, streams: p.Streams}}
+	r.Request = transfer.Request{Submission: s, Job: j.ID, Status: transfer.Running, By: j.By, Made: e.now, Began: e.now}
+	for _, one := range p.Pairs {
+		r.Asked.Files++
+		r.Asked.Bytes += max(one.Size, 0)
+	}
+	if err := r.insert(e.tx); err != nil {
+		return err
+	}
+	e.requests[r.ID] = r
+	taken := map[int64]string{}
+	for i, one := range p.Pairs {
+		f := &file{id: r.ID*perRequest + int64(i) + 1, request: r.ID, in: pathHash(one.Path), name: "/" + one.Path, size: one.Size,
+			adler: one.Adler, state: ready}
+		if other, is := taken[f.in]; is && other == one.Path {
+			return refused("two files of job %s have the destination %s", j.ID, one.Dest)
+		}
+		taken[f.in] = one.Path
+		var sites []string
+		for _, s := range one.Sources {
+			sites = append(sites, s.Site)
+		}
+		g, err := e.group(r.ID, slices.Sorted(slices.Values(sites)))
+		if err != nil {
+			return err
+		}
+		f.sourceGroup = g.id
+		e.added = append(e.added, f)
+	}
+	e.event(r, 0, fmt.Sprintf("request %d by %s: %s of job %s to %s", r.ID, j.By, say.Plural(len(p.Pairs), "file"), j.ID, p.To))
+	i := int64(0)
+	_, err := e.tx.Bulk("pair", []string{"item", "number", "sources", "dest", "params", "secret"}, db.Each(p.Pairs, func(one Pair) []any {
+		i++
+		sources, _ := json.Marshal(one.Sources) // strings cannot fail
+		return []any{r.ID*perRequest + i, int64(one.Number), string(sources), one.Dest, one.Params, one.Secret}
+	}))
+	return err
+}
+
+// pathHash is less than 0 and the same for the same path, so that a destination has no two leases of one file.
+func pathHash(path string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(path)) // never fails
+	return -int64(h.Sum64()>>1) - 1
+}
+
+// readSources adds the sources of files of jobs to the replicas, by replicaKey.
+func readSources(tx *db.Tx, items []int64, m map[int64][]replica) error {
+	if len(items) == 0 {
+		return nil
+	}
+	_, err := db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+		var item int64
+		var text string
+		var sources []PairSource
+		if err = rows.Scan(&item, &text); err == nil {
+			err = json.Unmarshal([]byte(text), &sources)
+		}
+		for _, s := range sources {
+			m[-item] = append(m[-item], replica{site: s.Site, path: s.Path})
+		}
+		return none, err
+	}, "SELECT item, sources FROM pair WHERE item {{in}}", items)
+	return err
+}
+
+// inOrder returns replicas in the order of all.
+func inOrder(replicas []catalog.Replica, all []replica) []catalog.Replica {
+	at := func(site string) int {
+		return slices.IndexFunc(all, func(one replica) bool { return one.site == site })
+	}
+	slices.SortStableFunc(replicas, func(a, b catalog.Replica) int { return cmp.Compare(at(a.Site), at(b.Site)) })
+	return replicas
+}
+
+// copyTermsOf returns the requests of files with what their leases take from them.
+func copyTermsOf(tx *db.Tx, files []*file) (map[int64]*request, error) {
+	ids := slices.Compact(slices.Sorted(slices.Values(idsOf(files, func(f *file) int64 { return f.request }))))
+	all, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id {{in}}", ids)
+	m := map[int64]*request{}
+	for _, r := range all {
+		m[r.ID] = r
+	}
+	return m, err
+}
+
+// within bounds the progress that a mover reports.
+func (l *lease) within(moved int64) int64 {
+	if l.size < 0 {
+		return max(moved, 0)
+	}
+	return min(max(moved, 0), l.size)
+}
+
+// Jobs returns those of the jobs that exist, in no order.
+func (q *Queue) Jobs(ctx context.Context, ids []string) (all []*JobState, err error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) { return jobsOf(tx, "id {{in}}", ids) })
+}
+
+// OpenJobs returns the jobs that have not ended, of one user or ("") of all, the latest first, at most n.
+func (q *Queue) OpenJobs(ctx context.Context, by string, n int) (all []*JobState, err error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) {
+		return jobsOf(tx, `id IN (SELECT job FROM request WHERE ended = 0 AND job <> '' AND (made_by = ? OR CAST(? AS TEXT) = ''))
+			ORDER BY made DESC, id LIMIT ?`, by, by, n)
+	})
+}
+
+func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
+	all, err := db.All(tx, func(rows *db.Rows) (*JobState, error) {
+		j := &JobState{}
+		return j, rows.Scan(&j.ID, &j.By, db.When(&j.Made), &j.Params)
+	}, "SELECT id, made_by, made, params FROM job WHERE "+where, args...)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	by := map[string]*JobState{}
+	for _, j := range all {
+		by[j.ID] = j
+	}
+	requests, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE job {{in}} ORDER BY id",
+		slices.Sorted(maps.Keys(by)))
+	for _, r := range requests {
+		j := by[r.Job]
+		j.Parts = append(j.Parts, JobRequest{Request: r.Request, Stop: r.stop, Replace: r.replaces})
+	}
+	return all, err
+}
+
+// JobFiles returns the files of a job in the order of the submission.
+func (q *Queue) JobFiles(ctx context.Context, j *JobState) (all []*JobFile, err error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) (all []*JobFile, err error) {
+		for _, part := range j.Parts {
+			some, err := partFiles(tx, &part)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		slices.SortFunc(all, func(a, b *JobFile) int { return cmp.Compare(a.Number, b.Number) })
+		return all, nil
+	})
+}
+
+func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
+	first, last := part.ID*perRequest, (part.ID+1)*perRequest
+	files, err := filesOf(tx, "id > ? AND id < ? ORDER BY id", first, last)
+	if err != nil {
+		return nil, err
+	}
+	by := map[int64]*JobFile{}
+	for _, f := range files {
+		one := &JobFile{Item: f.item(), Share: part.Share}
+		by[f.id], all = one, append(all, one)
+	}
+	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+		var item int64
+		var p Pair
+		var sources string
+		if err = rows.Scan(&item, &p.Number, &sources, &p.Dest, &p.Params); err == nil {
+			err = json.Unmarshal([]byte(sources), &p.Sources)
+		}
+		if f := by[item]; f != nil {
+			f.Pair = p
+			f.Path, f.Pair.Size, f.Pair.Adler = strings.TrimPrefix(f.Name, "/"), f.Item.Size, f.Item.Adler
+		}
+		return none, err
+	}, "SELECT item, number, sources, dest, params FROM pair WHERE item > ? AND item < ?", first, last)
+	if err != nil {
+		return nil, err
+	}
+	past, err := attemptsOf(tx, "item > ? AND item < ? AND late = 0 ORDER BY item, epoch", first, last)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range past {
+		f := by[a.Item]
+		if f == nil {
+			continue
+		}
+		if f.Attempts++; f.Attempts == 1 {
+			f.Began = a.Begin
+		}
+		if a.Fault != "" {
+			if f.Failures == nil {
+				f.Failures = map[string]string{}
+			}
+			f.Failures[a.Source] = a.Reason
+		}
+	}
+	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+		var item int64
+		var began time.Time
+		if err = rows.Scan(&item, db.When(&began)); err == nil && by[item] != nil && by[item].Began.IsZero() {
+			by[item].Began = began
+		}
+		return none, err
+	}, "SELECT item, began FROM lease WHERE item > ? AND item < ?", first, last)
+	return all, err
+}
+
+// PairReplicas returns the sources of files of jobs by the name of the file.
+func (q *Queue) PairReplicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
+	m := map[int64][]replica{}
+	err := q.db.Read(ctx, func(tx *db.Tx) error {
+		clear(m)
+		return readSources(tx, idsOf(items, func(it transfer.Item) int64 { return it.ID }), m)
+	})
+	all := map[string][]catalog.Replica{}
+	for _, it := range items {
+		for _, one := range m[-it.ID] {
+			all[it.Name] = append(all[it.Name], catalog.Replica{File: it.Name, Site: one.site, Path: one.path})
+		}
+	}
+	return all, err
+}
+
+// PairSecret returns the secret of a file, and the job and number of the file; the job of a file that is in none is "".
+func (q *Queue) PairSecret(ctx context.Context, item int64) (secret []byte, job string, number int, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		secret, job = nil, ""
+		err := tx.Row("SELECT p.secret, p.number, r.job FROM pair p JOIN request r ON r.id = ? WHERE p.item = ?", requestOf(item), item).
+			Scan(&secret, &number, &job)
+		if errors.Is(err, db.ErrNone) {
+			return nil
+		}
+		return err
+	})
+	return secret, job, number, err
+}
+
+// SetPriority changes the priority of the files of a job that have not begun.
+func (q *Queue) SetPriority(ctx context.Context, job string, priority int) error {
+	return q.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec("UPDATE request SET priority = ? WHERE job = ? AND ended = 0", priority, job)
+		return err
+	})
+}
