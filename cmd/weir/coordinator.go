@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/screen"
+	"weir/internal/tpc"
 	"weir/internal/unit"
 	"weir/monitor"
 	"weir/transfer/client"
@@ -31,6 +32,7 @@ type coordinatorFlags struct {
 	lease         string
 	patience      string
 	keep          string
+	endpoints     string
 	names, shares []string
 	stdin         bool
 	file          configFile
@@ -102,6 +104,9 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.keep, "keep", "", "remove ended requests, with their files and attempts, after this `TIME`, at least 7d (default: never)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
+	fs.StringVar(&conf.VO, "fts-vo", "weir", "virtual organization `NAME` of all users of the API of FTS3")
+	fs.StringVar(&f.endpoints, "fts-endpoints", "public", "`WHERE` endpoints of jobs of the API of FTS3 may be: public, private (also in "+
+		"private networks), local (also on this machine); sites that were added may be anywhere")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 }
 
@@ -130,20 +135,12 @@ func (f *coordinatorFlags) check() (err error) {
 		}
 		conf.Approve = int64(size)
 	}
-	if f.lease != "" {
-		if conf.Lease, err = parseTime("--lease", f.lease, 2*time.Second); err != nil {
-			return about("lease", err)
-		}
+	if err := f.times(); err != nil {
+		return err
 	}
-	if f.patience != "" {
-		if conf.Patience, err = parseTime("--patience", f.patience, 1); err != nil {
-			return about("patience", err)
-		}
-	}
-	if f.keep != "" {
-		if conf.Keep, err = parseTime("--keep", f.keep, shortestKeep); err != nil {
-			return about("keep", err)
-		}
+	area, known := map[string]tpc.Area{"public": tpc.Public, "private": tpc.Network, "local": tpc.Loopback}[f.endpoints]
+	if conf.JobArea = area; !known {
+		return about("fts-endpoints", fmt.Errorf("--fts-endpoints %s: use public, private or local", line(f.endpoints)))
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
 		return about("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
@@ -162,6 +159,27 @@ func (f *coordinatorFlags) check() (err error) {
 			return fmt.Errorf("--share %s: use NAME=WEIGHT with a weight above 0, as in production=3", line(text))
 		}
 		conf.Shares[name] = w
+	}
+	return nil
+}
+
+// times reads the flags that are times.
+func (f *coordinatorFlags) times() (err error) {
+	conf := &f.conf
+	if f.lease != "" {
+		if conf.Lease, err = parseTime("--lease", f.lease, 2*time.Second); err != nil {
+			return about("lease", err)
+		}
+	}
+	if f.patience != "" {
+		if conf.Patience, err = parseTime("--patience", f.patience, 1); err != nil {
+			return about("patience", err)
+		}
+	}
+	if f.keep != "" {
+		if conf.Keep, err = parseTime("--keep", f.keep, shortestKeep); err != nil {
+			return about("keep", err)
+		}
 	}
 	return nil
 }

@@ -465,7 +465,10 @@ func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 // advance records the progress of a transfer. The registry is locked.
 func (c *Coordinator) advance(l *activeLease, stage transfer.Stage, moved int64) {
 	now := c.now()
-	moved = min(max(moved, l.moved), max(2*l.Size, l.moved))
+	moved = max(moved, l.moved)
+	if l.Size >= 0 {
+		moved = min(moved, max(2*l.Size, l.moved))
+	}
 	c.registry.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
 	if l.began.IsZero() && moved > 0 {
 		l.began = now

@@ -77,8 +77,10 @@ func (c *Coordinator) classify(from string, all []transfer.Outcome) []transfer.O
 func (c *Coordinator) classifyFailure(l *activeLease, o *transfer.Outcome) {
 	certain, row := false, failedInRow
 	switch {
+	case o.Fault == transfer.Denied && l.Job != "": // each job has credentials of its own
+		return
 	case o.Fault == transfer.Denied:
-		foreign := o.At != l.mover && c.registry.sites[o.At].Kind == httpKind
+		foreign := o.At != l.mover && c.registry.sites[o.At].Kind != agentKind
 		certain, row = foreign && (o.Status == 0 || o.Status == http.StatusUnauthorized), deniedInRow
 	case o.Fault != transfer.Transient || o.Status < 500: // for broken connections the pauses are enough
 		return

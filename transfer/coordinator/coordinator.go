@@ -57,6 +57,8 @@ type Config struct {
 	Shares   map[string]float64  // weights of activities
 	Approve  int64               // requests of up to this many bytes need no approval; negative: none does
 	Lease    time.Duration       // how long a mover may be silent; 0 is a minute
+	VO       string              // of users of the API of FTS3; "" is weir
+	JobArea  tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	Patience time.Duration       // how long files wait while no site that has them is up; 0 is a day
 	Keep     time.Duration       // how long ended requests are kept; 0: for ever
 	Sites    []transfer.NewSite  // sites without an agent, which are added or changed at the start

@@ -123,7 +123,7 @@ func (c *Coordinator) resolve(e *transfer.End) bool {
 		return false
 	}
 	e.URL = fileURL(s.URL, e.Path)
-	if s.Kind == httpKind {
+	if s.Kind != agentKind {
 		d := c.registry.secrets[e.Site]
 		e.Pin, e.Servers = d.Pin, d.Servers
 		return false
@@ -164,7 +164,12 @@ func (c *Coordinator) issue(l *transfer.Lease, site string, life time.Duration, 
 func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string) tpc.Target {
 	c.registry.mu.Lock()
 	ours, guard := c.resolve(&e), c.guard(e.Site)
-	if e.Token = ""; !ours {
+	switch {
+	case l.Job != "": // lent has filled in its own token
+		ours = false
+	case ours:
+		e.Token = ""
+	default:
 		e.Token = c.registry.secrets[e.Site].Token
 	}
 	c.registry.mu.Unlock()
@@ -176,10 +181,14 @@ func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string)
 
 // guard limits where the coordinator connects to reach the endpoint of an agent, by where that agent
 // connects from: an agent in the public internet cannot have it contact a private network, or itself.
-// nil is no limit: an administrator has added the site. The registry is locked.
+// An endpoint from the URLs of a job has the limit of Config.JobArea. nil is no limit: an administrator has added the site. The registry
+// is locked.
 func (c *Coordinator) guard(site string) *tpc.Guard {
-	if c.registry.sites[site].Kind == httpKind {
+	switch c.registry.sites[site].Kind {
+	case httpKind:
 		return nil
+	case urlKind:
+		return c.guards[c.conf.JobArea]
 	}
 	if a := c.registry.agents[site]; a != nil {
 		return c.guards[a.area]
@@ -230,7 +239,7 @@ type endpoint struct {
 // delegates reports whether others can be given credentials for a site. The registry is locked.
 func (c *Coordinator) delegates(site catalog.Site) bool {
 	if site.Kind != httpKind {
-		return true // the coordinator issues them
+		return true // the coordinator issues them, or jobs have them
 	}
 	d := c.registry.secrets[site.Name]
 	return d.Token == "" || d.Lend || c.registry.endpoints[site.Name].macaroons

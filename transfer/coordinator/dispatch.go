@@ -119,7 +119,7 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 	if !ok || r.closed || !site.Up || c.now().Before(r.backoff[dest]) {
 		return 0
 	}
-	if site.Kind == httpKind {
+	if site.Kind != agentKind {
 		n = max(0, thirds-r.net.Active(dest))
 	}
 	others := 0
@@ -176,7 +176,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 	defer r.mu.Unlock()
 	most := r.siteLimits()
 	for _, cand := range candidates {
-		if cand.Replicas[0].Site == dest {
+		if cand.Check {
 			if mover, ok := c.checkerOf(dest); ok && c.blocked(mover, dest) == "" {
 				p := &plan{activeLease{seconds: float64(cand.Size) / checkRate}, checks}
 				add(cand.ID, dest, cand.Size, method{transfer.Check, mover}, p)
@@ -188,7 +188,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 		ways := c.methods(dest, cand)
 		ways.sources = slices.DeleteFunc(ways.sources, func(s string) bool { return c.skip(cand.ID, ways.by[s].mover, s, dest) })
 		full = append(full, ways.none...)
-		ch := r.net.Choose(schedule.File{Bytes: cand.Size, Dest: dest, Sources: ways.sources, Failures: cand.Failures, Max: most}, now)
+		ch := r.net.Choose(schedule.File{Bytes: max(cand.Size, 0), Dest: dest, Sources: ways.sources, Failures: cand.Failures, Max: most}, now)
 		if ch.Source == "" {
 			if ch.Wait != "" {
 				full = append(full, ch.Wait)
@@ -220,7 +220,7 @@ func (r *registry) siteLimits() map[string]int {
 // checkerOf returns who can verify a file at a site: its agent or, for a site without one, the
 // coordinator (""). The registry is locked.
 func (c *Coordinator) checkerOf(site string) (mover string, ok bool) {
-	if c.registry.sites[site].Kind == httpKind {
+	if c.registry.sites[site].Kind != agentKind {
 		return "", true
 	}
 	a := c.registry.agents[site]

@@ -127,6 +127,9 @@ func (x *explainer) items(ctx context.Context, items []transfer.Item, count int6
 
 // replicas returns the replicas of waiting files by name.
 func (x *explainer) replicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
+	if x.q.Job != "" {
+		return x.c.queue.PairReplicas(ctx, items)
+	}
 	var names []string
 	for _, it := range items {
 		if it.State == transfer.Queued || it.State == transfer.NoSource {
@@ -258,9 +261,9 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 		return "space", fmt.Sprintf("%s has %s free, and it has %s.", x.q.To, unit.Bytes(float64(to.Free)), unit.Bytes(float64(it.Size)))
 	}
 	replicas = slices.DeleteFunc(slices.Clone(replicas), func(p catalog.Replica) bool {
-		return p.Bad != "" || p.Site == x.q.To || !r.sites[p.Site].Up || !x.allows(p.Site)
+		return p.Bad != "" || p.Site == x.q.To && x.q.Job == "" || !r.sites[p.Site].Up || !x.allows(p.Site)
 	})
-	w := x.c.methods(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Replicas: replicas})
+	w := x.c.methods(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Job: x.q.Job, Replicas: replicas})
 	if len(w.sources) == 0 {
 		var all []string
 		for _, s := range w.none {
@@ -271,7 +274,7 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 		text = cmp.Or(strings.Join(all, "; "), "no source is available")
 		return "methods " + text, "It cannot be transferred now: " + text + "."
 	}
-	ch := r.net.Consider(schedule.File{Bytes: it.Size, Dest: x.q.To, Sources: w.sources, Max: r.siteLimits()}, x.now)
+	ch := r.net.Consider(schedule.File{Bytes: max(it.Size, 0), Dest: x.q.To, Sources: w.sources, Max: r.siteLimits()}, x.now)
 	if ch.Source == "" {
 		return "full " + ch.Why, say.Capital(ch.Why) + "."
 	}

@@ -47,6 +47,9 @@ func (c *Coordinator) methods(dest string, f queue.Candidate) methods {
 // also tried in the other mode: a firewall may let only one of them through.
 func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, string) {
 	modes := allModes()
+	if f.Job != "" { // it has credentials of its own
+		from.Kind, to.Kind = urlKind, urlKind
+	}
 	switch {
 	case f.Want != "":
 		modes = []transfer.Mode{f.Want}

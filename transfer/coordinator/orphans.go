@@ -63,7 +63,7 @@ func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 		if l == nil {
 			l = &activeLease{Lease: m.Lease, mover: moverOf(m.Lease), dispatched: true, heard: m.Heard}
 			c.registry.leases[m.Item] = l
-			c.registry.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
+			c.registry.net.Began(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
 		}
 		if l.stop != nil || l.retry > 0 || now.Before(c.lost.next[m.Item]) {
 			continue // it runs here, or is being looked for
@@ -141,30 +141,34 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	if !current {
 		return o, false
 	}
-	if address == "" || l.Adler == "" && !l.Unchecked {
+	if address == "" || l.Size < 0 || l.Adler == "" && !l.Unchecked {
 		return o, true // the next attempt looks for it
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+	lease, err := c.lent(ctx, l.Lease)
+	if err != nil {
+		return o, false
+	}
 	if l.Mode == transfer.Third {
 		defer func() { // of a coordinator that was killed
 			if known {
-				c.newThird(l.Lease).clean(ctx)
+				c.newThird(lease).clean(ctx)
 			}
 		}()
 	}
-	at := l.Dest
+	at := lease.Dest
 	if l.Mode == transfer.Check {
-		at = l.Source // the same site; the file may have another path than its name
+		at = lease.Source // the same site; the file may have another path than its name
 	}
-	t := c.target(l.Lease, at, token.Path("read", "/"+at.Path))
+	t := c.target(lease, at, token.Path("read", "/"+at.Path))
 	info, err := c.tpc.Checksum(ctx, t, tpc.Wish{Size: l.Size, Want: l.Adler, Patience: 10 * time.Second})
 	switch {
 	case tpc.KindOf(err) == tpc.Missing:
 		o.Reason += ", and the file is not at its destination"
 	case err != nil:
 		return o, false
-	case info.Size == l.Size && (info.Adler == l.Adler || info.Adler == "" && l.Unchecked):
+	case info.Size == l.Size && (info.Adler == l.Adler || info.Adler == "" && l.Unchecked && !l.Replace):
 		o.Fault, o.Reason = "", ""
 		o.Size, o.Adler, o.Verified = info.Size, info.Adler, info.Adler != "" && info.Adler == l.Adler
 	}

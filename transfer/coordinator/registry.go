@@ -173,7 +173,7 @@ func (r *registry) lease(id transfer.LeaseID) *activeLease {
 
 // begin counts a transfer. The registry is locked.
 func (r *registry) begin(l *activeLease, now time.Time) {
-	r.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
+	r.net.Began(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
 	if a := r.moverAgent(l.mover); a != nil {
 		a.count++
 		a.seconds += l.seconds
@@ -182,7 +182,7 @@ func (r *registry) begin(l *activeLease, now time.Time) {
 
 // end undoes begin. The registry is locked.
 func (r *registry) end(l *activeLease, now time.Time) {
-	r.net.Left(l.Source.Site, l.Dest.Site, l.Size, now)
+	r.net.Left(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
 	if a := r.moverAgent(l.mover); a != nil {
 		a.count--
 		a.seconds = max(0, a.seconds-l.seconds)

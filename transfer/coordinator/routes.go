@@ -79,6 +79,7 @@ func (c *Coordinator) routes() {
 	c.stream(api+"events", c.events)
 	c.stream("/metrics", c.metrics)
 	c.routeRequests(api)
+	c.server.MountTree(FTSPath, c.ftsRoutes())
 	c.server.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
 	}))

@@ -26,6 +26,7 @@ import (
 const (
 	agentKind = catalog.AgentSite
 	httpKind  = catalog.HTTPSite
+	urlKind   = catalog.URLSite
 )
 
 // readSites reads the sites and their secrets from the database.
@@ -193,7 +194,7 @@ func (c *Coordinator) putSite(ctx context.Context, site catalog.Site, s secrets)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		err = c.catalog.AddSite(ctx, site)
-	case err == nil && old.Kind != httpKind:
+	case err == nil && old.Kind == agentKind:
 		return wire.Refuse(http.StatusConflict, "site %s has an agent: remove it first, or use another name", site.Name)
 	case err == nil:
 		err = c.catalog.SetSite(ctx, site)
@@ -262,7 +263,7 @@ func (c *Coordinator) probeAll(ctx context.Context) {
 		var names []string
 		c.registry.mu.Lock()
 		for _, s := range c.registry.sites {
-			if s.Kind == httpKind {
+			if s.Kind != agentKind {
 				names = append(names, s.Name)
 			}
 		}

@@ -28,7 +28,7 @@ type temporary struct {
 // temporaryOf returns the temporary file of a lease. ok is false if there is none, or if the site's
 // agent removes it. The registry is locked.
 func (c *Coordinator) temporaryOf(l *transfer.Lease) (one temporary, ok bool) {
-	if l.Mode == transfer.Check || c.registry.sites[l.Dest.Site].Kind != httpKind {
+	if l.Mode == transfer.Check || c.registry.sites[l.Dest.Site].Kind == agentKind {
 		return one, false
 	}
 	one = temporary{site: l.Dest.Site, item: l.Item, epoch: l.Epoch, path: tempName(*l)}
@@ -129,13 +129,17 @@ func (c *Coordinator) sweepOne(ctx context.Context, t temporary) error {
 	switch {
 	case running, known && refused != "":
 		return again(c.conf.Lease, 0, false)
-	case !known || site.Kind != httpKind: // the coordinator cannot access it any more
+	case !known || site.Kind == agentKind: // the coordinator cannot access it any more
 		return forget()
 	}
 	ask, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	at := c.target(lease, transfer.End{Site: t.site, Path: t.path})
-	_, err := c.tpc.Stat(ask, at)
+	lease, err := c.lentFor(ask, lease)
+	if err != nil {
+		return err
+	}
+	at := c.target(lease, transfer.End{Site: t.site, Path: t.path, Token: lease.Dest.Token})
+	_, err = c.tpc.Stat(ask, at)
 	exists := err == nil
 	if exists {
 		err = c.tpc.Remove(ask, at)

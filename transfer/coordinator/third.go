@@ -26,7 +26,10 @@ const (
 	confirmTime   = 10 * time.Minute // for a destination that has all bytes to confirm it: they are not copied again for that
 )
 
-var errCancelled = errors.New("the request was cancelled")
+var (
+	errCancelled = errors.New("the request was cancelled")
+	errTimeout   = errors.New("the copy took longer than the timeout of its job")
+)
 
 // A thirdCopy is a third-party copy.
 type thirdCopy struct {
@@ -51,7 +54,7 @@ func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
 		defer stop(nil)
 		k := c.newThird(h.Lease)
 		k.active = h
-		k.copy(ctx)
+		k.copyLent(ctx)
 		defer func() {
 			if k.late && pause.For(run, noticeTime) {
 				k.clean(run)
@@ -75,8 +78,24 @@ func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
 	})
 }
 
+// copyLent is copy with the credentials of the job.
+func (k *thirdCopy) copyLent(ctx context.Context) {
+	lent, err := k.c.lent(ctx, k.l)
+	if k.l = lent; err != nil {
+		k.out.Fault, k.out.Reason, k.out.End = transfer.MoverStopped, "the credentials of its job cannot be read now", k.c.now()
+		k.c.health.database(err)
+		return
+	}
+	k.copy(ctx)
+}
+
 // copy makes the copy and sets its outcome.
 func (k *thirdCopy) copy(ctx context.Context) {
+	if k.l.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, k.l.Timeout, errTimeout)
+		defer stop()
+	}
 	err := k.do(ctx)
 	if err != nil {
 		k.out.Fault, k.out.After = classOf(err)
@@ -91,6 +110,8 @@ func (k *thirdCopy) copy(ctx context.Context) {
 		}
 		if cause := context.Cause(ctx); errors.Is(cause, errCancelled) {
 			k.out.Fault, k.out.Reason = transfer.RequestCancelled, cause.Error()
+		} else if errors.Is(cause, errTimeout) {
+			k.out.Fault, k.out.Reason, k.out.At = transfer.Transient, fmt.Sprintf("%v, %v", cause, k.l.Timeout), ""
 		}
 	}
 	k.out.End = k.c.now()
@@ -146,7 +167,8 @@ func (k *thirdCopy) do(ctx context.Context) error {
 		return k.check(ctx)
 	}
 	want, err := k.l.Adler, error(nil)
-	if want == "" {
+	asked := want == "" || k.l.Size < 0
+	if asked {
 		if want, err = k.checkSource(ctx); err != nil {
 			return err
 		}
@@ -155,7 +177,7 @@ func (k *thirdCopy) do(ctx context.Context) error {
 		k.out.Existed = exists
 		return err
 	}
-	if k.l.Adler != "" {
+	if !asked {
 		if want, err = k.checkSource(ctx); err != nil {
 			return err
 		}
@@ -228,7 +250,7 @@ func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tp
 	return k.c.tpc.Checksum(ctx, t, w)
 }
 
-// exists reports whether the destination has the file already. Another file there is never replaced.
+// exists reports whether the destination has the file already. Another file there is only replaced if its job says so.
 func (k *thirdCopy) exists(ctx context.Context, want string) (bool, error) {
 	info, err := k.checksum(ctx, k.final(), want)
 	switch {
@@ -239,6 +261,8 @@ func (k *thirdCopy) exists(ctx context.Context, want string) (bool, error) {
 	case info.Size == k.l.Size && want != "" && info.Adler == want:
 		k.out.Size, k.out.Adler, k.out.Verified = info.Size, info.Adler, true
 		return true, nil
+	case k.l.Replace:
+		return false, nil
 	case info.Size == k.l.Size && info.Adler == "" && k.l.Unchecked:
 		k.out.Size = info.Size
 		return true, nil
@@ -280,6 +304,12 @@ func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 		return "", failf(transfer.SourceBad, "%s does not have the file", k.l.Source.Site)
 	case err != nil:
 		return "", at(k.l.Source, fmt.Errorf("%s: %w", k.l.Source.Site, err))
+	case k.l.Size < 0 && info.Size < 0:
+		return "", failf(transfer.Unverified, "%s does not provide its size", k.l.Source.Site)
+	case k.l.Size < 0:
+		k.l.Size = info.Size
+	}
+	switch {
 	case info.Size >= 0 && info.Size != k.l.Size:
 		return "", failf(transfer.SourceBad, "%s has %d bytes of it instead of %d", k.l.Source.Site, info.Size, k.l.Size)
 	case k.l.Adler != "" && info.Adler != "" && info.Adler != k.l.Adler:
@@ -338,6 +368,7 @@ func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target,
 	delegates := k.c.delegates(site)
 	k.c.registry.mu.Unlock()
 	switch {
+	case k.l.Job != "": // t has its token
 	case !delegates:
 		err = &tpc.Error{Kind: tpc.Unsupported, Text: keepsToken(e.Site)}
 	case site.Kind != agentKind:
@@ -380,7 +411,11 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 // rename gives the file its name. If the answer was lost the file's existence decides: what is there
 // is verified afterwards.
 func (k *thirdCopy) rename(ctx context.Context) error {
-	err := k.c.tpc.Move(ctx, k.temp(), k.final().URL)
+	move := k.c.tpc.Move
+	if k.l.Replace {
+		move = k.c.tpc.Replace
+	}
+	err := move(ctx, k.temp(), k.final().URL)
 	var e *tpc.Error
 	switch {
 	case err == nil:

@@ -1,0 +1,595 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/internal/unit"
+	"weir/internal/wire"
+	"weir/transfer/fts"
+	"weir/transfer/queue"
+)
+
+// FTSPath is where the coordinator answers as FTS3 does: clients use its URL and this path as their endpoint.
+const FTSPath = "/fts"
+
+const (
+	mostJobs  = 1000 // of one question
+	listJobs  = 500  // as FTS
+	bodyTime  = time.Minute
+	defaultVO = "weir"
+)
+
+// ftsRoutes are the routes below FTSPath.
+func (c *Coordinator) ftsRoutes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, f := range map[string]func(*call) (int, any, error){
+		"GET /{$}":                             c.ftsVersion,
+		"GET /whoami":                          c.ftsWhoami,
+		"GET /jobs":                            c.ftsList,
+		"POST /jobs":                           c.ftsSubmit,
+		"PUT /jobs":                            c.ftsSubmit,
+		"GET /jobs/{ids}":                      c.ftsShow,
+		"POST /jobs/{ids}":                     c.ftsModify,
+		"DELETE /jobs/{ids}":                   c.ftsCancel,
+		"GET /jobs/{ids}/files":                c.ftsFiles,
+		"GET /jobs/{ids}/dm":                   c.ftsNothing,
+		"GET /jobs/{ids}/files/{file}/retries": c.ftsRetries,
+		"GET /ban/se":                          c.ftsNothing,
+		"GET /ban/dn":                          c.ftsNothing,
+		"GET /status/hosts":                    c.ftsHosts,
+		"GET /delegation/{id}":                 c.ftsDelegation,
+		"GET /delegation/{id}/request":         c.ftsNoDelegation,
+		"PUT /delegation/{id}/credential":      c.ftsNoDelegation,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			q := &call{Request: r, caller: callerOf(r)}
+			r.Body = http.MaxBytesReader(w, r.Body, fts.MaxBody)
+			to := http.NewResponseController(w)
+			_ = to.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
+			status, out, err := f(q)
+			_ = to.SetReadDeadline(time.Time{})
+			if err != nil {
+				status, out = c.ftsRefusal(r.Context(), err)
+			}
+			ftsAnswer(w, status, out)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		status, out := c.ftsRefusal(r.Context(), fts.Refuse(http.StatusNotFound, "weir has no %s %.200s of FTS", r.Method, r.URL.Path))
+		ftsAnswer(w, status, out)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := strings.TrimPrefix(r.URL.Path, FTSPath)
+		for strings.Contains(path, "//") { // FTS's client writes https://HOST/fts//jobs
+			path = strings.ReplaceAll(path, "//", "/")
+		}
+		if path != "/" {
+			path = strings.TrimSuffix(path, "/")
+		}
+		at := *r.URL
+		at.Path, at.RawPath = "/"+strings.TrimPrefix(path, "/"), ""
+		inner := r.WithContext(r.Context())
+		inner.URL = &at
+		mux.ServeHTTP(w, inner)
+	})
+}
+
+func ftsAnswer(w http.ResponseWriter, status int, out any) {
+	text, err := json.Marshal(out)
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte(`{"status":"500 Internal Server Error","message":"the answer cannot be encoded"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // a client that has gone asks again
+}
+
+// ftsRefusal returns an error as FTS answers it.
+func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
+	var e *fts.Error
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, queue.ErrDuplicate):
+		e = fts.Refuse(http.StatusConflict, "The submission is duplicated: %s", err)
+	default:
+		err = c.refusal(ctx, err)
+		status := wire.Status(err)
+		if status == 0 {
+			status = http.StatusInternalServerError
+		}
+		e = fts.Refuse(status, "%s", err)
+	}
+	return e.Status, map[string]any{"status": fts.StatusText(e.Status), "message": e.Message}
+}
+
+// vo returns the virtual organization of users.
+func (c *Coordinator) vo() string {
+	if c.conf.VO != "" {
+		return c.conf.VO
+	}
+	return defaultVO
+}
+
+func (c *Coordinator) ftsVersion(*call) (int, any, error) {
+	version := func(major, minor, patch int) map[string]int {
+		return map[string]int{"major": major, "minor": minor, "patch": patch}
+	}
+	return http.StatusOK, map[string]any{"api": version(3, 14, 2), "core": version(3, 14, 2), "schema": version(10, 0, 1),
+		"delegation": version(1, 0, 0), "weir": c.conf.Version}, nil
+}
+
+func (c *Coordinator) ftsWhoami(q *call) (int, any, error) {
+	method := "oauth2"
+	if q.token == "" {
+		method = "certificate"
+	}
+	level := map[string]string{}
+	switch {
+	case q.has(mayAdmin):
+		level = map[string]string{"transfer": "all", "config": "all"}
+	case q.has(maySubmit):
+		level["transfer"] = "vo"
+	}
+	return http.StatusOK, map[string]any{"dn": []string{q.name}, "user_dn": q.name, "vos": []string{c.vo()},
+		"vos_id":    []string{fts.VOID(c.vo())},
+		"voms_cred": []string{}, "roles": orEmpty(q.roles), "is_root": q.has(mayAdmin), "method": method, "level": level, "base_id": fts.BaseID,
+		"delegation_id": fts.DelegationID(q.name)}, nil
+}
+
+func (c *Coordinator) ftsNothing(q *call) (int, any, error) {
+	return http.StatusOK, []string{}, q.need(mayRead)
+}
+
+// ftsHosts answers how many files are being transferred, as fts-rest-server-status asks.
+func (c *Coordinator) ftsHosts(q *call) (int, any, error) {
+	active := 0
+	c.registry.mu.Lock()
+	for _, l := range c.registry.leases {
+		if l.Job != "" {
+			active++
+		}
+	}
+	c.registry.mu.Unlock()
+	return http.StatusOK, map[string]any{"weir": map[string]int{"active": active, "staging": 0}}, q.need(mayRead)
+}
+
+// delegationLife is for how long FTS's clients need not delegate anything.
+const delegationLife = 30 * 24 * time.Hour
+
+// ftsDelegation tells FTS's clients with certificates that they need not delegate a proxy: weir has no use for it.
+func (c *Coordinator) ftsDelegation(q *call) (int, any, error) {
+	if q.PathValue("id") != fts.DelegationID(q.name) {
+		return 0, nil, fts.Refuse(http.StatusForbidden, "The requested ID and the credentials ID do not match")
+	}
+	return http.StatusOK, map[string]any{"termination_time": fts.Time(c.now().Add(delegationLife)), "voms_attrs": []string{}}, nil
+}
+
+func (c *Coordinator) ftsNoDelegation(*call) (int, any, error) {
+	return 0, nil, fts.Refuse(http.StatusBadRequest, "weir does not take delegated proxies: use source_tokens and destination_tokens")
+}
+
+// ftsSubmit adds a job.
+func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
+	if err := q.need(maySubmit); err != nil {
+		return 0, nil, err
+	}
+	s, err := fts.Read(q.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.needsApproval(q, s); err != nil {
+		return 0, nil, err
+	}
+	id := fts.NewID()
+	if s.SID != "" {
+		id = fts.DeterministicID(c.vo(), s.SID)
+	}
+	parts, err := c.jobParts(q.Context(), id, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	kept, err := json.Marshal(s.Keep(c.vo()))
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.queue.SubmitJob(q.Context(), queue.Job{ID: id, By: q.name, Params: string(kept)}, parts); err != nil {
+		return 0, nil, err
+	}
+	c.log.Info("job submitted", "job", id, "by", q.name, "files", len(s.Files))
+	c.wakeAll()
+	return http.StatusOK, map[string]string{"job_id": id}, nil
+}
+
+// needsApproval refuses jobs that would have to be approved, which FTS's clients cannot wait for.
+func (c *Coordinator) needsApproval(q *call, s *fts.Submission) error {
+	if c.conf.Approve < 0 || q.has(mayApprove) {
+		return nil
+	}
+	bytes := int64(0)
+	for i := range s.Files {
+		if s.Files[i].Size < 0 {
+			return fts.Refuse(http.StatusForbidden, "file %d has no filesize, and this service transfers files of an unknown size only for users "+
+				"with the role %s", i, mayApprove)
+		}
+		bytes += s.Files[i].Size
+	}
+	if bytes > c.conf.Approve {
+		return fts.Refuse(http.StatusForbidden, "the job has %s; without the role %s at most %s are possible", unit.Bytes(float64(bytes)),
+			mayApprove, unit.Bytes(float64(max(c.conf.Approve, 0))))
+	}
+	return nil
+}
+
+// jobParts sorts the files of a submission by destination, activity and strategy.
+func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission) (parts []queue.JobPart, err error) {
+	type key struct {
+		to, share string
+		orderly   bool
+	}
+	at := map[key]int{}
+	sites := c.newURLSites()
+	for i := range s.Files {
+		f := &s.Files[i]
+		p, to, err := sites.pair(ctx, id, i, f)
+		if err != nil {
+			return nil, err
+		}
+		k := key{to, f.Activity, f.Strategy == "orderly" && len(f.Sources) > 1}
+		n, known := at[k]
+		if !known {
+			n = len(parts)
+			at[k] = n
+			parts = append(parts, c.jobPart(s, to, f.Activity, k.orderly))
+		}
+		parts[n].Pairs = append(parts[n].Pairs, p)
+	}
+	return parts, nil
+}
+
+// pair returns a file of a job, and its destination site.
+func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File) (p queue.Pair, to string, err error) {
+	kept, err := json.Marshal(f.Keep())
+	if err != nil {
+		return p, "", err
+	}
+	p = queue.Pair{Number: i, Dest: f.Dest.String(), Size: f.Size, Adler: f.Adler, Params: string(kept)}
+	if to, p.Path, err = s.of(ctx, f.Dest); err != nil {
+		return p, "", refusedFile(i, err)
+	}
+	tokens := jobTokens{Dest: f.DestToken}
+	for k, u := range f.Sources {
+		site, path, err := s.of(ctx, u)
+		switch {
+		case err != nil:
+			return p, "", refusedFile(i, err)
+		case slices.ContainsFunc(p.Sources, func(other queue.PairSource) bool { return other.Site == site }):
+			return p, "", fts.Refuse(http.StatusBadRequest, "file %d has two sources at %s", i, fts.SE(u))
+		case site == to && path == p.Path:
+			return p, "", fts.Refuse(http.StatusBadRequest, "file %d has the same source and destination", i)
+		}
+		p.Sources = append(p.Sources, queue.PairSource{Site: site, Path: path, URL: u.String()})
+		if f.SourceTokens != nil {
+			tokens.add(site, f.SourceTokens[k])
+		}
+	}
+	p.Secret, err = s.c.sealTokens(tokens, id, i)
+	return p, to, err
+}
+
+// refusedFile returns the answer to a URL that the guard of jobs refuses; other errors are not the client's.
+func refusedFile(i int, err error) error {
+	if errors.Is(err, tpc.ErrRefused) {
+		return fts.Refuse(http.StatusBadRequest, "file %d: %s", i, err)
+	}
+	return err
+}
+
+// jobPart returns a part without files.
+func (c *Coordinator) jobPart(s *fts.Submission, to, activity string, orderly bool) queue.JobPart {
+	p := queue.JobPart{To: to, Share: activity, Priority: s.Priority - 3, Unchecked: s.Verify == "none" || s.Verify == "source",
+		Replace: s.Replace, Orderly: orderly, Timeout: s.Timeout, Streams: s.Streams}
+	if s.Retry != 0 {
+		p.Tries = max(s.Retry, 0) + 1
+	}
+	if s.InQueue > 0 {
+		p.Expires = c.now().Add(s.InQueue)
+	}
+	return p
+}
+
+// ftsJobs returns the jobs of a list of ids that the caller may see. Of the others refused says why not.
+func (c *Coordinator) ftsJobs(q *call) (ids []string, jobs map[string]*queue.JobState, refused map[string]*fts.Error, err error) {
+	if err := q.need(mayRead); err != nil {
+		return nil, nil, nil, err
+	}
+	for id := range strings.SplitSeq(q.PathValue("ids"), ",") {
+		if id = strings.ToLower(id); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || len(ids) > mostJobs {
+		return nil, nil, nil, fts.Refuse(http.StatusBadRequest, "%d jobs: ask for 1 to %d", len(ids), mostJobs)
+	}
+	all, err := c.queue.Jobs(q.Context(), ids)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	jobs, refused = map[string]*queue.JobState{}, map[string]*fts.Error{}
+	for _, j := range all {
+		jobs[j.ID] = j
+	}
+	for _, id := range ids {
+		if jobs[id] == nil {
+			refused[id] = fts.Refuse(http.StatusNotFound, "No job with the id %q has been found", text100(id))
+		}
+	}
+	return ids, jobs, refused, nil
+}
+
+func text100(s string) string { return s[:min(len(s), 100)] }
+
+// multi returns the answer for some jobs: that of the job if one was asked for, else a list, with status 207 if one of them was refused.
+func multi(ids []string, one func(id string) map[string]any, refused map[string]*fts.Error) (int, any, error) {
+	var all []map[string]any
+	for _, id := range ids {
+		if e := refused[id]; e != nil {
+			all = append(all, map[string]any{"job_id": id, "http_status": fts.StatusText(e.Status), "http_message": e.Message})
+			continue
+		}
+		m := one(id)
+		if m["http_status"] == nil {
+			m["http_status"] = fts.StatusText(http.StatusOK)
+		}
+		all = append(all, m)
+	}
+	switch {
+	case len(ids) == 1 && len(refused) == 1:
+		return refused[ids[0]].Status, all[0], nil
+	case len(ids) == 1:
+		return http.StatusOK, all[0], nil
+	case len(refused) > 0:
+		return http.StatusMultiStatus, all, nil
+	}
+	return http.StatusOK, all, nil
+}
+
+// ftsShow answers with jobs, and with fields of their files if files= names some.
+func (c *Coordinator) ftsShow(q *call) (int, any, error) {
+	ids, jobs, refused, err := c.ftsJobs(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	rows := map[string]map[string]any{}
+	fields := slices.DeleteFunc(strings.Split(q.param("files"), ","), func(s string) bool { return s == "" })
+	for id, j := range jobs {
+		rows[id] = fts.Job(j)
+		if len(fields) == 0 {
+			continue
+		}
+		files, err := c.queue.JobFiles(q.Context(), j)
+		if err != nil {
+			return 0, nil, err
+		}
+		list := []map[string]any{}
+		for _, f := range files {
+			for _, row := range fts.Files(j, f) {
+				some := map[string]any{}
+				for _, name := range fields {
+					if v, known := row[name]; known {
+						some[name] = v
+					}
+				}
+				list = append(list, some)
+			}
+		}
+		rows[id]["files"] = list
+	}
+	return multi(ids, func(id string) map[string]any { return rows[id] }, refused)
+}
+
+// ftsJob returns the one job of a path.
+func (c *Coordinator) ftsJob(q *call) (*queue.JobState, error) {
+	ids, jobs, refused, err := c.ftsJobs(q)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ids) > 1:
+		return nil, fts.Refuse(http.StatusBadRequest, "%d jobs: ask for one", len(ids))
+	case refused[ids[0]] != nil:
+		return nil, refused[ids[0]]
+	}
+	return jobs[ids[0]], nil
+}
+
+func (c *Coordinator) ftsFiles(q *call) (int, any, error) {
+	j, err := c.ftsJob(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	files, err := c.queue.JobFiles(q.Context(), j)
+	if err != nil {
+		return 0, nil, err
+	}
+	rows := []map[string]any{}
+	for _, f := range files {
+		rows = append(rows, fts.Files(j, f)...)
+	}
+	return http.StatusOK, rows, nil
+}
+
+func (c *Coordinator) ftsRetries(q *call) (int, any, error) {
+	j, err := c.ftsJob(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	item, err := strconv.ParseInt(q.PathValue("file"), 10, 64)
+	if err != nil {
+		return 0, nil, fts.Refuse(http.StatusBadRequest, "file_id is not a number")
+	}
+	_, request, err := c.queue.Item(q.Context(), item)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !slices.ContainsFunc(j.Parts, func(p queue.JobRequest) bool { return p.ID == request }) {
+		return 0, nil, fts.Refuse(http.StatusNotFound, "No file with the id %q has been found", q.PathValue("file"))
+	}
+	all, err := c.queue.Attempts(q.Context(), item)
+	return http.StatusOK, fts.Retry(all), err
+}
+
+// ftsList answers with the caller's jobs that have not ended, or with all of them for an administrator.
+func (c *Coordinator) ftsList(q *call) (int, any, error) {
+	if err := q.need(mayRead); err != nil {
+		return 0, nil, err
+	}
+	for name := range q.URL.Query() {
+		if !slices.Contains([]string{"user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se", "limit"}, name) {
+			return 0, nil, fts.Refuse(http.StatusBadRequest, "%.50s: jobs cannot be selected by it", name)
+		}
+	}
+	limit := int(q.integer("limit", listJobs, 0, listJobs))
+	if q.invalid != nil {
+		return 0, nil, q.invalid
+	}
+	by := q.param("user_dn")
+	if !q.has(mayAdmin) {
+		if by != "" && by != q.name {
+			return 0, nil, fts.Refuse(http.StatusForbidden, "user_dn: only an administrator lists the jobs of others")
+		}
+		by = q.name
+	}
+	all, err := c.queue.OpenJobs(q.Context(), by, limit)
+	if err != nil {
+		return 0, nil, err
+	}
+	rows := []map[string]any{}
+	for _, j := range all {
+		m := fts.Job(j)
+		fits := true
+		for name, field := range map[string]string{"vo_name": "vo_name", "dlg_id": "cred_id", "source_se": "source_se", "dest_se": "dest_se"} {
+			fits = fits && (q.param(name) == "" || m[field] == q.param(name))
+		}
+		if states := q.param("state_in"); fits && (states == "" || slices.Contains(strings.Split(states, ","), fts.State(j))) {
+			rows = append(rows, m)
+		}
+	}
+	return http.StatusOK, rows, nil
+}
+
+// mayChange refuses jobs of others.
+func mayChange(q *call, j *queue.JobState) *fts.Error {
+	if j.By != q.name && !q.has(mayApprove) || !q.has(maySubmit) && !q.has(mayApprove) {
+		return fts.Refuse(http.StatusForbidden, "Not enough permissions to change the job %q, which was submitted by %s", j.ID, j.By)
+	}
+	return nil
+}
+
+// ftsChange changes the jobs of a path that have not ended.
+func (c *Coordinator) ftsChange(q *call, change func(*queue.JobState) error) (int, any, error) {
+	ids, jobs, refused, err := c.ftsJobs(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	ended := map[string]bool{}
+	for id, j := range jobs {
+		state := fts.State(j)
+		ended[id] = state != fts.Submitted && state != fts.Active
+		if e := mayChange(q, j); e != nil {
+			refused[id] = e
+		} else if !ended[id] {
+			if err := change(j); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	now, err := c.queue.Jobs(q.Context(), ids)
+	if err != nil {
+		return 0, nil, err
+	}
+	c.wakeAll()
+	for _, j := range now {
+		jobs[j.ID] = j
+	}
+	return multi(ids, func(id string) map[string]any {
+		m := fts.Job(jobs[id])
+		if m["http_message"] = nil; ended[id] {
+			m["http_status"], m["http_message"] = "304 Not Modified", "The job is in a terminal state"
+		}
+		return m
+	}, refused)
+}
+
+func (c *Coordinator) ftsCancel(q *call) (int, any, error) {
+	if q.PathValue("ids") == "all" {
+		return c.ftsCancelAll(q)
+	}
+	return c.ftsChange(q, func(j *queue.JobState) error { return c.cancelJob(q.Context(), j, q.name) })
+}
+
+func (c *Coordinator) cancelJob(ctx context.Context, j *queue.JobState, by string) error {
+	for _, p := range j.Parts {
+		if p.Status.Ended() || p.Stop != "" {
+			continue
+		}
+		if _, err := c.cancel(ctx, p.ID, by, "Job canceled by the user"); err != nil && !errors.Is(err, queue.ErrRefused) {
+			return err
+		}
+	}
+	return nil
+}
+
+// ftsCancelAll cancels all jobs.
+func (c *Coordinator) ftsCancelAll(q *call) (int, any, error) {
+	if err := q.need(mayAdmin); err != nil {
+		return 0, nil, err
+	}
+	n := map[string]int64{"affected_files": 0, "affected_dm": 0, "affected_jobs": 0}
+	for {
+		all, err := c.queue.OpenJobs(q.Context(), "", listJobs)
+		if err != nil {
+			return 0, nil, err
+		}
+		all = slices.DeleteFunc(all, func(j *queue.JobState) bool { return fts.State(j) == fts.Canceled })
+		if len(all) == 0 {
+			c.wakeAll()
+			return http.StatusOK, n, nil
+		}
+		for _, j := range all {
+			for _, p := range j.Parts {
+				n["affected_files"] += p.Count.Files - p.Count.Done - p.Count.Skipped - p.Count.Failed - p.Count.Cancelled
+			}
+			n["affected_jobs"]++
+			if err := c.cancelJob(q.Context(), j, q.name); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+}
+
+// ftsModify changes the priority of jobs.
+func (c *Coordinator) ftsModify(q *call) (int, any, error) {
+	var in struct {
+		Params map[string]json.RawMessage `json:"params"`
+	}
+	if err := json.NewDecoder(q.Body).Decode(&in); err != nil {
+		return 0, nil, fts.Refuse(http.StatusBadRequest, "Badly formatted JSON request")
+	}
+	for name := range in.Params {
+		if name != "priority" {
+			return 0, nil, fts.Refuse(http.StatusBadRequest, "%.50s: only the priority of a job can be changed", name)
+		}
+	}
+	priority, err := strconv.Atoi(strings.Trim(string(in.Params["priority"]), `"`))
+	if err != nil || priority < 1 || priority > 5 {
+		return 0, nil, fts.Refuse(http.StatusBadRequest, "Invalid priority value: expected 1 to 5")
+	}
+	return c.ftsChange(q, func(j *queue.JobState) error { return c.queue.SetPriority(q.Context(), j.ID, priority-3) })
+}

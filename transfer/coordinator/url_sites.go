@@ -1,0 +1,107 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strings"
+
+	"weir/internal/tpc"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
+)
+
+// urlSites finds the sites of the URLs of a job. A site that an administrator has added, without an agent, has the URLs below its
+// own; other endpoints become sites as they appear, so that they have limits and are probed.
+type urlSites struct {
+	c     *Coordinator
+	known map[string]string // site by scheme and host, of those without a path
+}
+
+func (c *Coordinator) newURLSites() *urlSites { return &urlSites{c, map[string]string{}} }
+
+// of returns the site of a URL and the path below it.
+func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err error) {
+	base := u.Scheme + "://" + u.Host
+	path = strings.TrimLeft(u.Path, "/")
+	whole := path + "/"
+	if name := s.known[base]; name != "" {
+		return name, path, nil
+	}
+	s.c.registry.mu.Lock()
+	site, best, inside := "", -1, false
+	for _, one := range s.c.registry.sites {
+		at, err := url.Parse(one.URL)
+		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || hostPort(at) != hostPort(u) {
+			continue
+		}
+		below := strings.Trim(at.Path, "/")
+		inside = inside || below != ""
+		rest, ok := strings.CutPrefix(whole, strings.TrimPrefix(below+"/", "/"))
+		rank := 2 * len(below)
+		if one.Kind == httpKind { // an administrator has named it
+			rank++
+		}
+		if ok && rank > best {
+			site, best, path = one.Name, rank, strings.TrimSuffix(rest, "/")
+		}
+	}
+	s.c.registry.mu.Unlock()
+	if site == "" {
+		if site, err = s.add(ctx, u, base); err != nil {
+			return "", "", err
+		}
+	}
+	if !inside {
+		s.known[base] = site
+	}
+	return site, path, nil
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// add adds the endpoint of a URL.
+func (s *urlSites) add(ctx context.Context, u *url.URL, base string) (string, error) {
+	guard := tpc.Guard{Hosts: []string{"*"}, Upto: s.c.conf.JobArea}
+	if err := guard.Check(u); err != nil {
+		return "", err
+	}
+	name := siteName(u)
+	if other, known := s.c.registry.site(name); known && other.URL != base {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(base)) // never fails
+		name = fmt.Sprintf("%.50s-%08x", name, h.Sum32())
+	}
+	site := catalog.Site{Name: name, Kind: urlKind, URL: base}
+	if err := s.c.catalog.AddSite(ctx, site); err != nil && !errors.Is(err, store.ErrExists) {
+		return "", err
+	}
+	if err := s.c.catalog.Saw(ctx, name, s.c.now(), true, -1, ""); err != nil { // the first probe may correct it
+		return "", err
+	}
+	s.c.log.Info("endpoint of a job added as a site", "site", name, "url", base)
+	return name, s.c.readSites(ctx)
+}
+
+// siteName returns a name for the site of a URL.
+func siteName(u *url.URL) string {
+	plain := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '-'
+	}
+	name := strings.Trim(strings.Map(plain, strings.ReplaceAll(hostPort(u), ":", "-")), ".-")
+	if u.Scheme == "https" {
+		name = strings.TrimSuffix(name, "-443")
+	}
+	return name[:min(len(name), 60)]
+}

@@ -1,0 +1,85 @@
+// Package fts has the words of FTS3's REST API, version 3.14: submissions are read and checked, and states of jobs and files are
+// written as FTS3 writes them, so that Rucio's transfertool and FTS's own clients use a coordinator without a change.
+//
+// A parameter that weir does not support is refused with a reason. docs/fts.md compares the parameters. The package has no server:
+// transfer/coordinator answers the requests.
+package fts
+
+import (
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are defined by it
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// An Error is an answer that refuses a request. FTS's clients show Message.
+type Error struct {
+	Status  int
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Refuse returns an Error.
+func Refuse(status int, format string, a ...any) *Error {
+	return &Error{status, fmt.Sprintf(format, a...)}
+}
+
+func bad(format string, a ...any) *Error { return Refuse(http.StatusBadRequest, format, a...) }
+
+// StatusText is a status as FTS writes it into answers: "404 Not Found".
+func StatusText(status int) string {
+	if status == http.StatusOK {
+		return "200 Ok"
+	}
+	return fmt.Sprintf("%d %s", status, http.StatusText(status))
+}
+
+// Time writes a time as FTS does, in UTC without a zone; nil of the zero time.
+func Time(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+// BaseID is the name space of the ids of virtual organizations, in FTS and here.
+const BaseID = "01874efb-4735-4595-bc9c-591aef8240c9"
+
+// NewID returns a random id of a job, a UUID of version 4.
+func NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return uuid(b, 4)
+}
+
+// VOID returns the id of a virtual organization.
+func VOID(vo string) string { return uuid5(BaseID, vo) }
+
+// DeterministicID returns the id of the job of a virtual organization with the seed that its client chose, params.sid.
+func DeterministicID(vo, sid string) string { return uuid5(VOID(vo), sid) }
+
+// uuid5 returns the UUID of version 5 of a name (RFC 9562, section 5.5).
+func uuid5(space, name string) string {
+	h := sha1.New() //nolint:gosec // as above
+	_, _ = h.Write(uuidBytes(space))
+	_, _ = h.Write([]byte(name))
+	return uuid([16]byte(h.Sum(nil)[:16]), 5)
+}
+
+func uuidBytes(text string) []byte {
+	var b []byte
+	for _, part := range []string{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
+		some, _ := hex.DecodeString(part) // it is one of ours
+		b = append(b, some...)
+	}
+	return b
+}
+
+func uuid(b [16]byte, version byte) string {
+	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

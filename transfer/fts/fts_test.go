@@ -1,0 +1,103 @@
+package fts
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/transfer"
+	"weir/transfer/queue"
+)
+
+// The ids are those of FTS and Rucio, uuid.uuid5 of Python.
+func TestIDs(t *testing.T) {
+	if id := VOID("atlas"); id != "a884b056-0359-5c31-af8e-e25b2d364632" {
+		t.Errorf("id of atlas: %s", id)
+	}
+	if id := DeterministicID("atlas", "s1"); id != "09021a88-b927-52fe-a9ee-2129511edd4c" {
+		t.Errorf("id of s1: %s", id)
+	}
+	if a, b := NewID(), NewID(); a == b || len(a) != 36 || a[14] != '4' {
+		t.Errorf("%s, %s", a, b)
+	}
+}
+
+// A submission with the parameters that FTS's command sends, and with those of Rucio.
+func TestRead(t *testing.T) {
+	s, err := Read(strings.NewReader(`{"params": {"overwrite": false, "overwrite_on_retry": false, "overwrite_hop": false, "reuse": false,
+		"job_metadata": "mine", "gridftp": null, "spacetoken": null, "verify_checksum": "t", "copy_pin_lifetime": -1, "bring_online": -1,
+		"archive_timeout": -1, "dst_file_report": false, "timeout": null, "fail_nearline": false, "retry": 3, "priority": 9, "multihop": false,
+		"credential": null, "nostreams": null, "s3alternate": false, "ipv4": false, "ipv6": false, "buffer_size": null, "strict_copy": false,
+		"disable_cleanup": false, "unmanaged_tokens": false, "max_time_in_queue": "90m"},
+		"files": [{"sources": ["davs://a.example.org:8443//x/f"], "destinations": ["https://B.example.org/f"], "checksum": "adler32:1AB",
+			"filesize": null, "activity": null, "metadata": {"a": 1}}, {"sources": ["https://a.example.org/g"],
+			"destinations": ["https://b.example.org/g"], "checksum": "ADLER32", "filesize": 7.0, "selection_strategy": "orderly"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, g := s.Files[0], s.Files[1]
+	if s.Verify != "target" || s.Retry != 3 || s.Priority != 5 || s.InQueue != 90*time.Minute || string(s.Metadata) != `{"label":"mine"}` {
+		t.Errorf("%+v", s.Params)
+	}
+	if f.Sources[0].String() != "https://a.example.org:8443//x/f" || f.Dest.Host != "b.example.org" || f.Adler != "000001ab" || f.Size != -1 ||
+		f.Activity != "default" || string(f.Metadata) != `{"a": 1}` {
+		t.Errorf("%+v", f)
+	}
+	if g.Adler != "" || g.Size != 7 || g.Strategy != "orderly" {
+		t.Errorf("%+v", g)
+	}
+	if k := s.Keep("vo"); k.Source != "https://a.example.org" || k.Dest != "https://b.example.org" || k.Type != "N" || k.InQueue != 5400 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// The state of a job follows from the counts of its requests.
+func TestState(t *testing.T) {
+	part := func(s transfer.Status, c transfer.Counts) queue.JobRequest {
+		return queue.JobRequest{Request: transfer.Request{Status: s, Count: c}}
+	}
+	waits := part(transfer.Running, transfer.Counts{Files: 2, Queued: 2})
+	moves := part(transfer.Running, transfer.Counts{Files: 2, Queued: 1, Leased: 1})
+	done := part(transfer.Completed, transfer.Counts{Files: 2, Done: 1, Skipped: 1})
+	partial := part(transfer.Partial, transfer.Counts{Files: 2, Done: 1, Failed: 1})
+	failed := part(transfer.Failed, transfer.Counts{Files: 2, Failed: 2})
+	expired := part(transfer.Expired, transfer.Counts{Files: 2, Cancelled: 2})
+	stopped := moves
+	stopped.Stop = transfer.Cancelled
+	for _, c := range []struct {
+		parts []queue.JobRequest
+		want  string
+	}{
+		{[]queue.JobRequest{waits}, Submitted}, {[]queue.JobRequest{moves}, Active}, {[]queue.JobRequest{done}, Finished},
+		{[]queue.JobRequest{partial}, FinishedDirty}, {[]queue.JobRequest{failed}, Failed}, {[]queue.JobRequest{expired}, Canceled},
+		{[]queue.JobRequest{stopped}, Canceled}, {[]queue.JobRequest{done, waits}, Active}, {[]queue.JobRequest{done, failed}, FinishedDirty},
+		{[]queue.JobRequest{done, done}, Finished},
+	} {
+		if got := State(&queue.JobState{Parts: c.parts}); got != c.want {
+			t.Errorf("%s instead of %s: %+v", got, c.want, c.parts)
+		}
+	}
+}
+
+// Whatever a client sends is read or refused with a status of its own, and nothing that was read can name another host than its URL.
+func FuzzRead(f *testing.F) {
+	f.Add(`{"files":[{"sources":["https://a/f"],"destinations":["https://b/f"],"checksum":"ADLER32:1"}],"params":{"retry":1}}`)
+	f.Add(`{"files":[{"sources":["davs://a:1//f","https://c/f"],"destinations":["dav://[::1]/f"],"source_tokens":["x"]}]}`)
+	f.Add(`{"params":{"max_time_in_queue":"9d","priority":"3","overwrite":"Y","verify_checksum":""},"files":[{}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Read(strings.NewReader(text))
+		var e *Error
+		switch {
+		case err != nil && (!errors.As(err, &e) || e.Status < 400 || e.Status > 499 || e.Message == ""):
+			t.Errorf("%#v", err)
+		case err == nil:
+			for _, one := range s.Files {
+				if one.Dest.Host == "" || one.Dest.User != nil || len(one.Sources) == 0 || one.Size == 0 {
+					t.Errorf("%+v", one)
+				}
+			}
+			s.Keep("vo")
+		}
+	})
+}

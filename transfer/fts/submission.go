@@ -1,0 +1,318 @@
+package fts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"weir/internal/digest"
+)
+
+// Limits of submissions.
+const (
+	MaxBody     = 64 << 20 // bytes of the JSON
+	maxFiles    = 100_000
+	maxSources  = 64
+	maxURL      = 1100 // bytes, as FTS
+	maxMetadata = 16 << 10
+)
+
+// A Submission is a checked POST /jobs.
+type Submission struct {
+	Params
+	Files []File
+}
+
+// A File is one of a submission.
+type File struct {
+	Sources      []*url.URL // https or http
+	Dest         *url.URL
+	SourceTexts  []string // the URLs as they were submitted
+	DestText     string
+	Size         int64  // -1: not known
+	Adler        string // 8 hex digits; "": not known
+	Checksum     string // as it was submitted, or ADLER32
+	Strategy     string
+	Activity     string
+	Metadata     json.RawMessage // nil: none
+	SourceTokens []string        // as Sources, or none. Secrets
+	DestToken    string          // "": none. A secret
+}
+
+// fileKeys are the keys of a file. Others are refused.
+type fileKeys struct {
+	Sources           []string        `json:"sources"`
+	Destinations      []string        `json:"destinations"`
+	SourceTokens      []string        `json:"source_tokens"`
+	DestinationTokens []string        `json:"destination_tokens"`
+	Metadata          json.RawMessage `json:"metadata"`
+	FileMetadata      json.RawMessage `json:"file_metadata"`
+	StagingMetadata   json.RawMessage `json:"staging_metadata"`
+	ArchiveMetadata   json.RawMessage `json:"archive_metadata"`
+	Filesize          *json.Number    `json:"filesize"`
+	Checksum          *string         `json:"checksum"`
+	Strategy          *string         `json:"selection_strategy"`
+	Activity          *string         `json:"activity"`
+	SciTag            json.RawMessage `json:"scitag"`
+}
+
+// Read reads and checks a submission. Its errors are *Error.
+func Read(body io.Reader) (*Submission, error) {
+	var in struct {
+		Files   []json.RawMessage          `json:"files"`
+		Params  map[string]json.RawMessage `json:"params"`
+		Delete  json.RawMessage            `json:"delete"`
+		Staging json.RawMessage            `json:"staging"`
+	}
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		if errors.As(err, new(*http.MaxBytesError)) {
+			return nil, Refuse(http.StatusRequestEntityTooLarge, "the submission has more than %d bytes", MaxBody)
+		}
+		return nil, bad("Badly formatted JSON request: %.300s", err.Error())
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, bad("Badly formatted JSON request: trailing data")
+	}
+	switch {
+	case !null(in.Delete):
+		return nil, bad("delete: weir does not delete files of others; Rucio's reaper deletes by itself")
+	case !null(in.Staging):
+		return nil, bad("staging: weir has no tape operations")
+	case len(in.Files) == 0:
+		return nil, bad("No transfers or namespace operations specified")
+	case len(in.Files) > maxFiles:
+		return nil, bad("%d files: a job has at most %d", len(in.Files), maxFiles)
+	}
+	s := &Submission{}
+	if err := s.read(in.Params); err != nil {
+		return nil, err
+	}
+	dests := map[string]int{}
+	for i, text := range in.Files {
+		f, err := s.file(text)
+		if err != nil {
+			err.Message = fmt.Sprintf("file %d: %s", i, err.Message)
+			return nil, err
+		}
+		if first, taken := dests[f.Dest.String()]; taken {
+			return nil, Refuse(http.StatusConflict, "The submission is duplicated: files %d and %d have the same destination %.300s", first, i,
+				f.Dest.Redacted())
+		}
+		dests[f.Dest.String()] = i
+		s.Files = append(s.Files, *f)
+	}
+	return s, s.checksums()
+}
+
+// null reports whether a value is absent, null, or an empty list or object.
+func null(v json.RawMessage) bool {
+	switch string(bytes.TrimSpace(v)) {
+	case "", "null", "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// file reads and checks one file.
+func (s *Submission) file(text json.RawMessage) (*File, *Error) {
+	var in fileKeys
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return nil, bad("%.300s", err.Error())
+	}
+	switch {
+	case len(in.Sources) == 0:
+		return nil, bad("Missing parameter: 'sources'")
+	case len(in.Destinations) == 0:
+		return nil, bad("Missing parameter: 'destinations'")
+	case len(in.Destinations) > 1:
+		return nil, bad("%d destinations: a file has one; submit a file for each destination", len(in.Destinations))
+	case len(in.Sources) > maxSources:
+		return nil, bad("%d sources: a file has at most %d", len(in.Sources), maxSources)
+	case !null(in.StagingMetadata) || !null(in.ArchiveMetadata):
+		return nil, bad("staging_metadata, archive_metadata: weir has no tape operations")
+	case !null(in.SciTag):
+		return nil, bad("scitag: weir does not mark flows yet")
+	}
+	f := &File{Size: -1, Checksum: "ADLER32", Activity: "default", Strategy: "auto"}
+	for _, step := range []func(*fileKeys) *Error{f.urls, f.tokens, f.labels, f.check} {
+		if err := step(&in); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// urls takes the sources and the destination of a file.
+func (f *File) urls(in *fileKeys) (err *Error) {
+	for _, one := range in.Sources {
+		u, err := parse(one)
+		if err != nil {
+			return err
+		}
+		f.Sources, f.SourceTexts = append(f.Sources, u), append(f.SourceTexts, strings.TrimSpace(one))
+	}
+	f.DestText = strings.TrimSpace(in.Destinations[0])
+	f.Dest, err = parse(in.Destinations[0])
+	return err
+}
+
+// labels takes the size, the activity, the strategy and the metadata of a file.
+func (f *File) labels(in *fileKeys) (err *Error) {
+	if in.Filesize != nil {
+		n, err := in.Filesize.Float64()
+		if err != nil || n < 0 || n > 1<<62 {
+			return bad("filesize %.50s: expected a number of bytes", in.Filesize.String())
+		}
+		if n > 0 { // 0 is not known, as in FTS
+			f.Size = int64(n)
+		}
+	}
+	if in.Activity != nil && *in.Activity != "" {
+		f.Activity = *in.Activity
+	}
+	if len(f.Activity) > 100 || !utf8.ValidString(f.Activity) || strings.ContainsRune(f.Activity, 0) {
+		return bad("activity: expected at most 100 bytes of text")
+	}
+	if in.Strategy != nil && *in.Strategy != "" {
+		f.Strategy = *in.Strategy
+	}
+	for _, v := range []json.RawMessage{in.Metadata, in.FileMetadata} {
+		if err == nil && f.Metadata == nil && !null(v) {
+			f.Metadata, err = metadata(v, "metadata")
+		}
+	}
+	return err
+}
+
+// tokens takes the tokens of a file.
+func (f *File) tokens(in *fileKeys) *Error {
+	switch {
+	case len(in.SourceTokens) == 0 && len(in.DestinationTokens) == 0:
+		return nil
+	case len(in.SourceTokens) == 0 || len(in.DestinationTokens) == 0:
+		return bad("Both source_tokens and destination_tokens are required if one of them is present.")
+	case len(in.SourceTokens) != len(in.Sources):
+		return bad("Length of source_tokens should be equal to the length of sources.")
+	case len(in.DestinationTokens) != len(in.Destinations):
+		return bad("Length of destination_tokens should be equal to the length of destinations.")
+	}
+	for i, t := range slices.Concat(in.SourceTokens, in.DestinationTokens) {
+		u := f.Dest
+		if i < len(f.Sources) {
+			u = f.Sources[i]
+		}
+		switch {
+		case t == "":
+			return bad("Token for '%.300s' is missing.", u.Redacted())
+		case len(t) > 16<<10 || strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return bad("the token for '%.300s' is not one", u.Redacted())
+		case u.Scheme != "https":
+			return bad("the token for '%.300s' is not sent without TLS: use https or davs", u.Redacted())
+		}
+	}
+	f.SourceTokens, f.DestToken = in.SourceTokens, in.DestinationTokens[0]
+	return nil
+}
+
+// check checks the strategy and reads the checksum.
+func (f *File) check(in *fileKeys) *Error {
+	switch f.Strategy {
+	case "auto", "orderly", "queue", "success", "throughput", "file-throughput", "pending-data", "waiting-time", "waiting-time-with-error",
+		"duration":
+	default:
+		return bad("%.100q algorithm is not supported by Scheduler", f.Strategy)
+	}
+	if in.Checksum == nil || *in.Checksum == "" {
+		return nil
+	}
+	f.Checksum = *in.Checksum
+	name, value, _ := strings.Cut(f.Checksum, ":")
+	if !strings.EqualFold(name, "adler32") {
+		return bad("checksum %.100q: weir verifies ADLER32: submit ADLER32:VALUE, or ADLER32 alone, which compares both ends", f.Checksum)
+	}
+	if value == "" {
+		return nil
+	}
+	for len(value) < 8 {
+		value = "0" + value
+	}
+	sum, ok := digest.Adler32().Hex(strings.ToLower(value))
+	if !ok {
+		return bad("checksum %.100q: expected up to 8 hex digits", f.Checksum)
+	}
+	f.Adler = sum
+	return nil
+}
+
+// parse reads a URL as FTS does, with davs and dav as other names of https and http.
+func parse(text string) (*url.URL, *Error) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	if err != nil || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return nil, bad("Invalid value within the request: a URL cannot be read") // it may have a secret
+	}
+	if u.User != nil {
+		return nil, bad("Invalid value within the request: %.300s: a URL with a user is not accepted: use source_tokens and destination_tokens",
+			u.Redacted())
+	}
+	switch u.Scheme {
+	case "https", "http":
+	case "davs":
+		u.Scheme = "https"
+	case "dav":
+		u.Scheme = "http"
+	case "":
+		return nil, bad("Invalid value within the request: Missing scheme (%.300s)", text)
+	case "file":
+		return nil, bad("Invalid value within the request: Can not transfer local files (%.300s)", text)
+	default:
+		return nil, bad("Invalid value within the request: scheme %.20s is not supported: use https or davs (%.300s)", u.Scheme, text)
+	}
+	switch {
+	case len(text) > maxURL:
+		return nil, bad("Invalid value within the request: a URL has more than %d bytes", maxURL)
+	case u.Hostname() == "":
+		return nil, bad("Invalid value within the request: Missing host (%.300s)", text)
+	case strings.Trim(u.Path, "/") == "":
+		return nil, bad("Invalid value within the request: Missing path (%.300s)", text)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, bad("Invalid value within the request: a URL with ? or # is not supported (%.300s)", strings.TrimSuffix(u.Host+u.Path, "/"))
+	case strings.HasSuffix(u.Path, "/"):
+		return nil, bad("Invalid value within the request: a folder is no file (%.300s)", text)
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		if part == ".." || part == "." {
+			return nil, bad("Invalid value within the request: a path with a part %q is not accepted", part)
+		}
+	}
+	u.Host = strings.ToLower(u.Host)
+	return u, nil
+}
+
+// metadata returns metadata as FTS keeps it: an object as it is, a text t as {"label": t}.
+func metadata(v json.RawMessage, name string) (json.RawMessage, *Error) {
+	if null(v) {
+		return v, nil
+	}
+	if len(v) > maxMetadata {
+		return nil, bad("Job Submission Refused, %s exceeds size limit of %d", name, maxMetadata)
+	}
+	switch v = bytes.TrimSpace(v); v[0] {
+	case '{':
+		return v, nil
+	case '"':
+		return slices.Concat([]byte(`{"label":`), []byte(v), []byte("}")), nil
+	}
+	return nil, bad("%s: Metadata neither JSON nor String", name)
+}
