@@ -49,6 +49,9 @@ func Kinds() []Kind {
 		Name: "postgresql", What: "PostgreSQL server with an empty database", Auths: none,
 		config: func(c Config, _ Options) starter { return PostgreSQLConfig{Config: c} },
 	}, {
+		Name: "rucio", What: "Rucio server with its daemons, on SQLite", Auths: none,
+		config: func(c Config, _ Options) starter { return RucioConfig{Config: c} },
+	}, {
 		Name: "slurm", What: "Slurm on one machine with hundreds of processors", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return SlurmConfig{Config: c, CPUs: o.Slots} },
 	}, {

@@ -67,6 +67,9 @@ func StartProFTPD(t testing.TB, c ProFTPDConfig) *System { return startFor(t, c)
 // StartPostgreSQL starts [PostgreSQL] for a test.
 func StartPostgreSQL(t testing.TB, c PostgreSQLConfig) *System { return startFor(t, c) }
 
+// StartRucio starts [Rucio] for a test.
+func StartRucio(t testing.TB, c RucioConfig) *System { return startFor(t, c) }
+
 // StartPrometheus starts [Prometheus] for a test.
 func StartPrometheus(t testing.TB, c PrometheusConfig) *System { return startFor(t, c) }
 
@@ -137,6 +140,18 @@ func Python(t testing.TB) string {
 	made, err := built("python")
 	if err != nil {
 		Without(t, "python", "the Python packages of lab/python.txt are missing: "+err.Error())
+	}
+	return filepath.Join(made, "bin")
+}
+
+// FTS returns the folder with python3, FTS's own commands (fts-rest-transfer-submit and others) and Rucio, of the Python packages of
+// fts.txt, installed by `make needs`. Without them it skips t, or fails it, as Need does.
+func FTS(t testing.TB) string {
+	t.Helper()
+	Need(t, "python3")
+	made, err := built("fts")
+	if err != nil {
+		Without(t, "fts", "the Python packages of lab/fts.txt are missing: "+err.Error())
 	}
 	return filepath.Join(made, "bin")
 }

@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed rucio.cfg
+var rucioConf string
+
+//go:embed alembic.ini
+var alembicConf string
+
+// rucioServer serves Rucio's REST API on the address of its first argument.
+const rucioServer = `import sys
+from rucio.web.rest.flaskapi.v1.main import application
+from werkzeug.serving import run_simple
+host, port = sys.argv[1].rsplit(":", 1)
+run_simple(host, int(port), application, threaded=True)
+`
+
+// RucioConfig says which Rucio is wanted; its zero value is a good one.
+type RucioConfig struct {
+	Config
+	// Certificate is a PEM file with the certificate and the key that Rucio presents to the transfer service.
+	Certificate string
+}
+
+type rucioValues struct {
+	Dir, Python, Packages, Address, Password, Certificate string
+}
+
+// Start starts a Rucio server over plain HTTP with an SQLite database, of the Python packages of fts.txt. It has the account root,
+// whose user is ddmlab. Env is the environment of its clients and daemons, with their folder in PATH; the daemons run when they are
+// started (--run-once).
+func (c RucioConfig) Start(ctx context.Context) (*System, error) {
+	c.ours = true // the daemons write to the database as well
+	return c.launch(ctx, "rucio", "", func(s *System, _ string) { s.rucio(ctx, c) }, "etc", "log/trace", "run")
+}
+
+func (RucioConfig) needs() []string { return []string{"python3"} }
+
+func (s *System) rucio(ctx context.Context, c RucioConfig) {
+	python, err := built("fts")
+	if s.fail(err); err != nil {
+		return
+	}
+	packages, err := filepath.Glob(filepath.Join(python, "lib/python3*/site-packages"))
+	if err != nil || len(packages) == 0 {
+		s.fail(errors.Join(err, fmt.Errorf("lab: rucio: %s has no packages", python)))
+		return
+	}
+	program := filepath.Join(python, "bin/python3")
+	p := s.newPort(false)
+	v := rucioValues{Dir: s.Dir, Python: python, Packages: packages[0], Address: p.address(), Password: rand.Text(),
+		Certificate: c.Certificate}
+	conf := s.config("etc/rucio.cfg", rucioConf, v)
+	s.config("etc/alembic.ini", alembicConf, v)
+	s.Env = append(s.Env, "RUCIO_HOME="+s.Dir, "RUCIO_CONFIG="+conf, "PYTHONWARNINGS=ignore", "SQLALCHEMY_SILENCE_UBER_WARNING=1",
+		"PATH="+filepath.Join(python, "bin")+":"+os.Getenv("PATH"))
+	s.tool(ctx, s.user, s.Env, program, filepath.Join(python, "rucio/tools/bootstrap.py"))
+	s.URL = "http://" + v.Address
+	s.URLs["http"] = s.URL
+	server := s.part("rucio", askHTTP(s.URL+"/ping", "version"), program, s.file("serve.py", []byte(rucioServer)), v.Address)
+	server.env = append(server.env, s.Env...)
+}
+
+// RucioRun runs a program of Rucio, such as rucio-conveyor-poller, or Python ("python3"), and returns what it wrote.
+func (s *System) RucioRun(ctx context.Context, program string, args ...string) (string, error) {
+	made, err := built("fts")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(made, "bin")
+	if program != "python3" {
+		args = append([]string{filepath.Join(bin, program)}, args...)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "python3"), args...)
+	cmd.Dir = s.Dir
+	cmd.Env = append([]string{"HOME=" + s.Dir, "LC_ALL=C"}, s.Env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", program, err, out)
+	}
+	return string(out), err
+}

@@ -1,0 +1,501 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/internal/wire"
+	"weir/lab"
+	"weir/transfer"
+	"weir/transfer/fts"
+)
+
+// A ftsUser asks a coordinator in the words of FTS.
+type ftsUser struct {
+	h    *house
+	raw  string
+	http *http.Client
+}
+
+func (h *house) ftsUser(name string, roles ...string) *ftsUser {
+	h.t.Helper()
+	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: name, Roles: roles, Life: time.Hour})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
+	h.t.Cleanup(to.CloseIdleConnections)
+	return &ftsUser{h, raw, &http.Client{Transport: to}}
+}
+
+// ask returns the status and decodes the body.
+func (u *ftsUser) ask(method, path, body string, out any) int {
+	u.h.t.Helper()
+	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+FTSPath+path, strings.NewReader(body))
+	if err != nil {
+		u.h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+u.raw)
+	res, err := u.http.Do(req)
+	if err != nil {
+		u.h.t.Fatal(err)
+	}
+	text, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		u.h.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		u.h.t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, text, err)
+	}
+	return res.StatusCode
+}
+
+// An ftsJob is a job as FTS's clients see it.
+type ftsJob struct {
+	ID      string         `json:"job_id"`
+	State   string         `json:"job_state"`
+	Type    string         `json:"job_type"`
+	Status  string         `json:"http_status"`
+	Message string         `json:"http_message"`
+	Reason  string         `json:"reason"`
+	Ended   string         `json:"job_finished"`
+	Meta    map[string]any `json:"job_metadata"`
+	Files   []ftsFile      `json:"files"`
+	Prio    int            `json:"priority"`
+}
+
+type ftsFile struct {
+	ID     int64          `json:"file_id"`
+	Index  int            `json:"file_index"`
+	State  string         `json:"file_state"`
+	Source string         `json:"source_surl"`
+	Dest   string         `json:"dest_surl"`
+	Reason string         `json:"reason"`
+	Start  string         `json:"start_time"`
+	Finish string         `json:"finish_time"`
+	Size   int64          `json:"filesize"`
+	Meta   map[string]any `json:"file_metadata"`
+}
+
+func (u *ftsUser) submit(body string) string {
+	u.h.t.Helper()
+	var out struct {
+		ID      string `json:"job_id"`
+		Message string `json:"message"`
+	}
+	if status := u.ask("POST", "/jobs", body, &out); status != http.StatusOK || len(out.ID) != 36 {
+		u.h.t.Fatalf("%d %+v", status, out)
+	}
+	return out.ID
+}
+
+// ended waits for a job to end.
+func (u *ftsUser) ended(id string) (j ftsJob) {
+	u.h.t.Helper()
+	until(u.h.t, "the job ends", func() bool {
+		j = ftsJob{}
+		path := "/jobs/" + id + "?files=file_id,file_index,file_state,dest_surl,finish_time,start_time,staging_start,staging_finished,reason," +
+			"source_surl,file_metadata,filesize"
+		if status := u.ask("GET", path, "", &j); status != http.StatusOK || j.Status != "200 Ok" {
+			u.h.t.Fatalf("%d %+v", status, j)
+		}
+		return j.Ended != ""
+	})
+	return j
+}
+
+// A ftsPair are two real servers that copy from each other.
+type ftsPair struct {
+	*house
+	x, y *lab.System
+}
+
+func startFTS(t *testing.T, auth string, more ...func(*Config)) *ftsPair {
+	t.Helper()
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: auth})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: auth, Authority: x})
+	conf := Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}
+	for _, set := range more {
+		set(&conf)
+	}
+	return &ftsPair{start(t, conf), x, y}
+}
+
+// put writes a file into the source.
+func (p *ftsPair) put(s *lab.System, name string, data []byte) {
+	p.t.Helper()
+	path := filepath.Join(s.Data, name)
+	// the server's user writes there as well
+	dir := filepath.Dir(path)
+	if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777), os.WriteFile(path, data, 0o644)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func adlerOf(data []byte) string { return fmt.Sprintf("%08x", adler32.Checksum(data)) }
+
+// pair is a file of a submission.
+func (p *ftsPair) pair(name string, more string) string {
+	return fmt.Sprintf(`{"sources":[%q],"destinations":[%q]%s}`, davs(p.x.URLs["https"])+"/"+name, p.y.URLs["https"]+"/"+name, more)
+}
+
+func davs(url string) string { return "davs" + strings.TrimPrefix(url, "https") }
+
+// The files of a job go between two real servers that no one has registered: as Rucio submits them, with a source that is missing, one
+// that is corrupt, a destination that is taken, a size that is not known, and a second source.
+func TestFTSJob(t *testing.T) {
+	t.Parallel()
+	p := startFTS(t, "")
+	u := p.ftsUser("rucio", maySubmit)
+	data := map[string][]byte{}
+	for _, name := range []string{"f0", "unsized", "corrupt", "taken", "replaced", "second"} {
+		data[name] = bytes.Repeat([]byte(name+"\n"), 20_000)
+		p.put(p.x, "a/"+name, data[name])
+	}
+	p.put(p.x, "a/corrupt", make([]byte, len(data["corrupt"])))
+	p.put(p.y, "a/taken", []byte("another file"))
+	more := func(name string) string {
+		return fmt.Sprintf(`,"filesize":%d,"checksum":"ADLER32:%s","activity":"User Subscriptions","metadata":{"request_id":%q}`, len(data[name]),
+			adlerOf(data[name]), name)
+	}
+	second := fmt.Sprintf(`{"sources":[%q,%q],"destinations":[%q],"selection_strategy":"orderly"%s}`, p.y.URLs["https"]+"/a/none",
+		p.x.URLs["https"]+"/a/second", p.y.URLs["https"]+"/a/second", more("second"))
+	params := `"params":{"account":"root","verify_checksum":"both","copy_pin_lifetime":null,"bring_online":null,
+		"job_metadata":{"issuer":"rucio"},
+		"overwrite":%v,"overwrite_when_only_on_disk":false,"priority":4,"s3alternate":true,"max_time_in_queue":168,"timeout":600}`
+	id := u.submit(`{"files":[` + strings.Join([]string{p.pair("a/f0", more("f0")), p.pair("a/unsized", ""),
+		p.pair("a/corrupt", more("corrupt")),
+		p.pair("a/taken", more("taken")), p.pair("a/missing", more("f0")), second}, ",") + `],` + fmt.Sprintf(params, false) + `}`)
+	j := u.ended(id)
+	if j.State != "FINISHEDDIRTY" || j.Type != "R" || j.Prio != 4 || j.Meta["issuer"] != "rucio" || len(j.Files) != 7 {
+		t.Errorf("%+v", j)
+	}
+	want := []struct{ name, state, reason string }{
+		{"f0", "FINISHED", ""}, {"unsized", "FINISHED", ""}, {"corrupt", "FAILED", "SOURCE CHECKSUM MISMATCH"},
+		{"taken", "FAILED", "Destination file exists and overwrite is not enabled"}, {"missing", "FAILED", "SOURCE [2]"},
+		{"second", "FAILED", "does not have the file"}, {"second", "FINISHED", ""},
+	}
+	for i, f := range j.Files {
+		w := want[min(i, len(want)-1)]
+		if f.State != w.state || !strings.Contains(f.Reason, w.reason) || (f.Reason == "") != (w.reason == "") {
+			t.Errorf("%s: %+v", w.name, f)
+		}
+		if f.State == "FINISHED" {
+			got, err := os.ReadFile(filepath.Join(p.y.Data, "a", w.name))
+			if err != nil || !bytes.Equal(got, data[w.name]) || f.Size != int64(len(got)) {
+				t.Errorf("%s: %d bytes, %v: %+v", w.name, len(got), err, f)
+			}
+			if _, err := time.Parse("2006-01-02T15:04:05", f.Finish); err != nil || f.Start == "" {
+				t.Errorf("times of %s: %q to %q", w.name, f.Start, f.Finish)
+			}
+		}
+	}
+	if j.Files[0].Meta["request_id"] != "f0" || !strings.HasPrefix(j.Files[0].Source, "davs://") {
+		t.Errorf("not as it was submitted: %+v", j.Files[0])
+	}
+	var retries []struct {
+		Reason string `json:"reason"`
+	}
+	if status := u.ask("GET", fmt.Sprintf("/jobs/%s/files/%d/retries", id, j.Files[4].ID), "", &retries); status != http.StatusOK ||
+		len(retries) == 0 || !strings.Contains(retries[0].Reason, "SOURCE") {
+		t.Errorf("%d %+v", status, retries)
+	}
+
+	// overwrite replaces another file, after the new one was verified.
+	id = u.submit(`{"files":[` + p.pair("a/taken", more("taken")) + `],` + fmt.Sprintf(params, true) + `}`)
+	if j := u.ended(id); j.State != "FINISHED" {
+		t.Errorf("%+v", j)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "a/taken")); err != nil || !bytes.Equal(got, data["taken"]) {
+		t.Errorf("not replaced: %d bytes, %v", len(got), err)
+	}
+	if left, err := filepath.Glob(filepath.Join(p.y.Data, "a", ".weir*")); err != nil || len(left) > 0 {
+		t.Errorf("temporaries are left: %v, %v", left, err)
+	}
+
+	// Lists, of which some are not known.
+	var list []ftsJob
+	if status := u.ask("GET", "//jobs/"+id+",00000000-0000-0000-0000-000000000000", "", &list); status != http.StatusMultiStatus ||
+		len(list) != 2 || list[0].Status != "200 Ok" || list[1].Status != "404 Not Found" {
+		t.Errorf("%d %+v", status, list)
+	}
+	var one ftsJob
+	if status := u.ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusOK || one.Status != "304 Not Modified" ||
+		one.State != "FINISHED" {
+		t.Errorf("%d %+v", status, one)
+	}
+}
+
+// Jobs wait for endpoints that do not answer, are cancelled, have the id that the client chose, and survive the coordinator.
+func TestFTSWaitingJob(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	u, other := h.ftsUser("rucio", maySubmit), h.ftsUser("somebody", maySubmit)
+	closed := "http://127.0.0.1:9" // discard: nothing listens there
+	body := fmt.Sprintf(`{"files":[{"sources":["%s/a"],"destinations":["%s/b"],"filesize":10}],
+		"params":{"id_generator":"deterministic","sid":"s1"}}`,
+		closed, closed)
+	var who struct {
+		Base string   `json:"base_id"`
+		VOs  []string `json:"vos"`
+		DN   []string `json:"dn"`
+	}
+	if status := u.ask("GET", "/whoami", "", &who); status != http.StatusOK || who.DN[0] != "rucio" || who.Base != fts.BaseID ||
+		len(who.VOs) != 1 {
+		t.Errorf("%d %+v", status, who)
+	}
+	id := u.submit(body)
+	if want := fts.DeterministicID(who.VOs[0], "s1"); id != want {
+		t.Errorf("id %s instead of %s", id, want)
+	}
+	var no struct{ Status, Message string }
+	if status := u.ask("POST", "/jobs", body, &no); status != http.StatusConflict || no.Status != "409 Conflict" {
+		t.Errorf("%d %+v", status, no)
+	}
+	var jobs []ftsJob
+	if status := u.ask("GET", "/jobs", "", &jobs); status != http.StatusOK || len(jobs) != 1 || jobs[0].ID != id {
+		t.Errorf("%d %+v", status, jobs)
+	}
+	if status := other.ask("GET", "/jobs?state_in=SUBMITTED,ACTIVE", "", &jobs); status != http.StatusOK || len(jobs) != 0 {
+		t.Errorf("%d %+v", status, jobs)
+	}
+	var refused struct{ Message string }
+	if status := other.ask("GET", "/jobs?user_dn=rucio", "", &refused); status != http.StatusForbidden {
+		t.Errorf("%d %+v", status, refused)
+	}
+	var j ftsJob
+	if status := other.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusForbidden {
+		t.Errorf("%d %+v", status, j)
+	}
+	if status := u.ask("POST", "/jobs/"+id, `{"params":{"priority":5}}`, &j); status != http.StatusOK || j.Prio != 5 {
+		t.Errorf("%d %+v", status, j)
+	}
+	h.end()
+	h.conf.Listen = strings.TrimPrefix(h.URL(), "https://")
+	h.begin()
+	if status := u.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != "CANCELED" {
+		t.Errorf("%d %+v", status, j)
+	}
+	if j := u.ended(id); j.State != "CANCELED" || j.Files[0].State != "CANCELED" || j.Reason == "" {
+		t.Errorf("%+v", j)
+	}
+}
+
+// What weir does not support, and what makes no sense, is refused with a reason.
+func TestFTSRefusals(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Public})
+	u := h.ftsUser("rucio", maySubmit)
+	file := `{"sources":["https://a.example.org/f"],"destinations":["https://b.example.org/f"]%s}`
+	pair := func(s, d string) string { return fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q]}]}`, s, d) }
+	params := func(p string) string { return `{"files":[` + fmt.Sprintf(file, "") + `],"params":{` + p + `}}` }
+	good := "https://b.example.org/f"
+	for _, c := range []struct {
+		body   string
+		status int
+		word   string
+	}{
+		{`{`, 400, "Badly formatted JSON"}, {`{}`, 400, "No transfers"}, {`{"files":[{}]}`, 400, "sources"}, {`[]`, 400, "JSON"},
+		{`{"files":[` + fmt.Sprintf(file, `,"hops":3`) + `]}`, 400, "hops"},
+		{`{"files":[` + fmt.Sprintf(file, "") + "," + fmt.Sprintf(file, "") + `]}`, 409, "duplicated"},
+		{`{"files":[` + fmt.Sprintf(file, `,"checksum":"MD5:d41d8cd98f00b204e9800998ecf8427e"`) + `]}`, 400, "ADLER32"},
+		{`{"files":[` + fmt.Sprintf(file, `,"checksum":"ADLER32:xyz"`) + `]}`, 400, "hex"},
+		{`{"files":[` + fmt.Sprintf(file, `,"filesize":-1`) + `]}`, 400, "filesize"},
+		{`{"files":[` + fmt.Sprintf(file, `,"selection_strategy":"best"`) + `]}`, 400, "not supported"},
+		{`{"files":[` + fmt.Sprintf(file, `,"source_tokens":["secret-token"]`) + `]}`, 400, "Both source_tokens"},
+		{params(`"bring_online":3600`), 400, "tape"}, {params(`"archive_timeout":1`), 400, "tape"}, {params(`"multihop":true`), 400, "multihop"},
+		{params(`"strict_copy":true`), 400, "strict_copy"}, {params(`"gridftp":"nostreams:5"`), 400, "GridFTP"},
+		{params(`"verify_checksum":"perhaps"`), 400, "verify_checksum"}, {params(`"nonsense":1`), 400, "nonsense"},
+		{params(`"overwrite":true,"overwrite_on_retry":true`), 400, "Incompatible"}, {params(`"sid":"x"`), 400, "id_generator"},
+		{params(`"max_time_in_queue":"soon"`), 400, "max_time_in_queue"},
+		{pair("root://a.example.org//f", good), 400, "scheme root"}, {pair("file:///etc/passwd", good), 400, "local files"},
+		{pair("https://a.example.org", good), 400, "path"}, {pair("https://user:secret-token@a.example.org/f", good), 400, "user"},
+		{pair("https://a.example.org/x/../f", good), 400, ".."}, {pair("https://a.example.org/f?authz=secret-token", good), 400, "?"},
+		{pair("http://127.0.0.1:80/f", good), 400, "this machine"}, {pair("http://169.254.169.254/latest/meta-data", good), 400, "this machine"},
+		{pair("https://[::1]/f", good), 400, "this machine"}, {pair("https://10.0.0.1/f", good), 400, "private"},
+		{pair(good, good), 400, "same source and destination"},
+	} {
+		var out struct{ Status, Message string }
+		if status := u.ask("POST", "/jobs", c.body, &out); status != c.status || !strings.Contains(out.Message, c.word) ||
+			strings.Contains(out.Message, "secret") || !strings.HasPrefix(out.Status, fmt.Sprint(c.status)) {
+			t.Errorf("%s: %d %+v", c.body, status, out)
+		}
+	}
+	var out struct{ Message string }
+	if status := h.ftsUser("reader", mayRead).ask("POST", "/jobs", params(""), &out); status != http.StatusForbidden {
+		t.Errorf("%d %+v", status, out)
+	}
+	if status := u.ask("GET", "/nothing", "", &out); status != http.StatusNotFound || out.Message == "" {
+		t.Errorf("%d %+v", status, out)
+	}
+}
+
+// Each file has a token for its source and one for its destination, which servers that require them accept. A wrong token fails its file
+// only, and the database has no token in clear.
+func TestFTSTokens(t *testing.T) {
+	t.Parallel()
+	p := startFTS(t, "ztn")
+	u := p.ftsUser("rucio", maySubmit)
+	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
+	p.put(p.x, "c/f", data)
+	p.put(p.x, "c/g", data)
+	read, err := p.x.Token(time.Hour, "storage.read:/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write, err := p.y.Token(time.Hour, "storage.modify:/ storage.read:/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := p.x.BrokenToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := func(source string) string {
+		return fmt.Sprintf(`,"filesize":%d,"checksum":"ADLER32:%s","source_tokens":[%q],"destination_tokens":[%q]`, len(data),
+			adlerOf(data), source, write)
+	}
+	id := u.submit(`{"files":[` + p.pair("c/f", tokens(read)) + "," + p.pair("c/g", tokens(wrong)) +
+		`],"params":{"verify_checksum":"both","retry":-1}}`)
+	j := u.ended(id)
+	if j.State != "FINISHEDDIRTY" || j.Files[0].State != "FINISHED" || j.Files[1].State != "FAILED" ||
+		!strings.Contains(j.Files[1].Reason, "Permission denied") {
+		t.Errorf("%+v", j)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "c/f")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	p.end()
+	for _, name := range []string{tableFile, tableFile + "-wal"} {
+		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{read, write, wrong} {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s has a token in clear", name)
+			}
+		}
+	}
+}
+
+// FTS's own commands submit, wait for, show, list and cancel jobs.
+func TestFTSClient(t *testing.T) {
+	t.Parallel()
+	bin := lab.FTS(t)
+	cert, authority := clientCertificate(t, "bob")
+	p := startFTS(t, "", func(c *Config) { c.CA, c.Names = authority, map[string][]string{"bob": {maySubmit}} })
+	u := p.ftsUser("alice", maySubmit)
+	byToken := []string{"--fts-access-token", u.raw}
+	command := func(identity []string, name string, args ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", p.URL() + FTSPath,
+			"--insecure"},
+			identity, args)...)
+		c.Env = append(os.Environ(), "HOME="+t.TempDir(), "PYTHONWARNINGS=ignore")
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	run := func(name string, args ...string) (string, error) { return command(byToken, name, args...) }
+	data := bytes.Repeat([]byte("fts client\n"), 10_000)
+	p.put(p.x, "b/f", data)
+	out, err := run("fts-rest-whoami")
+	if err != nil || !strings.Contains(out, "User DN: alice") || !strings.Contains(out, "VO: weir") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	from, to := p.x.URLs["https"]+"/b/f", p.y.URLs["https"]+"/b/f"
+	tokens := []string{"--src-access-token", "unused", "--dst-access-token", "unused"}
+	out, err = run("fts-rest-transfer-submit", append(tokens, "-b", "-i", "1", "--compare-checksum", "--file-metadata", "first",
+		from, to, "ADLER32:"+adlerOf(data))...)
+	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "b/f")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	_, id, _ := strings.Cut(out, "Job id: ")
+	id, _, _ = strings.Cut(id, "\n")
+	out, err = run("fts-rest-transfer-status", "-j", strings.TrimSpace(id))
+	var j ftsJob
+	if _, text, found := strings.Cut(out, "{"); err != nil || !found || json.Unmarshal([]byte("{"+text), &j) != nil || j.State != "FINISHED" ||
+		len(j.Files) != 1 || j.Files[0].State != "FINISHED" || j.Files[0].Meta["label"] != "first" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = run("fts-rest-transfer-submit", append(tokens, "--bring-online", "60", from, to)...)
+	if err == nil || !strings.Contains(out, "weir has no tape operations") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = run("fts-rest-transfer-submit", append(tokens, "https://127.0.0.1:9/a", "https://127.0.0.1:9/b")...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, id, _ = strings.Cut(out, "Job id: ")
+	id, _, _ = strings.Cut(id, "\n")
+	if out, err = run("fts-rest-transfer-list"); err != nil || !strings.Contains(out, id) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = run("fts-rest-transfer-cancel", id); err != nil || !strings.Contains(out, "CANCELED") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if j := u.ended(id); j.State != "CANCELED" {
+		t.Errorf("%+v", j)
+	}
+	if out, err = run("fts-rest-server-status"); err != nil || !strings.Contains(out, "active: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+
+	// With a certificate the client need not delegate a proxy.
+	p.put(p.x, "b/g", data)
+	out, err = command([]string{"--cert", cert, "--key", cert}, "fts-rest-transfer-submit", "-b", "-i", "1",
+		p.x.URLs["https"]+"/b/g", p.y.URLs["https"]+"/b/g")
+	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The URLs below a site that an administrator has added belong to it; other endpoints become sites of their own, once.
+func TestFTSSites(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	h.addSite("cern", "http://127.0.0.1:9/eos")
+	sites := h.newURLSites()
+	of := func(text, wantSite, wantPath string) {
+		t.Helper()
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		site, path, err := sites.of(t.Context(), u)
+		if err != nil || site != wantSite || path != wantPath {
+			t.Errorf("%s: %q at %q, %v", text, path, site, err)
+		}
+	}
+	of("http://127.0.0.1:9/eos/x/y", "cern", "x/y")
+	of("http://127.0.0.1:9//eosx/y", "127.0.0.1-9", "eosx/y")
+	of("http://127.0.0.1:9/eos/z", "cern", "z")
+	of("http://[::1]:80/z", "1-80", "z")
+	of("http://[::1]/z", "1-80", "z")
+	h.addSite("mine", "http://[::1]")
+	sites = h.newURLSites()
+	of("http://[::1]:80/z", "mine", "z")
+	all, err := h.admin.Sites(t.Context())
+	if err != nil || len(all) != 4 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

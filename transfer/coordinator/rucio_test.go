@@ -1,0 +1,191 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	_ "embed"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/lab"
+)
+
+//go:embed testdata/rucio.py
+var rucioPython string
+
+// clientCertificate makes a certificate for clients that is its own authority. It returns a file with it and its key, and one with it
+// alone.
+func clientCertificate(t *testing.T, name string) (file, authority string) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048) // FTS's client reads no other
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, authority = filepath.Join(t.TempDir(), name+".pem"), filepath.Join(t.TempDir(), "ca.pem")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	both := slices.Concat(cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	if err := errors.Join(os.WriteFile(file, both, 0o600), os.WriteFile(authority, cert, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file, authority
+}
+
+// A rucio is a real Rucio whose two storage elements are real servers and whose transfer service is weir.
+type rucio struct {
+	*ftsPair
+	r *lab.System
+}
+
+func startRucio(t *testing.T) *rucio {
+	t.Helper()
+	lab.FTS(t)
+	cert, authority := clientCertificate(t, "rucio")
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
+		Names: map[string][]string{"rucio": {maySubmit}}})
+	r := lab.StartRucio(t, lab.RucioConfig{Certificate: cert})
+	return &rucio{&ftsPair{h, x, y}, r}
+}
+
+// do runs a part of testdata/rucio.py and decodes what it writes.
+func (r *rucio) do(part string, in, out any) {
+	r.t.Helper()
+	text, err := json.Marshal(in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	defer cancel()
+	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	said = strings.TrimSpace(said)
+	if err := json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out); err != nil {
+		r.t.Fatalf("%s: %v\n%s", part, err, said)
+	}
+}
+
+// daemon runs a daemon of Rucio once.
+func (r *rucio) daemon(name string, args ...string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	defer cancel()
+	out, err := r.r.RucioRun(ctx, name, append(args, "--run-once")...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Logf("%s: %s", name, out)
+}
+
+type rucioRSE struct {
+	Name, Host string
+	Port       string
+	Prefix     string
+}
+
+func rseOf(t *testing.T, name string, s *lab.System) rucioRSE {
+	t.Helper()
+	u, err := url.Parse(s.URLs["https"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rucioRSE{name, u.Hostname(), u.Port(), u.Path + "/store"}
+}
+
+type rucioFile struct {
+	Name  string `json:"name"`
+	Size  int    `json:"bytes"`
+	Adler string `json:"adler32"`
+}
+
+// An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
+// corrupt source fail with weir's reasons.
+func TestRucio(t *testing.T) {
+	t.Parallel()
+	r := startRucio(t)
+	var files []rucioFile
+	data := map[string][]byte{}
+	for i := range 5 {
+		name := fmt.Sprintf("f%d", i)
+		data[name] = bytes.Repeat([]byte(name+"\n"), 5000*(i+1))
+		files = append(files, rucioFile{name, len(data[name]), adlerOf(data[name])})
+	}
+	var made struct {
+		Rule string            `json:"rule"`
+		Bad  string            `json:"bad_rule"`
+		At   map[string]string `json:"at"` // paths of the files below the prefix
+	}
+	r.do("fill", map[string]any{"rses": []rucioRSE{rseOf(t, "X", r.x), rseOf(t, "Y", r.y)}, "fts": r.URL() + FTSPath, "files": files[:3],
+		"bad": files[3:]}, &made)
+	for name, at := range made.At {
+		if name == "f3" { // lost
+			continue
+		}
+		content := data[name]
+		if name == "f4" {
+			content = make([]byte, len(content))
+		}
+		r.put(r.x, filepath.Join("store", at), content)
+	}
+	r.daemon("rucio-conveyor-submitter")
+	var state struct {
+		Rules map[string]string `json:"rules"`
+		Ended []struct {
+			Name, State, Error string
+		} `json:"ended"` // requests
+	}
+	for end := time.Now().Add(5 * time.Minute); len(state.Ended) < len(files) && time.Now().Before(end); {
+		r.daemon("rucio-conveyor-poller", "--older-than", "0")
+		r.daemon("rucio-conveyor-finisher")
+		r.do("state", map[string]string{"good": made.Rule, "bad": made.Bad}, &state)
+	}
+	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(files) {
+		t.Errorf("%+v", state)
+	}
+	reasons := map[string]string{"f3": "SOURCE [2] No such file", "f4": "SOURCE CHECKSUM MISMATCH"}
+	for _, q := range state.Ended {
+		if reason := reasons[q.Name]; (q.State == "FAILED") != (reason != "") || !strings.Contains(q.Error, reason) {
+			t.Errorf("%+v", q)
+		}
+	}
+	for _, f := range files[:3] {
+		got, err := os.ReadFile(filepath.Join(r.y.Data, "store", made.At[f.Name]))
+		if err != nil || !bytes.Equal(got, data[f.Name]) {
+			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
+		}
+	}
+	for _, f := range files[3:] {
+		if _, err := os.Stat(filepath.Join(r.y.Data, "store", made.At[f.Name])); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there: %v", f.Name, err)
+		}
+	}
+}
