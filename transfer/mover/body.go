@@ -101,6 +101,7 @@ func (t *taker) direct(off, n int64) (int64, error) {
 
 // copy takes bytes through memory: they are encrypted, or come in pieces.
 func (t *taker) copy(off, n int64) (int64, error) {
+	gather(t.conn, t.left-n, mostGulp) // more than the record that TLS has read ahead
 	m, err := t.write(t.Body, off, n)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

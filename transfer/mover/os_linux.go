@@ -35,10 +35,10 @@ func gather(c *conn, n int64, gulp int) {
 	if n >= 2*int64(gulp) {
 		mark = int32(gulp)
 	}
-	if c.plain == nil || mark == max(c.lowat, 1) {
+	if c.tcp == nil || mark == max(c.lowat, 1) {
 		return
 	}
-	raw, err := c.plain.SyscallConn()
+	raw, err := c.tcp.SyscallConn()
 	if err != nil {
 		return
 	}

@@ -6,11 +6,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weir/transfer"
 )
@@ -38,6 +42,67 @@ func TestNear(t *testing.T) {
 		}
 		a.close()
 	}
+}
+
+// TestGather: a connection with much to come wakes its reader for many bytes at once, with and without TLS, and for each byte
+// at the end of the body.
+func TestGather(t *testing.T) {
+	const size = 8 << 20
+	m := newMover(t, Options{})
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+		s := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+			_, _ = w.Write(make([]byte, size)) // the client counts
+		}))
+		defer s.Close()
+		u, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := question{method: http.MethodGet, url: u}
+		if u.Scheme == "https" {
+			q.pin = pinOf(s)
+		}
+		a, err := m.pool.ask(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		a.raw = a.conn.plain != nil
+		body := &taker{answer: a, ctx: t.Context(), file: f, buf: make([]byte, mostGulp)}
+		if n, err := body.take(0, size/2); err != nil || n != size/2 {
+			t.Fatalf("%s: %d bytes, %v", u.Scheme, n, err)
+		}
+		if got := lowat(t, a.conn); got < mostGulp/2 {
+			t.Errorf("%s: half of the body woke its reader from %d bytes", u.Scheme, got)
+		}
+		if n, err := body.take(size/2, size/2); err != nil || n != size/2 {
+			t.Fatalf("%s: %d bytes, %v", u.Scheme, n, err)
+		}
+		if got := lowat(t, a.conn); got != 1 {
+			t.Errorf("%s: the end of the body wakes its reader from %d bytes", u.Scheme, got)
+		}
+		a.close()
+	}
+}
+
+// lowat returns SO_RCVLOWAT of a connection.
+func lowat(t *testing.T, c *conn) (mark int) {
+	t.Helper()
+	raw, err := c.tcp.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got error
+	err = raw.Control(func(fd uintptr) { mark, got = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT) })
+	if err != nil || got != nil {
+		t.Fatal(err, got)
+	}
+	return mark
 }
 
 // TestMoreConnections: a large file from where one connection is not enough is

@@ -48,7 +48,8 @@ type pool struct {
 // A conn is a connection for one request at a time.
 type conn struct {
 	net.Conn
-	plain *net.TCPConn // the same, if the kernel may take bytes from it; nil with TLS
+	tcp   *net.TCPConn // below TLS, if there is any
+	plain *net.TCPConn // the same without TLS: the kernel may take bytes from it; nil with TLS
 	in    *bufio.Reader
 	limit io.LimitedReader // what in reads from: bounds the head
 	to    place
@@ -127,12 +128,13 @@ func (p *pool) dial(ctx context.Context, to place) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{Conn: nc, to: to}
+	c.tcp, _ = nc.(*net.TCPConn)
 	if to.scheme == "https" {
 		if c.Conn, err = p.secure(ctx, nc, to); err != nil {
 			return nil, errors.Join(fmt.Errorf("TLS with %s: %w", to.host, err), nc.Close())
 		}
 	} else {
-		c.plain, _ = nc.(*net.TCPConn)
+		c.plain = c.tcp
 	}
 	c.limit = io.LimitedReader{R: c.Conn, N: math.MaxInt64}
 	c.in = bufio.NewReaderSize(&c.limit, headBuffer)
