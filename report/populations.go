@@ -77,8 +77,12 @@ func populationChart(f *analysis.Findings) *figure.Figure {
 			return orZero(x, y.of), x != nil
 		}, y.text)
 		if len(l.Points) == len(p.Curve) && p.Measure == g.Measure {
-			for k, s := range steps(f) {
-				l.Points[k].Low, l.Points[k].High = y.ends(mine[s.Step])
+			points := l.Points // one for each step that both curves have
+			for _, s := range steps(f) {
+				if x := mine[s.Step]; x != nil {
+					points[0].Low, points[0].High = y.ends(x)
+					points = points[1:]
+				}
 			}
 		}
 		lines = append(lines, l)
