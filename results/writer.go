@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"weir/internal/durable"
 	"weir/internal/redact"
@@ -22,8 +24,8 @@ import (
 
 // A Writer fills a run directory while a run goes on. Every line reaches the
 // kernel before the call that brings it returns, so a killed process loses
-// nothing that was handed over. It is a measure.Sink and takes the hosts'
-// samples; its methods may be called by several goroutines at once.
+// nothing that was handed over, unless the disk takes nothing for 0.2 s: then lines wait for it in memory. It is a measure.Sink and takes
+// the hosts' samples; its methods may be called by several goroutines at once.
 type Writer struct {
 	dir       string
 	about     About
@@ -238,14 +240,33 @@ func fill(f *os.File, write func(io.Writer) error) error {
 	return f.Sync()
 }
 
-// A lineFile is a file to which whole lines are appended, one system call
-// each, so that whatever ends the process loses at most the line in the making.
+// A lineFile is a file to which whole lines are appended, one system call each, so that whatever ends the process loses
+// at most the line in the making. A goroutine of its own writes them: a disk that takes nothing for seconds, as one that the load
+// itself fills, must not stop who measures.
 type lineFile struct {
-	mu   sync.Mutex
-	f    *os.File
-	size int64 // bytes of whole lines
-	dead error // set once the file's end is not a line's end any more
+	f     *os.File
+	size  int64 // bytes of whole lines
+	dead  error // set once the file's end is not a line's end any more
+	begin sync.Once
+	lines chan waitingLine
+	ended chan struct{} // closed when all lines are written
+
+	mu     sync.RWMutex // held to send a line
+	closed bool
+	late   atomic.Bool           // the disk does not take lines in time: callers do not wait for it
+	missed atomic.Pointer[error] // of a line whose caller did not wait
 }
+
+// A waitingLine is to be written. done gets the result.
+type waitingLine struct {
+	text []byte
+	done chan error
+}
+
+const (
+	diskPatience = 200 * time.Millisecond // in which a disk takes a line
+	mostLines    = 1 << 15                // that wait for it
+)
 
 // newLineFile creates path, which must not exist.
 func newLineFile(path string) (*lineFile, error) {
@@ -256,11 +277,54 @@ func newLineFile(path string) (*lineFile, error) {
 	return &lineFile{f: f}, nil
 }
 
-// append writes line, which ends with a newline. When the disk takes only a
-// part of it, the part is cut off again.
+// append writes line, which ends with a newline. It returns when the file has it or, if that takes long, at once: what
+// goes wrong then is the error of the next call.
 func (l *lineFile) append(line []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	w := waitingLine{line, make(chan error, 1)}
+	l.mu.RLock()
+	if l.closed {
+		l.mu.RUnlock()
+		return fmt.Errorf("results: %s: %w", l.f.Name(), os.ErrClosed)
+	}
+	l.begin.Do(func() {
+		l.lines, l.ended = make(chan waitingLine, mostLines), make(chan struct{})
+		go l.run()
+	})
+	l.lines <- w
+	l.mu.RUnlock()
+	if !l.late.Load() {
+		patience := time.NewTimer(diskPatience)
+		defer patience.Stop()
+		select {
+		case err := <-w.done:
+			return err
+		case <-patience.C:
+			l.late.Store(true)
+		}
+	}
+	if missed := l.missed.Swap(nil); missed != nil {
+		return *missed
+	}
+	return nil
+}
+
+// run writes the lines until there are no more.
+func (l *lineFile) run() {
+	defer close(l.ended)
+	for w := range l.lines {
+		err := l.write(w.text)
+		if err != nil && l.late.Load() {
+			l.missed.Store(&err)
+		}
+		w.done <- err
+		if len(l.lines) == 0 {
+			l.late.Store(false)
+		}
+	}
+}
+
+// write writes a line. When the disk takes only a part of it, the part is cut off again.
+func (l *lineFile) write(line []byte) error {
 	if l.dead != nil {
 		return l.dead
 	}
@@ -280,6 +344,16 @@ func (l *lineFile) append(line []byte) error {
 
 func (l *lineFile) close() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return errors.Join(l.f.Sync(), l.f.Close())
+	closed := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	var err error
+	if l.lines != nil && !closed {
+		close(l.lines)
+		<-l.ended
+		if missed := l.missed.Swap(nil); missed != nil {
+			err = *missed
+		}
+	}
+	return errors.Join(err, l.f.Sync(), l.f.Close())
 }

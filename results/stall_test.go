@@ -1,0 +1,53 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestStalledDisk: a file that takes nothing, as on a disk that is full of other writes, holds nobody up for longer than
+// diskPatience, and has all lines in their order in the end.
+func TestStalledDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	reader, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lineFile{f: f}
+	const lines = 1000 // of 1 KiB: the pipe takes 64
+	line := func(i int) []byte { return fmt.Appendf(nil, "%1023d\n", i) }
+	longest := time.Duration(0)
+	for i := range lines {
+		begin := time.Now()
+		if err := l.append(line(i)); err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, time.Since(begin))
+	}
+	if longest < diskPatience/2 || longest > 20*diskPatience {
+		t.Errorf("the longest call took %s", longest)
+	}
+	got := make([]byte, 1024)
+	for i := range lines {
+		if n, err := reader.Read(got); err != nil || n != len(got) || !bytes.Equal(got, line(i)) {
+			t.Fatalf("line %d is %q, %v", i, bytes.TrimSpace(got[:n]), err)
+		}
+	}
+	_ = l.close() // a pipe has nothing to sync
+	if l.append(line(0)) == nil {
+		t.Error("a closed file takes lines")
+	}
+}
