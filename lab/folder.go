@@ -145,9 +145,17 @@ func restoreFolder(dir string, was os.FileInfo) error {
 }
 
 // sweepScript waits for what its standard input brings. A word: we have cleared
-// away ourselves. Its end: we died without a chance to, and it does so.
+// away ourselves. Its end: we died without a chance to, and it does so. $3 is what the names of control groups begin with: the
+// system has limited disks then.
 const sweepScript = `read -r _ && exit 0
 for try in 1 2 3 4 5 6 7 8 9 10; do
+	if [ -n "$3" ]; then
+		while read -r _ at _; do
+			case "$at" in "$1"/*) umount -l "$at" ;; esac
+		done </proc/self/mounts
+		rmdir /sys/fs/cgroup/"$3"-* /sys/fs/cgroup/*/"$3"-*
+		[ "$try" -lt 3 ] && sleep 0.3 && continue # while processes of the groups end
+	fi
 	find "$1" -mindepth "$2" -delete && exit 0
 	sleep 0.3
 done 2>/dev/null`
@@ -160,13 +168,13 @@ type sweeper struct {
 }
 
 // sweep starts the sweeper of a folder, which keep says to leave empty instead of
-// removing it.
-func sweep(dir string, keep bool) (*sweeper, error) {
+// removing it. groups is what the names of its control groups begin with, "" if it has none.
+func sweep(dir string, keep bool, groups string) (*sweeper, error) {
 	depth := "0"
 	if keep {
 		depth = "1"
 	}
-	cmd := exec.Command("/bin/sh", "-c", sweepScript, "weir-lab-sweeper", dir, depth)
+	cmd := exec.Command("/bin/sh", "-c", sweepScript, "weir-lab-sweeper", dir, depth, groups)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()

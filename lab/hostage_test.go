@@ -18,9 +18,15 @@ func TestServersDieWithUs(t *testing.T) {
 	servers := func(t *testing.T) []*System {
 		return []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})}
 	}
+	limited := func(t *testing.T) []*System {
+		if os.Geteuid() != 0 {
+			Without(t, "root", "limited disks are for root")
+		}
+		return []*System{StartNginx(t, NginxConfig{Config: Config{Disk: Disk{Rate: 20 << 20, Size: 1 << 30}}})}
+	}
 	balanced := func(t *testing.T) []*System { return []*System{StartGridFTP(t, GridFTPConfig{Servers: 2})} }
 	for name, start := range map[string]func(*testing.T) []*System{
-		"servers": servers, "balanced": balanced, "htcondor": poolAtWork, "slurm": slurmAtWork, "ssh": nodeAtWork,
+		"servers": servers, "disks": limited, "balanced": balanced, "htcondor": poolAtWork, "slurm": slurmAtWork, "ssh": nodeAtWork,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
@@ -29,6 +35,11 @@ func TestServersDieWithUs(t *testing.T) {
 			}
 			for _, s := range start(t) {
 				fmt.Println("folder", s.Dir)
+				if s.disks != nil {
+					for _, group := range s.disks.groups {
+						fmt.Println("folder", group)
+					}
+				}
 				for _, pid := range s.Pids() {
 					fmt.Println("pid", pid)
 				}

@@ -34,13 +34,14 @@ type NginxConfig struct {
 // 403, 404, 429, 500, 503 answers everything below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
 func (c NginxConfig) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
+	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "tmp", "run/nginx")
 }
 
 func (NginxConfig) needs() []string { return []string{"nginx"} }
 
 func (s *System) nginx(c NginxConfig, program string) {
-	s.Data = filepath.Join(s.Dir, "root/data")
+	s.newDisk("nginx", "root")
+	s.Data = s.newDir("root/data")
 	v := nginxValues{
 		Dir: s.Dir, Workers: max(1, c.Workers), Connections: c.Connections, SlowRate: c.SlowRate, Extra: c.Extra, HTTP: c.HTTP,
 		Codes: []int{401, 403, 404, 429, 444, 500, 503},
@@ -70,7 +71,7 @@ func (s *System) nginx(c NginxConfig, program string) {
 		v.Passwords = s.file("passwords", []byte(c.User+":{SHA}"+base64.StdEncoding.EncodeToString(hash[:])+"\n"))
 	}
 	conf := s.config("nginx.conf", nginxConf, v)
-	s.part("nginx", askHTTP(s.URLs["status"], "Active connections"), program, "-p", s.Dir, "-e", "stderr", "-c", conf)
+	s.confine("nginx", s.part("nginx", askHTTP(s.URLs["status"], "Active connections"), program, "-p", s.Dir, "-e", "stderr", "-c", conf))
 }
 
 type nginxValues struct {

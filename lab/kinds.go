@@ -22,6 +22,7 @@ type Kind struct {
 	Slots   bool     // runs jobs; the number of jobs at once can be set
 	Version bool     // exists in more than one version
 	TLS     bool     // supports TLS
+	Disk    bool     // supports limited disks
 
 	config func(c Config, o Options) starter
 }
@@ -43,7 +44,7 @@ func Kinds() []Kind {
 		Name: "htcondor", What: "personal HTCondor pool with hundreds of slots", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },
 	}, {
-		Name: "nginx", What: "nginx as an HTTP and WebDAV server", Auths: none, TLS: true,
+		Name: "nginx", What: "nginx as an HTTP and WebDAV server", Auths: none, TLS: true, Disk: true,
 		config: func(c Config, _ Options) starter { return NginxConfig{Config: c} },
 	}, {
 		Name: "postgresql", What: "PostgreSQL server with an empty database", Auths: none,
@@ -59,7 +60,7 @@ func Kinds() []Kind {
 		config: func(c Config, o Options) starter { return SSHConfig{Config: c, Nodes: o.Servers} },
 	}, {
 		Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector",
-		TLS: true, Version: true,
+		TLS: true, Version: true, Disk: true,
 		config: func(c Config, o Options) starter {
 			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version, Set: o.Set}
 		},

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,7 @@ type System struct {
 	say     func(part string)
 	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
 	sweeper *sweeper
+	disks   *disks // nil without limits
 	stopped bool
 	err     error // of putting it together
 }
@@ -67,6 +69,8 @@ type Config struct {
 	TLS bool
 	// Ready bounds the wait for the first answer; 0 means 20 s, and of a batch system a minute.
 	Ready time.Duration
+	// Disk limits the disk of each data server (nginx, xrootd).
+	Disk Disk
 	// Programs replaces programs that are looked up in PATH by name, such as {"nginx": "/opt/nginx/sbin/nginx"}.
 	Programs map[string]string
 	// Progress, if set, is called with each part of the system that has come up: a name such as "ds2-xrootd".
@@ -83,6 +87,9 @@ const plainUser = 20124
 // not come up.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string),
 	folders ...string) (*System, error) {
+	if c.Disk != (Disk{}) && name != "nginx" && name != "xrootd" {
+		return nil, fmt.Errorf("lab: %s: a limited disk is not supported: leave it out", name)
+	}
 	if c.TLS && name != "nginx" && name != "xrootd" {
 		return nil, fmt.Errorf("lab: %s: TLS is not supported: leave it off", name)
 	}
@@ -115,9 +122,17 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	if os.Geteuid() == 0 && !c.ours {
 		s.user = cmp.Or(c.as, plainUser)
 	}
-	err := s.makeDir(c.Dir)
+	err := c.Disk.Check()
 	if err == nil {
-		s.sweeper, err = sweep(s.Dir, s.given != nil)
+		err = s.makeDir(c.Dir)
+	}
+	groups := ""
+	if c.Disk != (Disk{}) {
+		groups = fmt.Sprintf("weir-lab-%d-%08x", os.Getpid(), crc32.ChecksumIEEE([]byte(s.Dir)))
+		s.disks = &disks{Disk: c.Disk, name: groups}
+	}
+	if err == nil {
+		s.sweeper, err = sweep(s.Dir, s.given != nil, groups)
 	}
 	for i := 0; err == nil && i < len(folders); i++ {
 		err = s.mkdir(filepath.Join(s.Dir, folders[i]))
@@ -218,10 +233,14 @@ func (s *System) Stop() error {
 	if s.sweeper != nil {
 		defer s.sweeper.end()
 	}
-	if s.given == nil {
-		return os.RemoveAll(s.Dir)
+	var err error
+	if s.disks != nil {
+		err = s.disks.remove()
 	}
-	return restoreFolder(s.Dir, s.given)
+	if s.given == nil {
+		return errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	return errors.Join(err, restoreFolder(s.Dir, s.given))
 }
 
 // Log returns the last lines that the servers wrote.

@@ -33,6 +33,7 @@ type process struct {
 	home   string         // folder in which only it and its children work, if these leave its group
 	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
 	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
+	groups []string       // folders of the control groups in which it runs
 	ask    question
 
 	pid  int
@@ -111,7 +112,11 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
 	defer out.Close()
-	if err := cmd.Start(); err != nil {
+	release, err := enter(p.groups, cmd)
+	if err == nil {
+		err = errors.Join(cmd.Start(), release())
+	}
+	if err != nil {
 		p.exit = err
 		started <- err
 		return

@@ -36,3 +36,8 @@ func setApart(attr *syscall.SysProcAttr) {
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
 	}
 }
+
+// useGroup has a program start in the control group of version 2 whose folder is open.
+func useGroup(attr *syscall.SysProcAttr, folder *os.File) {
+	attr.UseCgroupFD, attr.CgroupFD = true, int(folder.Fd())
+}

@@ -15,3 +15,6 @@ func (p *process) attributes() *syscall.SysProcAttr { return &syscall.SysProcAtt
 
 // setApart does nothing: only Linux has namespaces, and tryApart fails because it mounts something.
 func setApart(*syscall.SysProcAttr) {}
+
+// useGroup is not called here: there are no control groups.
+func useGroup(*syscall.SysProcAttr, *os.File) {}

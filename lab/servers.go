@@ -68,9 +68,13 @@ func (s *System) member(name string, v xrootdValues, p *port, cms string, progra
 	}
 	c := v
 	c.Program, c.Port, c.Extra = "cmsd", cms, linesOf(v.Extra, "cms.")
-	s.xrd(name, c, programs, askListener(listen...)).stale = socket
+	manager := s.xrd(name, c, programs, askListener(listen...))
+	manager.stale = socket
 	v.Port = p.String()
-	s.xrd(name, v, programs, askXRootD(p.address()))
+	server := s.xrd(name, v, programs, askXRootD(p.address()))
+	if name != Redirector {
+		s.confine(name, manager, server)
+	}
 }
 
 // linesOf returns the lines of text that begin with a prefix.

@@ -180,7 +180,7 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
 		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
 		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
 	}
-	s.xrd(server.Name, v, programs, askXRootD(p.address()))
+	s.confine(server.Name, s.xrd(server.Name, v, programs, askXRootD(p.address())))
 }
 
 // macaroons has a server make and take macaroons under rules.
@@ -215,6 +215,7 @@ func (s *System) point(c XRootDConfig, p *port) {
 // dataServer makes the folder of a data server at p.
 func (s *System) dataServer(name string, p *port, folder string) Server {
 	address := p.address()
+	s.newDisk(name, folder)
 	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data",
 		Data: s.newDir(filepath.Join(folder, "data"))}
 }

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/screen"
+	"weir/internal/unit"
 	"weir/lab"
 )
 
@@ -47,9 +48,11 @@ for ssh.`,
 // labFlags are the options of the system to start.
 type labFlags struct {
 	lab.Options
-	tls  bool
-	dir  string
-	json bool
+	tls                     bool
+	dir                     string
+	diskLimit, size, memory string
+	disk                    lab.Disk
+	json                    bool
 }
 
 func labUpCommand(s streams) *cobra.Command {
@@ -79,6 +82,7 @@ service and exits as the command did. The command also gets:
   weir lab up xrootd --set xrootd.async=off --set xrd.sched="mint 8 maxt 1024 avlt 128 idle 256"
   weir lab up nginx --tls --json
   weir lab up gridftp --servers 6
+  weir lab up xrootd --servers 2 --disk-limit 40MB/s --memory-limit 512MB
   weir lab up htcondor --slots 500 -- condor_status
   weir lab up xrootd --auth gsi -- sh -c 'xrdcp /etc/hostname "$WEIR_LAB_URL/f"'`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -106,6 +110,11 @@ service and exits as the command did. The command also gets:
 	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; "+
 		"can be repeated (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
+	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server a disk of its own that reads and writes this `RATE` at most, "+
+		"as in 40MB/s (nginx, xrootd; as root)")
+	fs.StringVar(&f.size, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written")
+	fs.StringVar(&f.memory, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
+		"what does not fit is read from the disk")
 	fs.StringVar(&f.dir, "dir", "", "use this empty or missing `DIR` for all files of the service; it is emptied at the end")
 	quietFlag(c, &s.quiet)
 	jsonFlag(c, &f.json, "print the description of the service as JSON")
@@ -152,6 +161,9 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 		{"lookup", func(k lab.Kind) bool { return k.Name == "xrootd" }},
 		{"auth", func(k lab.Kind) bool { return len(k.Auths) > 1 }},
 		{"tls", func(k lab.Kind) bool { return k.TLS }},
+		{"disk-limit", func(k lab.Kind) bool { return k.Disk }},
+		{"disk-size", func(k lab.Kind) bool { return k.Disk }},
+		{"memory-limit", func(k lab.Kind) bool { return k.Disk }},
 		{"version", func(k lab.Kind) bool { return k.Version }},
 		{"set", func(k lab.Kind) bool { return k.Name == "xrootd" }},
 	} {
@@ -185,7 +197,35 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 	if err := f.CheckSet(); err != nil {
 		return fmt.Errorf("--set: %w", err)
 	}
-	return nil
+	return f.readDisk(c)
+}
+
+// readDisk reads the limits of the disks.
+func (f *labFlags) readDisk(c *cobra.Command) error {
+	if f.diskLimit == "" {
+		if c.Flags().Changed("disk-size") || c.Flags().Changed("memory-limit") {
+			return errors.New("--disk-size and --memory-limit are for servers with --disk-limit: add it, as in --disk-limit 40MB/s")
+		}
+		return nil
+	}
+	for _, size := range []struct {
+		flag, text string
+		to         *int64
+	}{
+		{"disk-limit", strings.TrimSuffix(f.diskLimit, "/s"), &f.disk.Rate},
+		{"disk-size", f.size, &f.disk.Size},
+		{"memory-limit", f.memory, &f.disk.Memory},
+	} {
+		if size.text == "" {
+			continue
+		}
+		n, err := unit.ParseSize(size.text)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", size.flag, err)
+		}
+		*size.to = int64(n)
+	}
+	return f.disk.Check()
 }
 
 func printOffers(w io.Writer, all []lab.Offer) error {
@@ -252,7 +292,7 @@ func (f *labFlags) start(ctx context.Context, caught <-chan os.Signal, k lab.Kin
 	begin := time.Now()
 	s.say("weir: starting %s\n", k.Name)
 	spinner := s.working("starting " + k.Name)
-	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) { s.say("weir: %s is up\n", part) }}
+	c := lab.Config{Dir: f.dir, TLS: f.tls, Disk: f.disk, Progress: func(part string) { s.say("weir: %s is up\n", part) }}
 	system, err := k.Start(ctx, c, f.Options)
 	spinner.Stop()
 	close(started)

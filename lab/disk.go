@@ -1,0 +1,245 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Disk is what the folder of each data server lies on, if it has a limit: a file system of its own on a loop device,
+// whose file is on the disk of the system's folder. A control group of each server (version 1 or 2) limits what that disk
+// does for it, so that the loop device is busy as a slow disk is. This needs root.
+type Disk struct {
+	Rate   int64 // bytes/s that it reads at most, and that it writes at most; 0: no such disk
+	Size   int64 // bytes; 0: 10 GB. They take space once they are written
+	Memory int64 // bytes of memory of the server, page cache included: what does not fit is read from the disk; 0: no limit
+}
+
+// Limits of a Disk.
+const (
+	defaultDiskSize = 10e9
+	minDiskSize     = 16 << 20
+	minMemory       = 64 << 20
+)
+
+// Check returns an error if the limits are too small, or if this user can make no such disk.
+func (d Disk) Check() error {
+	switch {
+	case d == Disk{}:
+		return nil
+	case d.Rate < 4096:
+		return fmt.Errorf("a disk of %d bytes/s: use 4096 or more", d.Rate)
+	case d.Size != 0 && d.Size < minDiskSize:
+		return fmt.Errorf("a disk of %d bytes: use %d or more", d.Size, minDiskSize)
+	case d.Memory != 0 && d.Memory < minMemory:
+		return fmt.Errorf("%d bytes of memory: use %d or more", d.Memory, minMemory)
+	case os.Geteuid() != 0:
+		return errors.New("a limited disk is a loop device with a control group: only root can make them")
+	}
+	return nil
+}
+
+// disks are the limited disks of a system.
+type disks struct {
+	Disk
+	name   string // what the names of their control groups begin with: the sweeper knows them by it
+	mounts []string
+	groups []string
+}
+
+// newDisk mounts the disk of a server at a folder of Dir, if its disk has a limit.
+func (s *System) newDisk(server, folder string) {
+	if s.disks == nil || s.err != nil {
+		return
+	}
+	at := s.newDir(folder)
+	image := filepath.Join(s.newDir("disks"), server)
+	s.fail(s.disks.mount(image, at))
+	if s.err == nil {
+		s.fail(s.own(at, 0o755))
+	}
+}
+
+// mount makes a file system in the file image, and mounts it.
+func (d *disks) mount(image, at string) error {
+	f, err := os.OpenFile(image, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	size := d.Size
+	if size == 0 {
+		size = defaultDiskSize
+	}
+	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+		return err
+	}
+	if _, err := output("mkfs.ext4", "-q", "-F", "-m", "0", "-i", "65536", "-E", "lazy_itable_init=0,nodiscard", image); err != nil {
+		return err
+	}
+	// Without direct I/O the file's pages would be a second cache.
+	loop, err := output("losetup", "--find", "--show", "--direct-io=on", image)
+	if err != nil {
+		return err
+	}
+	if _, err := output("mount", "-o", "noatime", loop, at); err != nil {
+		_, detach := output("losetup", "-d", loop)
+		return errors.Join(err, detach)
+	}
+	d.mounts = append(d.mounts, at)
+	_, err = output("losetup", "-d", loop) // when it is unmounted
+	return err
+}
+
+// confine has the processes of a server start in a control group of their own, if its disk has a limit.
+func (s *System) confine(server string, parts ...*process) {
+	if s.disks == nil || s.err != nil {
+		return
+	}
+	groups, err := s.disks.group(server, s.Dir)
+	for _, folder := range groups {
+		if s.user >= 0 && !strings.HasPrefix(folder, unified) {
+			err = errors.Join(err, os.Chown(filepath.Join(folder, "cgroup.procs"), s.user, s.user)) // see join
+		}
+	}
+	s.fail(err)
+	for _, p := range parts {
+		p.groups = groups
+	}
+}
+
+const (
+	cgroups = "/sys/fs/cgroup"
+	unified = cgroups + "/weir-lab-" // what groups of version 2 begin with
+)
+
+// group makes the control groups of a server whose files are on the disk of dir, and returns their folders.
+func (d *disks) group(server, dir string) (folders []string, err error) {
+	device, err := wholeDisk(dir)
+	if err != nil {
+		return nil, err
+	}
+	rate, memory := strconv.FormatInt(d.Rate, 10), strconv.FormatInt(d.Memory, 10)
+	type setting struct{ folder, file, value string }
+	var all []setting
+	name := d.name + "-" + server
+	if _, err := os.Stat(filepath.Join(cgroups, "cgroup.controllers")); err == nil {
+		folder := filepath.Join(cgroups, name)
+		all = []setting{{cgroups, "cgroup.subtree_control", "+io +memory"}, {folder, "io.max", device + " rbps=" + rate + " wbps=" + rate}}
+		if d.Memory > 0 {
+			all = append(all, setting{folder, "memory.max", memory})
+		}
+		folders = []string{folder}
+	} else {
+		folder := filepath.Join(cgroups, "blkio", name)
+		all = []setting{
+			{folder, "blkio.throttle.read_bps_device", device + " " + rate},
+			{folder, "blkio.throttle.write_bps_device", device + " " + rate},
+		}
+		folders = []string{folder}
+		if d.Memory > 0 {
+			folder = filepath.Join(cgroups, "memory", name)
+			all = append(all, setting{folder, "memory.limit_in_bytes", memory})
+			folders = append(folders, folder)
+		}
+	}
+	for _, folder := range folders {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return nil, fmt.Errorf("control group: %w", err)
+		}
+		d.groups = append(d.groups, folder)
+	}
+	for _, g := range all {
+		if err := os.WriteFile(filepath.Join(g.folder, g.file), []byte(g.value), 0o644); err != nil {
+			return nil, fmt.Errorf("control group: %w", err)
+		}
+	}
+	return folders, nil
+}
+
+// wholeDisk returns the number, as in 254:0, of the disk that a folder is on: control groups limit no partitions.
+func wholeDisk(dir string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return "", err
+	}
+	number := fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)))
+	at, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
+	if err != nil {
+		return "", fmt.Errorf("%s is on no block device (%s): use a folder on a disk", dir, number)
+	}
+	if _, err := os.Stat(filepath.Join(at, "partition")); err != nil {
+		return number, nil
+	}
+	whole, err := os.ReadFile(filepath.Join(filepath.Dir(at), "dev"))
+	return strings.TrimSpace(string(whole)), err
+}
+
+// remove unmounts the disks, after their servers have ended, and removes the control groups.
+func (d *disks) remove() error {
+	var errs []error
+	for _, at := range d.mounts {
+		errs = append(errs, retry(func() error { _, err := output("umount", at); return err }))
+	}
+	for _, folder := range d.groups {
+		errs = append(errs, retry(func() error { return os.Remove(folder) })) // the last of its processes may not be gone
+	}
+	d.mounts, d.groups = nil, nil
+	return errors.Join(errs...)
+}
+
+// retry repeats what may be in use for a moment.
+func retry(do func() error) (err error) {
+	for range 50 {
+		if err = do(); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+// output returns what a program of this system prints, without the space around it.
+func output(program string, args ...string) (string, error) {
+	path, err := find(program)
+	if err != nil {
+		return "", err
+	}
+	var failed bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(failed.Bytes()))
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// join is what starts a program in control groups of version 1, whose folders are $0.
+const join = `for g in $0; do echo $$ >"$g/cgroup.procs" || exit; done; exec "$@"`
+
+// enter has a program start in control groups. release is called after the start.
+func enter(groups []string, cmd *exec.Cmd) (release func() error, err error) {
+	release = func() error { return nil }
+	if len(groups) == 0 {
+		return release, nil
+	}
+	if strings.HasPrefix(groups[0], unified) {
+		f, err := os.Open(groups[0])
+		if err != nil {
+			return release, fmt.Errorf("control group: %w", err)
+		}
+		useGroup(cmd.SysProcAttr, f)
+		return f.Close, nil
+	}
+	cmd.Path = "/bin/sh"
+	cmd.Args = append([]string{"sh", "-c", join, strings.Join(groups, " ")}, cmd.Args...)
+	return release, nil
+}

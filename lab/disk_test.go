@@ -1,0 +1,94 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDisk: servers with limited disks read and write no faster than their limits, each for itself, are in control groups
+// with their memory, and leave no mount, loop device and group behind: after Stop, and when the program that began them is killed.
+func TestDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		Without(t, "root", "limited disks are for root")
+	}
+	const rate, size = 20 << 20, 60 << 20
+	disk := Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}
+	for name, start := range map[string]func() *System{
+		"nginx":   func() *System { return StartNginx(t, NginxConfig{Config: Config{Disk: disk}}) },
+		"cluster": func() *System { return StartXRootD(t, XRootDConfig{Config: Config{Disk: disk}, Servers: 2}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start()
+			if err := os.WriteFile(filepath.Join(s.Data, "f"), make([]byte, size), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.CommandContext(t.Context(), "sync", "-f", s.Data).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if out, err := exec.CommandContext(t.Context(), "dd", "of="+filepath.Join(s.Data, "f"), "oflag=nocache", "conv=notrunc,fdatasync",
+				"count=0").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			url := s.URLs["http"]
+			if name == "cluster" {
+				_, port, _ := strings.Cut(s.Servers[1].Address, ":")
+				url = "http://127.0.0.1:" + port + "/data"
+			}
+			begin := time.Now()
+			if n := len(Get(t, url+"/f")); n != size {
+				t.Fatalf("%d bytes", n)
+			}
+			if took := time.Since(begin).Seconds(); took < 0.8*size/rate {
+				t.Errorf("%d MiB were read in %.2f s at %d MiB/s", size>>20, took, rate>>20)
+			}
+			begin = time.Now()
+			if n := len(Get(t, url+"/f")); n != size {
+				t.Fatalf("%d bytes", n)
+			}
+			if took := time.Since(begin).Seconds(); took > 0.5*size/rate {
+				t.Errorf("the page cache gave %d MiB in %.2f s", size>>20, took)
+			}
+			data, groups := s.Data, s.disks.name
+			if left := remains(data, groups); len(left) < 2 {
+				t.Errorf("there are only %q", left)
+			}
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if left := remains(data, groups); len(left) > 0 {
+				t.Errorf("%q remain", left)
+			}
+		})
+	}
+}
+
+// remains lists the mounts of a folder's disk and the control groups.
+func remains(data, groups string) (all []string) {
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(data, f[1]+"/") && strings.HasPrefix(f[0], "/dev/loop") {
+			all = append(all, f[1])
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/%s-*", "/sys/fs/cgroup/*/%s-*"} {
+		found, _ := filepath.Glob(fmt.Sprintf(pattern, groups))
+		all = append(all, found...)
+	}
+	return all
+}
+
+func TestDiskOfNone(t *testing.T) {
+	for _, d := range []Disk{{Rate: 1}, {Rate: 1 << 20, Size: 1}, {Rate: 1 << 20, Memory: 1}, {Size: 1 << 30}} {
+		if d.Check() == nil {
+			t.Errorf("%+v is accepted", d)
+		}
+	}
+	if _, err := (SSHConfig{Config: Config{Disk: Disk{Rate: 1 << 20}}}).Start(t.Context()); err == nil {
+		t.Error("ssh has a limited disk")
+	}
+}
