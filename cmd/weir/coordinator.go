@@ -33,6 +33,7 @@ type coordinatorFlags struct {
 	patience      string
 	keep          string
 	endpoints     string
+	probe         string
 	names, shares []string
 	stdin         bool
 	file          configFile
@@ -103,6 +104,8 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.patience, "patience", "", "let files fail after this `TIME` in which no site that has them was up (default 1d)")
 	fs.StringVar(&f.keep, "keep", "", "remove ended requests, with their files and attempts, after this `TIME`, at least 7d (default: never)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
+	fs.StringVar(&f.probe, "probe", "", "copy this `SHARE` of the files from another source than the one predicted to be fastest, so that "+
+		"improvements are noticed, as in 5% (default 2%)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.StringVar(&conf.VO, "fts-vo", "weir", "virtual organization `NAME` of all users of the API of FTS3")
 	fs.StringVar(&f.endpoints, "fts-endpoints", "public", "`WHERE` endpoints of jobs of the API of FTS3 may be: public, private (also in "+
@@ -141,6 +144,13 @@ func (f *coordinatorFlags) check() (err error) {
 	area, known := map[string]tpc.Area{"public": tpc.Public, "private": tpc.Network, "local": tpc.Loopback}[f.endpoints]
 	if conf.JobArea = area; !known {
 		return about("fts-endpoints", fmt.Errorf("--fts-endpoints %s: use public, private or local", line(f.endpoints)))
+	}
+	if f.probe != "" {
+		share, err := unit.ParseFraction(f.probe)
+		if err != nil || share <= 0 {
+			return about("probe", fmt.Errorf("--probe %s: use a share above 0, as in 5%%", f.probe))
+		}
+		conf.Rules.Probe = float64(share)
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
 		return about("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))

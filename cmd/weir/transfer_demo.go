@@ -41,7 +41,7 @@ are made and transferred as the scenarios say, each one is read again at its des
 and the expected and actual results are printed. All processes and files are removed at the
 end. Nothing begins if there is no room for the files. A scenario is one of weir's own
 (` + strings.Join(plays.Names(), ", ") + `)
-or a YAML file; without one all of weir's own are played, in about two minutes. Those with
+or a YAML file; without one all of weir's own are played, in about three minutes. Those with
 emulated links need root, and are left out otherwise.
 
 With --out DIR each scenario leaves a run directory, DIR/NAME, for weir report.`,

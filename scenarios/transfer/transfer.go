@@ -12,7 +12,8 @@ var files embed.FS
 
 // Names are those of all scenarios, in the order in which they are played.
 func Names() []string {
-	return []string{"growing", "dataset", "one-copy", "missing", "sources", "site-off", "throughput", "adding", "shared", "push-pull", "links"}
+	return []string{"growing", "dataset", "one-copy", "missing", "sources", "site-off", "throughput", "adding", "shared", "push-pull", "links",
+		"routing", "routing-random"}
 }
 
 // Read returns a scenario's YAML; false if there is none of that name.

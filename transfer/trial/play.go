@@ -77,6 +77,9 @@ func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 		o.Coordinator = append(slices.Clone(o.Coordinator), "--link-min", at, "--link-max", at)
 		o.Agent = append(slices.Clone(o.Agent), "--slots", at)
 	}
+	if s := p.Scenario.Probe; s > 0 {
+		o.Coordinator = append(slices.Clone(o.Coordinator), "--probe", s.String())
+	}
 	if d := p.Scenario.Patience; d > 0 {
 		o.Coordinator = append(slices.Clone(o.Coordinator), "--patience", d.String())
 	}

@@ -31,6 +31,10 @@ type Scenario struct {
 	// the coordinator is. No file is copied between two sites with links.
 	Links map[string]link.Spec `yaml:"link"`
 
+	// Probe is the share of files that are copied from another source than the one predicted to be fastest; 0 is the
+	// coordinator's default. With two sources 50% is a choice by chance.
+	Probe unit.Fraction `yaml:"probe"`
+
 	// Patience is for how long files wait for sites that are all down, before they
 	// fail; 0 is a day.
 	Patience unit.Duration `yaml:"patience"`
@@ -177,6 +181,8 @@ func Parse(text []byte) (*Scenario, error) {
 		return nil, fmt.Errorf("sites: %d of them: use 2 to %d", len(s.Sites), mostSites)
 	case s.AtOnce < 0 || s.AtOnce > 1000:
 		return nil, fmt.Errorf("at_once: %d: use up to 1000", s.AtOnce)
+	case s.Probe < 0 || s.Probe > 1:
+		return nil, fmt.Errorf("probe: %s: use a share of the files, as in 50%%", s.Probe)
 	case len(s.Cases) == 0 || len(s.Cases) > mostCases:
 		return nil, fmt.Errorf("cases: %d of them: use 1 to %d", len(s.Cases), mostCases)
 	}
