@@ -19,7 +19,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-xrootd lint needs bench bench-page rigs chaos golden clean web release site
+.PHONY: build demo test test-xrootd lint needs bench bench-page rigs reports chaos golden clean web release site
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -112,6 +112,10 @@ bench-page: ## the text and the picture of docs/benchmarks.md written anew, its 
 
 rigs: needs build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
 	go test ./bench/rigs -run TestRigs -full -timeout 2h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
+
+# Interrupt it with Ctrl-C, and start it again when the machine is free: it goes on where it was.
+reports: needs build ## the runs of docs/reports that are not in runs/ yet, their texts and figures (a day; ONLY=003 makes some)
+	go test ./bench/reports -run TestMake -timeout 100h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -only "$(ONLY)"
 
 screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v

@@ -11,10 +11,20 @@ import (
 	"testing"
 )
 
+// docPages returns the pages of documentation.
+func docPages() ([]string, error) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		return nil, err
+	}
+	reports, err := filepath.Glob("docs/reports/*.md")
+	return append(pages, reports...), err
+}
+
 // TestLinks follows each link between pages, and each name of a page or picture of docs in other files: file and heading exist.
 // docs/README.md links to every page.
 func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
+	pages, err := docPages()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,14 @@ func TestDisk(t *testing.T) {
 	}
 	const rate, size = 20 << 20, 60 << 20
 	disk := Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}
-	for name, start := range map[string]func() *System{
-		"nginx":   func() *System { return StartNginx(t, NginxConfig{Config: Config{Disk: disk}}) },
-		"cluster": func() *System { return StartXRootD(t, XRootDConfig{Config: Config{Disk: disk}, Servers: 2}) },
+	for name, start := range map[string]func(*testing.T) *System{
+		"nginx": func(t *testing.T) *System { return StartNginx(t, NginxConfig{Config: Config{Disk: disk}}) },
+		"cluster": func(t *testing.T) *System {
+			return StartXRootD(t, XRootDConfig{Config: Config{Disk: disk}, Servers: 2})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start()
+			s := start(t)
 			if err := os.WriteFile(filepath.Join(s.Data, "f"), make([]byte, size), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -42,9 +42,12 @@ func started(t *testing.T, args ...string) *process {
 	return start(t, t.TempDir(), "weir", args...) // testscript puts this binary under that name into the PATH
 }
 
-// start starts a program in dir.
+// start starts a program in dir. With -short, the test is skipped: what remains calls the commands in this process.
 func start(t *testing.T, dir, program string, args ...string) *process {
 	t.Helper()
+	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" {
+		t.Skip("starts programs: left out with -short")
+	}
 	p := &process{Cmd: exec.CommandContext(t.Context(), program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.out
 	if err := p.Start(); err != nil {

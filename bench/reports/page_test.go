@@ -1,0 +1,124 @@
+package reports
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A page is a file of docs/reports, cut at its lines.
+type page struct {
+	path  string
+	lines []string
+	runs  []*run
+}
+
+// A run is a command of a page.
+type run struct {
+	name    string
+	command string
+	line    int // of the command, from 1
+	text    [2]int
+	figures []string // the names of its figures, without NAME- and .svg
+}
+
+var (
+	outDir  = regexp.MustCompile(`--out runs/([0-9]{3}-[a-z0-9-]+)`)
+	picture = regexp.MustCompile(`!\[[^\]]*\]\(figures/([0-9]{3}-[a-z0-9-]+)\.svg\)`)
+)
+
+// readPages reads the pages of docs/reports below a folder. It is an error if a command has no block for its output.
+func readPages(root string) (pages []*page, err error) {
+	paths, err := filepath.Glob(filepath.Join(root, "docs/reports/[0-9]*.md"))
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("no pages: %w", err)
+	}
+	for _, path := range paths {
+		p, err := readPage(path)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, p)
+	}
+	return pages, nil
+}
+
+func readPage(path string) (*page, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{path: path, lines: strings.Split(string(text), "\n")}
+	return p, p.find()
+}
+
+// find finds the runs of a page.
+func (p *page) find() error {
+	var last *run // whose output comes next
+	for i := 0; i < len(p.lines); i++ {
+		kind, fence := strings.CutPrefix(p.lines[i], "```")
+		if !fence {
+			continue
+		}
+		end := i + 1 + slices.Index(p.lines[i+1:], "```")
+		if end == i {
+			return fmt.Errorf("%s:%d: the block has no end", p.path, i+1)
+		}
+		body := strings.Join(p.lines[i+1:end], "\n")
+		out := outDir.FindStringSubmatch(body)
+		switch {
+		case kind == "sh" && out != nil && last != nil:
+			return fmt.Errorf("%s:%d: no block of text follows the command", p.path, last.line)
+		case kind == "sh" && out != nil:
+			last = &run{name: out[1], command: body, line: i + 2}
+			p.runs = append(p.runs, last)
+		case kind == "text" && last != nil:
+			last.text, last = [2]int{i + 1, end}, nil
+		}
+		i = end
+	}
+	if last != nil {
+		return fmt.Errorf("%s:%d: no block of text follows the command", p.path, last.line)
+	}
+	for i, line := range p.lines {
+		for _, m := range picture.FindAllStringSubmatch(line, -1) {
+			r := p.owner(m[1])
+			if r == nil {
+				return fmt.Errorf("%s:%d: no run has the figure %s", p.path, i+1, m[1])
+			}
+			r.figures = append(r.figures, strings.TrimPrefix(m[1], r.name+"-"))
+		}
+	}
+	return nil
+}
+
+// owner returns the run of a figure, nil if there is none.
+func (p *page) owner(figure string) (owner *run) {
+	for _, r := range p.runs {
+		if strings.HasPrefix(figure, r.name+"-") && (owner == nil || len(r.name) > len(owner.name)) {
+			owner = r
+		}
+	}
+	return owner
+}
+
+// output returns what the page says that the run printed.
+func (p *page) output(r *run) string { return strings.Join(p.lines[r.text[0]:r.text[1]], "\n") }
+
+// write replaces the output of a run on its page, as the page is now: it may have been edited while the run took hours.
+func write(path, name, text string) error {
+	p, err := readPage(path)
+	if err != nil {
+		return err
+	}
+	for _, r := range p.runs {
+		if r.name == name {
+			p.lines = slices.Concat(p.lines[:r.text[0]], strings.Split(strings.TrimRight(text, "\n"), "\n"), p.lines[r.text[1]:])
+			return os.WriteFile(path, []byte(strings.Join(p.lines, "\n")), 0o644)
+		}
+	}
+	return fmt.Errorf("%s no longer has %s", path, name)
+}
