@@ -106,8 +106,8 @@ func (d *data) warnings(f *Findings) []string {
 	}
 	if d.moved > 0 {
 		if share := discardedShare(f); share > 0 {
-			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not copied to the clients",
-				unit.Percent(share)))
+			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not %scopied to the clients",
+				unit.Percent(share), decrypted(d.plan.Target)))
 		}
 	}
 	var retried int64
@@ -136,6 +136,15 @@ func (d *data) firstErrors() (all []string) {
 		}
 	}
 	return all
+}
+
+// decrypted returns "decrypted and " for targets whose scheme is that of TLS.
+func decrypted(target string) string {
+	scheme, _, _ := strings.Cut(strings.ToLower(target), ":")
+	if slices.Contains([]string{"https", "davs", "roots", "xroots"}, scheme) {
+		return "decrypted and "
+	}
+	return ""
 }
 
 func discardedShare(f *Findings) float64 {

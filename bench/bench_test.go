@@ -50,6 +50,7 @@ func beChild() bool {
 	}
 	child := map[string]func(args []string, out io.Writer) error{
 		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded, moverWord: runMover,
+		tlsWord: runTLS,
 	}[os.Args[1]]
 	if child == nil {
 		return false
@@ -138,12 +139,13 @@ type comparison struct {
 func cases(s scale) []comparison {
 	return []comparison{
 		download(1, s), download(64, s),
+		secureDownload(1, "TLSv1.3", s), secureDownload(64, "TLSv1.3", s), secureDownload(1, "TLSv1.2", s), secureUpload(s),
 		upload(1, false, s), upload(16, false, s), upload(1, true, s), upload(16, true, s),
 		small(64, .85), small(1000, .8),
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
 		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s),
-		rootMemory(s),
+		rootMemory(s), secureRootDownload(s),
 		ftpDownload(1, s), ftpDownload(4, s), ftpSmall(s),
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),

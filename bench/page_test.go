@@ -282,8 +282,8 @@ const method = `## Method
   machine returned to its host costs up to twice the CPU time.
 - Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno; all others use the machine's setting
   (below). bbr costs sender and receiver.
-- All cases use plain connections. With TLS, or if a length is unknown, weir reads the payload instead of discarding it in the
-  kernel.
+- All cases use plain connections unless their title names TLS. If a length is unknown, weir reads the payload instead of
+  discarding it in the kernel.
 
 `
 

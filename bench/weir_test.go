@@ -33,6 +33,7 @@ type load struct {
 	most    int64                  // bytes after which it ends, 0 for none
 	flags   []string               // more of weir run's
 	more    string                 // lines for workload
+	auth    string                 // the line of auth, if any
 	env     []string               // more variables, NAME=VALUE
 	see     func(dir string) error // what is there of the run at its end; may be nil
 }
@@ -42,6 +43,7 @@ type load struct {
 func (l load) scenario(dir string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: bench\ntarget: %s\nseed: %d\n", l.target, l.seed)
+	b.WriteString(l.auth)
 	if l.file != "" {
 		list := filepath.Join(dir, "files.txt")
 		if err := os.WriteFile(list, []byte(l.file+"\n"), 0o644); err != nil {

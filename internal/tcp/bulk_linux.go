@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"unsafe"
 )
 
 // discard runs the wait of Discard until all is gone.
@@ -27,8 +28,13 @@ func (c *Conn) discard() error {
 			return io.ErrUnexpectedEOF
 		}
 	}
+	return c.unmarked()
+}
+
+// unmarked takes the mark away.
+func (c *Conn) unmarked() error {
 	for {
-		err := s.unmark()
+		err := c.sock.unmark()
 		if err == nil {
 			return nil
 		}
@@ -50,7 +56,7 @@ func (s *socket) discardSome(fd uintptr) bool {
 		n, errno := receive(fd, nil, int(min(c.long.left, 1<<30)), syscall.MSG_TRUNC)
 		switch {
 		case errno == syscall.EAGAIN:
-			s.errno = s.gather(fd, c)
+			s.errno = s.gather(fd, c, c.long.left)
 			return s.errno != 0
 		case errno != 0 || n == 0:
 			s.errno = errno
@@ -65,9 +71,9 @@ func (s *socket) discardSome(fd uintptr) bool {
 	}
 }
 
-// gather sets the mark at which the kernel wakes us.
-func (s *socket) gather(fd uintptr, c *Conn) syscall.Errno {
-	mark := int32(min(c.long.left, c.watch.share()))
+// gather sets the mark at which the kernel wakes us; at least left bytes are still to come.
+func (s *socket) gather(fd uintptr, c *Conn, left int64) syscall.Errno {
+	mark := int32(min(left, c.watch.share()))
 	if !s.flowing || mark < small && s.lowat <= 1 {
 		return 0
 	}
@@ -94,6 +100,59 @@ func (s *socket) unmark() error {
 	s.read, s.errno = callMark, 0
 	err := s.raw.Read(s.reading)
 	return s.failure("setsockopt", err)
+}
+
+// discardFrames runs the wait of DiscardFrames until the caller wants a frame.
+func (c *Conn) discardFrames() error {
+	s := &c.sock
+	s.flowing = true // the time of the first byte is measured before
+	for waiting := true; waiting; {
+		s.read, s.n, s.errno, s.conn = callFrames, 0, 0, c
+		err := s.raw.Read(s.reading)
+		s.conn = nil
+		if err = s.failure("recv", err); err == nil && s.n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		waiting = err != nil
+		if err != nil {
+			if err = c.again(err); err != nil {
+				s.flowing = false
+				return err
+			}
+		}
+	}
+	s.flowing = false
+	return c.unmarked()
+}
+
+// framesSome drops frames, and reads their heads, as long as something is there. It leaves in s.n what the last call
+// returned: 0 at the end of the connection.
+func (s *socket) framesSome(fd uintptr) bool {
+	c, f := s.conn, s.conn.frames
+	for {
+		var errno syscall.Errno
+		if f.Drop > 0 {
+			s.n, errno = receive(fd, nil, int(min(f.Drop, 1<<30)), syscall.MSG_TRUNC)
+		} else {
+			s.n, errno = receive(fd, unsafe.Pointer(&f.Head[f.Have]), len(f.Head)-f.Have, 0)
+		}
+		switch {
+		case errno == syscall.EAGAIN:
+			s.errno = s.gather(fd, c, f.atLeast())
+			return s.errno != 0
+		case errno != 0 || s.n == 0:
+			s.errno = errno
+			return true
+		}
+		c.in += int64(s.n)
+		if f.Drop > 0 {
+			f.Drop -= int64(s.n)
+			continue
+		}
+		if f.Have += s.n; f.Have == len(f.Head) && !f.headRead() {
+			return true
+		}
+	}
 }
 
 // sendBulk runs the wait of Send until all is gone.

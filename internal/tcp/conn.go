@@ -26,7 +26,8 @@ type Conn struct {
 	armed int64 // when the poller wakes us, on the clock; 0 is never
 	until int64 // when the operation must end, on the clock; 0 is never
 
-	long bulk // the long call that runs
+	long   bulk    // the long call that runs
+	frames *Frames // of DiscardFrames
 
 	interrupted atomic.Bool
 	group       *group // who is interrupted together with this connection

@@ -40,6 +40,7 @@ const (
 	callRecv readCall = iota
 	callDiscard
 	callMark
+	callFrames
 )
 
 type writeCall uint8
@@ -143,6 +144,8 @@ func (s *socket) onRead(fd uintptr) bool {
 	switch s.read {
 	case callDiscard:
 		return s.discardSome(fd)
+	case callFrames:
+		return s.framesSome(fd)
 	case callMark:
 		s.errno = s.mark(fd, 1)
 		return true

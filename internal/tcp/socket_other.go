@@ -90,6 +90,30 @@ func (c *Conn) discard() error {
 	return nil
 }
 
+func (c *Conn) discardFrames() error {
+	f := c.frames
+	buf := make([]byte, 64<<10)
+	for {
+		to := f.Head[f.Have:]
+		if f.Drop > 0 {
+			to = buf[:min(f.Drop, int64(len(buf)))]
+		}
+		n, err := c.Read(to)
+		switch {
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		case f.Drop > 0:
+			f.Drop -= int64(n)
+		default:
+			if f.Have += n; f.Have == len(f.Head) && !f.headRead() {
+				return nil
+			}
+		}
+	}
+}
+
 func (c *Conn) sendBulk() error {
 	for c.long.left > 0 {
 		rest := c.long.bytes[int64(len(c.long.bytes))-c.long.left:]

@@ -184,7 +184,7 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 // take moves the whole body: past memory if it is not wanted, else through sum and to Dest. It
 // counts every byte and returns how many there were; more than limit (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
-	if sum != nil || x.Dest != nil || l.tls != nil || x.body.framing != byLength {
+	if sum != nil || x.Dest != nil || x.body.framing != byLength {
 		most := int64(math.MaxInt64)
 		if limit >= 0 && limit < most {
 			most = limit + 1
@@ -203,7 +203,7 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	}
 	if x.body.left > 0 {
 		x.Release()
-		n, err := l.conn.Discard(x.body.left, x.Discard)
+		n, err := x.discard(l)
 		x.body.left -= n
 		if err != nil {
 			return total - x.body.left, x.cutOff(err)
@@ -211,6 +211,22 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	}
 	x.body.ended = true
 	return total, nil
+}
+
+// discard drops the rest of the body.
+func (x *call) discard(l *link) (int64, error) {
+	if l.tls == nil {
+		return l.conn.Discard(x.body.left, x.Discard)
+	}
+	n, err := l.tls.Discard(x.body.left, x.Moved, x.Discard)
+	if err != nil {
+		return n, err
+	}
+	surplus, err := l.tls.Surplus()
+	if surplus {
+		err = wireclient.ProtocolError("TLS: more payload than the %d bytes that the answer announced", x.head.length)
+	}
+	return n, err
 }
 
 // finish puts the connection into the state that the next request needs, or closes it.

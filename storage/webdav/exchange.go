@@ -118,7 +118,7 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 	// An upload cannot be repeated once its bytes are counted, and no change should be sent twice: these look
 	// first, all others find out. After HEAD everybody looks: a server that sends a body with it would have that
 	// taken for the next answer.
-	if l.conn != nil && (r.method != "GET" && r.method != "HEAD" || l.headed) && !l.conn.Quiet() {
+	if l.conn != nil && (r.method != "GET" && r.method != "HEAD" || l.headed) && !l.quiet() {
 		x.drop(l)
 	}
 	for {

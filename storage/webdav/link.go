@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/tcp"
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -17,7 +18,7 @@ import (
 type link struct {
 	origin  *origin
 	conn    *tcp.Conn
-	tls     *tls.Conn
+	tls     *tlsconn.Conn
 	counted int64 // bytes that are already in results
 	shown   bool  // the server asked for a client certificate and got it
 	known   bool  // the service knows who we are
@@ -28,7 +29,12 @@ func (l *link) close() error {
 	if l.conn == nil {
 		return nil
 	}
-	err := l.conn.Close()
+	var err error
+	if l.tls != nil {
+		err = l.tls.Close()
+	} else {
+		err = l.conn.Close()
+	}
 	l.conn, l.tls, l.counted, l.shown, l.known, l.headed = nil, nil, 0, false, false, false
 	return err
 }
@@ -40,16 +46,21 @@ func (l *link) read(p []byte) (int, error) {
 	return l.conn.Read(p)
 }
 
-// readLate reads into what b lends as soon as there is something. TLS waits with it: it has buffers of its own.
+// readLate reads into what b lends as soon as there is something.
 func (l *link) readLate(b tcp.Lender) (int, error) {
 	if l.tls != nil {
-		return l.tls.Read(b.Lend())
+		return l.tls.ReadLate(b)
 	}
 	return l.conn.ReadLate(b)
 }
 
+// quiet reports whether nothing is to be read, see tcp.Conn.Quiet.
+func (l *link) quiet() bool { return l.conn.Quiet() && (l.tls == nil || !l.tls.Buffered()) }
+
 func (l *link) write(p []byte, more bool) (int, error) {
 	switch {
+	case l.tls != nil && more:
+		return l.tls.WriteMore(p)
 	case l.tls != nil:
 		return l.tls.Write(p)
 	case more:
@@ -109,7 +120,7 @@ func (x *call) secure(l *link) error {
 		}
 	}
 	var err error
-	if l.tls, err = wireclient.Handshake(l.conn, conf, l.origin.host); err != nil {
+	if l.tls, err = wireclient.Secure(l.conn, conf, l.origin.host, &x.c.s.records); err != nil {
 		x.drop(l)
 		return err
 	}

@@ -8,8 +8,8 @@
 //
 // A Read is one GET, or one ranged GET for each of Op.Ranges in turn. With Op.Chunk no request asks for more than
 // that many bytes. Requests are not pipelined, because many servers answer pipelined requests incorrectly; Op.Ahead
-// has no effect. Payload is discarded in the kernel if its length is known and neither TLS nor Op.Sum is used;
-// otherwise it is read into a shared buffer.
+// has no effect. Payload is discarded in the kernel if its length is known and Op.Sum is not used, over TLS without being
+// decrypted (package internal/tlsconn); otherwise it is read into a shared buffer.
 //
 // A Write is one PUT of Op.Size bytes of package content from Op.Seed. Stat is HEAD, List is PROPFIND or else the
 // server's listing for browsers in JSON or HTML, Mkdir is MKCOL, Remove is DELETE, Move is MOVE without overwriting
@@ -46,6 +46,7 @@ import (
 
 	"weir/internal/redact"
 	"weir/internal/tcp"
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -74,6 +75,7 @@ type service struct {
 	calls   sync.Pool  // of *call
 	small   *sync.Pool // of *[]byte, for requests and heads
 	buffers *sync.Pool // of *[]byte, for payload that has to be read
+	records tlsconn.Pool
 	methods wireclient.Methods[*call]
 	origins wireclient.Shared[string, *origin] // data servers by scheme and name
 

@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/tcp"
+	"weir/internal/tlsconn"
 	"weir/storage"
 )
 
@@ -260,12 +262,28 @@ func Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Conn, error) 
 	}
 	c := tls.Client(conn, conf)
 	if err := c.Handshake(); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, &tlsError{err}
+		return nil, failedHandshake(err)
 	}
 	return c, nil
+}
+
+// Secure is Handshake for connections that can discard payload without decrypting it. pool holds their buffers.
+func Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsconn.Pool) (*tlsconn.Conn, error) {
+	if conf.ServerName == "" {
+		conf.ServerName = host
+	}
+	c, err := tlsconn.Client(conn, conf, pool)
+	if err != nil {
+		return nil, failedHandshake(err)
+	}
+	return c, nil
+}
+
+func failedHandshake(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &tlsError{err}
 }
 
 // A tlsError is a handshake that failed.

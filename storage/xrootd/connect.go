@@ -207,7 +207,10 @@ func (x *call) limited() (context.Context, context.CancelFunc) {
 
 // addressOf returns the IP address of the other side.
 func addressOf(w wire) string {
-	if s, ok := w.(secured); ok {
+	switch s := w.(type) {
+	case secured:
+		w = s.wire
+	case sealed:
 		w = s.wire
 	}
 	c, ok := w.(net.Conn)

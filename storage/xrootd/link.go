@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/tcp"
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -41,7 +42,7 @@ type link struct {
 	demands           demands
 	signs             *signer // nil: nothing is signed
 	secure            bool    // it is TLS
-	opaque            bool    // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
+	opaque            bool    // payload cannot be dropped in the kernel: others' is between it
 	counted           int64   // bytes that are already in results
 	first             uint16  // stream before those that this client may use
 }
@@ -172,7 +173,41 @@ func (s *service) serverAt(host string, port uint16, secure bool) *server {
 	})
 }
 
-// A secured is a connection with TLS on it.
+// A sealed is a connection with TLS on it whose payload can be discarded without being decrypted.
+type sealed struct {
+	wire
+	tls *tlsconn.Conn
+}
+
+var _ wire = sealed{}
+
+// ReadLate reads what was encrypted.
+func (c sealed) ReadLate(l tcp.Lender) (int, error) { return c.tls.ReadLate(l) }
+
+// Read reads what was encrypted.
+func (c sealed) Read(p []byte) (int, error) { return c.tls.Read(p) }
+
+// Write encrypts and sends.
+func (c sealed) Write(p []byte) (int, error) { return c.tls.Write(p) }
+
+// WriteMore encrypts and sends.
+func (c sealed) WriteMore(p []byte) (int, error) { return c.tls.WriteMore(p) }
+
+// Discard drops payload. dropped counts all of it; pass tells what was decrypted from what was not.
+func (c sealed) Discard(n int64, dropped func(int)) (int64, error) {
+	return c.tls.Discard(n, dropped, dropped)
+}
+
+// Send encrypts and sends in slices.
+func (c sealed) Send(p []byte, moved func(int)) (int, error) { return inSlices(p, moved, c.tls.Write) }
+
+// Close says goodbye and closes the connection.
+func (c sealed) Close() error {
+	_ = c.tls.CloseWrite() // there is no answer to wait for
+	return c.tls.Close()
+}
+
+// A secured is a connection with TLS on it that is shared, so that all of it has to be decrypted.
 type secured struct {
 	wire
 	tls *tls.Conn
@@ -227,15 +262,25 @@ func (x *call) secure(l *link) error {
 	if l.Pos != l.End { // plain text must not become part of the encrypted session
 		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.End-l.Pos)
 	}
-	conn, ok := l.wire.(net.Conn)
-	if !ok {
+	l.Return()
+	conf, host := l.s.tls.Clone(), l.server.host
+	switch conn := l.wire.(type) {
+	case *tcp.Conn:
+		c, err := wireclient.Secure(conn, conf, host, &l.s.records)
+		if err != nil {
+			return err
+		}
+		l.wire = sealed{conn, c}
+	case net.Conn:
+		c, err := wireclient.Handshake(conn, conf, host)
+		if err != nil {
+			return err
+		}
+		l.wire, l.opaque = secured{l.wire, c}, true
+	default:
 		return fmt.Errorf("TLS on %T: %w", l.wire, errors.ErrUnsupported)
 	}
-	c, err := wireclient.Handshake(conn, l.s.tls.Clone(), l.server.host)
-	if err != nil {
-		return err
-	}
-	l.wire, l.secure, l.opaque = secured{l.wire, c}, true, true
+	l.secure = true
 	x.reach(storage.Secured)
 	return nil
 }

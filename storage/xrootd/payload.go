@@ -60,7 +60,12 @@ func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := l.wire.Discard(n, dropped)
+	var err error
+	if s, ok := l.wire.(sealed); ok {
+		_, err = s.tls.Discard(n, got, dropped)
+	} else {
+		_, err = l.wire.Discard(n, dropped)
+	}
 	return cut(err)
 }
 

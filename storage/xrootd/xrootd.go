@@ -51,6 +51,7 @@ import (
 
 	"weir/internal/redact"
 	"weir/internal/tcp"
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 	"weir/storage/xrootd/security"
@@ -81,6 +82,7 @@ type service struct {
 	root    string // path of the target, without a slash at its end
 	opaque  string // the target's query
 	tls     *tls.Config
+	records tlsconn.Pool // buffers of TLS
 	methods []security.Method
 	actions wireclient.Methods[*call]
 	user    string

@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/lab"
+)
+
+// secureNginx starts nginx with TLS. Its server's url is https, and ca the certificate authority.
+func (r *rig) secureNginx(version string) (srv server, ca string) {
+	c := lab.NginxConfig{Config: lab.Config{TLS: true, Dir: r.path("nginx")}, Extra: "ssl_protocols " + version + ";"}
+	s, err := c.Start(r.Context())
+	r.must(err)
+	r.ends(s.Stop)
+	return server{url: s.URLs["https"], group: s.Pids()[0], data: s.Data}, s.CAFile
+}
+
+func secureDownload(streams int, version string, s scale) comparison {
+	most := 1. / 6
+	if streams > 1 {
+		most = 1. / 8
+	}
+	name, files := "tls-download-"+strconv.Itoa(streams), max(streams, s.gets/8)
+	if version != "TLSv1.3" {
+		name += "-" + version[len("TLSv"):]
+	}
+	return comparison{
+		name:  name,
+		title: fmt.Sprintf("Download with TLS %s, %s", version[len("TLSv"):], streamsText(streams)),
+		about: fmt.Sprintf("GET of a %d MiB file in memory from nginx (one worker) over TLS. weir discards the payload without decrypting "+
+			"it; curl and a bare loop with Go's crypto/tls decrypt it. %s", s.size>>20, curlText(streams, files)),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars: []bar{
+			{metric: clientCPU, a: "weir", b: "curl", limit: most},
+			{metric: throughput, a: "weir", b: "curl", least: true, limit: 1,
+				why: "The server's core is busy with encryption (see the table), so no client can be faster."},
+		},
+		setup: func(r *rig) []side {
+			srv, ca := r.secureNginx(version)
+			r.file(filepath.Join(srv.data, theFile), s.size)
+			l := r.reads(srv, theFile, streams)
+			l.auth = "auth: {ca_file: " + ca + "}\n"
+			args := append(curlGets(srv.url+"/"+theFile, files, streams), "--cacert", ca)
+			return []side{
+				r.weirSide(l, srv.group),
+				r.curlSide(files, int64(files)*s.size, srv.group, args...),
+				{"bare loop", func() (figures, error) {
+					return r.bulk(srv.group, files, int64(files)*s.size, self(), tlsWord, srv.url+"/"+theFile, ca,
+						strconv.Itoa(files), strconv.Itoa(streams))
+				}},
+			}
+		},
+	}
+}
+
+func secureUpload(s scale) comparison {
+	size := s.size / 4
+	files := s.puts / 4
+	return comparison{
+		name:  "tls-upload-1",
+		title: "Upload with TLS 1.3, one stream",
+		about: fmt.Sprintf("PUT of %d MiB files to nginx, which stores them in memory. Each file of weir has different content; curl sends "+
+			"the same file repeatedly. %s", size>>20, curlText(1, files)),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars:    []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1 / 1.5}},
+		setup: func(r *rig) []side {
+			srv, ca := r.secureNginx("TLSv1.3")
+			source := r.path("source")
+			r.file(source, size)
+			l := load{target: srv.url, kind: "write", size: size, clients: "1", settle: 200 * time.Millisecond, hold: r.hold, most: 5 << 30,
+				auth: "auth: {ca_file: " + ca + "}\n"}
+			args := append(curlPuts(source, srv.url, files, 1), "--cacert", ca)
+			return []side{r.weirSide(l, srv.group), r.curlSide(files, int64(files)*size, srv.group, args...)}
+		},
+	}
+}
+
+func secureRootDownload(s scale) comparison {
+	size := 4 * s.size
+	return comparison{
+		name:  "roots-download-1",
+		title: "roots:// download, one stream",
+		about: fmt.Sprintf("A %d MiB file in memory from XRootD over TLS. weir discards the payload without decrypting it, except for the 1%% "+
+			"of reads whose page checksums it verifies; xrdcp copies to /dev/null, several times in a row, without DNS. \"plain\" "+
+			"requests no page checksums.", size>>20),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars: []bar{
+			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 6},
+			{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 6},
+		},
+		setup: func(r *rig) []side {
+			sys, err := lab.XRootDConfig{Config: lab.Config{Dir: r.path("xrootd"), TLS: true}}.Start(r.Context())
+			r.must(err)
+			r.ends(sys.Stop)
+			srv := server{url: sys.URLs["roots"], group: sys.Pids()[0], data: sys.Data}
+			r.file(filepath.Join(srv.data, theFile), size)
+			l := r.reads(srv, theFile, 1)
+			l.auth = "auth: {ca_dir: " + sys.CADir + "}\n"
+			sides := r.shapes(l, srv.group, shape{"weir", ""}, shape{"weir, plain", "  plain: true\n"})
+			trust := "X509_CERT_DIR=" + sys.CADir
+			return append(sides, r.xrdcpReads("xrdcp", srv, size, 1, trust), r.xrdcpReads("xrdcp, plain", srv, size, 1, trust, plainXrdcp))
+		},
+	}
+}
+
+// tlsWord makes this program a bare loop of GETs with crypto/tls instead of the comparison.
+const tlsWord = "tls-loop"
+
+// runTLS reads a URL so many times over so many connections. Its arguments are the URL, the file of the authority, and both numbers.
+func runTLS(args []string, _ io.Writer) error {
+	pem, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	files, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		return err
+	}
+	streams, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	var left atomic.Int64
+	left.Store(files)
+	failed := make(chan error, streams)
+	var all sync.WaitGroup
+	for range streams {
+		all.Go(func() {
+			c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableCompression: true}}
+			buf := make([]byte, 256<<10)
+			for left.Add(-1) >= 0 {
+				if err := drain(c, args[0], buf); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failed)
+	return <-failed
+}
+
+func drain(c *http.Client, url string, buf []byte) error {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf)
+	return err
+}
