@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weir/internal/say"
 	"weir/internal/screen"
@@ -110,11 +111,7 @@ service and exits as the command did. The command also gets:
 	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; "+
 		"can be repeated (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
-	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server a disk of its own that reads and writes this `RATE` at most, "+
-		"as in 40MB/s (nginx, xrootd; as root)")
-	fs.StringVar(&f.size, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written")
-	fs.StringVar(&f.memory, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
-		"what does not fit is read from the disk")
+	f.diskFlags(fs)
 	fs.StringVar(&f.dir, "dir", "", "use this empty or missing `DIR` for all files of the service; it is emptied at the end")
 	quietFlag(c, &s.quiet)
 	jsonFlag(c, &f.json, "print the description of the service as JSON")
@@ -198,6 +195,14 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 		return fmt.Errorf("--set: %w", err)
 	}
 	return f.readDisk(c)
+}
+
+func (f *labFlags) diskFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server a disk of its own that reads and writes this `RATE` at most, "+
+		"as in 40MB/s (nginx, xrootd; as root)")
+	fs.StringVar(&f.size, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written")
+	fs.StringVar(&f.memory, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
+		"what does not fit is read from the disk")
 }
 
 // readDisk reads the limits of the disks.
