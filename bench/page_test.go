@@ -27,8 +27,9 @@ import (
 )
 
 var (
-	resultsFlag = flag.String("results", "", "`FILE` with the output of go test -bench Peers, for TestWritePage")
-	outFlag     = flag.String("out", "", "`FILE` to write the page to (default: the test's output)")
+	resultsFlag = flag.String("results", "", "`FILES` with the output of go test -bench Peers, or pages, for TestWritePage: "+
+		"cases of a later one replace those of earlier ones")
+	outFlag = flag.String("out", "", "`FILE` to write the page to (default: the test's output)")
 )
 
 // TestWritePage writes the page of the results in a file.
@@ -36,13 +37,17 @@ func TestWritePage(t *testing.T) {
 	if *resultsFlag == "" {
 		t.Skip("no -results")
 	}
-	text, err := os.ReadFile(*resultsFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := readPage(text)
-	if err != nil {
-		t.Fatal(err)
+	var p page
+	for _, name := range strings.Split(*resultsFlag, ",") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := readPage(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = p.with(more)
 	}
 	if *outFlag == "" {
 		t.Log(p.render(""))
@@ -105,6 +110,24 @@ func printConfig(ctx context.Context, weir string) {
 	load, _ := os.ReadFile("/proc/loadavg") // without it the page does not say
 	busy, _, _ := strings.Cut(string(load), " ")
 	fmt.Printf("short: %v\nload: %s\nweir: %s\n", testing.Short(), busy, words(ctx, 3, weir, "--version"))
+}
+
+// with returns p with the cases of q, which replace those of p, in the order of all cases. The machine is that of q if q has all.
+func (p page) with(q page) page {
+	all := page{machine: p.machine, short: p.short || q.short}
+	for _, c := range cases(fullScale()) {
+		s := q.find(c.name)
+		if s == nil {
+			s = p.find(c.name)
+		}
+		if s != nil {
+			all.cases = append(all.cases, *s)
+		}
+	}
+	if len(p.machine) == 0 || len(q.cases) == len(cases(fullScale())) {
+		all.machine = q.machine
+	}
+	return all
 }
 
 // readPage reads the output of go test -bench Peers, or a page. Cases that it does not have are left out.

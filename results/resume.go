@@ -42,7 +42,7 @@ func reopenLineFile(path string) (*lineFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lineFile{f: f}, nil
+	return linesOf(f), nil
 }
 
 // reopen opens the files that grow and repairs their ends.

@@ -26,7 +26,7 @@ func TestStalledDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lineFile{f: f}
+	l := linesOf(f)
 	const lines = 1000 // of 1 KiB: the pipe takes 64
 	line := func(i int) []byte { return fmt.Appendf(nil, "%1023d\n", i) }
 	longest := time.Duration(0)

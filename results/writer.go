@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"weir/internal/durable"
@@ -244,17 +243,17 @@ func fill(f *os.File, write func(io.Writer) error) error {
 // at most the line in the making. A goroutine of its own writes them: a disk that takes nothing for seconds, as one that the load
 // itself fills, must not stop who measures.
 type lineFile struct {
-	f     *os.File
-	size  int64 // bytes of whole lines
-	dead  error // set once the file's end is not a line's end any more
-	begin sync.Once
-	lines chan waitingLine
-	ended chan struct{} // closed when all lines are written
+	f    *os.File
+	size int64 // bytes of whole lines
+	dead error // set once the file's end is not a line's end any more
 
-	mu     sync.RWMutex // held to send a line
-	closed bool
-	late   atomic.Bool           // the disk does not take lines in time: callers do not wait for it
-	missed atomic.Pointer[error] // of a line whose caller did not wait
+	mu      sync.Mutex
+	changed *sync.Cond // a line was written
+	waiting []waitingLine
+	writing bool  // a goroutine writes them
+	late    bool  // the disk does not take lines in time: callers do not wait for it
+	missed  error // of a line whose caller did not wait
+	closed  bool
 }
 
 // A waitingLine is to be written. done gets the result.
@@ -274,53 +273,71 @@ func newLineFile(path string) (*lineFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lineFile{f: f}, nil
+	return linesOf(f), nil
+}
+
+// linesOf is a file to whose end lines are appended.
+func linesOf(f *os.File) *lineFile {
+	l := &lineFile{f: f}
+	l.changed = sync.NewCond(&l.mu)
+	return l
 }
 
 // append writes line, which ends with a newline. It returns when the file has it or, if that takes long, at once: what
 // goes wrong then is the error of the next call.
 func (l *lineFile) append(line []byte) error {
 	w := waitingLine{line, make(chan error, 1)}
-	l.mu.RLock()
+	l.mu.Lock()
+	for len(l.waiting) >= mostLines {
+		l.changed.Wait()
+	}
 	if l.closed {
-		l.mu.RUnlock()
+		l.mu.Unlock()
 		return fmt.Errorf("results: %s: %w", l.f.Name(), os.ErrClosed)
 	}
-	l.begin.Do(func() {
-		l.lines, l.ended = make(chan waitingLine, mostLines), make(chan struct{})
+	l.waiting = append(l.waiting, w)
+	if !l.writing {
+		l.writing = true
 		go l.run()
-	})
-	l.lines <- w
-	l.mu.RUnlock()
-	if !l.late.Load() {
-		patience := time.NewTimer(diskPatience)
-		defer patience.Stop()
-		select {
-		case err := <-w.done:
-			return err
-		case <-patience.C:
-			l.late.Store(true)
-		}
 	}
-	if missed := l.missed.Swap(nil); missed != nil {
-		return *missed
+	missed := l.missed
+	l.missed = nil
+	late := l.late
+	l.mu.Unlock()
+	if late {
+		return missed
 	}
-	return nil
+	patience := time.NewTimer(diskPatience)
+	defer patience.Stop()
+	select {
+	case err := <-w.done:
+		return errors.Join(missed, err)
+	case <-patience.C:
+		l.mu.Lock()
+		l.late = true
+		l.mu.Unlock()
+		return missed
+	}
 }
 
-// run writes the lines until there are no more.
+// run writes the lines until none waits.
 func (l *lineFile) run() {
-	defer close(l.ended)
-	for w := range l.lines {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiting) > 0 {
+		w := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.mu.Unlock()
 		err := l.write(w.text)
-		if err != nil && l.late.Load() {
-			l.missed.Store(&err)
-		}
 		w.done <- err
-		if len(l.lines) == 0 {
-			l.late.Store(false)
+		l.mu.Lock()
+		if err != nil && l.late {
+			l.missed = err
 		}
+		l.changed.Broadcast()
 	}
+	l.waiting, l.late, l.writing = nil, false, false
+	l.changed.Broadcast()
 }
 
 // write writes a line. When the disk takes only a part of it, the part is cut off again.
@@ -344,16 +361,12 @@ func (l *lineFile) write(line []byte) error {
 
 func (l *lineFile) close() error {
 	l.mu.Lock()
-	closed := l.closed
 	l.closed = true
-	l.mu.Unlock()
-	var err error
-	if l.lines != nil && !closed {
-		close(l.lines)
-		<-l.ended
-		if missed := l.missed.Swap(nil); missed != nil {
-			err = *missed
-		}
+	for l.writing {
+		l.changed.Wait()
 	}
-	return errors.Join(err, l.f.Sync(), l.f.Close())
+	missed := l.missed
+	l.missed = nil
+	l.mu.Unlock()
+	return errors.Join(missed, l.f.Sync(), l.f.Close())
 }
