@@ -114,8 +114,8 @@ func printConfig(ctx context.Context, weir string) {
 
 // with returns p with the cases of q, which replace those of p, in the order of all cases. The machine is that of q if q has all.
 func (p page) with(q page) page {
-	all := page{machine: p.machine, short: p.short || q.short}
-	for _, c := range cases(fullScale()) {
+	all, every := page{machine: p.machine, short: p.short || q.short}, cases(fullScale())
+	for _, c := range every {
 		s := q.find(c.name)
 		if s == nil {
 			s = p.find(c.name)
@@ -124,7 +124,7 @@ func (p page) with(q page) page {
 			all.cases = append(all.cases, *s)
 		}
 	}
-	if len(p.machine) == 0 || len(q.cases) == len(cases(fullScale())) {
+	if len(p.machine) == 0 || len(q.cases) == len(every) {
 		all.machine = q.machine
 	}
 	return all

@@ -21,9 +21,19 @@ import (
 
 // TestNear: a server on this machine is near, unless what it sends must be decrypted.
 func TestNear(t *testing.T) {
+	askEach(t, http.NotFound, func(scheme string, a *answer) {
+		if near(a.conn) != (scheme == "http") {
+			t.Errorf("%s: near is %v", scheme, near(a.conn))
+		}
+	})
+}
+
+// askEach has try take the answer of a server without TLS, and of one with it.
+func askEach(t *testing.T, handler http.HandlerFunc, try func(scheme string, a *answer)) {
+	t.Helper()
 	m := newMover(t, Options{})
 	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
-		s := start(http.HandlerFunc(http.NotFound))
+		s := start(handler)
 		defer s.Close()
 		u, err := url.Parse(s.URL)
 		if err != nil {
@@ -37,9 +47,7 @@ func TestNear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if near(a.conn) != (u.Scheme == "http") {
-			t.Errorf("%s: near is %v", u.Scheme, near(a.conn))
-		}
+		try(u.Scheme, a)
 		a.close()
 	}
 }
@@ -48,25 +56,11 @@ func TestNear(t *testing.T) {
 // at the end of the body.
 func TestGather(t *testing.T) {
 	const size = 8 << 20
-	m := newMover(t, Options{})
-	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
-		s := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", strconv.Itoa(size))
-			_, _ = w.Write(make([]byte, size)) // the client counts
-		}))
-		defer s.Close()
-		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := question{method: http.MethodGet, url: u}
-		if u.Scheme == "https" {
-			q.pin = pinOf(s)
-		}
-		a, err := m.pool.ask(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+	handler := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		_, _ = w.Write(make([]byte, size)) // the client counts
+	}
+	askEach(t, handler, func(scheme string, a *answer) {
 		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 		if err != nil {
 			t.Fatal(err)
@@ -75,19 +69,18 @@ func TestGather(t *testing.T) {
 		a.raw = a.conn.plain != nil
 		body := &taker{answer: a, ctx: t.Context(), file: f, buf: make([]byte, mostGulp)}
 		if n, err := body.take(0, size/2); err != nil || n != size/2 {
-			t.Fatalf("%s: %d bytes, %v", u.Scheme, n, err)
+			t.Fatalf("%s: %d bytes, %v", scheme, n, err)
 		}
 		if got := lowat(t, a.conn); got < mostGulp/2 {
-			t.Errorf("%s: half of the body woke its reader from %d bytes", u.Scheme, got)
+			t.Errorf("%s: half of the body woke its reader from %d bytes", scheme, got)
 		}
 		if n, err := body.take(size/2, size/2); err != nil || n != size/2 {
-			t.Fatalf("%s: %d bytes, %v", u.Scheme, n, err)
+			t.Fatalf("%s: %d bytes, %v", scheme, n, err)
 		}
 		if got := lowat(t, a.conn); got != 1 {
-			t.Errorf("%s: the end of the body wakes its reader from %d bytes", u.Scheme, got)
+			t.Errorf("%s: the end of the body wakes its reader from %d bytes", scheme, got)
 		}
-		a.close()
-	}
+	})
 }
 
 // lowat returns SO_RCVLOWAT of a connection.
