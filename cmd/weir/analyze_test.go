@@ -32,7 +32,7 @@ func TestAnalyzePage(t *testing.T) {
 				if code, said = weir(t, quoted(command)...); code != exitFine && !strings.Contains(command, "remark") {
 					t.Errorf("weir %s: exit code %d\n%s", command, code, said)
 				}
-			} else if !strings.Contains(strings.Join(strings.Fields(said), " "), strings.Join(strings.Fields(line), " ")) {
+			} else if !strings.Contains(unwrapped(said), unwrapped(line)) {
 				t.Errorf("no %q in\n%s", line, said)
 			}
 		}

@@ -147,7 +147,7 @@ func TestTheFullBackendIsFound(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
-		if !strings.Contains(said, "small is full first, with 16 clients") {
+		if !strings.Contains(unwrapped(said), "small is full first, with 16 clients") {
 			t.Error(said)
 		}
 	}

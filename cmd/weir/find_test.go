@@ -186,7 +186,7 @@ func TestFindOnNginxNamesOneOptimum(t *testing.T) {
 	}
 	f := findings(t, dir)
 	sameOptimum(t, run, f)
-	if flat := strings.Join(strings.Fields(said), " "); !strings.Contains(flat, report.Final(f)) {
+	if flat := unwrapped(said); !strings.Contains(flat, report.Final(f)) {
 		t.Errorf("%q does not say %q", flat, report.Final(f))
 	}
 }

@@ -57,6 +57,11 @@ func start(t *testing.T, dir, program string, args ...string) *process {
 	return p
 }
 
+// unwrapped is what a command said, without the line ends of its paragraphs.
+func unwrapped(said string) string {
+	return strings.Join(strings.Fields(said), " ")
+}
+
 // ended waits for the process's end and returns its exit code and what it said.
 func (p *process) ended() (code exitCode, said string) {
 	_ = p.Wait() // its code is returned

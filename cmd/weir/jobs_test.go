@@ -136,7 +136,7 @@ func TestPageServer(t *testing.T) {
 			}
 			charted(t, string(report), "CPU against load</h3>")
 			if b := f[i].Bottleneck; i == 0 && (len(b) == 0 || b[0].Resource != analysis.ResourceCore ||
-				!strings.HasPrefix(b[0].Text(), "the server's CPU (1 thread)") || !strings.Contains(said, "the server's CPU (1 thread)")) {
+				!strings.HasPrefix(b[0].Text(), "the server's CPU (1 thread)") || !strings.Contains(unwrapped(said), "the server's CPU (1 thread)")) {
 				t.Logf("try %d: %+v\n%s", try, b, said)
 				right = crowded(f[i]) || len(b) > 0 && b[0].Reason == analysis.ReasonForeign
 			}

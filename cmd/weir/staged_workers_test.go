@@ -244,7 +244,7 @@ func TestScratchOfAWorkerIsTooSmall(t *testing.T) {
 			r := newRemote(t)
 			code, said := r.start(t, append(append([]string{"run", "--target", "file://" + data, "--clients", "1", "--duration", "2s", "--out",
 				"run"}, stagedJobs(disk)...), args...)...).ended()
-			said = strings.Join(strings.Fields(said), " ")
+			said = unwrapped(said)
 			if code != exitError || !strings.Contains(said, fmt.Sprintf("a job copies up to 410 kB, and %s has only ", disk)) {
 				t.Errorf("exit code %d\n%s", code, said)
 			}
