@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk is what the folder of each data server lies on, if it has a limit: a file system of its own on a loop device,
-// whose file is on the disk of the system's folder. A control group of each server (version 1 or 2) limits what that disk
-// does for it, so that the loop device is busy as a slow disk is. This needs root.
+// A Disk is what the folder of each data server, or the scratch folder of each node, lies on, if it has a limit: a file system of its own on a loop device.
+// That lies on a second loop device, which a control group of each server (version 1 or 2) limits, so that the first is busy as a
+// slow disk is. The second one's file is below the system's folder. This needs root.
 type Disk struct {
 	Rate   int64 // bytes/s that it reads at most, and that it writes at most; 0: no such disk
 	Size   int64 // bytes; 0: 10 GB. They take space once they are written
@@ -50,9 +52,10 @@ func (d Disk) Check() error {
 // disks are the limited disks of a system.
 type disks struct {
 	Disk
-	name   string // what the names of their control groups begin with: the sweeper knows them by it
-	mounts []string
-	groups []string
+	name    string // what the names of their control groups begin with: the sweeper knows them by it
+	mounts  []string
+	groups  []string
+	numbers map[string]string // the device that is limited, as in 7:0, of each server
 }
 
 // newDisk mounts the disk of a server at a folder of Dir, if its disk has a limit.
@@ -62,14 +65,14 @@ func (s *System) newDisk(server, folder string) {
 	}
 	at := s.newDir(folder)
 	image := filepath.Join(s.newDir("disks"), server)
-	s.fail(s.disks.mount(image, at))
+	s.fail(s.disks.mount(server, image, at))
 	if s.err == nil {
 		s.fail(s.own(at, 0o755))
 	}
 }
 
-// mount makes a file system in the file image, and mounts it.
-func (d *disks) mount(image, at string) error {
+// mount makes a file system in the file image, and mounts it for a server.
+func (d *disks) mount(server, image, at string) error {
 	f, err := os.OpenFile(image, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -84,18 +87,35 @@ func (d *disks) mount(image, at string) error {
 	if _, err := output("mkfs.ext4", "-q", "-F", "-m", "0", "-i", "65536", "-E", "lazy_itable_init=0,nodiscard", image); err != nil {
 		return err
 	}
-	// Without direct I/O the file's pages would be a second cache.
-	loop, err := output("losetup", "--find", "--show", "--direct-io=on", image)
-	if err != nil {
-		return err
+	var loops []string
+	under := image
+	for range 2 { // without direct I/O the file's pages would be a second cache
+		loop, err := output("losetup", "--find", "--show", "--direct-io=on", under)
+		if err != nil {
+			return errors.Join(err, detach(loops))
+		}
+		loops, under = append(loops, loop), loop
 	}
-	if _, err := output("mount", "-o", "noatime", loop, at); err != nil {
-		_, detach := output("losetup", "-d", loop)
-		return errors.Join(err, detach)
+	if _, err := output("mount", "-o", "noatime", under, at); err != nil {
+		return errors.Join(err, detach(loops))
 	}
 	d.mounts = append(d.mounts, at)
-	_, err = output("losetup", "-d", loop) // when it is unmounted
-	return err
+	var st unix.Stat_t
+	if err := unix.Stat(loops[0], &st); err != nil {
+		return err
+	}
+	d.numbers[server] = fmt.Sprintf("%d:%d", unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev)))
+	return detach(loops)
+}
+
+// detach removes loop devices, each as soon as nothing is on it.
+func detach(loops []string) error {
+	var errs []error
+	for _, loop := range slices.Backward(loops) {
+		_, err := output("losetup", "-d", loop)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // confine has the processes of a server start in a control group of their own, if its disk has a limit.
@@ -103,7 +123,7 @@ func (s *System) confine(server string, parts ...*process) {
 	if s.disks == nil || s.err != nil {
 		return
 	}
-	groups, err := s.disks.group(server, s.Dir)
+	groups, err := s.disks.group(server)
 	for _, folder := range groups {
 		if s.user >= 0 && !strings.HasPrefix(folder, unified) {
 			err = errors.Join(err, os.Chown(filepath.Join(folder, "cgroup.procs"), s.user, s.user)) // see join
@@ -117,15 +137,16 @@ func (s *System) confine(server string, parts ...*process) {
 
 const (
 	cgroups = "/sys/fs/cgroup"
+	blkio   = cgroups + "/blkio"
 	unified = cgroups + "/weir-lab-" // what groups of version 2 begin with
 )
 
-// group makes the control groups of a server whose files are on the disk of dir, and returns their folders.
-func (d *disks) group(server, dir string) (folders []string, err error) {
-	device, err := wholeDisk(dir)
-	if err != nil {
-		return nil, err
-	}
+// throttles are the files of a control group of version 1 that limit devices.
+var throttles = []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"}
+
+// group makes the control groups of a server, and returns their folders.
+func (d *disks) group(server string) (folders []string, err error) {
+	device := d.numbers[server]
 	rate, memory := strconv.FormatInt(d.Rate, 10), strconv.FormatInt(d.Memory, 10)
 	type setting struct{ folder, file, value string }
 	var all []setting
@@ -138,10 +159,9 @@ func (d *disks) group(server, dir string) (folders []string, err error) {
 		}
 		folders = []string{folder}
 	} else {
-		folder := filepath.Join(cgroups, "blkio", name)
-		all = []setting{
-			{folder, "blkio.throttle.read_bps_device", device + " " + rate},
-			{folder, "blkio.throttle.write_bps_device", device + " " + rate},
+		folder := filepath.Join(blkio, name)
+		for _, file := range throttles { // what the kernel writes from the page cache counts in the first group
+			all = append(all, setting{folder, file, device + " " + rate}, setting{blkio, file, device + " " + rate})
 		}
 		folders = []string{folder}
 		if d.Memory > 0 {
@@ -164,34 +184,23 @@ func (d *disks) group(server, dir string) (folders []string, err error) {
 	return folders, nil
 }
 
-// wholeDisk returns the number, as in 254:0, of the disk that a folder is on: control groups limit no partitions.
-func wholeDisk(dir string) (string, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return "", err
-	}
-	number := fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)))
-	at, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
-	if err != nil {
-		return "", fmt.Errorf("%s is on no block device (%s): use a folder on a disk", dir, number)
-	}
-	if _, err := os.Stat(filepath.Join(at, "partition")); err != nil {
-		return number, nil
-	}
-	whole, err := os.ReadFile(filepath.Join(filepath.Dir(at), "dev"))
-	return strings.TrimSpace(string(whole)), err
-}
-
 // remove unmounts the disks, after their servers have ended, and removes the control groups.
 func (d *disks) remove() error {
 	var errs []error
+	for _, device := range d.numbers {
+		for _, file := range throttles {
+			if err := os.WriteFile(filepath.Join(blkio, file), []byte(device+" 0"), 0); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
 	for _, at := range d.mounts {
 		errs = append(errs, retry(func() error { _, err := output("umount", at); return err }))
 	}
 	for _, folder := range d.groups {
 		errs = append(errs, retry(func() error { return os.Remove(folder) })) // the last of its processes may not be gone
 	}
-	d.mounts, d.groups = nil, nil
+	d.mounts, d.groups, d.numbers = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -69,6 +69,41 @@ func TestDisk(t *testing.T) {
 	}
 }
 
+// TestScratchDisk: the scratch disk of a node takes no more than its limit, also of what the kernel writes later, and gives no more.
+func TestScratchDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		Without(t, "root", "limited disks are for root")
+	}
+	const rate, size = 20 << 20, 60 << 20
+	s := StartSSH(t, SSHConfig{Config: Config{Disk: Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}}, Nodes: 2})
+	s.Use(t)
+	for what, script := range map[string]string{
+		"write and sync": "dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync",
+		"write":          "dd if=/dev/zero of=$TMPDIR/b bs=1M count=60 && sync -f $TMPDIR/b",
+		"read":           "dd of=$TMPDIR/a oflag=nocache conv=notrunc,fdatasync count=0 && cat $TMPDIR/a >/dev/null",
+	} {
+		begin := time.Now()
+		run(t, nil, "ssh", "node2", "set -e; touch $TMPDIR/a; [ -s $TMPDIR/a ] || dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync; "+script)
+		if took := time.Since(begin).Seconds(); took < 0.8*size/rate {
+			t.Errorf("%s: %d MiB in %.2f s at %d MiB/s", what, size>>20, took, rate>>20)
+		}
+	}
+	if out := run(t, nil, "ssh", "node1", "ls $TMPDIR; echo $TMPDIR"); out != "lost+found\n"+filepath.Join(s.Dir, "node1", "scratch")+"\n" {
+		t.Errorf("the scratch disk of node1 has %q", out)
+	}
+	groups := s.disks.name
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if left := remains(s.Dir, groups); len(left) > 0 {
+		t.Errorf("%q remain", left)
+	}
+	rules, _ := os.ReadFile("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
+	if strings.Contains(string(rules), "7:") { // a loop device
+		t.Errorf("limits remain: %s", rules)
+	}
+}
+
 // remains lists the mounts of a folder's disk and the control groups.
 func remains(data, groups string) (all []string) {
 	mounts, _ := os.ReadFile("/proc/self/mounts")
@@ -90,7 +125,7 @@ func TestDiskOfNone(t *testing.T) {
 			t.Errorf("%+v is accepted", d)
 		}
 	}
-	if _, err := (SSHConfig{Config: Config{Disk: Disk{Rate: 1 << 20}}}).Start(t.Context()); err == nil {
-		t.Error("ssh has a limited disk")
+	if _, err := (PostgreSQLConfig{Config: Config{Disk: Disk{Rate: 1 << 20}}}).Start(t.Context()); err == nil {
+		t.Error("postgresql has a limited disk")
 	}
 }

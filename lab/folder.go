@@ -150,8 +150,12 @@ func restoreFolder(dir string, was os.FileInfo) error {
 const sweepScript = `read -r _ && exit 0
 for try in 1 2 3 4 5 6 7 8 9 10; do
 	if [ -n "$3" ]; then
-		while read -r _ at _; do
-			case "$at" in "$1"/*) umount -l "$at" ;; esac
+		while read -r disk at _; do
+			case "$at" in "$1"/*) ;; *) continue ;; esac
+			read -r under <"/sys/block/${disk#/dev/}/loop/backing_file"
+			read -r number <"/sys/block/${under#/dev/}/dev"
+			for limit in /sys/fs/cgroup/blkio/blkio.throttle.*_bps_device; do echo "$number 0" >"$limit"; done
+			umount -l "$at"
 		done </proc/self/mounts
 		rmdir /sys/fs/cgroup/"$3"-* /sys/fs/cgroup/*/"$3"-*
 		[ "$try" -lt 3 ] && sleep 0.3 && continue # while processes of the groups end

@@ -56,7 +56,7 @@ func Kinds() []Kind {
 		Name: "slurm", What: "Slurm on one machine with hundreds of processors", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return SlurmConfig{Config: c, CPUs: o.Slots} },
 	}, {
-		Name: "ssh", What: "machine to log in to", Auths: none, Several: "node1, node2... with a home each",
+		Name: "ssh", What: "machine to log in to", Auths: none, Several: "node1, node2... with a home each", Disk: true,
 		config: func(c Config, o Options) starter { return SSHConfig{Config: c, Nodes: o.Servers} },
 	}, {
 		Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector",
@@ -65,6 +65,16 @@ func Kinds() []Kind {
 			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version, Set: o.Set}
 		},
 	}}
+}
+
+// kind is that of this name, the zero Kind if none is.
+func kind(name string) Kind {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k
+		}
+	}
+	return Kind{}
 }
 
 // Start starts a system of kind k. The caller calls Stop.

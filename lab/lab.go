@@ -69,7 +69,7 @@ type Config struct {
 	TLS bool
 	// Ready bounds the wait for the first answer; 0 means 20 s, and of a batch system a minute.
 	Ready time.Duration
-	// Disk limits the disk of each data server (nginx, xrootd).
+	// Disk limits the disk of each data server (nginx, xrootd), and the scratch disk of each node (ssh).
 	Disk Disk
 	// Programs replaces programs that are looked up in PATH by name, such as {"nginx": "/opt/nginx/sbin/nginx"}.
 	Programs map[string]string
@@ -87,10 +87,11 @@ const plainUser = 20124
 // not come up.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string),
 	folders ...string) (*System, error) {
-	if c.Disk != (Disk{}) && name != "nginx" && name != "xrootd" {
+	supports := kind(name)
+	if c.Disk != (Disk{}) && !supports.Disk {
 		return nil, fmt.Errorf("lab: %s: a limited disk is not supported: leave it out", name)
 	}
-	if c.TLS && name != "nginx" && name != "xrootd" {
+	if c.TLS && !supports.TLS {
 		return nil, fmt.Errorf("lab: %s: TLS is not supported: leave it off", name)
 	}
 	path := ""
@@ -129,7 +130,7 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	groups := ""
 	if c.Disk != (Disk{}) {
 		groups = fmt.Sprintf("weir-lab-%d-%08x", os.Getpid(), crc32.ChecksumIEEE([]byte(s.Dir)))
-		s.disks = &disks{Disk: c.Disk, name: groups}
+		s.disks = &disks{Disk: c.Disk, name: groups, numbers: map[string]string{}}
 	}
 	if err == nil {
 		s.sweeper, err = sweep(s.Dir, s.given != nil, groups)

@@ -28,7 +28,8 @@ type SSHConfig struct {
 
 // Start starts machines to log in to as the user that started them: this machine under the names node1, node2...,
 // each with its own sshd, host name and home folder. Processes on a node end with it (KillPart, Stop). Env has the
-// PATH on which ssh, scp and sftp know these nodes and no other machine's keys.
+// PATH on which ssh, scp and sftp know these nodes and no other machine's keys. With Config.Disk each node has a scratch
+// disk, which is TMPDIR of those who log in.
 func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 	if c.Nodes < 0 || c.Nodes > MaxServers {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
@@ -66,13 +67,19 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	home := s.newDir(filepath.Join(name, "home"))
 	passwd, err := os.ReadFile("/etc/passwd")
 	s.fail(err)
-	conf := s.render(sshdConfig, map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username})
+	values := map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username, "Scratch": ""}
+	if s.disks != nil {
+		s.newDisk(name, filepath.Join(name, "scratch"))
+		values["Scratch"] = filepath.Join(s.Dir, name, "scratch")
+	}
+	conf := s.render(sshdConfig, values)
 	s.openFile(filepath.Join(name, "sshd_config"), conf, 0o644)
 	s.openFile(filepath.Join(name, "passwd"), withHome(passwd, me, home), 0o644)
 	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
 	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", filepath.Join(s.Dir, name), name, sshd}, extra...)
 	part := s.part(name, askGreeting(p.address(), "SSH-2.0-", ""), argv...)
 	part.server, part.apart = name, true
+	s.confine(name, part)
 }
 
 // withHome returns a file like /etc/passwd in which one user has another home and a plain shell.

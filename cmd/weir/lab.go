@@ -198,8 +198,8 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 }
 
 func (f *labFlags) diskFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server a disk of its own that reads and writes this `RATE` at most, "+
-		"as in 40MB/s (nginx, xrootd; as root)")
+	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
+		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)")
 	fs.StringVar(&f.size, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written")
 	fs.StringVar(&f.memory, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
 		"what does not fit is read from the disk")
@@ -209,7 +209,7 @@ func (f *labFlags) diskFlags(fs *pflag.FlagSet) {
 func (f *labFlags) readDisk(c *cobra.Command) error {
 	if f.diskLimit == "" {
 		if c.Flags().Changed("disk-size") || c.Flags().Changed("memory-limit") {
-			return errors.New("--disk-size and --memory-limit are for servers with --disk-limit: add it, as in --disk-limit 40MB/s")
+			return errors.New("--disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
 		}
 		return nil
 	}
