@@ -111,6 +111,35 @@ type Link struct {
 	Why     string  `json:"why"`                   // the reason for the limit
 	Rate    float64 `json:"rate_bytes_per_second"` // of the last seconds
 	Success float64 `json:"success"`               // ratio of recent attempts, 0 to 1
+
+	Cause LimitCause `json:"cause,omitempty"` // the kind of the reason; "" if the limit is of an older version
+}
+
+// A LimitCause is why a link has its limit.
+type LimitCause string
+
+// The causes. Only the last four are causes of changes.
+const (
+	LimitStart    LimitCause = "start"    // nothing is known of the link yet
+	LimitFixed    LimitCause = "fixed"    // the configuration sets it
+	LimitFailures LimitCause = "failures" // too many of the last attempts failed
+	LimitTrial    LimitCause = "trial"    // another limit is tried
+	LimitGain     LimitCause = "gain"     // the limit on trial had more throughput, and the next one is tried
+	LimitNoGain   LimitCause = "no gain"  // the limit on trial had no more throughput: the one before applies again
+)
+
+// A LimitChange is a change of the limit of concurrent transfers of a link.
+type LimitChange struct {
+	ID      int64      `json:"id"` // grows; begins at 1 when the coordinator starts
+	Time    time.Time  `json:"time"`
+	Source  string     `json:"source"`
+	Dest    string     `json:"dest"`
+	Before  int        `json:"before"`
+	Limit   int        `json:"limit"`
+	Cause   LimitCause `json:"cause"`
+	Why     string     `json:"why"`                   // a sentence
+	Rate    float64    `json:"rate_bytes_per_second"` // in the second before
+	Success float64    `json:"success"`               // ratio of recent attempts, 0 to 1
 }
 
 // A Manifest is the result of a request: each file, and a digest of the list.

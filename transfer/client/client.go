@@ -189,6 +189,15 @@ func (c *Client) Links(ctx context.Context) ([]transfer.Link, error) {
 	return get[[]transfer.Link](ctx, c, "/api/v1/links", nil)
 }
 
+// LimitChanges returns the latest changes of the limits of links after an id, the oldest first: of all links, or ("" is any) of
+// those from a source or to a destination. GET /api/v1/links/changes?source=&dest=&after=&n=
+func (c *Client) LimitChanges(ctx context.Context, source, dest string, after int64) ([]transfer.LimitChange, error) {
+	q := page(strconv.FormatInt(after, 10), 0)
+	q.Set("source", source)
+	q.Set("dest", dest)
+	return get[[]transfer.LimitChange](ctx, c, "/api/v1/links/changes", q)
+}
+
 // Tries returns up to n attempts (0: 1000) of the past, the oldest first, after
 // the given number, which is returned for the next call; 0: there are no more.
 // GET /api/v1/history?after=&n=

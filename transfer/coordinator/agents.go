@@ -424,7 +424,7 @@ func (c *Coordinator) applyChanges(changes []queue.Change, outcomes []transfer.O
 			continue
 		}
 		if o := by[l.ID()]; o != nil && !ch.Stale {
-			c.registry.net.Moved(l.Source.Site, l.Dest.Site, max(0, o.Moved-l.moved), o.End)
+			c.countMoved(l, o.Moved-l.moved, o.End)
 			c.registry.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: *o})
 		}
 		c.removeLease(l)
@@ -462,6 +462,13 @@ func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 	return ack
 }
 
+// countMoved counts payload that a transfer has moved since the last report. The registry is locked.
+func (c *Coordinator) countMoved(l *activeLease, bytes int64, at time.Time) {
+	bytes = max(0, bytes)
+	c.registry.net.Moved(l.Source.Site, l.Dest.Site, bytes, at)
+	c.counters.Moved(l.Source.Site, l.Dest.Site, bytes)
+}
+
 // advance records the progress of a transfer. The registry is locked.
 func (c *Coordinator) advance(l *activeLease, stage transfer.Stage, moved int64) {
 	now := c.now()
@@ -469,7 +476,7 @@ func (c *Coordinator) advance(l *activeLease, stage transfer.Stage, moved int64)
 	if l.Size >= 0 {
 		moved = min(moved, max(2*l.Size, l.moved))
 	}
-	c.registry.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
+	c.countMoved(l, moved-l.moved, now)
 	if l.began.IsZero() && moved > 0 {
 		l.began = now
 	}

@@ -34,6 +34,7 @@ import (
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/catalog/store"
+	"weir/transfer/metrics"
 	"weir/transfer/notify"
 	"weir/transfer/page"
 	"weir/transfer/queue"
@@ -103,6 +104,8 @@ type Coordinator struct {
 	revoked       revoked
 	listening     atomic.Int64 // followers of events
 	senders       []*notify.Sender
+	counters      *metrics.Counters
+	changes       limitChanges
 	notified      signal // notifications are to be delivered
 }
 
@@ -120,6 +123,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 		c.conf.Lease = time.Minute
 	}
 	c.begun = c.now()
+	c.counters = metrics.NewCounters(c.now)
 	c.health.log = c.log
 	c.alive = newLiveness(func(ctx context.Context) error {
 		_, err := c.queue.Destinations(ctx)
@@ -180,7 +184,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.takeClaim(ctx); err != nil {
 		return err
 	}
-	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares}
+	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.counters.Ended}
 	if c.catalog, c.queue, err = migrate(ctx, c.db, o); err != nil {
 		return err
 	}

@@ -1,40 +1,16 @@
 package coordinator
 
 import (
-	"fmt"
+	"cmp"
 	"net/http"
 	"slices"
-	"strings"
+	"time"
 
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/metrics"
 	"weir/transfer/queue"
 )
-
-// A gauge is a metric in the text format of Prometheus (0.0.4).
-type gauge struct {
-	name, help string
-	rows       []string
-}
-
-func newGauge(name, help string) *gauge { return &gauge{name: "weir_transfer_" + name, help: help} }
-
-// add adds a value with labels: name, value, ...
-func (g *gauge) add(value float64, labels ...string) {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	var list []string
-	for i := 0; i+1 < len(labels); i += 2 {
-		list = append(list, labels[i]+`="`+escape.Replace(labels[i+1])+`"`)
-	}
-	g.rows = append(g.rows, fmt.Sprintf("%s{%s} %g\n", g.name, strings.Join(list, ","), value))
-}
-
-func (g *gauge) addBool(value bool, labels ...string) {
-	n := 0.0
-	if value {
-		n = 1
-	}
-	g.add(n, labels...)
-}
 
 // metrics answers Prometheus.
 func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
@@ -42,66 +18,78 @@ func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	for _, g := range append(requestGauges(open), c.registryGauges()...) {
-		slices.Sort(g.rows)
-		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s gauge\n%s", g.name, g.help, g.name, strings.Join(g.rows, ""))
+	p := metrics.NewPage()
+	p.Add(metrics.Info, 1, cmp.Or(c.conf.Version, "unknown"))
+	p.Add(metrics.StartTime, float64(c.begun.Unix()))
+	for what := range c.health.list() {
+		p.Add(metrics.Trouble, 1, what)
 	}
+	c.queueMetrics(p, open)
+	c.siteMetrics(p)
+	c.registry.mu.Lock()
+	links := c.registry.net.Links()
+	c.registry.mu.Unlock()
+	c.counters.Write(p, links)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(text.String())) // a client that has disconnected asks again
+	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected asks again
 	return nil
 }
 
-// requestGauges count open requests by destination and status, and their files by destination and
-// state.
-func requestGauges(open []queue.Pending) []*gauge {
-	requests, files := newGauge("requests", "Requests that have not ended."), newGauge("files", "Files of requests that have not ended.")
-	counts := map[[2]string]int64{}
+// queueMetrics adds the requests that have not ended, and their files.
+func (c *Coordinator) queueMetrics(p *metrics.Page, open []queue.Pending) {
+	now := c.now()
+	type place struct{ dest, activity string }
+	oldest := map[place]time.Duration{}
 	for _, o := range open {
-		requests.add(float64(o.Requests), "dest", o.Dest, "status", string(o.Status))
-		n := o.Count
+		n, at := o.Count, place{c.counters.Dest(o.Dest), c.counters.Activity(o.Activity)}
+		p.Add(metrics.Requests, float64(o.Requests), at.dest, string(o.Status))
 		for s, count := range map[transfer.State]int64{
 			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased,
 			transfer.Done: n.Done, transfer.Skipped: n.Skipped, transfer.FileFailed: n.Failed,
 		} {
-			counts[[2]string{o.Dest, string(s)}] += count
+			p.Add(metrics.Files, float64(count), at.dest, string(s))
 		}
+		p.Add(metrics.Waiting, float64(n.Queued+n.NoSource), at.dest, at.activity)
+		age := time.Duration(0)
+		if !o.Oldest.IsZero() {
+			age = max(0, now.Sub(o.Oldest))
+		}
+		oldest[at] = max(oldest[at], age)
 	}
-	for key, count := range counts {
-		files.add(float64(count), "dest", key[0], "state", key[1])
+	for at, age := range oldest {
+		p.Add(metrics.OldestWaiting, age.Seconds(), at.dest, at.activity)
 	}
-	return []*gauge{requests, files}
 }
 
-// registryGauges describe sites, links and failures.
-func (c *Coordinator) registryGauges() []*gauge {
-	up := newGauge("site_up", "Whether a site can be reached.")
-	refuses := newGauge("site_refuses", "Whether a site refuses every request (credentials, storage), so that its files wait.")
-	free := newGauge("site_free_bytes", "Free space of a site, where it is known.")
-	active := newGauge("link_copies", "Transfers that are running or wait at their mover.")
-	limit := newGauge("link_limit", "Limit of concurrent transfers of a link.")
-	rate := newGauge("link_bytes_per_second", "Throughput of a link in the last seconds.")
-	success := newGauge("link_success_ratio", "Ratio of recent transfers of a link that succeeded.")
-	trouble := newGauge("trouble", "Parts of the coordinator that do not work now.")
+// siteMetrics adds the sites: all are counted, and the first ones by kind and name have metrics of their own.
+func (c *Coordinator) siteMetrics(p *metrics.Page) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	refusals := c.refusals()
+	sites := make([]catalog.Site, 0, len(c.registry.sites))
 	for _, s := range c.registry.sites {
-		up.addBool(s.Up, "site", s.Name, "kind", string(s.Kind))
-		refuses.addBool(refusals[s.Name] != "", "site", s.Name)
+		sites = append(sites, s)
+		state := "down"
+		if s.Up {
+			state = "up"
+		}
+		p.Add(metrics.Sites, 1, string(s.Kind), state)
+	}
+	slices.SortFunc(sites, func(a, b catalog.Site) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) // those of URLs are last
+	})
+	refusals := c.refusals()
+	for _, s := range sites[:min(len(sites), metrics.MaxSites)] {
+		p.AddBool(metrics.SiteUp, s.Up, s.Name, string(s.Kind))
+		p.AddBool(metrics.SiteRefuses, refusals[s.Name] != "", s.Name)
 		if s.Free >= 0 {
-			free.add(float64(s.Free), "site", s.Name)
+			p.Add(metrics.SiteFree, float64(s.Free), s.Name)
+		}
+		p.Add(metrics.SiteCopies, float64(c.registry.net.Active(s.Name)), s.Name)
+		if s.Max > 0 {
+			p.Add(metrics.SiteLimit, float64(s.Max), s.Name)
+		}
+		if a := c.registry.agents[s.Name]; a != nil {
+			p.Add(metrics.SiteSlots, float64(a.Slots), s.Name)
 		}
 	}
-	for _, l := range c.registry.net.Links() {
-		at := []string{"source", l.Source, "dest", l.Dest}
-		active.add(float64(l.Active), at...)
-		limit.add(float64(l.Limit), at...)
-		rate.add(l.Rate, at...)
-		success.add(l.Success, at...)
-	}
-	for what := range c.health.list() {
-		trouble.add(1, "what", what)
-	}
-	return []*gauge{up, refuses, free, active, limit, rate, success, trouble}
 }

@@ -69,6 +69,7 @@ func (c *Coordinator) routes() {
 	handle(c, "POST "+api+"scans", small, mayAdmin, c.addScan)
 	handle(c, "GET "+api+"scans/{number}", 0, mayRead, c.showScan)
 	handle(c, "GET "+api+"links", 0, mayRead, c.links)
+	handle(c, "GET "+api+"links/changes", 0, mayRead, c.listLimitChanges)
 	handle(c, "GET "+api+"history", 0, mayRead, c.history)
 	handle(c, "GET "+api+"samples", 0, mayRead, c.listSamples)
 	handle(c, "POST "+api+"tokens", small, mayAdmin, c.newToken)

@@ -117,8 +117,9 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 			continue
 		}
 		c.registry.mu.Lock()
-		c.registry.net.Tick(now)
+		changes := c.registry.net.Tick(now)
 		c.registry.mu.Unlock()
+		c.addLimitChanges(changes)
 		err := c.renew(ctx)
 		if err == nil { // nothing expires that could not be renewed
 			err = c.expire(ctx)

@@ -37,6 +37,7 @@ type edit struct {
 	tx        *db.Tx
 	now       time.Time
 	requests  map[int64]*request
+	ended     map[int64]bool // requests that had ended before
 	files     map[int64]*file
 	was       map[int64]file
 	added     []*file                           // to be inserted
@@ -58,7 +59,8 @@ type edit struct {
 func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
-		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, files: map[int64]*file{}, was: map[int64]file{},
+		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, ended: map[int64]bool{},
+			files: map[int64]*file{}, was: map[int64]file{},
 			groups: map[int64]map[string]*sourceGroup{}, more: map[int64]int64{}, full: map[string]string{}, checksums: map[int64]store.Checksum{}}
 		if err := f(e); err != nil {
 			return err
@@ -70,6 +72,9 @@ func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	}
 	for _, do := range e.after {
 		do()
+	}
+	if q.o.Ended != nil {
+		q.o.Ended(e.whatEnded())
 	}
 	return nil
 }
@@ -91,7 +96,7 @@ func (e *edit) lock(ids ...int64) error {
 	slices.Sort(ids)
 	all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id {{in}} ORDER BY id {{lock}}", slices.Compact(ids))
 	for _, r := range all {
-		e.requests[r.ID] = r
+		e.requests[r.ID], e.ended[r.ID] = r, r.Status.Ended()
 	}
 	return err
 }

@@ -75,12 +75,14 @@ func (q *Queue) List(ctx context.Context, f transfer.Filter) ([]transfer.Request
 	})
 }
 
-// A Pending is the sum of the requests of one destination and status that have not ended.
+// A Pending is the sum of the requests of one destination, activity and status that have not ended.
 type Pending struct {
 	Dest     string
+	Activity string
 	Status   transfer.Status
 	Requests int64
 	Count    transfer.Counts // without bytes and attempts
+	Oldest   time.Time       // when the oldest request with waiting files began; zero: none waits
 }
 
 // Pending adds up all requests that have not ended, however many there are.
@@ -88,11 +90,13 @@ func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]Pending, error) {
 		all, err := db.All(tx, func(rows *db.Rows) (o Pending, err error) {
 			c := &o.Count
-			err = rows.Scan(&o.Dest, &o.Status, &o.Requests, &c.Files, &c.Queued, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled)
+			err = rows.Scan(&o.Dest, &o.Activity, &o.Status, &o.Requests, db.When(&o.Oldest), &c.Files, &c.Queued, &c.Leased, &c.Done,
+				&c.Skipped, &c.Failed, &c.Cancelled)
 			return o, err
-		}, `SELECT dest, status, COUNT(*), CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT),
+		}, `SELECT dest, share, status, COUNT(*), COALESCE(MIN(CASE WHEN ready_n + resting_n > 0 AND began > 0 THEN began END), 0),
+			CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT),
 			CAST(SUM(done_n) AS BIGINT), CAST(SUM(skipped_n) AS BIGINT), CAST(SUM(failed_n) AS BIGINT), CAST(SUM(dropped_n) AS BIGINT)
-			FROM request WHERE ended = 0 GROUP BY dest, status ORDER BY dest, status`)
+			FROM request WHERE ended = 0 GROUP BY dest, share, status ORDER BY dest, share, status`)
 		if err != nil {
 			return nil, err
 		}
@@ -101,20 +105,20 @@ func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
 			return nil, err
 		}
 		type kind struct {
-			dest   string
-			status transfer.Status
+			dest, activity string
+			status         transfer.Status
 		}
 		away := map[kind]int64{}
 		_, err = db.All(tx, func(rows *db.Rows) (g sourceGroup, err error) {
 			var k kind
-			if err = rows.Scan(&k.dest, &k.status, &g.sites, &g.ready); err == nil && !g.up(sites) {
+			if err = rows.Scan(&k.dest, &k.activity, &k.status, &g.sites, &g.ready); err == nil && !g.up(sites) {
 				away[k] += g.ready
 			}
 			return g, err
-		}, `SELECT r.dest, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM lane l JOIN request r ON r.id = l.request
-			WHERE r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.status, l.sites`)
+		}, `SELECT r.dest, r.share, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM lane l JOIN request r ON r.id = l.request
+			WHERE r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.share, r.status, l.sites`)
 		for i := range all {
-			unavailable(&all[i].Count, away[kind{all[i].Dest, all[i].Status}])
+			unavailable(&all[i].Count, away[kind{all[i].Dest, all[i].Activity, all[i].Status}])
 		}
 		return all, err
 	})

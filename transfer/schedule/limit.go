@@ -5,14 +5,16 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/transfer"
 )
 
 // A Limit is how many copies a link may have at once, and why. It is a value that
 // can be kept as JSON.
 type Limit struct {
-	N       int     `json:"n"`
-	Why     string  `json:"why"`
-	Success float64 `json:"success"` // of recent copies, 0 to 1
+	N       int                 `json:"n"`
+	Why     string              `json:"why"`
+	Cause   transfer.LimitCause `json:"cause,omitempty"`
+	Success float64             `json:"success"` // of recent copies, 0 to 1
 
 	Before     int     `json:"before,omitempty"`      // the limit that N is on trial against; 0: there is no trial
 	BeforeRate float64 `json:"before_rate,omitempty"` // bytes per second with it
@@ -44,7 +46,8 @@ const (
 func (l Limit) Next(w Window, r Rules) Limit {
 	r = r.filled()
 	if l.N == 0 {
-		l = Limit{N: r.Start, Success: 1, Why: fmt.Sprintf("%s at once to begin with", say.Plural(r.Start, "copy"))}
+		l = Limit{N: r.Start, Success: 1, Cause: transfer.LimitStart,
+			Why: fmt.Sprintf("%s at once to begin with", say.Plural(r.Start, "copy"))}
 	}
 	if ended := w.Good + w.Bad; ended > 0 {
 		now := float64(w.Good) / float64(ended)
@@ -52,7 +55,7 @@ func (l Limit) Next(w Window, r Rules) Limit {
 	}
 	switch {
 	case r.Min == r.Max:
-		return Limit{N: r.Min, Success: l.Success, Why: "fixed by whoever runs the coordinator"}
+		return Limit{N: r.Min, Success: l.Success, Cause: transfer.LimitFixed, Why: "fixed by whoever runs the coordinator"}
 	case w.Bad > 0 && l.Success < r.Success:
 		return l.fewer(r)
 	case w.Active < float64(l.N)-0.5:
@@ -81,7 +84,7 @@ func (l Limit) fewer(r Rules) Limit {
 	if n == l.N {
 		why += ", and there are no fewer than that"
 	}
-	return Limit{N: n, Success: l.Success, Rest: rest, Why: why, Settled: true}
+	return Limit{N: n, Success: l.Success, Rest: rest, Cause: transfer.LimitFailures, Why: why, Settled: true}
 }
 
 // judge is with a limit that was used up for a while, at the given rate.
@@ -100,6 +103,7 @@ func (l Limit) judge(rate float64, r Rules) Limit {
 	if gain >= need {
 		l.Down = l.N < l.Before
 		next := l.try(rate, r)
+		next.Cause = transfer.LimitGain
 		next.Why = fmt.Sprintf("%s with %d at once, %s more than with %d", unit.Bits(rate), l.N, unit.Percent(gain), l.Before)
 		if next.N != l.N {
 			next.Why += fmt.Sprintf("; now %d are tried", next.N)
@@ -111,7 +115,7 @@ func (l Limit) judge(rate float64, r Rules) Limit {
 		word = unit.Percent(-gain) + " less"
 	}
 	return Limit{
-		N: l.Before, Success: l.Success, Rest: rest, Down: l.N > l.Before, Settled: true,
+		N: l.Before, Success: l.Success, Rest: rest, Down: l.N > l.Before, Settled: true, Cause: transfer.LimitNoGain,
 		Why: fmt.Sprintf("%s with %d at once: with %d it was %s", unit.Bits(l.BeforeRate), l.Before, l.N, word),
 	}
 }
@@ -127,10 +131,10 @@ func (l Limit) try(rate float64, r Rules) Limit {
 		n = max(r.Min, l.N-step)
 	}
 	if n == l.N {
-		return Limit{N: n, Success: l.Success, Rest: rest, Down: !l.Down, Settled: true, Why: l.Why}
+		return Limit{N: n, Success: l.Success, Rest: rest, Down: !l.Down, Settled: true, Cause: l.Cause, Why: l.Why}
 	}
 	return Limit{
-		N: n, Success: l.Success, Before: l.N, BeforeRate: rate, Down: l.Down, Settled: l.Settled,
+		N: n, Success: l.Success, Before: l.N, BeforeRate: rate, Down: l.Down, Settled: l.Settled, Cause: transfer.LimitTrial,
 		Why: fmt.Sprintf("%s with %d at once; now %d are tried", unit.Bits(rate), l.N, n),
 	}
 }

@@ -139,29 +139,36 @@ func (l *link) count(now time.Time) {
 	l.changed = now
 }
 
-// Tick adapts the limits. Call it about once a second.
-func (n *Network) Tick(now time.Time) {
-	for _, l := range n.links {
+// Tick adapts the limits, and returns the changes, without ids. Call it about once a second.
+func (n *Network) Tick(now time.Time) (changes []transfer.LimitChange) {
+	for w, l := range n.links {
 		span := now.Sub(l.since)
 		if span < n.rules.Span {
 			continue
 		}
 		l.count(now)
 		s := span.Seconds()
-		w := Window{Rate: l.moved / s, Active: l.area / s, Good: l.good, Bad: l.bad}
-		if w.Active > 0 || w.Good+w.Bad > 0 {
-			l.limit = l.limit.Next(w, n.rules)
+		seen := Window{Rate: l.moved / s, Active: l.area / s, Good: l.good, Bad: l.bad}
+		if before := l.limit.N; seen.Active > 0 || seen.Good+seen.Bad > 0 {
+			if l.limit = l.limit.Next(seen, n.rules); l.limit.N != before {
+				changes = append(changes, transfer.LimitChange{Time: now, Source: w.from, Dest: w.to, Before: before, Limit: l.limit.N,
+					Cause: l.limit.Cause, Why: l.limit.Why, Rate: seen.Rate, Success: l.limit.Success})
+			}
 		}
 		switch {
-		case w.Active == 0 && w.Rate == 0:
+		case seen.Active == 0 && seen.Rate == 0:
 			l.rate = 0 // a mean that fades would report on copies that are over
 		case l.rate == 0:
-			l.rate = w.Rate
+			l.rate = seen.Rate
 		default:
-			l.rate += (w.Rate - l.rate) * max(weight, min(1, s/30))
+			l.rate += (seen.Rate - l.rate) * max(weight, min(1, s/30))
 		}
 		l.since, l.area, l.moved, l.good, l.bad = now, 0, 0, 0, 0
 	}
+	slices.SortFunc(changes, func(a, b transfer.LimitChange) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Dest, b.Dest))
+	})
+	return changes
 }
 
 // Links returns all links by their names.
@@ -169,7 +176,8 @@ func (n *Network) Links() []transfer.Link {
 	links := make([]transfer.Link, 0, len(n.links))
 	for w, l := range n.links {
 		links = append(links, transfer.Link{
-			Source: w.from, Dest: w.to, Active: l.active, Limit: l.limit.N, Why: l.limit.Why, Rate: l.rate, Success: l.success,
+			Source: w.from, Dest: w.to, Active: l.active, Limit: l.limit.N, Cause: l.limit.Cause, Why: l.limit.Why, Rate: l.rate,
+			Success: l.success,
 		})
 	}
 	slices.SortFunc(links, func(a, b transfer.Link) int {

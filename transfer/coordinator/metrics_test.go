@@ -1,0 +1,176 @@
+package coordinator
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"weir/lab"
+	"weir/transfer"
+)
+
+// A scrape is a page of metrics that was read.
+type scrape map[string]*dto.MetricFamily
+
+// scrape reads the metrics, which the tool of Prometheus accepts.
+func (h *house) scrape() scrape {
+	h.t.Helper()
+	text := metricsOf(h.t, h)
+	check := exec.CommandContext(h.t.Context(), "promtool", "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
+		h.t.Errorf("promtool check metrics: %v: %s", err, said)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// sum adds up the values of a metric with these labels: name, value, ...; of a histogram the number of observations.
+func (s scrape) sum(name string, labels ...string) (n float64) {
+	for _, m := range s["weir_transfer_"+name].GetMetric() {
+		has := map[string]string{}
+		for _, l := range m.GetLabel() {
+			has[l.GetName()] = l.GetValue()
+		}
+		fits := true
+		for i := 0; i < len(labels); i += 2 {
+			fits = fits && has[labels[i]] == labels[i+1]
+		}
+		if fits {
+			n += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return n
+}
+
+// The metrics of a coordinator whose agents have moved files are what its records say.
+func TestMetricsOfTransfers(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "promtool")
+	each(t, func(t *testing.T, conf Config) {
+		conf.Plain = true
+		h := start(t, conf)
+		a, b := h.place("A", true), h.place("B", false)
+		a.write("/store/run1", 20, 300_000)
+		h.scan("/store/run1", "A")
+		if err := os.Remove(filepath.Join(a.root, "store/run1/f3")); err != nil {
+			t.Fatal(err)
+		}
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Share: "production"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q = h.ended(q.ID); q.Status != transfer.Partial || q.Count.Done != 19 {
+			h.tell(q.ID)
+			t.Fatalf("%+v", q)
+		}
+		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed, bad, moved float64
+		for _, one := range attempts {
+			if moved += float64(one.Moved); one.Fault != "" {
+				failed++
+			}
+			if one.Fault == transfer.SourceBad {
+				bad++
+			}
+		}
+		m := h.scrape()
+		pair := []string{"source", "A", "dest", "B"}
+		for _, one := range []struct {
+			name   string
+			labels []string
+			want   float64
+		}{
+			{"attempts_total", append(pair, "outcome", "done"), 19},
+			{"attempts_total", append(pair, "outcome", "failed"), failed},
+			{"attempts_total", append(pair, "class", "source"), bad},
+			{"activity_attempts_total", []string{"activity", "production", "outcome", "done"}, 19},
+			{"done_bytes_total", pair, 19 * 300_000},
+			{"activity_done_bytes_total", []string{"activity", "production"}, 19 * 300_000},
+			{"moved_bytes_total", pair, moved},
+			{"attempt_seconds", pair, 19},
+			{"queue_seconds", []string{"activity", "production"}, 20},
+			{"files_ended_total", []string{"dest", "B", "state", "done"}, 19},
+			{"files_ended_total", []string{"dest", "B", "state", "failed"}, 1},
+			{"requests_ended_total", []string{"status", "partial"}, 1},
+			{"link_copies", pair, 0},
+			{"link_limit_cause", pair, 1},
+			{"sites", []string{"kind", "agent", "state", "up"}, 2},
+			{"site_slots", []string{"site", "B"}, 8},
+			{"waiting_files", nil, 0},
+			{"coordinator_info", nil, 1},
+		} {
+			if got := m.sum(one.name, one.labels...); got != one.want {
+				t.Errorf("%s %q: %v, want %v", one.name, one.labels, got, one.want)
+			}
+		}
+		if bad == 0 || m.sum("link_limit", pair...) == 0 {
+			t.Errorf("%v attempts with a missing source, limit %v", bad, m.sum("link_limit", pair...))
+		}
+		b.stop()
+		a.write("/store/run2", 7, 1000)
+		h.scan("/store/run2", "A")
+		if q, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"}); err != nil {
+			t.Fatal(err)
+		}
+		at := []string{"dest", "B", "activity", "default"}
+		until(t, "the files wait", func() bool { m = h.scrape(); return m.sum("waiting_files", at...) == 7 })
+		first := m.sum("oldest_waiting_seconds", at...)
+		until(t, "they get older", func() bool { return h.scrape().sum("oldest_waiting_seconds", at...) > first })
+		if _, err := h.admin.Cancel(t.Context(), q.ID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "they are cancelled", func() bool { return h.scrape().sum("files_ended_total", "state", "cancelled") == 7 })
+		if n := h.scrape().sum("requests_ended_total", "status", "cancelled"); n != 1 {
+			t.Errorf("%v cancelled requests", n)
+		}
+	})
+}
+
+// A limit that falls because copies fail is in the API with its reason, and counted.
+func TestLimitChanges(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "promtool")
+	h := start(t, Config{Plain: true})
+	_, b, _ := h.pair(50)
+	var changes []transfer.LimitChange
+	until(t, "the limit falls", func() bool {
+		var all []transfer.Outcome
+		for _, l := range b.work().Leases {
+			o := did(l)
+			o.Fault, o.Reason, o.Verified, o.Moved = transfer.Transient, "the connection was reset", false, 0
+			all = append(all, o)
+		}
+		if _, err := b.report(all...); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if changes, err = h.admin.LimitChanges(t.Context(), "A", "B", 0); err != nil {
+			t.Fatal(err)
+		}
+		return len(changes) > 0
+	})
+	c := changes[0]
+	if c.ID != 1 || c.Cause != transfer.LimitFailures || c.Limit >= c.Before || !strings.Contains(c.Why, "failed") {
+		t.Errorf("%+v", c)
+	}
+	if n := h.scrape().sum("link_limit_changes_total", "source", "A", "dest", "B", "direction", "down", "cause", "failures"); n < 1 {
+		t.Errorf("%v changes", n)
+	}
+	if none, err := h.admin.LimitChanges(t.Context(), "A", "C", 0); err != nil || len(none) > 0 {
+		t.Errorf("to C: %+v, %v", none, err)
+	}
+}
