@@ -223,9 +223,9 @@ func metricTables() string {
 	return b.String()
 }
 
-// The dashboard in docs is what weir export --grafana writes.
-func TestDashboardInDocs(t *testing.T) {
-	const path = "../docs/grafana-weir.json"
+// The dashboard in packages is what weir export --grafana writes.
+func TestDashboardInPackages(t *testing.T) {
+	const path = "../deploy/grafana/weir-load-tests.json"
 	if os.Getenv("WEIR_UPDATE") != "" {
 		if err := os.WriteFile(path, []byte(export.Grafana()), 0o600); err != nil {
 			t.Fatal(err)

@@ -102,6 +102,7 @@ var influxConf string
 type PrometheusConfig struct {
 	Config
 	Scrape []string      // host:port of pages at /metrics that it fetches
+	Token  string        // bearer token for these; "" is none
 	Every  time.Duration // how often; 0 means 1 s
 	Blocks string        // folder of blocks to begin with, which are copied; "" is none
 }

@@ -174,6 +174,7 @@ func checkRPM(t *testing.T, file, says string) {
 	list := call(t, ".", "rpm", "-qpl", "--nosignature", file)
 	for _, want := range []string{
 		"/usr/lib/systemd/system/weir-coordinator.service", "/usr/share/man/man1/weir.1.gz", "/etc/weir/agent.yaml",
+		"/usr/share/weir/grafana/weir-transfers.json", "/usr/share/weir/grafana/weir-load-tests.json", "/usr/share/weir/prometheus/weir.yml",
 	} {
 		if !strings.Contains(list, want+"\n") {
 			t.Errorf("%s is not in the package:\n%s", want, list)

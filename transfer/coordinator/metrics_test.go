@@ -130,6 +130,9 @@ func TestMetricsOfTransfers(t *testing.T) {
 		until(t, "the files wait", func() bool { m = h.scrape(); return m.sum("waiting_files", at...) == 7 })
 		first := m.sum("oldest_waiting_seconds", at...)
 		until(t, "they get older", func() bool { return h.scrape().sum("oldest_waiting_seconds", at...) > first })
+		if conf.DB == "" {
+			dashboards(t, h)
+		}
 		if _, err := h.admin.Cancel(t.Context(), q.ID, "enough"); err != nil {
 			t.Fatal(err)
 		}

@@ -143,6 +143,14 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
+// The alert rules fire when they should, and not for others.
+func TestAlerts(t *testing.T) {
+	lab.Need(t, "promtool")
+	if said, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", "testdata/alerts.yml").CombinedOutput(); err != nil {
+		t.Errorf("promtool test rules: %v: %s", err, said)
+	}
+}
+
 // The table in docs/metrics.md is made from the metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	const path, mark, next = "../../docs/metrics.md", "<!-- transfer metrics -->\n", "<!-- metrics -->\n"

@@ -57,6 +57,8 @@ until_true() {
 dpkg -i /tmp/old.deb
 [ "$(weir version | cut -d, -f1)" = "weir 1.2.3" ]
 [ -e /usr/share/man/man1/weir-coordinator.1.gz ]
+[ -e /usr/share/weir/grafana/weir-transfers.json ]
+[ -e /usr/share/weir/prometheus/weir.yml ]
 [ "$(stat -c %U:%a /var/lib/weir)" = weir:700 ]
 for each in coordinator agent serve; do weir config check $each /etc/weir/$each.yaml; done
 for unit in coordinator agent serve; do systemd-analyze verify --man=no "/usr/lib/systemd/system/weir-$unit.service"; done
