@@ -122,6 +122,9 @@ done errors error_ratio per_client_bytes_per_second sessions_per_second tasks ta
 server_cpu_share server_cpu_cores server_cpu_seconds_per_operation client_cpu_share client_cpu_cores external_cpu_cores
 latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p99_seconds latency_p999_seconds latency_max_seconds
 first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p99_seconds first_byte_p999_seconds first_byte_max_seconds
+connect_mean_seconds connect_p50_seconds connect_p90_seconds connect_p99_seconds connect_p999_seconds connect_max_seconds
+tls_handshake_mean_seconds tls_handshake_p50_seconds tls_handshake_p90_seconds tls_handshake_p99_seconds tls_handshake_p999_seconds
+tls_handshake_max_seconds tls_handshakes tls_resumed
 redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p99_seconds redirect_p999_seconds redirect_max_seconds
 waits waited_seconds reopened signed
 running_jobs jobs_begun jobs_done jobs_failed jobs_crashed job_failure_ratio crash_ratio
@@ -139,9 +142,10 @@ func (s *Step) cells() []any {
 		s.Operations, s.OperationsLow, s.OperationsHigh,
 		s.Done, s.Errors, s.ErrorRatio, s.PerClient, s.SessionRate, s.Tasks, s.TaskSeconds, s.LateP99,
 		s.ServerCPU, s.ServerCores, s.ServerEach, s.ClientCPU, s.ClientCores, s.ExternalCores}
-	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Redirect} {
+	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Connect, s.Handshake} {
 		cells = append(cells, q.cells()...)
 	}
+	cells = append(append(cells, s.Handshakes, s.Resumed), s.Redirect.cells()...)
 	cells = append(cells, s.Waits, s.Waited, s.Reopened, s.Signed)
 	if j := s.Jobs; j != nil {
 		cells = append(cells, s.RunningJobs, j.Begun, j.Done, j.Failed, j.Crashed)

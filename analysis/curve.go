@@ -45,10 +45,10 @@ func (t *total) step() Step {
 		Moved: t.Moved, Discarded: t.Discarded, Done: t.Done, Errors: t.Errors(), Canceled: t.Failed[storage.Canceled],
 		ErrorRatio: ratio(float64(t.Errors()), float64(t.Done+t.Errors())), ErrorsBy: t.Failures(),
 		Retried: t.Retried, Verified: t.Verified, Unverified: t.Unverifiable, Missed: t.Missed,
-		SessionRate: ratio(float64(t.Sessions), t.span), Tasks: t.Tasks,
+		SessionRate: ratio(float64(t.Sessions), t.span), Handshakes: t.Handshakes, Resumed: t.Resumed, Tasks: t.Tasks,
 		Waits: t.Waits, Waited: finite(t.Waited), Reopened: t.Reopened, Signed: t.Signed, Redirect: QuantilesOf(&t.Redirect), Servers: t.shares(),
 		Latency: QuantilesOf(&t.Latency), FirstByte: QuantilesOf(&t.FirstByte),
-		Connect: QuantilesOf(&t.Connect), Login: QuantilesOf(&t.Login),
+		Connect: QuantilesOf(&t.Connect), Handshake: QuantilesOf(&t.Handshake), Login: QuantilesOf(&t.Login),
 		ExternalCores: ratio(t.CPU, t.span), latencySeconds: t.Latency.Sum(), thinkSeconds: t.Think, lateSeconds: t.Late.Sum(),
 		Paused: finite(t.Paused), failedSeconds: t.FailedTime, closingSeconds: t.Closing,
 	}

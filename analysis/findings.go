@@ -152,7 +152,9 @@ type Step struct {
 	Unverified  int64                   `json:"unverifiable"`
 	Missed      int64                   `json:"missed"` // open model: arrivals that never started
 	SessionRate float64                 `json:"sessions_per_second"`
-	Tasks       int64                   `json:"tasks"` // that ended
+	Handshakes  int64                   `json:"tls_handshakes,omitempty"`
+	Resumed     int64                   `json:"tls_resumed,omitempty"` // TLS handshakes that resumed an earlier TLS session
+	Tasks       int64                   `json:"tasks"`                 // that ended
 	// wall clock time of a task without the pause after it, mean by Little's law; nil: open model, or none ended
 	TaskSeconds *float64 `json:"task_seconds"`
 
@@ -163,8 +165,9 @@ type Step struct {
 
 	Latency   *Quantiles `json:"latency_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds"`
-	Redirect  *Quantiles `json:"redirect_seconds,omitempty"` // nil: no redirects
-	Connect   *Quantiles `json:"connect_seconds"`
+	Redirect  *Quantiles `json:"redirect_seconds,omitempty"`      // nil: no redirects
+	Connect   *Quantiles `json:"connect_seconds"`                 // of new sessions
+	Handshake *Quantiles `json:"tls_handshake_seconds,omitempty"` // nil: no TLS handshakes
 	Login     *Quantiles `json:"login_seconds"`
 	LateP99   *float64   `json:"late_p99_seconds"` // the generator's own delay
 

@@ -162,7 +162,8 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		return figure{}
 	}
 	h := map[string]*measure.Histogram{
-		"latency": &s.Latency, "first_byte": &s.FirstByte, "connect": &s.Connect, "login": &s.Login, "redirect": &s.Redirect, "job": &s.Wall,
+		"latency": &s.Latency, "first_byte": &s.FirstByte, "connect": &s.Connect, "tls_handshake": &s.Handshake, "login": &s.Login,
+		"redirect": &s.Redirect, "job": &s.Wall,
 	}[name[:i]]
 	if h == nil {
 		return figure{}

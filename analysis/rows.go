@@ -82,7 +82,8 @@ func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, 
 		"discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
 		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
-		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened", "signed",
+		"connect_p50_seconds", "connect_p99_seconds", "tls_handshake_p50_seconds", "tls_handshake_p99_seconds",
+		"redirect_p50_seconds", "redirect_p99_seconds", "tls_handshakes", "tls_resumed", "waits", "waited_seconds", "reopened", "signed",
 		"jobs_running", "jobs_begun", "jobs_done", "jobs_failed", "jobs_crashed", "events", "used_bytes", "staged_bytes",
 		"output_files", "output_bytes", "output_seconds", "compute_seconds",
 		"client_cpu_seconds"}
@@ -109,9 +110,12 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 		r.int(n)
 	}
 	for _, x := range [...]float64{iv.Latency.Quantile(0.5), iv.Latency.Quantile(0.99), iv.Latency.Max(), iv.FirstByte.Quantile(0.5),
-		iv.FirstByte.Quantile(0.99), iv.Late.Quantile(0.99), iv.Redirect.Quantile(0.5), iv.Redirect.Quantile(0.99)} {
+		iv.FirstByte.Quantile(0.99), iv.Late.Quantile(0.99), iv.Connect.Quantile(0.5), iv.Connect.Quantile(0.99),
+		iv.Handshake.Quantile(0.5), iv.Handshake.Quantile(0.99), iv.Redirect.Quantile(0.5), iv.Redirect.Quantile(0.99)} {
 		r.float(x)
 	}
+	r.int(iv.Handshakes)
+	r.int(iv.Resumed)
 	r.int(iv.Waits)
 	r.float(iv.Waited)
 	r.int(iv.Reopened)

@@ -197,7 +197,8 @@ func (s *Step) quantile(name string) figure {
 		return figure{}
 	}
 	q := map[string]*Quantiles{
-		"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect, "job": s.JobSeconds,
+		"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "tls_handshake": s.Handshake, "login": s.Login,
+		"redirect": s.Redirect, "job": s.JobSeconds,
 	}[name[:i]]
 	if q == nil || q.Count == 0 {
 		return figure{}

@@ -18,7 +18,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	f := &Findings{Measure: Throughput, Curve: []Step{{
 		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20,
 		Missed: 25, Waits: 30,
-		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25),
+		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), Handshake: of(70),
+		ServerCPU: ref(0.5), ClientCPU: ref(0.25),
 		Balance: &StepBalance{Imbalance: 1.25},
 		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7,
 			JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
@@ -34,7 +35,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		"cheapest.clients": 4, "cheapest.throughput": 4000, "cheapest.rate": 40,
 		"maximum_power.clients": 1, "maximum_power.throughput": 1000, "maximum_power.rate": 10,
 	}
-	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect", "job"} {
+	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect", "job", "tls_handshake"} {
 		for k, p := range []string{"mean", "p50", "p90", "p99", "p999", "max"} {
 			want[of+"_"+p] = float64(10*(i+1) + k)
 		}

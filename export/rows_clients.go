@@ -69,6 +69,8 @@ func operationRows() shape[measure.Interval] {
 	s.counter("operation_seconds", "Sum of the latencies of operations that succeeded.", func(v *iv) float64 { return v.Latency.Sum() })
 	s.counter("tasks", "Completed tasks; a task is the operations between two pauses.", func(v *iv) float64 { return float64(v.Tasks) })
 	s.counter("sessions", "Connections made.", func(v *iv) float64 { return float64(v.Sessions) })
+	s.rareCounter("tls_handshakes", "TLS handshakes of ended operations.", func(v *iv) float64 { return float64(v.Handshakes) })
+	s.rareCounter("tls_resumed", "TLS handshakes that resumed an earlier TLS session.", func(v *iv) float64 { return float64(v.Resumed) })
 	s.rareCounter("wire_bytes", "Bytes on connections, both directions, of ended operations.", func(v *iv) float64 { return float64(v.Wire) })
 	s.rareCounter("discarded_bytes", "Payload that was counted but not copied to memory, of ended operations.",
 		func(v *iv) float64 { return float64(v.Discarded) })
@@ -124,6 +126,8 @@ func durationRows() shape[measure.Sum] {
 	s.histogram("first_byte_seconds", "Time to first byte of operations.", func(d *measure.Sum) *measure.Histogram { return &d.FirstByte })
 	s.histogram("connect_seconds", "Time from the start of sessions to the transport connection.",
 		func(d *measure.Sum) *measure.Histogram { return &d.Connect })
+	s.histogram("tls_handshake_seconds", "Duration of TLS handshakes, the first of an operation.",
+		func(d *measure.Sum) *measure.Histogram { return &d.Handshake })
 	s.histogram("login_seconds", "Time from the start of sessions to the end of authentication.",
 		func(d *measure.Sum) *measure.Histogram { return &d.Login })
 	s.histogram("redirect_seconds", "Time from the start of operations to the first redirect.",

@@ -124,6 +124,11 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		c.sum.Sessions++
 		c.sum.Connect.Record(m.connect)
 	}
+	if res.Handshakes > 0 {
+		c.sum.Handshakes += int64(res.Handshakes)
+		c.sum.Resumed += int64(res.Resumed)
+		c.sum.Handshake.Record(res.Handshake)
+	}
 	if m.login > 0 {
 		c.sum.Login.Record(m.login)
 	}

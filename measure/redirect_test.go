@@ -44,6 +44,29 @@ func TestRedirectsAndWaitsAreCounted(t *testing.T) {
 	})
 }
 
+func TestHandshakesAreCounted(t *testing.T) {
+	r := NewRecorder(nil, "")
+	m := r.Meter()
+	m.Start(storage.Read)
+	m.End(&storage.Result{Handshakes: 2, Resumed: 1, Handshake: 20 * time.Millisecond}, nil)
+	m.Start(storage.Read)
+	m.End(&storage.Result{Handshakes: 1, Handshake: 10 * time.Millisecond}, syscall.ECONNRESET)
+	m.Start(storage.Read)
+	m.End(&storage.Result{}, nil) // on a kept session
+	v, _ := total(r)
+	if n, sum := v.Handshake.Count(), v.Handshake.Sum(); v.Handshakes != 3 || v.Resumed != 1 || n != 2 || sum < .0297 || sum > .0303 {
+		t.Errorf("%d handshakes, %d resumed, %d of %v s in all, want 3, 1 and 2 of 0.03 s", v.Handshakes, v.Resumed, n, sum)
+	}
+	b, err := json.Marshal(&v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Interval
+	if err := json.Unmarshal(b, &back); err != nil || back.Handshakes != 3 || back.Resumed != 1 || back.Handshake.Count() != 2 {
+		t.Errorf("%+v, %v from %s", back, err, b)
+	}
+}
+
 // A worker's lines carry them, and leave out what was not seen.
 func TestRedirectsSurviveJSON(t *testing.T) {
 	v := Interval{Sum: Sum{Waits: 2, Waited: 1.5, Reopened: 3}}

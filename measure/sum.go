@@ -28,6 +28,8 @@ type Sum struct {
 	Summed       int64   `json:"checksummed_bytes,omitempty"` // size of the files whose checksum checks requested from the service
 	Tasks        int64   `json:"tasks,omitempty"`             // tasks ended
 	Sessions     int64   `json:"sessions,omitempty"`          // connections made
+	Handshakes   int64   `json:"tls_handshakes,omitempty"`    // of the operations that ended: TLS handshakes
+	Resumed      int64   `json:"tls_resumed,omitempty"`       // those that resumed an earlier TLS session
 	Missed       int64   `json:"missed,omitempty"`            // open model: planned arrivals that never started
 	Waits        int64   `json:"waits,omitempty"`             // of the operations that ended: requests of the service to wait and retry
 	Waited       float64 `json:"waited_seconds,omitempty"`    // time that clients waited for that reason
@@ -45,6 +47,7 @@ type Sum struct {
 	Latency    Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
 	FirstByte  Histogram `json:"first_byte_seconds"`             // of operations that received one
 	Connect    Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
+	Handshake  Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
 	Login      Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
 	Redirect   Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
 	Late       Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
@@ -63,19 +66,21 @@ type Field struct {
 
 // Fields returns all quantities of s in the order in which they are written.
 // Values whose JSON is "omitempty" may be missing there.
-func (s *Sum) Fields() [32 + jobFields]Field {
-	all := [32 + jobFields]Field{
+func (s *Sum) Fields() [35 + jobFields]Field {
+	all := [35 + jobFields]Field{
 		{"moved_bytes", &s.Moved}, {"discarded_bytes", &s.Discarded}, {"wire_bytes", &s.Wire}, {"begun", &s.Begun}, {"done", &s.Done},
 		{"failed", &s.Failed}, {"retried", &s.Retried}, {"verified", &s.Verified}, {"unverifiable", &s.Unverifiable},
 		{"read_back_bytes", &s.ReadBack}, {"checksummed_bytes", &s.Summed}, {"tasks", &s.Tasks}, {"sessions", &s.Sessions},
+		{"tls_handshakes", &s.Handshakes}, {"tls_resumed", &s.Resumed},
 		{"missed", &s.Missed}, {"waits", &s.Waits}, {"waited_seconds", &s.Waited}, {"reopened", &s.Reopened}, {"signed", &s.Signed},
 		{"think_seconds", &s.Think}, {"paused_seconds", &s.Paused}, {"failed_seconds", &s.FailedTime}, {"closing_seconds", &s.Closing},
 		{"first_done", &s.FirstDone}, {"last_done", &s.LastDone}, {"latency_seconds", &s.Latency}, {"first_byte_seconds", &s.FirstByte},
-		{"connect_seconds", &s.Connect}, {"login_seconds", &s.Login}, {"redirect_seconds", &s.Redirect}, {"late_seconds", &s.Late},
+		{"connect_seconds", &s.Connect}, {"tls_handshake_seconds", &s.Handshake}, {"login_seconds", &s.Login},
+		{"redirect_seconds", &s.Redirect}, {"late_seconds", &s.Late},
 		{"client_cpu_seconds", &s.CPU}, {"program_memory_bytes", &s.Memory},
 	}
 	jobs := s.Jobs.Fields()
-	copy(all[32:], jobs[:])
+	copy(all[35:], jobs[:])
 	return all
 }
 

@@ -55,7 +55,7 @@ func loadChapter(f *analysis.Findings, plots Plots) chapter {
 	if f.OfJobs() {
 		c.Parts = append(c.Parts, stepSection(f))
 	}
-	c.Parts = append(c.Parts, filled(whereSection(f), partSection("kinds", "Kinds of operations", f.Kinds))...)
+	c.Parts = append(c.Parts, filled(whereSection(f), connectionsSection(f), partSection("kinds", "Kinds of operations", f.Kinds))...)
 	return c
 }
 

@@ -32,6 +32,31 @@ func whereSection(f *analysis.Findings) section {
 	return s
 }
 
+const connectionsNote = "Connect and first byte count from the start of the operation, the TLS handshake from the transport connection. " +
+	"Connect and handshake are of new sessions only; a kept session has neither."
+
+// connectionsSection is the table of what new sessions cost; without rows where no TLS handshake was measured and few
+// operations began a session.
+func connectionsSection(f *analysis.Findings) section {
+	s := section{ID: "connections", Title: "Connections", Note: connectionsNote,
+		table: table{Head: heads(f.Load(), "sessions/s", "connect p50", ".p99", "TLS handshake p50", ".mean", "p99", "first byte p50",
+			".p99", "resumed")}}
+	if find(f, func(x *analysis.Step) bool {
+		return x.Handshake != nil || x.Connect != nil && 10*x.Connect.Count > x.Done
+	}) == nil {
+		return s
+	}
+	for _, x := range steps(f) {
+		c, h, b := took(x.Connect), took(x.Handshake), took(x.FirstByte)
+		mean, resumed := "-", "-"
+		if x.Handshake != nil {
+			mean, resumed = unit.Seconds(x.Handshake.Mean), unit.Percent(float64(x.Resumed)/float64(max(x.Handshakes, 1)))
+		}
+		s.row(false, loadCell(f, x), unit.Count(x.SessionRate), c[0], c[1], h[0], mean, h[1], b[0], b[1], resumed)
+	}
+	return s
+}
+
 // waits says in a sentence for each step how long the service let clients wait.
 func waits(f *analysis.Findings) []string {
 	var all []string

@@ -225,7 +225,7 @@ func Quantities() []Quantity {
 }
 
 func durations() []string {
-	return []string{"latency", "first_byte", "connect", "login", "redirect", "job"}
+	return []string{"latency", "first_byte", "connect", "tls_handshake", "login", "redirect", "job"}
 }
 func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
 

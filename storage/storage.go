@@ -91,6 +91,9 @@ type Result struct {
 	Waited     time.Duration // how long the client did so
 	Signed     int           // requests that the service wanted to be signed, and that were
 	Reopened   int           // how often a file was opened again because its data server was lost
+	Handshake  time.Duration // duration of the first TLS handshake; 0 where there was none
+	Handshakes int           // TLS handshakes
+	Resumed    int           // TLS handshakes that resumed an earlier TLS session
 	Process    *Usage        // what an external program used; nil for native clients
 }
 
@@ -113,8 +116,8 @@ type Usage struct {
 type Client interface {
 	// Do runs op to its end and reports to p as it proceeds. It returns soon after ctx ends or op.Timeout has
 	// passed, whichever comes first. Its error is an *OpError around a sentinel of this package or of the standard
-	// library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported). The Result's Wire and Discarded are also
-	// set if there is an error.
+	// library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported). The Result's Wire, Discarded and
+	// handshakes are also set if there is an error.
 	Do(ctx context.Context, op *Op, p Progress) (Result, error)
 	// Close ends the session. The client may be used again: it reconnects.
 	Close() error

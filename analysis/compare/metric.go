@@ -55,6 +55,7 @@ func Metrics() []Metric {
 			step: func(s *analysis.Step) (float64, bool) { return s.ErrorRatio, s.Done+s.Errors > 0 }},
 		duration("first_byte", "median time to first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, middle),
 		duration("connect", "median time to connect", func(s *analysis.Step) *analysis.Quantiles { return s.Connect }, middle),
+		duration("tls_handshake", "median time of TLS handshakes", func(s *analysis.Step) *analysis.Quantiles { return s.Handshake }, middle),
 		duration("login", "median time to log in", func(s *analysis.Step) *analysis.Quantiles { return s.Login }, middle),
 		{Name: "server_cpu", Title: "server CPU per GB", Better: Lower, Format: cpu,
 			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ServerCores, s) }},

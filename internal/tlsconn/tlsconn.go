@@ -57,6 +57,7 @@ type Conn struct {
 	pool    *Pool
 	through *tls.Conn // nil: this package reads and writes the records
 	version uint16
+	resumed bool // the handshake was that of an earlier TLS session
 	in, out half
 
 	held     *[]byte // what buf lies in
@@ -94,13 +95,16 @@ func Client(conn *tcp.Conn, conf *tls.Config, pool *Pool) (*Conn, error) {
 		return nil, err
 	}
 	state := through.ConnectionState()
-	c := &Conn{conn: conn, pool: pool, version: state.Version}
+	c := &Conn{conn: conn, pool: pool, version: state.Version, resumed: state.DidResume}
 	if !c.takeOver(&state, secrets) {
 		under.free = true
 		c.through = through
 	}
 	return c, nil
 }
+
+// Resumed reports whether the handshake resumed an earlier TLS session.
+func (c *Conn) Resumed() bool { return c.resumed }
 
 // takeOver derives the keys of both directions. It returns false if crypto/tls has to go on.
 func (c *Conn) takeOver(state *tls.ConnectionState, s *secrets) bool {

@@ -120,7 +120,7 @@ func (x *call) secure(l *link) error {
 		}
 	}
 	var err error
-	if l.tls, err = wireclient.Secure(l.conn, conf, l.origin.host, &x.c.s.records); err != nil {
+	if l.tls, err = x.Secure(l.conn, conf, l.origin.host, &x.c.s.records); err != nil {
 		x.drop(l)
 		return err
 	}

@@ -76,6 +76,13 @@ func TestTLS(t *testing.T) {
 			if d := cmp.Diff(tt.want, e.phases); d != "" {
 				t.Errorf("phases: %s", d)
 			}
+			if res.Handshakes != 1 || res.Handshake <= 0 || res.Resumed != 0 {
+				t.Errorf("%d handshakes of %v, %d resumed, want 1", res.Handshakes, res.Handshake, res.Resumed)
+			}
+			res, err = c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second}, &e)
+			if err != nil || res.Handshakes != 0 || res.Handshake != 0 {
+				t.Errorf("on the kept session: %+v, %v, want no handshake", res, err)
+			}
 		})
 	}
 }

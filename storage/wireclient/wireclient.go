@@ -255,28 +255,43 @@ func AppendEntry(entries []storage.Entry, e storage.Entry) ([]storage.Entry, err
 	return append(entries, e), nil
 }
 
-// Handshake makes conn a TLS connection to host. The errors of a handshake begin with "TLS: ".
-func Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Conn, error) {
+// Handshake makes conn a TLS connection to host and counts the handshake. The errors of a handshake begin with "TLS: ".
+func (c *Call) Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Conn, error) {
+	begin := time.Now()
 	if conf.ServerName == "" {
 		conf.ServerName = host
 	}
-	c := tls.Client(conn, conf)
-	if err := c.Handshake(); err != nil {
+	secured := tls.Client(conn, conf)
+	if err := secured.Handshake(); err != nil {
 		return nil, failedHandshake(err)
 	}
-	return c, nil
+	c.countHandshake(begin, secured.ConnectionState().DidResume)
+	return secured, nil
 }
 
 // Secure is Handshake for connections that can discard payload without decrypting it. pool holds their buffers.
-func Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsconn.Pool) (*tlsconn.Conn, error) {
+func (c *Call) Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsconn.Pool) (*tlsconn.Conn, error) {
+	begin := time.Now()
 	if conf.ServerName == "" {
 		conf.ServerName = host
 	}
-	c, err := tlsconn.Client(conn, conf, pool)
+	secured, err := tlsconn.Client(conn, conf, pool)
 	if err != nil {
 		return nil, failedHandshake(err)
 	}
-	return c, nil
+	c.countHandshake(begin, secured.Resumed())
+	return secured, nil
+}
+
+func (c *Call) countHandshake(begin time.Time, resumed bool) {
+	r := &c.Result
+	if r.Handshakes == 0 {
+		r.Handshake = max(time.Since(begin), 1)
+	}
+	r.Handshakes++
+	if resumed {
+		r.Resumed++
+	}
 }
 
 func failedHandshake(err error) error {

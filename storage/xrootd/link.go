@@ -266,13 +266,13 @@ func (x *call) secure(l *link) error {
 	conf, host := l.s.tls.Clone(), l.server.host
 	switch conn := l.wire.(type) {
 	case *tcp.Conn:
-		c, err := wireclient.Secure(conn, conf, host, &l.s.records)
+		c, err := x.Secure(conn, conf, host, &l.s.records)
 		if err != nil {
 			return err
 		}
 		l.wire = sealed{conn, c}
 	case net.Conn:
-		c, err := wireclient.Handshake(conn, conf, host)
+		c, err := x.Handshake(conn, conf, host)
 		if err != nil {
 			return err
 		}

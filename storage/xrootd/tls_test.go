@@ -74,13 +74,16 @@ func TestTLS(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := clientAt(t, tt.url, tt.cred)
-			for range 2 {
+			for i := range 2 {
 				var e events
 				op := storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "md5", Timeout: 20 * time.Second}
 				res, err := c.Do(t.Context(), &op, &e)
 				t.Log(err)
 				if tt.is == nil {
 					right(t, &op, res, &e, err)
+					if res.Handshakes != 1-i || (res.Handshake > 0) != (i == 0) {
+						t.Errorf("operation %d: %d TLS handshakes of %v, want one of the first operation", i, res.Handshakes, res.Handshake)
+					}
 				} else if err == nil || !tt.is(err) || !strings.Contains(err.Error(), tt.words) {
 					t.Errorf("error %v", err)
 				}
