@@ -34,7 +34,8 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	}
 	var endpoints []storage.Endpoint
 	for _, target := range p.Endpoints() {
-		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach}
+		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach,
+			Resume: p.Work.Resume}
 		if t.URL, err = url.Parse(target); err != nil {
 			err = fmt.Errorf("target: %w", err)
 			break

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/storage"
 	"weir/workload"
 )
 
@@ -224,6 +225,16 @@ func (c *checker) session() {
 	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
 		c.say("workload.in_flight", "%d is out of range; use up to %d for root://, %d if the session is shared", w.InFlight, inFlight(""),
 			inFlight(workload.SharedSession))
+	}
+	tls := slices.Contains([]string{"https", "davs"}, c.scheme()) || rooted(c.scheme())
+	switch r := w.Resume; {
+	case r != "" && !slices.Contains(words()["workload.tls_resumption"], string(r)):
+		c.say("workload.tls_resumption", "unknown tls_resumption %s; use none, client or shared", quote(string(r)))
+	case r == "" || r == storage.ResumeNone:
+	case external:
+		c.say("workload.tls_resumption", "an external program handles its own TLS sessions; omit tls_resumption or client")
+	case !tls:
+		c.say("workload.tls_resumption", "TLS sessions are resumed with https://, davs://, roots:// and root://; omit tls_resumption")
 	}
 	c.refuse(external && w.Plain, "workload.plain", "an external program reads and writes in its own way; omit plain or client")
 	c.refuse(external && w.KeepOpen, "workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")

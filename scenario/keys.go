@@ -75,6 +75,8 @@ func workKeys() []key {
 		{"workload.kind", "Kind of work."},
 		{"workload.mix", "Operations and their weights, for kinds mix and metadata."},
 		{"workload.session", "Connection and login: kept between operations, fresh for each, or shared by all clients."},
+		{"workload.tls_resumption", "TLS sessions that new connections resume by their tickets: none, those of the same client, or shared by " +
+			"all clients. Left out: none, as curl, gfal-copy and xrdcp do, which are processes of their own."},
 		{"workload.pick", "Choice of the next file."},
 		{"workload.skew", "Exponent of pick: zipf, above 1."},
 		{"workload.think", "Pause after each task: fixed, uniform or exponential."},
@@ -218,17 +220,18 @@ func campaignKeys() []key {
 // path; [] represents any number in a list.
 func words() map[string][]string {
 	return map[string][]string{
-		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
-		"auth.data_channel":   {"clear", "authenticated", "safe", "private"},
-		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
-		"workload.kind":       workload.Kinds(),
-		"workload.job.access": {"direct", "staged"},
-		"workload.session":    {"kept", "fresh", "shared"},
-		"workload.pick":       {"random", "sequential", "zipf"},
-		"workload.part.order": {"random", "sequential"},
-		"workload.checksum":   content.Algorithms(),
-		"load.arrivals":       {"constant", "poisson"},
-		"on.batch":            Batches(),
-		"hosts.[].role":       {"client", "server", "both", "other"},
+		"client":                  {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
+		"auth.data_channel":       {"clear", "authenticated", "safe", "private"},
+		"auth.method":             {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
+		"workload.kind":           workload.Kinds(),
+		"workload.job.access":     {"direct", "staged"},
+		"workload.session":        {"kept", "fresh", "shared"},
+		"workload.tls_resumption": {"none", "client", "shared"},
+		"workload.pick":           {"random", "sequential", "zipf"},
+		"workload.part.order":     {"random", "sequential"},
+		"workload.checksum":       content.Algorithms(),
+		"load.arrivals":           {"constant", "poisson"},
+		"on.batch":                Batches(),
+		"hosts.[].role":           {"client", "server", "both", "other"},
 	}
 }

@@ -165,6 +165,12 @@ func TestMistakes(t *testing.T) {
 			`s.yaml:3:21: workload.session: external programs cannot share a session; use kept or fresh, or omit client`},
 		{"shared logins", "target: root://a/\nworkload: {kind: login, session: shared}\n",
 			`s.yaml:2:34: workload.session: each operation of kind login is a session of its own; use fresh`},
+		{"resumption", "target: https://a/\nworkload: {tls_resumption: clients}\n",
+			`s.yaml:2:28: workload.tls_resumption: unknown tls_resumption "clients"; did you mean client?`},
+		{"resumption without TLS", target + "workload: {tls_resumption: client}\n", "s.yaml:2:28: workload.tls_resumption: TLS sessions are " +
+			"resumed with https://, davs://, roots:// and root://; omit tls_resumption"},
+		{"resumption of programs", "target: https://a/\nclient: curl\nworkload: {tls_resumption: shared}\n",
+			`s.yaml:3:28: workload.tls_resumption: an external program handles its own TLS sessions; omit tls_resumption or client`},
 		{"plain programs", "target: root://a/\nclient: xrdcp\nworkload: {plain: true}\n",
 			`s.yaml:3:19: workload.plain: an external program reads and writes in its own way; omit plain or client`},
 		{"open programs", "target: root://a/\nclient: xrdcp\nworkload: {keep_open: true}\n",

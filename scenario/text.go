@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/storage"
 	"weir/workload"
 )
 
@@ -253,6 +254,10 @@ func (p *Plan) waysText() []string {
 		return nil
 	}
 	var parts []string
+	if r := p.Work.Resume; r == storage.ResumeOwn || r == storage.ResumeShared {
+		parts = append(parts, map[storage.Resumption]string{storage.ResumeOwn: "TLS sessions resumed by each client",
+			storage.ResumeShared: "TLS sessions resumed by all clients"}[r])
+	}
 	if p.Work.Sync && (rooted(u.Scheme) || u.Scheme == "file") {
 		parts = append(parts, "each file synced")
 	}

@@ -147,7 +147,19 @@ type Target struct {
 	Command []string // driver command: the program and its arguments, with placeholders
 	Shared  bool     // all clients of the service use the same connection to a server, where the protocol can do that
 	Reach   Reach    // nil: servers are reached at their own addresses
+	// which TLS sessions the connections of clients resume, where the protocol has TLS and the driver its own connections
+	Resume Resumption
 }
+
+// A Resumption says which TLS sessions the connections of clients resume.
+type Resumption string
+
+// Resumptions.
+const (
+	ResumeNone   Resumption = "none"   // none, like "": each handshake is a full one
+	ResumeOwn    Resumption = "client" // those of the same client
+	ResumeShared Resumption = "shared" // those of all clients of the service
+)
 
 // A Reach returns the address to which a client connects to reach a server. The server keeps its name for
 // everything else (TLS, Kerberos, the protocol itself). It is called for each connection, including those to

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"weir/internal/unit"
+	"weir/storage"
 )
 
 // A Kind is what the clients of a run do.
@@ -41,9 +42,11 @@ const (
 
 // Work says what clients do. It is the scenario's key workload.
 type Work struct {
-	Kind     Kind               `json:"kind"                yaml:"kind"`
-	Mix      map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"` // kind of operation: weight; for mix and metadata
-	Session  Session            `json:"session"             yaml:"session"`
+	Kind    Kind               `json:"kind"                yaml:"kind"`
+	Mix     map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"` // kind of operation: weight; for mix and metadata
+	Session Session            `json:"session"             yaml:"session"`
+	// which TLS sessions new connections resume; "" is none
+	Resume   storage.Resumption `json:"tls_resumption,omitempty" yaml:"tls_resumption,omitempty"`
 	Pick     string             `json:"pick"                yaml:"pick"`                // random, sequential, zipf
 	Skew     float64            `json:"skew,omitempty"      yaml:"skew,omitempty"`      // zipf's exponent s, > 1
 	Think    Span               `json:"think"               yaml:"think"`               // pause after a task

@@ -89,9 +89,16 @@ func (c *Conn) record(p []byte, ahead int) (int, error) {
 	if !direct {
 		p = nil
 	}
+	var sealed []byte
+	if c.tickets != nil {
+		sealed = append(sealed, record...) // open may decrypt it in place
+	}
 	typ, data, err := c.open(p, record)
 	if err != nil {
 		return 0, c.fail(err)
+	}
+	if c.tickets != nil && (typ == typeData && len(data) > 0 || typ == typeHandshake && !c.tickets.read(sealed)) {
+		c.tickets = nil
 	}
 	c.pos += len(record)
 	if typ != typeData || len(data) == 0 {
@@ -225,7 +232,7 @@ func (c *Conn) alerted(data []byte) error {
 	return c.fail(&net.OpError{Op: "remote error", Err: tls.AlertError(data[1])})
 }
 
-// handshake handles what servers send after the handshake. Tickets are ignored.
+// handshake handles what servers send after the handshake. Tickets are for crypto/tls, see ticketReader.
 func (c *Conn) handshake(data []byte) error {
 	c.messages = append(c.messages, data...)
 	for len(c.messages) >= 4 {

@@ -4,8 +4,9 @@
 // handshake has agreed on: Config.KeyLogWriter yields them. Nothing of crypto/tls remains in memory. Conn.Discard decrypts
 // only the records that it needs to know the content of, and has the kernel drop the others.
 //
-// With any cipher suite other than AES-GCM and ChaCha20-Poly1305, and after a resumed TLS 1.2 handshake, all goes through
-// crypto/tls, and Discard decrypts everything.
+// With any cipher suite other than AES-GCM and ChaCha20-Poly1305 all goes through crypto/tls, and Discard decrypts everything.
+//
+// TLS sessions are resumed if Config.ClientSessionCache comes from a Tickets.
 package tlsconn
 
 import (
@@ -59,6 +60,7 @@ type Conn struct {
 	version uint16
 	resumed bool // the handshake was that of an earlier TLS session
 	in, out half
+	tickets *ticketReader // nil: none is expected any more
 
 	held     *[]byte // what buf lies in
 	buf      []byte  // buf[pos:end]: records that were received and are not read yet
@@ -89,6 +91,9 @@ func Client(conn *tcp.Conn, conf *tls.Config, pool *Pool) (*Conn, error) {
 	secrets := &secrets{}
 	conf = conf.Clone()
 	conf.KeyLogWriter = secrets
+	if cache, ok := conf.ClientSessionCache.(*sessionCache); ok {
+		cache.secrets = secrets
+	}
 	under := &oneByOne{Conn: conn, secrets: secrets}
 	through := tls.Client(under, conf)
 	if err := through.Handshake(); err != nil {
@@ -99,6 +104,9 @@ func Client(conn *tcp.Conn, conf *tls.Config, pool *Pool) (*Conn, error) {
 	if !c.takeOver(&state, secrets) {
 		under.free = true
 		c.through = through
+	} else if c.is13() && conf.ClientSessionCache != nil {
+		under.over = true
+		c.tickets = &ticketReader{through, under}
 	}
 	return c, nil
 }
@@ -120,7 +128,7 @@ func (c *Conn) takeOver(state *tls.ConnectionState, s *secrets) bool {
 		}
 		err = errors.Join(c.in.use13(suite, s.server), c.out.use13(suite, s.client))
 	case tls.VersionTLS12:
-		if s.master == nil || len(s.hello) < helloSize {
+		if s.master == nil || s.random == nil || len(s.hello) < helloSize {
 			return false
 		}
 		err = keys12(suite, s, &c.in, &c.out)
@@ -142,12 +150,32 @@ type oneByOne struct {
 	have    int // bytes of head
 	left    int // of the record
 	free    bool
+	over    bool   // the handshake is over: crypto/tls reads what is in record, and writes nothing
+	record  []byte // what crypto/tls is to read
+}
+
+// Write sends what crypto/tls has written. The first of it is the ClientHello.
+func (o *oneByOne) Write(p []byte) (int, error) {
+	if o.over {
+		return len(p), nil
+	}
+	if s := o.secrets; s.random == nil && len(p) >= headSize+helloSize {
+		s.random = append(s.random, p[headSize+helloSize-32:headSize+helloSize]...)
+	}
+	return o.Conn.Write(p)
 }
 
 // Read reads a record's head or the rest of a record.
 func (o *oneByOne) Read(p []byte) (int, error) {
-	if o.free {
+	switch {
+	case o.free:
 		return o.Conn.Read(p)
+	case o.over && len(o.record) == 0:
+		return 0, errNoRecord
+	case o.over:
+		n := copy(p, o.record)
+		o.record = o.record[n:]
+		return n, nil
 	}
 	if o.left == 0 && o.have == headSize {
 		o.have = 0
@@ -176,7 +204,7 @@ type secrets struct {
 	client, server []byte // TLS 1.3: traffic secrets
 }
 
-// helloSize is how much of a ServerHello contains the server's random number: type, length and version come first.
+// helloSize is how much of a hello contains the random number: type, length and version come first.
 const helloSize = 4 + 2 + 32
 
 func (s *secrets) sees(p []byte) {

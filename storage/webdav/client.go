@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -15,9 +16,10 @@ const maxDataLinks = 4
 // A client is one virtual client's session. What only a running operation needs lies in a call, which clients
 // share.
 type client struct {
-	s    *service
-	home link
-	data []*link // the last used first
+	s       *service
+	home    link
+	data    []*link          // the last used first
+	tickets *tlsconn.Tickets // nil: no TLS session is resumed
 }
 
 // Do runs op.

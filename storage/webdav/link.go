@@ -108,6 +108,7 @@ func (x *call) connect(l *link) error {
 func (x *call) secure(l *link) error {
 	conf := x.c.s.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"}
+	conf.ClientSessionCache = x.c.tickets.For(l.origin.name)
 	if certs := conf.Certificates; len(certs) > 0 && conf.GetClientCertificate == nil {
 		conf.GetClientCertificate = func(ask *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			for i := range certs {

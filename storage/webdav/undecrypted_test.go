@@ -106,3 +106,48 @@ func TestDiscardedUndecrypted(t *testing.T) {
 		}
 	}
 }
+
+// TestResumption has each operation in a session of its own at real servers: with tickets of its own a client resumes from its
+// second connection on, with those of all clients from the first of the second client on. XRootD resumes none unless its
+// configuration has http.tlsreuse on.
+func TestResumption(t *testing.T) {
+	for name, srv := range tlsServers(t) {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			for mode, want := range map[storage.Resumption][4]int{
+				"": {}, storage.ResumeNone: {}, storage.ResumeOwn: {0, 1, 0, 1}, storage.ResumeShared: {0, 1, 1, 1},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, %q", name, tls.VersionName(version), mode), func(t *testing.T) {
+					conf := srv.tls.Clone()
+					conf.MinVersion, conf.MaxVersion = version, version
+					target := targetOf(t, srv.url, storage.Credentials{TLS: conf})
+					target.Resume = mode
+					service, err := Driver().Open(t.Context(), target)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer service.Close()
+					var got [4]int
+					for i := range 2 {
+						c := service.Client()
+						for k := range 2 {
+							var e events
+							op := &storage.Op{Kind: storage.Read, Path: "file", Size: undecryptedSize, Timeout: 20 * time.Second}
+							res, err := c.Do(t.Context(), op, &e)
+							if err != nil || e.moved != undecryptedSize || res.Handshakes != 1 || res.Discarded < undecryptedSize*8/10 {
+								t.Fatalf("%d bytes, %d not decrypted, %d handshakes: %v", e.moved, res.Discarded, res.Handshakes, err)
+							}
+							got[2*i+k] = res.Resumed
+							_ = c.Close()
+						}
+					}
+					if name == "XRootD" {
+						want = [4]int{}
+					}
+					if got != want {
+						t.Errorf("resumed %v, want %v", got, want)
+					}
+				})
+			}
+		}
+	}
+}

@@ -29,8 +29,8 @@
 //
 // Passwords and tokens are sent to the target, and along redirects to the same host (any port), but never from TLS
 // to plain HTTP and never to another host, for which the redirect's query carries the authorization. A client
-// certificate is presented to any server that requests one, as it reveals no secret. TLS sessions are not resumed:
-// every login is a full handshake, as it is for jobs on many machines.
+// certificate is presented to any server that requests one, as it reveals no secret. TLS sessions are resumed as
+// Target.Resume says; else every login is a full handshake, as it is for jobs on many machines.
 package webdav
 
 import (
@@ -76,6 +76,8 @@ type service struct {
 	small   *sync.Pool // of *[]byte, for requests and heads
 	buffers *sync.Pool // of *[]byte, for payload that has to be read
 	records tlsconn.Pool
+	resume  storage.Resumption
+	tickets tlsconn.Tickets // of all clients
 	methods wireclient.Methods[*call]
 	origins wireclient.Shared[string, *origin] // data servers by scheme and name
 
@@ -94,7 +96,7 @@ func open(t storage.Target) (storage.Service, error) {
 	home.trusted = true
 	s := &service{
 		home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
-		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach),
+		tls: t.Cred.TLS, resume: t.Resume, dialer: tcp.NewDialer(t.Reach),
 		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
@@ -148,7 +150,9 @@ func authorization(t storage.Target) (string, error) {
 }
 
 // Client returns a new client. It does not touch the network.
-func (s *service) Client() storage.Client { return &client{s: s, home: link{origin: s.home}} }
+func (s *service) Client() storage.Client {
+	return &client{s: s, home: link{origin: s.home}, tickets: wireclient.Tickets(s.resume, &s.tickets)}
+}
 
 // Close frees what the service holds; its clients are closed before.
 func (s *service) Close() error { return s.dialer.Close() }

@@ -283,6 +283,17 @@ func (c *Call) Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsco
 	return secured, nil
 }
 
+// Tickets returns where a new client keeps its TLS sessions: its own place, the one of all, or nil.
+func Tickets(r storage.Resumption, all *tlsconn.Tickets) *tlsconn.Tickets {
+	switch r {
+	case storage.ResumeOwn:
+		return &tlsconn.Tickets{}
+	case storage.ResumeShared:
+		return all
+	}
+	return nil
+}
+
 func (c *Call) countHandshake(begin time.Time, resumed bool) {
 	r := &c.Result
 	if r.Handshakes == 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"weir/internal/tlsconn"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -22,9 +23,10 @@ const (
 type client struct {
 	s       *service
 	home    link
-	data    []*link // the last used first
-	files   []*file // open ones, the last used first
-	partial string  // path of a write that failed: the file there is ours
+	data    []*link          // the last used first
+	files   []*file          // open ones, the last used first
+	tickets *tlsconn.Tickets // nil: no TLS session is resumed
+	partial string           // path of a write that failed: the file there is ours
 }
 
 // Do runs op.

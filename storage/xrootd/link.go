@@ -264,6 +264,7 @@ func (x *call) secure(l *link) error {
 	}
 	l.Return()
 	conf, host := l.s.tls.Clone(), l.server.host
+	conf.ClientSessionCache = x.c.tickets.For(l.server.name)
 	switch conn := l.wire.(type) {
 	case *tcp.Conn:
 		c, err := x.Secure(conn, conf, host, &l.s.records)

@@ -19,6 +19,7 @@ import (
 
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // certificate makes a server's certificate for 127.0.0.1 and what its clients
@@ -117,6 +118,35 @@ func TestDiscardedUndecrypted(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestResumption has each operation in a session of its own: whether XRootD lets the second one resume the TLS session of the
+// first is its choice, but what was asked for has to come in any case, and no session is resumed that was not to be.
+func TestResumption(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	if err := xr.WriteFile("x", made(fileSize)); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, mode := range []storage.Resumption{storage.ResumeNone, storage.ResumeOwn} {
+			cred := credentials(t, storage.Auth{CAFile: xr.CAFile})
+			cred.TLS.MinVersion, cred.TLS.MaxVersion = version, version
+			target := targetOf(t, xr.URLs["roots"], cred)
+			target.Resume = mode
+			c := storagetest.Client(t, Driver(), target)
+			for i := range 3 {
+				var e events
+				op := storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "md5", Timeout: 20 * time.Second}
+				res, err := c.Do(t.Context(), &op, &e)
+				right(t, &op, res, &e, err)
+				t.Logf("%s, %s, connection %d: %d of %d handshakes resumed", tls.VersionName(version), mode, i, res.Resumed, res.Handshakes)
+				if res.Handshakes != 1 || res.Resumed > 0 && (mode == storage.ResumeNone || i == 0) {
+					t.Errorf("%s, %s, connection %d: %d of %d handshakes resumed", tls.VersionName(version), mode, i, res.Resumed, res.Handshakes)
+				}
+				_ = c.Close()
+			}
 		}
 	}
 }

@@ -36,7 +36,8 @@
 // redirector names, tokens only over TLS. A redirect from roots:// to a server without TLS is refused. TLS begins
 // where the server requires it: before the login, after it, or for data. Requests are signed (kXR_sigver) as the
 // server requires, with the key that a GSI login has agreed on. The other methods agree on no key; servers accept
-// their requests unless signatures are forced (sec.level force). Result.Signed counts them.
+// their requests unless signatures are forced (sec.level force). Result.Signed counts them. TLS sessions are resumed as
+// Target.Resume says; XRootD's own client resumes none.
 package xrootd
 
 import (
@@ -83,6 +84,8 @@ type service struct {
 	opaque  string // the target's query
 	tls     *tls.Config
 	records tlsconn.Pool // buffers of TLS
+	resume  storage.Resumption
+	tickets tlsconn.Tickets // of all clients
 	methods []security.Method
 	actions wireclient.Methods[*call]
 	user    string
@@ -106,7 +109,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s := &service{
 		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
-		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()),
+		tls: t.Cred.TLS, resume: t.Resume, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()),
 		small: wireclient.NewBuffers(bufferSize), large: wireclient.NewBuffers(payloadSize), actions: methods(),
 	}
 	s.root = strings.TrimRight(s.root, "/")
@@ -172,7 +175,9 @@ func (s *service) url(path string) string {
 }
 
 // Client returns a new client. It does not touch the network.
-func (s *service) Client() storage.Client { return &client{s: s, home: s.link(s.home)} }
+func (s *service) Client() storage.Client {
+	return &client{s: s, home: s.link(s.home), tickets: wireclient.Tickets(s.resume, &s.tickets)}
+}
 
 // Close frees what the service holds; its clients are closed before.
 func (s *service) Close() error {

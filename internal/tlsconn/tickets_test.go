@@ -1,0 +1,91 @@
+package tlsconn
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestResumption connects several times, with one place for tickets and with another one. After a resumed handshake all
+// works as after a full one.
+func TestResumption(t *testing.T) {
+	const bulk = 3<<20 + 5
+	data := content(bulk)
+	for _, s := range Settings() {
+		t.Run(s.Name, func(t *testing.T) {
+			conf := s.ServerConfig()
+			conf.SessionTicketsDisabled = false
+			port := Serve(t, func(raw net.Conn) {
+				c := tls.Server(raw, conf)
+				hello := make([]byte, 5)
+				if _, err := io.ReadFull(c, hello); err != nil {
+					return // a client without tickets may be gone
+				}
+				_, _ = c.Write(hello)
+				_, _ = c.Write(data)
+				_, _ = c.Write(data)
+				_ = c.CloseWrite()
+			})
+			d, pool := newDialer(t), &Pool{}
+			var one, two Tickets
+			for i, step := range []struct {
+				tickets *Tickets
+				server  string
+				resumed bool
+			}{
+				{&one, "a", false}, {&one, "a", true}, {&one, "a", true}, {&one, "b", false}, {&two, "a", false}, {nil, "a", false},
+				{&one, "a", true},
+			} {
+				raw, err := d.Dial(context.Background(), "127.0.0.1", port, time.Now().Add(30*time.Second))
+				if err != nil {
+					t.Fatal(err)
+				}
+				mine := ClientConfig()
+				mine.ClientSessionCache = step.tickets.For(step.server)
+				c, err := Client(raw, mine, pool)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if c.Resumed() != step.resumed || c.Undecrypted() == s.Whole {
+					t.Errorf("connection %d: resumed %v, undecrypted %v, want %v, %v", i, c.Resumed(), c.Undecrypted(), step.resumed, !s.Whole)
+				}
+				got := make([]byte, 5+bulk)
+				if _, err = c.Write([]byte("hello")); err == nil {
+					_, err = io.ReadFull(c, got)
+				}
+				if err != nil || string(got[:5]) != "hello" || !bytes.Equal(got[5:], data) {
+					t.Fatalf("connection %d: received something else: %v", i, err)
+				}
+				if c.tickets != nil {
+					t.Errorf("connection %d: crypto/tls is kept after the first payload", i)
+				}
+				moved, dropped := 0, 0
+				n, err := c.Discard(bulk, func(n int) { moved += n }, func(n int) { dropped += n })
+				if n != bulk || err != nil || (dropped < bulk*9/10) != s.Whole {
+					t.Errorf("connection %d: %d bytes discarded, %d decrypted, %d not: %v", i, n, moved, dropped, err)
+				}
+			}
+		})
+	}
+}
+
+// TestTicketsAreBounded has more servers than there is room for.
+func TestTicketsAreBounded(t *testing.T) {
+	var all Tickets
+	for i := range 2 * maxSessions {
+		all.For(string(rune('a'+i))).Put("", &tls.ClientSessionState{})
+	}
+	first := all.For("a")
+	if _, ok := first.Get(""); len(all.sessions) != maxSessions || !ok {
+		t.Errorf("%d sessions, the first is there: %v", len(all.sessions), ok)
+	}
+	first.Put("", nil)
+	if _, ok := first.Get(""); ok {
+		t.Error("a removed session is there")
+	}
+}
