@@ -66,14 +66,13 @@ func (p *page) alarms() (n int) {
 const intro = `[Rigs](#rigs) · [Healthy runs](#healthy-runs) · [False alarms](#false-alarms)
 
 A *rig* is a situation whose truth is known because it was built: a server with a scheduled fault, a known bottleneck, a competing
-program. The whole program runs against real servers (nginx, Apache, lighttpd, XRootD, HAProxy, Python's http.server) where possible,
-else against a small faulty server. Truths are ratios inside a rig, never absolute speeds.
+program. Servers are real (nginx, Apache, lighttpd, XRootD, HAProxy, Python's http.server) where possible. Truths are ratios inside a rig.
 
 - *other tools*: what wrk, ab, hey or curl report, or the totals of the run (bytes and operations over time).
-- *weir reports*: headline, validity with the checks that warn or fail, limit (unless none), outages, exit code (unless 0), and CPU use of
-  other programs above 15%.
-- All expectations of findings.json and the exit code hold (wording is not compared), except in rows marked **wrong**, which state those that
-  do not. A rig whose truth other programs changed is *not played*.
+- *weir reports*: headline, validity with the checks that warn or fail, limit, outages, exit code (unless 0), and CPU use of other programs
+  above 15%.
+- Rows marked **wrong** state the expectations of findings.json or the exit code that do not hold. A rig whose truth other programs
+  changed is *not played*.
 
 `
 
