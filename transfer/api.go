@@ -258,7 +258,21 @@ type ScanState struct {
 type NewToken struct {
 	Subject string        `json:"subject"`
 	Roles   []string      `json:"roles"` // weir.read, weir.submit, weir.approve, weir.admin, weir.agent:SITE
-	Life    time.Duration `json:"life_ns"`
+	Life    time.Duration `json:"life_ns,omitempty"`
+
+	LifeSeconds float64 `json:"life_seconds,omitempty"` // instead of Life
+}
+
+// An IssuedToken is a token that was issued.
+type IssuedToken struct {
+	Token string `json:"token"` // a secret
+	ID    string `json:"id"`
+}
+
+// A History is a page of attempts of the past.
+type History struct {
+	Tries []PastAttempt `json:"tries"`
+	Next  int64         `json:"next"` // what to give as after for the next page; 0: there is none
 }
 
 // A Token describes an issued token. The token itself is not stored.

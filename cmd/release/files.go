@@ -61,6 +61,9 @@ func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
 func readFolder(dir, to string) (all []file, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
+		if e.IsDir() { // such as __pycache__
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err

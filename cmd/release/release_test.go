@@ -175,6 +175,7 @@ func checkRPM(t *testing.T, file, says string) {
 	for _, want := range []string{
 		"/usr/lib/systemd/system/weir-coordinator.service", "/usr/share/man/man1/weir.1.gz", "/etc/weir/agent.yaml",
 		"/usr/share/weir/grafana/weir-transfers.json", "/usr/share/weir/grafana/weir-load-tests.json", "/usr/share/weir/prometheus/weir.yml",
+		"/usr/share/weir/python/weir.py",
 	} {
 		if !strings.Contains(list, want+"\n") {
 			t.Errorf("%s is not in the package:\n%s", want, list)

@@ -125,9 +125,10 @@ func (c *Client) send(ctx context.Context, with *http.Client, method, url string
 		return res, err
 	}
 	defer res.Body.Close()
-	var f errorBody
+	var f ErrorBody
 	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status says it
-	return nil, &Error{Status: res.StatusCode, Text: f.Error, After: pause.After(res.Header.Get("Retry-After"), time.Now(), time.Hour)}
+	return nil, &Error{Status: res.StatusCode, Code: f.Code, Text: f.Error,
+		After: pause.After(res.Header.Get("Retry-After"), time.Now(), time.Hour)}
 }
 
 // Insist repeats Ask while the server cannot be reached or is overloaded (status 429, or 500 and above), up to

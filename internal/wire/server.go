@@ -253,11 +253,11 @@ func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict boo
 		if errors.As(err, new(*http.MaxBytesError)) {
 			return Refuse(http.StatusRequestEntityTooLarge, "the JSON body is larger than %d bytes", most)
 		}
-		return Refuse(http.StatusBadRequest, "malformed JSON body: %s", err.Error())
+		return RefuseCode(http.StatusBadRequest, CodeMalformed, "malformed JSON body: %s", err.Error())
 	}
 	if strict {
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return Refuse(http.StatusBadRequest, "trailing data after the JSON body")
+			return RefuseCode(http.StatusBadRequest, CodeMalformed, "trailing data after the JSON body")
 		}
 	}
 	_, _ = io.Copy(io.Discard, body)   // a final line feed
@@ -284,13 +284,14 @@ func fail(w http.ResponseWriter, status int, err error) {
 	if e, ok := errors.AsType[*Error](err); ok && e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.After+time.Second-1)/time.Second)))
 	}
-	answer(w, cmp.Or(status, http.StatusInternalServerError), errorBody{err.Error()})
+	status = cmp.Or(status, http.StatusInternalServerError)
+	answer(w, status, ErrorBody{err.Error(), code(status, err)})
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		status, b = http.StatusInternalServerError, []byte(`{"error":"the response cannot be encoded"}`)
+		status, b = http.StatusInternalServerError, []byte(`{"error":"the response cannot be encoded","code":"internal_error"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

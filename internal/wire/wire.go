@@ -31,6 +31,7 @@ import (
 // An Error is a response with a status other than 200.
 type Error struct {
 	Status int           // of HTTP
+	Code   string        // stable, for programs; "" is that of the status
 	Text   string        // the server's error message
 	After  time.Duration // when to ask again (Retry-After); 0 if the server does not say
 }
@@ -43,9 +44,58 @@ func (e *Error) Error() string {
 	return e.Text
 }
 
-// Refuse returns an *Error.
+// The codes of errors. A status without a code of its own has that of its class, 400 or 500.
+const (
+	CodeBadRequest   = "bad_request"       // 400
+	CodeMalformed    = "malformed_body"    // 400: the body is not the expected JSON
+	CodeUnauthorized = "unauthorized"      // 401
+	CodeForbidden    = "forbidden"         // 403
+	CodeNotFound     = "not_found"         // 404
+	CodeConflict     = "conflict"          // 409: not possible in the present state
+	CodeGone         = "gone"              // 410
+	CodeTooLarge     = "body_too_large"    // 413
+	CodeTooMany      = "too_many_requests" // 429
+	CodeInternal     = "internal_error"    // 500
+	CodeUnavailable  = "unavailable"       // 503: the same request may be answered later
+)
+
+// code returns the code of an error that is answered with a status.
+func code(status int, err error) string {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code != "" {
+		return e.Code
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return CodeUnauthorized
+	case http.StatusForbidden:
+		return CodeForbidden
+	case http.StatusNotFound:
+		return CodeNotFound
+	case http.StatusConflict:
+		return CodeConflict
+	case http.StatusGone:
+		return CodeGone
+	case http.StatusRequestEntityTooLarge:
+		return CodeTooLarge
+	case http.StatusTooManyRequests:
+		return CodeTooMany
+	case http.StatusServiceUnavailable:
+		return CodeUnavailable
+	}
+	if status < http.StatusInternalServerError {
+		return CodeBadRequest
+	}
+	return CodeInternal
+}
+
+// Refuse returns an *Error with the code of its status.
 func Refuse(status int, format string, a ...any) error {
 	return &Error{Status: status, Text: fmt.Sprintf(format, a...)}
+}
+
+// RefuseCode is Refuse with another code.
+func RefuseCode(status int, code, format string, a ...any) error {
+	return &Error{Status: status, Code: code, Text: fmt.Sprintf(format, a...)}
 }
 
 // Status returns the status of the *Error in err, 0 if there is none.
@@ -56,9 +106,10 @@ func Status(err error) int {
 	return 0
 }
 
-// errorBody is the body of an error response.
-type errorBody struct {
-	Error string `json:"error"`
+// An ErrorBody is the body of an error response.
+type ErrorBody struct {
+	Error string `json:"error"` // a sentence, which may change
+	Code  string `json:"code"`  // stable
 }
 
 // An Identity is the server's certificate and the token that clients must present.

@@ -202,11 +202,7 @@ func (c *Client) LimitChanges(ctx context.Context, source, dest string, after in
 // the given number, which is returned for the next call; 0: there are no more.
 // GET /api/v1/history?after=&n=
 func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfer.PastAttempt, next int64, err error) {
-	type answer struct {
-		Tries []transfer.PastAttempt `json:"tries"`
-		Next  int64                  `json:"next"`
-	}
-	a, err := get[answer](ctx, c, "/api/v1/history", page(strconv.FormatInt(after, 10), n))
+	a, err := get[transfer.History](ctx, c, "/api/v1/history", page(strconv.FormatInt(after, 10), n))
 	return a.Tries, a.Next, err
 }
 
@@ -226,11 +222,7 @@ func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error)
 
 // NamedToken is Token, and tells by which name the token is revoked.
 func (c *Client) NamedToken(ctx context.Context, t transfer.NewToken) (raw, id string, err error) {
-	type answer struct {
-		Token string `json:"token"`
-		ID    string `json:"id"`
-	}
-	a, err := post[answer](ctx, c, "/api/v1/tokens", t)
+	a, err := post[transfer.IssuedToken](ctx, c, "/api/v1/tokens", t)
 	return a.Token, a.ID, err
 }
 

@@ -106,7 +106,8 @@ type Coordinator struct {
 	senders       []*notify.Sender
 	counters      *metrics.Counters
 	changes       limitChanges
-	notified      signal // notifications are to be delivered
+	operations    []operation // all routes
+	notified      signal      // notifications are to be delivered
 }
 
 // Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. With

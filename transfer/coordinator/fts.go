@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,34 +28,60 @@ const (
 	defaultVO = "weir"
 )
 
-// ftsRoutes are the routes below FTSPath.
+// An ftsRoute is a route below FTSPath.
+type ftsRoute struct {
+	operation
+	f func(*call) (int, any, error)
+}
+
+// ftsTable returns the routes below FTSPath. Handlers check roles themselves.
+func (c *Coordinator) ftsTable() []ftsRoute {
+	one := func(pattern, role string, text doc, in, out reflect.Type, f func(*call) (int, any, error)) ftsRoute {
+		return ftsRoute{operation{pattern: pattern, role: role, about: text, in: in, out: out}, f}
+	}
+	job, names := typeOf[fts.JobAnswer](), typeOf[[]string]()
+	many := func(r ftsRoute) ftsRoute {
+		r.many = true
+		return r
+	}
+	submit := about("Submit a job")
+	return []ftsRoute{
+		one("GET /{$}", "", about("Version"), nil, typeOf[fts.ServiceVersion](), c.ftsVersion),
+		one("GET /whoami", "", about("Who asks"), nil, typeOf[fts.User](), c.ftsWhoami),
+		one("GET /jobs", mayRead, about("List jobs that have not ended", "user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se",
+			"limit"), nil, typeOf[[]fts.JobAnswer](), c.ftsList),
+		one("POST /jobs", maySubmit, submit, typeOf[fts.NewJob](), typeOf[fts.SubmittedJob](), c.ftsSubmit),
+		one("PUT /jobs", maySubmit, submit, typeOf[fts.NewJob](), typeOf[fts.SubmittedJob](), c.ftsSubmit),
+		many(one("GET /jobs/{ids}", mayRead, about("Show jobs; ids are separated by commas", "files"), nil, job, c.ftsShow)),
+		many(one("POST /jobs/{ids}", maySubmit, about("Change the priority of jobs"), typeOf[fts.JobChange](), job, c.ftsModify)),
+		many(one("DELETE /jobs/{ids}", maySubmit, about("Cancel jobs"), nil, job, c.ftsCancel)),
+		one("GET /jobs/{ids}/files", mayRead, about("List files of a job"), nil, typeOf[[]fts.FileAnswer](), c.ftsFiles),
+		one("GET /jobs/{ids}/dm", mayRead, about("List deletions of a job: none"), nil, names, c.ftsNothing),
+		one("GET /jobs/{ids}/files/{file}/retries", mayRead, about("List failed attempts at a file"), nil, typeOf[[]fts.RetryAnswer](),
+			c.ftsRetries),
+		one("GET /ban/se", mayRead, about("List banned storage elements: none"), nil, names, c.ftsNothing),
+		one("GET /ban/dn", mayRead, about("List banned users: none"), nil, names, c.ftsNothing),
+		one("GET /status/hosts", mayRead, about("Number of running transfers"), nil, typeOf[map[string]fts.HostAnswer](), c.ftsHosts),
+		one("GET /delegation/{id}", "", about("Until when a client need not delegate"), nil, typeOf[fts.DelegationAnswer](), c.ftsDelegation),
+		one("GET /delegation/{id}/request", "", about("Refused: weir does not take proxies"), nil, nil, c.ftsNoDelegation),
+		one("PUT /delegation/{id}/credential", "", about("Refused: weir does not take proxies"), nil, nil, c.ftsNoDelegation),
+	}
+}
+
+// ftsRoutes returns the handler of the routes below FTSPath.
 func (c *Coordinator) ftsRoutes() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, f := range map[string]func(*call) (int, any, error){
-		"GET /{$}":                             c.ftsVersion,
-		"GET /whoami":                          c.ftsWhoami,
-		"GET /jobs":                            c.ftsList,
-		"POST /jobs":                           c.ftsSubmit,
-		"PUT /jobs":                            c.ftsSubmit,
-		"GET /jobs/{ids}":                      c.ftsShow,
-		"POST /jobs/{ids}":                     c.ftsModify,
-		"DELETE /jobs/{ids}":                   c.ftsCancel,
-		"GET /jobs/{ids}/files":                c.ftsFiles,
-		"GET /jobs/{ids}/dm":                   c.ftsNothing,
-		"GET /jobs/{ids}/files/{file}/retries": c.ftsRetries,
-		"GET /ban/se":                          c.ftsNothing,
-		"GET /ban/dn":                          c.ftsNothing,
-		"GET /status/hosts":                    c.ftsHosts,
-		"GET /delegation/{id}":                 c.ftsDelegation,
-		"GET /delegation/{id}/request":         c.ftsNoDelegation,
-		"PUT /delegation/{id}/credential":      c.ftsNoDelegation,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			q := &call{Request: r, caller: callerOf(r)}
+	for _, route := range c.ftsTable() {
+		described := route.operation
+		method, path, _ := strings.Cut(route.pattern, " ")
+		described.pattern = method + " " + FTSPath + strings.TrimSuffix(path, "{$}")
+		c.operations = append(c.operations, described)
+		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+			q := &call{Request: r, caller: callerOf(r), params: route.about.params}
 			r.Body = http.MaxBytesReader(w, r.Body, fts.MaxBody)
 			to := http.NewResponseController(w)
 			_ = to.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
-			status, out, err := f(q)
+			status, out, err := route.f(q)
 			_ = to.SetReadDeadline(time.Time{})
 			if err != nil {
 				status, out = c.ftsRefusal(r.Context(), err)

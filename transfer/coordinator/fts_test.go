@@ -286,6 +286,7 @@ func TestFTSWaitingJob(t *testing.T) {
 		t.Errorf("%d %+v", status, j)
 	}
 	h.end()
+	u.http.CloseIdleConnections() // a DELETE is not repeated by itself
 	h.conf.Listen = strings.TrimPrefix(h.URL(), "https://")
 	h.begin()
 	if status := u.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != "CANCELED" {

@@ -134,7 +134,7 @@ func (c *Coordinator) show(q *call, _ *struct{}) (transfer.Request, error) {
 // items answers with files of a request and the progress of their transfers.
 func (c *Coordinator) items(q *call, _ *struct{}) (items []transfer.Item, err error) {
 	var states []transfer.State
-	for _, s := range q.URL.Query()["state"] {
+	for _, s := range q.URL.Query()["state"] { // it may be repeated
 		states = append(states, transfer.State(s))
 	}
 	after, n := q.after(), q.rows()

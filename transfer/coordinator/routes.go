@@ -39,73 +39,86 @@ const (
 
 // routes registers the API.
 func (c *Coordinator) routes() {
-	c.server.Public("GET "+token.ConfigurationPath, c.issuer)
-	c.server.Public("GET "+token.KeysPath, c.issuer)
-	c.server.Public("GET /healthz", http.HandlerFunc(c.healthy))
+	c.public("GET "+token.ConfigurationPath, "application/json", about("Configuration of the issuer of tokens (OpenID)"), c.issuer)
+	c.public("GET "+token.KeysPath, "application/json", about("Public keys of the issuer of tokens (JWKS)"), c.issuer)
+	c.public("GET /healthz", "text/plain", about("ok, or status 503 while the database is unavailable"), http.HandlerFunc(c.healthy))
+	c.public("GET "+OpenAPIPath, "application/json", about("This description"), http.HandlerFunc(describeAPI))
 	for _, p := range page.Patterns() {
 		c.server.Public(p, c.page)
 	}
 	for _, path := range []string{transfer.RegisterPath, transfer.OlderRegisterPath} {
-		handle(c, "POST "+path, middle, "", c.register)
+		handle(c, "POST "+path, middle, "", about("Register an agent"), c.register)
 	}
 	for _, path := range []string{transfer.DeregisterPath, transfer.OlderDeregisterPath} {
-		handle(c, "POST "+path, middle, "", c.deregister)
+		handle(c, "POST "+path, middle, "", about("Deregister an agent"), c.deregister)
 	}
-	handle(c, "POST "+transfer.WorkPath, middle, "", c.poll)
-	handle(c, "POST "+transfer.ReportPath, large, "", c.report)
-	handle(c, "POST "+transfer.ClockPath, small, "", func(*call, *struct{}) (transfer.Clock, error) {
+	handle(c, "POST "+transfer.WorkPath, middle, "", about("Wait for work of an agent, up to 20 seconds"), c.poll)
+	handle(c, "POST "+transfer.ReportPath, large, "", about("Report outcomes and progress of an agent"), c.report)
+	handle(c, "POST "+transfer.ClockPath, small, "", about("Time of the coordinator"), func(*call, *struct{}) (transfer.Clock, error) {
 		return transfer.Clock{Now: c.now()}, nil
 	})
-
-	const api = "/api/v1/"
-	handle(c, "GET "+api+"sites", 0, mayRead, c.listSites)
-	handle(c, "POST "+api+"sites", 128<<10, mayAdmin, c.addSite)
-	handle(c, "POST "+api+"sites/{name}/remove", small, mayAdmin, c.removeSite)
-	handle(c, "GET "+api+"datasets", 0, mayRead, c.datasets)
-	handle(c, "GET "+api+"dataset", 0, mayRead, c.dataset)
-	handle(c, "GET "+api+"dataset/files", 0, mayRead, c.files)
-	handle(c, "POST "+api+"dataset/files", middle, mayAdmin, c.addFiles)
-	handle(c, "POST "+api+"dataset/remove", small, mayAdmin, c.removeDataset)
-	handle(c, "POST "+api+"scans", small, mayAdmin, c.addScan)
-	handle(c, "GET "+api+"scans/{number}", 0, mayRead, c.showScan)
-	handle(c, "GET "+api+"links", 0, mayRead, c.links)
-	handle(c, "GET "+api+"links/changes", 0, mayRead, c.listLimitChanges)
-	handle(c, "GET "+api+"history", 0, mayRead, c.history)
-	handle(c, "GET "+api+"samples", 0, mayRead, c.listSamples)
-	handle(c, "POST "+api+"tokens", small, mayAdmin, c.newToken)
-	handle(c, "GET "+api+"tokens", 0, mayAdmin, c.tokens)
-	handle(c, "POST "+api+"tokens/{id}/revoke", small, mayAdmin, c.revoke)
-	handle(c, "GET "+api+"notifications", 0, mayAdmin, c.listNotifications)
-	handle(c, "POST "+api+"notifications/test", small, mayAdmin, c.testNotify)
-	c.stream(api+"events", c.events)
-	c.stream("/metrics", c.metrics)
-	c.routeRequests(api)
+	c.routeCatalog("/api/v1/")
+	c.routeRequests("/api/v1/")
+	c.routeService("/api/v1/")
 	c.server.MountTree(FTSPath, c.ftsRoutes())
 	c.server.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
 	}))
 }
 
+func (c *Coordinator) routeCatalog(api string) {
+	handle(c, "GET "+api+"sites", 0, mayRead, about("List sites"), c.listSites)
+	handle(c, "POST "+api+"sites", 128<<10, mayAdmin, about("Add or change a site without an agent"), c.addSite)
+	handle(c, "POST "+api+"sites/{name}/remove", small, mayAdmin, about("Remove a site and its replicas from the catalog"), c.removeSite)
+	handle(c, "GET "+api+"datasets", 0, mayRead, about("List datasets by name", "after", "n"), c.datasets)
+	handle(c, "GET "+api+"dataset", 0, mayRead, about("Show a dataset", "name"), c.dataset)
+	handle(c, "GET "+api+"dataset/files", 0, mayRead, about("List files of a dataset with their replicas", "name", "after", "n"), c.files)
+	handle(c, "POST "+api+"dataset/files", middle, mayAdmin, about("Add files that a site has to a dataset"), c.addFiles)
+	handle(c, "POST "+api+"dataset/remove", small, mayAdmin, about("Remove a dataset from the catalog"), c.removeDataset)
+	handle(c, "POST "+api+"scans", small, mayAdmin, about("Have an agent list the files of a dataset"), c.addScan)
+	handle(c, "GET "+api+"scans/{number}", 0, mayRead, about("Show the progress of a scan"), c.showScan)
+}
+
+func (c *Coordinator) routeService(api string) {
+	handle(c, "GET "+api+"links", 0, mayRead, about("List links with their limits and the reasons"), c.links)
+	changes := about("List the last changes of limits, the oldest first", "source", "dest", "after", "n")
+	handle(c, "GET "+api+"links/changes", 0, mayRead, changes, c.listLimitChanges)
+	handle(c, "GET "+api+"history", 0, mayRead, about("List attempts, the oldest first", "after", "n"), c.history)
+	handle(c, "GET "+api+"samples", 0, mayRead, about("List samples of a site's host, the oldest first", "site", "after", "n"), c.listSamples)
+	handle(c, "POST "+api+"tokens", small, mayAdmin, about("Issue a token"), c.newToken)
+	handle(c, "GET "+api+"tokens", 0, mayAdmin, about("List tokens"), c.tokens)
+	handle(c, "POST "+api+"tokens/{id}/revoke", small, mayAdmin, about("Revoke a token"), c.revoke)
+	handle(c, "GET "+api+"notifications", 0, mayAdmin, about("List notifications, the newest first"), c.listNotifications)
+	handle(c, "POST "+api+"notifications/test", small, mayAdmin, about("Send a test to targets of notifications"), c.testNotify)
+	stream[transfer.Event](c, api+"events", "text/event-stream", about("Follow events; each data line is an Event", "after"), c.events)
+	stream[string](c, "/metrics", "text/plain", about("Metrics for Prometheus"), c.metrics)
+}
+
 func (c *Coordinator) routeRequests(api string) {
 	request := api + "requests/{number}"
-	handle(c, "GET "+api+"requests", 0, mayRead, c.list)
-	handle(c, "POST "+api+"requests", large, maySubmit, c.submit)
-	handle(c, "GET "+request, 0, mayRead, c.show)
-	handle(c, "GET "+request+"/items", 0, mayRead, c.items)
-	handle(c, "GET "+request+"/attempts", 0, mayRead, c.attempts)
-	handle(c, "GET "+request+"/explain", 0, mayRead, c.explain)
-	handle(c, "POST "+request+"/approve", small, mayApprove, c.decisionHandler("approve", c.queue.Approve))
-	handle(c, "POST "+request+"/reject", small, mayApprove, c.decisionHandler("reject", c.queue.Reject))
-	handle(c, "POST "+request+"/cancel", small, "", c.decisionHandler("cancel", c.cancel))
-	handle(c, "POST "+request+"/retry", small, "", c.decisionHandler("retry", c.queue.Retry))
-	c.stream(request+"/manifest", c.manifest)
+	list := about("List requests, the newest first", "status", "open", "to", "dataset", "by", "before", "n")
+	handle(c, "GET "+api+"requests", 0, mayRead, list, c.list)
+	handle(c, "POST "+api+"requests", large, maySubmit, about("Submit a request"), c.submit)
+	handle(c, "GET "+request, 0, mayRead, about("Show a request"), c.show)
+	handle(c, "GET "+request+"/items", 0, mayRead, about("List files of a request", "state", "after", "n"), c.items)
+	handle(c, "GET "+request+"/attempts", 0, mayRead, about("List attempts of a request", "item", "after", "epoch", "late", "n"), c.attempts)
+	handle(c, "GET "+request+"/explain", 0, mayRead, about("Explain why files of a request do not move", "file"), c.explain)
+	decision := func(verb, text string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error), role string) {
+		handle(c, "POST "+request+"/"+verb, small, role, about(text), c.decisionHandler(verb, decide))
+	}
+	decision("approve", "Approve a request", c.queue.Approve, mayApprove)
+	decision("reject", "Reject a request", c.queue.Reject, mayApprove)
+	decision("cancel", "Cancel a request", c.cancel, "")
+	decision("retry", "Retry the failed and cancelled files of a request", c.queue.Retry, "")
+	stream[transfer.Manifest](c, request+"/manifest", "", about("Manifest of a request: all its files, and a digest"), c.manifest)
 }
 
 // handle registers f for a pattern of http.ServeMux and callers with the role ("": f checks). An
 // invalid parameter of the query is an error whatever f returns.
-func handle[In, Out any](c *Coordinator, pattern string, most int64, role string, f func(*call, *In) (Out, error)) {
+func handle[In, Out any](c *Coordinator, pattern string, most int64, role string, text doc, f func(*call, *In) (Out, error)) {
+	c.operations = append(c.operations, operation{pattern: pattern, role: role, about: text, in: typeOf[In](), out: typeOf[Out]()})
 	wire.Answer(c.server, pattern, most, func(r *http.Request, in *In) (out Out, err error) {
-		q, err := newCall(r, role)
+		q, err := newCall(r, role, text.params)
 		if err == nil {
 			out, err = f(q, in)
 			err = cmp.Or(q.invalid, err)
@@ -116,9 +129,10 @@ func handle[In, Out any](c *Coordinator, pattern string, most int64, role string
 
 // stream registers f, which writes the answer to GET requests of a path itself. An error that it
 // returns is answered instead.
-func (c *Coordinator) stream(path string, f func(*call, http.ResponseWriter) error) {
+func stream[Out any](c *Coordinator, path, media string, text doc, f func(*call, http.ResponseWriter) error) {
+	c.operations = append(c.operations, operation{pattern: "GET " + path, role: mayRead, about: text, out: typeOf[Out](), media: media})
 	c.server.Mount("GET "+path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q, err := newCall(r, mayRead)
+		q, err := newCall(r, mayRead, text.params)
 		if err == nil {
 			err = f(q, w)
 		}
@@ -128,16 +142,23 @@ func (c *Coordinator) stream(path string, f func(*call, http.ResponseWriter) err
 	}))
 }
 
+// public registers a handler of requests without authentication.
+func (c *Coordinator) public(pattern, media string, text doc, h http.Handler) {
+	c.operations = append(c.operations, operation{pattern: pattern, about: text, media: media, public: true})
+	c.server.Public(pattern, h)
+}
+
 // A call is a request to the API.
 type call struct {
 	*http.Request
 	caller
-	number  int64 // of the request or scan in the path
-	invalid error // the first invalid parameter of the query
+	params  []string // of the query, that the route has
+	number  int64    // of the request or scan in the path
+	invalid error    // the first invalid parameter of the query
 }
 
-func newCall(r *http.Request, role string) (*call, error) {
-	q := &call{Request: r, caller: callerOf(r)}
+func newCall(r *http.Request, role string, params []string) (*call, error) {
+	q := &call{Request: r, caller: callerOf(r), params: params}
 	if role != "" {
 		if err := q.need(role); err != nil {
 			return nil, err
@@ -152,8 +173,13 @@ func newCall(r *http.Request, role string) (*call, error) {
 	return q, nil
 }
 
-// param returns a parameter of the query.
-func (q *call) param(name string) string { return q.URL.Query().Get(name) }
+// param returns a parameter of the query that the route describes.
+func (q *call) param(name string) string {
+	if !slices.Contains(q.params, name) {
+		panic("the route does not describe the parameter " + name) // a mistake in routes.go, which each test of the route shows
+	}
+	return q.URL.Query().Get(name)
+}
 
 // integer returns a parameter of the query, absent if it is not given.
 func (q *call) integer(name string, absent, least, most int64) int64 {

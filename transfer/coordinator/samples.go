@@ -65,10 +65,7 @@ type load struct {
 
 // history answers with past attempts and the load of their sources when they began. after and next
 // are times in nanoseconds since 1970.
-func (c *Coordinator) history(q *call, _ *struct{}) (answer struct {
-	Tries []transfer.PastAttempt `json:"tries"`
-	Next  int64                  `json:"next"`
-}, err error) {
+func (c *Coordinator) history(q *call, _ *struct{}) (answer transfer.History, err error) {
 	n := q.rows()
 	list, err := c.queue.Since(q.Context(), time.Unix(0, q.after()), n)
 	if err != nil {

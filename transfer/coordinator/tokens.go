@@ -82,10 +82,10 @@ func (c *Coordinator) recordToken(ctx context.Context, t transfer.Token) error {
 }
 
 // newToken issues a token.
-func (c *Coordinator) newToken(q *call, in *transfer.NewToken) (answer struct {
-	Token string `json:"token"`
-	ID    string `json:"id"`
-}, err error) {
+func (c *Coordinator) newToken(q *call, in *transfer.NewToken) (answer transfer.IssuedToken, err error) {
+	if in.Life == 0 {
+		in.Life = time.Duration(min(in.LifeSeconds, longestLife.Seconds()+1) * float64(time.Second))
+	}
 	if in.Life == 0 {
 		in.Life = usualLife
 	}

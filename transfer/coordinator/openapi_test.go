@@ -1,0 +1,370 @@
+package coordinator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	reflector "github.com/invopop/jsonschema"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"weir/internal/tpc"
+	"weir/internal/wire"
+	"weir/lab"
+	"weir/transfer"
+	"weir/transfer/fts"
+)
+
+type object = map[string]any
+
+// apiWriter makes the OpenAPI description from operations.
+type apiWriter struct {
+	t       *testing.T
+	reflect reflector.Reflector
+	schemas object
+	types   map[string]reflect.Type
+}
+
+func newAPIWriter(t *testing.T) *apiWriter {
+	t.Helper()
+	w := &apiWriter{t: t, schemas: object{}, types: map[string]reflect.Type{}}
+	w.reflect = reflector.Reflector{Anonymous: true, AllowAdditionalProperties: true, Namer: w.name}
+	if err := w.reflect.AddGoComments("weir", "transfer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.reflect.AddGoComments("weir", "internal/wire"); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// name returns the name of a type, the same for no two types.
+func (w *apiWriter) name(t reflect.Type) string {
+	name := t.Name()
+	if name == "" {
+		return ""
+	}
+	name = strings.ToUpper(name[:1]) + name[1:]
+	if strings.HasSuffix(t.PkgPath(), "/fts") {
+		name = "FTS" + name
+	}
+	if other := w.types[name]; other != nil && other != t {
+		w.t.Errorf("%v and %v have the same name", other, t)
+	}
+	w.types[name] = t
+	return name
+}
+
+// schema returns the schema of a type, whose parts are among the components.
+func (w *apiWriter) schema(t reflect.Type) any {
+	s := w.reflect.ReflectFromType(t)
+	defs := s.Definitions
+	s.Definitions, s.Version = nil, ""
+	for name, one := range defs {
+		w.schemas[name] = plain(w.t, one)
+	}
+	return plain(w.t, s)
+}
+
+// plain returns a schema as JSON with references to components.
+func plain(t *testing.T, s *reflector.Schema) (out any) {
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(bytes.ReplaceAll(text, []byte(`"#/$defs/`), []byte(`"#/components/schemas/`)), &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// parameters describes the parameters of the query and of the path.
+func parameters(op operation) []any {
+	list := []any{}
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.pattern, -1) {
+		kind := "string"
+		if m[1] == "number" {
+			kind = "integer"
+		}
+		list = append(list, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": kind}})
+	}
+	text := map[string]string{
+		"after": "the last row of the page before: its id or name, or its time in nanoseconds", "n": "number of rows at most",
+		"before": "only rows with lower ids", "status": "only requests with this status", "open": "true: only requests that have not ended",
+		"to": "only requests to this site", "dataset": "only requests of this dataset", "by": "only requests of this user",
+		"name": "name of the dataset", "state": "only files in this state; may be repeated", "item": "only attempts at this file",
+		"epoch": "epoch of the last attempt of the page before", "late": "false: the last attempt of the page before was not late",
+		"file": "name of a file", "source": "only links from this site", "dest": "only links to this site", "site": "name of the site",
+		"files": "fields of files to answer with, separated by commas", "limit": "number of jobs at most",
+	}
+	for _, name := range op.about.params {
+		one := object{"name": name, "in": "query", "schema": object{"type": "string"}}
+		if name == "n" || name == "before" || name == "item" || name == "epoch" || name == "limit" {
+			one["schema"] = object{"type": "integer", "minimum": 0}
+		}
+		if name == "state" {
+			one["schema"] = object{"type": "array", "items": object{"type": "string"}}
+		}
+		if text[name] != "" {
+			one["description"] = text[name]
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// operation describes one route.
+func (w *apiWriter) operation(op operation) object {
+	method, path, _ := strings.Cut(op.pattern, " ")
+	media := op.media
+	if media == "" {
+		media = "application/json"
+	}
+	id := strings.ToLower(method) + regexp.MustCompile(`\W+`).ReplaceAllString(strings.TrimPrefix(path, "/api/v1"), "_")
+	answer, failed := object{}, reflect.TypeFor[wire.ErrorBody]()
+	if strings.HasPrefix(path, FTSPath) {
+		failed = reflect.TypeFor[fts.Refusal]()
+	}
+	if op.out != nil {
+		answer = object{"schema": w.schema(op.out)}
+		if op.many {
+			answer["schema"] = object{"oneOf": []any{answer["schema"], object{"type": "array", "items": answer["schema"]}}}
+		}
+	}
+	out := object{
+		"operationId": strings.TrimRight(id, "_"), "summary": op.about.summary, "tags": []any{tagOf(path)}, "parameters": parameters(op),
+		"responses": object{
+			"200":     object{"description": "success", "content": object{media: answer}},
+			"default": object{"description": "refused or failed", "content": object{"application/json": object{"schema": w.schema(failed)}}},
+		},
+	}
+	if op.in != nil || method == http.MethodPost {
+		in := any(object{"type": "object"})
+		if op.in != nil {
+			in = w.schema(op.in)
+		}
+		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": in}}}
+	}
+	if path == transfer.OlderRegisterPath || path == transfer.OlderDeregisterPath {
+		out["deprecated"] = true
+	}
+	if op.public {
+		out["security"] = []any{}
+	}
+	if op.role != "" {
+		out["x-role"] = op.role
+	}
+	return out
+}
+
+func tagOf(path string) string {
+	switch {
+	case strings.HasPrefix(path, FTSPath):
+		return "fts"
+	case strings.HasPrefix(path, "/api/v1/agent/"):
+		return "agents"
+	case strings.HasPrefix(path, "/api/v1/"):
+		return strings.Split(path, "/")[3]
+	}
+	return "service"
+}
+
+// writeAPI returns the OpenAPI description of operations.
+func writeAPI(t *testing.T, all []operation) []byte {
+	t.Helper()
+	w, paths := newAPIWriter(t), object{}
+	for _, op := range all {
+		method, path, _ := strings.Cut(op.pattern, " ")
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		at := paths[path].(object)
+		if at[strings.ToLower(method)] != nil {
+			t.Errorf("%s is registered twice", op.pattern)
+		}
+		at[strings.ToLower(method)] = w.operation(op)
+	}
+	text, err := json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{"title": "weir coordinator", "version": "1", "description": "Verified transfer of datasets. /fts answers as FTS3. " +
+			"x-role is the role that a token needs. Unknown fields in bodies of /api are refused. Durations are in seconds; fields that end " +
+			"with _ns are in nanoseconds.",
+			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"}},
+		"servers": []any{object{"url": "/"}}, "security": []any{object{"token": []any{}}}, "paths": paths,
+		"components": object{"schemas": w.schemas, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}},
+	}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, '\n')
+}
+
+// The description is made from the routes, and is valid.
+func TestOpenAPI(t *testing.T) {
+	h := start(t, Config{Plain: true})
+	t.Chdir("../..") // for comments
+	const path = "transfer/coordinator/openapi.json"
+	want := writeAPI(t, h.operations)
+	if os.Getenv("WEIR_UPDATE") != "" {
+		if err := os.WriteFile(path, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(want), string(openAPI)); diff != "" {
+		t.Errorf("%s differs from the routes: WEIR_UPDATE=1 writes it (-want +got):\n%s", path, diff)
+	}
+	if got := string(h.ask(t, "GET", OpenAPIPath, "", nil, http.StatusOK)); got != string(openAPI) {
+		t.Errorf("%s answers with something else: %.200s", OpenAPIPath, got)
+	}
+	validate := filepath.Join(lab.Python(t), "openapi-spec-validator")
+	if _, err := os.Stat(validate); err != nil {
+		lab.Without(t, "openapi-spec-validator", "the Python packages are older than lab/python.txt: make needs")
+	}
+	if said, err := exec.CommandContext(t.Context(), validate, path).CombinedOutput(); err != nil {
+		t.Errorf("openapi-spec-validator: %v\n%s", err, said)
+	}
+}
+
+// ask sends a request and returns the body of the answer, which must have a status.
+func (h *house) ask(t *testing.T, method, path, token string, body any, want int) []byte {
+	t.Helper()
+	var text io.Reader = http.NoBody
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != want {
+		t.Errorf("%s %s: %s: %s", method, path, res.Status, got)
+	}
+	return got
+}
+
+// Real answers fit their schemas: each GET request, and some others, of a coordinator that has moved files.
+func TestAnswersFitTheirSchemas(t *testing.T) {
+	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback})
+	raw, err := h.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, b, q := h.pair(3)
+	leases := b.some()
+	bad := did(leases[0])
+	bad.Fault, bad.Reason, bad.Verified = transfer.SourceBad, "it is missing", false
+	if _, err := b.report(bad, did(leases[1])); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("https://weir.invalid/openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	fits := func(method, path, described string, body []byte) {
+		t.Helper()
+		pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(described)
+		s, err := c.Compile("https://weir.invalid/openapi.json#/paths/" + pointer + "/" + strings.ToLower(method) +
+			"/responses/200/content/application~1json/schema")
+		if err != nil {
+			t.Errorf("%s %s: %v", method, described, err)
+			return
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+		if err == nil {
+			err = s.Validate(value)
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v\n%.500s", method, path, err, body)
+		}
+	}
+	job := fts.NewJob{Files: []fts.NewJobFile{{Sources: []string{"https://127.0.0.1:1/a"}, Destinations: []string{"https://127.0.0.1:2/a"}}}}
+	text := h.ask(t, "POST", "/fts/jobs", raw, job, http.StatusOK)
+	fits("POST", "/fts/jobs", "/fts/jobs", text)
+	var made fts.SubmittedJob
+	if err := json.Unmarshal(text, &made); err != nil {
+		t.Fatal(err)
+	}
+	text = h.ask(t, "POST", "/api/v1/tokens", raw, transfer.NewToken{Subject: "x", Roles: []string{mayRead}, LifeSeconds: 60}, http.StatusOK)
+	fits("POST", "/api/v1/tokens", "/api/v1/tokens", text)
+	fill := strings.NewReplacer("{number}", fmt.Sprint(q.ID), "{ids}", made.ID, "{id}", fts.DelegationID("admin"))
+	asked := 0
+	for _, op := range h.operations {
+		method, described, _ := strings.Cut(op.pattern, " ")
+		path := fill.Replace(described)
+		if method != http.MethodGet || op.media != "" || op.out == nil || strings.Contains(path, "{") || strings.Contains(path, "/scans/") ||
+			strings.Contains(path, "/delegation/") {
+			continue
+		}
+		if strings.HasPrefix(path, "/api/v1/dataset") {
+			path += "?name=/store/run1"
+		}
+		fits(method, path, described, h.ask(t, method, path, raw, nil, http.StatusOK))
+		asked++
+	}
+	if asked < 20 {
+		t.Errorf("%d requests", asked)
+	}
+}
+
+// Errors have stable codes.
+func TestErrorsHaveCodes(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Plain: true})
+	raw, err := h.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		method, path, token string
+		body                any
+		status              int
+		code                string
+	}{
+		{"GET", "/api/v1/requests/77", raw, nil, http.StatusNotFound, wire.CodeNotFound},
+		{"GET", "/api/v1/requests/x", raw, nil, http.StatusBadRequest, wire.CodeBadRequest},
+		{"GET", "/api/v1/requests?n=x", raw, nil, http.StatusBadRequest, wire.CodeBadRequest},
+		{"GET", "/api/v1/nothing", raw, nil, http.StatusNotFound, wire.CodeNotFound},
+		{"GET", "/api/v1/requests", "", nil, http.StatusUnauthorized, wire.CodeUnauthorized},
+		{"POST", "/api/v1/requests", raw, object{"datset": "/x"}, http.StatusBadRequest, wire.CodeMalformed},
+		{"POST", "/api/v1/requests", raw, object{"comment": strings.Repeat("x", large)}, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+		{"POST", "/api/v1/agent/work", raw, object{"site": "A", "session": "x"}, http.StatusGone, wire.CodeGone},
+	} {
+		var e wire.ErrorBody
+		text := h.ask(t, one.method, one.path, one.token, one.body, one.status)
+		if err := json.Unmarshal(text, &e); err != nil || e.Code != one.code || e.Error == "" {
+			t.Errorf("%s %s: %s, want the code %s", one.method, one.path, text, one.code)
+		}
+	}
+}

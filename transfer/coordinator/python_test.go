@@ -1,0 +1,41 @@
+package coordinator
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/lab"
+	"weir/transfer"
+)
+
+// The Python client submits, waits, lists and cancels at a real coordinator with real agents.
+func TestPythonClient(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "python3")
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	a := h.place("A", true)
+	h.place("B", false)
+	c := h.place("C", false)
+	c.stop()
+	a.write("/store/run1", 5, 10_000)
+	h.scan("/store/run1", "A")
+	raw, err := h.admin.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{maySubmit}, Life: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs("../../client/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "python3", "-W", "error", "testdata/client.py")
+	cmd.Env = append(os.Environ(), "URL="+h.URL()+"#"+h.Pin(), "TOKEN="+raw, "PYTHONPATH="+folder, "PYTHONDONTWRITEBYTECODE=1")
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(said), "ok") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}

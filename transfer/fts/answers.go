@@ -1,0 +1,157 @@
+package fts
+
+import "encoding/json"
+
+// The types below describe the answers in the OpenAPI description of the service. A test decodes real answers into them.
+
+// A VersionNumber is a version in [ServiceVersion].
+type VersionNumber struct {
+	Major int `json:"major"`
+	Minor int `json:"minor"`
+	Patch int `json:"patch"`
+}
+
+// A ServiceVersion says which FTS the service answers as.
+type ServiceVersion struct {
+	API        VersionNumber `json:"api"`
+	Core       VersionNumber `json:"core"`
+	Schema     VersionNumber `json:"schema"`
+	Delegation VersionNumber `json:"delegation"`
+	Weir       string        `json:"weir"` // version of weir
+}
+
+// A User is who asks, as the service knows them.
+type User struct {
+	DN           []string          `json:"dn"`
+	UserDN       string            `json:"user_dn"`
+	VOs          []string          `json:"vos"`
+	VOIDs        []string          `json:"vos_id"`
+	Credentials  []string          `json:"voms_cred"`
+	Roles        []string          `json:"roles"` // of weir
+	Root         bool              `json:"is_root"`
+	Method       string            `json:"method"` // certificate or oauth2
+	Level        map[string]string `json:"level"`
+	BaseID       string            `json:"base_id"`
+	DelegationID string            `json:"delegation_id"`
+}
+
+// A NewJob is a job to be submitted. docs/fts.md lists the parameters.
+type NewJob struct {
+	Files  []NewJobFile   `json:"files"`
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// A NewJobFile is a file of a job.
+type NewJobFile struct {
+	Sources           []string `json:"sources"` // URLs
+	Destinations      []string `json:"destinations"`
+	Checksum          string   `json:"checksum,omitempty"` // ADLER32:DIGITS
+	Filesize          int64    `json:"filesize,omitempty"` // bytes
+	Activity          string   `json:"activity,omitempty"`
+	Strategy          string   `json:"selection_strategy,omitempty"`
+	Metadata          any      `json:"metadata,omitempty"`
+	SourceTokens      []string `json:"source_tokens,omitempty"`
+	DestinationTokens []string `json:"destination_tokens,omitempty"`
+}
+
+// A SubmittedJob is the answer to a submission.
+type SubmittedJob struct {
+	ID string `json:"job_id"`
+}
+
+// JobChange changes a job that has not ended.
+type JobChange struct {
+	Params map[string]any `json:"params"` // priority, 1 to 5
+}
+
+// A JobAnswer is a job. Times are in UTC, without a zone. Fields that FTS has and weir does not use are constant.
+type JobAnswer struct {
+	ID              string          `json:"job_id"`
+	State           string          `json:"job_state"`
+	Type            string          `json:"job_type"`
+	UserDN          string          `json:"user_dn"`
+	VO              string          `json:"vo_name"`
+	Submitted       *string         `json:"submit_time" jsonschema:"nullable"`
+	Finished        *string         `json:"job_finished" jsonschema:"nullable"`
+	SourceSE        *string         `json:"source_se" jsonschema:"nullable"`
+	DestSE          *string         `json:"dest_se" jsonschema:"nullable"`
+	Verify          string          `json:"verify_checksum"`
+	Retry           int             `json:"retry"`
+	RetryDelay      int             `json:"retry_delay"`
+	Overwrite       *string         `json:"overwrite_flag" jsonschema:"nullable"`
+	InQueue         *int64          `json:"max_time_in_queue" jsonschema:"nullable"` // in Unix time
+	Priority        int             `json:"priority"`
+	Metadata        json.RawMessage `json:"job_metadata"`
+	Reason          *string         `json:"reason" jsonschema:"nullable"`
+	Cancelled       bool            `json:"cancel_job"`
+	Host            string          `json:"submit_host"`
+	CredID          string          `json:"cred_id"`
+	BringOnline     int             `json:"bring_online"`
+	ArchiveTimeout  int             `json:"archive_timeout"`
+	PinLifetime     int             `json:"copy_pin_lifetime"`
+	SpaceToken      string          `json:"space_token"`
+	SourceSpace     string          `json:"source_space_token"`
+	InternalParams  *string         `json:"internal_job_params" jsonschema:"nullable"`
+	DestinationFile bool            `json:"dst_file_report"`
+	QoS             *string         `json:"target_qos" jsonschema:"nullable"`
+	Project         *string         `json:"os_project_id" jsonschema:"nullable"`
+
+	HTTPStatus  string           `json:"http_status,omitempty"`  // in answers about several jobs
+	HTTPMessage string           `json:"http_message,omitempty"` // likewise
+	Files       []map[string]any `json:"files,omitempty"`        // with files=: the fields that it names
+}
+
+// A FileAnswer is a file of a job with one of its sources.
+type FileAnswer struct {
+	JobID        string          `json:"job_id"`
+	ID           int64           `json:"file_id"`
+	Index        int             `json:"file_index"`
+	VO           string          `json:"vo_name"`
+	Priority     int             `json:"priority"`
+	Activity     string          `json:"activity"`
+	Source       string          `json:"source_surl"`
+	SourceSE     string          `json:"source_se"`
+	Dest         string          `json:"dest_surl"`
+	DestSE       string          `json:"dest_se"`
+	Checksum     string          `json:"checksum"`
+	UserFilesize int64           `json:"user_filesize"` // as it was submitted
+	Filesize     int64           `json:"filesize"`
+	Strategy     string          `json:"selection_strategy"`
+	Metadata     json.RawMessage `json:"file_metadata"`
+	Retry        int             `json:"retry"`
+	State        string          `json:"file_state"`
+	Reason       *string         `json:"reason" jsonschema:"nullable"`
+	Began        *string         `json:"start_time" jsonschema:"nullable"`
+	Ended        *string         `json:"finish_time" jsonschema:"nullable"`
+	Host         string          `json:"transfer_host"`
+	Duration     *float64        `json:"tx_duration" jsonschema:"nullable"` // seconds
+	Throughput   *float64        `json:"throughput" jsonschema:"nullable"`  // MiB/s
+}
+
+// A RetryAnswer is a failed attempt at a file.
+type RetryAnswer struct {
+	Attempt int     `json:"attempt"`
+	FileID  int64   `json:"file_id"`
+	Time    string  `json:"datetime"`
+	Reason  string  `json:"reason"`
+	Host    string  `json:"transfer_host"`
+	LogFile *string `json:"log_file" jsonschema:"nullable"`
+}
+
+// A HostAnswer has the numbers of running transfers.
+type HostAnswer struct {
+	Active  int `json:"active"`
+	Staging int `json:"staging"`
+}
+
+// A DelegationAnswer says until when clients need not delegate a proxy.
+type DelegationAnswer struct {
+	Until      string   `json:"termination_time"`
+	Attributes []string `json:"voms_attrs"`
+}
+
+// A Refusal is the answer to a request that is refused.
+type Refusal struct {
+	Status  string `json:"status"` // such as 404 Not Found
+	Message string `json:"message"`
+}
