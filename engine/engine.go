@@ -234,7 +234,7 @@ func (c *Config) finishing() bool {
 
 // crowded is from how many clients on what their start has left behind is
 // cleared away before it would be in the measurement time.
-const crowded = 10_000
+const crowded = 1000
 
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
