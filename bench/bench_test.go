@@ -140,6 +140,7 @@ func cases(s scale) []comparison {
 	return []comparison{
 		download(1, s), download(64, s),
 		secureDownload(1, "TLSv1.3", s), secureDownload(64, "TLSv1.3", s), secureDownload(1, "TLSv1.2", s), secureUpload(s),
+		secureSessions(s), sleepingSecured(s),
 		upload(1, false, s), upload(16, false, s), upload(1, true, s), upload(16, true, s),
 		small(64, .85), small(1000, .8),
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),

@@ -62,11 +62,14 @@ func sleeping(s scale) comparison {
 
 // memorySide measures what a client costs that mostly sleeps.
 func (r *rig) memorySide(srv server) side {
-	return r.residentSide("weir", r.clients, func(n int) load {
-		l := r.reads(srv, theFile, n)
-		l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}
-		return l
-	})
+	return r.residentSide("weir", r.clients, func(n int) load { return r.asleep(srv, n) })
+}
+
+// asleep is a load of clients in one process that mostly sleep.
+func (r *rig) asleep(srv server, n int) load {
+	l := r.reads(srv, theFile, n)
+	l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}
+	return l
 }
 
 // residentSide measures what each of n clients of a load costs.

@@ -241,11 +241,15 @@ func (r *rig) iperfSide(port string, streams int) side {
 	}}
 }
 
-// wrkSide asks for url over so many connections with one thread.
-func (r *rig) wrkSide(url string, connections int) side {
+// wrkSide asks for url over so many connections with one thread; headers may be added.
+func (r *rig) wrkSide(url string, connections int, headers ...string) side {
 	return side{"wrk", func() (figures, error) {
 		seconds := max(1, int(r.hold.Round(time.Second).Seconds()))
-		u, err := r.child("wrk", "-t1", "-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds)+"s", url)
+		args := []string{"wrk", "-t1", "-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds) + "s"}
+		for _, h := range headers {
+			args = append(args, "-H", h)
+		}
+		u, err := r.child(append(args, url)...)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,12 @@ import (
 
 // secureNginx starts nginx with TLS. Its server's url is https, and ca the certificate authority.
 func (r *rig) secureNginx(version string) (srv server, ca string) {
-	c := lab.NginxConfig{Config: lab.Config{TLS: true, Dir: r.path("nginx")}, Extra: "ssl_protocols " + version + ";"}
+	return r.secured(lab.NginxConfig{Extra: "ssl_protocols " + version + ";"})
+}
+
+// secured is secureNginx with more settings.
+func (r *rig) secured(c lab.NginxConfig) (srv server, ca string) {
+	c.TLS, c.Dir = true, r.path("nginx")
 	s, err := c.Start(r.Context())
 	r.must(err)
 	r.ends(s.Stop)
@@ -58,6 +63,66 @@ func secureDownload(streams int, version string, s scale) comparison {
 					return r.bulk(srv.group, files, int64(files)*s.size, self(), tlsWord, srv.url+"/"+theFile, ca,
 						strconv.Itoa(files), strconv.Itoa(streams))
 				}},
+			}
+		},
+	}
+}
+
+func secureSessions(s scale) comparison {
+	const streams, size = 100, 4 << 10
+	files := 4 * s.puts
+	return comparison{
+		name:  "tls-sessions-100",
+		title: "TLS 1.3 handshakes, 100 clients",
+		about: fmt.Sprintf("GET of %d KiB, each over a new connection with a full handshake, from nginx (one worker, which resumes no "+
+			"session). wrk runs one thread, sends Connection: close and does not verify the certificate; curl is a process for each of %d "+
+			"requests, 100 at a time.", size>>10, files),
+		metrics: []metric{rate, requestCPU, serverBusy},
+		bars: []bar{
+			{metric: rate, a: "weir", b: "curl", least: true, limit: 5},
+			{metric: requestCPU, a: "weir", b: "curl", limit: 1. / 3},
+			{metric: rate, a: "weir", b: "wrk", least: true, limit: 1,
+				why: "The server and the client share two cores; the handshakes of the server take one of them."},
+			{metric: requestCPU, a: "weir", b: "wrk", limit: 1,
+				why: "weir verifies the server's certificate in each handshake, wrk does not."},
+		},
+		setup: func(r *rig) []side {
+			srv, ca := r.secured(lab.NginxConfig{Extra: "ssl_protocols TLSv1.3; ssl_session_tickets off; ssl_session_cache off;"})
+			r.file(filepath.Join(srv.data, theFile), size)
+			l := r.reads(srv, theFile, streams)
+			l.settle, l.auth = 500*time.Millisecond, "auth: {ca_file: "+ca+"}\n"
+			sides := r.shapes(l, srv.group, shape{"weir", "  session: fresh\n"})
+			script := fmt.Sprintf("seq %d | xargs -P %d -I{} curl --silent --show-error --fail --cacert %s --output /dev/null %s/%s",
+				files, streams, ca, srv.url, theFile)
+			return append(sides, r.wrkSide(srv.url+"/"+theFile, streams, "Connection: close"),
+				r.script("curl", files, int64(files)*size, srv.group, script))
+		},
+	}
+}
+
+// sleepingSecured measures what TLS adds to a client that mostly sleeps.
+func sleepingSecured(s scale) comparison {
+	return comparison{
+		name:  "tls-clients-memory",
+		title: "Memory of a client with TLS 1.3",
+		about: fmt.Sprintf("%d clients in one process, each with its own connection, think for %v between reads of 64 KiB. "+
+			"Resident memory (VmRSS, median over the measurement time) minus that of a run with one client, per client; beside the same "+
+			"without TLS.", s.crowd, s.think),
+		metrics: []metric{clients, resident, rate, failed},
+		bars: []bar{{metric: resident, a: "weir", limit: 16 << 10}, {metric: resident, a: "weir", b: "weir, plain", limit: 2},
+			{metric: failed, a: "weir", limit: 0}},
+		setup: func(r *rig) []side {
+			srv, ca := r.secured(s.crowded())
+			r.file(filepath.Join(srv.data, theFile), 64<<10)
+			of := func(n int) load {
+				l := r.asleep(srv, n)
+				l.auth = "auth: {ca_file: " + ca + "}\n"
+				return l
+			}
+			plain := r.smallServer(s.crowded(), 64<<10)
+			return []side{
+				r.residentSide("weir", s.crowd, of),
+				r.residentSide("weir, plain", s.crowd, func(n int) load { return r.asleep(plain, n) }),
 			}
 		},
 	}
