@@ -15,10 +15,9 @@ import (
 
 func small(connections int, least float64) comparison {
 	return comparison{
-		name:  fmt.Sprintf("small-%d", connections),
-		title: fmt.Sprintf("Small requests, %d connections", connections),
-		about: "GET of 4 KiB on persistent connections to nginx (one worker). weir records latency, time to first byte and late start of " +
-			"each request; wrk runs one thread.",
+		name:    fmt.Sprintf("small-%d", connections),
+		title:   fmt.Sprintf("Small requests, %d connections", connections),
+		about:   "GET of 4 KiB on persistent connections to nginx. weir meters each request; wrk runs one thread.",
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
 			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},
@@ -49,8 +48,8 @@ func sleeping(s scale) comparison {
 	return comparison{
 		name:  "clients-memory",
 		title: "Memory of a client",
-		about: fmt.Sprintf("%d clients in one process, each with its own connection, think for %v between reads of 64 KiB. "+
-			"Resident memory (VmRSS, median over the measurement time) minus that of a run with one client, per client.", s.clients, s.think),
+		about: fmt.Sprintf("%d clients in one process, each with a connection, think for %v between reads of 64 KiB. Memory is VmRSS "+
+			"(median) minus that of a run with one client, per client.", s.clients, s.think),
 		metrics: []metric{clients, resident, rate, failed},
 		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -144,10 +143,9 @@ func (r *rig) residentWhile(l load) (int64, outcome, error) {
 func starting(s scale) comparison {
 	const steps, each = 60, 50 * time.Millisecond
 	return comparison{
-		name:  "clients-start",
-		title: fmt.Sprintf("Start of %d clients", s.crowd),
-		about: fmt.Sprintf("Time from the start of the load, without a ramp, until each of %d clients is connected; resolution %v, rounded up.",
-			s.crowd, each),
+		name:    "clients-start",
+		title:   fmt.Sprintf("Start of %d clients", s.crowd),
+		about:   fmt.Sprintf("Time from the start of the load, without a ramp, until %d clients are connected, in steps of %v.", s.crowd, each),
 		metrics: []metric{startTime, clients, failed},
 		bars:    []bar{{metric: startTime, a: "weir", limit: 2}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -175,8 +173,8 @@ func waking(s scale) comparison {
 	return comparison{
 		name:  "clients-wake-up",
 		title: fmt.Sprintf("Wake-up of %d clients", s.crowd),
-		about: fmt.Sprintf("%d clients read 64 KiB and think for %v: actual minus planned start of each read. "+
-			"The bar applies to an otherwise idle machine.", s.crowd, think),
+		about: fmt.Sprintf("%d clients read 64 KiB and think for %v: actual minus planned start of each read, on an otherwise idle machine.",
+			s.crowd, think),
 		metrics: []metric{lateMedian, lateHigh, rate},
 		bars: []bar{{
 			metric: lateHigh, a: "weir", limit: 0.0003,
@@ -207,8 +205,8 @@ func many(s scale) comparison {
 	return comparison{
 		name:  "clients-many",
 		title: "More clients than one process may hold",
-		about: fmt.Sprintf("%d clients, each with its own connection, think for %v between reads of 64 KiB. "+
-			"weir chooses the number of processes. Resident memory is the sum over its processes, per client.", s.many, s.think),
+		about: fmt.Sprintf("%d clients, each with a connection, think for %v between reads of 64 KiB, in as many processes as weir chooses. "+
+			"Memory is their sum, per client.", s.many, s.think),
 		metrics: []metric{clients, processes, resident, rate, failed},
 		bars:    []bar{{metric: clients, a: "weir", least: true, limit: float64(s.many)}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {

@@ -50,10 +50,9 @@ func queued(s scale) comparison {
 		name:   "service-million",
 		title:  fmt.Sprintf("A request of %d files", s.queued),
 		rounds: 1,
-		about: fmt.Sprintf("A coordinator in its own process with its database on disk receives a request for %d files and leases them to a "+
-			"simulated agent, which uses the API of agents over HTTPS, moves nothing and reports each file as done. Meanwhile the two calls of "+
-			"`weir transfer show` are made up to 20 times per second. Memory is the peak of the coordinator's process; "+
-			"CPU excludes PostgreSQL. One round.", s.queued),
+		about: fmt.Sprintf("A coordinator with its database on disk leases %d files to a simulated agent, which reports each as done over "+
+			"HTTPS, while `weir transfer show` is called up to 20 times per second. Memory is the coordinator's peak; CPU excludes "+
+			"PostgreSQL. One round.", s.queued),
 		metrics: []metric{wholeTime, filesRate, memoryUsed, leaseCPU, askTime, askHigh, askMost, filesMoved},
 		setup:   func(r *rig) []side { return r.onDatabases(r.million) },
 	}
@@ -215,10 +214,9 @@ func crowded(s scale) comparison {
 	b := comparison{
 		name:  "service-hundred",
 		title: fmt.Sprintf("%d requests at once", requests),
-		about: fmt.Sprintf("%d requests, each for its own block of %d files of %d KiB in memory, are submitted simultaneously and copied from "+
-			"one agent to another, each in its own process with default settings; the coordinator's database is on disk. "+
-			"Times are measured from the submission of all requests. Failed operations are requests that were refused or did not complete, "+
-			"and database errors of the coordinator.", requests, files, size>>10),
+		about: fmt.Sprintf("%d requests, each for a block of %d files of %d KiB, submitted at once and copied between two agents with "+
+			"default settings; the database is on disk. Times count from the submission. Failed operations include database errors.",
+			requests, files, size>>10),
 		metrics: []metric{firstEnd, medianEnd, lastEnd, endsSpread, firstFile, filesRate, failed},
 		setup: func(r *rig) []side {
 			src := r.blocks(requests, files, int64(size))

@@ -16,8 +16,7 @@ func ftpDownload(streams int, s scale) comparison {
 	b := comparison{
 		name:  fmt.Sprintf("ftp-download-%d", streams),
 		title: fmt.Sprintf("ftp:// download, %s", streamsText(streams)),
-		about: fmt.Sprintf("A %d MiB file in memory from a GridFTP server, one client. weir discards the payload except for the 1%% of reads "+
-			"that it verifies; globus-url-copy writes to /dev/null. Several streams belong to one transfer in extended block mode (weir: "+
+		about: fmt.Sprintf("A %d MiB file from a GridFTP server. Several streams belong to one transfer in extended block mode (weir: "+
 			"in_flight; globus-url-copy: -p).", size>>20),
 		metrics: []metric{throughput, clientCPU},
 		bars: []bar{
@@ -39,7 +38,7 @@ func ftpDownload(streams int, s scale) comparison {
 		},
 	}
 	if streams == 1 {
-		b.about += " curl sends TYPE after PASV and therefore receives text with converted line ends, but the same volume."
+		b.about += " curl sends TYPE after PASV and therefore receives text with converted line ends, of the same volume."
 	}
 	return b
 }
@@ -57,9 +56,9 @@ func ftpSmall(s scale) comparison {
 	return comparison{
 		name:  "ftp-small",
 		title: "ftp:// files of 4 KiB, one kept session",
-		about: fmt.Sprintf("One client with one session reads one file repeatedly. weir in passive mode (one data connection per file) and "+
-			"with in_flight: 2 (two persistent data connections); globus-url-copy with a list of %d copies, by default and with -fast (persistent "+
-			"data connections); wget with a list of %d.", files, files/10),
+		about: fmt.Sprintf("One session reads one file repeatedly: weir in passive mode (a data connection per file) and with in_flight: 2 "+
+			"(two persistent ones); globus-url-copy with a list of %d copies, by default and with -fast (persistent); wget with a list of %d.",
+			files, files/10),
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
 			{metric: rate, a: "weir", b: "globus-url-copy", least: true, limit: .75, why: "Client and server alternate, " +

@@ -17,10 +17,9 @@ func download(streams int, s scale) comparison {
 		most = 1. / 6
 	}
 	b := comparison{
-		name:  fmt.Sprintf("download-%d", streams),
-		title: fmt.Sprintf("Download, %s", streamsText(streams)),
-		about: fmt.Sprintf("GET of a %d MiB file in memory from nginx (one worker, sendfile); the payload is discarded. %s "+
-			"One worker uses one core of the server; where that core is busy, no client can be faster.", size>>20, curlText(streams, s.gets)),
+		name:    fmt.Sprintf("download-%d", streams),
+		title:   fmt.Sprintf("Download, %s", streamsText(streams)),
+		about:   fmt.Sprintf("GET of a %d MiB file from nginx. %s", size>>20, curlText(streams, s.gets)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "curl", limit: most},
@@ -40,7 +39,7 @@ func download(streams int, s scale) comparison {
 	if streams == 1 {
 		b.bars = append(b.bars, bar{
 			metric: throughput, a: "weir", b: "curl", least: true, limit: 2.5,
-			why: "The server's core is busy (see the table), so no client can be faster; the ratio depends on curl alone.",
+			why: "The server's core is busy; the ratio depends on curl alone.",
 		})
 	}
 	return b
@@ -55,9 +54,9 @@ func streamsText(n int) string {
 
 func curlText(streams, files int) string {
 	if streams == 1 {
-		return fmt.Sprintf("One curl transfers %d files in sequence on one connection.", files)
+		return fmt.Sprintf("curl transfers %d in sequence on one connection.", files)
 	}
-	return fmt.Sprintf("One curl --parallel transfers %d files, %d at once, each on its own connection.", files, streams)
+	return fmt.Sprintf("curl --parallel transfers %d on %d connections.", files, streams)
 }
 
 // reads is the load of so many clients that read a file again and again.
@@ -71,20 +70,19 @@ func (r *rig) curlDownload(srv server, file string, size int64, streams int) sid
 }
 
 func upload(streams int, nginx bool, s scale) comparison {
-	name, to := "sink", "a sink that reads and discards, on the same cores"
+	name, to := "sink", "a sink that reads and discards"
 	if nginx {
-		name, to = "nginx", "nginx, which stores them in memory"
+		name, to = "nginx", "nginx"
 	}
 	size := s.size / 4
 	return comparison{
-		name:  fmt.Sprintf("upload-%s-%d", name, streams),
-		title: fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
-		about: fmt.Sprintf("PUT of %d MiB files to %s. Each file of weir has different content; curl sends the same file repeatedly. %s",
-			size>>20, to, curlText(streams, s.puts)),
+		name:    fmt.Sprintf("upload-%s-%d", name, streams),
+		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
+		about:   fmt.Sprintf("PUT of %d MiB files to %s. %s", size>>20, to, curlText(streams, s.puts)),
 		metrics: []metric{throughput, clientCPU},
 		bars: []bar{{
 			metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3,
-			why: "The rest is the kernel's TCP and one copy from the cache; curl copies twice, which costs little on some processors.",
+			why: "The kernel's TCP and one copy from the cache remain; curl copies twice, which costs little on some processors.",
 		}},
 		setup: func(r *rig) []side {
 			source := r.path("source")
@@ -110,8 +108,8 @@ func builtin(streams int, client string, s scale) comparison {
 	b := comparison{
 		name:  fmt.Sprintf("serve-%s-%d", client, streams),
 		title: fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
-		about: fmt.Sprintf("GET of a %d MiB file from `weir serve` (a folder in memory, and `--synthetic` files) and from nginx (one worker, "+
-			"sendfile) with the same folder.", size>>20),
+		about: fmt.Sprintf("GET of a %d MiB file from `weir serve` (a folder, and `--synthetic` files) and from nginx with the same folder.",
+			size>>20),
 		metrics: []metric{throughput, serverCPU, serverBusy, clientCPU},
 		setup:   func(r *rig) []side { return r.servers(client, streams, size) },
 	}

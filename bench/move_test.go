@@ -37,10 +37,10 @@ func moving(s scale) comparison {
 	b := comparison{
 		name:  "transfer-large",
 		title: "Copies of large files, adler32 verified at both ends",
-		about: fmt.Sprintf("%d files of %d MiB in memory, %d at a time, copied to a new folder in memory. The mover of weir's agents reads "+
-			"from `weir serve`, including the checksum; xrdcp --cksum adler32:source and gfal-copy --checksum adler32 (in sequence, "+
-			"one process) read from XRootD, which stores the checksums; rclone copy --checksum reads from `weir serve` over WebDAV, "+
-			"finds no checksum that it supports and compares sizes only.", files, size>>20, together),
+		about: fmt.Sprintf("%d files of %d MiB, %d at a time, to a new folder: weir's mover from `weir serve`, including the checksum; xrdcp "+
+			"--cksum adler32:source and gfal-copy --checksum adler32 (in sequence, since XRootD fails on two simultaneous checksum requests "+
+			"over HTTP) from XRootD, which stores checksums; rclone copy --checksum from `weir serve` over WebDAV, which finds no checksum "+
+			"that it supports and compares sizes.", files, size>>20, together),
 		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},
 	}
 	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone"} {
@@ -78,15 +78,13 @@ func buffering(encrypted bool, s scale) comparison {
 	size := 2 * s.size
 	b := comparison{
 		name: "buffers-plain", title: "Buffers of the mover, without TLS",
-		about: fmt.Sprintf("The mover of weir's agents copies %d files of %d MiB in memory from nginx (one worker) to a new folder in "+
-			"memory, one "+
-			"after the other, with buffers (`weir agent --buffer`) of different sizes. The kernel moves the bytes from the connection to the file; "+
-			"the buffer is what is read back at once for the checksum.", files, size>>20),
+		about: fmt.Sprintf("weir's mover copies %d files of %d MiB in sequence from nginx to a new folder with buffers (`weir agent "+
+			"--buffer`) of different sizes. A buffer is what is read back at once for the checksum.", files, size>>20),
 		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},
 	}
 	if encrypted {
 		b.name, b.title = "buffers-tls", "Buffers of the mover, with TLS"
-		b.about = "The same over TLS: the buffer takes what is decrypted, 16 KiB at a time, before it is written, and what is read back."
+		b.about = "The same over TLS: the buffer also takes what is decrypted, 16 KiB at a time, before it is written."
 	}
 	usual := bufferName(mover.DefaultBuffer >> 10)
 	for _, kib := range bufferSizes {
@@ -116,11 +114,11 @@ func buffering(encrypted bool, s scale) comparison {
 // missed is why a verified copy is not cheaper, or faster, beside a peer.
 func missed(peer string) string {
 	if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
-		return "rclone computes no checksum and reads nothing back; weir reads back everything it wrote. Half of rclone's CPU is little more " +
-			"than the cost of writing the data to new memory."
+		return "rclone computes no checksum and reads nothing back; weir reads back everything. Half of rclone's CPU is little more " +
+			"than writing to new memory."
 	}
-	return "On this machine the kernel takes 0.2 s to write a GB to new memory, 0.15 s to receive it, 0.08 s to send it and 0.08 s to read " +
-		"it back; only the last can be omitted."
+	return "The kernel takes 0.2 s to write a GB to new memory, 0.15 s to receive it, 0.08 s to send it and 0.08 s to read it back; only " +
+		"the last can be omitted."
 }
 
 // xrdcps is a script that copies the files of a list from XRootD into the folder $0.
@@ -140,19 +138,19 @@ func gfals(x server, list string) string {
 func receiving(disk bool, s scale) comparison {
 	const files = 4
 	size := 2 * s.size
-	name, where := "memory", "memory"
+	name, where := "memory", "in memory"
 	if disk {
-		name, where = "disk", "a disk, synced (curl is followed by sync)"
+		name, where = "disk", "on disk, synced (curl is followed by sync)"
 	}
 	return comparison{
 		name:  "receive-" + name,
 		title: "Receiving into new files, verified, to " + name,
-		about: fmt.Sprintf("%d files of %d MiB from `weir serve`, in sequence, into new files in %s: the mover of weir's agents, "+
-			"which reads back what it wrote and compares its adler32 with the catalog; the same mover without reading back (\"no checksum\", "+
-			"which no agent does); and curl --output.", files, size>>20, where),
+		about: fmt.Sprintf("%d files of %d MiB from `weir serve`, in sequence, into new files %s: weir's mover, which reads back and "+
+			"compares adler32 with the catalog; the mover without reading back (\"no checksum\", which no agent does); and curl --output.",
+			files, size>>20, where),
 		metrics: []metric{throughput, clientCPU, serverCPU},
 		bars: []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1,
-			why: "On tmpfs the kernel moves each page between lists on its first read, which is half of the cost of reading back. " +
+			why: "On tmpfs the kernel moves each page between lists on its first read, half of the cost of reading back. " +
 				"mmap would take two thirds of that in page faults, and a truncated file would end the process."},
 			{metric: clientCPU, a: "weir", b: noSum, limit: 1.1,
 				why: "The checksum is computed from the stored file, so everything is read once more; the computation is less than a " +
@@ -182,9 +180,8 @@ func movingSmall(s scale) comparison {
 	return comparison{
 		name:  "transfer-small",
 		title: "Copies of many small files",
-		about: fmt.Sprintf("%d files of %d KiB from `weir serve`, copied to a new folder in memory, %d at a time: "+
-			"the mover of weir's agents, with adler32 verified, and rclone copy over WebDAV, whose pacer limits it to 100 requests/s.", files,
-			size>>10, at),
+		about: fmt.Sprintf("%d files of %d KiB from `weir serve`, %d at a time, to a new folder: weir's mover, which verifies adler32, and "+
+			"rclone over WebDAV, whose pacer limits it to 100 requests/s.", files, size>>10, at),
 		metrics: []metric{rate, requestCPU, serverCPU},
 		bars:    []bar{{metric: rate, a: "weir", b: "rclone", least: true, limit: 3}, {metric: requestCPU, a: "weir", b: "rclone", limit: .5}},
 		setup: func(r *rig) []side {

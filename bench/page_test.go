@@ -289,24 +289,21 @@ used. ` + "`make bench`" + ` measures all cases and writes the page.
 
 const method = `## Method
 
-- Each run is a separate process: ` + "`weir run`" + ` with the defaults of a user (metering of each operation, verification of 1%,
-  monitoring once per second, run directory, report), and the other programs with their usual options. Each run of weir
-  has a different seed, which selects what is verified.
-- nginx provides no checksums: weir discards the 1% of its payload that it would verify and counts it as unverifiable, and
-  reads back what it writes. From ` + "`weir serve`" + ` the 1% is read and verified.
-- The sides of a table alternate; one round is one run of each side. A ratio is weir's figure over the other's in the same
-  round. Figures are medians of 3 to 5 rounds, or of as many as the case states, with the smallest and the largest.
-- Client CPU is user and system time of the whole process (wait4), per GB moved or per request. Server CPU is the change of
-  /proc/PID/stat over the same time. 1 GB is 10^9 bytes.
-- Throughput and requests/s are weir's figures at full load, curl's bytes over wall-clock time, and what wrk and iperf3 report.
-- Client and server share one machine and its loopback interface, and the kernel charges part of its work to either side.
+- Each run is a process: ` + "`weir run`" + ` with its defaults (metering, verification of 1%, monitoring once per second, run directory,
+  report) and a new seed; the others with their usual options.
+- The sides of a table alternate; one round is one run of each. Figures are medians of 3 to 5 rounds, unless the case states
+  another number, with the smallest and the largest. A ratio compares two sides of the same round.
+- Client CPU is user and system time of the process (wait4), server CPU the change of /proc/PID/stat. 1 GB is 10^9 bytes.
+- Client and server share the machine and its loopback interface; the kernel charges part of its work to either side.
   Ratios hold; absolute figures do not carry over to other machines or networks.
-- Before each copy as much memory is written and freed as the copy needs: the first write to memory that a virtual
-  machine returned to its host costs up to twice the CPU time.
-- Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno; all others use the machine's setting
-  (below). bbr costs sender and receiver.
-- All cases use plain connections unless their title names TLS. If a length is unknown, weir reads the payload instead of
-  discarding it in the kernel.
+- Files are in memory. nginx has one worker and sendfile. Where the server's cores are busy, no client can be faster.
+- Downloads are discarded (xrdcp, without DNS, and globus-url-copy: to /dev/null). weir reads what it verifies, and payload of
+  unknown length. nginx has no checksums, so the 1% is counted as unverifiable. Over TLS weir decrypts only what it reads.
+- Uploads of weir differ in content and are read back from nginx; the others send one file repeatedly.
+- "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses.
+- Before each copy as much memory is written and freed as it needs: the first write to memory that a virtual machine returned
+  to its host costs up to twice the CPU time.
+- Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno, which costs less than bbr; the others the machine's.
 
 `
 
@@ -357,10 +354,28 @@ func (p page) render(picture string) string {
 	p.missed(&b)
 	b.WriteString(method)
 	fmt.Fprintf(&b, "## The machine\n\n%s\n\n## The figures\n\n", strings.Join(p.machine, "\n"))
-	for _, c := range p.cases {
+	for i, c := range p.cases {
+		if i > 0 {
+			c.about = unlike(p.cases[i-1].about, c.about)
+		}
 		c.render(&b)
 	}
 	return b.String()
+}
+
+// unlike returns what about says, without the sentences with which it begins as before.
+func unlike(before, about string) string {
+	n := 0
+	for n < len(before) && n < len(about) && before[n] == about[n] {
+		n++
+	}
+	if n == len(about) {
+		return "As above."
+	}
+	if i := strings.LastIndex(about[:n], ". "); i >= 0 {
+		return "As above." + about[i+1:]
+	}
+	return about
 }
 
 func (p page) find(name string) *section {

@@ -51,9 +51,8 @@ func pages(scheme string, clients int, s scale) comparison {
 	return comparison{
 		name:  fmt.Sprintf("pages-%s-%d", scheme, clients),
 		title: fmt.Sprintf("Pages of 8 KiB, %s, %s", scheme, who),
-		about: fmt.Sprintf("%d pages of 8 KiB from %s, one request at a time: weir's jobs of %d events of 40 KiB without compute time, "+
-			"including start, metering and report. \"bare\" is a minimal Go loop that sends the same requests on as many connections of package "+
-			"net and reads the responses into one buffer.", clients*each, from, events),
+		about: fmt.Sprintf("%d pages of 8 KiB from %s, one request at a time: jobs of %d events of 40 KiB without compute time, from start "+
+			"to report.", clients*each, from, events),
 		metrics: []metric{rate, requestCPU, failed},
 		bars:    []bar{{metric: requestCPU, a: "weir", b: "bare", limit: 1.5}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -78,9 +77,9 @@ func computing(jobs int, judged bool, s scale) comparison {
 	return comparison{
 		name:  fmt.Sprintf("computing-%d", jobs),
 		title: fmt.Sprintf("Computing of %d jobs in one process", jobs),
-		about: fmt.Sprintf("%d jobs in one process read events of 40 KiB in pages of 8 KiB from weir serve on the same machine and sleep 100 "+
-			"ms per event as compute time: constant, or exponential with that mean. \"busy\" computes for 10 ms, which occupies all cores. "+
-			"Late is the actual minus the planned end of each compute time.", jobs),
+		about: fmt.Sprintf("%d jobs in one process read events of 40 KiB in pages of 8 KiB from weir serve and sleep 100 ms per event, "+
+			"constant or exponential; \"busy\" computes for 10 ms, which occupies all cores. Late is the actual minus the planned end of "+
+			"compute time.", jobs),
 		metrics: []metric{lateMedian, lateHigh, rate, failed},
 		bars:    bars,
 		setup: func(r *rig) []side {
@@ -117,9 +116,8 @@ func jobsMemory(s scale) comparison {
 	return comparison{
 		name:  "jobs-memory",
 		title: "Memory of a job",
-		about: fmt.Sprintf("%d jobs in one process, each with its own connection, sleep %v per event of 40 KiB as compute time, "+
-			"without and with read-ahead of one event. Resident memory (VmRSS, median over the measurement time) minus that of a run with "+
-			"one job, per job.", s.crowd, s.think),
+		about: fmt.Sprintf("%d jobs in one process, each with a connection, sleep %v per event of 40 KiB, without and with read-ahead of one "+
+			"event; measured as in [memory of a client](#memory-of-a-client).", s.crowd, s.think),
 		metrics: []metric{clients, resident, rate, failed},
 		bars:    []bar{{metric: failed, a: "weir", limit: 0}, {metric: failed, a: "weir, read-ahead", limit: 0}},
 		setup: func(r *rig) []side {

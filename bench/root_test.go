@@ -37,9 +37,9 @@ func rootDownload(streams int, s scale) comparison {
 	b := comparison{
 		name:  fmt.Sprintf("root-download-%d", streams),
 		title: fmt.Sprintf("root:// download, %s", streamsText(streams)),
-		about: fmt.Sprintf("A %d MiB file in memory from XRootD; the payload is discarded. Like xrdcp, weir sends page reads of 8 "+
-			"MiB, 4 at once. It verifies the page checksums of 1%% of its reads, of all reads (\"all verified\"), or requests none (\"plain\", "+
-			"kXR_read, as xrdcp with %s). xrdcp copies to /dev/null, %s, without DNS.", size>>20, plainXrdcp, processText(streams)),
+		about: fmt.Sprintf("A %d MiB file from XRootD. Like xrdcp, weir sends page reads of 8 MiB, 4 at once. It verifies the page checksums "+
+			"of 1%% or all (\"all verified\"), or requests none (\"plain\"; xrdcp with %s). xrdcp: %s.",
+			size>>20, plainXrdcp, processText(streams)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 25},
@@ -57,7 +57,7 @@ func rootDownload(streams int, s scale) comparison {
 		b.bars = append(b.bars, bar{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 10})
 	}
 	b.bars = append(b.bars, bar{metric: throughput, a: "weir, plain", b: "xrdcp, plain", least: true, limit: 2,
-		why: "The server's cores are busy (see the table), so no client can be faster."})
+		why: "The server's cores are busy."})
 	return b
 }
 
@@ -76,7 +76,7 @@ func (r *rig) xrdcpReads(name string, srv server, size int64, streams int, env .
 	return r.script(name, files, int64(files)*size, srv.group, script)
 }
 
-const pagesBound = "The server's cores are busy with page checksums (see the table), so no client can be faster."
+const pagesBound = "The server's cores are busy with page checksums."
 
 func rootFresh(s scale) comparison {
 	const size = 1 << 20
@@ -84,8 +84,8 @@ func rootFresh(s scale) comparison {
 	return comparison{
 		name:  "root-fresh",
 		title: "root:// files of 1 MiB, a fresh session each",
-		about: fmt.Sprintf("Connect, log in, open, read, close: 100 concurrent xrdcp processes for %d files, and "+
-			"weir with 100, 1000 and 2000 clients in one process with the same page reads. 64 files are in memory.", files),
+		about: fmt.Sprintf("Connect, log in, open, read, close: 100 concurrent xrdcp processes for %d files, and 100, 1000 and 2000 clients "+
+			"in one process with the same page reads.", files),
 		metrics: []metric{rate, requestCPU, throughput, serverBusy, failed},
 		bars: []bar{
 			{metric: rate, a: "weir, 100, plain", b: "xrdcp, 100, plain", least: true, limit: 25},
@@ -122,10 +122,9 @@ func rootFresh(s scale) comparison {
 func rootSmall(op string, least float64) comparison {
 	what := map[string]string{"read": "reads of 4 KiB of open files", "stat": "stats"}[op]
 	return comparison{
-		name:  "root-" + op,
-		title: "root:// " + what + ", 100 kept sessions",
-		about: "100 clients in one process, each with its own session and open file, against one XRootD. " +
-			"\"bare\" is a minimal Go loop that sends the same requests on as many connections and reads the responses. Reads are plain (kXR_read).",
+		name:    "root-" + op,
+		title:   "root:// " + what + ", 100 kept sessions",
+		about:   "100 clients in one process, each with a session and an open file. Reads are plain (kXR_read).",
 		metrics: []metric{rate, requestCPU, serverBusy},
 		bars: []bar{
 			{metric: rate, a: "weir", least: true, limit: least},
@@ -148,10 +147,9 @@ func rootSmall(op string, least float64) comparison {
 func rootUpload(s scale) comparison {
 	size := 2 * s.size
 	return comparison{
-		name:  "root-upload",
-		title: "root:// upload, one stream",
-		about: fmt.Sprintf("Files of %d MiB to XRootD, which stores them in memory. Each file of weir has different content; "+
-			"xrdcp sends the same file repeatedly.", size>>20),
+		name:    "root-upload",
+		title:   "root:// upload, one stream",
+		about:   fmt.Sprintf("Files of %d MiB to XRootD.", size>>20),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 4},
@@ -178,8 +176,8 @@ func rootMemory(s scale) comparison {
 	return comparison{
 		name:  "root-memory",
 		title: "root:// memory of a client",
-		about: fmt.Sprintf("%d clients in one process, each with its own session, think for %v between reads of 64 KiB. "+
-			"Resident memory (VmRSS, median over the measurement time) minus that of a run with one client, per client.", s.clients, s.think),
+		about: fmt.Sprintf("%d clients in one process, each with a session, measured as in [memory of a client](#memory-of-a-client).",
+			s.clients),
 		metrics: []metric{clients, resident, rate, failed},
 		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {

@@ -19,10 +19,9 @@ import (
 
 func metering() comparison {
 	return comparison{
-		name:  "metering",
-		title: "Metering",
-		about: "Recording one operation: start, first byte, bytes, end, and the end of its task, " +
-			"including all clock reads (`go test -bench BenchmarkMeter ./measure`).",
+		name:    "metering",
+		title:   "Metering",
+		about:   "Recording one operation, including all clock reads (`go test -bench BenchmarkMeter ./measure`).",
 		metrics: []metric{opTime, allocs},
 		bars:    []bar{{metric: opTime, a: "weir", limit: 0.15e-6}, {metric: allocs, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -52,9 +51,8 @@ func analyzing(s scale) comparison {
 	return comparison{
 		name:  "analyze",
 		title: "Analysis of an hour of fifty hosts",
-		about: fmt.Sprintf("`weir report` on a synthetic run of %d s in %d steps with one interval per second from each of %d data servers and "+
-			"one sample per second from each of %d hosts: findings, tables and report.html, synced to disk.",
-			run.Seconds, run.Steps, run.Stores, run.Servers+run.Loaders),
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s in %d steps, with an interval of %d data servers and a sample of %d "+
+			"hosts per second: findings, tables and report.html, synced to disk.", run.Seconds, run.Steps, run.Stores, run.Servers+run.Loaders),
 		metrics: []metric{analysisTime, analysisCPU, peakMemory},
 		bars:    []bar{{metric: analysisTime, a: "weir", limit: 2}, {metric: peakMemory, a: "weir", limit: 300e6}},
 		setup: func(r *rig) []side {
@@ -82,9 +80,8 @@ func analyzingWide(s scale) comparison {
 	return comparison{
 		name:  "analyze-workers",
 		title: "Analysis of ten minutes of many workers",
-		about: fmt.Sprintf("`weir report` on a synthetic run of %d s with %d workers, each on its own monitored host, "+
-			"and %d monitored data servers with an interval per second each. ", run.Seconds, run.Loaders, run.Stores) +
-			"\"read\" is the size of intervals.jsonl, hosts.jsonl and events.jsonl.",
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s with %d workers and %d data servers, each on a monitored host, with an "+
+			"interval per second. \"read\" is the size of intervals.jsonl, hosts.jsonl and events.jsonl.", run.Seconds, run.Loaders, run.Stores),
 		metrics: []metric{analysisTime, analysisCPU, peakMemory, mergeSize},
 		setup: func(r *rig) []side {
 			dir := filepath.Join(r.dir, "analyze-workers")
@@ -151,10 +148,9 @@ func pool(s scale) comparison {
 	return comparison{
 		name:  "pool",
 		title: fmt.Sprintf("%d jobs of an HTCondor pool", s.slots),
-		about: fmt.Sprintf("`weir run --on htcondor --workers %d` on the pool of `weir lab up htcondor`, with all slots on this machine; "+
-			"each worker is one client that reads 4 KiB from nginx once per second for %v. \"submitted to all active\" is the time from the start "+
-			"of the run until the last worker is connected, including the start of all processes on this machine. \"cores\" is the CPU use of "+
-			"weir run and the HTCondor programs that it calls.", s.slots, s.told),
+		about: fmt.Sprintf("`weir run --on htcondor --workers %d` in the pool of `weir lab up htcondor`, all on this machine; each worker "+
+			"reads 4 KiB from nginx per second for %v. \"submitted to all active\" ends when the last worker is connected. \"cores\" is weir "+
+			"run and the HTCondor programs that it calls.", s.slots, s.told),
 		metrics: []metric{activeTime, reporting, coresUsed, memoryUsed},
 		bars:    []bar{{metric: reporting, a: name, least: true, limit: float64(s.slots)}},
 		setup: func(r *rig) []side {
@@ -220,8 +216,8 @@ func merging(s scale) comparison {
 	return comparison{
 		name:  "merge",
 		title: "Merge of separately recorded runs",
-		about: fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, each with one interval and one host sample per second: "+
-			"the merged run, its findings, tables and report.html.", s.parts, run.Seconds),
+		about: fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, with an interval and a host sample per second: run, findings, tables, "+
+			"report.html.", s.parts, run.Seconds),
 		metrics: []metric{mergeTime, mergeCPU, memoryUsed, mergeSize},
 		setup: func(r *rig) []side {
 			size := r.apart(run)

@@ -36,14 +36,12 @@ func serving(s scale) comparison {
 		name:   "service-large",
 		rounds: 3,
 		title:  "A dataset of large files by the whole service, adler32 verified at both ends",
-		about: fmt.Sprintf("%d files of %d MiB in memory (two files with five names each), copied to a new folder in memory, three rounds. "+
-			"weir: `weir dataset add`, for which the source's agent computes the checksums, and `weir transfer submit --wait`, "+
-			"over loopback from one agent to another, with coordinator, catalog and attempts. CPU is that of both agents, "+
-			"the coordinator and the commands; \"registered before\" excludes the first command. xrdcp --cksum adler32:source in %d processes, "+
-			"and gfal-copy --checksum adler32 (in sequence, since XRootD fails on two simultaneous checksum requests over HTTP), "+
-			"read from XRootD, which stores the checksums. rclone copy --checksum with %d transfers over WebDAV finds no checksum that it "+
-			"supports and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` followed by "+
-			"rclone check --download (\"verified\"), which compares the content.", files, size>>20, together, together),
+		about: fmt.Sprintf("%d files of %d MiB (two contents), to a new folder, three rounds. weir: `weir dataset add`, which computes the "+
+			"checksums, and `weir transfer submit --wait`, between two agents over loopback. CPU is that of agents, coordinator and "+
+			"commands; \"registered before\" excludes the first command. The others as in [copies of large "+
+			"files](#copies-of-large-files-adler32-verified-at-both-ends), xrdcp in %d processes and rclone with %d transfers from `weir "+
+			"serve`, from `rclone serve webdav` (\"both ends\"), and followed by rclone check --download, which compares the content "+
+			"(\"verified\").", files, size>>20, together, together),
 		metrics: []metric{throughput, bothCPU, knownRate, knownCPU},
 	}
 	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone"} {
@@ -81,10 +79,9 @@ func servingSmall(s scale) comparison {
 		name:   "service-small",
 		title:  "A dataset of many small files by the whole service",
 		rounds: 2,
-		about: fmt.Sprintf("%d files of %d KiB in memory, copied to a new folder in memory, %d at a time, two rounds. weir: "+
-			"`weir dataset add` and `weir transfer submit --wait`, with coordinator (--link-min and --link-max %d), catalog and attempts; "+
-			"adler32 is verified at both ends; \"registered before\" excludes the first command. rclone copy --transfers %d from `weir serve` "+
-			"over WebDAV, where its pacer limits it to 100 requests/s and it compares sizes only.", files, size>>10, at, at, at),
+		about: fmt.Sprintf("%d files of %d KiB, %d at a time, to a new folder, two rounds. weir: as above, with --link-min and --link-max "+
+			"%d. rclone copy --transfers %d from `weir serve`, limited by its pacer to 100 requests/s, compares sizes.",
+			files, size>>10, at, at, at),
 		metrics: []metric{filesRate, filesCPU, knownFiles},
 		bars:    []bar{{metric: filesRate, a: "weir", b: "rclone", least: true, limit: 3}},
 		setup: func(r *rig) []side {

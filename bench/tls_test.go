@@ -42,13 +42,13 @@ func secureDownload(streams int, version string, s scale) comparison {
 	return comparison{
 		name:  name,
 		title: fmt.Sprintf("Download with TLS %s, %s", version[len("TLSv"):], streamsText(streams)),
-		about: fmt.Sprintf("GET of a %d MiB file in memory from nginx (one worker) over TLS. weir discards the payload without decrypting "+
-			"it; curl and a bare loop with Go's crypto/tls decrypt it. %s", s.size>>20, curlText(streams, files)),
+		about: fmt.Sprintf("GET of a %d MiB file from nginx over TLS. curl and a bare loop with Go's crypto/tls decrypt it. %s",
+			s.size>>20, curlText(streams, files)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "curl", limit: most},
 			{metric: throughput, a: "weir", b: "curl", least: true, limit: 1,
-				why: "The server's core is busy with encryption (see the table), so no client can be faster."},
+				why: "The server's core is busy with encryption."},
 		},
 		setup: func(r *rig) []side {
 			srv, ca := r.secureNginx(version)
@@ -132,10 +132,9 @@ func secureUpload(s scale) comparison {
 	size := s.size / 4
 	files := s.puts / 4
 	return comparison{
-		name:  "tls-upload-1",
-		title: "Upload with TLS 1.3, one stream",
-		about: fmt.Sprintf("PUT of %d MiB files to nginx, which stores them in memory. Each file of weir has different content; curl sends "+
-			"the same file repeatedly. %s", size>>20, curlText(1, files)),
+		name:    "tls-upload-1",
+		title:   "Upload with TLS 1.3, one stream",
+		about:   fmt.Sprintf("PUT of %d MiB files to nginx. %s", size>>20, curlText(1, files)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars:    []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1 / 1.5}},
 		setup: func(r *rig) []side {
@@ -153,11 +152,9 @@ func secureUpload(s scale) comparison {
 func secureRootDownload(s scale) comparison {
 	size := 4 * s.size
 	return comparison{
-		name:  "roots-download-1",
-		title: "roots:// download, one stream",
-		about: fmt.Sprintf("A %d MiB file in memory from XRootD over TLS. weir discards the payload without decrypting it, except for the 1%% "+
-			"of reads whose page checksums it verifies; xrdcp copies to /dev/null, several times in a row, without DNS. \"plain\" "+
-			"requests no page checksums.", size>>20),
+		name:    "roots-download-1",
+		title:   "roots:// download, one stream",
+		about:   fmt.Sprintf("A %d MiB file from XRootD over TLS; xrdcp several times in a row. \"plain\" requests no page checksums.", size>>20),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 6},

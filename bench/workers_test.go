@@ -69,13 +69,10 @@ func crowds(s scale) comparison {
 	return comparison{
 		name:  "controller",
 		title: "Controller of many workers",
-		about: fmt.Sprintf("A controller in its own process on one core (GOMAXPROCS=1). Its workers connect over HTTPS and report every "+
-			"second: one interval of a hundred operations, or one for each of several data servers; with \"hosts monitored\" each also reports a "+
-			"host of 16 cores, like workers of a batch system. Workers are simulated, %d in a process; they send the messages of real workers "+
-			"with intervals encoded once. Two steps of %v. Memory is the peak of the controller. \"step change\" is the time from the start of "+
-			"the second step until the last worker received it; \"between two steps\" from the end of the first to the start of the second. "+
-			"\"received\" is read from sockets, \"written\" the growth of intervals.jsonl, hosts.jsonl and events.jsonl, both during the steps.",
-			perCrowd, s.told),
+		about: fmt.Sprintf("A controller on one core (GOMAXPROCS=1). Simulated workers, %d in a process, report over HTTPS every second: an "+
+			"interval of a hundred operations, or one per data server, and with \"hosts monitored\" a host of 16 cores. Two steps of %v. "+
+			"Memory is the controller's peak. \"step change\" is the time until the last worker has the second step; \"received\" is read "+
+			"from sockets, \"written\" the growth of intervals.jsonl, hosts.jsonl and events.jsonl.", perCrowd, s.told),
 		metrics: []metric{coresUsed, memoryUsed, comingIn, reach, gap, received, written, openFiles},
 		bars:    bars,
 		setup: func(r *rig) []side {
@@ -211,10 +208,9 @@ func worker(s scale) comparison {
 	return comparison{
 		name:  "worker",
 		title: "Cost of a worker's reports",
-		about: fmt.Sprintf("64 clients in one process read 4 KiB from nginx (one worker) for %v: an engine that discards its measurements "+
-			"(\"alone\"), and the same engine as a worker that reports to a controller over HTTPS. Their difference in CPU per request is below "+
-			"the variation between rounds, so the cost of reports is measured with workers that only report (\"simulated\", %d in a process, "+
-			"one interval of a hundred operations per second each, connecting included).", s.loaded, min(perCrowd, s.crew/10)),
+		about: fmt.Sprintf("64 clients in one process read 4 KiB from nginx for %v: alone, and as a worker that reports over HTTPS. Their "+
+			"difference is below the variation between rounds, so \"simulated\" workers, %d in a process, only report: an interval of a "+
+			"hundred operations per second.", s.loaded, min(perCrowd, s.crew/10)),
 		metrics: []metric{requestCPU, rate, coresUsed},
 		bars:    []bar{{metric: coresUsed, a: "simulated", b: "worker", limit: .01}},
 		setup: func(r *rig) []side {
