@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk is what the folder of each data server, or the scratch folder of each node, lies on, if it has a limit: a file system of its own on a loop device.
-// That lies on a second loop device, which a control group of each server (version 1 or 2) limits, so that the first is busy as a
-// slow disk is. The second one's file is below the system's folder. This needs root.
+// A Disk is what the folder of each data server, or the scratch folder of each node, lies on, if it has a limit: a file system of its
+// own on a loop device. That lies on a second loop device, which a control group of each server (version 1 or 2) limits, so that the
+// first is busy as a slow disk is. The second one's file is below the system's folder. This needs root.
 type Disk struct {
 	Rate   int64 // bytes/s that it reads at most, and that it writes at most; 0: no such disk
 	Size   int64 // bytes; 0: 10 GB. They take space once they are written

@@ -83,7 +83,8 @@ func TestScratchDisk(t *testing.T) {
 		"read":           "dd of=$TMPDIR/a oflag=nocache conv=notrunc,fdatasync count=0 && cat $TMPDIR/a >/dev/null",
 	} {
 		begin := time.Now()
-		run(t, nil, "ssh", "node2", "set -e; touch $TMPDIR/a; [ -s $TMPDIR/a ] || dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync; "+script)
+		run(t, nil, "ssh", "node2",
+			"set -e; touch $TMPDIR/a; [ -s $TMPDIR/a ] || dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync; "+script)
 		if took := time.Since(begin).Seconds(); took < 0.8*size/rate {
 			t.Errorf("%s: %d MiB in %.2f s at %d MiB/s", what, size>>20, took, rate>>20)
 		}
