@@ -33,7 +33,8 @@ func TestHandshakesAreReported(t *testing.T) {
 		if (step.Resumed > step.Handshakes/2) != most || !most && step.Resumed > 0 {
 			t.Errorf("%s: %d of %d handshakes resumed", mode, step.Resumed, step.Handshakes)
 		}
-		if code, said = weir(t, "report", "--verbose", dir); code != exitFine && code != exitInvalid || !strings.Contains(said, "TLS handshake p50") {
+		code, said = weir(t, "report", "--verbose", dir)
+		if code != exitFine && code != exitInvalid || !strings.Contains(said, "TLS handshake p50") {
 			t.Errorf("%s: exit code %d, the report has no handshakes:\n%s", mode, code, said)
 		}
 	}
