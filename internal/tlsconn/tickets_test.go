@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -69,6 +70,59 @@ func TestResumption(t *testing.T) {
 				if n != bulk || err != nil || (dropped < bulk*9/10) != s.Whole {
 					t.Errorf("connection %d: %d bytes discarded, %d decrypted, %d not: %v", i, n, moved, dropped, err)
 				}
+			}
+		})
+	}
+}
+
+// TestOddTickets has servers that send, before the payload, tickets that are none, and what else may come there: the payload
+// arrives in any case.
+func TestOddTickets(t *testing.T) {
+	data := content(5000)
+	long := Ticket(100)
+	copy(long[4:], "\xff\xff\xff\xff") // seconds
+	for name, script := range map[string]func(p *Peer) error{
+		"for no time": func(p *Peer) error { return p.Send(typeHandshake, Ticket(100), 0) },
+		"for ages":    func(p *Peer) error { return p.Send(typeHandshake, long, 0) },
+		"garbage":     func(p *Peer) error { return p.Send(typeHandshake, []byte{messageTicket, 0, 0, 3, 1, 2, 3}, 0) },
+		"large":       func(p *Peer) error { return p.Send(typeHandshake, Ticket(15_000), 100) },
+		"in parts": func(p *Peer) error {
+			return errors.Join(p.Send(typeHandshake, long[:50], 0), p.Send(typeHandshake, long[50:], 7))
+		},
+		"after new keys":  func(p *Peer) error { return errors.Join(p.Update(true), p.Send(typeHandshake, Ticket(10), 0)) },
+		"before new keys": func(p *Peer) error { return errors.Join(p.Send(typeHandshake, Ticket(10), 0), p.Update(false)) },
+		"after payload":   func(p *Peer) error { return errors.Join(p.Send(typeData, data[:1], 0), p.Send(typeHandshake, long, 0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := Serve(t, func(raw net.Conn) {
+				p, err := Settings()[0].Accept(raw)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				rest := data
+				if name == "after payload" {
+					rest = data[1:]
+				}
+				if err := errors.Join(script(p), p.Send(typeData, rest, 0)); err != nil {
+					t.Error(err)
+				}
+				_, _ = p.TLS.Read(make([]byte, 1)) // until the client has gone
+			})
+			raw, err := newDialer(t).Dial(context.Background(), "127.0.0.1", port, time.Now().Add(30*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine := ClientConfig()
+			mine.ClientSessionCache = new(Tickets).For("a")
+			c, err := Client(raw, mine, &Pool{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			got := make([]byte, len(data))
+			if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, data) || c.tickets != nil {
+				t.Errorf("the payload is right: %v, crypto/tls is kept: %v, %v", bytes.Equal(got, data), c.tickets != nil, err)
 			}
 		})
 	}
