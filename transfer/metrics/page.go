@@ -10,13 +10,16 @@ import (
 
 // A Page collects the values of one scrape. It is not safe for concurrent use.
 type Page struct {
-	table [metrics]Metric
-	rows  [metrics]map[string]float64 // by labels, as they are written
-	hist  [metrics]map[string]*histogram
+	table  [metrics]Metric
+	escape *strings.Replacer           // of values of labels
+	rows   [metrics]map[string]float64 // by labels, as they are written
+	hist   [metrics]map[string]*histogram
 }
 
 // NewPage returns an empty page.
-func NewPage() *Page { return &Page{table: table()} }
+func NewPage() *Page {
+	return &Page{table: table(), escape: strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)}
+}
 
 // Add adds to the value of a counter or gauge. labels are values in the order of the table; those that are empty are left out.
 func (p *Page) Add(m ID, value float64, labels ...string) {
@@ -37,11 +40,10 @@ func (p *Page) AddBool(m ID, value bool, labels ...string) {
 
 // labels writes values of labels: source="A",dest="B".
 func (p *Page) labels(m ID, values []string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var list []string
 	for i, name := range p.table[m].Labels {
 		if values[i] != "" {
-			list = append(list, name+`="`+escape.Replace(values[i])+`"`)
+			list = append(list, name+`="`+p.escape.Replace(values[i])+`"`)
 		}
 	}
 	return strings.Join(list, ",")
