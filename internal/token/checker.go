@@ -31,6 +31,9 @@ type Trust struct {
 	Keys   []byte // its JSON Web Key Set; nil: fetched from the issuer, which is an https URL then
 	Base   string // the folder that its paths begin at; "" is the top
 	Roles  bool   // it may give roles of weir (scopes that begin with "weir.")
+
+	Audience []string // what it calls the service, besides Options.Audience
+	Any      bool     // its tokens may have no wlcg.ver: they are of another profile
 }
 
 // Options are for NewChecker. The zero value trusts no issuer.
@@ -100,6 +103,7 @@ type reading struct {
 	Scope     string       `json:"scope"`
 	Version   string       `json:"wlcg.ver"`
 	Size      *int64       `json:"weir.size"`
+	Groups    []string     `json:"wlcg.groups"`
 }
 
 // Check returns what a token says, if it is signed by an issuer that is trusted,
@@ -113,6 +117,20 @@ func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
 	if claims := c.known.get(raw, c.o.Now()); claims != nil {
 		return claims, nil
 	}
+	var said reading
+	k, err := c.open(ctx, raw, &said)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := c.accept(said, k.trust)
+	if err == nil {
+		c.remember(raw, claims, k)
+	}
+	return claims, err
+}
+
+// open verifies the signature of a token, and reads its claims.
+func (c *Checker) open(ctx context.Context, raw string, said any) (*keyring, error) {
 	t, err := jwt.ParseSigned(raw, algorithms())
 	if err != nil {
 		return nil, invalid("it is no JSON Web Token that is signed with ES256 or RS256")
@@ -135,15 +153,10 @@ func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	var said reading
-	if err := t.Claims(key.Key, &said); err != nil {
+	if err := t.Claims(key.Key, said); err != nil {
 		return nil, invalid("its signature is not that of %s", shown(claimed.Issuer))
 	}
-	claims, err := c.accept(said, k.trust)
-	if err == nil {
-		c.remember(raw, claims, k)
-	}
-	return claims, err
+	return k, nil
 }
 
 // remember keeps what raw says, unless its issuer was put in another's place meanwhile.
@@ -157,24 +170,19 @@ func (c *Checker) remember(raw string, claims *Claims, by *keyring) {
 
 // accept checks claims whose signature is good.
 func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
-	now := c.o.Now()
-	expires, ok := moment(r.Expires)
-	if !ok {
-		return nil, invalid("it does not say until when it is good")
+	expires, err := c.times(&r)
+	if err != nil {
+		return nil, err
 	}
-	if !now.Before(expires.Add(leeway)) {
-		return nil, invalid("it expired at %s", expires.UTC().Format(time.RFC3339))
-	}
-	if begin, ok := moment(r.NotBefore); r.NotBefore != nil && (!ok || now.Add(leeway).Before(begin)) {
-		return nil, invalid("it is not good yet: do the clocks agree?")
-	}
-	if major, _, ok := strings.Cut(r.Version, "."); !ok || major != "1" {
+	if major, _, ok := strings.Cut(r.Version, "."); (!ok || major != "1") && (r.Version != "" || !t.Any) {
 		return nil, invalid("it is not of version 1 of the WLCG profile (wlcg.ver)")
 	}
 	if r.Subject == "" {
 		return nil, invalid("it does not say whose it is (sub)")
 	}
-	if !slices.ContainsFunc(r.Audience, func(a string) bool { return a == Any || slices.Contains(c.o.Audience, a) }) {
+	if !slices.ContainsFunc(r.Audience, func(a string) bool {
+		return a == Any || slices.Contains(c.o.Audience, a) || slices.Contains(t.Audience, a)
+	}) {
 		return nil, invalid("it is meant for another service (aud)")
 	}
 	if r.Size != nil && *r.Size < 0 {
@@ -186,7 +194,23 @@ func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
 	}
 	issued, _ := moment(r.Issued)
 	return &Claims{Issuer: r.Issuer, Subject: r.Subject, ID: r.ID, Audience: r.Audience, Issued: issued, Expires: expires,
-		scopes: scopes, words: words, base: t.Base, roles: t.Roles, size: r.Size}, nil
+		scopes: scopes, words: words, base: t.Base, roles: t.Roles, size: r.Size, Groups: r.Groups}, nil
+}
+
+// times returns until when a token is good, which has to be so now.
+func (c *Checker) times(r *reading) (expires time.Time, err error) {
+	now := c.o.Now()
+	expires, ok := moment(r.Expires)
+	if !ok {
+		return expires, invalid("it does not say until when it is good")
+	}
+	if !now.Before(expires.Add(leeway)) {
+		return expires, invalid("it expired at %s", expires.UTC().Format(time.RFC3339))
+	}
+	if begin, ok := moment(r.NotBefore); r.NotBefore != nil && (!ok || now.Add(leeway).Before(begin)) {
+		return expires, invalid("it is not good yet: do the clocks agree?")
+	}
+	return expires, nil
 }
 
 // moment reads seconds since 1970, up to the year 9999.

@@ -206,4 +206,5 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type configuration struct {
 	Issuer string `json:"issuer"`
 	Keys   string `json:"jwks_uri"`
+	Tokens string `json:"token_endpoint,omitempty"`
 }

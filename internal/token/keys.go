@@ -32,26 +32,27 @@ type keyring struct {
 	trust  Trust
 	client *http.Client
 	now    func() time.Time
+	asking sync.Mutex // held while the issuer is asked: others wait for the same answer
+	asked  time.Time
+	failed error // what the last question came to
 
-	mu      sync.Mutex // held while asking: others wait for the same answer
+	mu      sync.Mutex
 	keys    *jose.JSONWebKeySet
 	fetched time.Time
-	asked   time.Time
-	failed  error // what the last question came to
 }
 
 // find returns the key called id that is for alg. Without an id there must be one
 // such key only.
 func (k *keyring) find(ctx context.Context, id, alg string) (jose.JSONWebKey, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.trust.Keys == nil {
-		if err := k.refresh(ctx, id); err != nil {
+	keys, good := k.kept(id)
+	if !good {
+		var err error
+		if keys, err = k.refresh(ctx, id); err != nil {
 			return jose.JSONWebKey{}, err
 		}
 	}
 	var fit []jose.JSONWebKey
-	for _, key := range k.keys.Keys {
+	for _, key := range keys.Keys {
 		if (id == "" || key.KeyID == id) && usable(key, alg) {
 			fit = append(fit, key)
 		}
@@ -62,54 +63,90 @@ func (k *keyring) find(ctx context.Context, id, alg string) (jose.JSONWebKey, er
 	return fit[0], nil
 }
 
-// refresh asks the issuer if its keys are old, or none is called id.
-func (k *keyring) refresh(ctx context.Context, id string) error {
-	now := k.now()
-	old := k.keys == nil || now.Sub(k.fetched) > fresh
-	if !old && (id == "" || len(k.keys.Key(id)) > 0) {
-		return nil
+// kept returns the keys; good: they are not old, and one is called id.
+func (k *keyring) kept(id string) (keys *jose.JSONWebKeySet, good bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.trust.Keys != nil {
+		return k.keys, true
 	}
+	return k.keys, k.keys != nil && k.now().Sub(k.fetched) <= fresh && (id == "" || len(k.keys.Key(id)) > 0)
+}
+
+// refresh asks the issuer if its keys are old, or none is called id.
+func (k *keyring) refresh(ctx context.Context, id string) (*jose.JSONWebKeySet, error) {
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	keys, good := k.kept(id)
+	if good {
+		return keys, nil
+	}
+	now := k.now()
 	if k.asked.IsZero() || now.Sub(k.asked) >= between || now.Before(k.asked) {
 		set, err := fetch(ctx, k.client, k.trust.Issuer)
 		if ctx.Err() == nil { // else who asked went away, and it says nothing
 			k.asked, k.failed = now, err
 		}
 		if err == nil {
+			k.mu.Lock()
 			k.keys, k.fetched = set, now
-		} else if k.keys == nil {
-			return fmt.Errorf("%w: %w", ErrKeys, err)
+			k.mu.Unlock()
+			return set, nil
+		} else if keys == nil {
+			return nil, fmt.Errorf("%w: %w", ErrKeys, err)
 		}
 	}
-	if k.keys == nil || now.Sub(k.fetched) > stale {
-		return fmt.Errorf("%w: %w", ErrKeys, k.failed)
+	if keys == nil || now.Sub(k.fetched) > stale {
+		return nil, fmt.Errorf("%w: %w", ErrKeys, k.failed)
 	}
-	return nil
+	return keys, nil
 }
 
-// fetch asks an issuer for its keys, by way of its configuration (OpenID Connect
-// Discovery 1.0, section 4).
+// fetch asks an issuer for its keys, by way of its configuration.
 func fetch(ctx context.Context, client *http.Client, issuer string) (*jose.JSONWebKeySet, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	text, err := get(ctx, client, strings.TrimSuffix(issuer, "/")+ConfigurationPath)
+	conf, err := discover(ctx, client, issuer)
 	if err != nil {
 		return nil, err
 	}
-	var conf configuration
-	if err := json.Unmarshal(text, &conf); err != nil {
-		return nil, fmt.Errorf("the configuration of %s is not in JSON", issuer)
-	}
-	if strings.TrimSuffix(conf.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
-		return nil, fmt.Errorf("the configuration of %s is that of %s", issuer, shown(conf.Issuer))
-	}
-	if u, err := url.Parse(conf.Keys); err != nil || u.Scheme != "https" || u.Host == "" {
+	if !isHTTPS(conf.Keys) {
 		return nil, fmt.Errorf("the configuration of %s has no https address in jwks_uri", issuer)
 	}
-	if text, err = get(ctx, client, conf.Keys); err != nil {
+	text, err := get(ctx, client, conf.Keys)
+	if err != nil {
 		return nil, err
 	}
 	return readKeys(text)
 }
+
+// discover asks an issuer for its configuration: OpenID Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
+func discover(ctx context.Context, client *http.Client, issuer string) (conf configuration, err error) {
+	text, err := get(ctx, client, strings.TrimSuffix(issuer, "/")+ConfigurationPath)
+	if errors.Is(err, errAbsent) {
+		if u, wrong := url.Parse(issuer); wrong == nil {
+			u.Path = "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")
+			text, err = get(ctx, client, u.String())
+		}
+	}
+	if err != nil {
+		return conf, err
+	}
+	if err := json.Unmarshal(text, &conf); err != nil {
+		return conf, fmt.Errorf("the configuration of %s is not in JSON", issuer)
+	}
+	if strings.TrimSuffix(conf.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+		return conf, fmt.Errorf("the configuration of %s is that of %s", issuer, shown(conf.Issuer))
+	}
+	return conf, nil
+}
+
+func isHTTPS(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && u.Host != ""
+}
+
+var errAbsent = errors.New("there is no such document")
 
 func get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -122,7 +159,11 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, erro
 		return nil, err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil, fmt.Errorf("%s answers %s: %w", address, res.Status, errAbsent)
+	default:
 		return nil, fmt.Errorf("%s answers %s", address, res.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))

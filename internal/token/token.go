@@ -11,6 +11,7 @@ package token
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -32,6 +33,7 @@ type Claims struct {
 	Audience []string
 	Issued   time.Time // zero if the token does not say
 	Expires  time.Time
+	Groups   []string // wlcg.groups
 	scopes   []scope
 	words    []string
 	base     string // of the issuer's paths
@@ -62,3 +64,6 @@ func (c *Claims) Has(scope string) bool {
 	}
 	return false
 }
+
+// Words returns the scopes that are not about paths, of any issuer.
+func (c *Claims) Words() []string { return slices.Clone(c.words) }

@@ -1,0 +1,284 @@
+package token
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// A Bearer is what a token for another service says.
+type Bearer struct {
+	Issuer   string
+	Scope    string
+	Audience []string
+	Issued   time.Time // zero if the token does not say
+	Expires  time.Time
+	// Rights is a digest of all that it says except its times and its id: two tokens with the same one give the same rights.
+	Rights string
+}
+
+// Inspect returns what a token of a trusted issuer says that is good now, but for another service: its audience and its scopes are not
+// looked at. Errors are those of Check.
+func (c *Checker) Inspect(ctx context.Context, raw string) (*Bearer, error) {
+	if len(raw) > maxToken {
+		return nil, invalid("it has %d bytes: at most %d are read", len(raw), maxToken)
+	}
+	var all map[string]json.RawMessage
+	if _, err := c.open(ctx, raw, &all); err != nil {
+		return nil, err
+	}
+	var r reading
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return nil, invalid("its claims cannot be read: something has the wrong type")
+	}
+	b := &Bearer{Issuer: r.Issuer, Scope: r.Scope, Audience: r.Audience}
+	if b.Expires, err = c.times(&r); err != nil {
+		return nil, err
+	}
+	b.Issued, _ = moment(r.Issued)
+	for _, name := range []string{"exp", "iat", "nbf", "jti", "auth_time", "sid", "session_state"} {
+		delete(all, name)
+	}
+	text, err = json.Marshal(all) // in the order of the names
+	sum := sha256.Sum256(text)
+	b.Rights = hex.EncodeToString(sum[:])
+	return b, err
+}
+
+// IssuerOf returns the issuer that a token claims to be of, without any check; "" if it is no JSON Web Token.
+func IssuerOf(raw string) string {
+	if len(raw) > maxToken {
+		return ""
+	}
+	t, err := jwt.ParseSigned(raw, algorithms())
+	var claimed reading
+	if err != nil || t.UnsafeClaimsWithoutVerification(&claimed) != nil {
+		return ""
+	}
+	return claimed.Issuer
+}
+
+// A Client is a client that is registered with an issuer. It renews tokens there. Its methods may be called by several goroutines.
+type Client struct {
+	Issuer, ID, Secret string
+	HTTP               *http.Client // nil is one of its own. Redirects are never followed
+
+	mu         sync.Mutex
+	endpoint   string
+	discovered time.Time
+	way        int // in which the issuer exchanges tokens
+}
+
+// A Renewed token is the answer of an issuer.
+type Renewed struct {
+	Access  string
+	Refresh string // "": there is none, or the one that was sent stays valid
+	Expires time.Time
+}
+
+// A ClientError is an answer of an issuer that refuses a request.
+type ClientError struct {
+	Status int
+	Code   string // of RFC 6749, section 5.2, such as invalid_grant; may be ""
+	Text   string // what the issuer says, without secrets
+}
+
+// Error implements error.
+func (e *ClientError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("the issuer refuses (%d %s): %s", e.Status, cmp.Or(e.Code, http.StatusText(e.Status)), e.Text), ": ")
+}
+
+// Final reports whether the same request would be refused again: the issuer looked at it.
+func (e *ClientError) Final() bool {
+	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
+}
+
+const (
+	offline     = "offline_access"
+	accessType  = "urn:ietf:params:oauth:token-type:access_token"
+	refreshType = "urn:ietf:params:oauth:token-type:refresh_token"
+)
+
+// Exchange exchanges a token that has not expired for one with the same scope and audience, and for a refresh token if the issuer gives
+// one (RFC 8693). It asks as FTS3 does, which INDIGO IAM expects; an issuer that refuses this is asked as Keycloak expects it, and at last
+// for an access token only.
+func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []string) (got Renewed, err error) {
+	c.mu.Lock()
+	first := c.way
+	c.mu.Unlock()
+	withOffline := scope
+	if !slices.Contains(strings.Fields(scope), offline) {
+		withOffline = strings.TrimSpace(scope + " " + offline)
+	}
+	ways := []url.Values{
+		{"requested_token_type": {refreshType}, "scope": {withOffline}, "audience": {strings.Join(audience, " ")}},
+		{"requested_token_type": {refreshType}, "scope": {scope}},
+		{"requested_token_type": {accessType}, "scope": {scope}},
+	}
+	for way := first; way < len(ways); way++ {
+		form := ways[way]
+		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
+		form.Set("subject_token", raw)
+		form.Set("subject_token_type", accessType)
+		got, err = c.ask(ctx, form)
+		var e *ClientError
+		if err == nil {
+			c.mu.Lock()
+			c.way = way
+			c.mu.Unlock()
+			return got, nil
+		} else if !errors.As(err, &e) || !e.Final() || e.Code == "invalid_grant" {
+			break
+		}
+	}
+	return got, err
+}
+
+// Refresh returns a token for a refresh token, with the given scope and audience (RFC 6749, section 6).
+func (c *Client) Refresh(ctx context.Context, refresh, scope string, audience []string) (Renewed, error) {
+	return c.ask(ctx, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}, "scope": {scope},
+		"audience": {strings.Join(audience, " ")}})
+}
+
+// A tokenAnswer is what a token endpoint answers (RFC 6749, section 5).
+type tokenAnswer struct {
+	Access  string  `json:"access_token"`
+	Refresh string  `json:"refresh_token"`
+	Life    float64 `json:"expires_in"`
+	Code    string  `json:"error"`
+	Text    string  `json:"error_description"`
+}
+
+// ask sends a request to the token endpoint.
+func (c *Client) ask(ctx context.Context, form url.Values) (got Renewed, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	client := plainClient(c.HTTP)
+	endpoint, err := c.find(ctx, client)
+	if err != nil {
+		return got, err
+	}
+	maps.DeleteFunc(form, func(_ string, v []string) bool { return v[0] == "" })
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return got, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret)) // RFC 6749, section 2.3.1
+	asked := time.Now()
+	res, err := client.Do(req)
+	if err != nil {
+		return got, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
+	if err != nil {
+		return got, err
+	}
+	var answer tokenAnswer
+	wrong := json.Unmarshal(text, &answer)
+	if res.StatusCode != http.StatusOK {
+		return got, c.refused(res.StatusCode, &answer, form)
+	}
+	got = Renewed{Access: answer.Access, Refresh: answer.Refresh}
+	if got.Access == got.Refresh { // an issuer that has only what was asked for
+		got.Access = ""
+	}
+	switch {
+	case wrong != nil, got.Access == "" && got.Refresh == "":
+		return got, fmt.Errorf("%s answers without a token", endpoint)
+	case !isToken(got.Access) || !isToken(got.Refresh):
+		return got, fmt.Errorf("%s answers with something else than a token", endpoint)
+	case got.Access == "":
+		return got, nil
+	}
+	if got.Expires = answer.expires(asked); got.Expires.IsZero() {
+		return got, fmt.Errorf("%s does not say how long the token is good", endpoint)
+	}
+	return got, nil
+}
+
+// refused returns the error of a refused request. Issuers write tokens into their reasons.
+func (c *Client) refused(status int, answer *tokenAnswer, form url.Values) error {
+	why := answer.Text
+	for _, secret := range []string{form.Get("subject_token"), form.Get("refresh_token"), c.Secret} {
+		if secret != "" {
+			why = strings.ReplaceAll(why, secret, "...")
+		}
+	}
+	return &ClientError{Status: status, Code: printable(answer.Code), Text: printable(why)}
+}
+
+// expires returns when the token expires: the earlier one of what the answer to a request and what the token says.
+func (a *tokenAnswer) expires(asked time.Time) (at time.Time) {
+	if a.Life > 0 && a.Life < 1e9 {
+		at = asked.Add(time.Duration(a.Life * float64(time.Second)))
+	}
+	var said reading
+	if t, err := jwt.ParseSigned(a.Access, algorithms()); err == nil && t.UnsafeClaimsWithoutVerification(&said) == nil {
+		if end, ok := moment(said.Expires); ok && (at.IsZero() || end.Before(at)) {
+			at = end
+		}
+	}
+	return at
+}
+
+// isToken reports whether a text can be sent in a header.
+func isToken(text string) bool {
+	return len(text) <= maxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// printable shortens a text from outside.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
+}
+
+// find returns the token endpoint, which is looked up once in an hour.
+func (c *Client) find(ctx context.Context, client *http.Client) (string, error) {
+	c.mu.Lock()
+	known, at := c.endpoint, c.discovered
+	c.mu.Unlock()
+	if known != "" && time.Since(at) < fresh {
+		return known, nil
+	}
+	conf, err := discover(ctx, client, c.Issuer)
+	if err == nil && !isHTTPS(conf.Tokens) {
+		err = fmt.Errorf("the configuration of %s has no https address in token_endpoint", c.Issuer)
+	}
+	if err != nil {
+		if known != "" {
+			return known, nil
+		}
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endpoint, c.discovered = conf.Tokens, time.Now()
+	return conf.Tokens, nil
+}
