@@ -82,6 +82,8 @@ func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
+func unb64(text string) ([]byte, error) { return base64.RawURLEncoding.DecodeString(text) }
+
 // Token makes a WLCG token that is good for lifetime from now; none or less makes one that has expired. scope is as
 // in "storage.read:/sub", with paths below /data; "" is everything.
 func (s *System) Token(lifetime time.Duration, scope string) (string, error) {

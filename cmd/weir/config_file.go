@@ -30,7 +30,9 @@ type configFile struct {
 const largestConfig = 1 << 20
 
 // notInFiles are the flags that are not keys: of the command line only, or maps in files.
-func notInFiles() []string { return []string{"config", "help", "while-stdin", "name", "share"} }
+func notInFiles() []string {
+	return []string{"config", "help", "while-stdin", "name", "share", "user-issuer"}
+}
 
 func (f *configFile) add(fs *pflag.FlagSet, extra any) {
 	f.extra = extra

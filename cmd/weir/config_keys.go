@@ -18,11 +18,12 @@ import (
 
 // coordinatorKeys are the keys of a coordinator's file that are no flags.
 type coordinatorKeys struct {
-	Names  map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
-	Shares map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
-	Sites  []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
-	Tokens []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
-	Notify []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
+	Names   map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
+	Shares  map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
+	Sites   []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
+	Tokens  []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
+	Issuers []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
+	Notify  []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
 }
 
 // serveKeys are the keys of a server's file that are no flags.
@@ -47,6 +48,16 @@ type tokenKeys struct {
 	Roles []string      `yaml:"roles" jsonschema_description:"Roles of the user: read, submit, approve, admin."`
 	Life  unit.Duration `yaml:"life" jsonschema_description:"Lifetime; left out: 365d."`
 	File  string        `yaml:"file" jsonschema_description:"File that the token is written to, which only the coordinator's user can read."`
+}
+
+type issuerKeys struct {
+	URL            string              `yaml:"url" jsonschema_description:"URL of the issuer, as its tokens have it in iss."`
+	Audience       []string            `yaml:"audience" jsonschema_description:"Audiences of its tokens for this coordinator, besides the URL of the coordinator and https://wlcg.cern.ch/jwt/v1/any."`
+	VO             string              `yaml:"vo" jsonschema_description:"Virtual organization of its users; left out: their groups, or the host of the issuer."`
+	Roles          map[string][]string `yaml:"roles" jsonschema_description:"Roles (read, submit, approve, admin) by scope, or by group, which begins with /; left out: fts:submit-transfer gives submit."`
+	ClientID       string              `yaml:"client_id" jsonschema_description:"Client with which tokens of jobs are renewed at the issuer; left out: they are used as they are."`
+	SecretFile     string              `yaml:"client_secret_file" jsonschema_description:"File with the secret of the client."`
+	SecretVariable string              `yaml:"client_secret_variable" jsonschema_description:"Environment variable with the secret of the client."`
 }
 
 type notifyKeys struct {
@@ -105,6 +116,12 @@ func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
 	for i := range k.Tokens {
 		conf.Tokens = append(conf.Tokens, k.Tokens[i].token(f, fmt.Sprintf("tokens.%d", i)))
 	}
+	for i := range k.Issuers {
+		conf.Issuers = append(conf.Issuers, k.Issuers[i].issuer(f, fmt.Sprintf("issuers.%d", i)))
+	}
+	if i := twice(k.Issuers, func(i issuerKeys) string { return i.URL }); i >= 0 {
+		f.doc.Wrong(fmt.Sprintf("issuers.%d.url", i), errors.New("issuers: another issuer has this URL"))
+	}
 	for i := range k.Notify {
 		conf.Notify = append(conf.Notify, k.Notify[i].target(f, fmt.Sprintf("notify.%d", i)))
 	}
@@ -144,6 +161,23 @@ func (k *siteKeys) site(f *configFile, at string) transfer.NewSite {
 		}
 	}
 	return s
+}
+
+func (k *issuerKeys) issuer(f *configFile, at string) coordinator.Issuer {
+	i := coordinator.Issuer{URL: k.URL, Audience: k.Audience, VO: k.VO, ClientID: k.ClientID}
+	i.ClientSecret = f.secret(at+".client_secret", k.SecretFile, k.SecretVariable)
+	for from, roles := range k.Roles {
+		if i.Roles == nil {
+			i.Roles = map[string][]string{}
+		}
+		for _, role := range roles {
+			i.Roles[from] = append(i.Roles[from], "weir."+strings.TrimPrefix(role, "weir."))
+		}
+	}
+	if err := i.Check(); err != nil {
+		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+	}
+	return i
 }
 
 func (k *tokenKeys) token(f *configFile, at string) coordinator.TokenFile {

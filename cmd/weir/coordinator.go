@@ -35,6 +35,7 @@ type coordinatorFlags struct {
 	endpoints     string
 	probe         string
 	names, shares []string
+	issuers       []string
 	stdin         bool
 	file          configFile
 	extra         coordinatorKeys
@@ -98,6 +99,8 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&conf.SiteCA, "site-ca", "",
 		"PEM `FILE` of authorities of sites' certificates, besides those of the system; agents that connect to these sites need it as well")
 	fs.StringArrayVar(&f.names, "name", nil, "roles of the name in a certificate: `NAME=ROLE,ROLE` (repeatable)")
+	fs.StringArrayVar(&f.issuers, "user-issuer", nil, "accept users' tokens of this issuer, an https `URL`: the scope fts:submit-transfer "+
+		"gives the role submit; other roles and clients with secrets are set in a file (repeatable)")
 	fs.StringVar(&f.approve, "approve-up-to", "", "approve requests of up to this `SIZE` automatically, as in 100GB; all: every request")
 	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; default 1)")
 	fs.StringVar(&f.lease, "lease", "", "take a lease back if its agent is silent for this `TIME` (default 1m)")
@@ -116,7 +119,7 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 // check reads the values of flags.
 func (f *coordinatorFlags) check() (err error) {
 	conf := &f.conf
-	conf.Names, conf.Shares = map[string][]string{}, map[string]float64{}
+	conf.Names, conf.Shares, conf.Issuers = map[string][]string{}, map[string]float64{}, nil
 	f.extra.fill(conf, &f.file)
 	if (conf.Cert == "") != (conf.Key == "") {
 		return about(cmp.Or(given("cert", conf.Cert), "key"), errors.New("--cert and --key must be given together"))
@@ -162,6 +165,9 @@ func (f *coordinatorFlags) check() (err error) {
 		}
 		conf.Names[name] = strings.Split(roles, ",")
 	}
+	if err := f.userIssuers(); err != nil {
+		return err
+	}
 	for _, text := range f.shares {
 		name, weight := cutLast(text)
 		w, err := strconv.ParseFloat(weight, 64)
@@ -169,6 +175,18 @@ func (f *coordinatorFlags) check() (err error) {
 			return fmt.Errorf("--share %s: use NAME=WEIGHT with a weight above 0, as in production=3", line(text))
 		}
 		conf.Shares[name] = w
+	}
+	return nil
+}
+
+// userIssuers reads the issuers.
+func (f *coordinatorFlags) userIssuers() error {
+	for _, address := range f.issuers {
+		i := coordinator.Issuer{URL: address}
+		if err := i.Check(); err != nil {
+			return fmt.Errorf("--user-issuer: %w", err)
+		}
+		f.conf.Issuers = append(f.conf.Issuers, i)
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ type Config struct {
 	Approve  int64               // requests of up to this many bytes need no approval; negative: none does
 	Lease    time.Duration       // how long a mover may be silent; 0 is a minute
 	VO       string              // of users of the API of FTS3; "" is weir
+	Issuers  []Issuer            // external issuers of users' tokens
 	JobArea  tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	Patience time.Duration       // how long files wait while no site that has them is up; 0 is a day
 	Keep     time.Duration       // how long ended requests are kept; 0: for ever
@@ -102,6 +103,9 @@ type Coordinator struct {
 	delegations   delegations
 	uncertain     atomic.Bool // the database may have leases that are not in the registry
 	revoked       revoked
+	issuers       map[string]*Issuer // external ones, by URL
+	issuerHTTP    *http.Transport
+	bearers       bearers
 	listening     atomic.Int64 // followers of events
 	senders       []*notify.Sender
 	counters      *metrics.Counters
@@ -251,11 +255,11 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		}
 	}
 	c.url = strings.TrimSuffix(c.url, "/")
-	if err := c.openTokens(ctx); err != nil {
-		return err
-	}
 	pool, err := trust.WithSystem(c.conf.SiteCA)
 	if err != nil {
+		return err
+	}
+	if err := c.openTokens(ctx, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}); err != nil {
 		return err
 	}
 	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}})
@@ -328,7 +332,7 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 
 // openTokens prepares the issuer and the checker of tokens, and the administrator's token. The
 // issuer is the configured URL, or else the URL of the first start.
-func (c *Coordinator) openTokens(ctx context.Context) error {
+func (c *Coordinator) openTokens(ctx context.Context, toIssuers *tls.Config) error {
 	dir, name := c.conf.State, c.conf.URL
 	if name == "" {
 		text, err := keepFile(filepath.Join(dir, nameFile), func() ([]byte, error) { return []byte(c.url + "\n"), nil })
@@ -341,7 +345,12 @@ func (c *Coordinator) openTokens(ctx context.Context) error {
 	if c.issuer, err = token.Keep(filepath.Join(dir, issuerFile), name, c.now); err != nil {
 		return err
 	}
-	c.checker, err = token.NewChecker(token.Options{Trust: []token.Trust{c.issuer.Trust()}, Audience: []string{name}, Now: c.now})
+	external, client, err := c.openIssuers(toIssuers)
+	if err != nil {
+		return err
+	}
+	c.checker, err = token.NewChecker(token.Options{Trust: append(external, c.issuer.Trust()), Audience: []string{name}, Now: c.now,
+		Client: client})
 	if err != nil {
 		return err
 	}
@@ -398,6 +407,9 @@ func (c *Coordinator) Close() error {
 	}
 	if c.tpc != nil {
 		c.tpc.Close()
+	}
+	if c.issuerHTTP != nil {
+		c.issuerHTTP.CloseIdleConnections()
 	}
 	if c.claim != nil {
 		errs = append(errs, c.claim.Close())

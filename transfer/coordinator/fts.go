@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,13 +138,16 @@ func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
 	return e.Status, map[string]any{"status": fts.StatusText(e.Status), "message": e.Message}
 }
 
-// vo returns the virtual organization of users.
-func (c *Coordinator) vo() string {
-	if c.conf.VO != "" {
-		return c.conf.VO
+// vosOf returns the virtual organizations of a caller, at least one.
+func (c *Coordinator) vosOf(w caller) []string {
+	if len(w.vos) > 0 {
+		return w.vos
 	}
-	return defaultVO
+	return []string{cmp.Or(c.conf.VO, defaultVO)}
 }
+
+// credentialOf returns the id of a caller's credentials.
+func credentialOf(w caller) string { return cmp.Or(w.credential, fts.DelegationID(w.name)) }
 
 func (c *Coordinator) ftsVersion(*call) (int, any, error) {
 	version := func(major, minor, patch int) map[string]int {
@@ -155,7 +159,7 @@ func (c *Coordinator) ftsVersion(*call) (int, any, error) {
 
 func (c *Coordinator) ftsWhoami(q *call) (int, any, error) {
 	method := "oauth2"
-	if q.token == "" {
+	if q.token == "" && !q.external {
 		method = "certificate"
 	}
 	level := map[string]string{}
@@ -165,10 +169,14 @@ func (c *Coordinator) ftsWhoami(q *call) (int, any, error) {
 	case q.has(maySubmit):
 		level["transfer"] = "vo"
 	}
-	return http.StatusOK, map[string]any{"dn": []string{q.name}, "user_dn": q.name, "vos": []string{c.vo()},
-		"vos_id":    []string{fts.VOID(c.vo())},
-		"voms_cred": []string{}, "roles": orEmpty(q.roles), "is_root": q.has(mayAdmin), "method": method, "level": level, "base_id": fts.BaseID,
-		"delegation_id": fts.DelegationID(q.name)}, nil
+	vos := c.vosOf(q.caller)
+	ids := []string{}
+	for _, vo := range vos {
+		ids = append(ids, fts.VOID(vo))
+	}
+	return http.StatusOK, map[string]any{"dn": []string{q.user()}, "user_dn": q.user(), "vos": vos, "vos_id": ids,
+		"voms_cred": orEmpty(q.scopes), "roles": orEmpty(q.roles), "is_root": q.has(mayAdmin), "method": method, "level": level,
+		"base_id": fts.BaseID, "delegation_id": credentialOf(q.caller)}, nil
 }
 
 func (c *Coordinator) ftsNothing(q *call) (int, any, error) {
@@ -193,7 +201,7 @@ const delegationLife = 30 * 24 * time.Hour
 
 // ftsDelegation tells FTS's clients with certificates that they need not delegate a proxy: weir has no use for it.
 func (c *Coordinator) ftsDelegation(q *call) (int, any, error) {
-	if q.PathValue("id") != fts.DelegationID(q.name) {
+	if q.PathValue("id") != credentialOf(q.caller) {
 		return 0, nil, fts.Refuse(http.StatusForbidden, "The requested ID and the credentials ID do not match")
 	}
 	return http.StatusOK, map[string]any{"termination_time": fts.Time(c.now().Add(delegationLife)), "voms_attrs": []string{}}, nil
@@ -215,16 +223,22 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err := c.needsApproval(q, s); err != nil {
 		return 0, nil, err
 	}
-	id := fts.NewID()
+	id, vo := fts.NewID(), c.vosOf(q.caller)[0]
 	if s.SID != "" {
-		id = fts.DeterministicID(c.vo(), s.SID)
+		id = fts.DeterministicID(vo, s.SID)
 	}
-	parts, err := c.jobParts(q.Context(), id, s)
+	tokens := c.newJobTokens(s)
+	parts, err := c.jobParts(q.Context(), id, s, tokens)
 	if err != nil {
 		return 0, nil, err
 	}
-	kept, err := json.Marshal(s.Keep(c.vo()))
+	about := s.Keep(vo)
+	about.User, about.Credential = q.dn, q.credential
+	kept, err := json.Marshal(about)
 	if err != nil {
+		return 0, nil, err
+	}
+	if err := c.keepBearers(q.Context(), id, tokens.bearers); err != nil {
 		return 0, nil, err
 	}
 	if err := c.queue.SubmitJob(q.Context(), queue.Job{ID: id, By: q.name, Params: string(kept)}, parts); err != nil {
@@ -256,7 +270,8 @@ func (c *Coordinator) needsApproval(q *call, s *fts.Submission) error {
 }
 
 // jobParts sorts the files of a submission by destination, activity and strategy.
-func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission) (parts []queue.JobPart, err error) {
+func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission, tokens *newJobTokens) (parts []queue.JobPart,
+	err error) {
 	type key struct {
 		to, share string
 		orderly   bool
@@ -265,7 +280,7 @@ func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission
 	sites := c.newURLSites()
 	for i := range s.Files {
 		f := &s.Files[i]
-		p, to, err := sites.pair(ctx, id, i, f)
+		p, to, err := sites.pair(ctx, id, i, f, tokens)
 		if err != nil {
 			return nil, err
 		}
@@ -282,7 +297,7 @@ func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission
 }
 
 // pair returns a file of a job, and its destination site.
-func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File) (p queue.Pair, to string, err error) {
+func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read *newJobTokens) (p queue.Pair, to string, err error) {
 	kept, err := json.Marshal(f.Keep())
 	if err != nil {
 		return p, "", err
@@ -291,7 +306,10 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File) (p q
 	if to, p.Path, err = s.of(ctx, f.Dest); err != nil {
 		return p, "", refusedFile(i, err)
 	}
-	tokens := jobTokens{Dest: f.DestToken}
+	var tokens jobTokens
+	if tokens.Dest, err = read.read(ctx, f.DestToken); err != nil {
+		return p, "", err
+	}
 	for k, u := range f.Sources {
 		site, path, err := s.of(ctx, u)
 		switch {
@@ -304,7 +322,11 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File) (p q
 		}
 		p.Sources = append(p.Sources, queue.PairSource{Site: site, Path: path, URL: u.String()})
 		if f.SourceTokens != nil {
-			tokens.add(site, f.SourceTokens[k])
+			one, err := read.read(ctx, f.SourceTokens[k])
+			if err != nil {
+				return p, "", err
+			}
+			tokens.add(site, one)
 		}
 	}
 	p.Secret, err = s.c.sealTokens(tokens, id, i)
@@ -488,7 +510,7 @@ func (c *Coordinator) ftsList(q *call) (int, any, error) {
 	}
 	by := q.param("user_dn")
 	if !q.has(mayAdmin) {
-		if by != "" && by != q.name {
+		if by != "" && by != q.name && by != q.user() {
 			return 0, nil, fts.Refuse(http.StatusForbidden, "user_dn: only an administrator lists the jobs of others")
 		}
 		by = q.name

@@ -246,6 +246,12 @@ type caller struct {
 	token string // its id; "" of a certificate
 	since time.Time
 	until time.Time
+
+	external   bool     // the token is of an external issuer
+	dn         string   // as FTS names the user; "" is name
+	vos        []string // virtual organizations; nil: that of the configuration
+	scopes     []string // of the token of an external issuer
+	credential string   // id of the credentials, as FTS makes it; "": of the name
 }
 
 type callerKey struct{}
@@ -307,13 +313,14 @@ func (c *Coordinator) authenticate(r *http.Request) (_ context.Context, err erro
 
 // tokenHolder returns the holder of a token.
 func (c *Coordinator) tokenHolder(ctx context.Context, raw string) (caller, error) {
-	claims, err := c.checker.Check(ctx, raw)
-	switch {
-	case errors.Is(err, token.ErrKeys):
-		return caller{}, &wire.Error{Status: http.StatusServiceUnavailable, Text: err.Error(), After: 5 * time.Second}
-	case err != nil:
-		return caller{}, wire.Refuse(http.StatusUnauthorized, "%s", err.Error())
-	case c.revoked.has(claims.ID):
+	claims, err := c.readToken(ctx, raw)
+	if err != nil {
+		return caller{}, err
+	}
+	if i := c.issuers[claims.Issuer]; i != nil {
+		return c.externalHolder(i, claims)
+	}
+	if c.revoked.has(claims.ID) {
 		return caller{}, errRevoked(claims.ID)
 	}
 	roles := slices.DeleteFunc(claims.Roles(), func(s string) bool { return checkRole(s) != nil })

@@ -38,7 +38,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		taken = c.claim.Keep(ctx)
 	})
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
-		c.sampleHost, c.forgetAll} {
+		c.sampleHost, c.forgetAll, c.exchangeAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()
@@ -134,6 +134,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 			pruned = now
 			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
 			c.health.database(c.db.Exec(ctx, "DELETE FROM notification WHERE made < ?", now.Add(-notifyKept)))
+			c.health.database(c.pruneBearers(ctx))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"weir/internal/db"
@@ -135,7 +136,9 @@ func (c *Coordinator) sweepOne(ctx context.Context, t temporary) error {
 	ask, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
 	lease, err := c.lentFor(ask, lease)
-	if err != nil {
+	if errors.As(err, new(*tokenError)) {
+		return again(min(sweepEvery<<min(t.tries, 10), longestSweep), t.tries+1, false)
+	} else if err != nil {
 		return err
 	}
 	at := c.target(lease, transfer.End{Site: t.site, Path: t.path, Token: lease.Dest.Token})

@@ -35,6 +35,7 @@ var (
 type thirdCopy struct {
 	c      *Coordinator
 	l      transfer.Lease
+	tokens jobTokens    // of its job
 	active *activeLease // nil: it is not running
 	out    transfer.Outcome
 	late   bool // the source may push for a while yet, and finish the temporary file
@@ -80,13 +81,33 @@ func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
 
 // copyLent is copy with the credentials of the job.
 func (k *thirdCopy) copyLent(ctx context.Context) {
-	lent, err := k.c.lent(ctx, k.l)
-	if k.l = lent; err != nil {
-		k.out.Fault, k.out.Reason, k.out.End = transfer.MoverStopped, "the credentials of its job cannot be read now", k.c.now()
-		k.c.health.database(err)
-		return
+	var err error
+	if k.l.Job != "" {
+		if k.tokens, _, err = k.c.tokensOf(ctx, k.l.Item); err == nil {
+			err = k.c.lend(ctx, &k.l, k.tokens)
+		}
 	}
-	k.copy(ctx)
+	var t *tokenError
+	switch {
+	case err == nil:
+		k.copy(ctx)
+		return
+	case !errors.As(err, &t):
+		k.out.Fault, k.out.Reason = transfer.MoverStopped, "the credentials of its job cannot be read now"
+		k.c.health.database(err)
+	case t.after > 0: // no attempt was made
+		k.out.Fault, k.out.After, k.out.Reason = transfer.Throttled, t.after, sentence(err.Error())
+	default:
+		k.out.Fault, k.out.Reason = transfer.Permanent, sentence(err.Error())
+	}
+	k.out.End = k.c.now()
+}
+
+// renewTokens fills in the tokens of its job as they are now. Those that cannot be renewed stay: the endpoints refuse them.
+func (k *thirdCopy) renewTokens() {
+	if k.tokens.managed() {
+		_ = k.c.lend(context.Background(), &k.l, k.tokens)
+	}
 }
 
 // copy makes the copy and sets its outcome.
@@ -120,14 +141,17 @@ func (k *thirdCopy) copy(ctx context.Context) {
 // source, final and temp return the ends of a copy with fresh credentials: a copy may outlive those
 // with which it began.
 func (k *thirdCopy) source() tpc.Target {
+	k.renewTokens()
 	return k.c.target(k.l, k.l.Source, token.Path("read", "/"+k.l.Source.Path))
 }
 
 func (k *thirdCopy) final() tpc.Target {
+	k.renewTokens()
 	return k.c.target(k.l, k.l.Dest, writeScopes(k.l.Dest.Path, tempName(k.l))...)
 }
 
 func (k *thirdCopy) temp() tpc.Target {
+	k.renewTokens()
 	at := k.l.Dest
 	at.Path = tempName(k.l)
 	return k.c.target(k.l, at, writeScopes(k.l.Dest.Path, tempName(k.l))...)

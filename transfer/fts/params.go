@@ -13,18 +13,19 @@ import (
 
 // Params are what a submission says of all its files.
 type Params struct {
-	Verify   string // both, target, source, none; "" in the JSON: see checksums
-	Replace  bool   // overwrite
-	OnRetry  bool   // overwrite_on_retry: attempts of weir leave nothing under the final name, so there is nothing to overwrite
-	Reuse    bool   // connections are reused anyway
-	Priority int    // 1 to 5, 5 first
-	Retry    int    // 0: the default, less than 0: none
-	Timeout  time.Duration
-	InQueue  time.Duration // max_time_in_queue; 0: any time
-	Streams  int
-	Metadata json.RawMessage // job_metadata; nil: none
-	SID      string          // with id_generator deterministic
-	unstated bool            // verify_checksum was false, or absent
+	Verify    string // both, target, source, none; "" in the JSON: see checksums
+	Replace   bool   // overwrite
+	OnRetry   bool   // overwrite_on_retry: attempts of weir leave nothing under the final name, so there is nothing to overwrite
+	Reuse     bool   // connections are reused anyway
+	Priority  int    // 1 to 5, 5 first
+	Retry     int    // 0: the default, less than 0: none
+	Timeout   time.Duration
+	InQueue   time.Duration // max_time_in_queue; 0: any time
+	Streams   int
+	Metadata  json.RawMessage // job_metadata; nil: none
+	SID       string          // with id_generator deterministic
+	Unmanaged bool            // unmanaged_tokens: the tokens of files are not renewed
+	unstated  bool            // verify_checksum was false, or absent
 }
 
 // read reads params.
@@ -67,7 +68,7 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	}
 	var ignored bool
 	for known, to := range map[string]*bool{
-		"overwrite": &p.Replace, "overwrite_on_retry": &p.OnRetry, "reuse": &p.Reuse, "unmanaged_tokens": &ignored,
+		"overwrite": &p.Replace, "overwrite_on_retry": &p.OnRetry, "reuse": &p.Reuse, "unmanaged_tokens": &p.Unmanaged,
 		"s3alternate": &ignored, // of S3, which is refused by its URLs
 	} {
 		if name == known {

@@ -1,6 +1,7 @@
 package fts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -24,16 +25,18 @@ const (
 
 // Kept is what the queue keeps of the parameters of a job for its answers.
 type Kept struct {
-	Dest      string          `json:"dest_se"`   // "": several
-	Source    string          `json:"source_se"` // "": several
-	VO        string          `json:"vo_name"`
-	Verify    string          `json:"verify"`
-	Retry     int             `json:"retry"`
-	Overwrite string          `json:"overwrite_flag,omitempty"`
-	Type      string          `json:"job_type"` // N, Y of reuse, R of several sources
-	InQueue   int64           `json:"max_time_in_queue,omitempty"`
-	Priority  int             `json:"priority"`
-	Metadata  json.RawMessage `json:"job_metadata,omitempty"`
+	Dest       string          `json:"dest_se"`   // "": several
+	Source     string          `json:"source_se"` // "": several
+	VO         string          `json:"vo_name"`
+	User       string          `json:"user_dn,omitempty"` // "": who submitted the job in the queue
+	Credential string          `json:"cred_id,omitempty"` // "": made of that
+	Verify     string          `json:"verify"`
+	Retry      int             `json:"retry"`
+	Overwrite  string          `json:"overwrite_flag,omitempty"`
+	Type       string          `json:"job_type"` // N, Y of reuse, R of several sources
+	InQueue    int64           `json:"max_time_in_queue,omitempty"`
+	Priority   int             `json:"priority"`
+	Metadata   json.RawMessage `json:"job_metadata,omitempty"`
 }
 
 // KeptFile is what the queue keeps of the parameters of a file for its answers.
@@ -133,11 +136,12 @@ func Job(j *queue.JobState) map[string]any {
 	var k Kept
 	_ = json.Unmarshal([]byte(j.Params), &k) // Keep made it
 	m := map[string]any{
-		"job_id": j.ID, "job_state": State(j), "job_type": k.Type, "user_dn": j.By, "vo_name": k.VO, "submit_time": Time(j.Made),
+		"job_id": j.ID, "job_state": State(j), "job_type": k.Type, "user_dn": cmp.Or(k.User, j.By), "vo_name": k.VO, "submit_time": Time(j.Made),
 		"source_se": orNil(k.Source), "dest_se": orNil(k.Dest), "verify_checksum": k.Verify[:min(1, len(k.Verify))], "retry": k.Retry,
 		"retry_delay":    0,
 		"overwrite_flag": orNil(k.Overwrite), "max_time_in_queue": nil, "priority": k.Priority, "job_metadata": k.Metadata, "reason": nil,
-		"job_finished": nil, "cancel_job": false, "submit_host": "weir", "cred_id": DelegationID(j.By), "bring_online": -1, "archive_timeout": -1,
+		"job_finished": nil, "cancel_job": false, "submit_host": "weir", "cred_id": cmp.Or(k.Credential, DelegationID(j.By)),
+		"bring_online": -1, "archive_timeout": -1,
 		"copy_pin_lifetime": -1, "space_token": "", "source_space_token": "", "internal_job_params": nil, "dst_file_report": false,
 		"target_qos": nil, "os_project_id": nil,
 	}

@@ -1,0 +1,291 @@
+package lab
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// IAMConfig says which issuer is wanted; its zero value is a good one.
+type IAMConfig struct {
+	Life     time.Duration // of access tokens; 0 is an hour
+	Rotate   bool          // a refresh token is good once
+	Exchange bool          // tokens are exchanged for access tokens only, as Keycloak does unless it is configured
+}
+
+// An IAM is an issuer of WLCG tokens that answers as INDIGO IAM does: discovery, keys, token exchange (RFC 8693) and refresh tokens. It
+// has the client weir, with the secret of Secret. Its methods may be called by several goroutines.
+type IAM struct {
+	URL    string // of the issuer, https
+	CAFile string // PEM file of the authority of its certificate
+	Secret string
+
+	c       IAMConfig
+	server  *http.Server
+	mu      sync.Mutex
+	key     *rsa.PrivateKey
+	kid     string
+	down    bool
+	asked   map[string]int      // requests to the token endpoint, by grant
+	refresh map[string]iamGrant // by refresh token
+}
+
+// An iamGrant is what a token says.
+type iamGrant map[string]any
+
+// StartIAM starts an issuer in this process for a test.
+func StartIAM(t testing.TB, c IAMConfig) *IAM {
+	t.Helper()
+	i := &IAM{c: c, Secret: rand.Text(), asked: map[string]int{}, refresh: map[string]iamGrant{},
+		CAFile: filepath.Join(t.TempDir(), "iam.pem")}
+	if i.c.Life == 0 {
+		i.c.Life = time.Hour
+	}
+	i.NewKey()
+	id := i.certificate(t)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	i.URL = "https://localhost:" + port + "/"
+	i.server = &http.Server{Handler: http.HandlerFunc(i.serve), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = i.server.Serve(tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12,
+			Certificates: []tls.Certificate{id}}))
+	}()
+	t.Cleanup(func() {
+		_ = i.server.Close()
+		<-ended
+	})
+	return i
+}
+
+// certificate makes an authority and the certificate of the server.
+func (i *IAM) certificate(t testing.TB) tls.Certificate {
+	t.Helper()
+	a, err := newAuthority(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.cert, err = x509.ParseCertificate(self); err != nil {
+		t.Fatal(err)
+	}
+	host := a.entity("localhost", x509.ExtKeyUsageServerAuth)
+	host.DNSNames = []string{"localhost"}
+	id, err := a.issue(host, a.cert, a.key)
+	if err == nil {
+		err = os.WriteFile(i.CAFile, certPEM(self), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{id.der}, PrivateKey: id.key}
+}
+
+// NewKey has the issuer sign with another key; the former one is withdrawn.
+func (i *IAM) NewKey() {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err) // never: Go's random numbers do not fail
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.key, i.kid = key, rand.Text()
+}
+
+// Down has the issuer answer everything with status 503, or work again.
+func (i *IAM) Down(is bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.down = is
+}
+
+// Asked returns how many requests its token endpoint had, by "GRANT SCOPE", such as "refresh_token storage.read:/".
+func (i *IAM) Asked() map[string]int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.asked)
+}
+
+// Keys returns its JSON Web Key Set.
+func (i *IAM) Keys() []byte {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text, err := json.Marshal(map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": i.kid,
+		"n": b64(i.key.N.Bytes()), "e": b64(big.NewInt(int64(i.key.E)).Bytes())}}})
+	if err != nil {
+		panic(err) // never: strings
+	}
+	return text
+}
+
+// Token makes a token for a subject. claims are added, or replace others; those that are nil are left out.
+func (i *IAM) Token(sub, scope string, claims map[string]any) string {
+	g := iamGrant{"sub": sub, "scope": scope, "aud": tokenAudience, "wlcg.ver": "1.0", "client_id": "rucio"}
+	maps.Copy(g, claims)
+	return i.sign(g)
+}
+
+// sign signs what a grant says, with times unless it has them.
+func (i *IAM) sign(g iamGrant) string {
+	now := time.Now()
+	all := iamGrant{"iss": i.URL, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(i.c.Life).Unix(), "jti": rand.Text()}
+	maps.Copy(all, g)
+	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
+	i.mu.Lock()
+	key, kid := i.key, i.kid
+	i.mu.Unlock()
+	head, _ := json.Marshal(map[string]string{"typ": "JWT", "alg": "RS256", "kid": kid}) // strings cannot fail
+	body, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // never: a test's claims
+	}
+	text := b64(head) + "." + b64(body)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		panic(err) // never: the key is good
+	}
+	return text + "." + b64(signature)
+}
+
+// read returns what a token of its own says.
+func (i *IAM) read(raw string) (g iamGrant, err error) {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("invalid access token")
+	}
+	body, bodyErr := unb64(parts[1])
+	signature, err := unb64(parts[2])
+	i.mu.Lock()
+	public := i.key.PublicKey
+	i.mu.Unlock()
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if bodyErr != nil || err != nil || rsa.VerifyPKCS1v15(&public, crypto.SHA256, sum[:], signature) != nil ||
+		json.Unmarshal(body, &g) != nil {
+		return nil, errors.New("invalid access token: " + raw)
+	}
+	if end, _ := g["exp"].(float64); time.Now().Unix() >= int64(end) {
+		return nil, errors.New("access token expired: " + raw) // IAM says it with the token
+	}
+	return g, nil
+}
+
+func (i *IAM) serve(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	down := i.down
+	i.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case down:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case r.URL.Path == "/.well-known/openid-configuration":
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "jwk", "token_endpoint": i.URL + "token"})
+	case r.URL.Path == "/jwk":
+		_, _ = w.Write(i.Keys())
+	case r.URL.Path == "/token" && r.Method == http.MethodPost:
+		status, out := i.grant(r)
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(out)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// An iamRefusal refuses a request for a token.
+type iamRefusal struct {
+	status     int
+	code, text string
+}
+
+func (e *iamRefusal) Error() string { return e.text }
+
+// grant answers a request for a token.
+func (i *IAM) grant(r *http.Request) (int, map[string]any) {
+	scope := strings.Fields(r.PostFormValue("scope"))
+	asked := slices.DeleteFunc(slices.Clone(scope), func(s string) bool { return s == "offline_access" })
+	g, err := i.granted(r, asked)
+	var no *iamRefusal
+	if errors.As(err, &no) {
+		return no.status, map[string]any{"error": no.code, "error_description": no.text}
+	}
+	g = maps.Clone(g)
+	for _, name := range []string{"iat", "nbf", "exp", "jti"} {
+		delete(g, name)
+	}
+	g["client_id"], g["scope"] = "weir", strings.Join(asked, " ")
+	out := map[string]any{"access_token": i.sign(g), "token_type": "Bearer", "expires_in": int(i.c.Life.Seconds()), "scope": g["scope"]}
+	if slices.Contains(scope, "offline_access") || i.c.Rotate && r.PostFormValue("refresh_token") != "" {
+		next := rand.Text()
+		i.mu.Lock()
+		i.refresh[next] = g
+		i.mu.Unlock()
+		out["refresh_token"] = next
+	}
+	return http.StatusOK, out
+}
+
+// granted returns what the token of a request says, or an iamRefusal.
+func (i *IAM) granted(r *http.Request, asked []string) (g iamGrant, err error) {
+	if id, secret, _ := r.BasicAuth(); id != "weir" || secret != i.Secret {
+		return nil, &iamRefusal{http.StatusUnauthorized, "invalid_client", "Bad client credentials"}
+	}
+	kind := r.PostFormValue("grant_type")
+	kind = kind[strings.LastIndexByte(kind, ':')+1:]
+	i.mu.Lock()
+	i.asked[kind+" "+strings.Join(asked, " ")]++
+	i.mu.Unlock()
+	switch again := r.PostFormValue("refresh_token"); kind {
+	case "token-exchange":
+		if i.c.Exchange && r.PostFormValue("requested_token_type") != "urn:ietf:params:oauth:token-type:access_token" {
+			return nil, &iamRefusal{http.StatusBadRequest, "invalid_request", "requested_token_type unsupported"}
+		}
+		if g, err = i.read(r.PostFormValue("subject_token")); err != nil {
+			return nil, &iamRefusal{http.StatusBadRequest, "invalid_grant", err.Error()}
+		}
+	case "refresh_token":
+		i.mu.Lock()
+		g = i.refresh[again]
+		if i.c.Rotate {
+			delete(i.refresh, again)
+		}
+		i.mu.Unlock()
+		if g == nil {
+			return nil, &iamRefusal{http.StatusBadRequest, "invalid_grant", "Invalid refresh token: " + again}
+		}
+	default:
+		return nil, &iamRefusal{http.StatusBadRequest, "unsupported_grant_type", "Unsupported grant type"}
+	}
+	had, _ := g["scope"].(string)
+	for _, s := range asked {
+		if !slices.Contains(strings.Fields(had), s) {
+			return nil, &iamRefusal{http.StatusBadRequest, "invalid_scope", "Invalid scope: " + s}
+		}
+	}
+	return g, nil
+}

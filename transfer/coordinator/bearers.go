@@ -1,0 +1,339 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/token"
+	"weir/transfer/fts"
+)
+
+const (
+	exchangeTime = 15 * time.Second // for an issuer to renew a token
+	longMargin   = 5 * time.Minute  // before the end of a token, in which it is not used if it can be renewed
+	refusedPause = 10 * time.Minute // after an issuer has refused to renew a token
+	triedPause   = 30 * time.Second // after an issuer could not be reached, at most
+	exchangedNow = 100              // tokens that are looked for at once
+)
+
+// bearers are the tokens of jobs that are renewed.
+type bearers struct {
+	clients map[string]*token.Client // by issuer
+	mu      sync.Mutex
+	kept    map[string]*bearer
+	changed signal
+}
+
+// A bearer is a token of jobs, or all that give the same rights.
+type bearer struct {
+	id, issuer, scope string
+	audience          []string
+
+	mu      sync.Mutex // held while the issuer is asked: all that need the token wait for one answer
+	access  string
+	refresh string // "": there is none yet
+	expires time.Time
+	life    time.Duration // of the token, as far as it is known
+	tries   int           // that have failed in a row
+	failed  error
+	next    time.Time // no try before
+}
+
+// bearerSecret is the encrypted part of a bearer.
+type bearerSecret struct {
+	Access  string `json:"access"`
+	Refresh string `json:"refresh,omitempty"`
+}
+
+func bearerOwner(id string) string { return "bearer " + id }
+
+// usable reports whether the token can be used without being renewed.
+func (b *bearer) usable(now time.Time) bool {
+	return now.Before(b.expires.Add(-min(b.life/10, longMargin)))
+}
+
+// due returns when the token has to be exchanged, before it ends; zero if it has a refresh token, which needs no valid token.
+func (b *bearer) due() time.Time {
+	if b.refresh != "" {
+		return time.Time{}
+	}
+	return b.expires.Add(-b.life / 4)
+}
+
+// inspectBearer returns the id of a token of a job that is renewed, "" of one that is used as it is.
+func (c *Coordinator) inspectBearer(ctx context.Context, raw string) (id string, add *bearer, err error) {
+	issuer := token.IssuerOf(raw)
+	if c.bearers.clients[issuer] == nil {
+		return "", nil, nil
+	}
+	said, err := c.checker.Inspect(ctx, raw)
+	switch {
+	case errors.Is(err, token.ErrKeys):
+		return "", nil, fts.Refuse(http.StatusServiceUnavailable, "Failed to validate access-token: %s", err)
+	case err != nil:
+		return "", nil, fts.Refuse(http.StatusBadRequest, "Failed to validate access-token: %s", err)
+	}
+	now := c.now()
+	life := said.Expires.Sub(now)
+	if !said.Issued.IsZero() {
+		life = max(life, min(said.Expires.Sub(said.Issued), 7*24*time.Hour))
+	}
+	return said.Rights, &bearer{id: said.Rights, issuer: issuer, scope: said.Scope, audience: said.Audience, access: raw,
+		expires: said.Expires, life: life}, nil
+}
+
+// keepBearers records the tokens of a job that is going to be submitted.
+func (c *Coordinator) keepBearers(ctx context.Context, job string, all map[string]*bearer) error {
+	for _, add := range all {
+		b, err := c.bearer(ctx, add.id)
+		if errors.Is(err, db.ErrNone) {
+			c.bearers.mu.Lock()
+			if b = c.bearers.kept[add.id]; b == nil {
+				b = add
+				c.bearers.kept[add.id] = b
+			}
+			c.bearers.mu.Unlock()
+		} else if err != nil {
+			return err
+		}
+		b.mu.Lock()
+		if b.refresh == "" && (b == add || add.expires.After(b.expires)) || b.failed != nil {
+			b.access, b.expires, b.life, b.tries, b.failed, b.next = add.access, add.expires, add.life, 0, nil, time.Time{}
+		}
+		err = c.saveBearer(ctx, b)
+		b.mu.Unlock()
+		if err == nil {
+			err = c.db.Exec(ctx, "INSERT INTO bearer_job (bearer, job) VALUES (?, ?) ON CONFLICT (bearer, job) DO NOTHING", b.id, job)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.bearers.changed.broadcast()
+	return nil
+}
+
+// saveBearer writes a token to the database. b is locked.
+func (c *Coordinator) saveBearer(ctx context.Context, b *bearer) error {
+	text, err := json.Marshal(bearerSecret{b.access, b.refresh})
+	if err != nil {
+		return err
+	}
+	audience, err := json.Marshal(b.audience)
+	if err != nil {
+		return err
+	}
+	return c.db.Exec(ctx, `INSERT INTO bearer (id, issuer, scope, audience, secret, expires, due) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET secret = excluded.secret, expires = excluded.expires, due = excluded.due`,
+		b.id, b.issuer, b.scope, string(audience), c.box.close(string(text), bearerOwner(b.id)), b.expires, b.due())
+}
+
+// bearer returns a token; the error is db.ErrNone if it is not known.
+func (c *Coordinator) bearer(ctx context.Context, id string) (*bearer, error) {
+	c.bearers.mu.Lock()
+	b := c.bearers.kept[id]
+	c.bearers.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	b = &bearer{id: id}
+	err := c.db.Read(ctx, func(tx *db.Tx) error {
+		var audience string
+		var sealed []byte
+		err := tx.Row("SELECT issuer, scope, audience, secret, expires FROM bearer WHERE id = ?", id).
+			Scan(&b.issuer, &b.scope, &audience, &sealed, db.When(&b.expires))
+		if err != nil {
+			return err
+		}
+		text, err := c.box.open(sealed, bearerOwner(id))
+		if err != nil {
+			return err
+		}
+		var s bearerSecret
+		err = errors.Join(json.Unmarshal([]byte(audience), &b.audience), json.Unmarshal([]byte(text), &s))
+		b.access, b.refresh = s.Access, s.Refresh
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.life = b.expires.Sub(c.now()) // what is left of it
+	c.bearers.mu.Lock()
+	defer c.bearers.mu.Unlock()
+	if other := c.bearers.kept[id]; other != nil {
+		return other, nil
+	}
+	c.bearers.kept[id] = b
+	return b, nil
+}
+
+// A tokenError says why the token of a job cannot be used.
+type tokenError struct {
+	err   error
+	after time.Duration // to the next try; 0: the issuer has refused
+}
+
+func (e *tokenError) Error() string { return e.err.Error() }
+
+// fresh returns a token of jobs that is valid, renewed if that is necessary. Many callers wait for one request to the issuer, which none of
+// them interrupts. Errors about the token are *tokenError.
+func (c *Coordinator) fresh(ctx context.Context, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*exchangeTime)
+	defer cancel()
+	b, err := c.bearer(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.usable(c.now()) || b.refresh == "" && c.now().Before(b.due()) {
+		return b.access, nil
+	}
+	err = c.renewBearer(ctx, b)
+	if now := c.now(); err == nil || now.Before(b.expires) {
+		return b.access, nil
+	}
+	e := &tokenError{err: fmt.Errorf("the token of %s expired at %s and was not renewed: %w", b.issuer, clockTime(b.expires), err)}
+	var refused *token.ClientError
+	if !errors.As(err, &refused) || !refused.Final() {
+		e.after = max(b.next.Sub(c.now()), time.Second)
+	}
+	return "", e
+}
+
+// renewBearer renews a token, unless that failed not long ago. b is locked.
+func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
+	client := c.bearers.clients[b.issuer]
+	now := c.now()
+	switch {
+	case client == nil:
+		return errors.New("its issuer has no client in the configuration any more")
+	case now.Before(b.next):
+		return b.failed
+	case b.refresh == "" && !now.Before(b.expires):
+		return errors.Join(b.failed, errors.New("it can only be exchanged before it expires"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
+	defer cancel()
+	var got token.Renewed
+	var err error
+	how := "exchange"
+	if b.refresh != "" {
+		how = "refresh"
+		got, err = client.Refresh(ctx, b.refresh, b.scope, b.audience)
+	} else {
+		got, err = client.Exchange(ctx, b.access, b.scope, b.audience)
+	}
+	if err != nil {
+		b.tries++
+		pause := min(time.Second<<min(b.tries-1, 10), triedPause, max(b.life/20, 100*time.Millisecond))
+		var refused *token.ClientError
+		if errors.As(err, &refused) && refused.Final() {
+			pause = refusedPause
+		}
+		b.failed, b.next = err, now.Add(pause)
+		c.log.Warn("token of jobs not renewed", "issuer", b.issuer, "how", how, "error", err)
+		return err
+	}
+	b.tries, b.failed, b.next = 0, nil, time.Time{}
+	if got.Access != "" {
+		b.access, b.expires, b.life = got.Access, got.Expires, got.Expires.Sub(now)
+	}
+	if got.Refresh != "" {
+		b.refresh = got.Refresh
+	}
+	c.log.Debug("token of jobs renewed", "issuer", b.issuer, "how", how, "expires", b.expires)
+	if err := c.saveBearer(ctx, b); err != nil { // it is used all the same
+		c.health.database(err)
+	}
+	return nil
+}
+
+// exchangeAll exchanges the tokens of open jobs that have no refresh token yet, before they end.
+func (c *Coordinator) exchangeAll(ctx context.Context) {
+	for len(c.bearers.clients) > 0 && ctx.Err() == nil {
+		next := c.bearers.changed.next()
+		var ids []string
+		c.untilDone(ctx, func(ctx context.Context) (err error) {
+			ids, err = c.dueBearers(ctx)
+			return err
+		})
+		var all sync.WaitGroup
+		for some := range slices.Chunk(ids, 8) {
+			for _, id := range some {
+				all.Go(func() { c.exchange(ctx, id) })
+			}
+			all.Wait()
+		}
+		timeout := time.NewTimer(c.nextExchange(ctx))
+		select {
+		case <-next:
+		case <-timeout.C:
+		case <-ctx.Done():
+		}
+		timeout.Stop()
+	}
+}
+
+// dueBearers returns tokens of open jobs that have to be exchanged now.
+func (c *Coordinator) dueBearers(ctx context.Context) ([]string, error) {
+	now := c.now()
+	if err := c.db.Exec(ctx, "UPDATE bearer SET due = 0 WHERE due > 0 AND expires < ?", now); err != nil {
+		return nil, err
+	}
+	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND EXISTS (SELECT 1 FROM bearer_job j
+		JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id AND r.ended = 0) ORDER BY due LIMIT ?`, now, exchangedNow)
+}
+
+// exchange exchanges a token, unless that was done meanwhile.
+func (c *Coordinator) exchange(ctx context.Context, id string) {
+	b, err := c.bearer(ctx, id)
+	if err != nil {
+		c.health.database(err)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := b.due(); !at.IsZero() && !c.now().Before(at) {
+		_ = c.renewBearer(ctx, b) // it is logged, and tried again until the token has expired
+	}
+}
+
+// nextExchange returns how long no token has to be exchanged, at most a second.
+func (c *Coordinator) nextExchange(ctx context.Context) time.Duration {
+	wait := time.Second
+	var due int64
+	err := c.db.Read(ctx, func(tx *db.Tx) error {
+		return tx.Row("SELECT COALESCE(MIN(due), 0) FROM bearer WHERE due > ?", c.now()).Scan(&due)
+	})
+	if err == nil && due > 0 {
+		wait = min(wait, max(time.Unix(0, due).Sub(c.now()), 10*time.Millisecond))
+	}
+	return wait
+}
+
+// pruneBearers removes tokens that no job has.
+func (c *Coordinator) pruneBearers(ctx context.Context) error {
+	err := c.db.Exec(ctx, "DELETE FROM bearer_job WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.id = bearer_job.job)")
+	if err != nil {
+		return err
+	}
+	gone, err := db.Select(ctx, c.db, db.Value[string],
+		"SELECT id FROM bearer WHERE expires < ? AND NOT EXISTS (SELECT 1 FROM bearer_job j WHERE j.bearer = bearer.id)", c.now())
+	for _, id := range gone {
+		if err == nil {
+			err = c.db.Exec(ctx, "DELETE FROM bearer WHERE id = ?", id)
+		}
+		c.bearers.mu.Lock()
+		delete(c.bearers.kept, id)
+		c.bearers.mu.Unlock()
+	}
+	return err
+}

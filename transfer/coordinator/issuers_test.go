@@ -1,0 +1,381 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/internal/wire"
+	"weir/lab"
+	"weir/transfer/fts"
+)
+
+// A logged is a log that a test reads.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// bearing asks a coordinator with a token of an external issuer.
+func (h *house) bearing(raw string) *ftsUser {
+	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
+	h.t.Cleanup(to.CloseIdleConnections)
+	return &ftsUser{h, raw, &http.Client{Transport: to}}
+}
+
+type ftsWho struct {
+	Error      string
+	DN         []string `json:"dn"`
+	User       string   `json:"user_dn"`
+	VOs        []string `json:"vos"`
+	VOIDs      []string `json:"vos_id"`
+	Roles      []string `json:"roles"`
+	Scopes     []string `json:"voms_cred"`
+	Method     string   `json:"method"`
+	Delegation string   `json:"delegation_id"`
+	Root       bool     `json:"is_root"`
+}
+
+// Users of external issuers have the roles of their scopes and groups, and FTS's names. Tokens that are not good are refused with a
+// reason, and no part of a token is in the log.
+func TestExternalIssuers(t *testing.T) {
+	t.Parallel()
+	iam := lab.StartIAM(t, lab.IAMConfig{})
+	out := &logged{}
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Log: slog.New(slog.NewTextHandler(out,
+		&slog.HandlerOptions{Level: slog.LevelDebug})), Issuers: []Issuer{{URL: iam.URL, Audience: []string{"https://fts.example.org"},
+		Roles: map[string][]string{FTSScope: {maySubmit}, "/atlas/admin": {mayAdmin}}}}})
+	var tokens []string
+	ask := func(sub, scope string, claims map[string]any) (int, ftsWho) {
+		raw := iam.Token(sub, scope, claims)
+		tokens = append(tokens, raw)
+		var who ftsWho
+		status := h.bearing(raw).ask("GET", "/whoami", "", &who)
+		return status, who
+	}
+	host := strings.TrimSuffix(strings.TrimPrefix(iam.URL, "https://"), "/")
+	groups := map[string]any{"wlcg.groups": []string{"/atlas", "/atlas/admin"}, "aud": "https://fts.example.org"}
+	status, who := ask("f3a1", FTSScope+" offline_access storage.read:/x", groups)
+	if status != http.StatusOK || who.User != "f3a1" || who.DN[0] != "f3a1" || who.VOs[0] != "atlas" || who.VOIDs[0] != fts.VOID("atlas") ||
+		!who.Root || !slices.Equal(who.Scopes, []string{FTSScope, "offline_access"}) || who.Method != "oauth2" || len(who.Delegation) != 16 {
+		t.Errorf("%d %+v", status, who)
+	}
+	status, who = ask("f3a1", FTSScope, map[string]any{"wlcg.ver": nil, "jti": nil})
+	if status != http.StatusOK || who.Root || !slices.Equal(who.Roles, []string{maySubmit}) || who.VOs[0] != "localhost" ||
+		who.Method != "oauth2" {
+		t.Errorf("%d %+v", status, who)
+	}
+	now := time.Now()
+	for name, claims := range map[string]map[string]any{
+		"it expired":                     {"exp": now.Add(-time.Minute).Unix()},
+		"until when":                     {"exp": nil},
+		"not good yet":                   {"nbf": now.Add(time.Hour).Unix()},
+		"another service":                {"aud": "https://se.example.org"},
+		"another service (aud)":          {"aud": nil},
+		"is not trusted here":            {"iss": "https://evil.example.org/"},
+		"its subject is no name":         {"sub": "a\nb"},
+		"version 1 of the WLCG profile":  {"wlcg.ver": "2.0"},
+		"whose it is":                    {"sub": nil},
+		"has the wrong type, or is said": {"scope": 5},
+	} {
+		status, who := ask("f3a1", FTSScope, claims)
+		if status != http.StatusUnauthorized || !strings.Contains(who.Error, name) {
+			t.Errorf("%s: %d %+v", name, status, who)
+		}
+	}
+	good := iam.Token("f3a1", FTSScope, nil)
+	parts := strings.Split(good, ".")
+	for name, raw := range map[string]string{
+		"another signature": parts[0] + "." + parts[1] + "." + strings.Split(tokens[0], ".")[2],
+		"alg none":          "eyJhbGciOiJub25lIn0." + parts[1] + ".",
+		"broken":            good[:len(good)/2],
+		"not one":           strings.Repeat("x", 5000),
+	} {
+		var who ftsWho
+		if status := h.bearing(raw).ask("GET", "/whoami", "", &who); status != http.StatusUnauthorized || who.Error == "" {
+			t.Errorf("%s: %d %+v", name, status, who)
+		}
+	}
+
+	// Without a scope or group that gives a role a user is known, and may do nothing. Roles of weir are not the issuer's to give.
+	for _, scope := range []string{"openid", "weir.admin", "fts:submit-transfers"} {
+		raw := iam.Token("nobody", scope, nil)
+		var refused struct{ Message string }
+		if status := h.bearing(raw).ask("GET", "/jobs", "", &refused); status != http.StatusForbidden ||
+			!strings.Contains(refused.Message, "role") {
+			t.Errorf("%s: %d %+v", scope, status, refused)
+		}
+	}
+
+	// A user with the same name elsewhere is another one.
+	body := `{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"],"filesize":1}]}`
+	mine := h.bearing(good)
+	id := mine.submit(body)
+	var job struct {
+		User string `json:"user_dn"`
+		VO   string `json:"vo_name"`
+		Cred string `json:"cred_id"`
+	}
+	if status := mine.ask("GET", "/jobs/"+id, "", &job); status != http.StatusOK || job.User != "f3a1" || job.VO != "localhost" ||
+		len(job.Cred) != 16 {
+		t.Errorf("%d %+v", status, job)
+	}
+	var list []ftsJob
+	if status := mine.ask("GET", "/jobs?user_dn=f3a1&dlg_id="+job.Cred, "", &list); status != http.StatusOK || len(list) != 1 {
+		t.Errorf("%d %+v", status, list)
+	}
+	var one ftsJob
+	if status := h.ftsUser("f3a1", maySubmit).ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusForbidden {
+		t.Errorf("%d %+v", status, one)
+	}
+	if status := mine.ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusOK {
+		t.Errorf("%d %+v", status, one)
+	}
+	if text := out.String(); !strings.Contains(text, "f3a1@"+host) {
+		t.Errorf("the log has no name: %s", text)
+	}
+	noTokenIn(t, "the log", out.String(), append(tokens, good)...)
+}
+
+// noTokenIn fails t if a text has a part of a token.
+func noTokenIn(t *testing.T, where, text string, tokens ...string) {
+	t.Helper()
+	for _, raw := range tokens {
+		for part := range strings.SplitSeq(raw, ".") {
+			if len(part) > 40 && strings.Contains(text, part[len(part)-40:]) {
+				t.Errorf("%s has a part of a token", where)
+				return
+			}
+		}
+	}
+}
+
+// startIAM starts two data servers that trust an issuer, and a coordinator that renews its tokens.
+func startIAM(t *testing.T, c lab.IAMConfig, more ...func(*Config)) (*ftsPair, *lab.IAM, *logged) {
+	t.Helper()
+	iam, out := lab.StartIAM(t, c), &logged{}
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys()})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys(), Authority: x})
+	both := filepath.Join(t.TempDir(), "ca.pem")
+	var text []byte
+	for _, file := range []string{x.CAFile, iam.CAFile} {
+		some, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, some...)
+	}
+	if err := os.WriteFile(both, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	conf := Config{Approve: -1, SiteCA: both, JobArea: tpc.Loopback,
+		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}},
+		Log:     slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, set := range more {
+		set(&conf)
+	}
+	return &ftsPair{start(t, conf), x, y}, iam, out
+}
+
+// Tokens live for three seconds, and files are transferred for many of these lifetimes: no file fails, and the issuer gets one request for
+// each scope and lifetime, whatever the number of tokens, jobs and files. The times stand for 20 minutes and hours.
+func TestTokensOfJobsAreRenewed(t *testing.T) {
+	for name, c := range map[string]lab.IAMConfig{
+		"refresh tokens": {Life: 3 * time.Second, Rotate: true},
+		"exchange only":  {Life: 3 * time.Second, Exchange: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			renewed(t, c)
+		})
+	}
+}
+
+const (
+	jobsRenewed  = 6
+	filesRenewed = 160 // of each job
+	lifetimes    = 4   // at least
+)
+
+func renewed(t *testing.T, c lab.IAMConfig) {
+	p, iam, out := startIAM(t, c, func(c *Config) { c.Rules.Max = 1 })
+	data := bytes.Repeat([]byte("with renewed tokens\n"), 1000)
+	for i := range jobsRenewed * filesRenewed {
+		p.put(p.x, fmt.Sprintf("r/f%d", i), data)
+	}
+	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
+	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	begin := time.Now()
+	var ids, tokens []string
+	for j := range jobsRenewed { // each job has tokens of its own
+		from, to := iam.Token("rucio", read, nil), iam.Token("rucio", write, nil)
+		tokens = append(tokens, from, to)
+		var files []string
+		for i := range filesRenewed {
+			files = append(files, p.pair(fmt.Sprintf("r/f%d", j*filesRenewed+i), fmt.Sprintf(
+				`,"filesize":%d,"checksum":"ADLER32:%s","source_tokens":[%q],"destination_tokens":[%q]`, len(data), adlerOf(data), from, to)))
+		}
+		ids = append(ids, u.submit(`{"files":[`+strings.Join(files, ",")+`],"params":{"verify_checksum":"both","retry":-1}}`))
+	}
+	for _, id := range ids {
+		if j := u.ended(id); j.State != "FINISHED" {
+			t.Errorf("%s: %s", j.State, j.Reason)
+			for _, f := range j.Files {
+				if f.State != "FINISHED" {
+					t.Fatalf("%+v\n%s", f, out)
+				}
+			}
+		}
+	}
+	took := time.Since(begin)
+	lives := took.Seconds() / c.Life.Seconds()
+	if lives < lifetimes {
+		t.Errorf("the files took %v, only %.1f lifetimes", took, lives)
+	}
+	perScope := map[string]int{}
+	for what, n := range iam.Asked() {
+		_, scope, _ := strings.Cut(what, " ")
+		perScope[scope] += n
+	}
+	t.Logf("%d files, %d tokens, %v, %.1f lifetimes: %v", jobsRenewed*filesRenewed, len(tokens), took, lives, iam.Asked())
+	if len(perScope) != 2 {
+		t.Errorf("requests: %v", perScope)
+	}
+	// A token is exchanged after three quarters of its life, which is cut to whole seconds; the first two requests learn how.
+	most := int(took.Seconds()/(c.Life.Seconds()-1)*4/3) + 3
+	for scope, n := range perScope {
+		if n < int(lives)-2 || n > most {
+			t.Errorf("%d requests for %s in %.1f lifetimes", n, scope, lives)
+		}
+	}
+	noTokenIn(t, "the log", out.String(), tokens...)
+	p.end()
+	for _, name := range []string{tableFile, tableFile + "-wal"} {
+		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		noTokenIn(t, name, string(text), tokens...)
+	}
+}
+
+// A gate is an address at which nothing listens, until it is opened: then a server is reached through it.
+type gate struct {
+	t           *testing.T
+	address, to string
+}
+
+// newGate returns a closed gate to the server of an address with a path.
+func newGate(t *testing.T, to string) *gate {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	to, _, _ = strings.Cut(to, "/")
+	host, _, _ := net.SplitHostPort(to)
+	_ = l.Close()
+	return &gate{t, net.JoinHostPort(host, port), to}
+}
+
+func (g *gate) open() {
+	g.t.Helper()
+	_, port, _ := net.SplitHostPort(g.address)
+	l, err := new(net.ListenConfig).Listen(g.t.Context(), "tcp", "127.0.0.1:"+port)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	g.t.Cleanup(func() {
+		_ = l.Close()
+		all.Wait()
+	})
+	all.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := new(net.Dialer).DialContext(context.WithoutCancel(g.t.Context()), "tcp", g.to)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+				all.Go(func() {
+					_, _ = io.Copy(way[0], way[1])
+					_ = way[0].Close()
+					_ = way[1].Close()
+				})
+			}
+		}
+	})
+}
+
+// A token that expired while its file waited is renewed at the start, also by a coordinator that was restarted, and while the issuer does
+// not answer the file waits without an attempt. What the issuer refuses to renew fails with its reason.
+func TestTokensOfWaitingJobs(t *testing.T) {
+	t.Parallel()
+	p, iam, out := startIAM(t, lab.IAMConfig{Life: 4 * time.Second})
+	data := []byte("late")
+	p.put(p.x, "w/f", data)
+	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	first, second := iam.Token("rucio", "storage.read:/", nil), iam.Token("rucio", "storage.modify:/ storage.read:/", nil)
+	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, first, second)
+	gate := newGate(t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
+	pair := func(name string) string {
+		return strings.ReplaceAll(p.pair(name, tokens), gate.to, gate.address)
+	}
+	id := u.submit(`{"files":[` + pair("w/f") + `],"params":{"verify_checksum":"none"}}`)
+	until(t, "the tokens are exchanged", func() bool { return len(iam.Asked()) == 2 })
+	p.end()
+	iam.Down(true)
+	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
+	expired := time.Now().Add(5 * time.Second)
+	until(t, "the tokens expire", func() bool { return time.Now().After(expired) })
+	gate.open()
+	p.begin()
+	until(t, "the file waits for the issuer", func() bool { return strings.Contains(out.String(), "token of jobs not renewed") })
+	iam.Down(false)
+	if j := u.ended(id); j.State != "FINISHED" {
+		t.Errorf("%+v\n%s", j, out)
+	}
+	noTokenIn(t, "the log", out.String(), first, second)
+
+	// Of tokens that are not good, and of those that cannot be renewed.
+	var no struct{ Message string }
+	old := iam.Token("rucio", "storage.read:/", map[string]any{"exp": time.Now().Add(-time.Hour).Unix()})
+	bad := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, old, second)
+	if status := u.ask("POST", "/jobs", `{"files":[`+p.pair("w/g", bad)+`]}`, &no); status != http.StatusBadRequest ||
+		!strings.Contains(no.Message, "Failed to validate access-token") || !strings.Contains(no.Message, "expired") {
+		t.Errorf("%d %+v", status, no)
+	}
+	if n := iam.Asked(); n["token-exchange storage.read:/"] != 1 {
+		t.Errorf("%v", n)
+	}
+}
