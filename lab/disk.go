@@ -141,8 +141,10 @@ const (
 	unified = cgroups + "/weir-lab-" // what groups of version 2 begin with
 )
 
-// throttles are the files of a control group of version 1 that limit devices.
-var throttles = []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"}
+// throttles returns the files of a control group of version 1 that limit devices.
+func throttles() []string {
+	return []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"}
+}
 
 // group makes the control groups of a server, and returns their folders.
 func (d *disks) group(server string) (folders []string, err error) {
@@ -160,7 +162,7 @@ func (d *disks) group(server string) (folders []string, err error) {
 		folders = []string{folder}
 	} else {
 		folder := filepath.Join(blkio, name)
-		for _, file := range throttles { // what the kernel writes from the page cache counts in the first group
+		for _, file := range throttles() { // what the kernel writes from the page cache counts in the first group
 			all = append(all, setting{folder, file, device + " " + rate}, setting{blkio, file, device + " " + rate})
 		}
 		folders = []string{folder}
@@ -188,7 +190,7 @@ func (d *disks) group(server string) (folders []string, err error) {
 func (d *disks) remove() error {
 	var errs []error
 	for _, device := range d.numbers {
-		for _, file := range throttles {
+		for _, file := range throttles() {
 			if err := os.WriteFile(filepath.Join(blkio, file), []byte(device+" 0"), 0); !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}
