@@ -36,9 +36,9 @@ const (
 // A Server answers requests. It is safe for concurrent use.
 type Server struct {
 	listener net.Listener
-	mux      *http.ServeMux          // for requests that passed the check
-	public   *http.ServeMux          // for all requests
-	trees    map[string]http.Handler // of MountTree
+	mux      *http.ServeMux  // for requests that passed the check
+	public   *http.ServeMux  // for all requests
+	trees    map[string]tree // of MountTree
 	http     http.Server
 	begun    sync.Once
 	begin    func()
@@ -79,7 +79,7 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
 	s := &Server{
-		listener: newPreAuthLimiter(l, maxUnauthenticated), mux: http.NewServeMux(), public: http.NewServeMux(), trees: map[string]http.Handler{},
+		listener: newPreAuthLimiter(l, maxUnauthenticated), mux: http.NewServeMux(), public: http.NewServeMux(), trees: map[string]tree{},
 		ended: make(chan struct{}), check: c.Check, refused: c.Refused,
 	}
 	s.http = http.Server{
@@ -166,8 +166,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // always supported here; streams move it
 	w.Header().Set("X-Content-Type-Options", "nosniff")                         // for browsers
 	w.Header().Set("Cache-Control", "no-store")
-	tree := s.tree(r)
-	if _, pattern := s.public.Handler(r); pattern != "" && tree == nil {
+	below, isTree := s.tree(r)
+	if _, pattern := s.public.Handler(r); pattern != "" && !isTree {
 		s.public.ServeHTTP(w, r)
 		return
 	}
@@ -178,34 +178,39 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			s.refused(r.RemoteAddr)
 		}
 		w.Header().Set("Connection", "close")
-		fail(w, status, err)
+		below.refuse(w, status, err)
 		return
 	}
 	if v, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
 		v.authenticated()
 	}
-	if tree == nil {
-		tree = s.mux
-	}
-	tree.ServeHTTP(w, r.WithContext(ctx))
+	below.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// tree returns the handler of MountTree for a request, nil if there is none.
-func (s *Server) tree(r *http.Request) http.Handler {
-	for path, h := range s.trees {
+// A tree handles the requests that pass the check, and answers those that do not.
+type tree struct {
+	handler http.Handler
+	refuse  func(w http.ResponseWriter, status int, err error)
+}
+
+// tree returns that of MountTree for a request; ok is false if it is that of all other requests.
+func (s *Server) tree(r *http.Request) (_ tree, ok bool) {
+	for path, t := range s.trees {
 		if rest, ok := strings.CutPrefix(r.URL.Path, path); ok && (rest == "" || rest[0] == '/') {
-			return h
+			return t, true
 		}
 	}
-	return nil
+	return tree{s.mux, fail}, false
 }
 
 // Mount adds a handler for authenticated requests. pattern is that of http.ServeMux.
 func (s *Server) Mount(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
 // MountTree adds a handler for all authenticated requests at and below a path. Unlike that of Mount it gets paths as they were sent: a
-// client that writes // is not redirected.
-func (s *Server) MountTree(path string, h http.Handler) { s.trees[path] = h }
+// client that writes // is not redirected. refuse answers the requests that do not pass the check.
+func (s *Server) MountTree(path string, h http.Handler, refuse func(w http.ResponseWriter, status int, err error)) {
+	s.trees[path] = tree{h, refuse}
+}
 
 // Public adds a handler for all requests. Connections without a token are closed after ten seconds.
 func (s *Server) Public(pattern string, h http.Handler) { s.public.Handle(pattern, h) }

@@ -135,7 +135,11 @@ func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
 		}
 		e = fts.Refuse(status, "%s", err)
 	}
-	return e.Status, map[string]any{"status": fts.StatusText(e.Status), "message": e.Message}
+	return e.Status, ftsError(e.Status, e.Message)
+}
+
+func ftsError(status int, message string) fts.Refusal {
+	return fts.Refusal{Status: fts.StatusText(status), Message: message}
 }
 
 // vosOf returns the virtual organizations of a caller, at least one.

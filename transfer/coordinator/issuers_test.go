@@ -48,7 +48,7 @@ func (h *house) bearing(raw string) *ftsUser {
 }
 
 type ftsWho struct {
-	Error      string
+	Message    string
 	DN         []string `json:"dn"`
 	User       string   `json:"user_dn"`
 	VOs        []string `json:"vos"`
@@ -103,7 +103,7 @@ func TestExternalIssuers(t *testing.T) {
 		"has the wrong type, or is said": {"scope": 5},
 	} {
 		status, who := ask("f3a1", FTSScope, claims)
-		if status != http.StatusUnauthorized || !strings.Contains(who.Error, name) {
+		if status != http.StatusUnauthorized || !strings.Contains(who.Message, name) {
 			t.Errorf("%s: %d %+v", name, status, who)
 		}
 	}
@@ -116,7 +116,7 @@ func TestExternalIssuers(t *testing.T) {
 		"not one":           strings.Repeat("x", 5000),
 	} {
 		var who ftsWho
-		if status := h.bearing(raw).ask("GET", "/whoami", "", &who); status != http.StatusUnauthorized || who.Error == "" {
+		if status := h.bearing(raw).ask("GET", "/whoami", "", &who); status != http.StatusUnauthorized || who.Message == "" {
 			t.Errorf("%s: %d %+v", name, status, who)
 		}
 	}

@@ -60,7 +60,9 @@ func (c *Coordinator) routes() {
 	c.routeCatalog("/api/v1/")
 	c.routeRequests("/api/v1/")
 	c.routeService("/api/v1/")
-	c.server.MountTree(FTSPath, c.ftsRoutes())
+	c.server.MountTree(FTSPath, c.ftsRoutes(), func(w http.ResponseWriter, status int, err error) {
+		ftsAnswer(w, status, ftsError(status, err.Error()))
+	})
 	c.server.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
 	}))
