@@ -174,10 +174,13 @@ func (c *Coordinator) bearer(ctx context.Context, id string) (*bearer, error) {
 	return b, nil
 }
 
+// errTooLate is the error of a token that has expired and cannot be refreshed.
+var errTooLate = errors.New("it can only be exchanged before it expires")
+
 // A tokenError says why the token of a job cannot be used.
 type tokenError struct {
 	err   error
-	after time.Duration // to the next try; 0: the issuer has refused
+	after time.Duration // to the next try; 0: there is none
 }
 
 func (e *tokenError) Error() string { return e.err.Error() }
@@ -202,7 +205,7 @@ func (c *Coordinator) fresh(ctx context.Context, id string) (string, error) {
 	}
 	e := &tokenError{err: fmt.Errorf("the token of %s expired at %s and was not renewed: %w", b.issuer, clockTime(b.expires), err)}
 	var refused *token.ClientError
-	if !errors.As(err, &refused) || !refused.Final() {
+	if !errors.Is(err, errTooLate) && (!errors.As(err, &refused) || !refused.Final()) {
 		e.after = max(b.next.Sub(c.now()), time.Second)
 	}
 	return "", e
@@ -218,7 +221,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	case now.Before(b.next):
 		return b.failed
 	case b.refresh == "" && !now.Before(b.expires):
-		return errors.Join(b.failed, errors.New("it can only be exchanged before it expires"))
+		return errors.Join(b.failed, errTooLate)
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
@@ -250,7 +253,8 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 		b.refresh = got.Refresh
 	}
 	c.log.Debug("token of jobs renewed", "issuer", b.issuer, "how", how, "expires", b.expires)
-	if err := c.saveBearer(ctx, b); err != nil { // it is used all the same
+	// It is used all the same if it cannot be saved. An end of the coordinator must not lose it: the next one could not renew the token.
+	if err := c.saveBearer(context.WithoutCancel(ctx), b); err != nil {
 		c.health.database(err)
 	}
 	return nil

@@ -342,6 +342,11 @@ func (g *gate) open() {
 func TestTokensOfWaitingJobs(t *testing.T) {
 	t.Parallel()
 	p, iam, out := startIAM(t, lab.IAMConfig{Life: 4 * time.Second})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
 	data := []byte("late")
 	p.put(p.x, "w/f", data)
 	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
@@ -352,7 +357,10 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 		return strings.ReplaceAll(p.pair(name, tokens), gate.to, gate.address)
 	}
 	id := u.submit(`{"files":[` + pair("w/f") + `],"params":{"verify_checksum":"none"}}`)
-	until(t, "the tokens are exchanged", func() bool { return len(iam.Asked()) == 2 })
+	renewed := func(n int) func() bool {
+		return func() bool { return strings.Count(out.String(), "token of jobs renewed") >= n }
+	}
+	until(t, "the tokens are exchanged", renewed(2))
 	p.end()
 	iam.Down(true)
 	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
@@ -366,6 +374,18 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 		t.Errorf("%+v\n%s", j, out)
 	}
 	noTokenIn(t, "the log", out.String(), first, second)
+
+	// One that expired before it was exchanged cannot be renewed any more.
+	third := iam.Token("rucio", "storage.read:/ storage.stage:/", nil)
+	long := iam.Token("rucio", "storage.modify:/", map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
+	iam.Down(true)
+	later := newGate(t, strings.TrimPrefix(p.x.URLs["https"], "https://"))
+	tokens = fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, third, long)
+	id = u.submit(`{"files":[` + strings.ReplaceAll(p.pair("w/h", tokens), later.to, later.address) + `],"params":{"verify_checksum":"none"}}`)
+	if j := u.ended(id); j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "can only be exchanged before it expires") {
+		t.Errorf("%+v\n%s", j, out)
+	}
+	iam.Down(false)
 
 	// Of tokens that are not good, and of those that cannot be renewed.
 	var no struct{ Message string }
