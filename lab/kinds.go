@@ -67,14 +67,14 @@ func Kinds() []Kind {
 	}}
 }
 
-// kind is that of this name, the zero Kind if none is.
-func kind(name string) Kind {
-	for _, k := range Kinds() {
-		if k.Name == name {
-			return k
-		}
+// KindOf returns the kind of a name; ok is false, and the Kind supports nothing, if there is none.
+func KindOf(name string) (_ Kind, ok bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
 	}
-	return Kind{}
+	return all[i], true
 }
 
 // Start starts a system of kind k. The caller calls Stop.

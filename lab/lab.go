@@ -87,7 +87,7 @@ const plainUser = 20124
 // not come up.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string),
 	folders ...string) (*System, error) {
-	supports := kind(name)
+	supports, _ := KindOf(name)
 	if c.Disk != (Disk{}) && !supports.Disk {
 		return nil, fmt.Errorf("lab: %s: a limited disk is not supported: leave it out", name)
 	}

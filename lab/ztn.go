@@ -53,11 +53,7 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 
 // keyCache writes the issuer's public key where the servers' token library keeps the keys it has fetched.
 func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
-	public := s.issuer.key.PublicKey
-	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]string{
-		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": tokenKey,
-		"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
-	}}})
+	keys, err := keySet(&s.issuer.key.PublicKey, tokenKey)
 	s.fail(err)
 	rows := s.keyRow(tokenIssuer, keys)
 	if c.Issuer != "" {
@@ -80,6 +76,33 @@ func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")"
 }
 
+// keySet is the JSON Web Key Set of one key (RFC 7517).
+func keySet(public *rsa.PublicKey, id string) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"keys": []any{map[string]string{
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": id,
+		"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
+	}}})
+}
+
+// signToken makes a JSON Web Token (RFC 7519, RS256) of claims.
+func signToken(key *rsa.PrivateKey, id string, claims map[string]any) (string, error) {
+	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": "RS256", "kid": id})
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	text := b64(head) + "." + b64(body)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", err
+	}
+	return text + "." + b64(signature), nil
+}
+
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func unb64(text string) ([]byte, error) { return base64.RawURLEncoding.DecodeString(text) }
@@ -95,24 +118,10 @@ func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
 	}
 	now := time.Now()
 	from := now.Add(min(0, lifetime) - time.Minute).Unix()
-	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": "RS256", "kid": tokenKey})
-	if err != nil {
-		return "", err
-	}
-	claims, err := json.Marshal(map[string]any{
+	return signToken(s.issuer.key, tokenKey, map[string]any{
 		"iss": tokenIssuer, "sub": s.User, "aud": tokenAudience, "wlcg.ver": "1.0", "scope": scope,
 		"iat": from, "nbf": from, "exp": now.Add(lifetime).Unix(), "jti": rand.Text(),
 	})
-	if err != nil {
-		return "", err
-	}
-	text := b64(head) + "." + b64(claims)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, s.issuer.key, crypto.SHA256, sum[:])
-	if err != nil {
-		return "", err
-	}
-	return text + "." + b64(signature), nil
 }
 
 // TokenFor writes what Token makes into one more file and returns it.

@@ -139,10 +139,8 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 	if len(args) != 1 {
 		return kind, nil, fmt.Errorf("name one service: %s (and a command of yours after --)", strings.Join(labKinds(), ", "))
 	}
-	for _, k := range lab.Kinds() {
-		if k.Name == args[0] {
-			return k, command, f.check(c, k)
-		}
+	if k, ok := lab.KindOf(args[0]); ok {
+		return k, command, f.check(c, k)
 	}
 	return kind, nil, fmt.Errorf("there is no service %q: use one of %s", args[0], strings.Join(labKinds(), ", "))
 }
