@@ -53,6 +53,14 @@ const (
 	maxBar = 40
 )
 
+// Left says how much time is left, or at most that much.
+func Left(left time.Duration, most bool) string {
+	if most {
+		return "at most " + Clock(left) + " left"
+	}
+	return Clock(left) + " left"
+}
+
 // Row returns one line of at most the given columns. Where they are few, it leaves out
 // the detail, the time of the end, the bar and the time left, in this order.
 func (p Progress) Row(columns int, l Look) string {
@@ -61,10 +69,9 @@ func (p Progress) Row(columns int, l Look) string {
 		share = fmt.Sprintf(" %3.0f%%", 100*min(p.Share, 1))
 	}
 	if p.Left >= 0 {
-		left = "  " + Clock(p.Left) + " left"
+		left = "  " + Left(p.Left, p.Most)
 		end = ", ends " + p.Now.Add(p.Left).Format(layout(p.Left))
 		if p.Most {
-			left = "  at most" + left[1:]
 			end = strings.Replace(end, "ends", "until", 1)
 		}
 	}

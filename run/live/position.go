@@ -83,17 +83,12 @@ func (c *position) left(now time.Time) (left time.Duration, share float64) {
 	return left, c.most
 }
 
-// atMost is what stands before the time left where it is only a bound: a search, and a step of jobs, end earlier.
-func (c *position) atMost() string {
-	if c.plan.Find != nil || c.step.Jobs > 0 {
-		return "at most "
-	}
-	return ""
-}
+// open reports whether the time left is only a bound: a search, and a step of jobs, end earlier.
+func (c *position) open() bool { return c.plan.Find != nil || c.step.Jobs > 0 }
 
 // progress returns the last row that moves.
 func (c *position) progress(now time.Time) screen.Progress {
-	p := screen.Progress{Where: c.run(), Now: now, Most: c.atMost() != ""}
+	p := screen.Progress{Where: c.run(), Now: now, Most: c.open()}
 	p.Left, p.Share = c.left(now)
 	switch {
 	case c.ends(now):

@@ -222,7 +222,7 @@ func (v *View) plainLine() {
 	}
 	left, share := v.position.left(v.written)
 	v.tableLine(func(columns []column) string {
-		text := fmt.Sprintf("%s  %3.0f%%, %s%s left", v.row(columns, &v.second), 100*share, v.position.atMost(), screen.Clock(left))
+		text := fmt.Sprintf("%s  %3.0f%%, %s", v.row(columns, &v.second), 100*share, screen.Left(left, v.position.open()))
 		if worse := v.worse(); worse != "" {
 			text += "; " + worse
 		}
