@@ -204,11 +204,16 @@ func (c *Coordinator) fresh(ctx context.Context, id string) (string, error) {
 		return b.access, nil
 	}
 	e := &tokenError{err: fmt.Errorf("the token of %s expired at %s and was not renewed: %w", b.issuer, clockTime(b.expires), err)}
-	var refused *token.ClientError
-	if !errors.Is(err, errTooLate) && (!errors.As(err, &refused) || !refused.Final()) {
+	if !hopeless(err) {
 		e.after = max(b.next.Sub(c.now()), time.Second)
 	}
 	return "", e
+}
+
+// hopeless reports whether a token that was not renewed with this error will not be later either.
+func hopeless(err error) bool {
+	var refused *token.ClientError
+	return errors.Is(err, errTooLate) || errors.As(err, &refused) && refused.Final()
 }
 
 // renewBearer renews a token, unless that failed not long ago. b is locked.
@@ -237,8 +242,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	if err != nil {
 		b.tries++
 		pause := min(time.Second<<min(b.tries-1, 10), triedPause, max(b.life/20, 100*time.Millisecond))
-		var refused *token.ClientError
-		if errors.As(err, &refused) && refused.Final() {
+		if hopeless(err) {
 			pause = refusedPause
 		}
 		b.failed, b.next = err, now.Add(pause)
@@ -289,11 +293,9 @@ func (c *Coordinator) exchangeAll(ctx context.Context) {
 // dueBearers returns tokens of open jobs that have to be exchanged now.
 func (c *Coordinator) dueBearers(ctx context.Context) ([]string, error) {
 	now := c.now()
-	if err := c.db.Exec(ctx, "UPDATE bearer SET due = 0 WHERE due > 0 AND expires < ?", now); err != nil {
-		return nil, err
-	}
-	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND EXISTS (SELECT 1 FROM bearer_job j
-		JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id AND r.ended = 0) ORDER BY due LIMIT ?`, now, exchangedNow)
+	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND expires >= ? AND EXISTS
+		(SELECT 1 FROM bearer_job j JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id AND r.ended = 0) ORDER BY due LIMIT ?`,
+		now, now, exchangedNow)
 }
 
 // exchange exchanges a token, unless that was done meanwhile.
