@@ -136,9 +136,12 @@ func (l *local) discover() (said []string) {
 	if !changed {
 		return said
 	}
-	l.service.found = nil
+	l.service.found, l.service.programs = nil, nil
 	for _, p := range l.servers.here() {
 		l.service.found = append(l.service.found, p.found...)
+	}
+	if slices.ContainsFunc(l.service.found, func(e *entry) bool { return e.comm == "xrootd" }) {
+		l.service.programs = []string{"cmsd"} // locates the files of a cluster; clients do not connect to it
 	}
 	if l.service.name == "" {
 		l.service.name = l.service.found[0].comm
