@@ -56,6 +56,10 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		many(one("GET /jobs/{ids}", mayRead, about("Show jobs; ids are separated by commas", "files"), nil, job, c.ftsShow)),
 		many(one("POST /jobs/{ids}", maySubmit, about("Change the priority of jobs"), typeOf[fts.JobChange](), job, c.ftsModify)),
 		many(one("DELETE /jobs/{ids}", maySubmit, about("Cancel jobs"), nil, job, c.ftsCancel)),
+		one("DELETE /jobs/vo/{vo}", mayAdmin, about("Cancel the jobs of a virtual organization"), nil, typeOf[fts.CancelledAnswer](),
+			c.ftsCancelVO),
+		many(one("DELETE /jobs/{ids}/files/{files}", maySubmit, about("Cancel files of a job; ids are separated by commas"), nil,
+			typeOf[string](), c.ftsCancelFiles)),
 		one("GET /jobs/{ids}/files", mayRead, about("List files of a job"), nil, typeOf[[]fts.FileAnswer](), c.ftsFiles),
 		one("GET /jobs/{ids}/dm", mayRead, about("List deletions of a job: none"), nil, names, c.ftsNothing),
 		one("GET /jobs/{ids}/files/{file}/retries", mayRead, about("List failed attempts at a file"), nil, typeOf[[]fts.RetryAnswer](),
@@ -584,15 +588,17 @@ func (c *Coordinator) ftsCancel(q *call) (int, any, error) {
 	if q.PathValue("ids") == "all" {
 		return c.ftsCancelAll(q)
 	}
-	return c.ftsChange(q, func(j *queue.JobState) error { return c.cancelJob(q.Context(), j, q.name) })
+	return c.ftsChange(q, func(j *queue.JobState) error {
+		return c.cancelJob(q.Context(), j, q.name, "Job canceled by the user")
+	})
 }
 
-func (c *Coordinator) cancelJob(ctx context.Context, j *queue.JobState, by string) error {
+func (c *Coordinator) cancelJob(ctx context.Context, j *queue.JobState, by, why string) error {
 	for _, p := range j.Parts {
 		if p.Status.Ended() || p.Stop != "" {
 			continue
 		}
-		if _, err := c.cancel(ctx, p.ID, by, "Job canceled by the user"); err != nil && !errors.Is(err, queue.ErrRefused) {
+		if _, err := c.cancel(ctx, p.ID, by, why); err != nil && !errors.Is(err, queue.ErrRefused) {
 			return err
 		}
 	}
@@ -604,28 +610,112 @@ func (c *Coordinator) ftsCancelAll(q *call) (int, any, error) {
 	if err := q.need(mayAdmin); err != nil {
 		return 0, nil, err
 	}
-	n := map[string]int64{"affected_files": 0, "affected_dm": 0, "affected_jobs": 0}
-	for {
-		all, err := c.queue.OpenJobs(q.Context(), "", listJobs)
+	n, err := c.cancelJobs(q.Context(), q.name, "Job canceled by the user", func(*queue.JobState) bool { return true })
+	return http.StatusOK, n, err
+}
+
+// ftsCancelVO cancels all jobs of a virtual organization.
+func (c *Coordinator) ftsCancelVO(q *call) (int, any, error) {
+	if err := q.need(mayAdmin); err != nil {
+		return 0, nil, err
+	}
+	vo := q.PathValue("vo")
+	n, err := c.cancelJobs(q.Context(), q.name, "Job canceled by the user", func(j *queue.JobState) bool { return fts.VOOf(j) == vo })
+	return http.StatusOK, n, err
+}
+
+// cancelJobs cancels the open jobs that are chosen.
+func (c *Coordinator) cancelJobs(ctx context.Context, by, why string, chosen func(*queue.JobState) bool) (n fts.CancelledAnswer, err error) {
+	ids, err := c.queue.OpenJobIDs(ctx)
+	if err != nil {
+		return n, err
+	}
+	defer c.wakeAll()
+	for some := range slices.Chunk(ids, listJobs) {
+		all, err := c.queue.Jobs(ctx, some)
 		if err != nil {
-			return 0, nil, err
-		}
-		all = slices.DeleteFunc(all, func(j *queue.JobState) bool { return fts.State(j) == fts.Canceled })
-		if len(all) == 0 {
-			c.wakeAll()
-			return http.StatusOK, n, nil
+			return n, err
 		}
 		for _, j := range all {
-			for _, p := range j.Parts {
-				n["affected_files"] += p.Count.Files - p.Count.Done - p.Count.Skipped - p.Count.Failed - p.Count.Cancelled
+			if state := fts.State(j); !chosen(j) || state != fts.Submitted && state != fts.Active {
+				continue
 			}
-			n["affected_jobs"]++
-			if err := c.cancelJob(q.Context(), j, q.name); err != nil {
-				return 0, nil, err
+			for _, p := range j.Parts {
+				n.Files += p.Count.Files - p.Count.Done - p.Count.Skipped - p.Count.Failed - p.Count.Cancelled
+			}
+			n.Jobs++
+			n.IDs = append(n.IDs, j.ID)
+			if err := c.cancelJob(ctx, j, by, why); err != nil {
+				return n, err
 			}
 		}
 	}
+	return n, nil
 }
+
+// mostFiles is the largest number of files in one question.
+const mostFiles = 10_000
+
+// ftsCancelFiles cancels single files of a job.
+func (c *Coordinator) ftsCancelFiles(q *call) (int, any, error) {
+	j, err := c.ftsJob(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	if e := mayChange(q, j); e != nil {
+		return 0, nil, e
+	}
+	var ids []int64
+	for text := range strings.SplitSeq(q.PathValue("files"), ",") {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 || len(ids) == mostFiles {
+			return 0, nil, fts.Refuse(http.StatusBadRequest, "file ids: expected up to %d numbers, separated by commas", mostFiles)
+		}
+		ids = append(ids, id)
+	}
+	files, err := c.queue.JobFiles(q.Context(), j)
+	if err != nil {
+		return 0, nil, err
+	}
+	states, waiting := []string{}, []int64{}
+	by := map[int64]string{}
+	for _, f := range files {
+		by[f.ID] = fts.FileState(f.State)
+	}
+	for _, id := range ids {
+		state := cmp.Or(by[id], "File does not belong to the job")
+		if state == fts.Submitted || state == fts.Active {
+			state = fts.Canceled
+			waiting = append(waiting, id)
+		}
+		states = append(states, state)
+	}
+	if err := c.cancelFiles(q.Context(), waiting, "canceled by "+q.name); err != nil {
+		return 0, nil, err
+	}
+	if len(states) == 1 {
+		return http.StatusOK, states[0], nil
+	}
+	return http.StatusOK, states, nil
+}
+
+// cancelFiles cancels files and aborts their copies.
+func (c *Coordinator) cancelFiles(ctx context.Context, items []int64, why string) error {
+	if len(items) == 0 {
+		return nil
+	}
+	if err := c.queue.CancelFiles(ctx, items, why); err != nil {
+		return err
+	}
+	chosen := map[int64]bool{}
+	for _, item := range items {
+		chosen[item] = true
+	}
+	c.abortAll(ctx, func(l *activeLease) bool { return chosen[l.Item] })
+	c.wakeAll()
+	return nil
+}
+
 
 // ftsModify changes the priority of jobs.
 func (c *Coordinator) ftsModify(q *call) (int, any, error) {

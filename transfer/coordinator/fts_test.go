@@ -395,6 +395,18 @@ func TestFTSTokens(t *testing.T) {
 	}
 }
 
+// ftsCommand runs a command of FTS's client.
+func (h *house) ftsCommand(bin string, identity []string, name string, args ...string) (string, error) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", h.URL() + FTSPath,
+		"--insecure"}, identity, args)...)
+	c.Env = append(os.Environ(), "HOME="+h.t.TempDir(), "PYTHONWARNINGS=ignore")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
 // FTS's own commands submit, wait for, show, list and cancel jobs.
 func TestFTSClient(t *testing.T) {
 	t.Parallel()
@@ -403,17 +415,7 @@ func TestFTSClient(t *testing.T) {
 	p := startFTS(t, "", func(c *Config) { c.CA, c.Names = authority, map[string][]string{"bob": {maySubmit}} })
 	u := p.ftsUser("alice", maySubmit)
 	byToken := []string{"--fts-access-token", u.raw}
-	command := func(identity []string, name string, args ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-		defer cancel()
-		c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", p.URL() + FTSPath,
-			"--insecure"},
-			identity, args)...)
-		c.Env = append(os.Environ(), "HOME="+t.TempDir(), "PYTHONWARNINGS=ignore")
-		out, err := c.CombinedOutput()
-		return string(out), err
-	}
-	run := func(name string, args ...string) (string, error) { return command(byToken, name, args...) }
+	run := func(name string, args ...string) (string, error) { return p.ftsCommand(bin, byToken, name, args...) }
 	data := bytes.Repeat([]byte("fts client\n"), 10_000)
 	p.put(p.x, "b/f", data)
 	out, err := run("fts-rest-whoami")
@@ -463,7 +465,7 @@ func TestFTSClient(t *testing.T) {
 
 	// With a certificate the client need not delegate a proxy.
 	p.put(p.x, "b/g", data)
-	out, err = command([]string{"--cert", cert, "--key", cert}, "fts-rest-transfer-submit", "-b", "-i", "1",
+	out, err = p.ftsCommand(bin, []string{"--cert", cert, "--key", cert}, "fts-rest-transfer-submit", "-b", "-i", "1",
 		p.x.URLs["https"]+"/b/g", p.y.URLs["https"]+"/b/g")
 	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {
 		t.Errorf("%v\n%s", err, out)

@@ -102,10 +102,16 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 	if err != nil {
 		return r, err
 	}
+	c.abortAll(ctx, func(l *activeLease) bool { return l.Request == id })
+	return c.queue.Get(ctx, id)
+}
+
+// abortAll aborts the chosen leases.
+func (c *Coordinator) abortAll(ctx context.Context, chosen func(*activeLease) bool) {
 	var never []transfer.Outcome
 	c.registry.mu.Lock()
 	for _, l := range c.registry.leases {
-		if l.Request == id && !l.cancelled && c.abort(l) {
+		if !l.cancelled && chosen(l) && c.abort(l) {
 			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
@@ -113,7 +119,6 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 	if err := c.applyOutcomes(ctx, "", never); err != nil {
 		c.health.database(err) // the leases expire
 	}
-	return c.queue.Get(ctx, id)
 }
 
 // list answers with requests.

@@ -138,6 +138,14 @@ type RetryAnswer struct {
 	LogFile *string `json:"log_file" jsonschema:"nullable"`
 }
 
+// A CancelledAnswer says what was cancelled.
+type CancelledAnswer struct {
+	Files   int64    `json:"affected_files"`
+	Deletes int64    `json:"affected_dm"`
+	Jobs    int64    `json:"affected_jobs"`
+	IDs     []string `json:"-"` // of the jobs
+}
+
 // A HostAnswer has the numbers of running transfers.
 type HostAnswer struct {
 	Active  int `json:"active"`

@@ -100,7 +100,9 @@ func State(j *queue.JobState) string {
 		n.Leased += p.Count.Leased
 		n.Done += p.Count.Done + p.Count.Skipped
 		n.Failed += p.Count.Failed
+		n.Cancelled += p.Count.Cancelled
 	}
+	cancelled = cancelled || ended && n.Cancelled > 0
 	switch {
 	case ended && n.Done == n.Files:
 		return Finished
@@ -114,6 +116,13 @@ func State(j *queue.JobState) string {
 		return FinishedDirty
 	}
 	return Failed
+}
+
+// VOOf returns the virtual organization of a job.
+func VOOf(j *queue.JobState) string {
+	var k Kept
+	_ = json.Unmarshal([]byte(j.Params), &k) // Keep made it
+	return k.VO
 }
 
 // FileState returns the state of a file.

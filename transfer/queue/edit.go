@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math/rand/v2"
@@ -228,7 +229,11 @@ func (e *edit) count(f *file, sign int64) {
 
 // conclude ends a request of which nothing is left to do.
 func (e *edit) conclude(r *request) {
-	r.Status = conclude(r.Count.Files, r.Count.Done+r.Count.Skipped, r.stop)
+	why := r.stop
+	if r.Count.Files > 0 && r.Count.Cancelled == r.Count.Files {
+		why = cmp.Or(why, transfer.Cancelled) // file by file
+	}
+	r.Status = conclude(r.Count.Files, r.Count.Done+r.Count.Skipped, why)
 	if r.stop != "" && !r.resolved {
 		r.Status = r.stop // it has more files than were added
 	}

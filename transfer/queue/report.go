@@ -145,7 +145,7 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 		if o.End.IsZero() {
 			o.End = e.now
 		}
-		*f, o = applyOutcome(*f, o, r.terms(), others, e.now, e.random())
+		*f, o = applyOutcome(*f, o, r.termsOf(l), others, e.now, e.random())
 		e.over = append(e.over, f.id)
 		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: l.mode, Outcome: o})
 		r.Count.Attempts++

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -91,8 +92,9 @@ func (r *request) update(tx *db.Tx) error {
 	return err
 }
 
-func (r *request) terms() terms {
-	return terms{stopped: r.stopped(), tries: r.Tries, unchecked: r.Unchecked}
+// termsOf returns what the request demands of a file with a lease.
+func (r *request) termsOf(l *lease) terms {
+	return terms{stopped: cmp.Or(r.stopped(), l.stop), tries: r.Tries, unchecked: r.Unchecked}
 }
 
 // stopped says in words who or what has stopped the request; "": nothing has.

@@ -97,14 +97,15 @@ type lease struct {
 	missing             bool
 	stage               transfer.Stage
 	moved               int64
+	stop                string // why its file was cancelled; "": it was not
 }
 
-const leaseColumns = "item, epoch, dest, file, source, path, mode, size, began, heard, until, missing, stage, moved"
+const leaseColumns = "item, epoch, dest, file, source, path, mode, size, began, heard, until, missing, stage, moved, stop"
 
 func scanLease(rows *db.Rows) (*lease, error) {
 	l := &lease{}
 	return l, rows.Scan(&l.item, &l.epoch, &l.dest, &l.file, &l.source, &l.path, &l.mode, &l.size,
-		db.When(&l.began), db.When(&l.heard), db.When(&l.until), &l.missing, &l.stage, &l.moved)
+		db.When(&l.began), db.When(&l.heard), db.When(&l.until), &l.missing, &l.stage, &l.moved, &l.stop)
 }
 
 // leases reads the active leases of items.
@@ -142,7 +143,7 @@ func (e *edit) saveLeases(all []*lease) error {
 		return cmp.Or(cmp.Compare(a.dest, b.dest), cmp.Compare(a.source, b.source), cmp.Compare(a.path, b.path), cmp.Compare(a.mode, b.mode))
 	})
 	_, err := e.tx.Many("INSERT INTO lease ("+leaseColumns+`) SELECT id, epoch + 1, CAST(? AS TEXT), file, CAST(? AS TEXT), CAST(? AS TEXT),
-		CAST(? AS TEXT), size, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), FALSE, '', 0 FROM item
+		CAST(? AS TEXT), size, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), FALSE, '', 0, '' FROM item
 		WHERE id {{in}} ORDER BY file ON CONFLICT DO NOTHING`, db.Each(order, func(c common) []any {
 		return []any{c.dest, c.source, c.path, string(c.mode), e.now, e.now, e.now.Add(e.o.Lease), alike[c]}
 	}))

@@ -189,7 +189,7 @@ func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until 
 		var alive []transfer.Progress
 		for _, p := range progress {
 			l, request := active[p.Item], requestOf(p.Item)
-			if l == nil || l.epoch != p.Epoch || slices.Contains(stopped, request) {
+			if l == nil || l.epoch != p.Epoch || l.stop != "" || slices.Contains(stopped, request) {
 				lost = append(lost, transfer.LeaseID{Item: p.Item, Epoch: p.Epoch})
 				continue
 			}
