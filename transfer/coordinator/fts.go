@@ -625,7 +625,8 @@ func (c *Coordinator) ftsCancelVO(q *call) (int, any, error) {
 }
 
 // cancelJobs cancels the open jobs that are chosen.
-func (c *Coordinator) cancelJobs(ctx context.Context, by, why string, chosen func(*queue.JobState) bool) (n fts.CancelledAnswer, err error) {
+func (c *Coordinator) cancelJobs(ctx context.Context, by, why string, chosen func(*queue.JobState) bool) (n fts.CancelledAnswer,
+	err error) {
 	ids, err := c.queue.OpenJobIDs(ctx)
 	if err != nil {
 		return n, err
@@ -715,7 +716,6 @@ func (c *Coordinator) cancelFiles(ctx context.Context, items []int64, why string
 	c.wakeAll()
 	return nil
 }
-
 
 // ftsModify changes the priority of jobs.
 func (c *Coordinator) ftsModify(q *call) (int, any, error) {
