@@ -67,7 +67,7 @@ type Config struct {
 	Dir string
 	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an authority made for this system alone.
 	TLS bool
-	// Ready bounds the wait for the first answer; 0 means 20 s, and of a batch system a minute.
+	// Ready bounds the wait for the first answer of each server; 0 means 20 s, and of a batch system a minute.
 	Ready time.Duration
 	// Disk limits the disk of each data server (nginx, xrootd), and the scratch disk of each node (ssh).
 	Disk Disk
@@ -188,10 +188,14 @@ func (s *System) Restart(ctx context.Context) error {
 	return s.run(ctx, s.parts)
 }
 
-// run starts parts in order, each when the one before it answers, and waits until the whole system is ready.
+// run starts parts in order, each when the one before it answers, and waits until the whole system is ready. Each part, and
+// the system once its parts answer, has the time s.ready.
 func (s *System) run(ctx context.Context, parts []*process) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.ready)
-	defer cancel()
+	soon := func(wait func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, s.ready)
+		defer cancel()
+		return wait(ctx)
+	}
 	defer func() {
 		if err != nil {
 			stopAll(parts, 0)
@@ -201,7 +205,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 		if err := p.start(); err != nil {
 			return fmt.Errorf("lab: %s: %w", s.Name, err)
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := soon(p.wait); err != nil {
 			return fmt.Errorf("lab: %s did not come up: %w%s", s.Name, err, lastLines(p.log))
 		}
 		s.say(p.name)
@@ -209,7 +213,8 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	if s.settled == nil {
 		return nil
 	}
-	if err := poll(ctx, 20*time.Millisecond, 2*time.Second, s.settled, nil); err != nil {
+	settle := func(ctx context.Context) error { return poll(ctx, 20*time.Millisecond, 2*time.Second, s.settled, nil) }
+	if err := soon(settle); err != nil {
 		return fmt.Errorf("lab: %s did not come up: %w\n%s", s.Name, err, s.Log())
 	}
 	return nil
