@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,8 +34,12 @@ func (c *Coordinator) dispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	banned := c.registry.bannedSites()
 	for _, dest := range dests {
-		var busy []string
+		if _, is := banned[dest]; is {
+			continue
+		}
+		busy := slices.Collect(maps.Keys(banned))
 		for range rounds {
 			given, full, err := c.dispatchTo(ctx, dest, busy)
 			if err != nil {

@@ -243,10 +243,29 @@ func (x *explainer) allows(site string) bool {
 	return len(x.q.From) == 0 || slices.Contains(x.q.From, site)
 }
 
+// bannedSources removes the replicas at banned sites. It returns the bans if no other is left. The registry is locked.
+func (x *explainer) bannedSources(replicas *[]catalog.Replica) string {
+	var why []string
+	*replicas = slices.DeleteFunc(*replicas, func(p catalog.Replica) bool {
+		b, banned := x.c.registry.bannedAs(x.c.registry.sites[p.Site])
+		if banned && !slices.Contains(why, b.why()) {
+			why = append(why, b.why())
+		}
+		return banned
+	})
+	if len(*replicas) > 0 || len(why) == 0 {
+		return ""
+	}
+	return "No source may be used: " + strings.Join(why, "; ") + "."
+}
+
 // queued explains a file that waits. The registry is locked.
 func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, text string) {
 	r := &x.c.registry
 	to := r.sites[x.q.To]
+	if b, banned := r.bannedAs(to); banned {
+		return "ban", "Its destination: " + b.why() + "."
+	}
 	switch {
 	case it.NotBefore.After(x.now):
 		tries := "It waits"
@@ -263,6 +282,9 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 	replicas = slices.DeleteFunc(slices.Clone(replicas), func(p catalog.Replica) bool {
 		return p.Bad != "" || p.Site == x.q.To && x.q.Job == "" || !r.sites[p.Site].Up || !x.allows(p.Site)
 	})
+	if text := x.bannedSources(&replicas); text != "" {
+		return "ban " + text, text
+	}
 	w := x.c.methods(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Job: x.q.Job, Replicas: replicas})
 	if len(w.sources) == 0 {
 		var all []string

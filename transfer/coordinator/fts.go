@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"mime"
 	"net/http"
 	"reflect"
 	"slices"
@@ -64,8 +65,12 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		one("GET /jobs/{ids}/dm", mayRead, about("List deletions of a job: none"), nil, names, c.ftsNothing),
 		one("GET /jobs/{ids}/files/{file}/retries", mayRead, about("List failed attempts at a file"), nil, typeOf[[]fts.RetryAnswer](),
 			c.ftsRetries),
-		one("GET /ban/se", mayRead, about("List banned storage elements: none"), nil, names, c.ftsNothing),
-		one("GET /ban/dn", mayRead, about("List banned users: none"), nil, names, c.ftsNothing),
+		one("GET /ban/se", mayAdmin, about("List banned storage elements"), nil, typeOf[[]fts.BanAnswer](), c.ftsBans(banSE)),
+		one("POST /ban/se", mayAdmin, about("Ban a storage element; the answer is the affected jobs"), typeOf[fts.NewBan](), names, c.ftsBanSE),
+		one("DELETE /ban/se", mayAdmin, about("Lift the ban of a storage element", "storage"), nil, nil, c.ftsUnbanSE),
+		one("GET /ban/dn", mayAdmin, about("List banned users"), nil, typeOf[[]fts.BanAnswer](), c.ftsBans(banDN)),
+		one("POST /ban/dn", mayAdmin, about("Ban a user and cancel the jobs of this user"), typeOf[fts.NewUserBan](), names, c.ftsBanDN),
+		one("DELETE /ban/dn", mayAdmin, about("Lift the ban of a user", "user_dn"), nil, nil, c.ftsUnbanDN),
 		one("GET /status/hosts", mayRead, about("Number of running transfers"), nil, typeOf[map[string]fts.HostAnswer](), c.ftsHosts),
 		one("GET /delegation/{id}", "", about("Until when a client need not delegate"), nil, typeOf[fts.DelegationAnswer](), c.ftsDelegation),
 		one("GET /delegation/{id}/request", "", about("Refused: weir does not take proxies"), nil, nil, c.ftsNoDelegation),
@@ -86,7 +91,10 @@ func (c *Coordinator) ftsRoutes() http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, fts.MaxBody)
 			to := http.NewResponseController(w)
 			_ = to.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
-			status, out, err := route.f(q)
+			status, out, err := 0, any(nil), c.refuseBannedUser(q.caller)
+			if err == nil {
+				status, out, err = route.f(q)
+			}
 			_ = to.SetReadDeadline(time.Time{})
 			if err != nil {
 				status, out = c.ftsRefusal(r.Context(), err)
@@ -115,6 +123,10 @@ func (c *Coordinator) ftsRoutes() http.Handler {
 }
 
 func ftsAnswer(w http.ResponseWriter, status int, out any) {
+	if status == http.StatusNoContent {
+		w.WriteHeader(status)
+		return
+	}
 	text, err := json.Marshal(out)
 	if err != nil {
 		status, text = http.StatusInternalServerError, []byte(`{"status":"500 Internal Server Error","message":"the answer cannot be encoded"}`)
@@ -140,6 +152,24 @@ func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
 		e = fts.Refuse(status, "%s", err)
 	}
 	return e.Status, ftsError(e.Status, e.Message)
+}
+
+// ftsInput reads a body as FTS does: a JSON object, or a form.
+func ftsInput(q *call) (map[string]any, error) {
+	in := map[string]any{}
+	if media, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type")); media == "application/x-www-form-urlencoded" {
+		if err := q.ParseForm(); err != nil {
+			return nil, fts.Refuse(http.StatusBadRequest, "Malformed input")
+		}
+		for name, values := range q.PostForm {
+			in[name] = values[0]
+		}
+		return in, nil
+	}
+	if err := json.NewDecoder(q.Body).Decode(&in); err != nil {
+		return nil, fts.Refuse(http.StatusBadRequest, "Malformed input")
+	}
+	return in, nil
 }
 
 func ftsError(status int, message string) fts.Refusal {
@@ -318,8 +348,14 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 	if tokens.Dest, err = read.read(ctx, f.DestToken); err != nil {
 		return p, "", err
 	}
+	if err := s.banned(to); err != nil {
+		return p, "", err
+	}
 	for k, u := range f.Sources {
 		site, path, err := s.of(ctx, u)
+		if err == nil {
+			err = s.banned(site)
+		}
 		switch {
 		case err != nil:
 			return p, "", refusedFile(i, err)
@@ -339,6 +375,17 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 	}
 	p.Secret, err = s.c.sealTokens(tokens, id, i)
 	return p, to, err
+}
+
+// banned refuses files of a banned storage element, as FTS does.
+func (s *urlSites) banned(site string) error {
+	s.c.registry.mu.Lock()
+	b, is := s.c.registry.bannedAs(s.c.registry.sites[site])
+	s.c.registry.mu.Unlock()
+	if is && b.Status != banAccepts {
+		return fts.Refuse(http.StatusForbidden, "%s", b.why())
+	}
+	return nil
 }
 
 // refusedFile returns the answer to a URL that the guard of jobs refuses; other errors are not the client's.

@@ -105,6 +105,7 @@ func parameters(op operation) []any {
 		"name": "name of the dataset", "state": "only files in this state; may be repeated", "item": "only attempts at this file",
 		"epoch": "epoch of the last attempt of the page before", "late": "false: the last attempt of the page before was not late",
 		"file": "name of a file", "source": "only links from this site", "dest": "only links to this site", "site": "name of the site",
+		"storage": "such as https://se.example.org, or the name of a site", "user_dn": "name of the user",
 		"files": "fields of files to answer with, separated by commas", "limit": "number of jobs at most",
 	}
 	for _, name := range op.about.params {

@@ -35,6 +35,7 @@ type registry struct {
 	backoff  map[string]time.Time    // destinations for which nothing could be dispatched: when to try again
 	pushed   map[string]bool         // destinations to which other sites' agents pushed in the last round
 	closed   bool
+	bans     []ban
 
 	breakers  map[viewer]*breaker // of sites that refuse requests
 	unable    map[pair]inability  // modes that two sites do not support
@@ -124,6 +125,9 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 		}
 	}
 	c.registry.net.Load(kept, c.now())
+	if err := c.openBans(ctx); err != nil {
+		return err
+	}
 	if err := c.readSites(ctx); err != nil {
 		return err
 	}

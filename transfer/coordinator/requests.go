@@ -2,8 +2,10 @@ package coordinator
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -21,7 +23,7 @@ func (c *Coordinator) submit(q *call, in *transfer.Submission) (transfer.Request
 		return transfer.Request{}, wire.Refuse(http.StatusForbidden,
 			"to approve it at once requires the role %s: submit it without approval, and somebody else approves it", mayApprove)
 	}
-	if err := c.checkMode(in); err != nil {
+	if err := cmp.Or(c.refuseBanned(q.caller, in.To), c.checkMode(in)); err != nil {
 		return transfer.Request{}, err
 	}
 	in.Approve = in.Approve || c.conf.Approve < 0
@@ -37,6 +39,18 @@ func (c *Coordinator) submit(q *call, in *transfer.Submission) (transfer.Request
 		"rule", r.Reason)
 	c.wakeAll()
 	return r, nil
+}
+
+// refuseBanned refuses banned users, and requests to a site that is banned.
+func (c *Coordinator) refuseBanned(w caller, to string) error {
+	err := c.refuseBannedUser(w)
+	if b, banned := c.registry.bannedSites()[to]; err == nil && banned && b.Status != banAccepts {
+		err = errors.New(b.why())
+	}
+	if err == nil {
+		return nil
+	}
+	return wire.Refuse(http.StatusForbidden, "%s", err)
 }
 
 // checkMode refuses modes that the destination does not support.

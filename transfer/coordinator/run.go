@@ -126,6 +126,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 		}
 		c.health.database(err)
 		c.health.database(c.watchSites(ctx))
+		c.health.database(c.expireBans(ctx))
 		if now.Sub(saved) >= saveEvery {
 			saved = now
 			c.health.database(c.saveLinks(ctx))

@@ -249,8 +249,11 @@ func (c *Coordinator) listSites(q *call, _ *struct{}) ([]catalog.Site, error) {
 	c.registry.mu.Lock()
 	maps.Copy(problems, c.refusals())
 	c.registry.mu.Unlock()
+	banned := c.registry.bannedSites()
 	for i, s := range sites {
-		if s.Problem == "" {
+		if b, is := banned[s.Name]; is {
+			sites[i].Problem = b.why()
+		} else if s.Problem == "" {
 			sites[i].Problem = problems[s.Name]
 		}
 	}

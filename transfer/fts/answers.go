@@ -146,6 +146,34 @@ type CancelledAnswer struct {
 	IDs     []string `json:"-"` // of the jobs
 }
 
+// A NewBan bans a storage element.
+type NewBan struct {
+	Storage string `json:"storage"`           // such as https://se.example.org, or the name of a site
+	Status  string `json:"status,omitempty"`  // cancel or wait; default: cancel
+	Timeout int64  `json:"timeout,omitempty"` // with wait: seconds until waiting files are cancelled; 0: never
+	Submit  bool   `json:"allow_submit,omitempty"`
+	VO      string `json:"vo_name,omitempty"` // *
+	Message string `json:"message,omitempty"`
+}
+
+// A NewUserBan bans a user.
+type NewUserBan struct {
+	DN      string `json:"user_dn"`
+	Message string `json:"message,omitempty"`
+}
+
+// A BanAnswer is a ban of a storage element or of a user.
+type BanAnswer struct {
+	SE      string `json:"se,omitempty"`
+	DN      string `json:"dn,omitempty"`
+	Message string `json:"message"`
+	Made    string `json:"addition_time"`
+	By      string `json:"admin_dn"`
+	VO      string `json:"vo,omitempty"`
+	Status  string `json:"status"`            // CANCEL, WAIT or WAIT_AS
+	Timeout int64  `json:"timeout,omitempty"` // seconds
+}
+
 // A HostAnswer has the numbers of running transfers.
 type HostAnswer struct {
 	Active  int `json:"active"`

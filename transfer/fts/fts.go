@@ -10,7 +10,10 @@ import (
 	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are defined by it
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,6 +47,39 @@ func Time(t time.Time) any {
 		return nil
 	}
 	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+// TimeText is Time as a text; "" of the zero time.
+func TimeText(t time.Time) string {
+	text, _ := Time(t).(string)
+	return text
+}
+
+// Truth reads a flag of a form or of JSON: true, a number other than 0, or a text such as "true".
+func Truth(v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return v
+	case float64:
+		return v != 0
+	case string:
+		return v != "" && v != "0" && !strings.EqualFold(v, "false") && !strings.EqualFold(v, "off")
+	}
+	return false
+}
+
+// Integer reads an integer of a form or of JSON; an absent one is 0. It reports false of something else, or if it is out of range.
+func Integer(v any, least, most int64) (int64, bool) {
+	switch v := v.(type) {
+	case nil:
+		return 0, true
+	case float64:
+		return int64(v), v == math.Trunc(v) && v >= float64(least) && v <= float64(most)
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil && n >= least && n <= most
+	}
+	return 0, false
 }
 
 // BaseID is the name space of the ids of virtual organizations, in FTS and here.

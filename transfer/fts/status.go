@@ -119,10 +119,14 @@ func State(j *queue.JobState) string {
 }
 
 // VOOf returns the virtual organization of a job.
-func VOOf(j *queue.JobState) string {
-	var k Kept
+func VOOf(j *queue.JobState) string { return kept(j).VO }
+
+// UserOf returns who submitted a job, as FTS names the user.
+func UserOf(j *queue.JobState) string { return cmp.Or(kept(j).User, j.By) }
+
+func kept(j *queue.JobState) (k Kept) {
 	_ = json.Unmarshal([]byte(j.Params), &k) // Keep made it
-	return k.VO
+	return k
 }
 
 // FileState returns the state of a file.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 
 	"weir/internal/db"
 )
@@ -37,4 +38,47 @@ func (q *Queue) OpenJobIDs(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
 		return db.Column[string](tx, "SELECT DISTINCT job FROM request WHERE ended = 0 AND job <> '' AND stop = '' ORDER BY job")
 	})
+}
+
+// Needing returns the files that have not ended and go to one of the sites, or come from nowhere else, and their jobs.
+func (q *Queue) Needing(ctx context.Context, sites []string) (items []int64, jobs []string, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		items, jobs = nil, nil
+		open, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE ended = 0 AND stop = '' ORDER BY id")
+		if err != nil {
+			return err
+		}
+		groups, err := db.All(tx, scanSourceGroup, "SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request "+
+			"WHERE r.ended = 0 AND r.stop = ''")
+		if err != nil {
+			return err
+		}
+		only := map[int64][]int64{} // source groups with no other site, by request
+		for _, g := range groups {
+			if !slices.ContainsFunc(g.list(), func(s string) bool { return !slices.Contains(sites, s) }) {
+				only[g.request] = append(only[g.request], g.id)
+			}
+		}
+		for _, r := range open {
+			all := slices.Contains(sites, r.To)
+			if !all && only[r.ID] == nil {
+				continue
+			}
+			files, err := filesOf(tx, "id > ? AND id < ? AND state IN (1, 2, 3) ORDER BY id", r.ID*perRequest, (r.ID+1)*perRequest)
+			if err != nil {
+				return err
+			}
+			needs := false
+			for _, f := range files {
+				if all || slices.Contains(only[r.ID], f.sourceGroup) {
+					items, needs = append(items, f.id), true
+				}
+			}
+			if needs && r.Job != "" && !slices.Contains(jobs, r.Job) {
+				jobs = append(jobs, r.Job)
+			}
+		}
+		return nil
+	})
+	return items, jobs, err
 }

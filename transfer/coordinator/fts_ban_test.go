@@ -1,0 +1,193 @@
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/tpc"
+	"weir/lab"
+	"weir/transfer"
+	"weir/transfer/fts"
+)
+
+// explained returns the reasons why the files of the only open request wait.
+func (h *house) explained() string {
+	h.t.Helper()
+	all, err := h.admin.Requests(h.t.Context(), transfer.Filter{Open: true})
+	if err != nil || len(all) != 1 {
+		h.t.Fatalf("%d open requests, %v", len(all), err)
+	}
+	e, err := h.admin.Explain(h.t.Context(), all[0].ID, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	text := ""
+	for _, r := range e.Reasons {
+		text += r.Text + "\n"
+	}
+	return text
+}
+
+// FTS's command bans a storage element: files wait, and say why, also after a restart; when the ban is lifted they are copied.
+func TestFTSBanWaits(t *testing.T) {
+	t.Parallel()
+	bin := lab.FTS(t)
+	p := startFTS(t, "")
+	u, root := p.ftsUser("alice", maySubmit), p.ftsUser("root", mayAdmin)
+	data := bytes.Repeat([]byte("banned\n"), 10_000)
+	p.put(p.x, "e/f", data)
+	at, err := url.Parse(p.y.URLs["https"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	se := fts.SE(at)
+	ban := func(args ...string) string {
+		t.Helper()
+		out, err := p.ftsCommand(bin, []string{"--fts-access-token", root.raw}, "fts-rest-ban", args...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return out
+	}
+	if out := ban("--storage", davs(se), "--status", "wait"); !strings.Contains(out, "No jobs affected") {
+		t.Error(out)
+	}
+	body := `{"files":[` + p.pair("e/f", "") + `]}`
+	var no struct{ Message string }
+	if status := u.ask("POST", "/jobs", body, &no); status != http.StatusForbidden || !strings.Contains(no.Message, "is banned by root") {
+		t.Errorf("%d %+v", status, no)
+	}
+	ban("--storage", se, "--status", "wait", "--allow-submit", "--timeout", "3600")
+	id := u.submit(body)
+	p.end()
+	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
+	p.begin()
+	u.http.CloseIdleConnections()
+	var bans []fts.BanAnswer
+	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 1 || bans[0].SE != se ||
+		bans[0].Status != banAccepts || bans[0].By != "root" || bans[0].Timeout != 3600 {
+		t.Errorf("%d %+v", status, bans)
+	}
+	until(t, "the ban is the reason", func() bool { return strings.Contains(p.explained(), se+" is banned by root since") })
+	sites, err := p.admin.Sites(t.Context())
+	if err != nil || len(sites) != 2 || !strings.Contains(sites[0].Problem, "is banned by root") {
+		t.Errorf("%+v, %v", sites, err)
+	}
+	if out := ban("--storage", se, "--status", "wait", "--allow-submit"); !strings.Contains(out, id) {
+		t.Errorf("%s is not affected:\n%s", id, out)
+	}
+	var j ftsJob
+	if status := u.ask("GET", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != fts.Submitted {
+		t.Errorf("%d %+v", status, j)
+	}
+	ban("--storage", se, "--unban")
+	if j := u.ended(id); j.State != fts.Finished {
+		t.Errorf("%+v", j)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "e/f")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// A ban that cancels ends waiting files, except those with another source, and refuses new ones. A ban that lets files wait cancels
+// them when its timeout is over.
+func TestFTSBanCancels(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	job := func(source, dest string) string {
+		return fmt.Sprintf(`{"files":[{"sources":[%s],"destinations":["http://127.0.0.1:9/%s"]}]}`, source, dest)
+	}
+	one := u.submit(job(`"http://[::1]:9/a"`, "a"))
+	two := u.submit(job(`"http://[::1]:9/b","http://127.0.0.1:7/b"`, "b"))
+	var affected []string
+	post := func(path, body string, want int) {
+		t.Helper()
+		affected = nil
+		var out any = &affected
+		if want != http.StatusOK {
+			out = &struct{}{}
+		}
+		if status := root.ask("POST", path, body, out); status != want {
+			t.Errorf("%s: %d instead of %d", body, status, want)
+		}
+	}
+	for _, body := range []string{`{`, `{}`, `{"storage":1}`, `{"storage":"http://[::1]/x"}`, `{"storage":"http://[::1]","status":"no"}`,
+		`{"storage":"http://[::1]","status":7}`, `{"storage":"http://[::1]","allow_submit":true}`, `{"storage":"http://[::1]","timeout":5}`,
+		`{"storage":"http://[::1]","vo_name":"atlas"}`, `{"storage":"http://[::1]","status":"wait","timeout":"soon"}`,
+		`{"storage":"http://[::1]","message":{}}`} {
+		post("/ban/se", body, http.StatusBadRequest)
+	}
+	var no struct{ Message string }
+	for _, path := range []string{"/ban/se", "/ban/dn"} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			if status := u.ask(method, path, "{}", &no); status != http.StatusForbidden {
+				t.Errorf("%s %s: %d", method, path, status)
+			}
+		}
+	}
+	post("/ban/se", `{"storage":"http://[::1]","message":"it burns"}`, http.StatusOK)
+	if len(affected) != 1 || affected[0] != one {
+		t.Errorf("affected: %q instead of %q", affected, one)
+	}
+	if j := u.ended(one); j.State != fts.Canceled || !strings.Contains(j.Files[0].Reason, "(it burns)") {
+		t.Errorf("%+v", j)
+	}
+	if status := u.ask("POST", "/jobs", job(`"http://[::1]:9/c"`, "c"), &no); status != http.StatusForbidden {
+		t.Errorf("%d %+v", status, no)
+	}
+	post("/ban/se", `{"storage":"127.0.0.1-7","status":"WAIT_AS","timeout":1}`, http.StatusOK) // the other source of the second job
+	if len(affected) != 1 || affected[0] != two {
+		t.Errorf("affected: %q instead of %q", affected, two)
+	}
+	if j := u.ended(two); j.State != fts.Canceled {
+		t.Errorf("%+v", j)
+	}
+	var bans []fts.BanAnswer
+	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 2 || bans[0].Status != banCancels {
+		t.Errorf("%d %+v", status, bans)
+	}
+}
+
+// A banned user is refused, and this user's jobs are cancelled.
+func TestFTSBanUser(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	id := u.submit(`{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}]}`)
+	var no struct{ Status, Message string }
+	if status := root.ask("POST", "/ban/dn", `{"user_dn":"root"}`, &no); status != http.StatusConflict {
+		t.Errorf("%d %+v", status, no)
+	}
+	var affected []string
+	status := root.ask("POST", "/ban/dn", `{"user_dn":"alice"}`, &affected)
+	if status != http.StatusOK || len(affected) != 1 || affected[0] != id {
+		t.Errorf("%d %q", status, affected)
+	}
+	status = u.ask("GET", "/whoami", "", &no)
+	if status != http.StatusForbidden || !strings.HasPrefix(no.Message, "The user has been banned") {
+		t.Errorf("%d %+v", status, no)
+	}
+	if j := root.ended(id); j.State != fts.Canceled || j.Reason != "User banned" {
+		t.Errorf("%+v", j)
+	}
+	lift, err := http.NewRequestWithContext(t.Context(), "DELETE", h.URL()+FTSPath+"/ban/dn?user_dn=alice", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lift.Header.Set("Authorization", "Bearer "+root.raw)
+	res, err := root.http.Do(lift)
+	if err != nil || res.StatusCode != http.StatusNoContent || res.Body.Close() != nil {
+		t.Errorf("%v, %v", res, err)
+	}
+	var who fts.User
+	if status := u.ask("GET", "/whoami", "", &who); status != http.StatusOK || who.UserDN != "alice" {
+		t.Errorf("%d %+v", status, who)
+	}
+}
