@@ -138,11 +138,14 @@ func (c *Coordinator) expireBans(ctx context.Context) error {
 	return nil
 }
 
-// banFiles does to the files that need a banned storage element what the ban says. It returns the jobs of these files.
+// banFiles cancels the files that need a banned storage element if the ban says so: those whose destination, or all sources, have
+// such bans. It returns the jobs of these files; of a ban that lets files wait, those of all bans.
 func (c *Coordinator) banFiles(ctx context.Context, b ban) (jobs []string, err error) {
 	var sites []string
-	for site := range c.registry.bannedSites() {
-		sites = append(sites, site)
+	for site, other := range c.registry.bannedSites() {
+		if b.Status != banCancels || other.Status == banCancels {
+			sites = append(sites, site)
+		}
 	}
 	if len(sites) == 0 {
 		return nil, nil
@@ -159,6 +162,17 @@ func (c *Coordinator) banFiles(ctx context.Context, b ban) (jobs []string, err e
 	}
 	c.abortAll(ctx, func(l *activeLease) bool { return slices.Contains(sites, l.Source.Site) }) // their files have other sources
 	return jobs, nil
+}
+
+// cancelBanned cancels what was submitted while a ban was made, and what a coordinator that ended then did not.
+func (c *Coordinator) cancelBanned(ctx context.Context) error {
+	for _, b := range c.registry.bannedSites() {
+		if b.Status == banCancels {
+			_, err := c.banFiles(ctx, b)
+			return err
+		}
+	}
+	return nil
 }
 
 // banInput reads the body of a request for a ban, JSON or a form, as FTS does.

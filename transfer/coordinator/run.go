@@ -16,7 +16,7 @@ import (
 
 const (
 	second        = time.Second
-	saveEvery     = 10 * time.Second // knowledge of links
+	saveEvery     = 10 * time.Second // knowledge of links; files of banned storage elements are looked for
 	probeEvery    = 30 * time.Second
 	pruneEvery    = time.Hour
 	forgetEvery   = 10 * time.Minute
@@ -130,6 +130,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 		if now.Sub(saved) >= saveEvery {
 			saved = now
 			c.health.database(c.saveLinks(ctx))
+			c.health.database(c.cancelBanned(ctx))
 		}
 		if now.Sub(pruned) >= pruneEvery {
 			pruned = now
