@@ -320,6 +320,16 @@ func TestChecksSeeFaults(t *testing.T) {
 		"cut off": {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "was aborted"},
 		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect,
 			"other programs used at most 32.5%"},
+		"others use the CPU behind a full link": {func(s *resultstest.Service) {
+			s.Sample = func(s *monitor.Sample) {
+				if s.CPU != nil {
+					s.CPU.User += 0.3
+				}
+			}
+			s.MoreSamples = func(end time.Time, step int) []*monitor.Sample {
+				return []*monitor.Sample{linked("link far", step, end, 0.99, 0)}
+			}
+		}, "quiet machines", OK, "", "and 1% while no core was idle and the link was not full"},
 		"others behind interrupts": {sample(func(s *monitor.Sample) { // which count as the processes' time
 			half := s.CPU.System / 2
 			s.CPU.System, s.CPU.IRQ, s.Others = half, s.CPU.IRQ+half, 0.25*s.Seconds*float64(s.Cores)
