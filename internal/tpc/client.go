@@ -58,6 +58,7 @@ type Client struct {
 type way struct {
 	pin   string
 	once  bool // on a connection of its own
+	bulk  bool // requests or answers have the bytes of files
 	guard *Guard
 	near  *Guard // of redirects
 }
@@ -140,10 +141,12 @@ func (c *Client) way(to way) *http.Transport {
 	only1.SetHTTP1(true) // HTTP/2 is slower here, and XRootD before 5.7 has trouble with it
 	w := &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTime, Protocols: only1,
-		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
-		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10,
-		ReadBufferSize: 256 << 10,
+		MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
+		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10,
 		// no proxy: it would be asked in the place of the address that the guard has seen
+	}
+	if to.bulk { // else they would be most of what a small request costs
+		w.WriteBufferSize, w.ReadBufferSize = 256<<10, 256<<10
 	}
 	c.ways[to] = w
 	return w
@@ -321,7 +324,8 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Re
 	if known := c.o.Pins[hostPort(at)]; known != "" {
 		pin = known
 	}
-	res, err = c.way(way{pin, r.alone || !twice(r.Method), r.Target.Guard, r.near}).RoundTrip(req)
+	bulk := r.Method == http.MethodGet || r.Method == http.MethodPut
+	res, err = c.way(way{pin, r.alone || !twice(r.Method), bulk, r.Target.Guard, r.near}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
 		return nil, nil, refuse(err)
 	}
