@@ -94,32 +94,52 @@ func (t *fairShare) pay(share string, request, size int64) {
 		}
 	}
 	t.passed[request] = 0
-	weight := t.weights[share]
-	if weight <= 0 {
-		weight = 1
-	}
 	if _, there := t.shares[share]; there {
-		t.shares[share] += cost / weight
+		t.shares[share] += cost / t.weight(share)
 	}
 }
 
+// A turn is a contender as next tries it out.
+type turn struct {
+	contender
+	shareTime    *float64
+	time, weight float64
+	passed       int
+}
+
 // next are the requests whose turn it is, one for each of at most n files, if
-// all files have the same size. It changes nothing.
+// all files have the same size. It changes nothing. Each file costs a look at all contenders, so
+// that what is compared is not in maps.
 func (t *fairShare) next(all []contender, n int) []int64 {
 	try := t.copied()
 	try.admit(all)
-	left := slices.Clone(all)
+	shares := map[string]*float64{}
+	left := make([]turn, len(all))
+	for i, c := range all {
+		if shares[c.share] == nil {
+			time := try.shares[c.share]
+			shares[c.share] = &time
+		}
+		left[i] = turn{c, shares[c.share], try.requests[c.id], t.weight(c.share), try.passed[c.id]}
+	}
 	var order []int64
 	for len(order) < n && len(left) > 0 {
 		best := 0
 		for i := range left {
-			if try.before(left[i], left[best]) {
+			if left[i].before(&left[best]) {
 				best = i
 			}
 		}
 		c := &left[best]
 		order = append(order, c.id)
-		try.pay(c.share, c.id, 0)
+		for i := range left {
+			if left[i].priority < c.priority && left[i].share == c.share {
+				left[i].passed++
+			}
+		}
+		c.time++
+		c.passed = 0
+		*c.shareTime += 1 / c.weight
 		if c.ready--; c.ready <= 0 {
 			left = slices.Delete(left, best, best+1)
 		}
@@ -127,11 +147,23 @@ func (t *fairShare) next(all []contender, n int) []int64 {
 	return order
 }
 
-// before reports whether it is a's turn before b's.
-func (t *fairShare) before(a, b contender) bool {
-	return cmp.Or(cmp.Compare(t.shares[a.share], t.shares[b.share]), cmp.Compare(a.share, b.share),
-		cmp.Compare(t.priority(b), t.priority(a)), cmp.Compare(t.requests[a.id], t.requests[b.id]), cmp.Compare(a.id, b.id)) < 0
+// weight is that of a share.
+func (t *fairShare) weight(share string) float64 {
+	if w := t.weights[share]; w > 0 {
+		return w
+	}
+	return 1
 }
 
-// priority is a contender's, raised while others pass it by.
-func (t *fairShare) priority(c contender) int { return c.priority + t.passed[c.id]/raised }
+// before reports whether it is the turn of t before that of o. Priorities are raised while others pass a request by.
+func (t *turn) before(o *turn) bool {
+	switch {
+	case t.shareTime != o.shareTime:
+		return cmp.Or(cmp.Compare(*t.shareTime, *o.shareTime), cmp.Compare(t.share, o.share)) < 0
+	case t.priority+t.passed/raised != o.priority+o.passed/raised:
+		return t.priority+t.passed/raised > o.priority+o.passed/raised
+	case t.time != o.time:
+		return t.time < o.time
+	}
+	return t.id < o.id
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/db"
@@ -35,10 +37,17 @@ type Want struct {
 	Busy []string // sources that are of no use now, as their limits are reached
 }
 
+const destinations = `WITH RECURSIVE next (dest) AS (
+	SELECT MIN(dest) FROM request WHERE ended = 0 AND stop = '' AND ready_n > 0
+	UNION ALL
+	SELECT (SELECT MIN(dest) FROM request WHERE ended = 0 AND stop = '' AND ready_n > 0 AND dest > next.dest) FROM next
+	WHERE next.dest IS NOT NULL)
+	SELECT dest FROM next WHERE dest IS NOT NULL`
+
 // Destinations returns the sites that files wait for.
 func (q *Queue) Destinations(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
-		return db.Column[string](tx, "SELECT DISTINCT dest FROM request WHERE ended = 0 AND stop = '' AND ready_n > 0 ORDER BY dest")
+		return db.Column[string](tx, destinations) // DISTINCT would read all of their requests
 	})
 }
 
@@ -84,7 +93,7 @@ const (
 // A siteView is what is known of one destination at one moment.
 type siteView struct {
 	sites     map[string]catalog.Site
-	requests  map[int64]*request // with a part of their columns only
+	requests  map[int64]*request // whose turn it is, with a part of their columns only
 	groups    map[int64][]*sourceGroup
 	all       []contender
 	free      int64 // -1: not known, or enough for all that is asked for
@@ -140,35 +149,62 @@ func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 	if v.alone = d.requests == 1; d.bytes <= v.free {
 		v.free = -1
 	}
-	open, err := db.All(tx, func(rows *db.Rows) (*request, error) {
+	return v, v.readContenders(tx, w)
+}
+
+// readContenders reads which requests have files whose sources are usable. Requests are many: the database joins what is alike.
+func (v *siteView) readContenders(tx *db.Tx, w Want) error {
+	by := map[int64]*contender{}
+	_, err := db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+		var sites, share, joined string
+		var priority int
+		if err = rows.Scan(&sites, &share, &priority, &joined); err != nil {
+			return none, err
+		}
+		if !slices.ContainsFunc(strings.Split(sites, ","), func(s string) bool { return v.usable(s, w) }) {
+			return none, nil
+		}
+		for one := range strings.SplitSeq(joined, " ") {
+			g := &sourceGroup{sites: sites}
+			for i, number := range strings.SplitN(one, ":", 3) {
+				n, err := strconv.ParseInt(number, 10, 64)
+				if err != nil {
+					return none, err
+				}
+				*[]*int64{&g.id, &g.request, &g.ready}[i] = n
+			}
+			v.groups[g.request] = append(v.groups[g.request], g)
+			if by[g.request] == nil {
+				by[g.request] = &contender{id: g.request, share: share, priority: priority}
+			}
+			by[g.request].ready += g.ready
+		}
+		return none, nil
+	}, `SELECT l.sites, r.share, r.priority,
+		STRING_AGG(CAST(l.id AS TEXT) || ':' || CAST(l.request AS TEXT) || ':' || CAST(l.ready AS TEXT), ' ')
+		FROM request r JOIN lane l ON l.request = r.id
+		WHERE r.ended = 0 AND r.stop = '' AND r.ready_n > 0 AND r.dest = ? AND r.status IN ('resolving', 'running') AND l.ready > 0
+		GROUP BY l.sites, r.share, r.priority`, w.Dest)
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		v.all = append(v.all, *by[id])
+		slices.SortFunc(v.groups[id], func(a, b *sourceGroup) int { return cmp.Compare(a.id, b.id) })
+	}
+	return err
+}
+
+// readRequests reads requests whose turn it is.
+func (v *siteView) readRequests(tx *db.Tx, ids []int64) error {
+	all, err := db.All(tx, func(rows *db.Rows) (*request, error) {
 		r := &request{}
 		var sources string
 		err := rows.Scan(&r.ID, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Unchecked, &r.Job, &r.orderly)
 		r.From = unlist(sources)
 		return r, err
-	}, `SELECT id, dest, sources, mode, share, priority, unchecked, job, orderly FROM request
-		WHERE ended = 0 AND dest = ? AND stop = '' AND ready_n > 0 AND status IN ('resolving', 'running') ORDER BY id`, w.Dest)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range open {
+	}, "SELECT id, dest, sources, mode, share, priority, unchecked, job, orderly FROM request WHERE id {{in}}", ids)
+	for _, r := range all {
 		v.requests[r.ID] = r
 	}
-	groups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
-		WHERE r.ended = 0 AND r.dest = ? AND l.ready > 0 ORDER BY l.id`, w.Dest)
-	ready := map[int64]int64{}
-	for _, g := range groups {
-		if v.requests[g.request] != nil && slices.ContainsFunc(g.list(), func(s string) bool { return v.usable(s, w) }) {
-			v.groups[g.request] = append(v.groups[g.request], g)
-			ready[g.request] += g.ready
-		}
-	}
-	for _, r := range open {
-		if ready[r.ID] > 0 {
-			v.all = append(v.all, contender{id: r.ID, share: r.Share, priority: r.Priority, ready: ready[r.ID]})
-		}
-	}
-	return v, err
+	return err
 }
 
 func (v *siteView) usable(site string, w Want) bool {
@@ -182,6 +218,9 @@ func (v *siteView) read(tx *db.Tx, w Want, order []int64) (err error) {
 	wanted := map[int64]int{}
 	for _, id := range order {
 		wanted[id]++
+	}
+	if err := v.readRequests(tx, slices.Sorted(maps.Keys(wanted))); err != nil {
+		return err
 	}
 	var all []*file
 	for id, n := range wanted {
