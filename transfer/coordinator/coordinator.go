@@ -99,6 +99,7 @@ type Coordinator struct {
 	health        health
 	alive         *liveness      // of the database
 	third         sync.WaitGroup // third-party copies
+	outcomes      outcomeBatch   // of third-party copies
 	lost          orphans
 	delegations   delegations
 	uncertain     atomic.Bool // the database may have leases that are not in the registry

@@ -23,7 +23,9 @@ const (
 	forgetPause   = 50 * time.Millisecond // between two transactions that remove ended requests
 	workBatch     = 5000                  // files that are added to the queue in one transaction
 	longestRetry  = 10 * time.Second
-	smallestShift = 2 * time.Second // of a clock, to be taken for one that was set
+	longDispatch  = 50 * time.Millisecond
+	longestRest   = 250 * time.Millisecond // after a long dispatch
+	smallestShift = 2 * time.Second        // of a clock, to be taken for one that was set
 )
 
 // Run dispatches files until ctx ends. Then it aborts third-party copies and returns nil. Failures
@@ -90,8 +92,11 @@ func (c *Coordinator) workAll(ctx context.Context) {
 // dispatchAll dispatches waiting files when a mover may have a free slot.
 func (c *Coordinator) dispatchAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		next := c.wake.next()
+		next, began := c.wake.next(), time.Now()
 		c.untilDone(ctx, c.dispatch)
+		if took := time.Since(began); took > longDispatch { // files that become ready meanwhile are dispatched together
+			pause.For(ctx, min(took, longestRest))
+		}
 		await(ctx, next)
 	}
 }

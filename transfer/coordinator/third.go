@@ -64,10 +64,8 @@ func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
 		if errors.Is(context.Cause(ctx), errEnded) {
 			return // its outcome is known
 		}
-		outcomes := []transfer.Outcome{k.out}
-		c.forgetTemporaries(context.WithoutCancel(ctx), "", outcomes)
 		for wait := time.Second; ; wait = min(2*wait, time.Minute) { // the database may be unavailable
-			err := c.applyOutcomes(context.WithoutCancel(ctx), "", outcomes)
+			err := c.applyOutcome(context.WithoutCancel(ctx), k.out)
 			if err == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errCancelled) {
 				return
 			}
