@@ -152,7 +152,7 @@ func cases(s scale) []comparison {
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
 		metering(), analyzing(s),
 		moving(s), movingSmall(s), receiving(false, s), receiving(true, s), buffering(false, s), buffering(true, s),
-		serving(s), servingSmall(s), queued(s), crowded(s),
+		serving(s), servingSmall(s), queued(s), crowded(s), jobsCase(s), polling(s),
 		crowds(s), worker(s), pool(s), merging(s), analyzingWide(s),
 	}
 }

@@ -121,8 +121,8 @@ func (r *rig) million(db string) (f figures, err error) {
 }
 
 // coordinator starts one alone, with what it keeps on a disk.
-func (r *rig) coordinator(ctx context.Context, db string) (*trial.Trial, error) {
-	t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, DB: db, Idle: true})
+func (r *rig) coordinator(ctx context.Context, db string, args ...string) (*trial.Trial, error) {
+	t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, DB: db, Coordinator: args, Idle: true})
 	if err != nil {
 		return nil, err
 	}

@@ -149,11 +149,11 @@ func (t *Trial) process(name string, args func() []string, env []string) (*Proce
 // Env is the environment in which weir finds this coordinator.
 func (t *Trial) Env() []string {
 	mine := func(v string) bool { return strings.HasPrefix(v, "WEIR_") }
-	return append(slices.DeleteFunc(os.Environ(), mine), "WEIR_CONFIG="+t.config())
+	return append(slices.DeleteFunc(os.Environ(), mine), "WEIR_CONFIG="+t.ConfigFile())
 }
 
-// config is the file in which the coordinator tells where it is.
-func (t *Trial) config() string { return filepath.Join(t.dir, "coordinator.json") }
+// ConfigFile returns the file in which the coordinator says where it is, as [client.Read] takes it.
+func (t *Trial) ConfigFile() string { return filepath.Join(t.dir, "coordinator.json") }
 
 func (t *Trial) coordinatorArgs() []string {
 	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen",
@@ -230,7 +230,7 @@ func (t *Trial) Client() (*client.Client, error) {
 	if t.client != nil {
 		return t.client, nil
 	}
-	conf, err := client.Read(t.config())
+	conf, err := client.Read(t.ConfigFile())
 	if err != nil {
 		return nil, err
 	}
