@@ -55,7 +55,7 @@ func (t *dirTree) stat(name string) (entry, error) {
 }
 
 func (t *dirTree) open(name string) (*file, error) {
-	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0) // a named pipe must not block
+	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not block
 	if err != nil {
 		return nil, err
 	}

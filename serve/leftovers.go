@@ -57,25 +57,13 @@ func openLeftovers(root *os.Root, readOnly bool, log *slog.Logger) (*leftovers, 
 	return l, nil
 }
 
-// alone locks f unless it is locked. Where the system has no locks it is unknown
-// whether another server is there: nothing is cleaned up.
+// alone locks f unless it is locked.
 func alone(f *os.File) (bool, error) {
-	switch err := lock.Alone(f); {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, lock.ErrTaken), errors.Is(err, lock.ErrNone):
+	err := lock.Alone(f)
+	if errors.Is(err, lock.ErrTaken) {
 		return false, nil
-	default:
-		return false, err
 	}
-}
-
-// shared locks f together with other servers, waiting for one that cleans up.
-func shared(f *os.File) error {
-	if err := lock.Shared(f); !errors.Is(err, lock.ErrNone) {
-		return err
-	}
-	return nil
+	return err == nil, err
 }
 
 // current says whether f, which is locked, still has its name.
@@ -92,7 +80,7 @@ func (l *leftovers) clean(log *slog.Logger) error {
 		return err
 	}
 	if !only {
-		return shared(l.file)
+		return lock.Shared(l.file)
 	}
 	lines := bufio.NewScanner(l.file)
 	seen := map[string]bool{}
@@ -107,7 +95,7 @@ func (l *leftovers) clean(log *slog.Logger) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	return errors.Join(l.file.Truncate(0), shared(l.file))
+	return errors.Join(l.file.Truncate(0), lock.Shared(l.file))
 }
 
 func (l *leftovers) cleanFolder(folder string, log *slog.Logger) {
@@ -138,7 +126,7 @@ func (l *leftovers) note(folder string) error {
 		if err != nil {
 			return err
 		}
-		if err := shared(f); err != nil {
+		if err := lock.Shared(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if l.current(f) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -164,4 +166,17 @@ func (m *metrics) writeDurations(b *bytes.Buffer) {
 // without headers and listings.
 func (s *Server) Payload() (in, out int64) {
 	return s.metrics.payloadIn.Load(), s.metrics.payloadOut.Load()
+}
+
+// usage returns what this process has used so far; rss in bytes.
+func usage() (user, system time.Duration, rss int64, ok bool) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, 0, 0, false
+	}
+	rss = int64(u.Maxrss)
+	if runtime.GOOS != "darwin" { // elsewhere in KiB
+		rss *= 1024
+	}
+	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano()), rss, true
 }

@@ -5,16 +5,16 @@ package lock
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-var (
-	// ErrTaken tells that another process has the lock.
-	ErrTaken = errors.New("another process has locked it")
-	// ErrNone tells that this system has no such locks.
-	ErrNone = errors.New("this system has no locks of files")
-)
+// ErrTaken says that another process has the lock.
+var ErrTaken = errors.New("another process has locked it")
 
 // Claim makes a file with the given text in a folder that is new, and returns it
 // locked: no process ever sees it empty or unlocked. Where a file system has
@@ -36,4 +36,49 @@ func Claim(folder, name string, text []byte) (*os.File, error) {
 		return nil, errors.Join(err, f.Close(), os.Remove(draft))
 	}
 	return f, nil
+}
+
+// Alone locks f as its only user, without waiting. Its error is ErrTaken if
+// somebody else has it, in whatever way; any other one means that f's file
+// system has no locks.
+func Alone(f *os.File) error { return try(f, unix.LOCK_EX) }
+
+// Shared locks f together with others and waits for one who has it alone.
+func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+// TryShared is Shared without waiting; its errors are those of Alone.
+func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
+
+// Free releases the lock of f. Closing f does so as well, but not before the programs
+// that were started at the same moment, and have f until they are loaded, do.
+func Free(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
+func try(f *os.File, how int) error {
+	err := flock(f, how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrTaken
+	}
+	return err
+}
+
+func flock(f *os.File, how int) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var lockErr error
+	err = raw.Control(func(fd uintptr) {
+		for {
+			if lockErr = unix.Flock(int(fd), how); !errors.Is(lockErr, unix.EINTR) {
+				return
+			}
+		}
+	})
+	return errors.Join(err, os.NewSyscallError("flock", lockErr))
+}
+
+// Mine reports whether a file or folder is this user's.
+func Mine(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }

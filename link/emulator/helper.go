@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -69,7 +70,7 @@ type helper struct {
 func newHelper(what string, command []string, take func(*Sample), log io.Writer) *helper {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Args[0], cmd.Stderr, cmd.WaitDelay = "weir", log, 10*time.Second
-	ownGroup(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of reach of the terminal's Ctrl-C: its input tells it when to end
 	return &helper{what: what, cmd: cmd, take: take, gone: make(chan struct{}), over: make(chan struct{})}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"weir/link"
@@ -89,7 +90,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 	streams := make([]*os.File, 2*len(b.Posts))
 	for i := range streams {
 		streams[i] = os.NewFile(uintptr(firstStream+i), "stream")
-		closeOnExec(streams[i])
+		syscall.CloseOnExec(int(streams[i].Fd()))
 	}
 	defer func() { // the posts have their own of them
 		for _, f := range streams {
@@ -110,7 +111,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 		cmd := exec.Command(p.Command[0], p.Command[1:]...)
 		cmd.Args[0] = "weir"
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams[2*i], streams[2*i+1], log
-		ownGroup(cmd)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as this process
 		if err := k.net.Sites[p.Site].Start(cmd); err != nil {
 			return fmt.Errorf("start at a site: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"weir/internal/durable"
@@ -254,7 +255,7 @@ func parseRange(text string) (first, n, size int64, ok bool) {
 
 // open opens a part of a file of size bytes, to be written in its place from first on.
 func (p *Parts) open(name string, first, size int64) (*os.File, error) {
-	flags := os.O_WRONLY | nonblock
+	flags := os.O_WRONLY | syscall.O_NONBLOCK // a named pipe must not block
 	before, err := p.root.Lstat(name)
 	if first == 0 && errors.Is(err, fs.ErrNotExist) {
 		flags |= os.O_CREATE | os.O_EXCL
@@ -300,4 +301,10 @@ func (f *partFile) Write(p []byte) (int, error) {
 		return 0, errEnded
 	}
 	return f.File.Write(p)
+}
+
+// linked reports whether a file also has another name.
+func linked(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
 }

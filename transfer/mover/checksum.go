@@ -86,7 +86,7 @@ func (m *Mover) askSum(ctx context.Context, u *url.URL, end transfer.End, size i
 
 // localSum returns the size and the checksum of a file of this site.
 func (m *Mover) localSum(ctx context.Context, name string, r *reporter) (size int64, s uint32, err error) {
-	f, err := m.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := m.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return 0, 0, err
 	}

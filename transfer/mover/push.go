@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"syscall"
 	"time"
 
 	"weir/internal/adler"
@@ -97,7 +98,7 @@ func (p *push) bring(ctx context.Context) error {
 // openSource opens the file here.
 func (p *push) openSource(ctx context.Context) error {
 	name := p.l.Source.Path
-	f, err := p.m.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := p.m.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return failf(transfer.SourceBad, "%s is not there", name)
 	}

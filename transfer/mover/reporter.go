@@ -3,6 +3,7 @@ package mover
 import (
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"weir/transfer"
@@ -83,4 +84,13 @@ func (a meter) share(b meter, bytes int64) float64 {
 		return 0
 	}
 	return (b.cpu - a.cpu).Seconds() * float64(bytes) / float64(all)
+}
+
+// cpu returns the CPU time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

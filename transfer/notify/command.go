@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -41,7 +42,8 @@ func run(ctx context.Context, args []string, in []byte) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, out
 	cmd.Env = environment()
 	cmd.WaitDelay = killTime
-	killGroup(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the end of its context kills all that it has started
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	switch {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success():

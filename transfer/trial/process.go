@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -70,7 +71,7 @@ func (p *Process) Start(ctx context.Context) error {
 	cmd := exec.Command(p.program[0], args...)
 	cmd.Args[0] = "weir"
 	cmd.Env, cmd.Stderr = p.env, p.log
-	detach(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of reach of the terminal's Ctrl-C: this process decides when it ends
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

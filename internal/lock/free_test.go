@@ -1,5 +1,3 @@
-//go:build unix && !solaris && !aix
-
 package lock
 
 import (
