@@ -31,7 +31,7 @@ type backends struct {
 type backendSum struct {
 	logged, wire, passed, reported       float64 // by its log, its interface, the balancer, and itself
 	running, sessions, queue, own, busy  mean    // own: cores of its processes; busy: of the fuller direction of its interface
-	connected, failed                    float64
+	connected                            float64
 	limit, weight                        int
 	status                               string
 	late                                 float64 // of the whole run: passed by the balancer, what it counted later included
@@ -243,7 +243,6 @@ func (d *data) balanced(s *monitor.Sample, from time.Time) {
 			part := seconds / s.Seconds
 			sum.passed += part * float64(v.Received+v.Sent)
 			sum.connected += part * float64(v.Connected)
-			sum.failed += part * float64(v.Errors)
 			sum.limit, sum.weight, sum.status = v.Limit, max(sum.weight, v.Weight), v.Status
 		})
 		d.watched.backendDuring(b, place, s.Time.Add(-instant), s.Time, func(sum *backendSum, seconds float64) {

@@ -30,7 +30,6 @@ type second struct {
 	summed   int64                  // bytes of files that checks asked the checksums of
 
 	firstDone, lastDone time.Time // of its operations that ended well; zero in runs that do not record it
-	paused              float64   // seconds that clients paused after failed tasks, summed
 
 	running               float64 // jobs, mean
 	work                  float64 // seconds for which jobs computed
@@ -197,7 +196,6 @@ func (s *second) add(iv *measure.Interval) {
 	s.summed += iv.Summed
 	s.done += iv.Done
 	s.doneBy[iv.Kind] += iv.Done
-	s.paused += iv.Paused
 	if !iv.FirstDone.IsZero() && (s.firstDone.IsZero() || iv.FirstDone.Before(s.firstDone)) {
 		s.firstDone = iv.FirstDone
 	}

@@ -73,7 +73,6 @@ type WorkerState struct {
 	Clients int           // that it has in the step
 	Offset  time.Duration // how far its machine's clock is behind the controller's
 	Doubt   time.Duration // about Offset, to both sides
-	Why     string        // why it was lost
 }
 
 // show passes the state of a worker on.
@@ -87,7 +86,7 @@ func (k *controller) show(w *remote) {
 	case w.in:
 		s.State, s.Clients = Working, w.clients
 	case !w.there && w.why != "":
-		s.State, s.Why = Lost, w.why
+		s.State = Lost
 	case !w.there:
 		s.State = Ended
 	}

@@ -33,7 +33,6 @@ type Sender struct {
 
 // A Report says how many of a run's values were sent.
 type Report struct {
-	Receiver string
 	Sent     int       // accepted values
 	Requests int       // accepted requests
 	Refused  int       // values that the receiver rejected for good
@@ -66,7 +65,7 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sender{
 		receiver: t, find: o.Find, uploader: c, wait: o.Every, cancel: cancel,
-		last: make(chan struct{}), ended: make(chan struct{}), report: Report{Receiver: t.String()}, active: time.Now(),
+		last: make(chan struct{}), ended: make(chan struct{}), active: time.Now(),
 	}
 	if s.wait <= 0 {
 		s.wait = 2 * time.Second

@@ -33,7 +33,6 @@ const (
 type node struct {
 	kind    kind
 	text    string // scalar: its value, unquoted
-	quoted  bool   // scalar: it stood in quotes, so it is no null
 	items   []*node
 	entries []entry
 	at      place
@@ -214,11 +213,9 @@ func (t *tree) node(n ast.Node, depth int) *node {
 	case *ast.NullNode:
 		return &node{kind: null, at: at}
 	case *ast.LiteralNode:
-		return &node{text: n.Value.Value, quoted: true, at: at}
+		return &node{text: n.Value.Value, at: at}
 	case *ast.StringNode:
-		tk := n.GetToken()
-		quoted := tk.Type == token.SingleQuoteType || tk.Type == token.DoubleQuoteType
-		return &node{text: n.Value, quoted: quoted, at: at}
+		return &node{text: n.Value, at: at}
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return &node{text: n.GetToken().Value, at: at}
 	}

@@ -216,7 +216,7 @@ func (t *tree) insert(root *node, keys []string, value *node, at place) {
 
 func (t *tree) setValue(path, text string) *node {
 	if strings.TrimSpace(text) == "" {
-		return &node{quoted: true, at: place{set: path}}
+		return &node{at: place{set: path}}
 	}
 	sub := &tree{set: path}
 	n := sub.read([]byte(text))

@@ -34,7 +34,6 @@ func (l Limit) below() bool { return l.Sign == "<" || l.Sign == "<=" }
 
 // A Range is the loads at which a limit is kept.
 type Range struct {
-	Tested   int      // loads with a value
 	From     *float64 // lightest and heaviest load of the first stretch of tested loads
 	To       *float64 // at all of which the limit is kept; nil: at none
 	Broken   *float64 // the first tested load beyond it; nil: none is, or at none is it kept
@@ -49,7 +48,7 @@ type Range struct {
 // itself, R = N/X - Z. Nothing is said beyond the tested loads.
 func Within(loads, values []float64, l Limit) Range {
 	x, y := worstByLoad(loads, values, l)
-	r := Range{Tested: len(x)}
+	r := Range{}
 	first := slices.IndexFunc(y, l.Holds)
 	if first < 0 {
 		return r

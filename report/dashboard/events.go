@@ -43,7 +43,6 @@ func (h *history) event(e *measure.Event) {
 	h.events = append(h.events, event{h.seq, e.Time, short(string(e.Kind), mostName), e.Step, text})
 	if n := len(h.events) - mostEvents; n > mostEvents {
 		h.events = slices.Delete(h.events, 0, n)
-		h.dropped += n
 	}
 	switch e.Kind {
 	case "error":

@@ -62,7 +62,7 @@ func (s *shown) begin(run *results.Run) {
 			s.h.planned[step.Number] = step
 		}
 		about := run.About
-		s.about, s.plan, s.planned, s.runSeq = &about, run.Plan, run.Plan.Time(), seq
+		s.about, s.plan, s.runSeq = &about, run.Plan, seq
 		s.over, s.ended, s.reading, s.problem, s.found = false, false, true, "", nil
 	})
 }

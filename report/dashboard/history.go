@@ -60,7 +60,6 @@ type history struct {
 
 	workers workersOf
 	events  []event
-	dropped int // events before them
 	errors  map[storage.Class]*errorTally
 }
 

@@ -19,7 +19,6 @@ type shown struct {
 	h        *history
 	about    *results.About // nil: the run directory is not there yet
 	plan     *scenario.Plan
-	planned  time.Duration
 	runSeq   int64 // of the last change of what the run is
 	over     bool  // the run is not written any more
 	ended    bool  // its end was sent

@@ -107,7 +107,6 @@ type Given struct {
 // A Look is what a relay saw of a few operations, each with a session of its own.
 type Look struct {
 	Operations int
-	Payload    int64 // bytes of their files
 	Seen       relay.Seen
 	Redirected bool // what was asked of data servers went past the relay
 }

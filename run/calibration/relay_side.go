@@ -102,7 +102,6 @@ func (c *calibrator) lookOnce(ctx context.Context, s *side, service storage.Serv
 		return err
 	}
 	l.Operations++
-	l.Payload += op.Size
 	l.Redirected = l.Redirected || w.redirected
 	return nil
 }

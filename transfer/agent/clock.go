@@ -16,11 +16,10 @@ const (
 // A clock is the coordinator's, as an agent knows it: its own machine's may be
 // wrong and may jump. Until it was set it is this machine's.
 type clock struct {
-	mu     sync.Mutex
-	at     time.Time     // the coordinator's time at a moment of ours
-	then   time.Time     // that moment
-	doubt  time.Duration // about it, to both sides
-	offset time.Duration // how far this machine's clock is behind the coordinator's
+	mu    sync.Mutex
+	at    time.Time     // the coordinator's time at a moment of ours
+	then  time.Time     // that moment
+	doubt time.Duration // about it, to both sides
 }
 
 // now returns the coordinator's time.
@@ -63,6 +62,5 @@ func (c *clock) set(ctx context.Context, ask *client.Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.then, c.doubt = best.at, best.then, best.doubt
-	c.offset = best.at.Sub(best.then.Round(0))
 	return nil
 }

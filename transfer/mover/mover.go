@@ -74,11 +74,10 @@ type Mover struct {
 	bufs  sync.Pool // *[]byte of Options.Buffer
 	moved atomic.Int64
 
-	mu        sync.Mutex
-	active    map[int64]*running // by item
-	kept      map[int64]int64    // item: epoch of the part that an attempt left
-	dirs      map[string]bool    // folders that are there
-	hasFolder map[string]bool    // bases of URLs whose hidden folder was made
+	mu     sync.Mutex
+	active map[int64]*running // by item
+	kept   map[int64]int64    // item: epoch of the part that an attempt left
+	dirs   map[string]bool    // folders that are there
 }
 
 // running is an attempt under way.
@@ -110,7 +109,7 @@ func New(o Options) (*Mover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mover: %w", err)
 	}
-	m := &Mover{opt: o, root: root, active: map[int64]*running{}, dirs: map[string]bool{}, hasFolder: map[string]bool{}}
+	m := &Mover{opt: o, root: root, active: map[int64]*running{}, dirs: map[string]bool{}}
 	m.pool = pool{roots: o.CAs, guard: o.Guard, stall: o.Stall, buffer: o.Buffer}
 	m.bufs.New = func() any { b := make([]byte, o.Buffer); return &b }
 	if m.made, m.kept, err = openMade(root, o.State); err != nil {

@@ -14,10 +14,7 @@ import (
 // A pdfCanvas writes one page of PDF through fpdf, as large as the figure.
 // gonum's own canvas knows only the letters of code page 1252, embeds the
 // whole font, and writes the time into the file.
-type pdfCanvas struct {
-	d   *Drawer
-	doc *fpdf.Fpdf
-}
+type pdfCanvas struct{ doc *fpdf.Fpdf }
 
 func newPDF(d *Drawer, f *figure.Figure) *pdfCanvas {
 	doc := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: d.Size.Width, Ht: d.Size.Height}})
@@ -32,7 +29,7 @@ func newPDF(d *Drawer, f *figure.Figure) *pdfCanvas {
 	doc.AddUTF8FontFromBytes("sans", "B", bytes.Clone(d.fonts.bold.bytes))
 	doc.AddPage()
 	doc.SetLineJoinStyle("round")
-	return &pdfCanvas{d, doc}
+	return &pdfCanvas{doc}
 }
 
 func (p *pdfCanvas) stroke(points []point, with pen) {
