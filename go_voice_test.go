@@ -52,6 +52,7 @@ func TestGoVoice(t *testing.T) {
 		files++
 		checkGo(t, name)
 	}
+	checkScript(t, filepath.Join("cmd", "weir", "help.txt"))
 	if files < 500 {
 		t.Errorf("only %d files of Go found", files)
 	}
@@ -98,7 +99,7 @@ func checkGo(t *testing.T, name string) {
 	}
 }
 
-// checkScript checks the lines of a script in TypeScript.
+// checkScript checks the lines of a script in TypeScript, or of the help.
 func checkScript(t *testing.T, name string) {
 	t.Helper()
 	src, err := os.ReadFile(name)

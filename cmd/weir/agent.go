@@ -26,8 +26,6 @@ type agentFlags struct {
 	o          agent.Options
 	endpoint   agent.EndpointOptions
 	noEndpoint bool
-	maxFile    string
-	buffer     string
 	pins       []string
 	private    bool // --allow-private, if it was given
 	stdin      bool
@@ -36,39 +34,15 @@ type agentFlags struct {
 
 func agentCommand(s streams) *cobra.Command {
 	var f agentFlags
-	c := &cobra.Command{
-		Use:   "agent {--site NAME --root DIR | --config FILE}",
-		Short: "Run a site agent: serve a folder and transfer its files",
-		Long: `Run a site agent: its endpoint, through which other sites read and write files below the
-folder, and its mover, which pulls and pushes the files of the coordinator's leases. Files
-are copied under temporary names in DIR/.weir, verified, then renamed; existing files are
-never replaced or removed.
-
-The agent connects to the coordinator. A site behind a firewall runs with --no-endpoint: it
-pulls from and pushes to the endpoints of others, and needs no inbound port. Beyond this
-machine the endpoint uses TLS, with a self-signed certificate if none is given. It admits
-requests with a token of the coordinator for just that file.
-
-On the coordinator's machine only --site and --root are needed. Elsewhere the URL, pin and
-token for this site are those that weir coordinator token prints.
-
-While the coordinator is away, copies continue. An agent that was stopped or killed resumes
-its copies when it is started again.`,
-		Example: `  weir agent --site A --root /data/a
-  weir agent --site B --root /data/b --coordinator https://weir.example.org:9443#PIN --token-file b.token --listen :9444
-  weir agent --site C --root /data/c --coordinator https://weir.example.org:9443#PIN --token-file c.token --no-endpoint
-  weir agent --config /etc/weir/agent.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.file.load(c, f.check); err != nil {
-				return err
-			}
-			if c.Flags().Changed("allow-private") {
-				f.o.Private = &f.private
-			}
-			return f.run(c.Context(), s)
-		},
-	}
+	c := command("agent {--site NAME --root DIR | --config FILE}", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		if err := f.file.load(c, f.check); err != nil {
+			return err
+		}
+		if c.Flags().Changed("allow-private") {
+			f.o.Private = &f.private
+		}
+		return f.run(c.Context(), s)
+	})
 	f.addAll(c)
 	return c
 }
@@ -88,7 +62,14 @@ func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
 	fs.StringVar(&f.o.SiteCA, "site-ca", "",
 		"PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are identified by their pins")
 	fs.IntVar(&f.o.Slots, "slots", 32, "copy at most `N` files at once")
-	fs.StringVar(&f.buffer, "buffer", "", "read, write and read back so many bytes at once (`SIZE`), from 16KiB to 64MiB (default 256KiB)")
+	parsedFlag(fs, "buffer", "", "read, write and read back so many bytes at once (`SIZE`), from 16KiB to 64MiB (default 256KiB)",
+		into(&f.o.Buffer, func(text string) (unit.Size, error) {
+			size, err := unit.ParseSize(text)
+			if err == nil && (size < mover.MinBuffer || size > mover.MaxBuffer) {
+				err = errors.New("use 16KiB to 64MiB")
+			}
+			return size, err
+		}))
 	fs.BoolVar(&f.noEndpoint, "no-endpoint", false, "only connect out: other sites cannot connect to this one")
 	fs.BoolVar(&f.noEndpoint, "no-door", false, "")
 	_ = fs.MarkHidden("no-door") // the old name
@@ -113,8 +94,8 @@ func (f *agentFlags) addAgent(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.private, "allow-private", false, "connect to sites also at addresses of private networks, "+
 		"of this machine and link-local ones (default: where the coordinator or this site's own endpoint is at such an address; "+
 		"never link-local ones)")
-	fs.StringVar(&f.maxFile, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; "+
-		"copies of leases have their own bound")
+	parsedFlag(fs, "max-file", "", "refuse files of more than this `SIZE` at the endpoint, as in 100GB; "+
+		"copies of leases have their own bound", into(&e.MaxFile, parseMaxFile))
 	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 }
 
@@ -127,7 +108,7 @@ func (f *agentFlags) check() (err error) {
 		return errors.New("name the folder with its files: --root DIR")
 	case (e.CertFile == "") != (e.KeyFile == ""):
 		return about(cmp.Or(given("cert", e.CertFile), "key"), errors.New("--cert and --key must be given together"))
-	case f.noEndpoint && (f.maxFile != "" || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"):
+	case f.noEndpoint && (e.MaxFile > 0 || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"):
 		return about("no-endpoint", errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"))
 	case slices.ContainsFunc(e.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
 		return about("issuer", errors.New("--issuer: use its https URL, as in its tokens"))
@@ -136,21 +117,8 @@ func (f *agentFlags) check() (err error) {
 	case f.o.Slots < 1:
 		return about("slots", fmt.Errorf("--slots %d: use 1 or more", f.o.Slots))
 	}
-	if f.buffer != "" {
-		size, err := unit.ParseSize(f.buffer)
-		if err != nil {
-			return about("buffer", fmt.Errorf("--buffer: %w", err))
-		}
-		if size < mover.MinBuffer || size > mover.MaxBuffer {
-			return about("buffer", fmt.Errorf("--buffer %s: use 16KiB to 64MiB", f.buffer))
-		}
-		f.o.Buffer = int(size)
-	}
 	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
-	}
-	if e.MaxFile, err = maxFile(f.maxFile); err != nil {
-		return err
 	}
 	if info, err := os.Stat(f.o.Root); err != nil {
 		return about("root", fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err))
@@ -158,21 +126,6 @@ func (f *agentFlags) check() (err error) {
 		return about("root", fmt.Errorf("--root %s is not a folder", f.o.Root))
 	}
 	return nil
-}
-
-// maxFile reads --max-file of servers and agents.
-func maxFile(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	size, err := unit.ParseSize(text)
-	if err == nil && size < 1 {
-		err = errors.New("use a size above 0, or leave it out")
-	}
-	if err != nil {
-		return 0, about("max-file", fmt.Errorf("--max-file: %w", err))
-	}
-	return int64(size), nil
 }
 
 func (f *agentFlags) run(ctx context.Context, s streams) error {

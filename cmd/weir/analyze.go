@@ -28,30 +28,12 @@ type analyzeFlags struct {
 
 func analyzeCommand(s streams) *cobra.Command {
 	f := analyzeFlags{columns: map[table.Kind]*string{}}
-	c := &cobra.Command{
-		Use:   "analyze TABLE.csv",
-		Short: "Analyze a table of clients and throughput from any source",
-		Long: `Analyze a table of clients and throughput from any source.
-
-The table has one line for each load or each moment. The analysis is that of a run:
-models, knee, optimum, the smallest sufficient load, and where conditions hold. A - reads
-standard input.
-
-Columns are recognized by their names and units, such as "Throughput (Gbit/s)", or chosen
-by name or by number from 1. See docs/analyze.md.`,
-		Example: `  weir analyze old.csv
-  weir analyze old.csv --clients "Avg # Jobs" --throughput 2 --unit Gbit/s
-  weir analyze wct.csv --boundary "latency_mean < 10 x single"
-  weir analyze series.csv --points subintervals --json
-  weir analyze old.csv --figures figures --format pdf`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.figures.check(c); err != nil {
-				return err
-			}
-			return f.analyze(args[0], s)
-		},
-	}
+	c := command("analyze TABLE.csv", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		if err := f.figures.check(c); err != nil {
+			return err
+		}
+		return f.analyze(args[0], s)
+	})
 	f.figures.add(c)
 	flags := c.Flags()
 	for _, column := range []struct {

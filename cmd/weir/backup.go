@@ -46,87 +46,60 @@ func (f *backupFlags) backup(c *cobra.Command, s streams) (b coordinator.Backup,
 
 func backupCommand(s streams) *cobra.Command {
 	var f backupFlags
-	c := &cobra.Command{
-		Use:   "backup FILE --passphrase-file FILE",
-		Short: "Write an encrypted backup of a coordinator, also while it runs",
-		Long: `Write an encrypted backup of a coordinator into the new file FILE, also while it runs: the keys
-and tokens of its state folder, and one state of its database, whatever kind that is.
-
-The file is encrypted with the passphrase (age, https://age-encryption.org). Keep the passphrase
-where the backups are not: who has both has all rights of the coordinator. The database is
-copied into a temporary file in the state folder first, which needs as much space.`,
-		Example: `  openssl rand -base64 24 > /etc/weir/backup.passphrase
-  weir coordinator backup /backup/weir-monday.age --passphrase-file /etc/weir/backup.passphrase --state /var/lib/weir`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			b, err := f.backup(c, s)
-			if err != nil {
-				return err
-			}
-			if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
-				return errors.Join(err, fmt.Errorf("%s exists: name a new file", line(args[0])))
-			}
-			ctx, cancel := s.untilSignal(c.Context(), false)
-			defer cancel()
-			var about coordinator.Saved
-			err = durable.WriteFunc(args[0], 0o600, func(w io.Writer) (err error) {
-				about, err = b.Write(ctx, w)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("no backup was written: %w", err)
-			}
-			_, err = fmt.Fprintf(s.out, "%s: %d rows of %d tables, and the keys\n", line(args[0]), rowsOf(about), len(about.Rows))
+	c := command("backup FILE --passphrase-file FILE", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		b, err := f.backup(c, s)
+		if err != nil {
 			return err
-		},
-	}
+		}
+		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%s exists: name a new file", line(args[0])))
+		}
+		ctx, cancel := s.untilSignal(c.Context(), false)
+		defer cancel()
+		var about coordinator.Saved
+		err = durable.WriteFunc(args[0], 0o600, func(w io.Writer) (err error) {
+			about, err = b.Write(ctx, w)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("no backup was written: %w", err)
+		}
+		_, err = fmt.Fprintf(s.out, "%s: %d rows of %d tables, and the keys\n", line(args[0]), rowsOf(about), len(about.Rows))
+		return err
+	})
 	f.add(c, "database of the coordinator: a `FILE`, or postgres://USER@HOST/NAME (default: the file in the state folder)")
 	return c
 }
 
 func restoreCommand(s streams) *cobra.Command {
 	var f backupFlags
-	c := &cobra.Command{
-		Use:   "restore FILE --passphrase-file FILE",
-		Short: "Make the state of a coordinator from a backup",
-		Long: `Make the state folder and the database of a coordinator from a backup. The state folder must be
-new or empty, and so must the database. Then start the coordinator with the same --state and --db.
-
-What happened after the backup is not in it: datasets and requests of that time are added
-again (files that have arrived are skipped then), and revoked tokens are revoked again. Files
-that were waiting or moving are attempted again, and skipped if the destination has them. New
-requests get higher numbers than the lost ones had. The old coordinator must not run again.`,
-		Example: `  weir coordinator restore /backup/weir-monday.age --passphrase-file backup.passphrase --state /var/lib/weir
-  weir coordinator restore weir-monday.age --passphrase-file backup.passphrase --db postgres://weir@db.example.org/weir`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			b, err := f.backup(c, s)
-			if err != nil {
-				return err
-			}
-			file, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			ctx, cancel := s.untilSignal(c.Context(), false)
-			defer cancel()
-			about, err := b.Restore(ctx, file)
-			if err != nil {
-				return fmt.Errorf("nothing was restored: %w", err)
-			}
-			if _, err := fmt.Fprintf(s.out, "restored the state of %s: %d rows of %d tables, and the keys\n",
-				about.Made.Format(time.RFC3339), rowsOf(about), len(about.Rows)); err != nil {
-				return err
-			}
-			where := "--state " + line(b.State)
-			if b.DB != "" {
-				where += " --db " + line(db.Public(b.DB))
-			}
-			s.printErr("Start the coordinator with %s; the old one must not run again.\n", where)
-			return nil
-		},
-	}
+	c := command("restore FILE --passphrase-file FILE", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		b, err := f.backup(c, s)
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(args[0])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		ctx, cancel := s.untilSignal(c.Context(), false)
+		defer cancel()
+		about, err := b.Restore(ctx, file)
+		if err != nil {
+			return fmt.Errorf("nothing was restored: %w", err)
+		}
+		if _, err := fmt.Fprintf(s.out, "restored the state of %s: %d rows of %d tables, and the keys\n",
+			about.Made.Format(time.RFC3339), rowsOf(about), len(about.Rows)); err != nil {
+			return err
+		}
+		where := "--state " + line(b.State)
+		if b.DB != "" {
+			where += " --db " + line(db.Public(b.DB))
+		}
+		s.printErr("Start the coordinator with %s; the old one must not run again.\n", where)
+		return nil
+	})
 	f.add(c, "make this database, which must be empty: a `FILE`, or postgres://USER@HOST/NAME (default: a file in the state folder)")
 	return c
 }

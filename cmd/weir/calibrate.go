@@ -16,41 +16,15 @@ import (
 func calibrateCommand(s streams) *cobra.Command {
 	var f calibration.Options
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "calibrate TARGET",
-		Short: "Compare built-in clients with a real client program",
-		Long: `Compare built-in clients with a real client program.
-
-It runs the real program (xrdcp, curl or gfal-copy: one process for each file) and weir's own
-clients on the same service, files and number of clients, in short alternating steps, and
-compares them: throughput, files/s, transfer time, CPU of clients and server for each file
-and byte, and requests on the wire. Weir's clients run at full speed and, with pauses, at the
-program's rate, because a busy server needs less CPU for a file than an idle one.
-
-It reads 16 files that it makes for the purpose and removes afterwards, or those of --list,
-or, where it may not write, the files below the target. Where the target is not encrypted,
-three files of each side go through a relay on this machine that counts the requests.
-
-The results are run directories with reports, calibration.json and calibration.txt. Ctrl-C
-ends early and compares what was measured. Any key of a scenario can be set, for both sides:
-workload.think, auth.method.`,
-		Example: `  weir calibrate root://127.0.0.1:1094//data
-  weir calibrate root://redirector.example.org//store/test --clients 1,10,50 --duration 5s
-  weir calibrate root://127.0.0.1:1094//data --kind write --size 10MiB
-  weir calibrate root://127.0.0.1:1094//data --plain --rounds 5
-  weir calibrate http://127.0.0.1:8080/data --client gfal-copy
-  weir calibrate https://se.example.org/data --list files.txt --set auth.method=token --set auth.token_file=t`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			f.Target = args[0]
-			if err := f.Check(); err != nil {
-				return usage(err)
-			}
-			in, release := s.interruptible(c.Context(), s.err)
-			defer release()
-			return afterSignal(in.Finish, calibrate(in, f, asJSON, s))
-		},
-	}
+	c := command("calibrate TARGET", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		f.Target = args[0]
+		if err := f.Check(); err != nil {
+			return usage(err)
+		}
+		in, release := s.interruptible(c.Context(), s.err)
+		defer release()
+		return afterSignal(in.Finish, calibrate(in, f, asJSON, s))
+	})
 	fs := c.Flags()
 	fs.StringVar(&f.Client, "client", "", "real `PROGRAM`: xrdcp, curl or gfal-copy (default: xrdcp for root://, curl for http://)")
 	fs.StringVar(&f.Kind, "kind", "read", "operation of the clients: `read` or write")

@@ -73,63 +73,63 @@ func (f *clientFlags) call(do func(*client.Client) error) error {
 	return withAdvice(co.URL(), do(co))
 }
 
-// queryCommand completes a command that queries the coordinator and prints the answer: as
-// JSON with --json, otherwise with show.
-func queryCommand[T any](s streams, prints string, c *cobra.Command, query func(context.Context, *client.Client, []string) (T, error),
-	show func(io.Writer, T) error) *cobra.Command {
+// clientCommand returns a command that calls do with a client of the coordinator.
+func clientCommand(use, prints string, args cobra.PositionalArgs,
+	do func(ctx context.Context, co *client.Client, args []string, asJSON bool) error) *cobra.Command {
 	var f clientFlags
+	c := command(use, args, func(c *cobra.Command, args []string) error {
+		return f.call(func(co *client.Client) error { return do(c.Context(), co, args, f.json) })
+	})
 	f.add(c, prints)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return f.call(func(co *client.Client) error {
-			answer, err := query(c.Context(), co, args)
-			switch {
-			case err != nil:
-				return err
-			case f.json:
-				return writeJSON(s.out, answer)
-			}
-			return show(s.out, answer)
-		})
-	}
 	return c
 }
 
+// queryCommand returns a command that queries the coordinator and prints the answer: as JSON with --json, otherwise with show.
+func queryCommand[T any](s streams, prints, use string, args cobra.PositionalArgs,
+	query func(context.Context, *client.Client, []string) (T, error), show func(io.Writer, T) error) *cobra.Command {
+	return clientCommand(use, prints, args, func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
+		answer, err := query(ctx, co, args)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return writeJSON(s.out, answer)
+		}
+		return show(s.out, answer)
+	})
+}
+
 // listCommand is queryCommand for a list, which has the given name in JSON.
-func listCommand[T any](s streams, name string, c *cobra.Command, query func(context.Context, *client.Client, []string) ([]T, error),
-	show func(io.Writer, []T) error) *cobra.Command {
+func listCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
+	query func(context.Context, *client.Client, []string) ([]T, error), show func(io.Writer, []T) error) *cobra.Command {
 	list := func(ctx context.Context, co *client.Client, args []string) (map[string][]T, error) {
 		all, err := query(ctx, co, args)
 		return map[string][]T{name: append([]T{}, all...)}, err
 	}
-	return queryCommand(s, "print the list as JSON", c, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
+	return queryCommand(s, "print the list as JSON", use, args, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
 }
 
-// eachCommand completes a command that does something with each argument. done describes
-// the result of one.
-func eachCommand[T any](s streams, name string, c *cobra.Command, do func(context.Context, *client.Client, string) (T, error),
-	done func(T) string) *cobra.Command {
-	var f clientFlags
-	f.add(c, "print the results as JSON")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return f.call(func(co *client.Client) error {
-			var all []T
-			for _, arg := range args {
-				one, err := do(c.Context(), co, arg)
-				if err == nil && !f.json {
-					_, err = fmt.Fprintln(s.out, done(one))
-				}
-				if err != nil {
-					return err
-				}
-				all = append(all, one)
+// eachCommand returns a command that does something with each argument. done describes the result of one.
+func eachCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
+	do func(context.Context, *client.Client, string) (T, error), done func(T) string) *cobra.Command {
+	each := func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
+		var all []T
+		for _, arg := range args {
+			one, err := do(ctx, co, arg)
+			if err == nil && !asJSON {
+				_, err = fmt.Fprintln(s.out, done(one))
 			}
-			if f.json {
-				return writeJSON(s.out, map[string]any{name: all})
+			if err != nil {
+				return err
 			}
-			return nil
-		})
+			all = append(all, one)
+		}
+		if asJSON {
+			return writeJSON(s.out, map[string]any{name: all})
+		}
+		return nil
 	}
-	return c
+	return clientCommand(use, "print the results as JSON", args, each)
 }
 
 // removed is what commands that remove something print as JSON.

@@ -20,6 +20,7 @@ import (
 	"weir/results"
 	"weir/run/campaign"
 	"weir/scenario"
+	plays "weir/scenarios/transfer"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/text"
@@ -35,9 +36,7 @@ const (
 
 // complete makes c and its subcommands complete arguments and values of flags.
 func complete(c *cobra.Command) {
-	if c.ValidArgsFunction == nil {
-		c.ValidArgsFunction = argumentsOf(c)
-	}
+	c.ValidArgsFunction = argumentsOf(c)
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() != "bool" {
 			_ = c.RegisterFlagCompletionFunc(f.Name, valuesOf(c, f)) // the flag is there
@@ -50,7 +49,7 @@ func complete(c *cobra.Command) {
 
 // argumentsOf completes the arguments of c; nil leaves it to the shell.
 func argumentsOf(c *cobra.Command) completer {
-	switch c.Name() {
+	switch strings.TrimPrefix(c.CommandPath(), "weir ") {
 	case "run", "plan":
 		return completeFiles(0, "yaml", "yml")
 	case "find":
@@ -65,11 +64,30 @@ func argumentsOf(c *cobra.Command) completer {
 		return completeTargets
 	case "serve", "man":
 		return completeFolders
-	case "doctor", "schema", "version", "list", "backtest", "coordinator", "move-db", "token", "revoke", "link",
-		"config", "notify-test", "notifications":
-		return cobra.NoFileCompletions
+	case "config check":
+		return thenFiles(configCommands()...)
+	case "config schema", "config example":
+		return completeFirst(completeWords(configCommands()...))
+	case "lab up":
+		return thenFiles(labKinds()...)
+	case "site show", "site remove":
+		return completeFirst(completeSites)
+	case "dataset list", "dataset show", "dataset files", "dataset add", "dataset remove", "transfer submit":
+		return completeFirst(completeDatasets)
+	case "transfer approve", "transfer reject":
+		return completeRequests(string(transfer.Awaiting))
+	case "transfer cancel", "transfer explain":
+		return completeRequests(openRequests)
+	case "transfer retry", "transfer show", "transfer manifest", "transfer record":
+		return completeRequests("")
+	case "transfer demo":
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return plays.Names(), cobra.ShellCompDirectiveDefault
+		}
+	case "coordinator backup", "coordinator restore", "part":
+		return nil
 	}
-	return nil
+	return cobra.NoFileCompletions
 }
 
 // valuesOf completes the value of a flag: by its name, or by the name of its value.
@@ -309,6 +327,16 @@ func completeSites(c *cobra.Command, _ []string, typed string) ([]string, cobra.
 		}
 		return names, err
 	})
+}
+
+// thenFiles offers words for the first argument, and leaves the others to the shell.
+func thenFiles(words ...string) completer {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return words, noFiles
+	}
 }
 
 // completeFirst completes the first argument only.

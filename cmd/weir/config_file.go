@@ -192,7 +192,8 @@ func (f *configFile) set(fs *pflag.FlagSet, flag *pflag.Flag, v reflect.Value) e
 	if name, _ := pflag.UnquoteUsage(flag); name == "FILE" || name == "DIR" {
 		text = f.resolve(text)
 	}
-	return fs.Set(flag.Name, text)
+	flag.Changed = true
+	return flag.Value.Set(text)
 }
 
 // resolve makes a path relative to the file's folder usable from here. URLs stay as they are.

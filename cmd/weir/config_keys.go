@@ -96,6 +96,9 @@ func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Names)) {
+		if conf.Names[name] != nil {
+			continue
+		}
 		for i, role := range k.Names[name] {
 			role = "weir." + strings.TrimPrefix(role, "weir.")
 			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
@@ -108,7 +111,9 @@ func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
 		if !(weight > 0 && weight <= 1e6) {
 			f.doc.Wrong("shares."+name, fmt.Errorf("shares.%s: use a weight above 0, up to 1000000", line(name)))
 		}
-		conf.Shares[name] = weight
+		if conf.Shares[name] == 0 {
+			conf.Shares[name] = weight
+		}
 	}
 	for i := range k.Sites {
 		conf.Sites = append(conf.Sites, k.Sites[i].site(f, fmt.Sprintf("sites.%d", i)))
@@ -184,7 +189,8 @@ func (k *tokenKeys) token(f *configFile, at string) coordinator.TokenFile {
 	if k.Life == 0 {
 		k.Life = unit.Duration(365 * 24 * time.Hour)
 	}
-	t, err := newToken(k.Site, k.Name, k.Life.String(), k.Roles)
+	t, err := newToken(k.Site, k.Name, k.Roles)
+	t.Life = time.Duration(k.Life)
 	switch {
 	case k.Site != "" && (k.Name != "" || len(k.Roles) > 0):
 		err = errors.New("site is for an agent, name and roles for a user; make two tokens")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
-	"weir/storage"
 	"weir/storage/all"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -28,64 +26,41 @@ import (
 )
 
 func datasetCommand(s streams) *cobra.Command {
-	list := listCommand(s, "datasets", &cobra.Command{
-		Use: "list [PREFIX]", Short: "List datasets", Example: "  weir dataset list\n  weir dataset list /store/ --json",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-	}, func(ctx context.Context, co *client.Client, args []string) ([]catalog.Dataset, error) {
-		return co.DatasetsBelow(ctx, strings.Join(args, ""))
-	}, text.Datasets)
-	show := queryCommand(s, "print it as JSON", &cobra.Command{
-		Use: "show DATASET", Short: "Show the size of a dataset and the sites that have it",
-		Example: "  weir dataset show /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-	}, func(ctx context.Context, co *client.Client, args []string) (catalog.Dataset, error) {
-		return co.Dataset(ctx, args[0])
-	},
+	list := listCommand(s, "datasets", "list [PREFIX]", cobra.MaximumNArgs(1),
+		func(ctx context.Context, co *client.Client, args []string) ([]catalog.Dataset, error) {
+			return co.DatasetsBelow(ctx, strings.Join(args, ""))
+		}, text.Datasets)
+	show := queryCommand(s, "print it as JSON", "show DATASET", cobra.ExactArgs(1),
+		func(ctx context.Context, co *client.Client, args []string) (catalog.Dataset, error) {
+			return co.Dataset(ctx, args[0])
+		},
 		func(w io.Writer, d catalog.Dataset) error { return text.Datasets(w, []catalog.Dataset{d}) })
-	remove := queryCommand(s, "print its name as JSON", &cobra.Command{
-		Use: "remove DATASET", Short: "Remove a dataset from the catalog; its files stay",
-		Example: "  weir dataset remove /store/run1", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-	}, func(ctx context.Context, co *client.Client, args []string) (removed, error) {
-		return removed{args[0]}, co.RemoveDataset(ctx, args[0])
-	}, func(w io.Writer, r removed) error {
-		_, err := fmt.Fprintf(w, "dataset %s is removed from the catalog; its files stay where they are\n", line(r.Name))
-		return err
-	})
-	return group(&cobra.Command{
-		Use:   "dataset",
-		Short: "Manage the datasets of the catalog",
-		Example: `  weir dataset add /store/run1 --site A
-  weir dataset list
-  weir dataset files /store/run1`,
-	}, datasetAddCommand(s), list, show, datasetFilesCommand(s), remove)
+	remove := queryCommand(s, "print its name as JSON", "remove DATASET", cobra.ExactArgs(1),
+		func(ctx context.Context, co *client.Client, args []string) (removed, error) {
+			return removed{args[0]}, co.RemoveDataset(ctx, args[0])
+		}, func(w io.Writer, r removed) error {
+			_, err := fmt.Fprintf(w, "dataset %s is removed from the catalog; its files stay where they are\n", line(r.Name))
+			return err
+		})
+	return group("dataset", datasetAddCommand(s), list, show, datasetFilesCommand(s), remove)
 }
 
 func datasetFilesCommand(s streams) *cobra.Command {
-	var f clientFlags
-	c := &cobra.Command{
-		Use: "files DATASET", Short: "List the files of a dataset with their checksums and sites",
-		Long: `List the files of a dataset: size, adler32, block, and the sites that have them, with the
-reason for replicas that are known to be bad.`,
-		Example: "  weir dataset files /store/run1\n  weir dataset files /store/run1 --json",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-		RunE: func(c *cobra.Command, args []string) error {
-			return f.call(func(co *client.Client) error {
-				if !f.json {
-					return co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { return text.Files(s.out, some) })
-				}
-				all := []transfer.FileReplicas{}
-				err := co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error {
+	return clientCommand("files DATASET", "print them as JSON", cobra.ExactArgs(1),
+		func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
+			all := []transfer.FileReplicas{}
+			err := co.EachFile(ctx, args[0], func(some []transfer.FileReplicas) error {
+				if asJSON {
 					all = append(all, some...)
 					return nil
-				})
-				if err != nil {
-					return err
 				}
-				return writeJSON(s.out, map[string]any{"files": all})
+				return text.Files(s.out, some)
 			})
-		},
-	}
-	f.add(c, "print them as JSON")
-	return c
+			if err == nil && asJSON {
+				err = writeJSON(s.out, map[string]any{"files": all})
+			}
+			return err
+		})
 }
 
 // addFlags select the files that are added to a dataset, and the way they are found.
@@ -98,35 +73,13 @@ type addFlags struct {
 
 func datasetAddCommand(s streams) *cobra.Command {
 	var f addFlags
-	c := &cobra.Command{
-		Use:   "add DATASET --site SITE [--path PATH]",
-		Short: "Add the files of a folder at a site to a dataset",
-		Long: `Add the files of a folder at a site to a dataset, which is made if it is new.
-
-The agent of the site reads all files below the folder and computes their checksums. A file
-is named after the dataset and its path in the folder, whose first part is its block. The
-folder is below the root of the site; without --path it has the name of the dataset. Files
-may be added again, and at other sites: the same name must have the same size and checksum
-everywhere.
-
-At a site without an agent this command reads the files itself (--local), or takes them from
-a table (--csv) or from the listing of the storage service (--list). A table begins with a
-line of column names: name and size, and if they are known adler32, block, path and
-checksums.`,
-		Example: `  weir dataset add /store/run1 --site A
-  weir dataset add /store/run1 --site A --path incoming/run1
-  weir dataset add /store/run1 --site cern --local /eos/data
-  weir dataset add /store/run1 --site cern --csv files.csv
-  weir dataset add /store/run1 --site cern --list davs://eos.example.org:8444/eos/data --list-token-file cern.token`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-		RunE: func(c *cobra.Command, args []string) error {
-			f.name = strings.TrimSuffix(args[0], "/")
-			if err := f.check(c.Flags().Changed("path")); err != nil {
-				return usageError(c, err)
-			}
-			return f.call(func(co *client.Client) error { return f.run(c.Context(), co, s) })
-		},
-	}
+	c := command("add DATASET --site SITE [--path PATH]", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		f.name = strings.TrimSuffix(args[0], "/")
+		if err := f.check(c.Flags().Changed("path")); err != nil {
+			return usageError(c, err)
+		}
+		return f.call(func(co *client.Client) error { return f.run(c.Context(), co, s) })
+	})
 	f.add(c, "print the dataset as JSON")
 	fs := c.Flags()
 	fs.StringVar(&f.site, "site", "", "`SITE` that has the files")
@@ -271,32 +224,10 @@ func (f *addFlags) entries(ctx context.Context, o importer.Options) (entries ite
 		}
 		return named, func() { _ = table.Close() }, nil // only read
 	}
-	service, err := f.service(ctx)
+	service, err := importer.Open(ctx, all.Drivers(), f.list, f.secret)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--list: %w", err)
 	}
 	remote := importer.Remote{Service: service, Folder: f.path, Sums: f.sums, Fresh: !strings.HasPrefix(f.list, "root")}
 	return importer.Listing(ctx, remote, o), func() { _ = service.Close() }, nil // only read
-}
-
-// service opens the storage service that lists the files.
-func (f *addFlags) service(ctx context.Context) (storage.Service, error) {
-	u, err := url.Parse(f.list)
-	if err != nil {
-		return nil, err
-	}
-	drivers := all.Drivers()
-	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return slices.Contains(d.Schemes, u.Scheme) })
-	if i < 0 || u.Host == "" && u.Path == "" {
-		return nil, errors.New("name a storage service, such as davs://se.example.org/data or root://se.example.org//data")
-	}
-	auth := storage.Auth{}
-	if f.secret != "" {
-		auth = storage.Auth{Method: "token", TokenFile: f.secret}
-	}
-	cred, err := auth.Read()
-	if err != nil {
-		return nil, err
-	}
-	return drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
 }

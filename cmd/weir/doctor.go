@@ -9,30 +9,20 @@ import (
 
 func doctorCommand(s streams) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check whether this machine is fit to generate load",
-		Long: `Check whether this machine is fit to generate load.
-
-It checks open files, ports, clock, cores, memory, the kernel's TCP settings and the
-requirements of emulated links, and prints what each allows and what to change.`,
-		Example: "  weir doctor\n  weir doctor --json",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			checks, err := run.CheckHost(c.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(s.out, map[string]any{"checks": checks})
-			}
-			t := say.NewTable(s.out)
-			for _, f := range checks {
-				t.Row(f.Verdict, f.What, f.Is, f.Advice)
-			}
-			return t.Flush()
-		},
-	}
+	c := command("doctor", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		checks, err := run.CheckHost(c.Context())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return writeJSON(s.out, map[string]any{"checks": checks})
+		}
+		t := say.NewTable(s.out)
+		for _, f := range checks {
+			t.Row(f.Verdict, f.What, f.Is, f.Advice)
+		}
+		return t.Flush()
+	})
 	jsonFlag(c, &asJSON, "print the checks as JSON")
 	return c
 }

@@ -59,3 +59,27 @@ func shellWords(t *testing.T, line string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
+
+// Each command has its help in help.txt, which has no other.
+func TestHelpTexts(t *testing.T) {
+	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: screen.New(io.Discard)})
+	commands := map[string]bool{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		commands[c.CommandPath()] = true
+		if c.Short == "" {
+			t.Errorf("%s has no short help", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	for line := range strings.Lines(helpText) {
+		if title, ok := strings.CutPrefix(line, "# "); ok {
+			if name, _, _ := strings.Cut(title, ": "); !commands[name] {
+				t.Errorf("help.txt: there is no command %s", name)
+			}
+		}
+	}
+}

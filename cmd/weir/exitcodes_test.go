@@ -16,6 +16,7 @@ import (
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
+	"weir/run"
 )
 
 // Whatever measures and is ended by a signal exits with that signal's code, has
@@ -67,7 +68,7 @@ func TestSignalsAreExitCodes(t *testing.T) {
 			if f.Ending == nil || f.Ending.Outcome != measure.Interrupted || len(f.Curve) == 0 || f.Curve[0].Done == 0 {
 				t.Errorf("it ended by %+v, with the curve %+v", f.Ending, f.Curve)
 			}
-			if want := (interruption{c.signal}).SignalName(); f.Ending != nil && f.Ending.Reason != want {
+			if want := (run.Interruption{Signal: c.signal}).SignalName(); f.Ending != nil && f.Ending.Reason != want {
 				t.Errorf("it was ended by %s, want %s", f.Ending.Reason, want)
 			}
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"weir/internal/unit"
 	"weir/run"
 	"weir/run/live"
 	"weir/scenario"
@@ -52,59 +54,118 @@ func setFlag(c *cobra.Command, to *[]string) {
 	c.Flags().StringArrayVar(to, "set", nil, "change any key of the scenario: `KEY=VALUE`, as in workload.kind=write (repeatable)")
 }
 
-func varFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringArrayVar(to, "var", nil, "set a variable of the scenario: `NAME=VALUE` (repeatable)")
+// A parsed is the value of a flag that is read when it is set.
+type parsed struct {
+	text  string
+	parse func(string) error
 }
 
-func onFlags(c *cobra.Command, on, workers *string) {
-	c.Flags().StringVar(on, "on", "",
-		"run the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
-	c.Flags().StringVar(workers, "workers", "", "use `N` machines or slots (short for --set on.workers=)")
+// String implements pflag.Value.
+func (p *parsed) String() string { return p.text }
+
+// Type implements pflag.Value.
+func (p *parsed) Type() string { return "string" }
+
+// Set implements pflag.Value. An empty text changes nothing.
+func (p *parsed) Set(text string) error {
+	if text == "" {
+		return nil
+	}
+	p.text = text
+	return p.parse(text)
+}
+
+// parsedFlag adds a flag whose value parse reads; usual is the text of its default.
+func parsedFlag(fs *pflag.FlagSet, name, usual, usage string, parse func(string) error) {
+	fs.Var(&parsed{usual, parse}, name, usage)
+}
+
+// into returns a parser that stores in to what parse reads.
+func into[T, U ~int | ~int64 | ~float64](to *T, parse func(string) (U, error)) func(string) error {
+	return func(text string) error {
+		value, err := parse(text)
+		if err == nil {
+			*to = T(value)
+		}
+		return err
+	}
+}
+
+// parseTime returns a parser of times of at least the given length.
+func parseTime(to *time.Duration, least time.Duration) func(string) error {
+	return func(text string) error {
+		d, err := unit.ParseDuration(text)
+		switch {
+		case (err != nil || time.Duration(d) < least) && least > 1:
+			return fmt.Errorf("use a time of %v or more, such as 1m", least)
+		case err != nil || time.Duration(d) < least:
+			return errors.New("use a time such as 12h or 3d")
+		}
+		*to = time.Duration(d)
+		return nil
+	}
+}
+
+// parseMaxFile is the parser of --max-file of servers and agents.
+func parseMaxFile(text string) (unit.Size, error) {
+	size, err := unit.ParseSize(text)
+	if err == nil && size < 1 {
+		err = errors.New("use a size above 0, or leave it out")
+	}
+	return size, err
 }
 
 // scenarioFlags name a scenario and change it.
 type scenarioFlags struct {
-	target, clients, hold, repeat string
-	on, workers                   string
-	sets, vars                    []string
+	target string
+	sets   []string
+	shorts []string // as sets, of the flags that are short for one
+	vars   map[string]string
 }
 
 func (f *scenarioFlags) add(c *cobra.Command) {
-	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "",
+	c.Flags().StringVar(&f.target, "target", "",
 		"`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
-	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
-	fs.StringVar(&f.hold, "duration", "", "measurement time of each step, as in `10s` (short for --set load.duration=)")
-	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")
-	onFlags(c, &f.on, &f.workers)
+	f.short(c, "clients", "load.clients", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
+	f.short(c, "duration", "load.duration", "measurement time of each step, as in `10s` (short for --set load.duration=)")
+	f.short(c, "repeat", "repeat", "run everything `N` times, in blocks (short for --set repeat=)")
+	f.addShared(c)
+}
+
+// addShared adds the flags that weir find has as well.
+func (f *scenarioFlags) addShared(c *cobra.Command) {
+	f.short(c, "on", "on.batch",
+		"run the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
+	f.short(c, "workers", "on.workers", "use `N` machines or slots (short for --set on.workers=)")
 	setFlag(c, &f.sets)
-	varFlag(c, &f.vars)
+	f.vars = map[string]string{}
+	c.Flags().Func("var", "set a variable of the scenario: `NAME=VALUE` (repeatable)", func(text string) error {
+		name, value, ok := strings.Cut(text, "=")
+		if f.vars[name] = value; !ok {
+			return errors.New("use NAME=VALUE")
+		}
+		return nil
+	})
+}
+
+// short adds a flag that is short for --set KEY=.
+func (f *scenarioFlags) short(c *cobra.Command, name, key, usage string) {
+	parsedFlag(c.Flags(), name, "", usage, func(value string) error {
+		if key == "load.clients" && strings.Contains(value, ",") {
+			value = "[" + value + "]"
+		}
+		f.shorts = append(f.shorts, key+"="+value)
+		return nil
+	})
 }
 
 // read returns the scenario of the given file, or the default one for a target.
 func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
-	sets := slices.Clone(f.sets)
-	for _, s := range [][2]string{
-		{"target", f.target}, {"load.clients", f.clients}, {"load.duration", f.hold},
-		{"repeat", f.repeat}, {"on.batch", f.on}, {"on.workers", f.workers},
-	} {
-		key, value := s[0], s[1]
-		if key == "load.clients" && strings.Contains(value, ",") {
-			value = "[" + value + "]"
-		}
-		if value != "" {
-			sets = append(sets, key+"="+value)
-		}
+	sets := slices.Concat(f.sets, f.shorts)
+	if f.target != "" {
+		sets = append(sets, "target="+f.target)
 	}
-	vars := map[string]string{}
-	for _, v := range f.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok {
-			return nil, usagef("--var %s: use NAME=VALUE", v)
-		}
-		vars[name] = value
-	}
-	sc, err := f.parse(args, vars, sets)
+	sc, err := f.parse(args, sets)
 	if errors.As(err, new(scenario.Mistakes)) {
 		err = usage(err)
 	}
@@ -127,7 +188,7 @@ func (f *scenarioFlags) readAll(args []string) (all []*scenario.Scenario, err er
 	return all, nil
 }
 
-func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []string) (*scenario.Scenario, error) {
+func (f *scenarioFlags) parse(args, sets []string) (*scenario.Scenario, error) {
 	target := f.target
 	switch {
 	case len(args) == 1 && isTarget(args[0]) && target != "":
@@ -135,7 +196,7 @@ func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []stri
 	case len(args) == 1 && isTarget(args[0]):
 		target = args[0]
 	case len(args) == 1:
-		sc, err := scenario.Read(args[0], vars, sets)
+		sc, err := scenario.Read(args[0], f.vars, sets)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
 			if like := scenario.WithScheme(args[0]); like != "" && !isScenario(args[0]) {
 				err = usagef("%w\nhint: if %s is a service, write it with its protocol: %s", err, line(args[0]), like)
@@ -143,7 +204,7 @@ func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []stri
 		}
 		return sc, err
 	}
-	if len(vars) > 0 {
+	if len(f.vars) > 0 {
 		return nil, usagef("--var: only a scenario file has variables")
 	}
 	if target == "" {

@@ -5,101 +5,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/lab"
+	"weir/run"
 )
 
 func labCommand(s streams) *cobra.Command {
 	var asJSON bool
-	list := &cobra.Command{
-		Use: "list", Short: "List the services that can be started, and what is missing for them",
-		Example: "  weir lab list", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return printList(s.out, asJSON, "services", lab.Offers(), printOffers)
-		},
-	}
+	list := command("list", cobra.NoArgs, func(*cobra.Command, []string) error {
+		return printList(s.out, asJSON, "services", lab.Offers(), printOffers)
+	})
 	jsonFlag(list, &asJSON, "print the list as JSON")
-	return group(&cobra.Command{
-		Use:   "lab",
-		Short: "Start real storage services and batch systems for tests",
-		Long: `Start real storage services and batch systems for tests.
-
-The services run on this machine's loopback interface as a plain user, with a certificate
-authority, a KDC or tokens of their own if requested, and are removed without a trace when the
-command ends. The batch systems run workers of weir: an HTCondor pool, a Slurm, or machines
-for ssh.`,
-		Example: "  weir lab up xrootd --servers 3\n  weir lab up htcondor\n  weir lab list",
-	}, labUpCommand(s), list)
+	return group("lab", labUpCommand(s), list)
 }
 
 // labFlags are the options of the system to start.
 type labFlags struct {
 	lab.Options
-	tls                     bool
-	dir                     string
-	diskLimit, size, memory string
-	disk                    lab.Disk
-	json                    bool
+	tls  bool
+	dir  string
+	disk lab.Disk
+	json bool
 }
 
 func labUpCommand(s streams) *cobra.Command {
 	var f labFlags
-	c := &cobra.Command{
-		Use:   "up {" + strings.Join(labKinds(), "|") + "} [-- COMMAND [ARG...]]",
-		Short: "Start a service or batch system and keep it until interrupted",
-		Long: `Start a service or batch system and keep it until interrupted.
-
-It prints the URLs, the environment that real clients need, and the blocks for a scenario. Of
-a batch system (htcondor, slurm) or machines for ssh, the environment is that in which their
-own programs, and weir run --on, find it.
-
-With -- COMMAND it runs that command in this environment instead of waiting, then stops the
-service and exits as the command did. The command also gets:
-  WEIR_LAB_URL        the URL for clients
-  WEIR_LAB_URL_HTTP   (or another scheme) the same folder by another protocol
-  WEIR_LAB_AUTH       the auth block of a scenario, as in --set auth="$WEIR_LAB_AUTH"
-  WEIR_LAB_SERVERS    the data servers behind a redirector, as a target whose clients use them in turn
-  WEIR_LAB_CA         the file of the certificate authority, if there is one
-  WEIR_LAB_DATA       the folder behind the URL (of the first data server)
-  WEIR_LAB_BALANCER   the balancer block of a scenario, with HAProxy
-  WEIR_LAB_HOSTS      the hosts block of a scenario: the servers behind it
-  WEIR_LAB_ON         the on block of a scenario, of a system that runs jobs`,
-		Example: `  weir lab up xrootd --servers 3 --auth krb5
-  weir lab up xrootd --version 6
-  weir lab up xrootd --set xrootd.async=off --set xrd.sched="mint 8 maxt 1024 avlt 128 idle 256"
-  weir lab up nginx --tls --json
-  weir lab up gridftp --servers 6
-  weir lab up xrootd --servers 2 --disk-limit 40MB/s --memory-limit 512MB
-  weir lab up htcondor --slots 500 -- condor_status
-  weir lab up xrootd --auth gsi -- sh -c 'xrdcp /etc/hostname "$WEIR_LAB_URL/f"'`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return labKinds(), noFiles
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			kind, command, err := f.split(c, args)
-			if err != nil {
-				return usageError(c, err)
-			}
-			return f.up(c.Context(), kind, command, s)
-		},
-	}
+	c := command("up {"+strings.Join(labKinds(), "|")+"} [-- COMMAND [ARG...]]", nil, func(c *cobra.Command, args []string) error {
+		kind, command, err := f.split(c, args)
+		if err != nil {
+			return usageError(c, err)
+		}
+		return f.up(c.Context(), kind, command, s)
+	})
 	fs := c.Flags()
 	fs.IntVar(&f.Servers, "servers", 0, "`N` data servers behind a redirector (xrootd) or HAProxy (gridftp), "+
 		"or machines (ssh); 0: a single one")
@@ -111,7 +59,12 @@ service and exits as the command did. The command also gets:
 	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; "+
 		"can be repeated (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
-	f.diskFlags(fs)
+	parsedFlag(fs, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
+		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)",
+		into(&f.disk.Rate, func(text string) (unit.Size, error) { return unit.ParseSize(strings.TrimSuffix(text, "/s")) }))
+	parsedFlag(fs, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written", into(&f.disk.Size, unit.ParseSize))
+	parsedFlag(fs, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
+		"what does not fit is read from the disk", into(&f.disk.Memory, unit.ParseSize))
 	fs.StringVar(&f.dir, "dir", "", "use this empty or missing `DIR` for all files of the service; it is emptied at the end")
 	quietFlag(c, &s.quiet)
 	jsonFlag(c, &f.json, "print the description of the service as JSON")
@@ -192,41 +145,8 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 	if err := f.CheckSet(); err != nil {
 		return fmt.Errorf("--set: %w", err)
 	}
-	return f.readDisk(c)
-}
-
-func (f *labFlags) diskFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.diskLimit, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
-		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)")
-	fs.StringVar(&f.size, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written")
-	fs.StringVar(&f.memory, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
-		"what does not fit is read from the disk")
-}
-
-// readDisk reads the limits of the disks.
-func (f *labFlags) readDisk(c *cobra.Command) error {
-	if f.diskLimit == "" {
-		if c.Flags().Changed("disk-size") || c.Flags().Changed("memory-limit") {
-			return errors.New("--disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
-		}
-		return nil
-	}
-	for _, size := range []struct {
-		flag, text string
-		to         *int64
-	}{
-		{"disk-limit", strings.TrimSuffix(f.diskLimit, "/s"), &f.disk.Rate},
-		{"disk-size", f.size, &f.disk.Size},
-		{"memory-limit", f.memory, &f.disk.Memory},
-	} {
-		if size.text == "" {
-			continue
-		}
-		n, err := unit.ParseSize(size.text)
-		if err != nil {
-			return fmt.Errorf("--%s: %w", size.flag, err)
-		}
-		*size.to = int64(n)
+	if f.disk.Rate == 0 && (c.Flags().Changed("disk-size") || c.Flags().Changed("memory-limit")) {
+		return errors.New("--disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
 	}
 	return f.disk.Check()
 }
@@ -249,7 +169,7 @@ func printOffers(w io.Writer, all []lab.Offer) error {
 // up starts the system and keeps it until a signal comes, or until command has ended, if
 // there is one.
 func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s streams) error {
-	caught, release := withHangup(s.signals.listen())
+	caught, release := run.WithHangup(s.signals.listen())
 	defer release()
 	system, err := f.start(ctx, caught, k, s)
 	if err != nil {
@@ -264,7 +184,7 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 	case f.json:
 		err = writeJSON(s.out, system.State())
 	default:
-		err = printSystem(s.out, system)
+		err = system.WriteText(s.out)
 	}
 	if err == nil {
 		s.say("weir: interrupt (Ctrl-C) to stop it\n")
@@ -288,7 +208,7 @@ func (f *labFlags) start(ctx context.Context, caught <-chan os.Signal, k lab.Kin
 		defer close(watched)
 		select {
 		case by := <-caught:
-			cancel(exit{interruption{by}.code(), errors.New("interrupted before it was up")})
+			cancel(exit{codeOf(by), errors.New("interrupted before it was up")})
 		case <-started:
 		}
 	}()
@@ -314,8 +234,7 @@ func (f *labFlags) start(ctx context.Context, caught <-chan os.Signal, k lab.Kin
 // runInside runs a command in the environment of the system. Signals of a terminal reach it
 // by themselves, others are forwarded; a second one kills it.
 func runInside(ctx context.Context, system *lab.System, argv []string, s streams, caught <-chan os.Signal) error {
-	cmd := exec.CommandContext(ctx, programOf(system, argv[0]), argv[1:]...)
-	cmd.Env = append(os.Environ(), system.Variables()...)
+	cmd := system.Command(ctx, argv)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, screen.Under(s.out), screen.Under(s.err) // it has the terminal
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
@@ -348,62 +267,4 @@ func exitOf(err error) error {
 		return exit{code: 128 + exitCode(status.Signal())}
 	}
 	return exit{code: exitCode(ended.ExitCode())}
-}
-
-// programOf finds a program in the PATH of the system's clients.
-func programOf(system *lab.System, name string) string {
-	for _, v := range system.Env {
-		path, ok := strings.CutPrefix(v, "PATH=")
-		if !ok || strings.Contains(name, "/") {
-			continue
-		}
-		for _, dir := range filepath.SplitList(path) {
-			if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil && dir != "" {
-				return found
-			}
-		}
-	}
-	return name
-}
-
-// printSystem prints what a user needs to use the system.
-func printSystem(out io.Writer, s *lab.System) error {
-	var b strings.Builder
-	t := say.NewTable(&b)
-	for _, scheme := range slices.Sorted(maps.Keys(s.URLs)) {
-		t.Row(scheme, s.URLs[scheme])
-	}
-	if s.Data != "" {
-		t.Row("data", s.Data)
-	}
-	if s.Slots > 0 {
-		t.Row("slots", s.Slots)
-	}
-	if s.CAFile != "" {
-		t.Row("authority", s.CAFile)
-	}
-	for _, server := range s.Servers {
-		if len(s.Servers) == 1 && s.Batch == "" {
-			break
-		}
-		cells := []any{server.Name, server.Address, "pids " + strings.Trim(fmt.Sprint(s.Pids(server.Name)), "[]")}
-		if server.Interface != "" {
-			cells = append(cells, "by "+server.Interface)
-		}
-		t.Row(cells...)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if s.Note != "" {
-		b.WriteString("\n# " + s.Note + "\n")
-	}
-	if len(s.Env) > 0 {
-		b.WriteString("\n# environment of real clients\nexport " + strings.Join(s.Env, "\nexport ") + "\n")
-	}
-	if s.Name != "postgresql" { // which is not measured
-		b.WriteString("\n# for a scenario\n" + s.Scenario())
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,32 +78,13 @@ func execute(ctx context.Context, args []string, s streams, signals signalSource
 
 // newRoot returns the command with all its subcommands.
 func newRoot(s streams) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "weir",
-		Short: "Measure a storage service's throughput limit and explain it",
-		Long: `Measure a storage service's throughput limit and explain it.
-
-weir loads a storage service with virtual clients, step by step, monitors clients and
-servers, and reports the throughput curve with confidence intervals, its limit, the
-bottleneck, and whether the result is valid. It also transfers datasets between sites
-and verifies each file.
-
-weir help exit-codes lists the exit codes.`,
-		Example: `  weir run                                            # the built-in server, half a minute
-  weir run --target davs://se.example.org/data --clients 1,10,100 --duration 10s
-  weir run scenario.yaml --set load.duration=30s
-  weir find davs://se.example.org/data --time 20m     # the number of clients with the highest throughput
-  weir compare runs/before runs/after
-  weir report runs/latest                             # analyze again`,
-		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2, DisableAutoGenTag: true,
-		Version: version(),
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return fmt.Errorf("unknown command %q%s", args[0], suggestion(c, args[0]))
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	root := group("weir")
+	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag, root.Version = true, true, true, version()
+	root.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return fmt.Errorf("unknown command %q%s", args[0], suggestion(c, args[0]))
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -127,9 +109,13 @@ weir help exit-codes lists the exit codes.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s), manCommand(s))
-	root.AddCommand(workerCommand(s), partCommand(s), keeperCommand(s), moverCommand(s), glanceCommand(s))
+	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s))
+	for _, c := range []*cobra.Command{manCommand(s), workerCommand(s), partCommand(s), keeperCommand(s), moverCommand(s), glanceCommand(s)} {
+		c.Hidden = true
+		root.AddCommand(c)
+	}
 	root.SetGlobalNormalizationFunc(currentFlag)
+	describe(root)
 	checkUsage(root)
 	complete(root)
 	return root
@@ -137,24 +123,21 @@ weir help exit-codes lists the exit codes.`,
 
 func versionCommand(s streams) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "version", Short: "Print the version, commit and date", Args: cobra.NoArgs, Example: "  weir version\n  weir version --json",
-		RunE: func(*cobra.Command, []string) error {
-			commit, at := built()
-			if asJSON {
-				return writeJSON(s.out, map[string]any{
-					"weir": version(), "commit": commit, "date": at, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-					"formats": map[string]int{"run": results.FormatVersion, "findings": analysis.FindingsVersion},
-				})
-			}
-			text := "weir " + version()
-			if release != "" && commit != "" {
-				text += ", commit " + commit + " of " + at
-			}
-			_, err := fmt.Fprintln(s.out, text)
-			return err
-		},
-	}
+	c := command("version", cobra.NoArgs, func(*cobra.Command, []string) error {
+		commit, at := built()
+		if asJSON {
+			return writeJSON(s.out, map[string]any{
+				"weir": version(), "commit": commit, "date": at, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				"formats": map[string]int{"run": results.FormatVersion, "findings": analysis.FindingsVersion},
+			})
+		}
+		text := "weir " + version()
+		if release != "" && commit != "" {
+			text += ", commit " + commit + " of " + at
+		}
+		_, err := fmt.Fprintln(s.out, text)
+		return err
+	})
 	jsonFlag(c, &asJSON, "print JSON, with the versions of the file formats")
 	return c
 }
@@ -240,6 +223,11 @@ func suggestion(c *cobra.Command, word string) string {
 // wrongFlag returns err with the flag that was probably meant.
 func wrongFlag(c *cobra.Command, err error) error {
 	text := err.Error()
+	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
+		if _, ok := invalid.GetFlag().Value.(*parsed); ok || invalid.GetFlag().Value.Type() == "func" {
+			text = fmt.Sprintf("--%s: %v", invalid.GetFlag().Name, invalid.Unwrap())
+		}
+	}
 	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -261,11 +249,3 @@ func usageError(c *cobra.Command, err error) error {
 
 // usagef returns an error in the call of a command.
 func usagef(format string, args ...any) error { return exit{exitUsage, fmt.Errorf(format, args...)} }
-
-// group returns a command that only has subcommands.
-func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
-	c.Args = cobra.NoArgs
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	c.AddCommand(subcommands...)
-	return c
-}

@@ -16,41 +16,30 @@ import (
 
 // manCommand is for packagers.
 func manCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the manual pages (for packagers)",
-		Hidden: true,
-		Long: `Write the manual pages: one for each command into the folder DIR, weir.1, weir-run.1 and
-so on. The same program writes the same bytes: the date is that of SOURCE_DATE_EPOCH, or of
-the commit that the program was built from.`,
-		Example: `  weir man man1
-  man -l man1/weir-run.1`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			date, err := manDate()
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			root := c.Root()
-			root.InitDefaultCompletionCmd()
-			forManual(root)
-			err = doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{
-				Path: args[0], CommandSeparator: "-",
-				Header: &doc.GenManHeader{Section: "1", Date: &date, Source: "weir " + version(), Manual: "weir manual"},
-			})
-			if err != nil {
-				return err
-			}
-			pages, err := filepath.Glob(filepath.Join(args[0], "weir*.1"))
-			if err == nil {
-				_, err = fmt.Fprintf(s.out, "%d pages in %s\n", len(pages), filepath.Clean(args[0]))
-			}
+	return command("man DIR", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		date, err := manDate()
+		if err != nil {
 			return err
-		},
-	}
+		}
+		if err := os.MkdirAll(args[0], 0o755); err != nil {
+			return err
+		}
+		root := c.Root()
+		root.InitDefaultCompletionCmd()
+		forManual(root)
+		err = doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{
+			Path: args[0], CommandSeparator: "-",
+			Header: &doc.GenManHeader{Section: "1", Date: &date, Source: "weir " + version(), Manual: "weir manual"},
+		})
+		if err != nil {
+			return err
+		}
+		pages, err := filepath.Glob(filepath.Join(args[0], "weir*.1"))
+		if err == nil {
+			_, err = fmt.Fprintf(s.out, "%d pages in %s\n", len(pages), filepath.Clean(args[0]))
+		}
+		return err
+	})
 }
 
 // manDate returns the date of the pages: the zero time if nothing gives one.

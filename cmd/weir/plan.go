@@ -14,43 +14,34 @@ func planCommand(s streams) *cobra.Command {
 	var f scenarioFlags
 	var part partFlags
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "plan [TARGET | SCENARIO.yaml ...]",
-		Short: "Print the plan of a run without running it",
-		Example: `  weir plan scenario.yaml
-  weir plan scenario.yaml --set load.clients=[1,2,4] --json
-  weir plan scenario.yaml --part 3/10                 # one of ten machines
-  weir plan scenario.yaml --set matrix.workload.session=[kept,fresh] --repeat 5`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			defer s.working("planning").Stop()
-			scenarios, err := f.readAll(args)
-			if err != nil {
+	c := command("plan [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
+		defer s.working("planning").Stop()
+		scenarios, err := f.readAll(args)
+		if err != nil {
+			return err
+		}
+		if campaign.Needed(scenarios) {
+			p, plans, err := run.PlanCampaign(scenarios)
+			switch {
+			case err != nil:
 				return err
+			case asJSON:
+				return writeJSON(s.out, map[string]any{"campaign": p.Campaign, "plans": plans})
 			}
-			if campaign.Needed(scenarios) {
-				p, plans, err := run.PlanCampaign(scenarios)
-				switch {
-				case err != nil:
-					return err
-				case asJSON:
-					return writeJSON(s.out, map[string]any{"campaign": p.Campaign, "plans": plans})
-				}
-				return run.WritePlanned(s.out, p, plans)
-			}
-			p, err := planOf(scenarios[0])
-			if err != nil {
-				return err
-			}
-			if p, err = part.of(p, time.Now()); err != nil {
-				return err
-			}
-			if asJSON {
-				return p.WriteJSON(s.out)
-			}
-			return p.WriteText(s.out)
-		},
-	}
+			return run.WritePlanned(s.out, p, plans)
+		}
+		p, err := planOf(scenarios[0])
+		if err != nil {
+			return err
+		}
+		if p, err = part.of(p, time.Now()); err != nil {
+			return err
+		}
+		if asJSON {
+			return p.WriteJSON(s.out)
+		}
+		return p.WriteText(s.out)
+	})
 	f.add(c)
 	part.add(c)
 	jsonFlag(c, &asJSON, "print plan.json instead of the text; of a campaign, campaign.json and the plan of each variant")
@@ -58,20 +49,12 @@ func planCommand(s streams) *cobra.Command {
 }
 
 func schemaCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of scenarios, for editors",
-		Example: `  weir schema > weir.schema.json
-  # then, as the first line of a scenario:
-  # yaml-language-server: $schema=weir.schema.json`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			b, err := scenario.Schema()
-			if err != nil {
-				return err
-			}
-			_, err = s.out.Write(b)
+	return command("schema", cobra.NoArgs, func(*cobra.Command, []string) error {
+		b, err := scenario.Schema()
+		if err != nil {
 			return err
-		},
-	}
+		}
+		_, err = s.out.Write(b)
+		return err
+	})
 }

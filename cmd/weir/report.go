@@ -19,33 +19,15 @@ func reportCommand(s streams) *cobra.Command {
 	var asJSON bool
 	var on failOn
 	var figures figureFlags
-	c := &cobra.Command{
-		Use:   "report RUN|CAMPAIGN",
-		Short: "Analyze a run again and rewrite its report",
-		Long: `Analyze a run again and rewrite its report.
-
-It reads the measurements of a run, also of one that was killed, and rewrites
-findings.json, curve.csv, intervals.csv, hosts.csv and report.html in the run directory;
-standard output gets the table. Of a campaign's folder, it compares the runs again.
-
-With --figures DIR it also draws each figure for papers and wiki pages, as SVG, PNG and
-PDF under stable names, with its numbers as CSV, and captions in captions.md and
-captions.tex. Files of these names are replaced, none is removed.`,
-		Example: `  weir report runs/latest
-  weir report runs/latest --json | jq .optimum
-  weir report runs/latest --figures figures
-  weir report runs/latest --figures figures --format pdf --size wide`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := figures.check(c); err != nil {
-				return err
-			}
-			if campaign.Is(args[0]) {
-				return reportCampaign(args[0], asJSON, on, &figures, s)
-			}
-			return reportRun(args[0], asJSON, on, &figures, s)
-		},
-	}
+	c := command("report RUN|CAMPAIGN", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		if err := figures.check(c); err != nil {
+			return err
+		}
+		if campaign.Is(args[0]) {
+			return reportCampaign(args[0], asJSON, on, &figures, s)
+		}
+		return reportRun(args[0], asJSON, on, &figures, s)
+	})
 	figures.add(c)
 	jsonFlag(c, &asJSON, jsonOfMaybe)
 	failOnFlag(c, &on)

@@ -22,57 +22,32 @@ import (
 
 func runCommand(s streams) *cobra.Command {
 	var f runFlags
-	c := &cobra.Command{
-		Use:   "run [TARGET | SCENARIO.yaml ...]",
-		Short: "Run a load test and report throughput",
-		Long: `Run a load test and report throughput.
-
-The number of virtual clients goes up (and down) in steps while clients and servers are
-monitored. The result is a run directory with a report. Without a scenario, the files
-below the target are listed and read; without a target, weir starts its own server.
-
-A scenario with repeat or matrix, or several scenarios, are a campaign: many runs, in
-blocks that have each variant once, in one folder, compared at the end. --resume
-continues a run or a campaign that was interrupted.
-
-Ctrl-C ends the run early and still reports (exit code 130); a second one stops at once.
-weir help exit-codes lists the exit codes.`,
-		Example: `  weir run
-  weir run http://127.0.0.1:8080/data --clients 1,10,100 --duration 10s
-  weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
-  weir run scenario.yaml --set load.duration=30s --out runs/new-disks
-  weir run scenario.yaml --watch                      # with a live page in the browser
-  weir run scenario.yaml --on htcondor --workers 50   # clients on the machines of a batch system
-  weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
-  weir run --resume runs/old-and-new`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			s := f.withStream(s)
-			defer func() { err = s.stream.Close(err) }()
-			if f.resume != "" {
-				return f.resumeRun(c, args, s)
+	c := command("run [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) (err error) {
+		s := f.withStream(s)
+		defer func() { err = s.stream.Close(err) }()
+		if f.resume != "" {
+			return f.resumeRun(c, args, s)
+		}
+		scenarios, err := f.readAll(args)
+		if err != nil {
+			return f.watch.misplaced(args, err)
+		}
+		return f.interruptible(c.Context(), s, func(in run.Interrupts) error {
+			if !campaign.Needed(scenarios) {
+				return runScenario(in, scenarios[0], f, s)
 			}
-			scenarios, err := f.readAll(args)
+			if f.apart.part+f.apart.begin != "" {
+				return usagef("--part and --begin apply to one run, and this is a campaign: start its runs one by one")
+			}
+			p, plans, err := run.PlanCampaign(scenarios)
 			if err != nil {
-				return f.watch.misplaced(args, err)
+				return err
 			}
-			return f.interruptible(c.Context(), s, func(in run.Interrupts) error {
-				if !campaign.Needed(scenarios) {
-					return runScenario(in, scenarios[0], f, s)
-				}
-				if f.apart.part+f.apart.begin != "" {
-					return usagef("--part and --begin apply to one run, and this is a campaign: start its runs one by one")
-				}
-				p, plans, err := run.PlanCampaign(scenarios)
-				if err != nil {
-					return err
-				}
-				return f.campaign(in, run.NewDir(f.out, p.Name, time.Now()), len(p.Runs), s, func(c run.CampaignConfig) error {
-					return run.Campaign(c, &p.Campaign, plans)
-				})
+			return f.campaign(in, run.NewDir(f.out, p.Name, time.Now()), len(p.Runs), s, func(c run.CampaignConfig) error {
+				return run.Campaign(c, &p.Campaign, plans)
 			})
-		},
-	}
+		})
+	})
 	f.add(c)
 	f.apart.add(c)
 	f.addRun(c, &s, "continue the run or campaign in `DIR` where it was interrupted", jsonOfMaybe)
@@ -169,7 +144,9 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 func (f *runFlags) config(in run.Interrupts, dir string, s streams) run.Config {
 	return run.Config{
 		Dir: dir, Processes: f.processes, Version: version(), Console: s.console(), Interrupts: in, View: s.view(in),
-		Export: func(ctx context.Context) (run.Exporter, error) { return f.export.open(ctx, export.Written, s) },
+		Export: func(ctx context.Context) (run.Exporter, error) {
+			return f.export.open(ctx, export.Written, s.progress(), s.err)
+		},
 	}
 }
 

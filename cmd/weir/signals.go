@@ -5,28 +5,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
-	"weir/internal/screen"
 	"weir/run"
 )
 
-// An interruption is the signal that ended a command, as the cause of its context.
-type interruption struct{ signal os.Signal }
-
-func (i interruption) Error() string { return "interrupted by " + i.SignalName() }
-
-// Is makes every interruption a run.ErrInterrupted.
-func (i interruption) Is(err error) bool { return err == run.ErrInterrupted }
-
-// SignalName returns the signal's name, as in kill -l.
-func (i interruption) SignalName() string {
-	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[i.signal]
-}
-
-func (i interruption) code() exitCode {
-	switch i.signal {
+// codeOf returns the exit code of a command that a signal ended.
+func codeOf(sig os.Signal) exitCode {
+	switch sig {
 	case syscall.SIGTERM:
 		return exitTerminated
 	case syscall.SIGHUP:
@@ -38,14 +24,14 @@ func (i interruption) code() exitCode {
 // afterSignal gives err the exit code of the signal that ended ctx; it returns err itself
 // if none did. An error that only says that ctx ended has no text.
 func afterSignal(ctx context.Context, err error) error {
-	var by interruption
+	var by run.Interruption
 	if !errors.As(context.Cause(ctx), &by) {
 		return err
 	}
 	if errors.Is(err, context.Canceled) && !errors.Is(err, run.ErrInterrupted) {
 		err = nil
 	}
-	return exit{by.code(), err}
+	return exit{codeOf(by.Signal), err}
 }
 
 // untilSignal returns ctx until the first signal or, if whileStdin is set, the end of
@@ -63,88 +49,14 @@ func (s streams) untilSignal(ctx context.Context, whileStdin bool) (context.Cont
 	go func() {
 		select {
 		case by := <-caught:
-			end(interruption{by})
+			end(run.Interruption{Signal: by})
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
 }
 
-// interruptible turns the first three signals, or the end of the terminal, into the ways
-// to end a run, and writes to say what the next one will do. release gives the signals back.
+// interruptible returns the ways to end a run, which the first three signals are, until release is called.
 func (s streams) interruptible(ctx context.Context, say io.Writer) (in run.Interrupts, release func()) {
-	var finish, stop, leave context.CancelCauseFunc
-	in.Leave, leave = context.WithCancelCause(ctx)
-	in.Stop, stop = context.WithCancelCause(in.Leave)
-	in.Finish, finish = context.WithCancelCause(in.Stop)
-	unshield, unhang := screen.Shield(), func() {}
-	signals := s.signals.listen()
-	if signals != nil {
-		signals, unhang = withHangup(signals)
-	}
-	tell := func(text string) {
-		screen.New(say).NewLine()
-		_, _ = io.WriteString(say, "weir: "+text+"\n") // the run survives the loss of its terminal
-	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 1; ; n++ {
-			var by interruption
-			select {
-			case by.signal = <-signals:
-			case <-done:
-				return
-			}
-			switch n {
-			case 1:
-				finish(by) // first, for the terminal may be halted
-				tell("finishing: the last operations may end; interrupt again to stop at once")
-			case 2:
-				stop(run.ErrStopped)
-				tell("stopping; interrupt again to leave the files of this run on the target")
-			default:
-				leave(run.ErrLeft)
-			}
-		}
-	}()
-	return in, func() {
-		close(done)
-		<-ended
-		unhang()
-		unshield()
-		leave(nil)
-	}
-}
-
-// withHangup adds the end of the terminal to signals, unless the process was started to
-// outlive it (nohup).
-func withHangup(signals <-chan os.Signal) (all <-chan os.Signal, release func()) {
-	both, hangup := make(chan os.Signal), make(chan os.Signal, 1)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(hangup, syscall.SIGHUP)
-	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			var sig os.Signal
-			select {
-			case sig = <-signals:
-			case sig = <-hangup:
-			case <-done:
-				return
-			}
-			select {
-			case both <- sig:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return both, func() {
-		signal.Stop(hangup)
-		close(done)
-		<-ended
-	}
+	return run.Catch(ctx, s.signals.listen(), say)
 }

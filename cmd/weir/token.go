@@ -21,64 +21,47 @@ import (
 
 func tokenCommand(s streams) *cobra.Command {
 	var f clientFlags
-	var site, name, life, out string
+	var site, name, out string
+	life := 365 * 24 * time.Hour
 	var roles []string
-	c := &cobra.Command{
-		Use:   "token {--site SITE | --name NAME --role ROLES}",
-		Short: "Make a token for an agent or a user",
-		Long: `Make a token for an agent or a user, and print it.
-
-It is a secret: who has it has its rights until it expires or is revoked. The agent of a
-site needs one for that site; users have roles:
-  read      see everything except secrets
-  submit    request datasets, cancel and retry one's own requests
-  approve   approve, reject, cancel and retry requests
-  admin     all of it, and sites, datasets and tokens`,
-		Example: `  weir coordinator token --site B --out b.token
-  weir coordinator token --name alice --role submit --life 90d --out alice.token
-  weir coordinator token list`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			t, err := newToken(site, name, life, roles)
-			if err != nil {
-				return usageError(c, err)
-			}
-			return f.call(func(co *client.Client) error {
-				secret, id, err := co.NamedToken(c.Context(), t)
-				switch {
-				case err != nil:
-					return err
-				case f.json:
-					about := map[string]any{"token": secret, "id": id, "subject": t.Subject, "roles": t.Roles, "expires": time.Now().Add(t.Life)}
-					return writeJSON(s.out, about)
-				}
-				if site != "" {
-					s.printErr("start the agent with: weir agent --site %s --root DIR --coordinator %s --token-file %s\n", site, co.Address(),
-						cmp.Or(out, "FILE"))
-				}
-				if out != "" {
-					return writeSecret(out, secret)
-				}
-				_, err = fmt.Fprintln(s.out, secret)
+	c := command("token {--site SITE | --name NAME --role ROLES}", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		t, err := newToken(site, name, roles)
+		t.Life = life
+		if err != nil {
+			return usageError(c, err)
+		}
+		return f.call(func(co *client.Client) error {
+			secret, id, err := co.NamedToken(c.Context(), t)
+			switch {
+			case err != nil:
 				return err
-			})
-		},
-	}
+			case f.json:
+				about := map[string]any{"token": secret, "id": id, "subject": t.Subject, "roles": t.Roles, "expires": time.Now().Add(t.Life)}
+				return writeJSON(s.out, about)
+			}
+			if site != "" {
+				s.printErr("start the agent with: weir agent --site %s --root DIR --coordinator %s --token-file %s\n", site, co.Address(),
+					cmp.Or(out, "FILE"))
+			}
+			if out != "" {
+				return writeSecret(out, secret)
+			}
+			_, err = fmt.Fprintln(s.out, secret)
+			return err
+		})
+	})
 	f.add(c, "print it as JSON, with the time of its end")
 	fs := c.Flags()
 	fs.StringVar(&site, "site", "", "for the agent of this `SITE`")
 	fs.StringVar(&name, "name", "", "for the user of this `NAME`")
 	fs.StringSliceVar(&roles, "role", nil, "`ROLES` of the user: read, submit, approve, admin")
 	fs.StringVar(&out, "out", "", "write the token to the new `FILE`, which only this user can read, instead of printing it")
-	fs.StringVar(&life, "life", "365d", "`LIFETIME`, as in 12h or 90d")
+	parsedFlag(fs, "life", "365d", "`LIFETIME`, as in 12h or 90d", parseTime(&life, 1))
 	c.AddCommand(tokenListCommand(s), tokenRevokeCommand(s))
 	return c
 }
 
-func newToken(site, name, life string, roles []string) (t transfer.NewToken, err error) {
-	if t.Life, err = parseTime("--life", life, 1); err != nil {
-		return t, err
-	}
+func newToken(site, name string, roles []string) (t transfer.NewToken, err error) {
 	switch {
 	case site != "" && (name != "" || len(roles) > 0):
 		return t, errors.New("--site is for an agent, --name and --role for a user: make two tokens")
@@ -110,62 +93,32 @@ func writeSecret(path, text string) error {
 
 func tokenListCommand(s streams) *cobra.Command {
 	var all bool
-	c := listCommand(s, "tokens", &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens of agents and users",
-		Long: `List the valid tokens: subject, roles, who made it, and when it expires. The secrets
-themselves are not stored.`,
-		Example: "  weir coordinator token list\n  weir coordinator token list --all --json",
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, co *client.Client, _ []string) ([]transfer.Token, error) {
-		tokens, err := co.Tokens(ctx)
-		if !all {
-			tokens = slices.DeleteFunc(tokens, func(t transfer.Token) bool { return text.Invalidity(&t) != "" })
-		}
-		return tokens, err
-	}, text.Tokens)
+	c := listCommand(s, "tokens", "list", cobra.NoArgs,
+		func(ctx context.Context, co *client.Client, _ []string) ([]transfer.Token, error) {
+			tokens, err := co.Tokens(ctx)
+			return slices.DeleteFunc(tokens, func(t transfer.Token) bool { return !all && text.Invalidity(&t) != "" }), err
+		}, text.Tokens)
 	c.Flags().BoolVar(&all, "all", false, "also list those that were revoked, or have expired in the last 30 days")
 	return c
 }
 
 func tokenRevokeCommand(s streams) *cobra.Command {
-	return eachCommand(s, "tokens", &cobra.Command{
-		Use:   "revoke ID...",
-		Short: "Revoke tokens",
-		Long: `Revoke tokens before they expire, by the IDs that weir coordinator token list prints.
-
-The coordinator refuses them from then on. Browser sessions that began with one end, and an
-agent that has one gets no new leases. Its copies under way continue, and their results are
-kept until the agent is started again with another token; after a minute other agents take
-over its leases.`,
-		Example: "  weir coordinator token revoke 4mxj2yq7c5kz3v6twnab5dhe2r",
-		Args:    cobra.MinimumNArgs(1),
-	}, func(ctx context.Context, co *client.Client, id string) (transfer.Token, error) {
-		return co.RevokeToken(ctx, id)
-	},
+	return eachCommand(s, "tokens", "revoke ID...", cobra.MinimumNArgs(1),
+		func(ctx context.Context, co *client.Client, id string) (transfer.Token, error) {
+			return co.RevokeToken(ctx, id)
+		},
 		func(t transfer.Token) string {
 			return fmt.Sprintf("the token %s of %s is revoked", line(t.ID), line(t.Subject))
 		})
 }
 
 func linkCommand(s streams) *cobra.Command {
-	return queryCommand(s, "print it as JSON", &cobra.Command{
-		Use:   "link",
-		Short: "Print an address that signs in to the coordinator's page once",
-		Long: `Print an address that signs in to the coordinator's page once.
-
-It ends in a code that signs a browser in with the rights of this command's token: once,
-within ten minutes. Other users should get tokens of their own, and paste them into the page.
-
-A coordinator without --cert has a self-signed certificate: the browser then warns, and shows
-the SHA-256 fingerprint that the coordinator printed as its pin.`,
-		Example: "  weir coordinator link",
-		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, co *client.Client, _ []string) (map[string]string, error) {
-		code, err := co.PageCode(ctx)
-		return map[string]string{"url": co.URL() + "/#code=" + code}, err
-	}, func(w io.Writer, link map[string]string) error {
-		_, err := fmt.Fprintln(w, link["url"])
-		return err
-	})
+	return queryCommand(s, "print it as JSON", "link", cobra.NoArgs,
+		func(ctx context.Context, co *client.Client, _ []string) (map[string]string, error) {
+			code, err := co.PageCode(ctx)
+			return map[string]string{"url": co.URL() + "/#code=" + code}, err
+		}, func(w io.Writer, link map[string]string) error {
+			_, err := fmt.Fprintln(w, link["url"])
+			return err
+		})
 }

@@ -29,37 +29,20 @@ type submitFlags struct {
 	what     transfer.Submission
 	mode     string
 	filesOf  string
-	expires  string
+	expires  time.Duration
 	wait     bool
 	manifest string
 }
 
 func submitCommand(s streams) *cobra.Command {
 	var f submitFlags
-	c := &cobra.Command{
-		Use:   "submit DATASET --to SITE",
-		Short: "Request a dataset at a site",
-		Long: `Request a dataset, or some of its files, at a site, and print the number of the request.
-Files that are there already, with the right checksum, are not copied.
-
-With --wait it shows the progress of the request and prints its manifest at the end: each
-file or, of many, the missing ones with their reasons. It exits with 0 only if every file is
-there, and with 3 if not. Ctrl-C ends the waiting, not the request.
-
-Submissions with the same --key are one request.`,
-		Example: `  weir transfer submit /store/run1 --to C --approve --wait
-  weir transfer submit /store/run1 --to C --from A,B --share production --priority 3
-  weir transfer submit /store/run1 --to C --files-from list.txt --key nightly-20261122
-  weir transfer submit /store/run1 --to C --approve --wait --json > manifest.json`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(completeDatasets),
-		RunE: func(c *cobra.Command, args []string) error {
-			sub, err := f.submission(args[0])
-			if err != nil {
-				return usageError(c, err)
-			}
-			return f.call(func(co *client.Client) error { return f.submit(c.Context(), co, sub, s) })
-		},
-	}
+	c := command("submit DATASET --to SITE", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		sub, err := f.submission(args[0])
+		if err != nil {
+			return usageError(c, err)
+		}
+		return f.call(func(co *client.Client) error { return f.submit(c.Context(), co, sub, s) })
+	})
 	f.add(c, "print the request as JSON; with --wait, its manifest")
 	fs := c.Flags()
 	fs.StringVar(&f.what.To, "to", "", "destination `SITE` of the files")
@@ -71,7 +54,7 @@ Submissions with the same --key are one request.`,
 	fs.StringVar(&f.what.Share, "share", "", "`NAME` of the activity whose share of the links is used")
 	fs.IntVar(&f.what.Priority, "priority", 0, "`N` from -10 to 10: higher is sooner, among requests of the same share")
 	fs.IntVar(&f.what.Tries, "tries", 0, "let a file fail after `N` attempts (default 5)")
-	fs.StringVar(&f.expires, "expires", "", "end the request after this `TIME`, as in 12h or 3d, whatever has arrived")
+	parsedFlag(fs, "expires", "", "end the request after this `TIME`, as in 12h or 3d, whatever has arrived", parseTime(&f.expires, 1))
 	fs.BoolVar(&f.what.Approve, "approve", false, "approve it at once, if you may")
 	fs.BoolVar(&f.what.Unchecked, "unchecked", false, "also accept files without a reference checksum, and mark them")
 	fs.StringVar(&f.what.Key, "key", "", "`NAME` of the request: submitted again, it is the same one")
@@ -104,12 +87,8 @@ func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
 	case f.mode != "" && !slices.Contains(transferModes(), sub.Mode):
 		return sub, fmt.Errorf("--mode %s: use pull, push or third", f.mode)
 	}
-	if f.expires != "" {
-		d, err := parseTime("--expires", f.expires, 1)
-		if err != nil {
-			return sub, err
-		}
-		sub.Expires = time.Now().Add(d)
+	if f.expires > 0 {
+		sub.Expires = time.Now().Add(f.expires)
 	}
 	if f.filesOf == "" {
 		return sub, nil
@@ -133,18 +112,6 @@ func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
 			line(f.filesOf), say.Plural(len(sub.Files), "file"), unit.Bytes(float64(length)), unit.Bytes(maxNames))
 	}
 	return sub, nil
-}
-
-// parseTime reads the value of a flag, a time of at least the given length.
-func parseTime(flag, text string, least time.Duration) (time.Duration, error) {
-	d, err := unit.ParseDuration(text)
-	switch {
-	case (err != nil || time.Duration(d) < least) && least > 1:
-		return 0, fmt.Errorf("%s %s: use a time of %v or more, such as 1m", flag, text, least)
-	case err != nil || time.Duration(d) < least:
-		return 0, fmt.Errorf("%s %s: use a time such as 12h or 3d", flag, text)
-	}
-	return time.Duration(d), nil
 }
 
 // namesIn returns the lines of a file that are not blank.
@@ -223,7 +190,7 @@ func (w *waiting) wait(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := w.result(ctx, s, r); err != nil {
+	if err := text.Result(ctx, w.Client, s.out, r, w.manifest, w.json); err != nil {
 		return err
 	}
 	if r.Status != transfer.Completed {
@@ -248,34 +215,4 @@ func (w *waiting) note(p client.Progress, s streams) {
 	if r.Status != before.Request.Status && before.Request.ID != 0 && !r.Status.Ended() {
 		s.say("request %d is %s: %s, %s\n", r.ID, r.Status, say.Plural(int(r.Count.Files), "file"), unit.Bytes(float64(r.Count.Bytes)))
 	}
-}
-
-// result prints the result of the request and writes its manifest into a file if that was
-// requested. Only the files that are listed are kept in memory.
-func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) (err error) {
-	var short text.Shortlist
-	anew := func() func(transfer.Item) error {
-		short = text.Shortlist{}
-		return short.Add
-	}
-	var m transfer.Manifest
-	switch {
-	case w.manifest != "":
-		if m, err = w.SaveManifest(ctx, w.manifest, w.id, anew); err != nil {
-			err = fmt.Errorf("--manifest: %w", err)
-		}
-	case !w.json:
-		m, err = client.Retry(ctx, true, func() (transfer.Manifest, error) { return w.EachItem(ctx, w.id, anew()) })
-	}
-	if err == nil && w.json {
-		return streamManifest(ctx, w.Client, s.out, w.id, true)
-	}
-	if err == nil {
-		err = short.Print(s.out, w.id)
-	}
-	if err != nil {
-		return err
-	}
-	m.Request = r
-	return text.Totals(s.out, &m)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"syscall"
 	"time"
 
@@ -28,47 +27,27 @@ const watchHere = "this machine"
 
 func watchCommand(s streams) *cobra.Command {
 	var f watchFlags
-	c := &cobra.Command{
-		Use:   "watch [RUN|CAMPAIGN|FOLDER]",
-		Short: "Show a run in the browser",
-		Long: `Show a run in the browser.
-
-The page follows a run directory: throughput, clients, latency, errors, data servers,
-hosts, the curve so far and its analysis. The run may be under way, complete, interrupted,
-or begin later. Of a campaign's folder, or one with several runs, the newest run is shown,
-and the page goes on to the next one. The default is the folder runs.
-
-The page can be opened on this machine only, unless --listen names another address: then
-the printed address ends in a token, without which nothing is shown. The page is not
-encrypted: on networks that others can listen to, use ssh -L and an address on this machine.
-
-Nothing is written. Ctrl-C ends the page, not the run.`,
-		Example: `  weir watch                                          # the newest run below runs
-  weir watch runs/latest
-  weir watch runs/old-and-new --listen :9347          # a wall display, with a token`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			dir := "runs"
-			if len(args) == 1 {
-				dir = args[0]
-			}
-			info, missing := os.Stat(dir)
-			if missing == nil && !info.IsDir() {
-				return usagef("%s is a file: name a run directory, a campaign's folder, or a folder with runs", dir)
-			}
-			ctx, cancel := s.untilSignal(c.Context(), false)
-			defer cancel()
-			page, err := f.open(c.Context(), dir, s)
-			if err != nil {
-				return err
-			}
-			if missing != nil {
-				s.printErr("%s does not exist yet: waiting for it\n", line(dir))
-			}
-			<-ctx.Done()
-			return page.Close()
-		},
-	}
+	c := command("watch [RUN|CAMPAIGN|FOLDER]", cobra.MaximumNArgs(1), func(c *cobra.Command, args []string) error {
+		dir := "runs"
+		if len(args) == 1 {
+			dir = args[0]
+		}
+		info, missing := os.Stat(dir)
+		if missing == nil && !info.IsDir() {
+			return usagef("%s is a file: name a run directory, a campaign's folder, or a folder with runs", dir)
+		}
+		ctx, cancel := s.untilSignal(c.Context(), false)
+		defer cancel()
+		page, err := f.open(c.Context(), dir, s)
+		if err != nil {
+			return err
+		}
+		if missing != nil {
+			s.printErr("%s does not exist yet: waiting for it\n", line(dir))
+		}
+		<-ctx.Done()
+		return page.Close()
+	})
 	c.Flags().StringVar(&f.address, "listen", "", "serve the page at `HOST:PORT` (default the first free port from 9347 on, "+
 		"for this machine only)")
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "ask for the token in `FILE` (default: a new one, where other machines can connect)")
@@ -155,48 +134,25 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 	return errors.Join(err, p.Close())
 }
 
-// analyzeAside analyzes a run in a process with low priority, so that the page does not
-// disturb what it shows.
+// analyzeAside analyzes a run in a process of its own.
 func analyzeAside(ctx context.Context, dir string, running bool) (*dashboard.Found, error) {
 	command, err := cluster.SelfCommand("glance", fmt.Sprintf("--goes-on=%v", running), "--", dir)
 	if err != nil {
 		return nil, err
 	}
-	if nice, err := exec.LookPath("nice"); err == nil {
-		command = append([]string{nice, "-n", "19"}, command...)
-	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	out, err := cmd.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
-		return nil, errors.New(line(string(failed.Stderr)))
-	}
-	if err != nil {
-		return nil, err
-	}
-	found := new(dashboard.Found)
-	if err := json.Unmarshal(out, found); err != nil {
-		return nil, err
-	}
-	found.Cost = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	return found, nil
+	return dashboard.UnderstandBy(ctx, command)
 }
 
 func glanceCommand(s streams) *cobra.Command {
 	running := false
-	c := &cobra.Command{
-		Use: "glance RUN", Short: "Analyze a run for its live page (started by weir watch)", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			s.signals.listen() // the page handles them
-			found, err := dashboard.UnderstandHere(c.Context(), args[0], running)
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(s.out).Encode(found)
-		},
-	}
+	c := command("glance RUN", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		s.signals.listen() // the page handles them
+		found, err := dashboard.UnderstandHere(c.Context(), args[0], running)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(s.out).Encode(found)
+	})
 	c.Flags().BoolVar(&running, "goes-on", false, "the run is still being written")
 	return c
 }

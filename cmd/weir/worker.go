@@ -23,75 +23,63 @@ import (
 // system, over the network with a pass.
 func workerCommand(s streams) *cobra.Command {
 	var pass string
-	c := &cobra.Command{
-		Use: "worker", Short: "Run one process of a distributed run (started by weir run)", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			files, _, err := monitor.RaiseOpenFiles()
-			if err != nil {
-				return err
-			}
-			if pass == "" {
-				s.signals.listen()
-				return cluster.Work(c.Context(), s.in, s.out, all.Drivers(), func(dir string) (engine.Manifest, io.Closer, error) {
-					m, err := results.OpenManifest(dir)
-					return m, m, err
-				})
-			}
-			p, err := cluster.ReadPass(pass)
-			if err != nil {
-				return usage(err)
-			}
-			ctx, cancel := s.untilSignal(c.Context(), false)
-			defer cancel()
-			return cluster.Join(ctx, p, cluster.JoinOptions{Files: files, Version: version()}, all.Drivers())
-		},
-	}
+	c := command("worker", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		files, _, err := monitor.RaiseOpenFiles()
+		if err != nil {
+			return err
+		}
+		if pass == "" {
+			s.signals.listen()
+			return cluster.Work(c.Context(), s.in, s.out, all.Drivers(), func(dir string) (engine.Manifest, io.Closer, error) {
+				m, err := results.OpenManifest(dir)
+				return m, m, err
+			})
+		}
+		p, err := cluster.ReadPass(pass)
+		if err != nil {
+			return usage(err)
+		}
+		ctx, cancel := s.untilSignal(c.Context(), false)
+		defer cancel()
+		return cluster.Join(ctx, p, cluster.JoinOptions{Files: files, Version: version()}, all.Drivers())
+	})
 	c.Flags().StringVar(&pass, "pass", "", "join the run over the network with this file")
 	return c
 }
 
 func keeperCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use: "keeper", Short: "Hold the emulated links of a run (started by weir run)", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s.signals.listen()
-			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
-				return err
-			}
-			mover, err := cluster.SelfCommand("mover")
-			if err != nil {
-				return err
-			}
-			return emulator.Keep(c.Context(), s.in, s.out, mover, os.Stderr)
-		},
-	}
+	return command("keeper", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		s.signals.listen()
+		if _, _, err := monitor.RaiseOpenFiles(); err != nil {
+			return err
+		}
+		mover, err := cluster.SelfCommand("mover")
+		if err != nil {
+			return err
+		}
+		return emulator.Keep(c.Context(), s.in, s.out, mover, os.Stderr)
+	})
 }
 
 func moverCommand(s streams) *cobra.Command {
 	var probe bool
-	c := &cobra.Command{
-		Use: "mover", Short: "Forward packets over emulated links (started by weir run)", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if probe {
-				return json.NewEncoder(s.out).Encode(emulator.Probe())
-			}
-			s.signals.listen()
-			return emulator.Move(c.Context(), s.in, s.out)
-		},
-	}
+	c := command("mover", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		if probe {
+			return json.NewEncoder(s.out).Encode(emulator.Probe())
+		}
+		s.signals.listen()
+		return emulator.Move(c.Context(), s.in, s.out)
+	})
 	c.Flags().BoolVar(&probe, "probe", false, "print what this machine supports, as JSON")
 	return c
 }
 
 // partCommand is a worker that measures its part of a run by itself.
 func partCommand(s streams) *cobra.Command {
-	return &cobra.Command{
-		Use: "part PLAN.json", Short: "Run one part of a plan independently (started by weir run)", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in, release := s.interruptible(c.Context(), s.err)
-			defer release()
-			s.quiet = true
-			return run.Part(run.Config{Version: version(), Console: s.console(), Interrupts: in, View: s.view(in)}, args[0])
-		},
-	}
+	return command("part PLAN.json", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+		in, release := s.interruptible(c.Context(), s.err)
+		defer release()
+		s.quiet = true
+		return run.Part(run.Config{Version: version(), Console: s.console(), Interrupts: in, View: s.view(in)}, args[0])
+	})
 }

@@ -3,7 +3,10 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"html/template"
+	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -94,6 +97,31 @@ type Drawing struct {
 	Title string        `json:"title"`
 	Desc  string        `json:"desc"`
 	Still template.HTML `json:"still"` // of package figure
+}
+
+// UnderstandBy has a command that prints a Found in JSON analyze a run, with low priority, so that the page does not disturb what it
+// shows.
+func UnderstandBy(ctx context.Context, command []string) (*Found, error) {
+	if nice, err := exec.LookPath("nice"); err == nil {
+		command = append([]string{nice, "-n", "19"}, command...)
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
+		return nil, errors.New(say.Plain(string(failed.Stderr)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := new(Found)
+	if err := json.Unmarshal(out, found); err != nil {
+		return nil, err
+	}
+	found.Cost = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return found, nil
 }
 
 // UnderstandHere analyzes the run in dir in this process. ctx does not end it.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/internal/durable"
+	"weir/internal/say"
 	"weir/internal/wire"
 )
 
@@ -108,36 +109,24 @@ func Read(path string) (Config, error) {
 	return c, nil
 }
 
-// A Claim is the outcome of Config.Claim.
-type Claim int
-
-// The outcomes of Config.Claim.
-const (
-	Claimed     Claim = iota // the file names this coordinator
-	Replaced                 // it does now: the one that it named does not answer any more
-	OtherRemote              // it names a coordinator on another machine
-	OtherLocal               // it names a coordinator on this machine, which answers
-)
-
-// Claim makes path, the file that File returns, name this coordinator of this
-// machine. It leaves the file alone if it names a coordinator of another machine, or
-// another one that answers; previous is then its URL.
-func (c Config) Claim(ctx context.Context, path string) (done Claim, previous string, err error) {
+// Claim makes path, the file that File returns, name this coordinator of this machine. It leaves the file alone if it names a
+// coordinator of another machine, or another one that answers. note says what the user must know; "" if nothing.
+func (c Config) Claim(ctx context.Context, path string) (note string, err error) {
 	known, err := Read(path)
 	if err != nil || len(known.URLs) == 0 || known.URLs[0] == c.URLs[0] {
-		return Claimed, "", c.Save(path)
+		return "", c.Save(path)
 	}
-	previous = known.URLs[0]
-	moved := known.Pin == c.Pin && c.Pin != ""
+	other := say.Plain(known.URLs[0])
 	switch {
-	case !onThisMachine(previous):
-		return OtherRemote, previous, nil
-	case moved:
-		return Claimed, previous, c.Save(path)
+	case !onThisMachine(known.URLs[0]):
+		return path + " names another coordinator, " + other + ", and is not changed: use --coordinator and --token-file for this one", nil
+	case known.Pin == c.Pin && c.Pin != "":
+		return "", c.Save(path)
 	case answers(ctx, known):
-		return OtherLocal, previous, nil
+		return "commands of this user use another coordinator, which runs at " + other + "\n" +
+			"weir: start this one, and the commands for it, with a file of its own in the environment: WEIR_CONFIG=FILE", nil
 	}
-	return Replaced, previous, c.Save(path)
+	return "commands of this user now use this coordinator: the one at " + other + " does not answer any more", c.Save(path)
 }
 
 // answers reports whether a coordinator runs there, also one that accepts a

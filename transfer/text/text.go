@@ -4,6 +4,7 @@ package text
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -477,4 +478,36 @@ func NotifyResults(w io.Writer, all []transfer.NotifyResult) error {
 		t.Row(r.Target, r.Kind, unit.Seconds(r.Seconds), cmp.Or(r.Problem, "delivered"))
 	}
 	return t.Flush()
+}
+
+// FindSite asks for a site and the links to and from it. Its error names the sites that there are.
+func FindSite(ctx context.Context, co *client.Client, name string) (Site, error) {
+	out := Site{Links: []transfer.Link{}}
+	sites, err := co.Sites(ctx)
+	if err != nil {
+		return out, err
+	}
+	i := slices.IndexFunc(sites, func(s catalog.Site) bool { return s.Name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range sites {
+			names = append(names, say.Plain(s.Name))
+		}
+		more := ""
+		if n := len(names); n > 10 {
+			names, more = names[:10], fmt.Sprintf(" and %d more", n-10)
+		}
+		if len(names) == 0 {
+			names = []string{"none yet"}
+		}
+		return out, fmt.Errorf("there is no site %s; there are: %s%s", say.Plain(name), strings.Join(names, ", "), more)
+	}
+	out.Site = sites[i]
+	links, err := co.Links(ctx)
+	for _, l := range links {
+		if l.Source == name || l.Dest == name {
+			out.Links = append(out.Links, l)
+		}
+	}
+	return out, err
 }

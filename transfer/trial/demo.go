@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -96,8 +97,8 @@ func (d Folders) Choose(all []*Scenario, seed, leaveOut bool, disk Disk) (fit ma
 	return nil, nil, errors.New(text)
 }
 
-// Possible returns the scenarios that can be played on this machine, and descriptions of the others.
-func Possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left []string) {
+// possible returns the scenarios that can be played on this machine, and descriptions of the others.
+func possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left []string) {
 	for _, s := range all {
 		if err := CheckLinks(ctx, s.Named()); err != nil {
 			left = append(left, s.Name+": "+err.Error())
@@ -106,6 +107,53 @@ func Possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left 
 		possible = append(possible, s)
 	}
 	return possible, left
+}
+
+// All plays scenarios one after the other as p says, in folders below dirs, and removes these. It leaves out what this machine cannot
+// play and, if leaveOut is set, cases for whose files there is no room; left describes them. Of each it makes the run directory
+// p.Out/NAME.
+func (p Play) All(ctx context.Context, all []*Scenario, dirs Folders, leaveOut bool, disk Disk) (rows []Row, left []string, err error) {
+	all, impossible := possible(ctx, all)
+	if len(all) == 0 {
+		return nil, nil, fmt.Errorf("nothing can be played: %s", strings.Join(impossible, "; "))
+	}
+	fit, left, err := dirs.Choose(all, p.Seed, leaveOut, disk)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows = []Row{}
+	for _, s := range all {
+		if len(fit[s]) == 0 {
+			continue
+		}
+		one := p
+		one.Scenario, one.Cases = s, fit[s]
+		if p.Options.DB != "" {
+			one.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
+		}
+		if p.Out != "" {
+			one.Out = filepath.Join(p.Out, s.Name)
+		}
+		results, err := one.in(ctx, dirs)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, fmt.Errorf("interrupted while %s was played: all processes and files are removed", s.Name)
+		case err != nil:
+			return nil, nil, err
+		}
+		rows = append(rows, one.Rows(results)...)
+	}
+	return rows, append(impossible, left...), nil
+}
+
+// in plays the scenario in folders below dirs.
+func (p *Play) in(ctx context.Context, dirs Folders) (results []Result, err error) {
+	remove, err := dirs.Make(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return p.Run(ctx)
 }
 
 // WriteRows writes one table of all cases, one of what their processes used, and below them what is not as expected.

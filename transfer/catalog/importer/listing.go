@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,6 +35,27 @@ type Remote struct {
 
 // deepest is how many folders can lie in each other: links may form a circle.
 const deepest = 64
+
+// Open opens the storage service at an address with the token in a file, "" for none. The caller closes it.
+func Open(ctx context.Context, drivers []storage.Driver, address, tokenFile string) (storage.Service, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return slices.Contains(d.Schemes, u.Scheme) })
+	if i < 0 || u.Host == "" && u.Path == "" {
+		return nil, errors.New("name a storage service, such as davs://se.example.org/data or root://se.example.org//data")
+	}
+	auth := storage.Auth{}
+	if tokenFile != "" {
+		auth = storage.Auth{Method: "token", TokenFile: tokenFile}
+	}
+	cred, err := auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	return drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
+}
 
 // Listing yields the files below a folder of a storage service, in no order, with
 // their sizes and, if asked for, the checksums that the service reports. No one has

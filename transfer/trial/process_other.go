@@ -1,7 +1,0 @@
-//go:build !unix
-
-package trial
-
-import "os/exec"
-
-func detach(*exec.Cmd) {}
