@@ -16,6 +16,7 @@ import (
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/scenario/flagfile"
 	"weir/transfer/agent"
 	"weir/transfer/mover"
 )
@@ -29,13 +30,13 @@ type agentFlags struct {
 	pins       []string
 	private    bool // --allow-private, if it was given
 	stdin      bool
-	file       configFile
+	file       flagfile.File
 }
 
 func agentCommand(s streams) *cobra.Command {
 	var f agentFlags
 	c := command("agent {--site NAME --root DIR | --config FILE}", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
-		if err := f.file.load(c, f.check); err != nil {
+		if err := loadConfig(c, &f.file, f.check); err != nil {
 			return err
 		}
 		if c.Flags().Changed("allow-private") {
@@ -48,7 +49,7 @@ func agentCommand(s streams) *cobra.Command {
 }
 
 func (f *agentFlags) addAll(c *cobra.Command) {
-	f.file.add(c.Flags(), nil)
+	f.file.Add(c.Flags(), nil)
 	f.add(c, "")
 	f.addAgent(c.Flags())
 }
@@ -107,23 +108,24 @@ func (f *agentFlags) check() (err error) {
 	case f.o.Root == "":
 		return errors.New("name the folder with its files: --root DIR")
 	case (e.CertFile == "") != (e.KeyFile == ""):
-		return about(cmp.Or(given("cert", e.CertFile), "key"), errors.New("--cert and --key must be given together"))
+		return flagfile.About(cmp.Or(flagfile.Given("cert", e.CertFile), "key"), errors.New("--cert and --key must be given together"))
 	case f.noEndpoint && (e.MaxFile > 0 || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"):
-		return about("no-endpoint", errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"))
+		return flagfile.About("no-endpoint", errors.New("--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"))
 	case slices.ContainsFunc(e.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
-		return about("issuer", errors.New("--issuer: use its https URL, as in its tokens"))
+		return flagfile.About("issuer", errors.New("--issuer: use its https URL, as in its tokens"))
 	case (e.ClientCA == "") != (len(e.Clients) == 0):
-		return about(cmp.Or(given("client-ca", e.ClientCA), "client"), errors.New("--client-ca and --client must be given together"))
+		return flagfile.About(cmp.Or(flagfile.Given("client-ca", e.ClientCA), "client"),
+			errors.New("--client-ca and --client must be given together"))
 	case f.o.Slots < 1:
-		return about("slots", fmt.Errorf("--slots %d: use 1 or more", f.o.Slots))
+		return flagfile.About("slots", fmt.Errorf("--slots %d: use 1 or more", f.o.Slots))
 	}
 	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
-		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
+		return flagfile.About("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
 	}
 	if info, err := os.Stat(f.o.Root); err != nil {
-		return about("root", fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err))
+		return flagfile.About("root", fmt.Errorf("--root: %w: name an existing folder; a new site may begin with an empty one", err))
 	} else if !info.IsDir() {
-		return about("root", fmt.Errorf("--root %s is not a folder", f.o.Root))
+		return flagfile.About("root", fmt.Errorf("--root %s is not a folder", f.o.Root))
 	}
 	return nil
 }

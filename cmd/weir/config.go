@@ -3,8 +3,10 @@ package main
 import (
 	"embed"
 	"fmt"
-	"reflect"
 	"strings"
+	"weir/scenario"
+	"weir/scenario/flagfile"
+	"weir/transfer/notify"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +19,7 @@ func configCommands() []string { return []string{"coordinator", "agent", "serve"
 
 // configOf returns a command that takes a configuration file, only to read one: its file and the
 // check of its flags.
-func configOf(name string) (c *cobra.Command, file *configFile, check func() error, err error) {
+func configOf(name string) (c *cobra.Command, file *flagfile.File, check func() error, err error) {
 	c = &cobra.Command{Use: name}
 	switch name {
 	case "coordinator":
@@ -46,8 +48,8 @@ func configCheckCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file.path = args[1]
-		if err := file.load(c, check); err != nil {
+		file.Path = args[1]
+		if err := loadConfig(c, file, check); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(s.out, "%s is a valid configuration of weir %s\n", line(args[1]), args[0])
@@ -61,7 +63,7 @@ func configSchemaCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text, err := configFormat(args[0]).Schema(reflect.New(file.structOf(c.Flags())).Interface())
+		text, err := file.Schema(c.Flags(), configFormat(args[0]))
 		if err != nil {
 			return err
 		}
@@ -82,4 +84,35 @@ func configExampleCommand(s streams) *cobra.Command {
 		_, err = s.out.Write(text)
 		return err
 	})
+}
+
+// serveKeys are the keys of a server's file that are no flags.
+type serveKeys struct {
+	Dir string `yaml:"dir" jsonschema_description:"Folder that is served."`
+}
+
+// configFormat is the format of the file of a command.
+func configFormat(name string) scenario.Format {
+	f := scenario.Format{
+		Noun: "configuration", Title: "weir " + name + " configuration",
+		About: "Settings of weir " + name + ": its flags, with _ for -. Paths are relative to the folder of the file.",
+	}
+	if name == "coordinator" {
+		f.Words = map[string][]string{
+			"tokens.[].roles.[]": {"read", "submit", "approve", "admin"},
+			"notify.[].on.[]":    textsOf(notify.Ends()),
+		}
+	}
+	return f
+}
+
+// loadConfig reads the file of --config, if there is one, and calls check. Its errors are usage errors.
+func loadConfig(c *cobra.Command, f *flagfile.File, check func() error) error {
+	if f.Path != "" {
+		return usage(f.Load(c.Flags(), configFormat(c.Name()), check))
+	}
+	if err := check(); err != nil {
+		return usageError(c, err)
+	}
+	return nil
 }

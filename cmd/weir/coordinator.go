@@ -20,8 +20,10 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/scenario/flagfile"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
+	"weir/transfer/settings"
 )
 
 // coordinatorFlags are the flags of a coordinator.Config.
@@ -29,8 +31,8 @@ type coordinatorFlags struct {
 	conf  coordinator.Config
 	db    dbFlags
 	stdin bool
-	file  configFile
-	extra coordinatorKeys
+	file  flagfile.File
+	extra settings.Keys
 }
 
 // shortestKeep is the shortest time for which ended requests are kept: the temporary files of failed ones are resumed for a day.
@@ -39,7 +41,7 @@ const shortestKeep = 7 * 24 * time.Hour
 func coordinatorCommand(s streams) *cobra.Command {
 	var f coordinatorFlags
 	c := command("coordinator", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
-		if err := f.file.load(c, f.check); err != nil {
+		if err := loadConfig(c, &f.file, f.check); err != nil {
 			return err
 		}
 		return f.run(c.Context(), s)
@@ -52,7 +54,7 @@ func coordinatorCommand(s streams) *cobra.Command {
 func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
 	conf.Names, conf.Shares, conf.JobArea = map[string][]string{}, map[string]float64{}, tpc.Public
-	f.file.add(fs, &f.extra)
+	f.file.Add(fs, &f.extra, "name", "share", "user-issuer")
 	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default "+
 		"~/.local/state/weir/coordinator)")
 	f.db.add(fs, "db", "WEIR_DB",
@@ -113,20 +115,20 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 // check adds the keys of the file and checks what belongs together.
 func (f *coordinatorFlags) check() error {
 	conf := &f.conf
-	f.extra.fill(conf, &f.file)
+	f.extra.Fill(conf, &f.file)
 	if (conf.Cert == "") != (conf.Key == "") {
-		return about(cmp.Or(given("cert", conf.Cert), "key"), errors.New("--cert and --key must be given together"))
+		return flagfile.About(cmp.Or(flagfile.Given("cert", conf.Cert), "key"), errors.New("--cert and --key must be given together"))
 	}
 	if conf.Plain && conf.Cert != "" {
-		return about("plain", errors.New("--plain and --cert: choose one"))
+		return flagfile.About("plain", errors.New("--plain and --cert: choose one"))
 	}
 	if conf.URL != "" {
 		if u, err := url.Parse(conf.URL); err != nil || u.Host == "" || u.Scheme != "https" && !conf.Plain {
-			return about("url", fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL)))
+			return flagfile.About("url", fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL)))
 		}
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
-		return about("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
+		return flagfile.About("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
 	}
 	return nil
 }

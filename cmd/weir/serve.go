@@ -14,6 +14,7 @@ import (
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/scenario/flagfile"
 	"weir/serve"
 	"weir/transfer/endpoint"
 )
@@ -33,7 +34,7 @@ type serveFlags struct {
 	copies             endpoint.CopyOptions
 	pins               []string
 
-	file  configFile
+	file  flagfile.File
 	extra serveKeys
 }
 
@@ -43,7 +44,7 @@ func serveCommand(s streams) *cobra.Command {
 		if len(args) == 1 {
 			f.conf.Dir = args[0]
 		}
-		if err := f.file.load(c, f.check); err != nil {
+		if err := loadConfig(c, &f.file, f.check); err != nil {
 			return err
 		}
 		f.conf.Log = s.log()
@@ -60,7 +61,7 @@ func serveCommand(s streams) *cobra.Command {
 
 func (f *serveFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
-	f.file.add(fs, &f.extra)
+	f.file.Add(fs, &f.extra)
 	parsedFlag(fs, "synthetic", "", "serve synthetic files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB",
 		func(text string) error {
 			sets, err := serve.ParseSynthetic(text)
@@ -132,25 +133,25 @@ func (f *serveFlags) useProcessors() error {
 // check completes the configuration.
 func (f *serveFlags) check() (err error) {
 	conf := &f.conf
-	conf.Dir = cmp.Or(conf.Dir, f.file.resolve(f.extra.Dir))
+	conf.Dir = cmp.Or(conf.Dir, f.file.Resolve(f.extra.Dir))
 	if (conf.Dir == "") == (len(conf.Synthetic) == 0) {
 		return errors.New("name either a folder or synthetic files (--synthetic COUNTxSIZE, --events EVENTSxSIZE)")
 	}
 	switch {
 	case f.cores < 0:
-		return about("cores", fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores))
+		return flagfile.About("cores", fmt.Errorf("--cores %d: use a number of processors, or 0 for all", f.cores))
 	case f.cores > 0 && len(f.cpus) > 0:
-		return about("cpu", errors.New("--cores and --cpu cannot be combined: --cpu names the processors"))
+		return flagfile.About("cpu", errors.New("--cores and --cpu cannot be combined: --cpu names the processors"))
 	case conf.PageCPU == 0 && conf.Page > 0:
-		return about("page", errors.New("--page needs --cpu-per-page: the CPU time of a page"))
+		return flagfile.About("page", errors.New("--page needs --cpu-per-page: the CPU time of a page"))
 	case conf.PageCPU == 0 && conf.Threads > 0:
-		return about("threads", errors.New("--threads needs --cpu-per-page: the CPU time of a page"))
+		return flagfile.About("threads", errors.New("--threads needs --cpu-per-page: the CPU time of a page"))
 	}
 	if conf.Password, err = fileText(f.passwordFile); err != nil {
-		return about("password-file", fmt.Errorf("--password-file: %w", err))
+		return flagfile.About("password-file", fmt.Errorf("--password-file: %w", err))
 	}
 	if conf.Token, err = fileText(f.tokenFile); err != nil {
-		return about("token-file", fmt.Errorf("--token-file: %w", err))
+		return flagfile.About("token-file", fmt.Errorf("--token-file: %w", err))
 	}
 	if err := f.checkTokens(); err != nil {
 		return err
@@ -168,13 +169,15 @@ func parseByterate(text string) (float64, error) {
 func (f *serveFlags) checkTokens() error {
 	switch {
 	case len(f.issuers) == 0 && (len(f.audiences) > 0 || f.keysFile != ""):
-		return about(cmp.Or(given("issuer-keys", f.keysFile), "audience"), errors.New("--audience and --issuer-keys need --issuer"))
+		return flagfile.About(cmp.Or(flagfile.Given("issuer-keys", f.keysFile), "audience"),
+			errors.New("--audience and --issuer-keys need --issuer"))
 	case len(f.issuers) > 0 && len(f.audiences) == 0:
-		return about("issuer", errors.New("--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT"))
+		return flagfile.About("issuer", errors.New("--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT"))
 	case len(f.issuers) > 1 && f.keysFile != "":
-		return about("issuer-keys", errors.New("--issuer-keys cannot be combined with several --issuer"))
+		return flagfile.About("issuer-keys", errors.New("--issuer-keys cannot be combined with several --issuer"))
 	case (f.conf.ClientCA == "") != (len(f.conf.Clients) == 0):
-		return about(cmp.Or(given("client-ca", f.conf.ClientCA), "client"), errors.New("--client-ca and --client must be given together"))
+		return flagfile.About(cmp.Or(flagfile.Given("client-ca", f.conf.ClientCA), "client"),
+			errors.New("--client-ca and --client must be given together"))
 	case len(f.issuers) == 0:
 		return nil
 	}
@@ -183,7 +186,7 @@ func (f *serveFlags) checkTokens() error {
 	if f.keysFile != "" {
 		var err error
 		if keys, err = os.ReadFile(f.keysFile); err != nil {
-			return about("issuer-keys", fmt.Errorf("--issuer-keys: %w", err))
+			return flagfile.About("issuer-keys", fmt.Errorf("--issuer-keys: %w", err))
 		}
 	}
 	for _, i := range f.issuers {
@@ -191,7 +194,7 @@ func (f *serveFlags) checkTokens() error {
 	}
 	checker, err := token.NewChecker(o)
 	if err != nil {
-		return about("issuer", fmt.Errorf("--issuer: %w", err))
+		return flagfile.About("issuer", fmt.Errorf("--issuer: %w", err))
 	}
 	f.conf.Authenticate = endpoint.Bearer(checker)
 	return nil
@@ -205,19 +208,19 @@ func (f *serveFlags) checkCopies() (err error) {
 	case !f.third && (len(g.Hosts) > 0 || g.Private || g.Encrypted || f.tpcCA != "" || len(f.pins) > 0 || o.Most != 0):
 		return errors.New("--tpc-... are about third-party copies: add --third-party")
 	case f.third && len(g.Hosts) == 0:
-		return about("third-party", errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all"))
+		return flagfile.About("third-party", errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all"))
 	case o.Most < 0:
-		return about("tpc-most", fmt.Errorf("--tpc-most %d: use a number of copies, or 0 for 100", o.Most))
+		return flagfile.About("tpc-most", fmt.Errorf("--tpc-most %d: use a number of copies, or 0 for 100", o.Most))
 	case !f.third:
 		return nil
 	}
 	if o.Pins, err = trust.ReadPins(f.pins); err != nil {
-		return about("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
+		return flagfile.About("tpc-pin", fmt.Errorf("--tpc-pin: %w", err))
 	}
 	if f.tpcCA != "" {
 		pool, err := trust.Authorities(f.tpcCA)
 		if err != nil {
-			return about("tpc-ca", fmt.Errorf("--tpc-ca: %w", err))
+			return flagfile.About("tpc-ca", fmt.Errorf("--tpc-ca: %w", err))
 		}
 		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/transfer"
 	"weir/transfer/client"
+	"weir/transfer/settings"
 	"weir/transfer/text"
 )
 
@@ -25,7 +25,7 @@ func tokenCommand(s streams) *cobra.Command {
 	life := 365 * 24 * time.Hour
 	var roles []string
 	c := command("token {--site SITE | --name NAME --role ROLES}", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
-		t, err := newToken(site, name, roles)
+		t, err := settings.NewToken(site, name, roles)
 		t.Life = life
 		if err != nil {
 			return usageError(c, err)
@@ -59,23 +59,6 @@ func tokenCommand(s streams) *cobra.Command {
 	parsedFlag(fs, "life", "365d", "`LIFETIME`, as in 12h or 90d", parseTime(&life, 1))
 	c.AddCommand(tokenListCommand(s), tokenRevokeCommand(s))
 	return c
-}
-
-func newToken(site, name string, roles []string) (t transfer.NewToken, err error) {
-	switch {
-	case site != "" && (name != "" || len(roles) > 0):
-		return t, errors.New("--site is for an agent, --name and --role for a user: make two tokens")
-	case site != "":
-		t.Subject, t.Roles = "agent of "+site, []string{"weir.agent:" + site}
-		return t, nil
-	case name == "" || len(roles) == 0:
-		return t, errors.New("name a site (--site B), or a user and roles (--name alice --role submit)")
-	}
-	t.Subject = name
-	for _, r := range roles {
-		t.Roles = append(t.Roles, "weir."+strings.TrimPrefix(r, "weir."))
-	}
-	return t, nil
 }
 
 // writeSecret writes a secret to a new file that only this user can read.

@@ -1,4 +1,6 @@
-package main
+// Package flagfile reads the settings of a command from a YAML file. Its keys are the command's flags, with _ for -, and the keys of a
+// struct. Flags of the command line override it; mistakes have their place in the file.
+package flagfile
 
 import (
 	"errors"
@@ -11,32 +13,30 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"weir/internal/db"
+	"weir/internal/say"
 	"weir/scenario"
 )
 
-// A configFile is the file of --config. Its keys are the command's flags, with _ for -, and the
-// keys of a struct. Flags of the command line override it.
-type configFile struct {
-	path  string
-	extra any // pointer to a struct with the keys that are no flags; nil: there are none
+// A File is the file of --config. Its zero value has no keys but flags, and no path.
+type File struct {
+	Path string
+
+	extra any      // pointer to a struct with the keys that are no flags; nil: there are none
+	omit  []string // flags that are no keys
 	doc   *scenario.Document
 }
 
-// largestConfig is the size that is read of a file, in bytes.
-const largestConfig = 1 << 20
+// largest is the size that is read of a file, in bytes.
+const largest = 1 << 20
 
-// notInFiles are the flags that are not keys: of the command line only, or maps in files.
-func notInFiles() []string {
-	return []string{"config", "help", "while-stdin", "name", "share", "user-issuer"}
-}
-
-func (f *configFile) add(fs *pflag.FlagSet, extra any) {
-	f.extra = extra
-	fs.StringVar(&f.path, "config", "", "read settings from this YAML `FILE`; flags override it (see weir config --help)")
+// Add adds --config to fs. extra points to a struct with the keys that are no flags; nil: there are none. The flags config, help,
+// while-stdin and those in omit are no keys.
+func (f *File) Add(fs *pflag.FlagSet, extra any, omit ...string) {
+	f.extra, f.omit = extra, append(omit, "config", "help", "while-stdin")
+	fs.StringVar(&f.Path, "config", "", "read settings from this YAML `FILE`; flags override it (see weir config --help)")
 }
 
 // A flagError is a wrong value of a flag, which may be from a file.
@@ -47,50 +47,52 @@ type flagError struct {
 
 func (e flagError) Unwrap() error { return e.error }
 
-// about returns err as an error about a flag.
-func about(flag string, err error) error {
+// About returns err, whose text begins with the flag or not, as an error about a flag; nil for nil.
+func About(flag string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return flagError{flag, err}
 }
 
-// given returns name if value is not "".
-func given(name, value string) string {
+// Given returns name if value is not "".
+func Given(name, value string) string {
 	if value == "" {
 		return ""
 	}
 	return name
 }
 
-// load reads the file, if there is one, into the flags of c that the command line does not have,
-// and calls check. Its errors are usage errors, with their place in the file.
-func (f *configFile) load(c *cobra.Command, check func() error) error {
-	fs := c.Flags()
-	if f.path == "" {
-		if err := check(); err != nil {
-			return usageError(c, err)
-		}
-		return nil
-	}
-	data, err := readLimited(f.path)
+// Read reports whether a file was read.
+func (f *File) Read() bool { return f.doc != nil }
+
+// Wrong notes a mistake at the dotted path of a key of the file that was read.
+func (f *File) Wrong(path string, err error) { f.doc.Wrong(path, err) }
+
+// Load reads the file into the flags that the command line does not have, and calls check. Its errors have their place in the file.
+func (f *File) Load(fs *pflag.FlagSet, format scenario.Format, check func() error) error {
+	data, err := readLimited(f.Path)
 	if err != nil {
-		return usagef("--config: %w", err)
+		return fmt.Errorf("--config: %w", err)
 	}
-	of := f.structOf(fs)
-	values := reflect.New(of)
-	f.doc = configFormat(c.Name()).Read(f.path, data, values.Interface())
+	values := reflect.New(f.structOf(fs))
+	f.doc = format.Read(f.Path, data, values.Interface())
 	if f.doc.Err() == nil {
 		f.apply(fs, values.Elem())
 	}
 	if f.doc.Err() == nil {
 		f.checked(check())
 	}
-	return usage(f.doc.Err())
+	return f.doc.Err()
+}
+
+// Schema returns the JSON Schema of files with the flags in fs.
+func (f *File) Schema(fs *pflag.FlagSet, format scenario.Format) ([]byte, error) {
+	return format.Schema(reflect.New(f.structOf(fs)).Interface())
 }
 
 // checked adds what check has found as a mistake of the file.
-func (f *configFile) checked(err error) {
+func (f *File) checked(err error) {
 	var of flagError
 	switch {
 	case err == nil:
@@ -111,16 +113,16 @@ func readLimited(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, largestConfig))
+	return io.ReadAll(io.LimitReader(file, largest))
 }
 
 // keyOf returns the key of a flag.
 func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// configFlags returns the flags that files may set.
-func configFlags(fs *pflag.FlagSet) (all []*pflag.Flag) {
+// keys returns the flags that files may set.
+func (f *File) keys(fs *pflag.FlagSet) (all []*pflag.Flag) {
 	fs.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden && !slices.Contains(notInFiles(), flag.Name) {
+		if !flag.Hidden && !slices.Contains(f.omit, flag.Name) {
 			all = append(all, flag)
 		}
 	})
@@ -128,9 +130,9 @@ func configFlags(fs *pflag.FlagSet) (all []*pflag.Flag) {
 }
 
 // structOf returns the type that the file is decoded into: a field for each flag and key.
-func (f *configFile) structOf(fs *pflag.FlagSet) reflect.Type {
+func (f *File) structOf(fs *pflag.FlagSet) reflect.Type {
 	var fields []reflect.StructField
-	for i, flag := range configFlags(fs) {
+	for i, flag := range f.keys(fs) {
 		of := reflect.TypeFor[string]()
 		switch flag.Value.Type() {
 		case "bool":
@@ -156,8 +158,8 @@ func (f *configFile) structOf(fs *pflag.FlagSet) reflect.Type {
 }
 
 // apply sets the flags that the command line does not have, and the extra keys.
-func (f *configFile) apply(fs *pflag.FlagSet, values reflect.Value) {
-	for i, flag := range configFlags(fs) {
+func (f *File) apply(fs *pflag.FlagSet, values reflect.Value) {
+	for i, flag := range f.keys(fs) {
 		key, v := keyOf(flag.Name), values.FieldByName("Flag"+strconv.Itoa(i))
 		if !f.doc.Has(key) || flag.Changed {
 			continue
@@ -178,7 +180,7 @@ func (f *configFile) apply(fs *pflag.FlagSet, values reflect.Value) {
 	}
 }
 
-func (f *configFile) set(fs *pflag.FlagSet, flag *pflag.Flag, v reflect.Value) error {
+func (f *File) set(fs *pflag.FlagSet, flag *pflag.Flag, v reflect.Value) error {
 	if v.Kind() == reflect.Slice {
 		list, ok := flag.Value.(pflag.SliceValue)
 		texts, isTexts := v.Interface().([]string)
@@ -190,45 +192,42 @@ func (f *configFile) set(fs *pflag.FlagSet, flag *pflag.Flag, v reflect.Value) e
 	}
 	text := fmt.Sprint(v.Interface())
 	if name, _ := pflag.UnquoteUsage(flag); name == "FILE" || name == "DIR" {
-		text = f.resolve(text)
+		text = f.Resolve(text)
 	}
 	flag.Changed = true
 	return flag.Value.Set(text)
 }
 
-// resolve makes a path relative to the file's folder usable from here. URLs stay as they are.
-func (f *configFile) resolve(path string) string {
+// Resolve makes a path relative to the file's folder usable from here. URLs stay as they are.
+func (f *File) Resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") || strings.HasPrefix(path, "sqlite:") {
 		return path
 	}
-	return filepath.Join(filepath.Dir(f.path), path)
+	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
-// secret reads a secret that a key names, from a file or from the environment. where is the dotted
+// Secret reads a secret that a key names, from a file or from the environment. where is the dotted
 // path of the keys without their endings.
-func (f *configFile) secret(where, file, variable string) string {
+func (f *File) Secret(where, file, variable string) string {
 	switch {
 	case file != "" && variable != "":
 		f.doc.Wrong(where+"_file", fmt.Errorf("%s_file and %s_variable: choose one", where, where))
 	case file != "":
-		text, err := fileText(f.resolve(file))
-		if err != nil || text == "" {
-			f.doc.Wrong(where+"_file", fmt.Errorf("%s_file: cannot read a secret: %w", where, errors.Join(err, emptyFile(file, text, err))))
+		data, err := os.ReadFile(f.Resolve(file))
+		text := strings.TrimSpace(string(data))
+		if err == nil && text == "" {
+			err = fmt.Errorf("%s is empty", say.Plain(file))
+		}
+		if err != nil {
+			f.doc.Wrong(where+"_file", fmt.Errorf("%s_file: cannot read a secret: %w", where, err))
 		}
 		return text
 	case variable != "":
 		text := os.Getenv(variable)
 		if text == "" {
-			f.doc.Wrong(where+"_variable", fmt.Errorf("%s_variable: the environment has no %s", where, line(variable)))
+			f.doc.Wrong(where+"_variable", fmt.Errorf("%s_variable: the environment has no %s", where, say.Plain(variable)))
 		}
 		return text
 	}
 	return ""
-}
-
-func emptyFile(path, text string, err error) error {
-	if err == nil && text == "" {
-		return fmt.Errorf("%s is empty", line(path))
-	}
-	return nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package settings is what a coordinator's configuration file has beyond flags: sites, tokens, issuers and notifications.
+package settings
 
 import (
 	"errors"
@@ -9,26 +10,22 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/scenario"
+	"weir/scenario/flagfile"
 	"weir/transfer"
 	"weir/transfer/coordinator"
 	"weir/transfer/notify"
 )
 
-// coordinatorKeys are the keys of a coordinator's file that are no flags.
-type coordinatorKeys struct {
+// Keys are the keys of a coordinator's file that are no flags.
+type Keys struct {
 	Names   map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
 	Shares  map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
 	Sites   []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
 	Tokens  []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
 	Issuers []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
 	Notify  []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
-}
-
-// serveKeys are the keys of a server's file that are no flags.
-type serveKeys struct {
-	Dir string `yaml:"dir" jsonschema_description:"Folder that is served."`
 }
 
 type siteKeys struct {
@@ -75,24 +72,9 @@ type notifyKeys struct {
 	Timeout        unit.Duration `yaml:"timeout" jsonschema_description:"Time that one attempt may take, up to 10m; left out: 30s."`
 }
 
-// configFormat is the format of the file of a command.
-func configFormat(name string) scenario.Format {
-	f := scenario.Format{
-		Noun: "configuration", Title: "weir " + name + " configuration",
-		About: "Settings of weir " + name + ": its flags, with _ for -. Paths are relative to the folder of the file.",
-	}
-	if name == "coordinator" {
-		f.Words = map[string][]string{
-			"tokens.[].roles.[]": {"read", "submit", "approve", "admin"},
-			"notify.[].on.[]":    textsOf(notify.Ends()),
-		}
-	}
-	return f
-}
-
-// fill completes the configuration of a coordinator by the file's keys. What flags have set stays.
-func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
-	if f.doc == nil {
+// Fill completes the configuration of a coordinator by the keys of the file. What flags have set stays.
+func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
+	if !f.Read() {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Names)) {
@@ -102,14 +84,14 @@ func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
 		for i, role := range k.Names[name] {
 			role = "weir." + strings.TrimPrefix(role, "weir.")
 			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
-				f.doc.Wrong(fmt.Sprintf("names.%s.%d", name, i), fmt.Errorf("names: unknown role %q; use read, submit, approve or admin", line(role)))
+				f.Wrong(fmt.Sprintf("names.%s.%d", name, i), fmt.Errorf("names: unknown role %q; use read, submit, approve or admin", say.Plain(role)))
 			}
 			conf.Names[name] = append(conf.Names[name], role)
 		}
 	}
 	for name, weight := range k.Shares {
 		if !(weight > 0 && weight <= 1e6) {
-			f.doc.Wrong("shares."+name, fmt.Errorf("shares.%s: use a weight above 0, up to 1000000", line(name)))
+			f.Wrong("shares."+name, fmt.Errorf("shares.%s: use a weight above 0, up to 1000000", say.Plain(name)))
 		}
 		if conf.Shares[name] == 0 {
 			conf.Shares[name] = weight
@@ -125,16 +107,16 @@ func (k *coordinatorKeys) fill(conf *coordinator.Config, f *configFile) {
 		conf.Issuers = append(conf.Issuers, k.Issuers[i].issuer(f, fmt.Sprintf("issuers.%d", i)))
 	}
 	if i := twice(k.Issuers, func(i issuerKeys) string { return i.URL }); i >= 0 {
-		f.doc.Wrong(fmt.Sprintf("issuers.%d.url", i), errors.New("issuers: another issuer has this URL"))
+		f.Wrong(fmt.Sprintf("issuers.%d.url", i), errors.New("issuers: another issuer has this URL"))
 	}
 	for i := range k.Notify {
 		conf.Notify = append(conf.Notify, k.Notify[i].target(f, fmt.Sprintf("notify.%d", i)))
 	}
 	if i := twice(k.Notify, func(n notifyKeys) string { return n.Name }); i >= 0 {
-		f.doc.Wrong(fmt.Sprintf("notify.%d.name", i), errors.New("notify: another target has this name"))
+		f.Wrong(fmt.Sprintf("notify.%d.name", i), errors.New("notify: another target has this name"))
 	}
 	if i := twice(k.Sites, func(s siteKeys) string { return s.Name }); i >= 0 {
-		f.doc.Wrong(fmt.Sprintf("sites.%d.name", i), errors.New("sites: another site has this name"))
+		f.Wrong(fmt.Sprintf("sites.%d.name", i), errors.New("sites: another site has this name"))
 	}
 }
 
@@ -150,27 +132,27 @@ func twice[T any](all []T, name func(T) string) int {
 	return -1
 }
 
-func (k *siteKeys) site(f *configFile, at string) transfer.NewSite {
+func (k *siteKeys) site(f *flagfile.File, at string) transfer.NewSite {
 	s := transfer.NewSite{Name: k.Name, URL: k.URL, Pin: k.Pin, Max: k.Max, Servers: k.Servers, Lend: k.Lend}
-	s.Token = f.secret(at+".token", k.TokenFile, k.TokenVariable)
+	s.Token = f.Secret(at+".token", k.TokenFile, k.TokenVariable)
 	switch u, err := url.Parse(k.URL); {
 	case k.Name == "":
-		f.doc.Wrong(at+".name", fmt.Errorf("%s has no name", at))
+		f.Wrong(at+".name", fmt.Errorf("%s has no name", at))
 	case err == nil && u.User != nil:
-		f.doc.Wrong(at+".url", fmt.Errorf("%s.url: leave user and password out; name a token with token_file", at))
+		f.Wrong(at+".url", fmt.Errorf("%s.url: leave user and password out; name a token with token_file", at))
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		f.doc.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER", at))
+		f.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER", at))
 	default:
 		if err := coordinator.CheckSite(&s); err != nil {
-			f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+			f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 		}
 	}
 	return s
 }
 
-func (k *issuerKeys) issuer(f *configFile, at string) coordinator.Issuer {
+func (k *issuerKeys) issuer(f *flagfile.File, at string) coordinator.Issuer {
 	i := coordinator.Issuer{URL: k.URL, Audience: k.Audience, VO: k.VO, ClientID: k.ClientID}
-	i.ClientSecret = f.secret(at+".client_secret", k.SecretFile, k.SecretVariable)
+	i.ClientSecret = f.Secret(at+".client_secret", k.SecretFile, k.SecretVariable)
 	for from, roles := range k.Roles {
 		if i.Roles == nil {
 			i.Roles = map[string][]string{}
@@ -180,16 +162,16 @@ func (k *issuerKeys) issuer(f *configFile, at string) coordinator.Issuer {
 		}
 	}
 	if err := i.Check(); err != nil {
-		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
 	return i
 }
 
-func (k *tokenKeys) token(f *configFile, at string) coordinator.TokenFile {
+func (k *tokenKeys) token(f *flagfile.File, at string) coordinator.TokenFile {
 	if k.Life == 0 {
 		k.Life = unit.Duration(365 * 24 * time.Hour)
 	}
-	t, err := newToken(k.Site, k.Name, k.Roles)
+	t, err := NewToken(k.Site, k.Name, k.Roles)
 	t.Life = time.Duration(k.Life)
 	switch {
 	case k.Site != "" && (k.Name != "" || len(k.Roles) > 0):
@@ -200,22 +182,40 @@ func (k *tokenKeys) token(f *configFile, at string) coordinator.TokenFile {
 		err = errors.New("name the file that it is written to with file")
 	}
 	if err != nil {
-		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
-	return coordinator.TokenFile{Token: t, File: f.resolve(k.File)}
+	return coordinator.TokenFile{Token: t, File: f.Resolve(k.File)}
 }
 
-func (k *notifyKeys) target(f *configFile, at string) notify.Target {
+func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
 	t := notify.Target{
-		Name: k.Name, Webhook: k.Webhook, Private: k.Private, CAFile: f.resolve(k.CAFile), Command: k.Command,
+		Name: k.Name, Webhook: k.Webhook, Private: k.Private, CAFile: f.Resolve(k.CAFile), Command: k.Command,
 		Mail: k.Mail, From: k.From, Sendmail: k.Sendmail, Timeout: time.Duration(k.Timeout),
 	}
 	for _, status := range k.On {
 		t.On = append(t.On, transfer.Status(status))
 	}
-	t.Secret = f.secret(at+".secret", k.SecretFile, k.SecretVariable)
+	t.Secret = f.Secret(at+".secret", k.SecretFile, k.SecretVariable)
 	if err := t.Check(); err != nil {
-		f.doc.Wrong(at, fmt.Errorf("%s: %w", at, err))
+		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
 	return t
+}
+
+// NewToken returns a token for the agent of a site, or for a user with roles: read, submit, approve, admin. Its lifetime is not set.
+func NewToken(site, name string, roles []string) (t transfer.NewToken, err error) {
+	switch {
+	case site != "" && (name != "" || len(roles) > 0):
+		return t, errors.New("--site is for an agent, --name and --role for a user: make two tokens")
+	case site != "":
+		t.Subject, t.Roles = "agent of "+site, []string{"weir.agent:" + site}
+		return t, nil
+	case name == "" || len(roles) == 0:
+		return t, errors.New("name a site (--site B), or a user and roles (--name alice --role submit)")
+	}
+	t.Subject = name
+	for _, r := range roles {
+		t.Roles = append(t.Roles, "weir."+strings.TrimPrefix(r, "weir."))
+	}
+	return t, nil
 }
