@@ -71,7 +71,7 @@ func TestSettingsThatAreNone(t *testing.T) {
 		{set: "sec.level=all none", want: "no authentication is configured"}, {set: "sec.level=all none", auth: "unix"},
 		{set: "xrd.sched=  mint 8 "},
 	} {
-		err := Options{Set: []string{"xrootd.async=off", c.set}, Servers: c.servers, Auth: c.auth}.CheckSet()
+		err := Options{Set: []string{"xrootd.async=off", c.set}, Servers: c.servers, Auth: c.auth}.checkSet()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v, want %q", c.set, err, c.want)
 		}

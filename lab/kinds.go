@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"weir/internal/say"
 )
 
 // A Kind is a system that this package can start.
@@ -93,8 +94,54 @@ func (k Kind) Missing(o Options) (found []*MissingError) {
 	return found
 }
 
-// CheckSet returns an error if settings are not such that an XRootD with o can have.
-func (o Options) CheckSet() error {
+// Check returns an error if k cannot be started with o: given reports whether a flag of weir lab up was given.
+func (k Kind) Check(o Options, given func(flag string) bool) error {
+	for _, flag := range []struct {
+		name string
+		has  func(Kind) bool
+	}{
+		{"servers", func(k Kind) bool { return k.Several != "" }},
+		{"slots", func(k Kind) bool { return k.Slots }},
+		{"lookup", func(k Kind) bool { return k.Name == "xrootd" }},
+		{"auth", func(k Kind) bool { return len(k.Auths) > 1 }},
+		{"tls", func(k Kind) bool { return k.TLS }},
+		{"disk-limit", func(k Kind) bool { return k.Disk }},
+		{"disk-size", func(k Kind) bool { return k.Disk }},
+		{"memory-limit", func(k Kind) bool { return k.Disk }},
+		{"version", func(k Kind) bool { return k.Version }},
+		{"set", func(k Kind) bool { return k.Name == "xrootd" }},
+	} {
+		if !given(flag.name) || flag.has(k) {
+			continue
+		}
+		var names []string
+		for _, other := range Kinds() {
+			if flag.has(other) {
+				names = append(names, other.Name)
+			}
+		}
+		return fmt.Errorf("--%s is for %s, not for %s", flag.name, say.List(names), k.Name)
+	}
+	switch {
+	case given("lookup") && o.Servers == 0:
+		return errors.New("--lookup is for a redirector: add --servers 3")
+	case o.Lookup < time.Second || o.Lookup%time.Second != 0:
+		return fmt.Errorf("--lookup %v: use whole seconds, at least 1s", o.Lookup)
+	case o.Servers < 0 || o.Servers > MaxServers:
+		return fmt.Errorf("--servers %d: use 0 (a single server) to %d", o.Servers, MaxServers)
+	case o.Slots < 0 || o.Slots > MaxSlots:
+		return fmt.Errorf("--slots %d: use 1 to %d", o.Slots, MaxSlots)
+	case !slices.Contains(k.Auths, o.Auth):
+		return fmt.Errorf("--auth %s: use one of %s", o.Auth, strings.Join(k.Auths, ", "))
+	}
+	if err := o.checkSet(); err != nil {
+		return fmt.Errorf("--set: %w", err)
+	}
+	return nil
+}
+
+// checkSet returns an error if the settings are not such that an XRootD with o can have.
+func (o Options) checkSet() error {
 	c := XRootDConfig{Servers: o.Servers, Auth: cmp.Or(o.Auth, "none"), Set: o.Set}
 	_, err := c.directives()
 	return err

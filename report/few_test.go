@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/say"
 )
 
 // few is a curve of loads whose latency is q, nil where nothing ended well.
@@ -63,7 +64,7 @@ func TestCardsOfOpenLoad(t *testing.T) {
 
 func TestListed(t *testing.T) {
 	for want, all := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
-		if got := listed(all); got != want {
+		if got := say.List(all); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

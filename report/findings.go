@@ -219,14 +219,6 @@ func took(q *analysis.Quantiles) [4]string {
 	return [4]string{unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max)}
 }
 
-// listed writes "a", "a and b", "a, b and c".
-func listed(all []string) string {
-	if n := len(all); n > 2 {
-		all = []string{strings.Join(all[:n-1], ", "), all[n-1]}
-	}
-	return strings.Join(all, " and ")
-}
-
 // counted writes "1 operation", "20.6 k operations".
 func counted(n int64, what string) string {
 	return whole(n) + " " + say.Either(int(min(n, 2)), what, what+"s")

@@ -243,7 +243,7 @@ func jobTimeWords(f *analysis.Findings) string {
 	}
 	text := " Of jobs that came to their end; half of them took longer than p50, one in ten longer than p90."
 	if len(guessed) > 0 {
-		text += " With " + listed(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs " +
+		text += " With " + say.List(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs " +
 			"were through with."
 	}
 	return text

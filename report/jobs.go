@@ -104,7 +104,7 @@ func jobWords(s *analysis.Step) string {
 	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
 		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", whole(s.Jobs.Crashed), say.Plural(int(n), "job"), whole(s.Jobs.Failed)))
 	}
-	return listed(said)
+	return say.List(said)
 }
 
 // jobCards are the figures that people ask for first of a run of jobs.

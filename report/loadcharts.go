@@ -283,7 +283,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 		}
 		all = append(all, words)
 	}
-	text := fmt.Sprintf("%s %s at %s", say.Capital(listed(all)), say.Either(len(all), "is", "are"), place)
+	text := fmt.Sprintf("%s %s at %s", say.Capital(say.List(all)), say.Either(len(all), "is", "are"), place)
 	if m.Low != nil && m.High != nil {
 		text += fmt.Sprintf(" (%s to %s, shaded)", significantLoad(f, *m.Low), clients(f, *m.High))
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Kind is what a column tells.
@@ -288,4 +289,16 @@ func quote(s string) string {
 		s = string(r[:37]) + "..."
 	}
 	return fmt.Sprintf("%q", s)
+}
+
+// ParseSeparator reads the name of a separator, or the separator itself; 0 for "", which has it detected.
+func ParseSeparator(text string) (rune, error) {
+	names := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}
+	if r, ok := names[text]; ok {
+		return r, nil
+	}
+	if r, size := utf8.DecodeRuneInString(text); size == len(text) && r != '"' && r != '#' && r != '\n' && r != '\r' {
+		return r, nil
+	}
+	return 0, fmt.Errorf("%q: use comma, semicolon, tab, blank or one character", text)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -66,8 +65,8 @@ func (f *analyzeFlags) analyze(name string, s streams) error {
 		options.Columns[k] = *column
 	}
 	var err error
-	if options.Separator, err = separator(f.separator); err != nil {
-		return usage(err)
+	if options.Separator, err = table.ParseSeparator(f.separator); err != nil {
+		return usagef("--separator %w", err)
 	}
 	for _, b := range f.boundaries {
 		if _, err := scenario.ParseBoundary(b); err != nil {
@@ -116,15 +115,4 @@ func readTable(name, of string, o table.Options, s streams) (*table.Table, error
 		return nil, fmt.Errorf("%s is a folder: weir report analyzes a run directory, weir analyze a table", name)
 	}
 	return table.Read(name, file, o)
-}
-
-func separator(text string) (rune, error) {
-	names := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}
-	if r, ok := names[text]; ok {
-		return r, nil
-	}
-	if r, size := utf8.DecodeRuneInString(text); size == len(text) && r != '"' && r != '#' && r != '\n' && r != '\r' {
-		return r, nil
-	}
-	return 0, fmt.Errorf("--separator %q: use comma, semicolon, tab, blank or one character", text)
 }

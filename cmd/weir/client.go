@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/internal/db"
-	"weir/internal/trust"
-	"weir/internal/wire"
 	"weir/transfer/client"
 )
 
@@ -139,21 +136,10 @@ type removed struct {
 
 // withAdvice adds to an error of the coordinator at url what the user can do.
 func withAdvice(url string, err error) error {
-	switch {
-	case err == nil || errors.As(err, new(exit)) || errors.Is(err, context.Canceled):
+	if errors.As(err, new(exit)) {
 		return err
-	case errors.Is(err, trust.ErrPin):
-		return fmt.Errorf("coordinator %s: %w", url, err)
-	case wire.Status(err) == http.StatusUnauthorized:
-		return fmt.Errorf("the coordinator at %s refuses this token: %w (name another one with --token-file; "+
-			"its administrator makes one with `weir coordinator token`)", url, err)
-	case wire.Status(err) == http.StatusServiceUnavailable:
-		return fmt.Errorf("the coordinator at %s is busy: %w: try again in a moment", url, err)
-	case client.Unreachable(err):
-		return fmt.Errorf("the coordinator at %s does not answer: %w (start it with `weir coordinator`, or name another one with --coordinator)",
-			url, err)
 	}
-	return err
+	return client.Advise(url, err)
 }
 
 // dbFlags name a database. Its address may hold a password: then it should come from a

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -100,52 +99,11 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 
 // check returns an error if k does not have what the flags ask for.
 func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
-	for _, flag := range []struct {
-		name string
-		has  func(lab.Kind) bool
-	}{
-		{"servers", func(k lab.Kind) bool { return k.Several != "" }},
-		{"slots", func(k lab.Kind) bool { return k.Slots }},
-		{"lookup", func(k lab.Kind) bool { return k.Name == "xrootd" }},
-		{"auth", func(k lab.Kind) bool { return len(k.Auths) > 1 }},
-		{"tls", func(k lab.Kind) bool { return k.TLS }},
-		{"disk-limit", func(k lab.Kind) bool { return k.Disk }},
-		{"disk-size", func(k lab.Kind) bool { return k.Disk }},
-		{"memory-limit", func(k lab.Kind) bool { return k.Disk }},
-		{"version", func(k lab.Kind) bool { return k.Version }},
-		{"set", func(k lab.Kind) bool { return k.Name == "xrootd" }},
-	} {
-		if !c.Flags().Changed(flag.name) || flag.has(k) {
-			continue
-		}
-		var names []string
-		for _, other := range lab.Kinds() {
-			if flag.has(other) {
-				names = append(names, other.Name)
-			}
-		}
-		text := strings.Join(names, ", ")
-		if i := strings.LastIndex(text, ", "); i >= 0 {
-			text = text[:i] + " and " + text[i+2:]
-		}
-		return fmt.Errorf("--%s is for %s, not for %s", flag.name, text, k.Name)
+	changed := c.Flags().Changed
+	if err := k.Check(f.Options, changed); err != nil {
+		return err
 	}
-	switch {
-	case c.Flags().Changed("lookup") && f.Servers == 0:
-		return errors.New("--lookup is for a redirector: add --servers 3")
-	case f.Lookup < time.Second || f.Lookup%time.Second != 0:
-		return fmt.Errorf("--lookup %v: use whole seconds, at least 1s", f.Lookup)
-	case f.Servers < 0 || f.Servers > lab.MaxServers:
-		return fmt.Errorf("--servers %d: use 0 (a single server) to %d", f.Servers, lab.MaxServers)
-	case f.Slots < 0 || f.Slots > lab.MaxSlots:
-		return fmt.Errorf("--slots %d: use 1 to %d", f.Slots, lab.MaxSlots)
-	case !slices.Contains(k.Auths, f.Auth):
-		return fmt.Errorf("--auth %s: use one of %s", f.Auth, strings.Join(k.Auths, ", "))
-	}
-	if err := f.CheckSet(); err != nil {
-		return fmt.Errorf("--set: %w", err)
-	}
-	if f.disk.Rate == 0 && (c.Flags().Changed("disk-size") || c.Flags().Changed("memory-limit")) {
+	if f.disk.Rate == 0 && (changed("disk-size") || changed("memory-limit")) {
 		return errors.New("--disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
 	}
 	return f.disk.Check()

@@ -34,6 +34,14 @@ func Times(n int64) string {
 	return strconv.FormatInt(n, 10) + " times"
 }
 
+// List joins things: "a", "a and b", "a, b and c".
+func List(all []string) string {
+	if n := len(all); n > 2 {
+		all = []string{strings.Join(all[:n-1], ", "), all[n-1]}
+	}
+	return strings.Join(all, " and ")
+}
+
 // Capital makes the first letter of an ASCII word a large one.
 func Capital(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {

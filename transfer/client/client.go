@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -268,4 +269,23 @@ func (c *Client) Notifications(ctx context.Context) ([]transfer.Notification, er
 // POST /api/v1/notifications/test
 func (c *Client) TestNotify(ctx context.Context, target string) ([]transfer.NotifyResult, error) {
 	return post[[]transfer.NotifyResult](ctx, c, "/api/v1/notifications/test", transfer.NotifyTest{Target: target})
+}
+
+// Advise adds to an error of the coordinator at url what the user can do.
+func Advise(url string, err error) error {
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, trust.ErrPin):
+		return fmt.Errorf("coordinator %s: %w", url, err)
+	case wire.Status(err) == http.StatusUnauthorized:
+		return fmt.Errorf("the coordinator at %s refuses this token: %w (name another one with --token-file; "+
+			"its administrator makes one with `weir coordinator token`)", url, err)
+	case wire.Status(err) == http.StatusServiceUnavailable:
+		return fmt.Errorf("the coordinator at %s is busy: %w: try again in a moment", url, err)
+	case Unreachable(err):
+		return fmt.Errorf("the coordinator at %s does not answer: %w (start it with `weir coordinator`, or name another one with --coordinator)",
+			url, err)
+	}
+	return err
 }
