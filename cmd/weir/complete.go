@@ -51,15 +51,15 @@ func complete(c *cobra.Command) {
 func argumentsOf(c *cobra.Command) completer {
 	switch strings.TrimPrefix(c.CommandPath(), "weir ") {
 	case "run", "plan":
-		return completeFiles(0, "yaml", "yml")
+		return completeFiles("yaml", "yml")
 	case "find":
-		return completeFiles(1, "yaml", "yml")
+		return completeFirst(completeFiles("yaml", "yml"))
 	case "report", "clean", "watch", "export":
-		return completeRuns(1)
+		return completeFirst(completeRuns)
 	case "compare", "merge":
-		return completeRuns(0)
+		return completeRuns
 	case "analyze":
-		return completeFiles(1, "csv", "tsv", "txt", "dat")
+		return completeFirst(completeFiles("csv", "tsv", "txt", "dat"))
 	case "calibrate":
 		return completeTargets
 	case "serve", "man":
@@ -81,9 +81,7 @@ func argumentsOf(c *cobra.Command) completer {
 	case "transfer retry", "transfer show", "transfer manifest", "transfer record":
 		return completeRequests("")
 	case "transfer demo":
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return plays.Names(), cobra.ShellCompDirectiveDefault
-		}
+		return cobra.FixedCompletions(plays.Names(), cobra.ShellCompDirectiveDefault)
 	case "coordinator backup", "coordinator restore", "part":
 		return nil
 	}
@@ -103,7 +101,7 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	case "target":
 		return completeTargets
 	case "resume":
-		return completeRuns(0)
+		return completeRuns
 	case "to", "from", "site":
 		if c.HasParent() && c.Name() != "move-db" && c.Name() != "agent" {
 			return completeSites
@@ -111,7 +109,7 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	case "dataset":
 		return completeDatasets
 	case "html":
-		return completeFiles(0, "html")
+		return completeFiles("html")
 	case "version":
 		return completeWords(lab.XRootDVersions()...)
 	case "metric":
@@ -137,9 +135,7 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	case strings.Contains(value, "DIR"):
 		return completeFolders
 	case strings.Contains(value, "FILE"):
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 	}
 	return cobra.NoFileCompletions
 }
@@ -156,14 +152,9 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// completeFiles offers files with these endings, for most arguments; 0 is any number.
-func completeFiles(most int, endings ...string) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if most > 0 && len(args) >= most {
-			return nil, noFiles
-		}
-		return endings, cobra.ShellCompDirectiveFilterFileExt
-	}
+// completeFiles offers files with these endings.
+func completeFiles(endings ...string) completer {
+	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
 func completeWords(words ...string) completer { return cobra.FixedCompletions(words, noFiles) }
@@ -229,29 +220,23 @@ func completeKeys(_ *cobra.Command, _ []string, typed string) (offers []string, 
 	return offers, noSpace
 }
 
-// completeRuns offers run directories and campaigns, and the folders that lead to them,
-// for most arguments; 0 is any number.
-func completeRuns(most int) completer {
-	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if most > 0 && len(args) >= most {
-			return nil, noFiles
-		}
-		var runs, folders []string
-		for _, dir := range foldersLike(typed) {
-			switch {
-			case isRunOrCampaign(dir):
-				if !slices.Contains(args, dir) {
-					runs = append(runs, dir)
-				}
-			case hasRuns(dir):
-				folders = append(folders, dir+"/")
+// completeRuns offers run directories and campaigns, and the folders that lead to them.
+func completeRuns(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var runs, folders []string
+	for _, dir := range foldersLike(typed) {
+		switch {
+		case isRunOrCampaign(dir):
+			if !slices.Contains(args, dir) {
+				runs = append(runs, dir)
 			}
+		case hasRuns(dir):
+			folders = append(folders, dir+"/")
 		}
-		if len(folders) > 0 {
-			return append(runs, folders...), noSpace
-		}
-		return runs, noFiles
 	}
+	if len(folders) > 0 {
+		return append(runs, folders...), noSpace
+	}
+	return runs, noFiles
 }
 
 func isRunOrCampaign(dir string) bool { return results.IsRun(dir) || campaign.Is(dir) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -116,18 +115,13 @@ func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
 
 // namesIn returns the lines of a file that are not blank.
 func namesIn(path string) (names []string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if name := strings.TrimSpace(lines.Text()); name != "" {
+	text, err := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); name != "" {
 			names = append(names, name)
 		}
 	}
-	return names, lines.Err()
+	return names, err
 }
 
 // submit sends the submission and, with --wait, waits for the end of the request.
