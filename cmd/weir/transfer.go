@@ -123,9 +123,9 @@ func backtestCommand(s streams) *cobra.Command {
 func recordCommand(s streams) *cobra.Command {
 	var out string
 	var ids []int64
-	c := clientCommand("record REQUEST...", "", func(c *cobra.Command, args []string) error {
+	c := clientCommand("record REQUEST...", "", func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 || out == "" {
-			return usageError(c, errors.New("name requests, and a new folder with --out DIR"))
+			return errors.New("name requests, and a new folder with --out DIR")
 		}
 		for _, arg := range args {
 			id, err := requestID(arg)
