@@ -168,7 +168,7 @@ func (f *File) apply(fs *pflag.FlagSet, values reflect.Value) {
 			f.doc.Wrong(key, errors.New("db: a configuration must not contain secrets; name a file with the address with db_file, or set WEIR_DB"))
 			continue
 		}
-		if err := f.set(fs, flag, v); err != nil {
+		if err := f.set(flag, v); err != nil {
 			f.doc.Wrong(key, fmt.Errorf("%s: %w", key, err))
 		}
 	}
@@ -180,7 +180,7 @@ func (f *File) apply(fs *pflag.FlagSet, values reflect.Value) {
 	}
 }
 
-func (f *File) set(fs *pflag.FlagSet, flag *pflag.Flag, v reflect.Value) error {
+func (f *File) set(flag *pflag.Flag, v reflect.Value) error {
 	if v.Kind() == reflect.Slice {
 		list, ok := flag.Value.(pflag.SliceValue)
 		texts, isTexts := v.Interface().([]string)
