@@ -148,7 +148,7 @@ func TestConfigAndFlags(t *testing.T) {
 	if err := c.ParseFlags([]string{"--config", file, "--slots", "9", "--client", "c"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.load(c, check); err != nil {
+	if err := loadConfig(c, f, check); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
