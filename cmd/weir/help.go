@@ -141,4 +141,6 @@ func forManual(c *cobra.Command) {
 }
 
 // manualSection returns a section of manual pages.
-func manualSection(name string) string { return "# " + strings.TrimSpace(helpSections()[name]) + "\n\n" }
+func manualSection(name string) string {
+	return "# " + strings.TrimSpace(helpSections()[name]) + "\n\n"
+}
