@@ -39,7 +39,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	s := &f.Curve[best]
 	if lacks := d.lacks(f, s); len(lacks) > 0 {
 		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", f.at(s), unit.Seconds(s.Duration), strings.Join(lacks, ", "))
-		c.worsen(Warn, "another run may give another result: measure longer (load.duration)")
+		c.worsen(Warn, "another run may give another result: "+s.longer())
 		return c
 	}
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
@@ -50,10 +50,17 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 		}
 	}
 	if len(others) > 0 {
-		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "),
-			"measure longer (load.duration)")
+		c.note("how much the best step differs from steps with too little data: "+strings.Join(head(others, 4), ", "), s.longer())
 	}
 	return c
+}
+
+// longer says how to get more data.
+func (s *Step) longer() string {
+	if s.bounded {
+		return "have each client do more jobs (load.jobs)"
+	}
+	return "measure longer (load.duration)"
 }
 
 // lacks says what the best step has less of than LeastData asks for.

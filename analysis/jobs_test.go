@@ -242,7 +242,7 @@ func TestLittleOfJobs(t *testing.T) {
 	}
 }
 
-// A step that ends with its last job is neither too short nor unsteady.
+// A step that ends with its last job is neither too short nor unsteady, and gets more data by more jobs.
 func TestBoundedSteps(t *testing.T) {
 	s := resultstest.Farm()
 	s.Jobs.Each = 3
@@ -259,6 +259,9 @@ func TestBoundedSteps(t *testing.T) {
 	}
 	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !strings.Contains(c.Detail, "until its last job") {
 		t.Errorf("%+v", c)
+	}
+	if advice := f.Curve[0].longer(); !strings.Contains(advice, "load.jobs") {
+		t.Error(advice)
 	}
 }
 
