@@ -39,7 +39,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	s := &f.Curve[best]
 	if lacks := d.lacks(f, s); len(lacks) > 0 {
 		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", f.at(s), unit.Seconds(s.Duration), strings.Join(lacks, ", "))
-		c.worsen(Warn, "another run may give another result: "+s.longer())
+		c.worsen(Warn, "another run may give another result: %s", s.longer())
 		return c
 	}
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
