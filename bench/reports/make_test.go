@@ -280,5 +280,5 @@ func measured(begin time.Time) string {
 	e := monitor.About()
 	took := unit.Duration(time.Since(begin).Round(time.Second))
 	return fmt.Sprintf("\nmeasured       %s in %v on %d cores (%s, %v)\n", begin.Format(time.DateOnly), took,
-		e.Cores, e.CPU, unit.Size(e.Memory))
+		e.Cores, e.CPU, unit.Bytes(float64(e.Memory)))
 }
