@@ -154,3 +154,77 @@ func lowerASCII(r rune) rune {
 	}
 	return r
 }
+
+// AddsCommonName reports whether a distinguished name is another one with one more common name, as that of a proxy is.
+func AddsCommonName(raw, to []byte) bool {
+	sets, err := elements(raw)
+	if err != nil {
+		return false
+	}
+	of, err := elements(to)
+	if err != nil || len(sets) != len(of)+1 {
+		return false
+	}
+	for i := range of {
+		if !bytes.Equal(sets[i].FullBytes, of[i].FullBytes) {
+			return false
+		}
+	}
+	last, err := elements(sets[len(of)].FullBytes)
+	if err != nil || len(last) != 1 {
+		return false
+	}
+	parts, err := elements(last[0].FullBytes)
+	return err == nil && len(parts) == 2 && bytes.Equal(parts[0].FullBytes, []byte{6, 3, 0x55, 4, 3})
+}
+
+// Text returns a distinguished name as OpenSSL and the grid write it: /DC=org/O=people/CN=Ada. Two names can have the same text.
+func Text(raw []byte) string {
+	sets, err := elements(raw)
+	if err != nil {
+		return "(malformed name)"
+	}
+	var out strings.Builder
+	for _, set := range sets {
+		attributes, err := elements(set.FullBytes)
+		if err != nil {
+			return "(malformed name)"
+		}
+		for i, a := range attributes {
+			parts, err := elements(a.FullBytes)
+			var id asn1.ObjectIdentifier
+			if err != nil || len(parts) != 2 {
+				return "(malformed name)"
+			}
+			if _, err := asn1.Unmarshal(parts[0].FullBytes, &id); err != nil {
+				return "(malformed name)"
+			}
+			out.WriteString(map[bool]string{true: "/", false: "+"}[i == 0] + shortName(id) + "=")
+			text, ok := utf8Text(parts[1])
+			if !ok {
+				text = string(parts[1].Bytes)
+			}
+			for _, b := range []byte(text) {
+				if b < ' ' || b > '~' {
+					fmt.Fprintf(&out, `\x%02X`, b)
+				} else {
+					out.WriteByte(b)
+				}
+			}
+		}
+	}
+	return out.String()
+}
+
+// shortName returns OpenSSL's name of a type of attributes.
+func shortName(id asn1.ObjectIdentifier) string {
+	text := id.String()
+	for _, one := range [][2]string{{"2.5.4.3", "CN"}, {"2.5.4.4", "SN"}, {"2.5.4.5", "serialNumber"}, {"2.5.4.6", "C"}, {"2.5.4.7", "L"},
+		{"2.5.4.8", "ST"}, {"2.5.4.9", "street"}, {"2.5.4.10", "O"}, {"2.5.4.11", "OU"}, {"2.5.4.12", "title"}, {"2.5.4.42", "GN"},
+		{"0.9.2342.19200300.100.1.25", "DC"}, {"0.9.2342.19200300.100.1.1", "UID"}, {"1.2.840.113549.1.9.1", "emailAddress"}} {
+		if one[0] == text {
+			return one[1]
+		}
+	}
+	return text
+}

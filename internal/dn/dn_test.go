@@ -124,3 +124,44 @@ func FuzzHashes(f *testing.F) {
 		}
 	})
 }
+
+// Names are written as OpenSSL writes them, and a proxy's name is that of its signer with one more common name.
+func TestText(t *testing.T) {
+	name := pkix.RDNSequence{
+		{{Type: asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 25}, Value: "org"}},
+		{{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "people"}},
+		{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "host/a.example.org é"}},
+		{{Type: asn1.ObjectIdentifier{1, 2, 3}, Value: "x"}},
+	}
+	raw, err := asn1.Marshal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Text(raw), `/DC=org/O=people/CN=host/a.example.org \xC3\xA9/1.2.3=x`; got != want {
+		t.Errorf("%s instead of %s", got, want)
+	}
+	more, err := WithCommonName(raw, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := WithCommonName(more, "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := asn1.Marshal(append(name, pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "1"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !AddsCommonName(more, raw) || !AddsCommonName(most, more) {
+		t.Error("one more common name is not seen")
+	}
+	for what, pair := range map[string][2][]byte{"two more": {most, raw}, "none": {raw, raw}, "fewer": {raw, more}, "of another": {most, raw},
+		"not a common name": {other, raw}, "garbage": {{1, 2}, raw}, "of garbage": {more, nil}} {
+		if AddsCommonName(pair[0], pair[1]) {
+			t.Error(what)
+		}
+	}
+	if got := Text([]byte{0x30, 0x80}); !strings.Contains(got, "malformed") {
+		t.Error(got)
+	}
+}

@@ -2,6 +2,7 @@
 package gridcerttest
 
 import (
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -101,6 +102,47 @@ func (p Pair) Proxy(t testing.TB, expires time.Time) Pair {
 		RawSubject: subject, SerialNumber: big.NewInt(123), NotBefore: expires.Add(-time.Hour), NotAfter: expires,
 		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}},
 	})
+}
+
+// SignProxy signs a proxy of a certificate for a key, with all rights of its user and for an hour, unless change makes it another.
+func SignProxy(t testing.TB, by *x509.Certificate, signer crypto.Signer, key crypto.PublicKey,
+	change func(*x509.Certificate)) *x509.Certificate {
+	t.Helper()
+	subject, err := dn.WithCommonName(by.RawSubject, "4711")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		RawSubject: subject, SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: time.Now().Add(-time.Minute),
+		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtraExtensions: []pkix.Extension{ProxyInfo(t, -1, asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1})},
+	}
+	if change != nil {
+		change(template)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by, key, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+// ProxyInfo returns the extension of proxies with a policy, that allows so many proxies below it; -1: any number.
+func ProxyInfo(t testing.TB, pathLength int, policy asn1.ObjectIdentifier) pkix.Extension {
+	t.Helper()
+	type language struct{ Language asn1.ObjectIdentifier }
+	info, err := asn1.Marshal(struct {
+		PathLength int `asn1:"optional,default:-1"`
+		Policy     language
+	}{pathLength, language{policy}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}
 }
 
 // WriteFile writes a file with a mode, in a folder of the test unless the name is absolute, and returns its path.
