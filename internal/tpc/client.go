@@ -26,13 +26,14 @@ type Target struct {
 	Token string // bearer token; "" is none. A secret
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
 
-	// Servers are others that may see Token and Header where the URL's server
+	// Servers are others that may see Token, Cert and Header where the URL's server
 	// redirects, such as the data servers of its cluster; written as in Guard.Hosts.
 	// All others that a redirect leads to are asked without.
 	Servers []string
 
-	Guard  *Guard      // who may be asked for it, besides the client's own; nil: whoever the URL names
-	Header http.Header // sent with every question about it, in this case; may be nil
+	Cert   *tls.Certificate // client certificate, for https only. It goes where Token goes; nil is none
+	Guard  *Guard           // who may be asked for it, besides the client's own; nil: whoever the URL names
+	Header http.Header      // sent with every question about it, in this case; may be nil
 }
 
 // Options are for New.
@@ -57,6 +58,7 @@ type Client struct {
 // A way is how an endpoint is reached.
 type way struct {
 	pin   string
+	cert  *tls.Certificate
 	once  bool // on a connection of its own
 	bulk  bool // requests or answers have the bytes of files
 	guard *Guard
@@ -131,11 +133,14 @@ func (c *Client) way(to way) *http.Transport {
 		conf = c.o.TLS.Clone()
 	}
 	conf.MinVersion, conf.NextProtos = max(conf.MinVersion, tls.VersionTLS12), nil
-	if conf.ClientSessionCache == nil {
+	if conf.ClientSessionCache == nil || to.cert != nil {
 		conf.ClientSessionCache = tls.NewLRUClientSessionCache(256)
 	}
 	if pin != "" {
 		trust.Pin(conf, pin)
+	}
+	if to.cert != nil { // also where the server does not list its authority, as some do
+		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return to.cert, nil }
 	}
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true) // HTTP/2 is slower here, and XRootD before 5.7 has trouble with it
@@ -249,7 +254,7 @@ func (r *Request) lends() bool {
 
 // bare is a request without the target's credentials.
 func (r Request) bare() Request {
-	r.Target.Token, r.Target.Header = "", nil
+	r.Target.Token, r.Target.Header, r.Target.Cert = "", nil, nil
 	return r
 }
 
@@ -325,7 +330,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Re
 		pin = known
 	}
 	bulk := r.Method == http.MethodGet || r.Method == http.MethodPut
-	res, err = c.way(way{pin, r.alone || !twice(r.Method), bulk, r.Target.Guard, r.near}).RoundTrip(req)
+	res, err = c.way(way{pin, r.Target.Cert, r.alone || !twice(r.Method), bulk, r.Target.Guard, r.near}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
 		return nil, nil, refuse(err)
 	}

@@ -1,14 +1,20 @@
 package tpc
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"weir/storage/gridcert/gridcerttest"
 )
 
 // Whoever may ask for copies may name as many certificates as he likes.
@@ -106,5 +112,65 @@ func TestRedirectsDoNotComeNearer(t *testing.T) {
 	}
 	if _, _, err := c.once(t.Context(), Request{Method: http.MethodGet, near: c.nearest[Network]}, at); KindOf(err) != Denied {
 		t.Errorf("this machine was asked: %v", err)
+	}
+}
+
+// TestClientCertificates: a certificate is shown to its endpoint and to servers that may see credentials, never to others that it
+// redirects to, and a connection is of one certificate.
+func TestClientCertificates(t *testing.T) {
+	var mu sync.Mutex
+	shown := map[string][]string{}
+	secure := func(name string, then http.HandlerFunc) (*httptest.Server, string) {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			who := ""
+			if len(r.TLS.PeerCertificates) > 0 {
+				who = r.TLS.PeerCertificates[0].Subject.CommonName
+			}
+			mu.Lock()
+			shown[name] = append(shown[name], who)
+			mu.Unlock()
+			then(w, r)
+		}))
+		s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		return s, s.URL
+	}
+	other, to := secure("other", func(http.ResponseWriter, *http.Request) {})
+	home, at := secure("home", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, to+"/f", http.StatusTemporaryRedirect)
+		}
+	})
+	pool := x509.NewCertPool()
+	pool.AddCert(home.Certificate())
+	pool.AddCert(other.Certificate())
+	c := client(t, Options{TLS: &tls.Config{RootCAs: pool}})
+	ca := gridcerttest.NewCA(t, "Clients")
+	cert := func(name string) *tls.Certificate {
+		p := ca.Host(t, name)
+		return &tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key}
+	}
+	ada, bob := cert("ada"), cert("bob")
+	ask := func(path string, cert *tls.Certificate, servers ...string) {
+		t.Helper()
+		res, err := c.Do(t.Context(), Request{Method: http.MethodHead, Target: Target{URL: at + path, Cert: cert, Servers: servers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(res)
+	}
+	for _, who := range []*tls.Certificate{ada, nil, bob, ada, nil} {
+		ask("/f", who)
+	}
+	ask("/away", ada)
+	ask("/away", bob, strings.TrimPrefix(to, "https://"))
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(shown["home"], " "); got != "ada  bob ada  ada bob" {
+		t.Errorf("at home: %q", got)
+	}
+	if got := shown["other"]; !slices.Equal(got, []string{"", "bob"}) {
+		t.Errorf("elsewhere: %q", got)
 	}
 }
