@@ -55,7 +55,7 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
 	s.private("client")
 	if c.TLS || c.Auth == "gsi" {
-		s.hostCert, s.hostKey = s.certificate(c.Auth == "gsi", c.Authority)
+		s.hostCert, s.hostKey = s.certificate(c.Auth == "gsi" || c.Users, c.Authority)
 		if v.Names = c.Servers > 0; v.Names {
 			if err := resolvable(ctx); err != nil {
 				s.fail(fmt.Errorf("lab: %s: %w", s.Name, err))

@@ -24,13 +24,17 @@ func (s *System) gsi(v *xrootdValues) {
 	if s.err != nil {
 		return
 	}
-	gridmap := s.file("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
 	v.Protocol = "gsi"
 	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
-		" -crl:0 -gridmap:" + gridmap + " -gmapopt:1 -dlgpxy:0"
+		" -crl:0 -gridmap:" + s.gridmap() + " -gmapopt:1 -dlgpxy:0"
 	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy)
 	s.set("method", "x509")
 	s.set("proxy_file", s.Proxy)
+}
+
+// gridmap writes the file that maps the user's certificate to User.
+func (s *System) gridmap() string {
+	return s.file("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
 }
 
 // gridUser makes the user's certificate, key and proxy.

@@ -48,6 +48,9 @@ type XRootDConfig struct {
 	// Macaroons has each server make and take macaroons: they allow what these rules (an authdb, as in "u * / a")
 	// allow to whoever asks. "" is a server without them.
 	Macaroons string
+	// Users has each server map, over HTTPS, the lab's user with a certificate or a proxy to the name User, which rules of Macaroons can
+	// allow something. It adds TLS, with RSA keys; those of Authority must be of that kind as well.
+	Users bool
 	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
 	IPv6 bool
 	// Set are settings of each server, DIRECTIVE=VALUE with one of XRootDDirectives. It is an error if a server does
@@ -111,7 +114,7 @@ func (c *XRootDConfig) complete() error {
 		return err
 	}
 	c.Extra = lines + c.Extra
-	c.TLS = c.TLS || c.Auth == "ztn" || c.Copies
+	c.TLS = c.TLS || c.Auth == "ztn" || c.Copies || c.Users
 	if c.Authority != nil && c.Authority.ca == nil {
 		return fmt.Errorf("the authority of %s: it has none, start it with TLS", c.Authority.Name)
 	}
@@ -163,6 +166,10 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
 	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies, Families: "v4"}
 	s.protect(ctx, c, &v)
 	programs := s.xrootdPrograms(c, program)
+	if c.Users && s.err == nil {
+		s.fail(s.gridUser())
+		v.Extra += "\nhttp.gridmap " + s.gridmap() + "\n"
+	}
 	if c.Macaroons != "" {
 		s.macaroons(c.Macaroons, &v)
 	}
