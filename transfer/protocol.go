@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"cmp"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -74,6 +75,8 @@ type End struct {
 	URL   string `json:"url,omitempty"`   // of the file; "" if the site has no endpoint
 	Token string `json:"token,omitempty"` // short-lived bearer token for this path; a secret
 	Pin   string `json:"pin,omitempty"`   // SHA-256 of the endpoint's certificate, if it is self-signed
+
+	Cert *tls.Certificate `json:"-"` // client certificate of the coordinator's own requests for a job; nil is none
 
 	Temp    string   `json:"temp,omitempty"`    // path of the temporary file below the root; "": PartName
 	Servers []string `json:"servers,omitempty"` // redirect targets that may receive Token: "host", "host:port", "*.domain"

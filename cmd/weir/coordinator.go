@@ -53,8 +53,9 @@ func coordinatorCommand(s streams) *cobra.Command {
 
 func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
-	conf.Names, conf.Shares, conf.JobArea = map[string][]string{}, map[string]float64{}, tpc.Public
-	f.file.Add(fs, &f.extra, "name", "share", "user-issuer")
+	conf.Names, conf.VOMSRoles, conf.Shares = map[string][]string{}, map[string][]string{}, map[string]float64{}
+	conf.JobArea = tpc.Public
+	f.file.Add(fs, &f.extra, "name", "share", "user-issuer", "voms-role")
 	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default "+
 		"~/.local/state/weir/coordinator)")
 	f.db.add(fs, "db", "WEIR_DB",
@@ -71,6 +72,9 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	fs.StringVar(&conf.SiteCA, "site-ca", "",
 		"PEM `FILE` of authorities of sites' certificates, besides those of the system; agents that connect to these sites need it as well")
 	fs.Func("name", "roles of the name in a certificate: `NAME=ROLE,ROLE` (repeatable)", f.addName)
+	fs.StringVar(&conf.VOMSDir, "vomsdir", "", "accept VOMS attributes in users' proxies of the servers in this `DIR`, which has files "+
+		"VO/HOST.lsc; with --client-ca")
+	fs.Func("voms-role", "roles of a VOMS attribute: `FQAN=ROLE,ROLE`, as in /atlas/Role=production=weir.submit (repeatable)", f.addVOMSRole)
 	fs.Func("user-issuer", "accept users' tokens of this issuer, an https `URL`: the scope fts:submit-transfer "+
 		"gives the role submit; other roles and clients with secrets are set in a file (repeatable)", f.addIssuer)
 	parsedFlag(fs, "approve-up-to", "", "approve requests of up to this `SIZE` automatically, as in 100GB; all: every request",
@@ -127,6 +131,9 @@ func (f *coordinatorFlags) check() error {
 			return flagfile.About("url", fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL)))
 		}
 	}
+	if (conf.VOMSDir != "" || len(conf.VOMSRoles) > 0) && (conf.CA == "" || conf.VOMSDir == "") {
+		return flagfile.About("vomsdir", errors.New("VOMS attributes need --vomsdir and --client-ca"))
+	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
 		return flagfile.About("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
 	}
@@ -140,6 +147,16 @@ func (f *coordinatorFlags) addName(text string) error {
 		return errors.New("use NAME=ROLE,ROLE, as in alice@example.org=weir.submit,weir.approve")
 	}
 	f.conf.Names[name] = strings.Split(roles, ",")
+	return nil
+}
+
+// addVOMSRole reads a value of --voms-role.
+func (f *coordinatorFlags) addVOMSRole(text string) error {
+	fqan, roles := cutLast(text)
+	if !strings.HasPrefix(fqan, "/") || roles == "" {
+		return errors.New("use FQAN=ROLE,ROLE, as in /atlas/Role=production=weir.submit")
+	}
+	f.conf.VOMSRoles[fqan] = strings.Split(roles, ",")
 	return nil
 }
 

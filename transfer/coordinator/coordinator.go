@@ -43,32 +43,34 @@ import (
 
 // A Config configures a coordinator. State is required.
 type Config struct {
-	State    string              // folder for keys, the administrator's token and, without DB, the database
-	DB       string              // postgres://..., or a file; "": in State
-	Standby  bool                // Open waits while another coordinator has the database, which is PostgreSQL's
-	Listen   string              // HOST:PORT; "" is any free port on loopback
-	URL      string              // of the service, also the issuer of its tokens; "" is that of Listen
-	Cert     string              // file with the certificate chain; "": a self-signed certificate, known by its pin
-	Key      string              // file with its key
-	Plain    bool                // HTTP without TLS, on loopback only
-	CA       string              // file with the authorities of client certificates; "": only tokens are accepted
-	SiteCA   string              // file with authorities of sites' certificates, besides those of the system
-	Names    map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
-	Rules    schedule.Rules      // of limits and sources
-	Shares   map[string]float64  // weights of activities
-	Approve  int64               // requests of up to this many bytes need no approval; negative: none does
-	Lease    time.Duration       // how long a mover may be silent; 0 is a minute
-	VO       string              // of users of the API of FTS3; "" is weir
-	Issuers  []Issuer            // external issuers of users' tokens
-	JobArea  tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
-	Patience time.Duration       // how long files wait while no site that has them is up; 0 is a day
-	Keep     time.Duration       // how long ended requests are kept; 0: for ever
-	Sites    []transfer.NewSite  // sites without an agent, which are added or changed at the start
-	Tokens   []TokenFile         // tokens that are written at the start
-	Notify   []notify.Target     // who is notified of requests that have ended
-	Version  string
-	Log      *slog.Logger     // nil: nothing is logged
-	Now      func() time.Time // nil is time.Now
+	State     string              // folder for keys, the administrator's token and, without DB, the database
+	DB        string              // postgres://..., or a file; "": in State
+	Standby   bool                // Open waits while another coordinator has the database, which is PostgreSQL's
+	Listen    string              // HOST:PORT; "" is any free port on loopback
+	URL       string              // of the service, also the issuer of its tokens; "" is that of Listen
+	Cert      string              // file with the certificate chain; "": a self-signed certificate, known by its pin
+	Key       string              // file with its key
+	Plain     bool                // HTTP without TLS, on loopback only
+	CA        string              // file with the authorities of client certificates; "": only tokens are accepted
+	SiteCA    string              // file with authorities of sites' certificates, besides those of the system
+	Names     map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
+	Rules     schedule.Rules      // of limits and sources
+	Shares    map[string]float64  // weights of activities
+	Approve   int64               // requests of up to this many bytes need no approval; negative: none does
+	Lease     time.Duration       // how long a mover may be silent; 0 is a minute
+	VO        string              // of users of the API of FTS3; "" is weir
+	Issuers   []Issuer            // external issuers of users' tokens
+	VOMSDir   string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
+	VOMSRoles map[string][]string // roles by attribute (FQAN)
+	JobArea   tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
+	Patience  time.Duration       // how long files wait while no site that has them is up; 0 is a day
+	Keep      time.Duration       // how long ended requests are kept; 0: for ever
+	Sites     []transfer.NewSite  // sites without an agent, which are added or changed at the start
+	Tokens    []TokenFile         // tokens that are written at the start
+	Notify    []notify.Target     // who is notified of requests that have ended
+	Version   string
+	Log       *slog.Logger     // nil: nothing is logged
+	Now       func() time.Time // nil is time.Now
 }
 
 // A Coordinator is an open transfer service.
@@ -107,6 +109,8 @@ type Coordinator struct {
 	issuers       map[string]*Issuer // external ones, by URL
 	issuerHTTP    *http.Transport
 	bearers       bearers
+	certificates  *clientCertificates // nil: only tokens are accepted
+	proxies       proxies
 	listening     atomic.Int64 // followers of events
 	senders       []*notify.Sender
 	counters      *metrics.Counters
@@ -321,14 +325,7 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 		}
 		secure.Certificates, c.pin = []tls.Certificate{id.Cert}, id.Pin
 	}
-	if c.conf.CA != "" {
-		pool, err := trust.Authorities(c.conf.CA)
-		if err != nil {
-			return nil, err
-		}
-		secure.ClientAuth, secure.ClientCAs = tls.VerifyClientCertIfGiven, pool
-	}
-	return secure, nil
+	return secure, c.openCertificates(secure)
 }
 
 // openTokens prepares the issuer and the checker of tokens, and the administrator's token. The
@@ -367,11 +364,11 @@ func (c *Coordinator) openPage() error {
 	c.page, err = page.New(page.Config{
 		Key: key, Now: c.now, Loopback: isLoopbackURL(c.url),
 		Known: func(r *http.Request) (page.Who, bool) {
-			if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+			if !c.hasCertificate(r) {
 				return page.Who{}, false
 			}
-			w := c.certificateHolder(r)
-			return who(w), len(w.roles) > 0
+			w, err := c.certificateHolder(r)
+			return who(w), err == nil && len(w.roles) > 0
 		},
 		Check: func(ctx context.Context, raw string) (page.Who, error) {
 			w, err := c.tokenHolder(ctx, raw)

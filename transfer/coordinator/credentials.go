@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -176,7 +177,7 @@ func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string)
 	if ours {
 		e.Token = c.issue(&l, e.Site, tokenLife, &l.Size, scopes...)
 	}
-	return tpc.Target{URL: e.URL, Token: e.Token, Pin: e.Pin, Servers: e.Servers, Guard: guard}
+	return tpc.Target{URL: e.URL, Token: e.Token, Cert: e.Cert, Pin: e.Pin, Servers: e.Servers, Guard: guard}
 }
 
 // guard limits where the coordinator connects to reach the endpoint of an agent, by where that agent
@@ -222,10 +223,11 @@ type delegations struct {
 type delegation struct {
 	folder
 	activities string
+	proxy      *tls.Certificate // with which it was requested; nil: the token of the site
 }
 
 type macaroon struct {
-	text string
+	text string // or why the site issues none
 	ends time.Time
 }
 
@@ -264,20 +266,8 @@ func (c *Coordinator) delegate(ctx context.Context, l *transfer.Lease, e transfe
 	case !delegates:
 		return "", errors.New(keepsToken(e.Site))
 	}
-	k := delegation{folder{e.Site, path.Dir(e.Path)}, activities}
-	if k.path == "." && activities == tpc.MayRead { // no one reads all of a site
-		k.path = e.Path
-	}
-	now, life := c.now(), lifeOf(l)
-	c.delegations.mu.Lock()
-	m, ok := c.delegations.kept[k]
-	c.delegations.mu.Unlock()
-	if ok && now.Add(life/2).Before(m.ends) {
-		return m.text, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, macaroonTime)
-	defer cancel()
-	text, err := c.tpc.Macaroon(ctx, d.target(site, k.path), activities, life)
+	k := delegation{folder: macaroonFolder(e, activities), activities: activities}
+	text, err := c.macaroon(ctx, k, lifeOf(l), d.target(site, k.path))
 	if err != nil { // the next probe asks again
 		c.registry.mu.Lock()
 		p := c.registry.endpoints[e.Site]
@@ -286,13 +276,68 @@ func (c *Coordinator) delegate(ctx context.Context, l *transfer.Lease, e transfe
 		c.registry.mu.Unlock()
 		return "", fmt.Errorf("macaroon of %s: %w", e.Site, err)
 	}
+	return text, nil
+}
+
+// macaroonFolder returns what a macaroon for one end of a lease is for.
+func macaroonFolder(e transfer.End, activities string) folder {
+	f := folder{e.Site, path.Dir(e.Path)}
+	if f.path == "." && activities == tpc.MayRead { // no one reads all of a site
+		f.path = e.Path
+	}
+	return f
+}
+
+// macaroon returns a macaroon with at least half of a lifetime left.
+func (c *Coordinator) macaroon(ctx context.Context, k delegation, life time.Duration, t tpc.Target) (string, error) {
+	now := c.now()
+	c.delegations.mu.Lock()
+	m, ok := c.delegations.kept[k]
+	c.delegations.mu.Unlock()
+	if ok && now.Add(life/2).Before(m.ends) {
+		return m.text, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, macaroonTime)
+	defer cancel()
+	text, err := c.tpc.Macaroon(ctx, t, k.activities, life)
+	if err == nil {
+		c.keepMacaroon(k, macaroon{text: text, ends: now.Add(life)})
+	}
+	return text, err
+}
+
+func (c *Coordinator) keepMacaroon(k delegation, m macaroon) {
 	c.delegations.mu.Lock()
 	defer c.delegations.mu.Unlock()
 	if c.delegations.kept == nil || len(c.delegations.kept) > 10_000 {
 		c.delegations.kept = map[delegation]macaroon{}
 	}
-	c.delegations.kept[k] = macaroon{text, now.Add(life)}
-	return text, nil
+	c.delegations.kept[k] = m
+}
+
+// proxyMacaroon returns a macaroon for the other end of a copy whose job has a proxy, as FTS3 does. none says why the site issues none.
+func (c *Coordinator) proxyMacaroon(ctx context.Context, l *transfer.Lease, e transfer.End, activities string) (text, none string,
+	err error) {
+	at := e
+	k := delegation{folder: macaroonFolder(e, activities), activities: activities, proxy: e.Cert}
+	whole := delegation{folder: folder{site: e.Site}, activities: activities, proxy: e.Cert}
+	c.delegations.mu.Lock()
+	m, ok := c.delegations.kept[whole]
+	c.delegations.mu.Unlock()
+	if ok && c.now().Before(m.ends) {
+		return "", m.text, nil
+	}
+	at.Path = k.path
+	text, err = c.macaroon(ctx, k, lifeOf(l), c.target(*l, at))
+	switch tpc.KindOf(err) {
+	case tpc.Unsupported, tpc.Denied:
+		none = fmt.Sprintf("%s gives the user's proxy no macaroon (%s)", e.Site, err)
+		if tpc.KindOf(err) == tpc.Unsupported {
+			c.keepMacaroon(whole, macaroon{text: none, ends: c.now().Add(macaroonEvery)})
+		}
+		return "", none, nil
+	}
+	return text, "", err
 }
 
 // target returns a path at a site without an agent.

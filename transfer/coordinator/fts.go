@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"mime"
 	"net/http"
 	"reflect"
@@ -46,7 +47,11 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		r.many = true
 		return r
 	}
-	submit := about("Submit a job")
+	media := func(media string, r ftsRoute) ftsRoute {
+		r.media = media
+		return r
+	}
+	submit, delegate := about("Submit a job"), about("Delegate a proxy: PEM, signed for the key of the request, with its chain")
 	return []ftsRoute{
 		one("GET /{$}", "", about("Version"), nil, typeOf[fts.ServiceVersion](), c.ftsVersion),
 		one("GET /whoami", "", about("Who asks"), nil, typeOf[fts.User](), c.ftsWhoami),
@@ -72,9 +77,14 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		one("POST /ban/dn", mayAdmin, about("Ban a user and cancel the jobs of this user"), typeOf[fts.NewUserBan](), names, c.ftsBanDN),
 		one("DELETE /ban/dn", mayAdmin, about("Lift the ban of a user", "user_dn"), nil, nil, c.ftsUnbanDN),
 		one("GET /status/hosts", mayRead, about("Number of running transfers"), nil, typeOf[map[string]fts.HostAnswer](), c.ftsHosts),
-		one("GET /delegation/{id}", "", about("Until when a client need not delegate"), nil, typeOf[fts.DelegationAnswer](), c.ftsDelegation),
-		one("GET /delegation/{id}/request", "", about("Refused: weir does not take proxies"), nil, nil, c.ftsNoDelegation),
-		one("PUT /delegation/{id}/credential", "", about("Refused: weir does not take proxies"), nil, nil, c.ftsNoDelegation),
+		media("application/x-pem-file", one("GET /whoami/certificate", "", about("Certificate of who asks"), nil, typeOf[string](),
+			c.ftsCertificate)),
+		one("GET /delegation/{id}", "", about("Until when the delegated proxy is valid"), nil, typeOf[fts.DelegationAnswer](), c.ftsDelegation),
+		one("DELETE /delegation/{id}", maySubmit, about("Remove the delegated proxy"), nil, nil, c.ftsUndelegate),
+		media("text/plain", one("GET /delegation/{id}/request", maySubmit, about("Certificate request for a proxy"), nil, typeOf[string](),
+			c.ftsDelegationRequest)),
+		one("PUT /delegation/{id}/credential", maySubmit, delegate, nil, nil, c.ftsDelegate),
+		one("POST /delegation/{id}/credential", maySubmit, delegate, nil, nil, c.ftsDelegate),
 	}
 }
 
@@ -122,9 +132,25 @@ func (c *Coordinator) ftsRoutes() http.Handler {
 	})
 }
 
+// A plainAnswer is an answer that is not JSON.
+type plainAnswer struct {
+	media  string // "": there is no body
+	header http.Header
+	body   []byte
+}
+
 func ftsAnswer(w http.ResponseWriter, status int, out any) {
 	if status == http.StatusNoContent {
 		w.WriteHeader(status)
+		return
+	}
+	if plain, ok := out.(plainAnswer); ok {
+		maps.Copy(w.Header(), plain.header)
+		if plain.media != "" {
+			w.Header().Set("Content-Type", plain.media)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write(plain.body) // as below
 		return
 	}
 	text, err := json.Marshal(out)
@@ -234,21 +260,6 @@ func (c *Coordinator) ftsHosts(q *call) (int, any, error) {
 	return http.StatusOK, map[string]any{"weir": map[string]int{"active": active, "staging": 0}}, q.need(mayRead)
 }
 
-// delegationLife is for how long FTS's clients need not delegate anything.
-const delegationLife = 30 * 24 * time.Hour
-
-// ftsDelegation tells FTS's clients with certificates that they need not delegate a proxy: weir has no use for it.
-func (c *Coordinator) ftsDelegation(q *call) (int, any, error) {
-	if q.PathValue("id") != credentialOf(q.caller) {
-		return 0, nil, fts.Refuse(http.StatusForbidden, "The requested ID and the credentials ID do not match")
-	}
-	return http.StatusOK, map[string]any{"termination_time": fts.Time(c.now().Add(delegationLife)), "voms_attrs": []string{}}, nil
-}
-
-func (c *Coordinator) ftsNoDelegation(*call) (int, any, error) {
-	return 0, nil, fts.Refuse(http.StatusBadRequest, "weir does not take delegated proxies: use source_tokens and destination_tokens")
-}
-
 // ftsSubmit adds a job.
 func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err := q.need(maySubmit); err != nil {
@@ -266,6 +277,9 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 		id = fts.DeterministicID(vo, s.SID)
 	}
 	tokens := c.newJobTokens(s)
+	if tokens.proxy, err = c.proxyForJob(q); err != nil {
+		return 0, nil, err
+	}
 	parts, err := c.jobParts(q.Context(), id, s, tokens)
 	if err != nil {
 		return 0, nil, err
@@ -372,6 +386,9 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 			}
 			tokens.add(site, one)
 		}
+	}
+	if f.SourceTokens == nil && f.DestToken == "" {
+		tokens.Proxy = read.proxy
 	}
 	p.Secret, err = s.c.sealTokens(tokens, id, i)
 	return p, to, err

@@ -411,8 +411,10 @@ func (h *house) ftsCommand(bin string, identity []string, name string, args ...s
 func TestFTSClient(t *testing.T) {
 	t.Parallel()
 	bin := lab.FTS(t)
-	cert, authority := clientCertificate(t, "bob")
-	p := startFTS(t, "", func(c *Config) { c.CA, c.Names = authority, map[string][]string{"bob": {maySubmit}} })
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Users: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Users: true, Authority: x})
+	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback,
+		Names: map[string][]string{labUser: {maySubmit}}}), x, y}
 	u := p.ftsUser("alice", maySubmit)
 	byToken := []string{"--fts-access-token", u.raw}
 	run := func(name string, args ...string) (string, error) { return p.ftsCommand(bin, byToken, name, args...) }
@@ -463,9 +465,9 @@ func TestFTSClient(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	// With a certificate the client need not delegate a proxy.
+	// With a certificate the client delegates a proxy before it submits.
 	p.put(p.x, "b/g", data)
-	out, err = p.ftsCommand(bin, []string{"--cert", cert, "--key", cert}, "fts-rest-transfer-submit", "-b", "-i", "1",
+	out, err = p.ftsCommand(bin, []string{"--cert", x.UserCert, "--key", x.UserKey}, "fts-rest-transfer-submit", "-b", "-i", "1",
 		p.x.URLs["https"]+"/b/g", p.y.URLs["https"]+"/b/g")
 	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {
 		t.Errorf("%v\n%s", err, out)

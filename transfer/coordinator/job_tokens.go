@@ -14,6 +14,7 @@ import (
 type jobTokens struct {
 	Sources map[string]jobToken `json:"from,omitempty"` // by site
 	Dest    jobToken            `json:"to,omitzero"`
+	Proxy   *proxyID            `json:"proxy,omitempty"` // delegated, of a job without tokens
 }
 
 // A jobToken is a token as it is, or the id of one that is renewed.
@@ -29,14 +30,14 @@ func (t *jobTokens) add(site string, one jobToken) {
 	t.Sources[site] = one
 }
 
-// managed reports whether tokens are renewed.
+// managed reports whether tokens or the proxy are renewed.
 func (t *jobTokens) managed() bool {
 	for _, one := range t.Sources {
 		if one.Bearer != "" {
 			return true
 		}
 	}
-	return t.Dest.Bearer != ""
+	return t.Dest.Bearer != "" || t.Proxy != nil
 }
 
 // tokenOwner is who owns the tokens of a file of a job, for the secretBox.
@@ -44,7 +45,7 @@ func tokenOwner(job string, number int) string { return fmt.Sprintf("file %d of 
 
 // sealTokens encrypts the tokens of a file; nil if it has none.
 func (c *Coordinator) sealTokens(t jobTokens, job string, number int) ([]byte, error) {
-	if t.Dest == (jobToken{}) && len(t.Sources) == 0 {
+	if t.Dest == (jobToken{}) && len(t.Sources) == 0 && t.Proxy == nil {
 		return nil, nil
 	}
 	text, err := json.Marshal(t)
@@ -60,6 +61,7 @@ type newJobTokens struct {
 	as      bool // as they are: unmanaged_tokens
 	known   map[string]jobToken
 	bearers map[string]*bearer
+	proxy   *proxyID // of the submitter; nil: none
 }
 
 func (c *Coordinator) newJobTokens(s *fts.Submission) *newJobTokens {
@@ -111,7 +113,7 @@ func (c *Coordinator) value(ctx context.Context, t jobToken) (string, error) {
 	return c.fresh(ctx, t.Bearer)
 }
 
-// lend fills in the tokens of a lease.
+// lend fills in the tokens of a lease, or the proxy.
 func (c *Coordinator) lend(ctx context.Context, l *transfer.Lease, t jobTokens) error {
 	source, err := c.value(ctx, t.Sources[l.Source.Site])
 	if err != nil {
@@ -122,6 +124,13 @@ func (c *Coordinator) lend(ctx context.Context, l *transfer.Lease, t jobTokens) 
 		return fmt.Errorf("%s: %w", l.Dest.Site, err)
 	}
 	l.Source.Token, l.Dest.Token = source, dest
+	if t.Proxy != nil {
+		cert, err := c.validProxy(ctx, *t.Proxy)
+		if err != nil {
+			return err
+		}
+		l.Source.Cert, l.Dest.Cert = cert, cert
+	}
 	return nil
 }
 

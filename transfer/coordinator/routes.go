@@ -252,8 +252,10 @@ type caller struct {
 	external   bool     // the token is of an external issuer
 	dn         string   // as FTS names the user; "" is name
 	vos        []string // virtual organizations; nil: that of the configuration
-	scopes     []string // of the token of an external issuer
+	scopes     []string // of the token of an external issuer, or attributes of VOMS
 	credential string   // id of the credentials, as FTS makes it; "": of the name
+
+	certificate *presented // nil: a token
 }
 
 type callerKey struct{}
@@ -301,9 +303,10 @@ func (c *Coordinator) authenticate(r *http.Request) (_ context.Context, err erro
 	switch {
 	case raw != "":
 		who, err = c.tokenHolder(r.Context(), raw)
-	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
-		err = page.Foreign(r)
-		who = c.certificateHolder(r)
+	case c.hasCertificate(r):
+		if err = page.Foreign(r); err == nil {
+			who, err = c.certificateHolder(r)
+		}
 	default:
 		err = wire.Refuse(http.StatusUnauthorized, "a token or a client certificate is required")
 	}
@@ -327,21 +330,6 @@ func (c *Coordinator) tokenHolder(ctx context.Context, raw string) (caller, erro
 	}
 	roles := slices.DeleteFunc(claims.Roles(), func(s string) bool { return checkRole(s) != nil })
 	return caller{name: claims.Subject, roles: roles, token: claims.ID, since: claims.Issued, until: claims.Expires}, nil
-}
-
-// certificateHolder returns the holder of a client certificate, which the handshake has verified.
-func (c *Coordinator) certificateHolder(r *http.Request) caller {
-	leaf := r.TLS.VerifiedChains[0][0]
-	names := slices.Concat([]string{leaf.Subject.String(), leaf.Subject.CommonName}, leaf.DNSNames, leaf.EmailAddresses)
-	for _, u := range leaf.URIs {
-		names = append(names, u.String())
-	}
-	for _, n := range names {
-		if roles, ok := c.conf.Names[n]; ok && n != "" {
-			return caller{name: n, roles: roles}
-		}
-	}
-	return caller{name: leaf.Subject.String()}
 }
 
 // checkRole refuses texts that are not roles.

@@ -28,19 +28,28 @@ import (
 //go:embed testdata/rucio.py
 var rucioPython string
 
-// clientCertificate makes a certificate for clients that is its own authority. It returns a file with it and its key, and one with it
-// alone.
+// clientCertificate makes a certificate for clients. It returns a file with it and its key, and one with its authority.
 func clientCertificate(t *testing.T, name string) (file, authority string) {
 	t.Helper()
+	ca, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
 	key, err := rsa.GenerateKey(rand.Reader, 2048) // FTS's client reads no other
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	above := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of " + name},
+		NotBefore: now.Add(-time.Hour),
+		NotAfter:  now.Add(2 * time.Hour), KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true}
+	of := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: above.NotBefore,
+		NotAfter: above.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	root, err := x509.CreateCertificate(rand.Reader, above, above, ca.Public(), ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, of, above, key.Public(), ca)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +60,8 @@ func clientCertificate(t *testing.T, name string) (file, authority string) {
 	file, authority = filepath.Join(t.TempDir(), name+".pem"), filepath.Join(t.TempDir(), "ca.pem")
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	both := slices.Concat(cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	if err := errors.Join(os.WriteFile(file, both, 0o600), os.WriteFile(authority, cert, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, both, 0o600), os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: root}), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return file, authority

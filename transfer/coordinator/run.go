@@ -142,6 +142,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
 			c.health.database(c.db.Exec(ctx, "DELETE FROM notification WHERE made < ?", now.Add(-notifyKept)))
 			c.health.database(c.pruneBearers(ctx))
+			c.health.database(c.pruneProxies(ctx))
 		}
 	}
 }

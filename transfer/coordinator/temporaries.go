@@ -141,7 +141,7 @@ func (c *Coordinator) sweepOne(ctx context.Context, t temporary) error {
 	} else if err != nil {
 		return err
 	}
-	at := c.target(lease, transfer.End{Site: t.site, Path: t.path, Token: lease.Dest.Token})
+	at := c.target(lease, transfer.End{Site: t.site, Path: t.path, Token: lease.Dest.Token, Cert: lease.Dest.Cert})
 	_, err = c.tpc.Stat(ask, at)
 	exists := err == nil
 	if exists {

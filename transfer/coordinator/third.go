@@ -38,7 +38,8 @@ type thirdCopy struct {
 	tokens jobTokens    // of its job
 	active *activeLease // nil: it is not running
 	out    transfer.Outcome
-	late   bool // the source may push for a while yet, and finish the temporary file
+	late   bool   // the source may push for a while yet, and finish the temporary file
+	none   string // why the other end of the copy gives no macaroon to the proxy of its job
 }
 
 func (c *Coordinator) newThird(l transfer.Lease) *thirdCopy {
@@ -380,6 +381,9 @@ func (k *thirdCopy) drive(ctx context.Context) error {
 	if tpc.KindOf(err) == tpc.Missing && about.Site == k.l.Dest.Site {
 		err = failf(transfer.Transient, "%v", err) // the source may have it
 	}
+	if k.none != "" && tpc.KindOf(err) == tpc.Denied {
+		err = fmt.Errorf("%w; %s", err, k.none)
+	}
 	return at(about, fmt.Errorf("copy from %s to %s: %w", k.l.Source.Site, k.l.Dest.Site, err))
 }
 
@@ -390,6 +394,9 @@ func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target,
 	delegates := k.c.delegates(site)
 	k.c.registry.mu.Unlock()
 	switch {
+	case t.Cert != nil:
+		t.Cert = nil
+		t.Token, k.none, err = k.c.proxyMacaroon(ctx, &k.l, e, activities)
 	case k.l.Job != "": // t has its token
 	case !delegates:
 		err = &tpc.Error{Kind: tpc.Unsupported, Text: keepsToken(e.Site)}

@@ -180,7 +180,7 @@ type HostAnswer struct {
 	Staging int `json:"staging"`
 }
 
-// A DelegationAnswer says until when clients need not delegate a proxy.
+// A DelegationAnswer says until when the delegated proxy is valid.
 type DelegationAnswer struct {
 	Until      string   `json:"termination_time"`
 	Attributes []string `json:"voms_attrs"`

@@ -20,12 +20,13 @@ import (
 
 // Keys are the keys of a coordinator's file that are no flags.
 type Keys struct {
-	Names   map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
-	Shares  map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
-	Sites   []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
-	Tokens  []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
-	Issuers []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
-	Notify  []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
+	Names     map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
+	VOMSRoles map[string][]string `yaml:"voms_roles" jsonschema_description:"Roles (read, submit, approve, admin) by VOMS attribute (FQAN), as --voms-role."`
+	Shares    map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
+	Sites     []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
+	Tokens    []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
+	Issuers   []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
+	Notify    []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
 }
 
 type siteKeys struct {
@@ -77,18 +78,8 @@ func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	if !f.Read() {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.Names)) {
-		if conf.Names[name] != nil {
-			continue
-		}
-		for i, role := range k.Names[name] {
-			role = "weir." + strings.TrimPrefix(role, "weir.")
-			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
-				f.Wrong(fmt.Sprintf("names.%s.%d", name, i), fmt.Errorf("names: unknown role %q; use read, submit, approve or admin", say.Plain(role)))
-			}
-			conf.Names[name] = append(conf.Names[name], role)
-		}
-	}
+	rolesOf(f, "names", k.Names, conf.Names)
+	rolesOf(f, "voms_roles", k.VOMSRoles, conf.VOMSRoles)
 	for name, weight := range k.Shares {
 		if !(weight > 0 && weight <= 1e6) {
 			f.Wrong("shares."+name, fmt.Errorf("shares.%s: use a weight above 0, up to 1000000", say.Plain(name)))
@@ -117,6 +108,23 @@ func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	}
 	if i := twice(k.Sites, func(s siteKeys) string { return s.Name }); i >= 0 {
 		f.Wrong(fmt.Sprintf("sites.%d.name", i), errors.New("sites: another site has this name"))
+	}
+}
+
+// rolesOf adds the roles of a key of the file, except those that flags have set.
+func rolesOf(f *flagfile.File, key string, all, to map[string][]string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if to[name] != nil {
+			continue
+		}
+		for i, role := range all[name] {
+			role = "weir." + strings.TrimPrefix(role, "weir.")
+			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
+				f.Wrong(fmt.Sprintf("%s.%s.%d", key, name, i),
+					fmt.Errorf("%s: unknown role %q; use read, submit, approve or admin", key, say.Plain(role)))
+			}
+			to[name] = append(to[name], role)
+		}
 	}
 }
 

@@ -1,0 +1,154 @@
+package coordinator
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // FTS3 defines ids of credentials by it
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/dn"
+	"weir/internal/trust"
+	"weir/internal/wire"
+	"weir/storage/gridcert"
+)
+
+// mostPresented bounds the certificates that are known.
+const mostPresented = 1000
+
+// clientCertificates verify what clients present in TLS. crypto/tls does not know proxies.
+type clientCertificates struct {
+	roots *x509.CertPool
+	voms  *gridcert.VOMS // nil: attributes count nothing
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*presented
+}
+
+// A presented is a certificate or proxy of a client that has been verified.
+type presented struct {
+	holder *gridcert.Holder
+	fqans  []string // attributes that VOMS servers have signed
+	until  time.Time
+}
+
+// openCertificates has a server ask for certificates of clients.
+func (c *Coordinator) openCertificates(secure *tls.Config) error {
+	if c.conf.CA == "" {
+		return nil
+	}
+	roots, err := trust.Authorities(c.conf.CA)
+	if err != nil {
+		return err
+	}
+	c.certificates = &clientCertificates{roots: roots, known: map[[sha256.Size]byte]*presented{}}
+	if c.conf.VOMSDir != "" {
+		c.certificates.voms = gridcert.NewVOMS(c.conf.VOMSDir, roots)
+	}
+	secure.ClientAuth, secure.ClientCAs = tls.RequestClientCert, roots // verified for each request, so that the answer has the reason
+	return nil
+}
+
+// hasCertificate reports whether a client presents a certificate that is asked for.
+func (c *Coordinator) hasCertificate(r *http.Request) bool {
+	return c.certificates != nil && r.TLS != nil && len(r.TLS.PeerCertificates) > 0
+}
+
+// presentedIn verifies the certificate of a request.
+func (c *Coordinator) presentedIn(r *http.Request) (*presented, error) {
+	p, err := c.verifyChain(r.TLS.PeerCertificates)
+	if err != nil {
+		return nil, wire.Refuse(http.StatusUnauthorized, "the client certificate is not valid: %s", err)
+	}
+	return p, nil
+}
+
+// verifyChain verifies a chain and its attributes.
+func (c *Coordinator) verifyChain(chain []*x509.Certificate) (*presented, error) {
+	k, now := c.certificates, c.now()
+	sum := sha256.New()
+	for _, one := range chain {
+		sum.Write(one.Raw)
+	}
+	id := [sha256.Size]byte(sum.Sum(nil))
+	k.mu.Lock()
+	p := k.known[id]
+	k.mu.Unlock()
+	if p != nil && now.Before(p.until) {
+		return p, nil
+	}
+	holder, err := gridcert.VerifyChain(chain, k.roots, now)
+	if err != nil {
+		return nil, err
+	}
+	p = &presented{holder: holder, until: holder.Until}
+	if k.voms != nil {
+		var ends time.Time
+		if p.fqans, ends, err = k.voms.Attributes(holder, now); err != nil {
+			c.log.Warn("attributes of a proxy are not used", "user", dn.Text(holder.User.RawSubject), "error", err)
+		}
+		if !ends.IsZero() && ends.Before(p.until) {
+			p.until = ends
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.known) >= mostPresented {
+		clear(k.known)
+	}
+	k.known[id] = p
+	return p, nil
+}
+
+// certificateHolder returns the user of the certificate of a request.
+func (c *Coordinator) certificateHolder(r *http.Request) (caller, error) {
+	p, err := c.presentedIn(r)
+	if err != nil {
+		return caller{}, err
+	}
+	leaf := p.holder.User
+	text := dn.Text(leaf.RawSubject)
+	who := caller{name: leaf.Subject.String(), dn: text, scopes: p.fqans, certificate: p, until: p.until}
+	names := slices.Concat([]string{who.name, leaf.Subject.CommonName}, leaf.DNSNames, leaf.EmailAddresses)
+	for _, u := range leaf.URIs {
+		names = append(names, u.String())
+	}
+	for _, n := range names {
+		if roles, ok := c.conf.Names[n]; ok && n != "" {
+			who.name, who.roles = n, slices.Clone(roles)
+			break
+		}
+	}
+	sum := sha1.New() //nolint:gosec // as above
+	sum.Write([]byte(text))
+	for _, f := range p.fqans {
+		sum.Write([]byte(f))
+		for _, role := range c.conf.VOMSRoles[f] {
+			if !slices.Contains(who.roles, role) {
+				who.roles = append(who.roles, role)
+			}
+		}
+		vo, _, _ := strings.Cut(strings.TrimPrefix(f, "/"), "/Role=") // groups are organizations, as in FTS
+		if !slices.Contains(who.vos, vo) {
+			who.vos = append(who.vos, vo)
+		}
+	}
+	who.credential = hex.EncodeToString(sum.Sum(nil))[:16]
+	return who, nil
+}
+
+// pemOf returns certificates in PEM.
+func pemOf(chain []*x509.Certificate) []byte {
+	var out bytes.Buffer
+	for _, one := range chain {
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: one.Raw}) // never fails
+	}
+	return out.Bytes()
+}
