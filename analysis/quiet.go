@@ -61,23 +61,6 @@ func checkQuiet(f *Findings) Check {
 	return c
 }
 
-// spare is the part of the throughput that the emulated links leave to gain: 1 without links, 0 if they were full all the time. Of
-// several links the emptiest counts.
-func (s *Step) spare() float64 {
-	busy := 1.0
-	linked := false
-	for _, h := range s.Hosts {
-		if h.Link != nil && len(h.Link.Over) == 0 {
-			linked = true
-			busy = min(busy, max(value(h.Link.ToClients.Busy), value(h.Link.FromClients.Busy)))
-		}
-	}
-	if !linked {
-		return 1
-	}
-	return 1 - busy
-}
-
 // gain says in words how many times as much something is.
 func gain(factor float64) string {
 	switch {
