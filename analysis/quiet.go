@@ -51,8 +51,8 @@ func checkQuiet(f *Findings) Check {
 	if c.Status == Skipped {
 		return c.unchecked("no host was monitored together with the processes under test", "name the server's machine and its processes in hosts")
 	}
-	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle%s; other guests of the hypervisor used %s",
-		unit.Percent(others), unit.Percent(contended), except, unit.Percent(steal))
+	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle%s; "+
+		"other guests of the hypervisor used %s", unit.Percent(others), unit.Percent(contended), except, unit.Percent(steal))
 	if contended > contendedWarn || steal > stealWarn {
 		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
 		c.worsen(Warn, "with the whole CPU this step might give up to %s: stop the other programs, or repeat the test later",
