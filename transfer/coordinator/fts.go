@@ -499,19 +499,11 @@ func (c *Coordinator) ftsShow(q *call) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		list := []map[string]any{}
-		for _, f := range files {
-			for _, row := range fts.Files(j, f) {
-				some := map[string]any{}
-				for _, name := range fields {
-					if v, known := row[name]; known {
-						some[name] = v
-					}
-				}
-				list = append(list, some)
-			}
+		list, err := fts.AppendFiles(nil, j, files, fields)
+		if err != nil {
+			return 0, nil, err
 		}
-		rows[id]["files"] = list
+		rows[id]["files"] = json.RawMessage(list)
 	}
 	return multi(ids, func(id string) map[string]any { return rows[id] }, refused)
 }

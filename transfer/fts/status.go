@@ -191,16 +191,12 @@ func Job(j *queue.JobState) map[string]any {
 // Files returns a file with FTS's fields: a row for each of its sources, of which one is used.
 func Files(j *queue.JobState, f *queue.JobFile) (rows []map[string]any) {
 	var job Kept
-	var k KeptFile
-	_ = json.Unmarshal([]byte(j.Params), &job) // Keep made both
-	_ = json.Unmarshal([]byte(f.Params), &k)
+	_ = json.Unmarshal([]byte(j.Params), &job) // Keep made it
+	k := readKept(f.Params)
 	used := max(0, slices.IndexFunc(f.Sources, func(s queue.PairSource) bool { return s.Site == f.Source }))
 	for i, s := range f.Sources {
-		m := row(j, f, &job, &k)
-		m["source_surl"], m["source_se"] = s.URL, seOf(s.URL)
-		if i < len(k.Sources) {
-			m["source_surl"] = k.Sources[i]
-		}
+		m := row(j, f, &job, k)
+		m["source_surl"], m["source_se"] = k.source(f, i), seOf(s.URL)
 		if why, failed := f.Failures[s.Site]; i != used && failed {
 			m["file_state"], m["reason"] = Failed, why
 		} else if i != used {
@@ -214,13 +210,15 @@ func Files(j *queue.JobState, f *queue.JobFile) (rows []map[string]any) {
 // row returns the fields of a file without its source.
 func row(j *queue.JobState, f *queue.JobFile, job *Kept, k *KeptFile) map[string]any {
 	m := map[string]any{
-		"job_id": j.ID, "file_id": f.ID, "file_index": f.Number, "vo_name": job.VO, "priority": job.Priority, "activity": f.Share,
-		"dest_surl": k.Dest, "dest_se": seOf(f.Dest), "checksum": k.Checksum, "user_filesize": k.Size, "filesize": max(f.Item.Size, 0),
-		"selection_strategy": k.Strategy, "file_metadata": k.Metadata, "retry": max(f.Attempts-1, 0), "file_state": FileState(f.State),
-		"reason": orNil(Reason(&f.Item)), "start_time": Time(f.Began), "finish_time": Time(f.Ended), "transfer_host": "weir",
+		"job_id": j.ID, "vo_name": job.VO, "priority": job.Priority, "activity": f.Share,
+		"dest_se": seOf(f.Dest), "checksum": k.Checksum, "user_filesize": k.Size, "filesize": max(f.Item.Size, 0),
+		"selection_strategy": k.Strategy, "retry": max(f.Attempts-1, 0), "transfer_host": "weir",
 		"hashed_id": 0, "file_state_initial": "",
 	}
-	for _, name := range []string{"recoverable", "tx_duration", "throughput", "staging_start", "staging_finished", "staging_host",
+	for _, name := range polled() {
+		m[name] = value(name, f, k)
+	}
+	for _, name := range []string{"recoverable", "tx_duration", "throughput", "staging_host",
 		"archive_start_time", "archive_finish_time", "pid", "internal_file_params", "log_file", "log_debug", "bringonline_token",
 		"staging_metadata", "archive_metadata", "scitag", "dest_surl_uuid", "src_token_id", "dst_token_id"} {
 		m[name] = nil

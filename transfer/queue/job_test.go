@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,4 +99,20 @@ func TestJob(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Sources are read as they were written, with whatever their texts have.
+func TestSourceList(t *testing.T) {
+	t.Parallel()
+	for _, want := range [][]PairSource{
+		{{"A", "f", "https://a/f"}}, {{"A", "f", "https://a/f"}, {"B", "", "http://b/"}}, {{`A"`, `x\y`, "<é>"}}, {{"A", "x},{y", "[]{}"}}, nil,
+	} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readSourceList(string(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
 }
