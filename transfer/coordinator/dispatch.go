@@ -21,6 +21,7 @@ const (
 	checkRate   = 1e9 // bytes/s at which a site reads what it has
 	checks      = 4   // files that a site verifies at once
 	backoffTime = 30 * time.Millisecond
+	fullBackoff = time.Second // of a destination all of whose links are full, until one of its copies ends
 )
 
 // dispatch dispatches waiting files until no more can be dispatched now.
@@ -81,12 +82,22 @@ func (c *Coordinator) dispatchTo(ctx context.Context, dest string, busy []string
 	}
 	gone := c.handOver(ctx, leases, plans)
 	if len(leases) == 0 {
-		c.registry.mu.Lock()
-		c.registry.backoff[dest] = c.now().Add(backoffTime)
-		c.registry.mu.Unlock()
-		time.AfterFunc(backoffTime, c.wake.broadcast)
+		c.backOff(dest, err == nil && len(choices) == 0 && len(full) > 0)
 	}
 	return len(leases), full, errors.Join(err, c.applyOutcomes(ctx, "", append(gone, back...)))
+}
+
+// backOff has a destination looked at again after a while. Each look reads as many files as it has room for, so that one whose links
+// are full is not looked at again until a copy ends, a request changes, or the scheduler may have raised a limit.
+func (c *Coordinator) backOff(dest string, full bool) {
+	c.registry.mu.Lock()
+	wait := backoffTime
+	if full && c.registry.sites[dest].Kind != agentKind && len(c.registry.agents) == 0 {
+		wait = fullBackoff
+	}
+	c.registry.backoff[dest] = c.now().Add(wait)
+	c.registry.mu.Unlock()
+	time.AfterFunc(wait, c.wake.broadcast)
 }
 
 // recall takes back leases that the database gave out when the connection to it was lost, so that no

@@ -101,7 +101,6 @@ type activeLease struct {
 	renewed    time.Time // in the database
 	began      time.Time // the first byte was reported
 	cancelled  bool
-	streamed   bool                    // its bytes pass through the coordinator
 	lost       bool                    // its mover is another process now: it is not given out again
 	retry      time.Duration           // between two questions about it to its destination
 	stop       context.CancelCauseFunc // of a third-party copy
@@ -206,7 +205,10 @@ func (c *Coordinator) removeLease(l *activeLease) {
 		return
 	}
 	delete(c.registry.leases, l.Item)
-	delete(c.registry.backoff, l.Dest.Site) // it has a free slot again
+	delete(c.registry.backoff, l.Dest.Site)      // it has a free slot again
+	if c.registry.sites[l.Source.Site].Max > 0 { // so have others
+		clear(c.registry.backoff)
+	}
 	c.registry.end(l, c.now())
 	if l.stop != nil {
 		l.stop(errEnded)

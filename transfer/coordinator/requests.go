@@ -65,6 +65,9 @@ func (c *Coordinator) checkMode(in *transfer.Submission) error {
 
 // wakeAll wakes the loops that a change of a request concerns.
 func (c *Coordinator) wakeAll() {
+	c.registry.mu.Lock()
+	clear(c.registry.backoff)
+	c.registry.mu.Unlock()
 	c.work.broadcast()
 	c.wake.broadcast()
 	c.eventsChanged.broadcast()
