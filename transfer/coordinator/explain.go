@@ -179,11 +179,7 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	if l.mover != "" {
 		who = fmt.Sprintf("The agent of %s has it", l.mover)
 	}
-	mode := l.Mode
-	if l.streamed {
-		mode = transfer.Streamed
-	}
-	link := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, mode)
+	link := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, l.Mode)
 	silent := x.now.Sub(l.heard)
 	switch {
 	case l.cancelled:

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
@@ -39,6 +40,9 @@ type told struct {
 	State, DB, Listen string
 	Lease             time.Duration
 	Standby           bool
+	SiteCA, CA        string
+	JobArea           tpc.Area
+	Names             map[string][]string
 }
 
 func child(text string) error {
@@ -46,7 +50,8 @@ func child(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease, Standby: o.Standby}
+	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease, Standby: o.Standby,
+		SiteCA: o.SiteCA, CA: o.CA, JobArea: o.JobArea, Names: o.Names}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c, err := Open(ctx, conf)
@@ -86,7 +91,7 @@ func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 // startProcess is startChild, and returns the process.
 func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd, kill func()) {
 	t.Helper()
-	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby})
+	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/queue"
-	"weir/transfer/remote"
 )
 
 func allModes() []transfer.Mode { return []transfer.Mode{transfer.Pull, transfer.Push, transfer.Third} }
@@ -95,7 +94,7 @@ func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, 
 	if problem != "" {
 		return "", problem
 	}
-	if why := c.unsupported(m, from, to); why != "" && (m != transfer.Third || !c.streams()) {
+	if why := c.unsupported(m, from, to); why != "" {
 		return "", fmt.Sprintf("sites %s and %s cannot %s (%s)", from.Name, to.Name, verb(m), why)
 	}
 	if why := c.blocked(mover, from.Name, to.Name); why != "" {
@@ -123,18 +122,16 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 				from.Name, to.Name)
 		}
 		// No agent pulls from it, and it does not push there.
-		if c.streams() {
-			return "", ""
+		if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
+			return "", keepsToken(from.Name)
 		}
-		return "", c.mustStream(from, to)
+		return "", ""
 	}
 	switch {
 	case at.Kind != agentKind:
 		return "", fmt.Sprintf("site %s has no agent to %s", at.Name, m)
 	case other.URL == "":
 		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no endpoint that others can reach", at.Name, m, other.Name)
-	case remote.IsRoot(other.URL):
-		return "", fmt.Sprintf("the agent of site %s cannot %s: it does not know the XRootD protocol of site %s", at.Name, m, other.Name)
 	case !c.delegates(other):
 		return "", keepsToken(other.Name)
 	}

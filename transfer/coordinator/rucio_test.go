@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/url"
 	"os"
@@ -67,22 +68,75 @@ func clientCertificate(t *testing.T, name string) (file, authority string) {
 	return file, authority
 }
 
-// A rucio is a real Rucio whose two storage elements are real servers and whose transfer service is weir.
+// A rucio is a real Rucio whose storage elements are real servers and whose transfer service is weir: in this process or, with kill, in
+// one of its own.
 type rucio struct {
 	*ftsPair
-	r *lab.System
+	r    *lab.System
+	fts  string
+	kill func()
+	conf Config
 }
 
-func startRucio(t *testing.T) *rucio {
+func startRucio(t *testing.T, ownProcess bool) *rucio {
 	t.Helper()
 	lab.FTS(t)
 	cert, authority := clientCertificate(t, "rucio")
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
-	h := start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
-		Names: map[string][]string{"rucio": {maySubmit}}})
-	r := lab.StartRucio(t, lab.RucioConfig{Certificate: cert})
-	return &rucio{&ftsPair{h, x, y}, r}
+	r := &rucio{conf: Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
+		Names: map[string][]string{"rucio": {maySubmit}}}}
+	if ownProcess {
+		r.conf.State = t.TempDir()
+		r.ftsPair = &ftsPair{&house{t: t}, x, y}
+		r.respawn()
+	} else {
+		r.ftsPair = &ftsPair{start(t, r.conf), x, y}
+		r.fts = r.URL() + FTSPath
+	}
+	r.r = lab.StartRucio(t, lab.RucioConfig{Certificate: cert})
+	return r
+}
+
+// respawn starts weir in a process of its own, where it was before.
+func (r *rucio) respawn() {
+	r.t.Helper()
+	url, kill := spawn(r.t, r.conf)
+	r.kill, r.fts, r.conf.Listen = kill, url+FTSPath, strings.TrimPrefix(url, "https://")
+}
+
+// setup adds the RSEs X and Y, and others.
+func (r *rucio) setup(more ...rucioRSE) {
+	r.t.Helper()
+	r.do("setup", map[string]any{"rses": append([]rucioRSE{rseOf(r.t, "X", r.x), rseOf(r.t, "Y", r.y)}, more...), "fts": r.fts}, &struct{}{})
+}
+
+// A rucioRule is a rule, and the paths of its files below the prefixes of the RSEs.
+type rucioRule struct {
+	Rule  string            `json:"rule"`
+	Paths map[string]string `json:"paths"`
+}
+
+// rule makes a dataset of files that Rucio has at some RSEs, and a rule for another one.
+func (r *rucio) rule(name string, files []rucioFile, to string, at ...string) (made rucioRule) {
+	r.t.Helper()
+	r.do("rule", map[string]any{"name": name, "files": files, "at": at, "to": to}, &made)
+	return made
+}
+
+// A rucioState is what Rucio knows of rules by name, and of all requests.
+type rucioState struct {
+	Rules       map[string]string `json:"rules"`
+	Ended, Open []struct {
+		Name, State, Error string
+	}
+	Suspicious []string
+}
+
+func (r *rucio) state(rules map[string]string) (s rucioState) {
+	r.t.Helper()
+	r.do("state", rules, &s)
+	return s
 }
 
 // do runs a part of testdata/rucio.py and decodes what it writes.
@@ -138,10 +192,11 @@ type rucioFile struct {
 }
 
 // An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
-// corrupt source fail with weir's reasons.
+// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious.
 func TestRucio(t *testing.T) {
 	t.Parallel()
-	r := startRucio(t)
+	r := startRucio(t, false)
+	r.setup()
 	var files []rucioFile
 	data := map[string][]byte{}
 	for i := range 5 {
@@ -149,14 +204,9 @@ func TestRucio(t *testing.T) {
 		data[name] = bytes.Repeat([]byte(name+"\n"), 5000*(i+1))
 		files = append(files, rucioFile{name, len(data[name]), adlerOf(data[name])})
 	}
-	var made struct {
-		Rule string            `json:"rule"`
-		Bad  string            `json:"bad_rule"`
-		At   map[string]string `json:"at"` // paths of the files below the prefix
-	}
-	r.do("fill", map[string]any{"rses": []rucioRSE{rseOf(t, "X", r.x), rseOf(t, "Y", r.y)}, "fts": r.URL() + FTSPath, "files": files[:3],
-		"bad": files[3:]}, &made)
-	for name, at := range made.At {
+	good, bad := r.rule("good", files[:3], "Y", "X"), r.rule("bad", files[3:], "Y", "X")
+	maps.Copy(good.Paths, bad.Paths)
+	for name, at := range good.Paths {
 		if name == "f3" { // lost
 			continue
 		}
@@ -167,18 +217,14 @@ func TestRucio(t *testing.T) {
 		r.put(r.x, filepath.Join("store", at), content)
 	}
 	r.daemon("rucio-conveyor-submitter")
-	var state struct {
-		Rules map[string]string `json:"rules"`
-		Ended []struct {
-			Name, State, Error string
-		} `json:"ended"` // requests
-	}
+	var state rucioState
 	for end := time.Now().Add(5 * time.Minute); len(state.Ended) < len(files) && time.Now().Before(end); {
 		r.daemon("rucio-conveyor-poller", "--older-than", "0")
 		r.daemon("rucio-conveyor-finisher")
-		r.do("state", map[string]string{"good": made.Rule, "bad": made.Bad}, &state)
+		state = r.state(map[string]string{"good": good.Rule, "bad": bad.Rule})
 	}
-	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(files) {
+	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(files) ||
+		!slices.Equal(state.Suspicious, []string{"f3", "f4"}) {
 		t.Errorf("%+v", state)
 	}
 	reasons := map[string]string{"f3": "SOURCE [2] No such file", "f4": "SOURCE CHECKSUM MISMATCH"}
@@ -188,13 +234,13 @@ func TestRucio(t *testing.T) {
 		}
 	}
 	for _, f := range files[:3] {
-		got, err := os.ReadFile(filepath.Join(r.y.Data, "store", made.At[f.Name]))
+		got, err := os.ReadFile(filepath.Join(r.y.Data, "store", good.Paths[f.Name]))
 		if err != nil || !bytes.Equal(got, data[f.Name]) {
 			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
 		}
 	}
 	for _, f := range files[3:] {
-		if _, err := os.Stat(filepath.Join(r.y.Data, "store", made.At[f.Name])); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(r.y.Data, "store", good.Paths[f.Name])); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is there: %v", f.Name, err)
 		}
 	}

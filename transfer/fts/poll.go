@@ -12,8 +12,8 @@ import (
 
 // polled are the fields of a file that Rucio asks for, and those that identify it. Their values need no map.
 func polled() []string {
-	return []string{"file_id", "file_index", "file_state", "dest_surl", "start_time", "finish_time", "staging_start", "staging_finished", "reason",
-		"file_metadata"}
+	return []string{"file_id", "file_index", "file_state", "dest_surl", "start_time", "finish_time", "staging_start", "staging_finished",
+		"reason", "file_metadata"}
 }
 
 // value returns one of the polled fields of a file.

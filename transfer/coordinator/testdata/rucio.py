@@ -1,12 +1,15 @@
-"""Fills a Rucio for the tests, and reads its state: PART INPUT, both JSON."""
+"""Fills a Rucio for the tests, runs its daemons and reads its state: PART INPUT, both JSON."""
 import json
 import sys
+import time
 
 
-def fill(arg):
+def setup(arg):
+    """Adds RSEs, from each of which files go to each other one."""
     from rucio.client import Client
 
     c = Client()
+    names = [rse["Name"] for rse in arg["rses"]]
     for rse in arg["rses"]:
         name = rse["Name"]
         c.add_rse(name, rse_type="DISK", deterministic=True)
@@ -18,20 +21,123 @@ def fill(arg):
         })
         c.add_rse_attribute(name, "fts", arg["fts"])
         c.set_local_account_limit("root", name, 10**15)
-    names = [rse["Name"] for rse in arg["rses"]]
-    c.add_distance(names[0], names[1], {"distance": 1})
+    for source in names:
+        for dest in names:
+            if source != dest:
+                c.add_distance(source, dest, {"distance": 1})
     c.add_scope("root", "test")
-    out = {"at": {}}
-    for key, rule, files in (("good", "rule", arg["files"]), ("bad", "bad_rule", arg["bad"])):
-        c.add_replicas(names[0], [dict(f, scope="test") for f in files])
-        c.add_dataset("test", key)
-        c.add_files_to_dataset("test", key, [{"scope": "test", "name": f["name"]} for f in files])
-        out[rule] = c.add_replication_rule([{"scope": "test", "name": key}], 1, names[1])[0]
-    prefix = arg["rses"][0]["Prefix"]
-    for f in arg["files"] + arg["bad"]:
-        for replica in c.list_replicas([{"scope": "test", "name": f["name"]}]):
-            for pfn in replica["pfns"]:
-                out["at"][f["name"]] = pfn.split(prefix, 1)[1].lstrip("/")
+    return {}
+
+
+def rule(arg):
+    """Adds a dataset whose files are at some RSEs, and a rule for another one."""
+    from rucio.client import Client
+
+    c = Client()
+    c.add_dataset("test", arg["name"])
+    paths = {}
+    for i in range(0, len(arg["files"]), 1000):
+        some = arg["files"][i:i + 1000]
+        for rse in arg["at"]:
+            c.add_replicas(rse, [dict(f, scope="test") for f in some])
+        dids = [{"scope": "test", "name": f["name"]} for f in some]
+        c.add_files_to_dataset("test", arg["name"], dids)
+        for replica in c.list_replicas(dids):
+            pfn = next(iter(replica["pfns"]))
+            paths[replica["name"]] = "test" + pfn.split("/test", 1)[1]
+    made = c.add_replication_rule([{"scope": "test", "name": arg["name"]}], 1, arg["to"])[0]
+    return {"rule": made, "paths": paths}
+
+
+def end(arg):
+    """Has a rule end now: judge-cleaner deletes it."""
+    from rucio.client import Client
+
+    Client().update_replication_rule(arg["rule"], {"lifetime": 0})
+    return {}
+
+
+def runners(bulk):
+    """The daemons by name, each to be run once. They would wait for others of their kind at each start."""
+    import threading
+
+    from rucio.daemons.conveyor import finisher, poller, submitter
+
+    for daemon in (finisher, poller, submitter):
+        stop = daemon.GRACEFUL_STOP
+        stop.wait = lambda timeout=None, stop=stop: threading.Event.wait(stop, 0)
+    return {"submitter": lambda: submitter.run(once=True, group_bulk=bulk, bulk=1000),
+            "poller": lambda: poller.run(once=True, older_than=0), "finisher": lambda: finisher.run(once=True)}
+
+
+def once(arg):
+    """Runs daemons once."""
+    every = runners(1)
+    for name in arg["daemons"]:
+        every[name]()
+    return {}
+
+
+def daemons(arg):
+    """Runs submitter, poller and finisher in turns until so many requests have ended, and measures what they wait for."""
+    import requests
+
+    asked = [0.0]
+    send = requests.Session.request
+
+    def request(self, method, url, *args, **kwargs):
+        begun = time.time()
+        try:
+            return send(self, method, url, *args, **kwargs)
+        finally:
+            if url.startswith(arg["fts"]):
+                asked[0] += time.time() - begun
+
+    requests.Session.request = request
+    release_killed()
+    every = runners(arg["bulk"])
+    took = {"submitter": 0.0, "poller": 0.0, "finisher": 0.0, "idle": 0.0}
+    begun = time.time()
+    before = None
+    while True:
+        round_begun = time.time()
+        for name, run in every.items():
+            one = time.time()
+            run()
+            took[name] += time.time() - one
+        now = counts()
+        if now == before:
+            took["idle"] += time.time() - round_begun
+        before = now
+        if now["ended"] >= arg["ended"] and len(now) == 1:  # a request that failed has a successor
+            break
+    return {"wall": time.time() - begun, "asked": asked[0], "took": took}
+
+
+def release_killed():
+    """Makes requests two hours older that a submitter was submitting when it was killed: then the finisher queues them again."""
+    from datetime import datetime, timedelta
+
+    from rucio.db.sqla import models
+    from rucio.db.sqla.constants import RequestState
+    from rucio.db.sqla.session import get_session
+
+    session = get_session()()
+    session.query(models.Request).filter_by(state=RequestState.SUBMITTING).update(
+        {"updated_at": datetime.utcnow() - timedelta(hours=3)}, synchronize_session=False)
+    session.commit()
+    session.close()
+
+
+def counts():
+    from rucio.db.sqla import models
+    from rucio.db.sqla.session import get_session
+    from sqlalchemy import func
+
+    session = get_session()()
+    out = {state.name: n for state, n in session.query(models.Request.state, func.count()).group_by(models.Request.state)}
+    out["ended"] = session.query(models.RequestHistory).count()
+    session.close()
     return out
 
 
@@ -41,10 +147,18 @@ def state(arg):
     from rucio.db.sqla.session import get_session
 
     c = Client()
-    rules = {key: c.get_replication_rule(rule)["state"] for key, rule in arg.items()}
+    rules = {}
+    for key, one in arg.items():
+        try:
+            rules[key] = c.get_replication_rule(one)["state"]
+        except Exception as e:
+            rules[key] = type(e).__name__
     session = get_session()()
     rows = [{"Name": r.name, "State": r.state.name, "Error": r.err_msg or ""} for r in session.query(models.RequestHistory)]
-    return {"rules": rules, "ended": rows}
+    open_ones = [{"Name": r.name, "State": r.state.name, "Error": r.err_msg or ""} for r in session.query(models.Request)]
+    suspicious = sorted({r.name for r in session.query(models.BadReplica)})
+    return {"rules": rules, "ended": rows, "open": open_ones, "suspicious": suspicious}
 
 
-print("\n" + json.dumps({"fill": fill, "state": state}[sys.argv[1]](json.loads(sys.argv[2])), default=str))
+parts = {"setup": setup, "rule": rule, "end": end, "once": once, "daemons": daemons, "state": state}
+print("\n" + json.dumps(parts[sys.argv[1]](json.loads(sys.argv[2])), default=str))

@@ -1,0 +1,216 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/db"
+	"weir/lab"
+)
+
+// running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
+func (r *rucio) running(part string, in, out any) (kill func(), wait func() error) {
+	r.t.Helper()
+	text, err := json.Marshal(in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
+	done := make(chan error, 1)
+	go func() {
+		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
+		if err == nil {
+			said = strings.TrimSpace(said)
+			err = json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out)
+		}
+		done <- err
+	}()
+	wait = func() error {
+		defer cancel()
+		return <-done
+	}
+	return cancel, wait
+}
+
+// once runs daemons of Rucio once, in one process.
+func (r *rucio) once(daemons ...string) {
+	r.t.Helper()
+	r.do("once", map[string]any{"daemons": daemons}, &struct{}{})
+}
+
+// arrived counts the files with their names below a folder.
+func arrived(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".weir-") {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Rucio's daemons and weir are killed in the middle of a rule, and no file is lost or copied twice. WEIR_RUCIO_FILES has so many files,
+// and kills nothing but measures what Rucio waits for.
+func TestRucioKilled(t *testing.T) {
+	t.Parallel()
+	r := startRucio(t, true)
+	r.setup()
+	n, size, bulk, measured := 200, 100_000, 10, false
+	if many, err := strconv.Atoi(os.Getenv("WEIR_RUCIO_FILES")); err == nil {
+		n, size, bulk, measured = many, 1<<20, 100, true
+	}
+	var files []rucioFile
+	data := map[string][]byte{}
+	for i := range n {
+		name := "f" + strconv.Itoa(i)
+		data[name] = bytes.Repeat([]byte(name+"\n"), size/(len(name)+1))
+		files = append(files, rucioFile{name, len(data[name]), adlerOf(data[name])})
+	}
+	made := r.rule("many", files, "Y", "X")
+	for name, at := range made.Paths {
+		r.put(r.x, filepath.Join("store", at), data[name])
+	}
+	in := map[string]any{"fts": r.fts, "bulk": bulk, "ended": n}
+	var out struct {
+		Wall, Asked float64
+		Took        map[string]float64
+	}
+	kill, wait := r.running("daemons", in, &out)
+	store := filepath.Join(r.y.Data, "store")
+	if !measured {
+		until(t, "some files arrive", func() bool { return arrived(t, store) >= n/10 })
+		kill()
+		if err := wait(); err == nil {
+			t.Error("the daemons were not killed")
+		}
+		_, wait = r.running("daemons", in, &out)
+		r.kill()
+		r.respawn()
+		until(t, "more files arrive", func() bool { return arrived(t, store) >= n/2 })
+		r.kill()
+		r.respawn()
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if state := r.state(map[string]string{"many": made.Rule}); state.Rules["many"] != "OK" || len(state.Open) > 0 {
+		t.Errorf("%s, %d requests are open", state.Rules["many"], len(state.Open))
+	}
+	for _, f := range files {
+		got, err := os.ReadFile(filepath.Join(store, made.Paths[f.Name]))
+		if err != nil || !bytes.Equal(got, data[f.Name]) {
+			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
+		}
+	}
+	r.kill()
+	d, err := db.Open(t.Context(), "sqlite:"+filepath.Join(r.conf.State, tableFile), db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	copied, err := db.Select(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM attempt a JOIN pair p ON p.item = a.item
+		WHERE a.fault = '' AND NOT a.existed GROUP BY p.dest`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, times := range copied {
+		if times != 1 {
+			t.Errorf("a file was copied %d times", times)
+		}
+	}
+	t.Logf("%d files: %d copied in this test; %.1f s in all, of which %.1f s in requests to weir and %.1f s in rounds without news; %v", n,
+		len(copied), out.Wall, out.Asked, out.Took["idle"], out.Took)
+}
+
+// A rule that ends cancels its files in weir, also while they are copied, and nothing is left at the destination. A file with two
+// replicas, of which the nearer one is lost, comes from the other. While a destination is full its files wait and say why.
+func TestRucioRules(t *testing.T) {
+	t.Parallel()
+	r := startRucio(t, false)
+	slow := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: r.x,
+		Extra: "xrootd.fslib ++ throttle\nthrottle.throttle data 1m\n"})
+	small := rseOf(t, "SMALL", r.y)
+	small.Prefix = strings.TrimSuffix(small.Prefix, "store") + "small"
+	r.setup(rseOf(t, "SLOW", slow), small)
+	data := bytes.Repeat([]byte("two replicas\n"), 1000)
+	large := rucioFile{"large", 64 << 20, "00000001"}
+	two := r.rule("two", []rucioFile{{"twice", len(data), adlerOf(data)}}, "Y", "X", "SLOW")
+	r.put(r.x, filepath.Join("store", two.Paths["twice"]), data)
+	ended := r.rule("ended", []rucioFile{large}, "Y", "SLOW")
+	r.put(slow, filepath.Join("store", ended.Paths["large"]), make([]byte, large.Size))
+	r.once("submitter")
+	folder := filepath.Dir(filepath.Join(r.y.Data, "store", ended.Paths["large"]))
+	until(t, "the large file is being copied", func() bool {
+		found, err := filepath.Glob(filepath.Join(folder, ".weir-*"))
+		return err == nil && len(found) > 0
+	})
+	r.do("end", map[string]string{"rule": ended.Rule}, &struct{}{})
+	r.daemon("rucio-judge-cleaner")
+	admin := r.ftsUser("admin", mayAdmin)
+	var jobs []ftsJob
+	until(t, "only the other job is open, if any", func() bool {
+		if status := admin.ask("GET", "/jobs", "", &jobs); status != 200 {
+			t.Fatalf("%d", status)
+		}
+		return len(jobs) == 0
+	})
+	until(t, "nothing is left of the large file", func() bool {
+		left, err := filepath.Glob(filepath.Join(folder, "*large*"))
+		parts, partsErr := filepath.Glob(filepath.Join(folder, ".weir-*"))
+		return errors.Join(err, partsErr) == nil && len(left)+len(parts) == 0
+	})
+	r.once("poller", "finisher")
+	state := r.state(map[string]string{"two": two.Rule, "ended": ended.Rule})
+	if state.Rules["two"] != "OK" || state.Rules["ended"] != "RuleNotFound" || len(state.Open) > 0 {
+		t.Errorf("%+v", state)
+	}
+	sources, err := db.Select(t.Context(), r.db, db.Value[string], "SELECT sources FROM pair WHERE dest LIKE ?", "%twice")
+	if err != nil || len(sources) != 1 || strings.Count(sources[0], `"url"`) != 2 {
+		t.Errorf("%v, %v", sources, err)
+	}
+
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a destination that is full")
+	}
+	at := filepath.Join(r.y.Data, "small")
+	mountSmall(t, at)
+	full := r.rule("full", []rucioFile{{"big", 4 << 20, "00000001"}}, "SMALL", "X")
+	r.put(r.x, filepath.Join("store", full.Paths["big"]), make([]byte, 4<<20))
+	r.once("submitter")
+	until(t, "the file waits for space", func() bool {
+		var jobs []ftsJob
+		if status := admin.ask("GET", "/jobs", "", &jobs); status != 200 || len(jobs) != 1 {
+			t.Fatalf("%d %+v", status, jobs)
+		}
+		var j ftsJob
+		admin.ask("GET", "/jobs/"+jobs[0].ID+"?files=file_state,reason", "", &j)
+		return j.Files[0].State == "SUBMITTED" && strings.Contains(j.Files[0].Reason, "DESTINATION [28] No space left on device")
+	})
+	if n := arrived(t, at); n != 0 {
+		t.Errorf("%d files at the full destination", n)
+	}
+	r.once("poller")
+	if state := r.state(map[string]string{"full": full.Rule}); len(state.Open) != 1 || state.Open[0].State != "SUBMITTED" {
+		t.Errorf("%+v", state)
+	}
+}
