@@ -126,7 +126,7 @@ chaos: needs ## faults, for as long as they take: of runs on many machines (thre
 
 test-xrootd: needs build ## whatever is tested on XRootD, on each of its versions (seven minutes)
 	WEIR_REQUIRE=all WEIR_XROOTD=all go test ./lab ./storage/xrootd/... ./storage/webdav ./internal/tpc ./serve ./transfer/coordinator ./cmd/weir \
-		-run 'XRootD|Suite|Redirect|Demand|Signed|Cluster|Copies|Killed|Checksums' -timeout 45m -count 1
+		-run 'XRootD|Suite|Redirect|Demand|Signed|Cluster|Copies|Killed|Checksums|Proxies' -timeout 45m -count 1
 
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./report ./scenario ./internal/content -update

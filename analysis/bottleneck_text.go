@@ -127,7 +127,10 @@ func (l *ladder) loadText(i, j int) string {
 // growthText tells what more load brought from step i on.
 func (l *ladder) growthText(i int) string {
 	after := l.bestAfter(i)
-	if after < 0 {
+	switch {
+	case after < 0 && l.steps[i].linkFull():
+		return "It is the heaviest load tested, and more cannot pass the link."
+	case after < 0:
 		return "It is the heaviest load tested: whether " + l.f.noun() + " levels off there is not known."
 	}
 	a, b := l.yield(i), l.yield(after)

@@ -34,6 +34,8 @@ func (f *Findings) peakPhrase() string {
 	switch _, low, _ := f.yield(s); {
 	case f.oneLoad():
 		gave += ", the only load tested"
+	case atEnd && s.linkFull():
+		gave = "Peak " + gave
 	case atEnd && low != nil:
 		gave = "At least " + gave + ", still growing"
 	case atEnd:
@@ -172,6 +174,8 @@ func (f *Findings) beyondText() string {
 			unit.Percent(last.unwell()))
 	case o.Inside && end < top:
 		return fmt.Sprintf("Beyond %s %s falls, to %s at %s.", f.at(high), f.noun(), f.show(end), f.at(last))
+	case last.linkFull():
+		return fmt.Sprintf("The emulated link was full at the heaviest load: more %s cannot give more.", f.loads())
 	case len(o.Equals) == 1 && o.Low != nil:
 		return say.Capital(f.noun()) + " still grows at the heaviest load: there is no maximum in the tested range."
 	}

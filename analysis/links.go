@@ -97,6 +97,24 @@ func (w *WayFigure) share() ranged {
 	return w.busy
 }
 
+// spare is the part of the throughput that the emulated links leave to gain: 1 without links, 0 if they were full all the time. Of
+// several links the emptiest counts.
+func (s *Step) spare() float64 {
+	spare := -1.0
+	for _, h := range s.Hosts {
+		if h.Link != nil && len(h.Link.Over) == 0 {
+			spare = max(spare, 1-max(value(h.Link.ToClients.Busy), value(h.Link.FromClients.Busy)))
+		}
+	}
+	if spare < 0 {
+		return 1
+	}
+	return spare
+}
+
+// linkFull reports whether the links leave too little to gain for it to be seen.
+func (s *Step) linkFull() bool { return s.spare() < 0.03 }
+
 // what is how the link is called in sentences.
 func (f *LinkFigure) what() string {
 	if len(f.Over) == 0 {

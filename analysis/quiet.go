@@ -51,31 +51,14 @@ func checkQuiet(f *Findings) Check {
 	if c.Status == Skipped {
 		return c.unchecked("no host was monitored together with the processes under test", "name the server's machine and its processes in hosts")
 	}
-	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle%s; other guests of the hypervisor used %s",
-		unit.Percent(others), unit.Percent(contended), except, unit.Percent(steal))
+	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle%s; "+
+		"other guests of the hypervisor used %s", unit.Percent(others), unit.Percent(contended), except, unit.Percent(steal))
 	if contended > contendedWarn || steal > stealWarn {
 		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
 		c.worsen(Warn, "with the whole CPU this step might give up to %s: stop the other programs, or repeat the test later",
 			gain(1/(1-math.Min(contended+steal, 0.99))))
 	}
 	return c
-}
-
-// spare is the part of the throughput that the emulated links leave to gain: 1 without links, 0 if they were full all the time. Of
-// several links the emptiest counts.
-func (s *Step) spare() float64 {
-	busy := 1.0
-	linked := false
-	for _, h := range s.Hosts {
-		if h.Link != nil && len(h.Link.Over) == 0 {
-			linked = true
-			busy = min(busy, max(value(h.Link.ToClients.Busy), value(h.Link.FromClients.Busy)))
-		}
-	}
-	if !linked {
-		return 1
-	}
-	return 1 - busy
 }
 
 // gain says in words how many times as much something is.

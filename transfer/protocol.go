@@ -193,6 +193,7 @@ type Outcome struct {
 	Size     int64         `json:"size_bytes"`
 	Adler    string        `json:"adler32,omitempty"` // read back at the destination
 	Verified bool          `json:"verified"`
+	Streamed bool          `json:"-"`                       // set by the coordinator only: the bytes passed through it
 	Existed  bool          `json:"existed,omitempty"`       // the verified file was there before: nothing was transferred
 	Moved    int64         `json:"moved_bytes"`             // over the network by this attempt
 	Resumed  int64         `json:"resumed_bytes,omitempty"` // kept from an earlier attempt

@@ -75,7 +75,9 @@ const (
 	Pull  Mode = "pull"  // the destination's agent reads from the source
 	Push  Mode = "push"  // the source's agent writes to the destination
 	Third Mode = "third" // the coordinator has one of two HTTP endpoints copy (HTTP-TPC)
-	Check Mode = "check" // no transfer: the destination verifies a file that it should have
+	// of attempts in the mode third whose bytes passed through the coordinator, since the endpoints cannot copy from each other
+	Streamed Mode = "streamed"
+	Check    Mode = "check" // no transfer: the destination verifies a file that it should have
 )
 
 // Mover returns the site whose agent transfers the bytes between two sites, "" if none does.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weir/internal/db"
 	"weir/internal/screen"
@@ -33,6 +34,8 @@ type coordinatorFlags struct {
 	stdin bool
 	file  flagfile.File
 	extra settings.Keys
+
+	streamed int
 }
 
 // shortestKeep is the shortest time for which ended requests are kept: the temporary files of failed ones are resumed for a day.
@@ -104,7 +107,16 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 		return share, err
 	}))
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
+	f.addCopies(fs)
+	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
+}
+
+// addCopies adds the flags of the API of FTS3 and of streamed copies.
+func (f *coordinatorFlags) addCopies(fs *pflag.FlagSet) {
+	conf := &f.conf
 	fs.StringVar(&conf.VO, "fts-vo", "weir", "virtual organization `NAME` of all users of the API of FTS3")
+	fs.IntVar(&f.streamed, "streamed-copies", 64, "copy up to `N` files at once through the coordinator, between endpoints that cannot copy "+
+		"from each other; 0: such files fail")
 	parsedFlag(fs, "fts-endpoints", "public", "`WHERE` endpoints of jobs of the API of FTS3 may be: public, private (also in "+
 		"private networks), local (also on this machine); sites that were added may be anywhere", func(text string) error {
 		area, known := map[string]tpc.Area{"public": tpc.Public, "private": tpc.Network, "local": tpc.Loopback}[text]
@@ -113,7 +125,6 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 		}
 		return nil
 	})
-	fs.BoolVar(&f.stdin, "while-stdin", false, "exit when standard input ends")
 }
 
 // check adds the keys of the file and checks what belongs together.
@@ -133,6 +144,12 @@ func (f *coordinatorFlags) check() error {
 	}
 	if (conf.VOMSDir != "" || len(conf.VOMSRoles) > 0) && (conf.CA == "" || conf.VOMSDir == "") {
 		return flagfile.About("vomsdir", errors.New("VOMS attributes need --vomsdir and --client-ca"))
+	}
+	if f.streamed < 0 {
+		return flagfile.About("streamed-copies", fmt.Errorf("--streamed-copies %d: use 0 or more", f.streamed))
+	}
+	if conf.Streamed = f.streamed; f.streamed == 0 {
+		conf.Streamed = -1
 	}
 	if r := conf.Rules; r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max {
 		return flagfile.About("link-max", errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max"))

@@ -27,6 +27,9 @@ const (
 	longAnswer  = time.Hour
 )
 
+// emptyAdler is the adler32 of no bytes.
+const emptyAdler = "00000001"
+
 // firstAsk is the wait before a checksum is asked for again; it doubles.
 const firstAsk = 500 * time.Millisecond
 
@@ -59,6 +62,7 @@ type Wish struct {
 	Size     int64         // of the file, as far as it is known
 	Want     string        // what it should be, as Info.Adler; "" if unknown
 	Patience time.Duration // how long an endpoint that has the file but tells no checksum is asked again
+	Brief    time.Duration // the same for one that does not say that it is computing it (202, as dCache); 0 is Patience
 }
 
 // Checksum is Stat with the file's checksum. An endpoint that does not tell it yet, as
@@ -96,7 +100,14 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 			return Info{}, err
 		}
 		adler := digest.Adler32().InHeader(res.Header)
-		if again := adler == "" && time.Now().Add(wait).Before(until); !again || res.StatusCode/100 != 2 { // 202: dCache is computing it
+		if adler == "" && res.StatusCode == http.StatusOK && res.ContentLength == 0 {
+			adler = emptyAdler // XRootD does not tell it
+		}
+		last := until
+		if brief := began.Add(w.Brief >> c.silence(t.URL)); w.Brief > 0 && res.StatusCode != http.StatusAccepted && brief.Before(last) {
+			last = brief
+		}
+		if again := adler == "" && time.Now().Add(wait).Before(last); !again || res.StatusCode/100 != 2 { // 202: dCache is computing it
 			info, err := c.info(ctx, t, res)
 			if err == nil {
 				c.heard(t.URL, adler != "", began)

@@ -16,12 +16,12 @@ import (
 
 // A chainRig makes chains of proxies.
 type chainRig struct {
-	t        *testing.T
+	t        testing.TB
 	ca, user gridcerttest.Pair
 	roots    *x509.CertPool
 }
 
-func newChainRig(t *testing.T) *chainRig {
+func newChainRig(t testing.TB) *chainRig {
 	r := &chainRig{t: t, ca: gridcerttest.NewCA(t, "Chains"), roots: x509.NewCertPool()}
 	r.user = r.ca.User(t)
 	r.roots.AddCert(r.ca.Cert)

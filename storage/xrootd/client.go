@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -30,9 +31,15 @@ type client struct {
 }
 
 // Do runs op.
-func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (res storage.Result, err error) {
+func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	return c.do(ctx, op, p, nil, nil)
+}
+
+// do runs op. to takes the payload of a read, from gives that of a write; both may be nil.
+func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress, to io.Writer, from io.Reader) (res storage.Result, err error) {
 	x := c.s.calls.Get().(*call)
 	x.begin(ctx, c, op, p)
+	x.to, x.from = to, from
 	err = x.run()
 	x.settle()
 	res = x.Result
@@ -119,22 +126,24 @@ func (x *call) check() error {
 type call struct {
 	wireclient.Call
 	c      *client
-	at     *server // where the operation is now
-	named  *server // whom ServedBy has named last
-	req    request // the question that is under way
-	asked  bool    // it was sent
-	doing  uint16  // the last request that was sent, 0 while connecting
-	hail   request // what a login says, before the question
-	out    []byte  // what is to be sent
-	signed []byte  // requests with their signatures
-	data   []byte  // the answer to a question
-	opaque string  // opaque information of the last redirect
-	extra  string  // what the question itself adds to the path
-	tried  string  // data servers that were lost
-	parts  []slot  // of a vector read
-	window window  // reads and writes under way
-	slot   *slot   // the one that is being answered
-	file   file    // the operation's, unless it stays open
+	at     *server   // where the operation is now
+	named  *server   // whom ServedBy has named last
+	req    request   // the question that is under way
+	asked  bool      // it was sent
+	doing  uint16    // the last request that was sent, 0 while connecting
+	hail   request   // what a login says, before the question
+	out    []byte    // what is to be sent
+	signed []byte    // requests with their signatures
+	data   []byte    // the answer to a question
+	opaque string    // opaque information of the last redirect
+	extra  string    // what the question itself adds to the path
+	tried  string    // data servers that were lost
+	parts  []slot    // of a vector read
+	window window    // reads and writes under way
+	slot   *slot     // the one that is being answered
+	to     io.Writer // takes the payload of a read; nil: none does
+	from   io.Reader // gives the payload of a write; nil: it is made
+	file   file      // the operation's, unless it stays open
 	sum    sum
 	pages  pageCount
 }
@@ -179,6 +188,7 @@ func (x *call) clear() {
 	}
 	x.window.clear()
 	x.slot, x.file, x.sum = nil, file{}, sum{}
+	x.to, x.from = nil, nil
 }
 
 // count adds the link's bytes since the last count to the result, and the requests that a shared session signed.

@@ -22,10 +22,15 @@ func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secu
 
 // open opens the operation's file, wherever redirects lead.
 func (x *call) open(f *file, options, mode uint16) error {
+	return x.openAt(x.c.s.home, f, options, mode)
+}
+
+// openAt is open that begins at a server.
+func (x *call) openAt(at *server, f *file, options, mode uint16) error {
 	r := x.aim(rqOpen)
 	binary.BigEndian.PutUint16(r.params[0:], mode)
 	binary.BigEndian.PutUint16(r.params[2:], options|openStat|openAsync)
-	l, err := x.askAt(x.c.s.home)
+	l, err := x.askAt(at)
 	if err != nil {
 		return err
 	}

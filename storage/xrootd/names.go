@@ -179,6 +179,9 @@ func (x *call) move() error {
 		return fmt.Errorf("move %q to %q: %w", x.Op.Source, x.Op.Path, fs.ErrInvalid)
 	}
 	x.req = request{code: rqMv, args: x.appendPath(x.req.args[:0], x.Op.Source), path: true}
+	if x.c.s.opaque != "" { // sendQuestion adds it to the other path
+		x.req.args = append(append(x.req.args, '?'), x.c.s.opaque...)
+	}
 	binary.BigEndian.PutUint16(x.req.params[14:], uint16(len(x.req.args)))
 	x.req.args = append(x.req.args, ' ')
 	x.req.args = x.appendPath(x.req.args, x.Op.Path)

@@ -100,6 +100,7 @@ func (x *call) readFile() error {
 	if err := x.sum.start(x.Op.Sum); err != nil {
 		return err
 	}
+	x.sum.to = x.to
 	f, err := x.openToRead()
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func (x *call) readSpan(f *file, from, to int64) error {
 	x.sum.at = from
 	for next := from; next < to || w.busy > 0; {
 		x.out = x.out[:0]
-		for next < to && w.busy < len(w.slots) {
+		for next < to && w.busy < len(w.slots) && !x.tooEarly(next) {
 			n := min(w.chunk, to-next)
 			x.appendRead(f, w.take(next, n))
 			next += n
@@ -199,6 +200,9 @@ func (x *call) readSpan(f *file, from, to int64) error {
 		err := x.send(f.link, x.out)
 		if err == nil {
 			err = x.receivePart(f)
+		}
+		if x.sum.err != nil {
+			return x.sum.err
 		}
 		if err == nil {
 			continue
@@ -211,6 +215,11 @@ func (x *call) readSpan(f *file, from, to int64) error {
 		return wireclient.ProtocolError("the answers to a read up to %d leave a hole at %d", to, x.sum.at)
 	}
 	return nil
+}
+
+// tooEarly reports whether what lies at an offset would have to be held for long, because bytes before it are still to come.
+func (x *call) tooEarly(offset int64) bool {
+	return x.to != nil && offset-x.sum.at >= x.window.chunk*int64(len(x.window.slots))
 }
 
 // appendRead appends the request for what slot i wants.

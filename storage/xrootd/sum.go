@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"io"
 	"sync"
 
 	"weir/internal/content"
@@ -16,6 +17,8 @@ type sum struct {
 	crc   uint32           // of crc32c
 	at    int64            // offset in the file of what is to be added next
 	early map[int64][]byte // what came before its turn
+	to    io.Writer        // gets the bytes as well; nil: unused
+	err   error            // of to
 }
 
 func (s *sum) start(alg string) error {
@@ -28,7 +31,7 @@ func (s *sum) start(alg string) error {
 	return err
 }
 
-func (s *sum) wanted() bool { return s.alg != "" }
+func (s *sum) wanted() bool { return s.alg != "" || s.to != nil }
 
 func (s *sum) text() string {
 	switch {
@@ -43,7 +46,7 @@ func (s *sum) text() string {
 // add adds bytes that lie at an offset of the file.
 func (s *sum) add(offset int64, b []byte) {
 	switch {
-	case s.alg == "":
+	case !s.wanted():
 		return
 	case offset != s.at:
 		if s.early == nil {
@@ -60,15 +63,18 @@ func (s *sum) add(offset int64, b []byte) {
 func (s *sum) next(b []byte) {
 	if s.hash != nil {
 		_, _ = s.hash.Write(b) // never fails
-	} else {
+	} else if s.alg != "" {
 		s.crc = crc32.Update(s.crc, castagnoli(), b)
+	}
+	if s.to != nil && s.err == nil {
+		_, s.err = s.to.Write(b)
 	}
 	s.at += int64(len(b))
 }
 
 // addPage is add for a page whose CRC32C is known already.
 func (s *sum) addPage(offset int64, page []byte, crc uint32) {
-	if s.hash != nil || s.alg == "" || offset != s.at || len(page) != pageSize {
+	if s.hash != nil || s.alg == "" || s.to != nil || offset != s.at || len(page) != pageSize {
 		s.add(offset, page)
 		return
 	}

@@ -94,6 +94,7 @@ const (
 	listWithStat    = 0x02
 	queryStats      = 1
 	queryChecksum   = 3
+	queryConfig     = 7
 	attnResponse    = 5008
 	statIsDir       = 2
 	pageSize        = 4096

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"strconv"
 
@@ -15,13 +16,13 @@ import (
 )
 
 // writeFile creates a file of made content. A file that is there already is not touched, unless this client's last
-// write left it unfinished.
+// write left it unfinished. A file of other content (WriteFrom) replaces what is there.
 func (x *call) writeFile() error {
 	if x.Op.Size < 0 || x.Op.Chunk < 0 || x.Op.Ahead < 0 {
 		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.Op.Size, x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
 	}
 	options := uint16(openUpdate | openMakePath | openNew)
-	if x.c.partial == x.Op.Path {
+	if x.c.partial == x.Op.Path || x.from != nil {
 		options = openUpdate | openMakePath | openDelete
 	}
 	f := &x.file
@@ -72,12 +73,17 @@ func (x *call) writePart(f *file, i int, n int64) error {
 	offset := x.window.slots[i].offset
 	stream := f.link.first + 1 + uint16(i)
 	params := fileAt(f.handle, offset, 0)
-	x.Cursor.Start(x.Op.Seed, offset, n)
+	if x.from == nil {
+		x.Cursor.Start(x.Op.Seed, offset, n)
+	}
 	if x.Op.Plain || !f.pages() {
 		x.doing = rqWrite
 		x.out = appendRequest(x.out[:0], stream, rqWrite, &params, int(n))
 		if err := x.sendHead(f.link, x.out); err != nil {
 			return err
+		}
+		if x.from != nil {
+			return x.writeGiven(f, n)
 		}
 		return x.writeBytes(f)
 	}
@@ -106,6 +112,23 @@ func (x *call) writeBytes(f *file) error {
 	return nil
 }
 
+// writeGiven sends the next n bytes that are given.
+func (x *call) writeGiven(f *file, n int64) error {
+	held := x.c.s.large.Get().(*[]byte)
+	defer x.c.s.large.Put(held)
+	for n > 0 {
+		piece := (*held)[:min(n, int64(len(*held)))]
+		if _, err := io.ReadFull(x.from, piece); err != nil {
+			return err
+		}
+		if err := x.sendBulk(f, piece, x.Moved); err != nil {
+			return err
+		}
+		n -= int64(len(piece))
+	}
+	return nil
+}
+
 // writePages sends n bytes from an offset on in pages, each behind its CRC32C.
 func (x *call) writePages(f *file, offset, n int64) error {
 	held := x.c.s.large.Get().(*[]byte)
@@ -116,7 +139,11 @@ func (x *call) writePages(f *file, offset, n int64) error {
 		for n > 0 && end+pageUnit <= len(buf) {
 			size := min(firstPage(offset), n)
 			page := buf[end+4 : end+4+int(size)]
-			content.Fill(page, x.Op.Seed, offset)
+			if x.from == nil {
+				content.Fill(page, x.Op.Seed, offset)
+			} else if _, err := io.ReadFull(x.from, page); err != nil {
+				return err
+			}
 			binary.BigEndian.PutUint32(buf[end:], crc32.Checksum(page, castagnoli()))
 			end += 4 + int(size)
 			payload += size

@@ -202,7 +202,7 @@ const retryUnsupported = 10 * time.Minute
 // classifyMode notes that the ends of a lease do not support its mode. If there is another mode the
 // file is tried in that one. The registry is locked.
 func (c *Coordinator) classifyMode(l *activeLease, o *transfer.Outcome) {
-	c.registry.unable[pair{l.Source.Site, l.Dest.Site, l.Mode}] = inability{o.Reason, c.now().Add(retryUnsupported)}
+	c.noteUnsupported(&l.Lease, o.Reason)
 	from, to := c.registry.sites[l.Source.Site], c.registry.sites[l.Dest.Site]
 	if l.want == "" && slices.ContainsFunc(allModes(), func(m transfer.Mode) bool {
 		_, problem := c.eligible(m, from, to)
@@ -210,6 +210,11 @@ func (c *Coordinator) classifyMode(l *activeLease, o *transfer.Outcome) {
 	}) {
 		o.Fault = transfer.MoverStopped
 	}
+}
+
+// noteUnsupported notes that the ends of a lease do not support its mode. The registry is locked.
+func (c *Coordinator) noteUnsupported(l *transfer.Lease, why string) {
+	c.registry.unable[pair{l.Source.Site, l.Dest.Site, l.Mode}] = inability{why, c.now().Add(retryUnsupported)}
 }
 
 // unsupported says why two sites do not support a mode, "" if they may. The registry is locked.

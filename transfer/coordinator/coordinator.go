@@ -1,6 +1,6 @@
 // Package coordinator implements the transfer service: it keeps the catalog and the queue of
-// requests, registers agents, gives them leases, drives third-party copies and answers users. No
-// bytes of files pass through it.
+// requests, registers agents, gives them leases, drives third-party copies and answers users. The
+// bytes of files pass through it only between endpoints that cannot copy from each other.
 //
 // The database holds all state that matters. A coordinator that was killed continues from it: agents
 // register again and say which leases they hold, and each outcome is applied once. While the
@@ -38,6 +38,7 @@ import (
 	"weir/transfer/notify"
 	"weir/transfer/page"
 	"weir/transfer/queue"
+	"weir/transfer/remote"
 	"weir/transfer/schedule"
 )
 
@@ -62,6 +63,7 @@ type Config struct {
 	Issuers   []Issuer            // external issuers of users' tokens
 	VOMSDir   string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
 	VOMSRoles map[string][]string // roles by attribute (FQAN)
+	Streamed  int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: none
 	JobArea   tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	Patience  time.Duration       // how long files wait while no site that has them is up; 0 is a day
 	Keep      time.Duration       // how long ended requests are kept; 0: for ever
@@ -87,7 +89,7 @@ type Coordinator struct {
 	checker *token.Checker
 	page    *page.Page
 	server  *wire.Server
-	tpc     *tpc.Client
+	tpc     *remote.Client
 	guards  map[tpc.Area]*tpc.Guard // of agents' endpoints, by where the agents connect from
 	pin     string
 	url     string
@@ -102,6 +104,7 @@ type Coordinator struct {
 	alive         *liveness      // of the database
 	third         sync.WaitGroup // third-party copies
 	outcomes      outcomeBatch   // of third-party copies
+	streamed      chan struct{}  // holds a value for each streamed copy
 	lost          orphans
 	delegations   delegations
 	uncertain     atomic.Bool // the database may have leases that are not in the registry
@@ -132,6 +135,10 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	if c.conf.Lease <= 0 {
 		c.conf.Lease = time.Minute
 	}
+	if c.conf.Streamed == 0 {
+		c.conf.Streamed = streamedCopies
+	}
+	c.streamed = make(chan struct{}, max(0, c.conf.Streamed))
 	c.begun = c.now()
 	c.counters = metrics.NewCounters(c.now)
 	c.health.log = c.log
@@ -267,7 +274,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err := c.openTokens(ctx, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}); err != nil {
 		return err
 	}
-	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}})
+	c.tpc = remote.New("weir", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
 	c.guards = map[tpc.Area]*tpc.Guard{} // shared: connections are kept by guard
 	for _, area := range []tpc.Area{tpc.Public, tpc.Network, tpc.Loopback} {
 		c.guards[area] = &tpc.Guard{Hosts: []string{"*"}, Upto: area}

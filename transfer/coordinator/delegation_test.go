@@ -42,9 +42,9 @@ type proxyRig struct {
 
 const labUser = "weir lab user"
 
-func startProxies(t *testing.T, macaroons bool, more ...func(*Config)) *proxyRig {
+func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Config)) *proxyRig {
 	t.Helper()
-	servers := lab.XRootDConfig{Copies: true, Users: true, Macaroons: "u ada /data a"}
+	servers := lab.XRootDConfig{Version: version, Copies: true, Users: true, Macaroons: "u ada /data a"}
 	if !macaroons {
 		file := gridcerttest.WriteFile(t, 0o644, "rules", []byte("u ada /data a\n"))
 		for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} { // the servers' user reads it
@@ -181,8 +181,16 @@ func (r *proxyRig) resumeRun() {
 // FTS's client delegates proxies with a certificate and with a proxy, and the copies of a job use them: real servers copy with them and
 // with macaroons. No key is in the database or in the log.
 func TestDelegatedProxies(t *testing.T) {
-	t.Parallel()
-	r := startProxies(t, true)
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			testDelegatedProxies(t, version)
+		})
+	}
+}
+
+func testDelegatedProxies(t *testing.T, version string) {
+	r := startProxies(t, version, true)
 	data := bytes.Repeat([]byte("by proxy\n"), 20_000)
 	for i, c := range []struct{ cert, key string }{{r.x.UserCert, r.x.UserKey}, {r.x.Proxy, r.x.Proxy}} {
 		out, err := r.fts(c.cert, c.key, "fts-rest-whoami")
@@ -435,7 +443,7 @@ func TestDelegationRefusals(t *testing.T) {
 // refused as FTS refuses it.
 func TestExpiredProxies(t *testing.T) {
 	t.Parallel()
-	r := startProxies(t, true)
+	r := startProxies(t, "", true)
 	u := r.gridUserOf(r.x.UserCert, r.x.UserKey)
 	if status, text := u.delegate(nil); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
@@ -477,7 +485,7 @@ func TestExpiredProxies(t *testing.T) {
 // Where an endpoint issues no macaroons, a copy that needs one fails with that reason.
 func TestNoMacaroons(t *testing.T) {
 	t.Parallel()
-	r := startProxies(t, false)
+	r := startProxies(t, "", false)
 	u := r.gridUserOf(r.x.Proxy, r.x.Proxy)
 	if status, text := u.delegate(nil); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)

@@ -179,7 +179,11 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	if l.mover != "" {
 		who = fmt.Sprintf("The agent of %s has it", l.mover)
 	}
-	link := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, l.Mode)
+	mode := l.Mode
+	if l.streamed {
+		mode = transfer.Streamed
+	}
+	link := fmt.Sprintf("from %s to %s (%s)", l.Source.Site, l.Dest.Site, mode)
 	silent := x.now.Sub(l.heard)
 	switch {
 	case l.cancelled:

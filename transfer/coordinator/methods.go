@@ -8,6 +8,7 @@ import (
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/queue"
+	"weir/transfer/remote"
 )
 
 func allModes() []transfer.Mode { return []transfer.Mode{transfer.Pull, transfer.Push, transfer.Third} }
@@ -94,7 +95,7 @@ func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, 
 	if problem != "" {
 		return "", problem
 	}
-	if why := c.unsupported(m, from, to); why != "" {
+	if why := c.unsupported(m, from, to); why != "" && (m != transfer.Third || !c.streams()) {
 		return "", fmt.Sprintf("sites %s and %s cannot %s (%s)", from.Name, to.Name, verb(m), why)
 	}
 	if why := c.blocked(mover, from.Name, to.Name); why != "" {
@@ -122,16 +123,18 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 				from.Name, to.Name)
 		}
 		// No agent pulls from it, and it does not push there.
-		if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
-			return "", keepsToken(from.Name)
+		if c.streams() {
+			return "", ""
 		}
-		return "", ""
+		return "", c.mustStream(from, to)
 	}
 	switch {
 	case at.Kind != agentKind:
 		return "", fmt.Sprintf("site %s has no agent to %s", at.Name, m)
 	case other.URL == "":
 		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no endpoint that others can reach", at.Name, m, other.Name)
+	case remote.IsRoot(other.URL):
+		return "", fmt.Sprintf("the agent of site %s cannot %s: it does not know the XRootD protocol of site %s", at.Name, m, other.Name)
 	case !c.delegates(other):
 		return "", keepsToken(other.Name)
 	}

@@ -101,6 +101,7 @@ type activeLease struct {
 	renewed    time.Time // in the database
 	began      time.Time // the first byte was reported
 	cancelled  bool
+	streamed   bool                    // its bytes pass through the coordinator
 	lost       bool                    // its mover is another process now: it is not given out again
 	retry      time.Duration           // between two questions about it to its destination
 	stop       context.CancelCauseFunc // of a third-party copy

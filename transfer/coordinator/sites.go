@@ -160,8 +160,8 @@ func checkEndpointURL(address string) error {
 		return errors.New("invalid URL") // it may hold a password: it is not repeated
 	case u.User != nil:
 		return fmt.Errorf("%.200q: a URL with a user or password is not accepted: use a token", redact.URL(u.String()))
-	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("%.200q: the URL must begin with https:// (or http://)", address)
+	case !slices.Contains([]string{"https", "http", "roots", "root"}, u.Scheme):
+		return fmt.Errorf("%.200q: the URL must begin with https:// or roots:// (or http://, root://)", address)
 	case slices.Contains(strings.Split(u.Path, "/"), ".."):
 		return fmt.Errorf("%.200q: the path must not contain a part \"..\"", address)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":

@@ -14,6 +14,7 @@ import (
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/transfer"
+	"weir/transfer/remote"
 )
 
 // Timeouts of endpoints for everything but the copy itself.
@@ -33,13 +34,15 @@ var (
 
 // A thirdCopy is a third-party copy.
 type thirdCopy struct {
-	c      *Coordinator
-	l      transfer.Lease
-	tokens jobTokens    // of its job
-	active *activeLease // nil: it is not running
-	out    transfer.Outcome
-	late   bool   // the source may push for a while yet, and finish the temporary file
-	none   string // why the other end of the copy gives no macaroon to the proxy of its job
+	c           *Coordinator
+	l           transfer.Lease
+	tokens      jobTokens    // of its job
+	active      *activeLease // nil: it is not running
+	out         transfer.Outcome
+	late        bool   // the source may push for a while yet, and finish the temporary file
+	none        string // why the other end of the copy gives no macaroon to the proxy of its job
+	needsStream bool   // its checksum is not known before its bytes have passed
+	sum         string // adler32 of the bytes that passed through the coordinator; "": they did not
 }
 
 func (c *Coordinator) newThird(l transfer.Lease) *thirdCopy {
@@ -208,9 +211,13 @@ func (k *thirdCopy) do(ctx context.Context) error {
 	if err := k.c.tpc.Parents(ctx, k.temp()); err != nil {
 		return at(k.l.Dest, fmt.Errorf("folders at %s: %w", k.l.Dest.Site, err))
 	}
-	if err := k.drive(ctx); err != nil {
+	err = k.transport(ctx)
+	if err == nil {
+		want, err = k.compare(want)
+	}
+	if err != nil {
 		k.clean(ctx)
-		return err
+		return k.blame(ctx, err, want)
 	}
 	k.stage(transfer.Verifying)
 	if err := k.retry(ctx, func() error { return k.verify(ctx, k.temp(), want) }); err != nil {
@@ -269,6 +276,8 @@ func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tp
 	w := tpc.Wish{Size: k.l.Size, Want: want, Patience: digestTime}
 	if k.l.Unchecked {
 		w.Patience = uncheckedTime
+	} else if k.c.streams() && want == "" || k.streamsFile() { // its bytes can be summed up here
+		w.Brief = uncheckedTime
 	}
 	return k.c.tpc.Checksum(ctx, t, w)
 }
@@ -338,31 +347,54 @@ func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 	case k.l.Adler != "" && info.Adler != "" && info.Adler != k.l.Adler:
 		return "", k.corrupt(info.Adler, k.l.Adler)
 	case k.l.Adler == "" && info.Adler == "" && !k.l.Unchecked:
+		if k.needsStream = k.c.streams(); k.needsStream {
+			return "", nil
+		}
 		return "", failf(transfer.Unverified, "its checksum is not known, and %s does not provide one", k.l.Source.Site)
 	}
 	return cmp.Or(k.l.Adler, info.Adler), nil
 }
 
+// transport has the bytes copied under the temporary name: by the endpoints or, if they cannot, through the coordinator.
+func (k *thirdCopy) transport(ctx context.Context) error {
+	k.stage(transfer.Moving)
+	if k.streamsFile() {
+		return k.stream(ctx)
+	}
+	err := k.drive(ctx)
+	if tpc.KindOf(err) != tpc.Unsupported || !k.c.streams() || ctx.Err() != nil {
+		return err
+	}
+	k.c.registry.mu.Lock()
+	k.c.noteUnsupported(&k.l, sentence(err.Error()))
+	k.c.registry.mu.Unlock()
+	return k.stream(ctx)
+}
+
+// tell notes how many bytes have moved.
+func (k *thirdCopy) tell(moved int64) {
+	k.out.Moved = max(k.out.Moved, moved)
+	k.c.registry.mu.Lock()
+	defer k.c.registry.mu.Unlock()
+	k.c.advance(k.active, transfer.Moving, moved)
+}
+
 // drive has the destination pull, or the source push if the destination cannot.
 func (k *thirdCopy) drive(ctx context.Context) error {
-	k.stage(transfer.Moving)
-	tell := func(moved int64) {
-		k.out.Moved = max(k.out.Moved, moved)
-		k.c.registry.mu.Lock()
-		defer k.c.registry.mu.Unlock()
-		k.c.advance(k.active, transfer.Moving, moved)
-	}
 	active, passive := k.l.Dest, k.l.Source
 	source, temp := k.source(), k.temp()
 	other, err := k.delegated(ctx, k.l.Source, source, tpc.MayRead)
 	if err == nil {
-		err = k.c.tpc.Drive(ctx, tpc.Order{Active: temp, Passive: other, Streams: k.l.Streams}, tell)
+		err = k.c.tpc.Drive(ctx, tpc.Order{Active: temp, Passive: other, Streams: k.l.Streams}, k.tell)
 	}
 	if tpc.KindOf(err) == tpc.Unsupported && ctx.Err() == nil {
 		active, passive = passive, active
 		other, pushErr := k.delegated(ctx, k.l.Dest, temp, tpc.MayWrite)
 		if pushErr == nil {
-			pushErr = k.c.tpc.Drive(ctx, tpc.Order{Active: source, Passive: other, Push: true, Streams: k.l.Streams}, tell)
+			pushErr = k.pushes(ctx, source)
+		}
+		if pushErr == nil {
+			pushErr = k.c.tpc.Drive(ctx, tpc.Order{Active: source, Passive: other, Push: true, Streams: k.l.Streams}, k.tell)
 			k.late = pushErr != nil && (ctx.Err() != nil || tpc.KindOf(pushErr) == tpc.Stalled)
 		}
 		if tpc.KindOf(pushErr) == tpc.Unsupported {
@@ -387,6 +419,25 @@ func (k *thirdCopy) drive(ctx context.Context) error {
 	return at(about, fmt.Errorf("copy from %s to %s: %w", k.l.Source.Site, k.l.Dest.Site, err))
 }
 
+// pushes returns an error if the source is a server that copies to itself only, wherever it is asked to: nginx compares the names of
+// hosts without their ports, and Apache may compare nothing.
+func (k *thirdCopy) pushes(ctx context.Context, source tpc.Target) error {
+	k.c.registry.mu.Lock()
+	server := k.c.registry.endpoints[k.l.Source.Site].Server
+	k.c.registry.mu.Unlock()
+	if server == "" { // it was not probed yet
+		able, err := k.c.tpc.Ask(ctx, source)
+		if err != nil {
+			return err
+		}
+		server = able.Server
+	}
+	if name := strings.ToLower(server); strings.HasPrefix(name, "nginx") || strings.HasPrefix(name, "apache") {
+		return &tpc.Error{Kind: tpc.Unsupported, Text: fmt.Sprintf("%.100s copies to itself only", server)}
+	}
+	return nil
+}
+
 // delegated returns one end with the token that the other end may have.
 func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target, activities string) (_ tpc.Target, err error) {
 	k.c.registry.mu.Lock()
@@ -394,6 +445,7 @@ func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target,
 	delegates := k.c.delegates(site)
 	k.c.registry.mu.Unlock()
 	switch {
+	case remote.IsRoot(t.URL): // its credentials are sent to it only
 	case t.Cert != nil:
 		t.Cert = nil
 		t.Token, k.none, err = k.c.proxyMacaroon(ctx, &k.l, e, activities)
@@ -420,6 +472,11 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 		return failf(transfer.Checksum, "%s reported success but does not have the file", k.l.Dest.Site)
 	case err != nil:
 		return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
+	}
+	if info.Adler == "" && k.sum != "" && !k.l.Unchecked && info.Size == k.l.Size {
+		if info.Adler, err = k.readBack(ctx, t); err != nil {
+			return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
+		}
 	}
 	k.out.Size, k.out.Adler = info.Size, info.Adler
 	k.out.Moved = max(k.out.Moved, info.Size)

@@ -11,6 +11,7 @@ import (
 	"weir/internal/tpc"
 	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
+	"weir/transfer/remote"
 )
 
 // urlSites finds the sites of the URLs of a job. A site that an administrator has added, without an agent, has the URLs below its
@@ -65,7 +66,7 @@ func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err e
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443", "root": "1094", "roots": "1094"}[u.Scheme]
 	}
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
@@ -73,7 +74,7 @@ func hostPort(u *url.URL) string {
 // add adds the endpoint of a URL.
 func (s *urlSites) add(ctx context.Context, u *url.URL, base string) (string, error) {
 	guard := tpc.Guard{Hosts: []string{"*"}, Upto: s.c.conf.JobArea}
-	if err := guard.Check(u); err != nil {
+	if err := guard.Check(remote.Web(u)); err != nil {
 		return "", err
 	}
 	name := siteName(u)

@@ -32,7 +32,7 @@ type Submission struct {
 
 // A File is one of a submission.
 type File struct {
-	Sources      []*url.URL // https or http
+	Sources      []*url.URL // https, http, roots or root
 	Dest         *url.URL
 	SourceTexts  []string // the URLs as they were submitted
 	DestText     string
@@ -217,7 +217,7 @@ func (f *File) tokens(in *fileKeys) *Error {
 			return bad("Token for '%.300s' is missing.", u.Redacted())
 		case len(t) > 16<<10 || strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }):
 			return bad("the token for '%.300s' is not one", u.Redacted())
-		case u.Scheme != "https":
+		case u.Scheme == "http":
 			return bad("the token for '%.300s' is not sent without TLS: use https or davs", u.Redacted())
 		}
 	}
@@ -255,7 +255,8 @@ func (f *File) check(in *fileKeys) *Error {
 	return nil
 }
 
-// parse reads a URL as FTS does, with davs and dav as other names of https and http.
+// parse reads a URL as FTS does, with davs and dav as other names of https and http, and xroots and xroot of
+// roots and root.
 func parse(text string) (*url.URL, *Error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
@@ -267,7 +268,9 @@ func parse(text string) (*url.URL, *Error) {
 			u.Redacted())
 	}
 	switch u.Scheme {
-	case "https", "http":
+	case "https", "http", "root", "roots":
+	case "xroot", "xroots":
+		u.Scheme = strings.TrimPrefix(u.Scheme, "x")
 	case "davs":
 		u.Scheme = "https"
 	case "dav":
@@ -277,7 +280,8 @@ func parse(text string) (*url.URL, *Error) {
 	case "file":
 		return nil, bad("Invalid value within the request: Can not transfer local files (%.300s)", text)
 	default:
-		return nil, bad("Invalid value within the request: scheme %.20s is not supported: use https or davs (%.300s)", u.Scheme, text)
+		return nil, bad("Invalid value within the request: scheme %.20s is not supported: use https, davs, root or roots (%.300s)", u.Scheme,
+			text)
 	}
 	switch {
 	case len(text) > maxURL:

@@ -128,6 +128,10 @@ func (c *Counters) attempt(a *queue.EndedAttempt) {
 	outcome, class := outcomeOf(&a.Attempt)
 	s.add(1, Attempts, outcome, class)
 	c.common.add(1, ActivityAttempts, activity, outcome, class)
+	if a.Mode == transfer.Streamed {
+		s.add(1, StreamedAttempts, outcome)
+		s.add(float64(a.Moved), StreamedBytes)
+	}
 	if outcome == "done" {
 		s.observe(max(0, a.End.Sub(a.Begin).Seconds()), AttemptSeconds)
 		s.add(float64(a.Size), DoneBytes)

@@ -49,6 +49,8 @@ const (
 	ActivityAttempts
 	AttemptSeconds
 	MovedBytes
+	StreamedAttempts
+	StreamedBytes
 	DoneBytes
 	ActivityDoneBytes
 	LinkCopies
@@ -98,7 +100,10 @@ func table() [metrics]Metric {
 		ActivityAttempts: {"activity_attempts_total", Counter, []string{"activity", "outcome", "class"}, "Attempts that ended, by activity."},
 		AttemptSeconds:   {"attempt_seconds", Histogram, pair(), "Duration of attempts that transferred a file, its verification included."},
 		MovedBytes:       {"moved_bytes_total", Counter, pair(), "Payload transferred, counted while it moves."},
-		DoneBytes:        {"done_bytes_total", Counter, pair(), "Size of the files that were transferred and verified."},
+		StreamedAttempts: {"streamed_attempts_total", Counter, pair("outcome"),
+			"Attempts whose bytes passed through the coordinator, since the endpoints cannot copy from each other."},
+		StreamedBytes: {"streamed_bytes_total", Counter, pair(), "Payload that passed through the coordinator."},
+		DoneBytes:     {"done_bytes_total", Counter, pair(), "Size of the files that were transferred and verified."},
 		ActivityDoneBytes: {"activity_done_bytes_total", Counter, []string{"activity"},
 			"Size of the files that were transferred and verified, by activity."},
 		LinkCopies: {"link_copies", Gauge, pair(), "Transfers that are running or wait at their mover."},

@@ -74,6 +74,14 @@ func mayReport(from string, m transfer.Mode, source, dest string) bool {
 	return from == "" || from == m.Mover(source, dest)
 }
 
+// shownMode returns the mode of an attempt. Its lease does not know whether the endpoints can copy from each other.
+func shownMode(m transfer.Mode, o transfer.Outcome) transfer.Mode {
+	if m == transfer.Third && o.Streamed {
+		return transfer.Streamed
+	}
+	return m
+}
+
 // tidy makes an outcome from elsewhere fit for a database and for people.
 func tidy(o transfer.Outcome) transfer.Outcome {
 	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.ErrorClass(text(string(o.Fault), 100))
@@ -147,7 +155,7 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 		}
 		*f, o = applyOutcome(*f, o, r.termsOf(l), others, e.now, e.random())
 		e.over = append(e.over, f.id)
-		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: l.mode, Outcome: o})
+		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: shownMode(l.mode, o), Outcome: o})
 		r.Count.Attempts++
 		e.learn(f, l, o)
 		switch f.state {

@@ -1,0 +1,153 @@
+package xrootd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"weir/storage"
+)
+
+// ErrNoThirdParty is in errors of Copy if the servers cannot copy from each other, or would only with delegated credentials. Nothing was
+// copied.
+var ErrNoThirdParty = errors.New("no third-party copy")
+
+// Copy has the server of dest fetch a file from the server of source, as xrdcp --tpc only does: the client opens the file at both with
+// the same random key, and the source's server gives it to a server that names the key. It replaces a file that is there. If it fails,
+// a part of the file may be there. Both are clients of this package, and from and to are paths below their targets. dest's server needs
+// no credentials at source's server but the key; Copy delegates none. See XrdCl::ThirdPartyCopyJob and XrdOfsTPC of XRootD.
+func Copy(ctx context.Context, source, dest storage.Client, from, to string) error {
+	s, err := ownClient(source)
+	if err != nil {
+		return err
+	}
+	d, err := ownClient(dest)
+	if err != nil {
+		return err
+	}
+	read := s.third(ctx, &storage.Op{Kind: storage.Read, Path: from, Size: -1})
+	defer read.done()
+	write := d.third(ctx, &storage.Op{Kind: storage.Write, Path: to})
+	defer write.done()
+	return thirdParty{read, write}.run()
+}
+
+// A thirdParty is a copy between two servers, with an operation at each.
+type thirdParty struct{ source, dest *call }
+
+func (c *client) third(ctx context.Context, op *storage.Op) *call {
+	x := c.s.calls.Get().(*call)
+	x.begin(ctx, c, op, silent{})
+	return x
+}
+
+func (x *call) done() {
+	x.settle()
+	c := x.c
+	x.clear()
+	c.s.calls.Put(x)
+}
+
+func (t thirdParty) run() error {
+	s, d := t.source, t.dest
+	s.extra = "tpc.stage=placement"
+	if err := s.open(&s.file, openRead, 0); err != nil {
+		return s.describe(err)
+	}
+	at, size, redirected := s.file.link.server, s.file.size, s.opaque
+	err := s.close(&s.file)
+	if err == nil {
+		err = s.copies(s.file.link)
+	}
+	if err != nil {
+		return s.describe(err)
+	}
+	key := rand.Text()
+	origin := net.JoinHostPort(at.host, fmt.Sprint(at.port))
+	d.extra = fmt.Sprintf("oss.asize=%d&tpc.key=%s&tpc.src=%s&tpc.lfn=%s&tpc.dlg=%s&tpc.spr=%s&tpc.tpr=%s&tpc.dlgon=0&tpc.stage=copy",
+		size, key, origin, s.appendPath(nil, s.Op.Path), s.c.s.home.name, s.c.s.home.scheme(), d.c.s.home.scheme())
+	err = d.open(&d.file, openUpdate|openMakePath|openDelete, modeFile)
+	d.extra = ""
+	if err != nil {
+		return d.describe(unsupported(err))
+	}
+	if err := d.copies(d.file.link); err != nil {
+		return d.describe(errors.Join(err, d.close(&d.file)))
+	}
+	err = d.sync()
+	if err != nil {
+		d.drop(d.file.link)
+		return d.describe(unsupported(err))
+	}
+	s.extra = fmt.Sprintf("tpc.key=%s&tpc.dst=%s&tpc.stage=copy", key, canonical(s.Ctx, d.file.link))
+	if redirected != "" {
+		s.extra = redirected + "&" + s.extra
+	}
+	if err := s.openAt(at, &s.file, openRead, 0); err != nil {
+		d.drop(d.file.link) // which ends the copy there
+		return s.describe(unsupported(err))
+	}
+	if err = d.sync(); err == nil {
+		err = d.close(&d.file)
+	} else {
+		d.drop(d.file.link)
+	}
+	if err != nil {
+		s.drop(s.file.link)
+		return d.describe(err)
+	}
+	if err := s.close(&s.file); err != nil {
+		return s.describe(err)
+	}
+	return nil
+}
+
+// sync sends kXR_sync: the first one arms the copy, the second one makes it and is answered when it has ended.
+func (x *call) sync() error {
+	x.req = request{code: rqSync, args: x.req.args[:0], params: fileAt(x.file.handle, 0, 0)}
+	return x.followUp(x.file.link)
+}
+
+// copies returns an error if a server makes no third-party copies.
+func (x *call) copies(l *link) error {
+	x.req = request{code: rqQuery, args: append(x.req.args[:0], "tpc"...)}
+	binary.BigEndian.PutUint16(x.req.params[0:], queryConfig)
+	if err := x.followUp(l); err != nil {
+		return unsupported(err)
+	}
+	answer := strings.Trim(string(x.data), "\x00\n ")
+	if answer == "" || answer[0] < '1' || answer[0] > '9' {
+		return fmt.Errorf("%w: %s does not support it", ErrNoThirdParty, l.server.name)
+	}
+	return nil
+}
+
+// unsupported marks refusals before the copy.
+func unsupported(err error) error {
+	var r *refusal
+	if errors.As(err, &r) && strings.Contains(r.text, "tpc") || errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("%w: %w", ErrNoThirdParty, err)
+	}
+	return err
+}
+
+// canonical returns the name that other servers find for a server's address, as XRootD compares them.
+func canonical(ctx context.Context, l *link) string {
+	host := l.server.host
+	addresses := []string{host}
+	if _, err := netip.ParseAddr(host); err != nil {
+		if addresses, err = net.DefaultResolver.LookupHost(ctx, host); err != nil || len(addresses) == 0 {
+			return host
+		}
+	}
+	names, err := net.DefaultResolver.LookupAddr(ctx, addresses[0])
+	if err != nil || len(names) == 0 {
+		return host
+	}
+	return strings.TrimSuffix(names[0], ".")
+}

@@ -1,0 +1,198 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/lab"
+	"weir/transfer"
+)
+
+// Files of root URLs are copied from, to and between real servers of every version: verified, with the folders of the destination,
+// replacing nothing unless the job says so. What is missing or corrupt at the source is said so.
+func TestRootJobs(t *testing.T) {
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}})
+			y := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}, Authority: x})
+			nginx := lab.StartNginx(t, lab.NginxConfig{})
+			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
+			u := p.ftsUser("rucio", maySubmit)
+			data := bytes.Repeat([]byte("by the XRootD protocol\n"), 300_000)
+			for _, s := range []*lab.System{x, nginx} {
+				for name, content := range map[string][]byte{"f": data, "g": data, "empty": {}, "corrupt": make([]byte, len(data)), "taken": data} {
+					p.put(s, "a/"+name, content)
+				}
+			}
+			p.put(y, "a/taken", []byte("another file"))
+			p.put(y, "a/replaced", []byte("another file"))
+			file := func(from, to, more string) string {
+				return fmt.Sprintf(`{"sources":[%q],"destinations":[%q]%s}`, from, to, more)
+			}
+			sum := fmt.Sprintf(`,"filesize":%d,"checksum":"ADLER32:%s"`, len(data), adlerOf(data))
+			ways := map[string][2]string{
+				"root to root": {x.URLs["root"], y.URLs["root"]}, "roots to roots": {x.URLs["roots"], y.URLs["roots"]},
+				"http to root": {nginx.URL, y.URLs["root"]}, "root to http": {x.URLs["root"], nginx.URL},
+				"https to roots": {x.URLs["https"], y.URLs["roots"]},
+			}
+			for name, at := range ways {
+				to, folder := y, strings.ReplaceAll(name, " ", "-")+"/deep"
+				if name == "root to http" {
+					to = nginx
+				}
+				dest := at[1] + "/" + folder
+				id := u.submit(`{"files":[` + strings.Join([]string{file(at[0]+"/a/f", dest+"/f", sum), file(at[0]+"/a/g", dest+"/g", ""),
+					file(at[0]+"/a/empty", dest+"/empty", ""), file(at[0]+"/a/corrupt", dest+"/corrupt", sum),
+					file(at[0]+"/a/none", dest+"/none", "")}, ",") + `],"params":{"verify_checksum":"both","retry":1}}`)
+				j := u.ended(id)
+				if len(j.Files) != 5 {
+					t.Fatalf("%s: %+v", name, j)
+				}
+				for i, want := range [][]byte{data, data, {}} {
+					got, err := os.ReadFile(filepath.Join(to.Data, folder, []string{"f", "g", "empty"}[i]))
+					if j.Files[i].State != "FINISHED" || err != nil || !bytes.Equal(got, want) {
+						t.Errorf("%s: %+v: %d bytes, %v", name, j.Files[i], len(got), err)
+					}
+				}
+				for i, reason := range map[int]string{3: "corrupt", 4: "SOURCE [2]"} {
+					if f := j.Files[i]; f.State != "FAILED" || !strings.Contains(f.Reason, reason) {
+						t.Errorf("%s: %+v", name, f)
+					}
+				}
+				if left := hidden(t, filepath.Join(to.Data, folder)); len(left) > 0 {
+					t.Errorf("temporaries are left: %v", left)
+				}
+			}
+			taken := file(x.URLs["root"]+"/a/taken", y.URLs["root"]+"/a/taken", sum)
+			if j := u.ended(u.submit(`{"files":[` + taken + `]}`)); j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "overwrite") {
+				t.Errorf("%+v", j)
+			}
+			if got, err := os.ReadFile(filepath.Join(y.Data, "a/taken")); err != nil || string(got) != "another file" {
+				t.Errorf("it was replaced: %d bytes, %v", len(got), err)
+			}
+			if j := u.ended(u.submit(`{"files":[` + taken + `],"params":{"overwrite":true}}`)); j.State != "FINISHED" {
+				t.Errorf("%+v", j)
+			}
+			if got, err := os.ReadFile(filepath.Join(y.Data, "a/taken")); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("not replaced: %d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+// Tokens of files open root URLs: by the login (ztn), which TLS protects, and with each request.
+func TestRootTokens(t *testing.T) {
+	t.Parallel()
+	x := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
+	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
+	u := p.ftsUser("rucio", maySubmit)
+	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
+	p.put(x, "c/f", data)
+	p.put(x, "c/g", data)
+	read, err := x.Token(time.Hour, "storage.read:/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write, err := y.Token(time.Hour, "storage.modify:/ storage.read:/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := x.BrokenToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name, source string) string {
+		return fmt.Sprintf(`{"sources":["%s/c/%s"],"destinations":["%s/c/%[2]s"],"source_tokens":[%[4]q],"destination_tokens":[%[5]q]}`,
+			x.URLs["roots"], name, y.URLs["roots"], source, write)
+	}
+	j := u.ended(u.submit(`{"files":[` + file("f", read) + "," + file("g", wrong) + `],"params":{"verify_checksum":"both","retry":-1}}`))
+	if j.Files[0].State != "FINISHED" || j.Files[1].State != "FAILED" || !strings.Contains(j.Files[1].Reason, "Permission denied") ||
+		strings.Contains(j.Files[1].Reason, wrong) {
+		t.Errorf("%+v", j)
+	}
+	if got, err := os.ReadFile(filepath.Join(y.Data, "c/f")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// FTS's own client submits root URLs. A site of one is named and limited, and datasets are copied from and to it.
+func TestRootClient(t *testing.T) {
+	t.Parallel()
+	bin := lab.FTS(t)
+	x, y := lab.StartXRootD(t, lab.XRootDConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	p := &ftsPair{h, x, y}
+	u := p.ftsUser("alice", maySubmit)
+	data := bytes.Repeat([]byte("fts client\n"), 10_000)
+	p.put(x, "b/f", data)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), filepath.Join(bin, "fts-rest-transfer-submit"), "-s", p.URL()+FTSPath,
+		"--insecure", "--fts-access-token", u.raw, "--src-access-token", "unused", "--dst-access-token", "unused", "-b", "-i", "1",
+		"--compare-checksum", x.URLs["root"]+"/b/f", y.URLs["root"]+"/b/f", "ADLER32:"+adlerOf(data))
+	c.Env = append(os.Environ(), "HOME="+t.TempDir(), "PYTHONWARNINGS=ignore")
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Job finished with state FINISHED") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got, err := os.ReadFile(filepath.Join(y.Data, "b/f")); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	h.addSite("X", x.URLs["root"])
+	h.addSite("Y", y.URLs["root"])
+	h.stock("/run1", "X", x, 5, 100_000)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Completed {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+}
+
+// Servers that can copy from each other (ofs.tpc) do so; others are read and written by the coordinator.
+func TestRootThirdParty(t *testing.T) {
+	t.Parallel()
+	const copies = "ofs.tpc pgm /usr/bin/xrdcp --server\n"
+	x, y := lab.StartXRootD(t, lab.XRootDConfig{Extra: copies}), lab.StartXRootD(t, lab.XRootDConfig{Extra: copies})
+	plain := lab.StartXRootD(t, lab.XRootDConfig{})
+	h := start(t, Config{Approve: -1})
+	for name, s := range map[string]*lab.System{"X": x, "Y": y, "P": plain} {
+		h.addSite(name, s.URLs["root"])
+	}
+	for dest, want := range map[string]transfer.Mode{"Y": transfer.Third, "P": transfer.Streamed} {
+		dataset, to := "/to"+dest, map[string]*lab.System{"Y": y, "P": plain}[dest]
+		all := h.stock(dataset, "X", x, 5, 3_000_000)
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: dest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q = h.ended(q.ID); q.Status != transfer.Completed {
+			t.Errorf("%+v", q)
+			h.tell(q.ID)
+		}
+		if modes := h.modes(q.ID); len(modes) != 1 || modes[0] != want {
+			t.Errorf("to %s: modes %v", dest, modes)
+			h.tell(q.ID)
+		}
+		for i, data := range all {
+			if got, err := os.ReadFile(filepath.Join(to.Data, dataset, fmt.Sprintf("f%d", i))); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("file %d: %d bytes, %v", i, len(got), err)
+			}
+		}
+		if left := hidden(t, filepath.Join(to.Data, dataset)); len(left) > 0 {
+			t.Errorf("temporaries are left: %v", left)
+		}
+	}
+}
