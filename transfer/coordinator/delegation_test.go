@@ -482,18 +482,26 @@ func TestExpiredProxies(t *testing.T) {
 	}
 }
 
-// Where an endpoint issues no macaroons, a copy that needs one fails with that reason.
+// Where endpoints issue no macaroons, the coordinator copies the bytes with the proxy; if it may not, the copy fails with that reason.
 func TestNoMacaroons(t *testing.T) {
-	t.Parallel()
-	r := startProxies(t, "", false)
-	u := r.gridUserOf(r.x.Proxy, r.x.Proxy)
-	if status, text := u.delegate(nil); status != http.StatusCreated {
-		t.Fatalf("%d %s", status, text)
-	}
-	r.put(r.x, "a/f", []byte("x"))
-	j := u.ended(u.submit(r.pair("a/f", "")))
-	if j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "gives the user's proxy no macaroon") {
-		t.Errorf("%+v\n%s", j, r.log)
+	for name, streamed := range map[string]int{"streamed": 0, "not streamed": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startProxies(t, "", false, func(c *Config) { c.Streamed = streamed })
+			u := r.gridUserOf(r.x.Proxy, r.x.Proxy)
+			if status, text := u.delegate(nil); status != http.StatusCreated {
+				t.Fatalf("%d %s", status, text)
+			}
+			r.put(r.x, "a/f", []byte("x"))
+			j := u.ended(u.submit(r.pair("a/f", "")))
+			got, err := os.ReadFile(filepath.Join(r.y.Data, "a/f"))
+			if streamed == 0 && (j.State != "FINISHED" || err != nil || string(got) != "x") {
+				t.Errorf("%q, %v: %+v\n%s", got, err, j, r.log)
+			}
+			if streamed < 0 && (j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "gives the user's proxy no macaroon")) {
+				t.Errorf("%+v\n%s", j, r.log)
+			}
+		})
 	}
 }
 

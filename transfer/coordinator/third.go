@@ -362,12 +362,15 @@ func (k *thirdCopy) transport(ctx context.Context) error {
 		return k.stream(ctx)
 	}
 	err := k.drive(ctx)
-	if tpc.KindOf(err) != tpc.Unsupported || !k.c.streams() || ctx.Err() != nil {
+	noMacaroon := k.none != "" && tpc.KindOf(err) == tpc.Denied // with the proxy of the job the coordinator may be admitted
+	if tpc.KindOf(err) != tpc.Unsupported && !noMacaroon || !k.c.streams() || ctx.Err() != nil {
 		return err
 	}
-	k.c.registry.mu.Lock()
-	k.c.noteUnsupported(&k.l, sentence(err.Error()))
-	k.c.registry.mu.Unlock()
+	if !noMacaroon { // other jobs may have tokens
+		k.c.registry.mu.Lock()
+		k.c.noteUnsupported(&k.l, sentence(err.Error()))
+		k.c.registry.mu.Unlock()
+	}
 	return k.stream(ctx)
 }
 
