@@ -88,7 +88,7 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// serves waits until the process has said where it serves, and ends it with t.
+// serves waits until the process has said where it serves or, of an agent, that it is registered, and ends it with t.
 func (p *process) serves(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -96,7 +96,7 @@ func (p *process) serves(t *testing.T) {
 		_ = p.Wait() // it was interrupted
 	})
 	waitFor(t, func() bool {
-		return regexp.MustCompile(`(?m)^(serving|coordinator at|site \S+ at) `).MatchString(p.out.String())
+		return regexp.MustCompile(`(?m)^(serving|coordinator at) |"the coordinator knows this site"`).MatchString(p.out.String())
 	})
 }
 
