@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,7 @@ import (
 // first is busy as a slow disk is. The second one's file is below the system's folder. This needs root.
 type Disk struct {
 	Rate   int64 // bytes/s that it reads at most, and that it writes at most; 0: no such disk
+	Slow   int64 // the same of the last server or node; 0: Rate
 	Size   int64 // bytes; 0: 10 GB. They take space once they are written
 	Memory int64 // bytes of memory of the server, page cache included: what does not fit is read from the disk; 0: no limit
 }
@@ -37,8 +39,8 @@ func (d Disk) Check() error {
 	switch {
 	case d == Disk{}:
 		return nil
-	case d.Rate < 4096:
-		return fmt.Errorf("a disk of %d bytes/s: use 4096 or more", d.Rate)
+	case d.Rate < 4096 || d.Slow != 0 && d.Slow < 4096:
+		return fmt.Errorf("a disk of %d bytes/s: use 4096 or more", cmp.Or(d.Slow, d.Rate))
 	case d.Size != 0 && d.Size < minDiskSize:
 		return fmt.Errorf("a disk of %d bytes: use %d or more", d.Size, minDiskSize)
 	case d.Memory != 0 && d.Memory < minMemory:
@@ -52,6 +54,7 @@ func (d Disk) Check() error {
 // disks are the limited disks of a system.
 type disks struct {
 	Disk
+	last    string // the server or node whose disk may be slower
 	name    string // what the names of their control groups begin with: the sweeper knows them by it
 	mounts  []string
 	groups  []string
@@ -68,6 +71,13 @@ func (s *System) newDisk(server, folder string) {
 	s.fail(s.disks.mount(server, image, at))
 	if s.err == nil {
 		s.fail(s.own(at, 0o755))
+	}
+}
+
+// lastDisk says which server or node is the last one.
+func (s *System) lastDisk(server string) {
+	if s.disks != nil {
+		s.disks.last = server
 	}
 }
 
@@ -150,6 +160,9 @@ func throttles() []string {
 func (d *disks) group(server string) (folders []string, err error) {
 	device := d.numbers[server]
 	rate, memory := strconv.FormatInt(d.Rate, 10), strconv.FormatInt(d.Memory, 10)
+	if d.Slow > 0 && server == d.last {
+		rate = strconv.FormatInt(d.Slow, 10)
+	}
 	type setting struct{ folder, file, value string }
 	var all []setting
 	name := d.name + "-" + server

@@ -75,7 +75,7 @@ func TestScratchDisk(t *testing.T) {
 		Without(t, "root", "limited disks are for root")
 	}
 	const rate, size = 20 << 20, 60 << 20
-	s := StartSSH(t, SSHConfig{Config: Config{Disk: Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}}, Nodes: 2})
+	s := StartSSH(t, SSHConfig{Config: Config{Disk: Disk{Rate: 10 * rate, Slow: rate, Size: 1 << 30, Memory: 256 << 20}}, Nodes: 2})
 	s.Use(t)
 	for what, script := range map[string]string{
 		"write and sync": "dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync",
@@ -121,7 +121,7 @@ func remains(data, groups string) (all []string) {
 }
 
 func TestDiskOfNone(t *testing.T) {
-	for _, d := range []Disk{{Rate: 1}, {Rate: 1 << 20, Size: 1}, {Rate: 1 << 20, Memory: 1}, {Size: 1 << 30}} {
+	for _, d := range []Disk{{Rate: 1}, {Rate: 1 << 20, Slow: 1}, {Rate: 1 << 20, Size: 1}, {Rate: 1 << 20, Memory: 1}, {Size: 1 << 30}} {
 		if d.Check() == nil {
 			t.Errorf("%+v is accepted", d)
 		}

@@ -106,6 +106,7 @@ func (k Kind) Check(o Options, given func(flag string) bool) error {
 		{"auth", func(k Kind) bool { return len(k.Auths) > 1 }},
 		{"tls", func(k Kind) bool { return k.TLS }},
 		{"disk-limit", func(k Kind) bool { return k.Disk }},
+		{"disk-slow", func(k Kind) bool { return k.Disk && k.Several != "" }},
 		{"disk-size", func(k Kind) bool { return k.Disk }},
 		{"memory-limit", func(k Kind) bool { return k.Disk }},
 		{"version", func(k Kind) bool { return k.Version }},
@@ -332,6 +333,10 @@ func (s *System) Variables() []string {
 	}
 	if s.CAFile != "" {
 		env = append(env, "WEIR_LAB_CA="+s.CAFile)
+	}
+	for _, server := range s.Servers {
+		pids := fmt.Sprint(s.Pids(server.Name))
+		env = append(env, "WEIR_LAB_PIDS_"+strings.ToUpper(strings.ReplaceAll(server.Name, "-", "_"))+"="+strings.Trim(pids, "[]"))
 	}
 	for scheme, url := range s.URLs {
 		env = append(env, "WEIR_LAB_URL_"+strings.ToUpper(scheme)+"="+url)

@@ -41,6 +41,7 @@ func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]s
 	head := v
 	head.Role, head.Lookup = "manager", c.Lookup
 	s.member(Redirector, head, front, manager.String(), programs)
+	s.lastDisk(fmt.Sprintf("ds%d", c.Servers))
 	for i := range c.Servers {
 		p := s.newPort(true)
 		name := fmt.Sprintf("ds%d", i+1)

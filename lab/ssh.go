@@ -53,6 +53,7 @@ func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) {
 	if os.Geteuid() != 0 {
 		extra = []string{found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid())}
 	}
+	s.lastDisk(fmt.Sprintf("node%d", max(1, c.Nodes)))
 	for n := range max(1, c.Nodes) {
 		s.node(fmt.Sprintf("node%d", n+1), me, sshd, extra)
 	}

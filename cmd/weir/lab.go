@@ -60,7 +60,8 @@ func labUpCommand(s streams) *cobra.Command {
 	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
 	parsedFlag(fs, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
 		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)",
-		into(&f.disk.Rate, func(text string) (unit.Size, error) { return unit.ParseSize(strings.TrimSuffix(text, "/s")) }))
+		into(&f.disk.Rate, diskRate))
+	parsedFlag(fs, "disk-slow", "", "`RATE` of the disk of the last of the --servers, if it differs, as in 400kB/s", into(&f.disk.Slow, diskRate))
 	parsedFlag(fs, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written", into(&f.disk.Size, unit.ParseSize))
 	parsedFlag(fs, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
 		"what does not fit is read from the disk", into(&f.disk.Memory, unit.ParseSize))
@@ -103,11 +104,16 @@ func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
 	if err := k.Check(f.Options, changed); err != nil {
 		return err
 	}
-	if f.disk.Rate == 0 && (changed("disk-size") || changed("memory-limit")) {
-		return errors.New("--disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
+	if f.disk.Rate == 0 && (changed("disk-slow") || changed("disk-size") || changed("memory-limit")) {
+		return errors.New("--disk-slow, --disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
+	}
+	if f.disk.Slow > 0 && f.Servers < 2 {
+		return errors.New("--disk-slow needs --servers 2 or more: the last one has the slow disk")
 	}
 	return f.disk.Check()
 }
+
+func diskRate(text string) (unit.Size, error) { return unit.ParseSize(strings.TrimSuffix(text, "/s")) }
 
 func printOffers(w io.Writer, all []lab.Offer) error {
 	t := say.NewTable(w)
