@@ -61,7 +61,8 @@ func labUpCommand(s streams) *cobra.Command {
 	parsedFlag(fs, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
 		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)",
 		into(&f.disk.Rate, diskRate))
-	parsedFlag(fs, "disk-slow", "", "`RATE` of the disk of the last of the --servers, if it differs, as in 400kB/s", into(&f.disk.Slow, diskRate))
+	parsedFlag(fs, "disk-slow", "", "`RATE` of the disk of the last of the --servers, if it differs, as in 400kB/s",
+		into(&f.disk.Slow, diskRate))
 	parsedFlag(fs, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written", into(&f.disk.Size, unit.ParseSize))
 	parsedFlag(fs, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
 		"what does not fit is read from the disk", into(&f.disk.Memory, unit.ParseSize))
