@@ -126,6 +126,11 @@ func (n *Network) penalty(l *link, alone float64, now time.Time) float64 {
 
 // full says why a copy cannot begin on a link now, "" if it can.
 func (n *Network) full(f File, source string, l *link, seconds float64, known bool) string {
+	if n.most.Link != nil {
+		if _, most := n.most.Link(source, f.Dest); most > 0 && l.active >= most {
+			return fmt.Sprintf("the link from %s to %s has the %s at once that an administrator allows", source, f.Dest, say.Plural(most, "copy"))
+		}
+	}
 	if l.room(seconds, known, n.rules) <= 0 {
 		return fmt.Sprintf("the link from %s to %s is full: %s at once (%s)",
 			source, f.Dest, say.Plural(l.limit.N, "copy"), l.limit.Why)
@@ -134,6 +139,12 @@ func (n *Network) full(f File, source string, l *link, seconds float64, known bo
 		if most := f.Max[site]; most > 0 && n.busy[site] >= most {
 			return fmt.Sprintf("site %s has the %s at once that it is allowed", site, say.Plural(most, "copy"))
 		}
+	}
+	if most := n.most.Out[source]; most > 0 && n.out[source] >= most {
+		return fmt.Sprintf("site %s sends the %s at once that an administrator allows", source, say.Plural(most, "copy"))
+	}
+	if most := n.most.In[f.Dest]; most > 0 && n.in[f.Dest] >= most {
+		return fmt.Sprintf("site %s receives the %s at once that an administrator allows", f.Dest, say.Plural(most, "copy"))
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,44 @@ type Network struct {
 	rand  *rand.Rand
 	links map[way]*link
 	busy  map[string]int // copies of a site, in or out
+	in    map[string]int // copies to a site
+	out   map[string]int // copies from a site
+	most  Limits
+}
+
+// Limits are set by administrators, besides Rules.
+type Limits struct {
+	In, Out map[string]int                          // copies to and from a site at once; none or 0: no limit
+	Link    func(from, to string) (least, most int) // copies at once on a link; 0, 0: Rules. nil: Rules for all
+}
+
+// Limit sets the limits. The limits of links are within theirs at once.
+func (n *Network) Limit(l Limits) {
+	had := n.most.Link != nil
+	n.most = l
+	if !had && l.Link == nil {
+		return
+	}
+	for w, one := range n.links {
+		r := n.rulesOf(w)
+		if to := min(r.Max, max(r.Min, one.limit.N)); to != one.limit.N {
+			one.limit = Limit{N: to, Success: one.limit.Success, Cause: transfer.LimitFixed,
+				Why: fmt.Sprintf("set to %d to %d at once by an administrator", r.Min, r.Max)}
+		}
+	}
+}
+
+// rulesOf returns the rules of a link.
+func (n *Network) rulesOf(w way) Rules {
+	r := n.rules
+	if n.most.Link == nil {
+		return r
+	}
+	if least, most := n.most.Link(w.from, w.to); most > 0 {
+		r.Min, r.Max = least, most
+		r.Start = min(max(r.Start, least), most)
+	}
+	return r
 }
 
 type way struct{ from, to string }
@@ -44,7 +83,7 @@ type link struct {
 func New(r Rules, seed uint64) *Network {
 	return &Network{
 		rules: r.filled(), rand: rand.New(rand.NewPCG(seed, 0x77656972)),
-		links: map[way]*link{}, busy: map[string]int{},
+		links: map[way]*link{}, busy: map[string]int{}, in: map[string]int{}, out: map[string]int{},
 	}
 }
 
@@ -63,7 +102,7 @@ func (n *Network) peek(from, to string, now time.Time) *link {
 	if l := n.links[way{from, to}]; l != nil {
 		return l
 	}
-	return &link{limit: Limit{}.Next(Window{}, n.rules), success: 1, since: now, changed: now}
+	return &link{limit: Limit{}.Next(Window{}, n.rulesOf(way{from, to})), success: 1, since: now, changed: now}
 }
 
 // Began notes that a copy of so many bytes begins.
@@ -77,6 +116,8 @@ func (n *Network) Began(from, to string, bytes int64, now time.Time) {
 	l.sizes += float64(bytes)
 	n.busy[from]++
 	n.busy[to]++
+	n.out[from]++
+	n.in[to]++
 }
 
 // Moved notes that a copy that goes on has moved so many bytes more.
@@ -97,6 +138,8 @@ func (n *Network) Left(from, to string, bytes int64, now time.Time) {
 	l.sizes = max(0, l.sizes-float64(bytes))
 	n.busy[from] = max(0, n.busy[from]-1)
 	n.busy[to] = max(0, n.busy[to]-1)
+	n.out[from] = max(0, n.out[from]-1)
+	n.in[to] = max(0, n.in[to]-1)
 }
 
 // Learn takes an attempt that ended into account.
@@ -150,7 +193,7 @@ func (n *Network) Tick(now time.Time) (changes []transfer.LimitChange) {
 		s := span.Seconds()
 		seen := Window{Rate: l.moved / s, Active: l.area / s, Good: l.good, Bad: l.bad}
 		if before := l.limit.N; seen.Active > 0 || seen.Good+seen.Bad > 0 {
-			if l.limit = l.limit.Next(seen, n.rules); l.limit.N != before {
+			if l.limit = l.limit.Next(seen, n.rulesOf(w)); l.limit.N != before {
 				changes = append(changes, transfer.LimitChange{Time: now, Source: w.from, Dest: w.to, Before: before, Limit: l.limit.N,
 					Cause: l.limit.Cause, Why: l.limit.Why, Rate: seen.Rate, Success: l.limit.Success})
 			}
@@ -251,7 +294,7 @@ func (n *Network) Keep() []Kept {
 func (n *Network) Load(kept []Kept, now time.Time) {
 	for _, k := range kept {
 		l := n.link(k.Source, k.Dest, now)
-		if r := n.rules; r.Min < r.Max && k.Limit.N > 0 {
+		if r := n.rulesOf(way{k.Source, k.Dest}); r.Min < r.Max && k.Limit.N > 0 {
 			l.limit = k.Limit
 			if l.limit.Before > 0 {
 				l.limit.N, l.limit.Before = l.limit.Before, 0
