@@ -102,7 +102,7 @@ const dialTime = 20 * time.Second
 // not be has a connection of its own: XRootD closes those that wait, often just when
 // the next request comes, and it would be unknown whether that one was processed.
 func twice(method string) bool {
-	return method != "COPY" && method != "MOVE" && method != http.MethodPut
+	return method != "COPY" && method != "MOVE" && method != http.MethodPut && method != http.MethodPost
 }
 
 // way returns the transport for an endpoint.
