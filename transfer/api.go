@@ -82,6 +82,7 @@ type Item struct {
 	Fault     ErrorClass `json:"fault,omitempty"`
 	Reason    string     `json:"reason,omitempty"` // why it failed, or why it waits
 	Ended     time.Time  `json:"ended,omitzero"`
+	Held      bool       `json:"held,omitempty"` // it waits for a tape system or another file of its job, as Reason says
 }
 
 // An Attempt is one try at one file. It is recorded when it has ended.

@@ -63,6 +63,7 @@ type Lease struct {
 	Job     string        `json:"job,omitempty"`        // of a URL pair, which only the coordinator copies: then Size may be -1, not known
 	Replace bool          `json:"replace,omitempty"`    // another file at the destination is replaced
 	Timeout time.Duration `json:"timeout_ns,omitempty"` // of the attempt; 0: none
+	Strict  bool          `json:"strict,omitempty"`     // the destination is not looked at before, and no checksums are asked for
 }
 
 // ID returns the name of the attempt.

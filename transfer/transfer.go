@@ -63,6 +63,7 @@ const (
 	LeaseLost        ErrorClass = "lease lost" // the mover did not report in time
 	Occupied         ErrorClass = "occupied"   // the destination has another file of this name, which is never replaced
 	RequestCancelled ErrorClass = "cancelled"
+	HopFailed        ErrorClass = "hop"        // the file before it in its job failed, so it was not tried
 	MoverStopped     ErrorClass = "left"       // the mover was shut down; retried at once, resumes
 	Unverified       ErrorClass = "unverified" // the endpoint has no checksum, and the request requires one
 )
@@ -77,7 +78,8 @@ const (
 	Third Mode = "third" // the coordinator has one of two HTTP endpoints copy (HTTP-TPC)
 	// of attempts in the mode third whose bytes passed through the coordinator, since the endpoints cannot copy from each other
 	Streamed Mode = "streamed"
-	Check    Mode = "check" // no transfer: the destination verifies a file that it should have
+	Delete   Mode = "delete" // no transfer: the coordinator removes a file and verifies that it is gone
+	Check    Mode = "check"  // no transfer: the destination verifies a file that it should have
 )
 
 // Mover returns the site whose agent transfers the bytes between two sites, "" if none does.

@@ -63,12 +63,15 @@ func (c *Coordinator) ownProxy(q *call) (id proxyID, err error) {
 	return proxyID{q.credential, q.certificate.holder.User.Subject.String()}, q.need(maySubmit)
 }
 
-// ftsDelegation answers until when the caller's proxy is valid, null if there is none.
+// tokenDelegation is how long users with tokens need not delegate anything.
+const tokenDelegation = 30 * 24 * time.Hour
+
+// ftsDelegation answers until when the caller's proxy is valid, null if there is none. Users with tokens have none, and need none.
 func (c *Coordinator) ftsDelegation(q *call) (int, any, error) {
 	id, err := c.ownProxy(q)
 	if err != nil {
-		if q.certificate == nil && q.PathValue("id") == credentialOf(q.caller) {
-			return http.StatusOK, nil, nil
+		if q.certificate == nil && q.PathValue("id") == credentialOf(q.caller) { // FTS's client would delegate with a token as well
+			return http.StatusOK, fts.DelegationAnswer{Until: fts.TimeText(c.now().Add(tokenDelegation)), Attributes: []string{}}, nil
 		}
 		return 0, nil, err
 	}

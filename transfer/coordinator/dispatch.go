@@ -20,6 +20,7 @@ const (
 	pushSample  = 16  // files that are looked at for agents that could push, where none did lately
 	checkRate   = 1e9 // bytes/s at which a site reads what it has
 	checks      = 4   // files that a site verifies at once
+	deletes     = 16  // files that are removed from a site at once
 	backoffTime = 30 * time.Millisecond
 	fullBackoff = time.Second // of a destination all of whose links are full, until one of its copies ends
 )
@@ -182,7 +183,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 	now, r := c.now(), &c.registry
 	plans = map[int64]*plan{}
 	add := func(item int64, source string, size int64, m method, p *plan) {
-		p.Item, p.Size, p.mover, p.Source.Site, p.Dest.Site = item, size, m.mover, source, dest
+		p.Item, p.Size, p.Mode, p.mover, p.Source.Site, p.Dest.Site = item, size, m.mode, m.mover, source, dest
 		choices = append(choices, queue.Choice{Item: item, Source: source, Mode: m.mode})
 		plans[item] = p
 		c.beginTrial(item, m.mover, source, dest)
@@ -196,6 +197,14 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 			if mover, ok := c.checkerOf(dest); ok && c.blocked(mover, dest) == "" {
 				p := &plan{activeLease{seconds: float64(cand.Size) / checkRate}, checks}
 				add(cand.ID, dest, cand.Size, method{transfer.Check, mover}, p)
+			} else {
+				full = append(full, dest)
+			}
+			continue
+		}
+		if cand.Delete {
+			if r.deleting[dest] < deletes && c.blocked("", dest) == "" {
+				add(cand.ID, dest, 0, method{mode: transfer.Delete}, &plan{})
 			} else {
 				full = append(full, dest)
 			}

@@ -267,6 +267,9 @@ func (x *explainer) bannedSources(replicas *[]catalog.Replica) string {
 func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, text string) {
 	r := &x.c.registry
 	to := r.sites[x.q.To]
+	if it.Held {
+		return "held " + it.Reason, say.Capital(it.Reason) + "."
+	}
 	if b, banned := r.bannedAs(to); banned {
 		return "ban", "Its destination: " + b.why() + "."
 	}

@@ -52,7 +52,7 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		return r
 	}
 	submit, delegate := about("Submit a job"), about("Delegate a proxy: PEM, signed for the key of the request, with its chain")
-	return []ftsRoute{
+	return slices.Concat(c.configTable(), c.optimizerTable(), []ftsRoute{
 		one("GET /{$}", "", about("Version"), nil, typeOf[fts.ServiceVersion](), c.ftsVersion),
 		one("GET /whoami", "", about("Who asks"), nil, typeOf[fts.User](), c.ftsWhoami),
 		one("GET /jobs", mayRead, about("List jobs that have not ended", "user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se",
@@ -67,7 +67,7 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 		many(one("DELETE /jobs/{ids}/files/{files}", maySubmit, about("Cancel files of a job; ids are separated by commas"), nil,
 			typeOf[string](), c.ftsCancelFiles)),
 		one("GET /jobs/{ids}/files", mayRead, about("List files of a job"), nil, typeOf[[]fts.FileAnswer](), c.ftsFiles),
-		one("GET /jobs/{ids}/dm", mayRead, about("List deletions of a job: none"), nil, names, c.ftsNothing),
+		one("GET /jobs/{ids}/dm", mayRead, about("List files of a deletion job"), nil, typeOf[[]fts.DeletionAnswer](), c.ftsDeletions),
 		one("GET /jobs/{ids}/files/{file}/retries", mayRead, about("List failed attempts at a file"), nil, typeOf[[]fts.RetryAnswer](),
 			c.ftsRetries),
 		one("GET /ban/se", mayAdmin, about("List banned storage elements"), nil, typeOf[[]fts.BanAnswer](), c.ftsBans(banSE)),
@@ -85,7 +85,7 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 			c.ftsDelegationRequest)),
 		one("PUT /delegation/{id}/credential", maySubmit, delegate, nil, nil, c.ftsDelegate),
 		one("POST /delegation/{id}/credential", maySubmit, delegate, nil, nil, c.ftsDelegate),
-	}
+	})
 }
 
 // ftsRoutes returns the handler of the routes below FTSPath.
@@ -243,10 +243,6 @@ func (c *Coordinator) ftsWhoami(q *call) (int, any, error) {
 		"base_id": fts.BaseID, "delegation_id": credentialOf(q.caller)}, nil
 }
 
-func (c *Coordinator) ftsNothing(q *call) (int, any, error) {
-	return http.StatusOK, []string{}, q.need(mayRead)
-}
-
 // ftsHosts answers how many files are being transferred, as fts-rest-server-status asks.
 func (c *Coordinator) ftsHosts(q *call) (int, any, error) {
 	active := 0
@@ -269,6 +265,7 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	c.setDefaults(s)
 	if err := c.needsApproval(q, s); err != nil {
 		return 0, nil, err
 	}
@@ -296,7 +293,7 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err := c.queue.SubmitJob(q.Context(), queue.Job{ID: id, By: q.name, Params: string(kept)}, parts); err != nil {
 		return 0, nil, err
 	}
-	c.log.Info("job submitted", "job", id, "by", q.name, "files", len(s.Files))
+	c.log.Info("job submitted", "job", id, "by", q.name, "files", len(s.Files), "deletes", len(s.Deletes))
 	c.wakeAll()
 	return http.StatusOK, map[string]string{"job_id": id}, nil
 }
@@ -327,6 +324,7 @@ func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission
 	type key struct {
 		to, share string
 		orderly   bool
+		hop       int
 	}
 	at := map[key]int{}
 	sites := c.newURLSites()
@@ -336,16 +334,90 @@ func (c *Coordinator) jobParts(ctx context.Context, id string, s *fts.Submission
 		if err != nil {
 			return nil, err
 		}
-		k := key{to, f.Activity, f.Strategy == "orderly" && len(f.Sources) > 1}
+		k := key{to, f.Activity, f.Strategy == "orderly" && len(f.Sources) > 1, 0}
+		if s.Hops {
+			k.hop, p.After = i, i
+		}
 		n, known := at[k]
 		if !known {
 			n = len(parts)
 			at[k] = n
 			parts = append(parts, c.jobPart(s, to, f.Activity, k.orderly))
+			if s.Hops {
+				asHop(&parts[n], s, i)
+			}
+		}
+		parts[n].Pairs = append(parts[n].Pairs, p)
+	}
+	deletes := s.Deletes
+	if s.Hops && !s.Keeps() {
+		deletes = copiesOnTheWay(s)
+	}
+	for i := range deletes {
+		p, to, err := sites.deletion(ctx, id, len(s.Files)+i, &deletes[i], tokens)
+		if err != nil {
+			return nil, err
+		}
+		if s.Hops {
+			p.After, p.Made = len(s.Files), i+1
+		}
+		k := key{to: to, hop: -1}
+		n, known := at[k]
+		if !known {
+			n = len(parts)
+			at[k] = n
+			parts = append(parts, c.jobPart(s, to, "default", false))
+			parts[n].Terms, parts[n].Expires = queue.JobTerms{RetryDelay: s.Delay, Delete: true}, time.Time{}
 		}
 		parts[n].Pairs = append(parts[n].Pairs, p)
 	}
 	return parts, nil
+}
+
+// asHop changes a part to what a hop of a multihop job asks: only the first is brought online, and only the last archived.
+func asHop(p *queue.JobPart, s *fts.Submission, i int) {
+	if i > 0 {
+		p.Terms.Stage, p.Terms.Pin = 0, 0
+	}
+	if i < len(s.Files)-1 {
+		p.Terms.Archive = 0
+		p.Replace = p.Replace || s.OnHop
+	}
+}
+
+// copiesOnTheWay returns the copies that a multihop job makes besides that at its destination.
+func copiesOnTheWay(s *fts.Submission) (all []fts.Delete) {
+	for i := range s.Files[:len(s.Files)-1] {
+		f := &s.Files[i]
+		all = append(all, fts.Delete{URL: f.Dest, Text: f.DestText, Token: f.DestToken})
+	}
+	return all
+}
+
+// deletion returns a file of a deletion job, and its site. Its size is 0: nothing arrives.
+func (s *urlSites) deletion(ctx context.Context, id string, i int, d *fts.Delete, read *newJobTokens) (p queue.Pair, to string,
+	err error) {
+	kept, err := json.Marshal(d.Keep())
+	if err != nil {
+		return p, "", err
+	}
+	p = queue.Pair{Number: i, Dest: d.URL.String(), Params: string(kept)}
+	if to, p.Path, err = s.of(ctx, d.URL); err != nil {
+		return p, "", refusedFile(i, err)
+	}
+	if err := s.banned(to); err != nil {
+		return p, "", err
+	}
+	p.Sources = []queue.PairSource{{Site: to, Path: p.Path, URL: p.Dest}}
+	var tokens jobTokens
+	if tokens.Dest, err = read.read(ctx, d.Token); err != nil {
+		return p, "", err
+	}
+	if d.Token == "" {
+		tokens.Proxy = read.proxy
+	}
+	p.Secret, err = s.c.sealTokens(tokens, id, i)
+	return p, to, err
 }
 
 // pair returns a file of a job, and its destination site.
@@ -354,7 +426,7 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 	if err != nil {
 		return p, "", err
 	}
-	p = queue.Pair{Number: i, Dest: f.Dest.String(), Size: f.Size, Adler: f.Adler, Params: string(kept)}
+	p = queue.Pair{Number: i, Dest: f.Dest.String(), Size: f.Size, Adler: f.Adler, Params: string(kept), Tape: string(f.Staging)}
 	if to, p.Path, err = s.of(ctx, f.Dest); err != nil {
 		return p, "", refusedFile(i, err)
 	}
@@ -416,7 +488,8 @@ func refusedFile(i int, err error) error {
 // jobPart returns a part without files.
 func (c *Coordinator) jobPart(s *fts.Submission, to, activity string, orderly bool) queue.JobPart {
 	p := queue.JobPart{To: to, Share: activity, Priority: s.Priority - 3, Unchecked: s.Verify == "none" || s.Verify == "source",
-		Replace: s.Replace, Orderly: orderly, Timeout: s.Timeout, Streams: s.Streams}
+		Replace: s.Replace, Orderly: orderly, Timeout: s.Timeout, Streams: s.Streams,
+		Terms: queue.JobTerms{RetryDelay: s.Delay, Strict: s.Strict, Stage: s.Stage, Pin: s.Pin, Archive: s.Archive}}
 	if s.Retry != 0 {
 		p.Tries = max(s.Retry, 0) + 1
 	}
@@ -499,7 +572,7 @@ func (c *Coordinator) ftsShow(q *call) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		list, err := fts.AppendFiles(nil, j, files, fields)
+		list, err := fts.AppendFiles(nil, j, slices.DeleteFunc(files, (*queue.JobFile).Removed), fields)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -533,7 +606,27 @@ func (c *Coordinator) ftsFiles(q *call) (int, any, error) {
 	}
 	rows := []map[string]any{}
 	for _, f := range files {
-		rows = append(rows, fts.Files(j, f)...)
+		if !f.Terms.Delete {
+			rows = append(rows, fts.Files(j, f)...)
+		}
+	}
+	return http.StatusOK, rows, nil
+}
+
+func (c *Coordinator) ftsDeletions(q *call) (int, any, error) {
+	j, err := c.ftsJob(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	files, err := c.queue.JobFiles(q.Context(), j)
+	if err != nil {
+		return 0, nil, err
+	}
+	rows := []map[string]any{}
+	for _, f := range files {
+		if f.Terms.Delete {
+			rows = append(rows, fts.Deletion(j, f))
+		}
 	}
 	return http.StatusOK, rows, nil
 }
@@ -614,7 +707,7 @@ func (c *Coordinator) ftsChange(q *call, change func(*queue.JobState) error) (in
 	ended := map[string]bool{}
 	for id, j := range jobs {
 		state := fts.State(j)
-		ended[id] = state != fts.Submitted && state != fts.Active
+		ended[id] = !fts.Open(state)
 		if e := mayChange(q, j); e != nil {
 			refused[id] = e
 		} else if !ended[id] {
@@ -651,7 +744,7 @@ func (c *Coordinator) ftsCancel(q *call) (int, any, error) {
 
 func (c *Coordinator) cancelJob(ctx context.Context, j *queue.JobState, by, why string) error {
 	for _, p := range j.Parts {
-		if p.Status.Ended() || p.Stop != "" {
+		if p.Status.Ended() || p.Stop != "" || p.Terms.Delete && fts.Multihop(j) { // the copies on the way are removed
 			continue
 		}
 		if _, err := c.cancel(ctx, p.ID, by, why); err != nil && !errors.Is(err, queue.ErrRefused) {
@@ -694,11 +787,16 @@ func (c *Coordinator) cancelJobs(ctx context.Context, by, why string, chosen fun
 			return n, err
 		}
 		for _, j := range all {
-			if state := fts.State(j); !chosen(j) || state != fts.Submitted && state != fts.Active {
+			if state := fts.State(j); !chosen(j) || !fts.Open(state) {
 				continue
 			}
 			for _, p := range j.Parts {
-				n.Files += p.Count.Files - p.Count.Done - p.Count.Skipped - p.Count.Failed - p.Count.Cancelled
+				open := p.Count.Files - p.Count.Done - p.Count.Skipped - p.Count.Failed - p.Count.Cancelled
+				if p.Terms.Delete {
+					n.Deletes += open
+				} else {
+					n.Files += open
+				}
 			}
 			n.Jobs++
 			n.IDs = append(n.IDs, j.ID)
@@ -722,6 +820,9 @@ func (c *Coordinator) ftsCancelFiles(q *call) (int, any, error) {
 	if e := mayChange(q, j); e != nil {
 		return 0, nil, e
 	}
+	if fts.Multihop(j) {
+		return 0, nil, fts.Refuse(http.StatusBadRequest, "Multihop or reuse jobs must be cancelled at once (H)")
+	}
 	var ids []int64
 	for text := range strings.SplitSeq(q.PathValue("files"), ",") {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -737,11 +838,11 @@ func (c *Coordinator) ftsCancelFiles(q *call) (int, any, error) {
 	states, waiting := []string{}, []int64{}
 	by := map[int64]string{}
 	for _, f := range files {
-		by[f.ID] = fts.FileState(f.State)
+		by[f.ID] = fts.StateOf(f)
 	}
 	for _, id := range ids {
 		state := cmp.Or(by[id], "File does not belong to the job")
-		if state == fts.Submitted || state == fts.Active {
+		if fts.Open(state) {
 			state = fts.Canceled
 			waiting = append(waiting, id)
 		}

@@ -177,7 +177,8 @@ func TestFTSJob(t *testing.T) {
 		p.x.URLs["https"]+"/a/second", p.y.URLs["https"]+"/a/second", more("second"))
 	params := `"params":{"account":"root","verify_checksum":"both","copy_pin_lifetime":null,"bring_online":null,
 		"job_metadata":{"issuer":"rucio"},
-		"overwrite":%v,"overwrite_when_only_on_disk":false,"priority":4,"s3alternate":true,"max_time_in_queue":168,"timeout":600}`
+		"overwrite":%v,"overwrite_when_only_on_disk":false,"priority":4,"s3alternate":true,"max_time_in_queue":168,"timeout":600,
+		"dst_file_report":true}`
 	id := u.submit(`{"files":[` + strings.Join([]string{p.pair("a/f0", more("f0")), p.pair("a/unsized", ""),
 		p.pair("a/corrupt", more("corrupt")),
 		p.pair("a/taken", more("taken")), p.pair("a/missing", more("f0")), second}, ",") + `],` + fmt.Sprintf(params, false) + `}`)
@@ -207,6 +208,11 @@ func TestFTSJob(t *testing.T) {
 	}
 	if j.Files[0].Meta["request_id"] != "f0" || !strings.HasPrefix(j.Files[0].Source, "davs://") {
 		t.Errorf("not as it was submitted: %+v", j.Files[0])
+	}
+	there, _ := j.Files[3].Meta["dst_file"].(map[string]any)
+	if there["file_size"] != 12.0 || there["checksum_type"] != "ADLER32" || there["checksum_value"] != adlerOf([]byte("another file")) ||
+		j.Files[3].Meta["request_id"] != "taken" || j.Files[0].Meta["dst_file"] != nil {
+		t.Errorf("what is in the way: %+v", j.Files[3].Meta)
 	}
 	var retries []struct {
 		Reason string `json:"reason"`
@@ -319,8 +325,11 @@ func TestFTSRefusals(t *testing.T) {
 		{`{"files":[` + fmt.Sprintf(file, `,"filesize":-1`) + `]}`, 400, "filesize"},
 		{`{"files":[` + fmt.Sprintf(file, `,"selection_strategy":"best"`) + `]}`, 400, "not supported"},
 		{`{"files":[` + fmt.Sprintf(file, `,"source_tokens":["secret-token"]`) + `]}`, 400, "Both source_tokens"},
-		{params(`"bring_online":3600`), 400, "tape"}, {params(`"archive_timeout":1`), 400, "tape"}, {params(`"multihop":true`), 400, "multihop"},
-		{params(`"strict_copy":true`), 400, "strict_copy"}, {params(`"gridftp":"nostreams:5"`), 400, "GridFTP"},
+		{params(`"bring_online":"soon"`), 400, "bring_online"}, {params(`"archive_timeout":{}`), 400, "archive_timeout"},
+		{params(`"fail_nearline":true`), 400, "tape"}, {params(`"overwrite_hop":true`), 400, "requires multihop"},
+		{params(`"overwrite_hop":true,"multihop":true,"overwrite":true`), 400, "Incompatible"},
+		{params(`"strict_copy":[]`), 400, "strict_copy"}, {params(`"retry_delay":"soon"`), 400, "retry_delay"},
+		{params(`"gridftp":"nostreams:5"`), 400, "GridFTP"},
 		{params(`"verify_checksum":"perhaps"`), 400, "verify_checksum"}, {params(`"nonsense":1`), 400, "nonsense"},
 		{params(`"overwrite":true,"overwrite_on_retry":true`), 400, "Incompatible"}, {params(`"sid":"x"`), 400, "id_generator"},
 		{params(`"max_time_in_queue":"soon"`), 400, "max_time_in_queue"},
@@ -443,8 +452,8 @@ func TestFTSClient(t *testing.T) {
 		len(j.Files) != 1 || j.Files[0].State != "FINISHED" || j.Files[0].Meta["label"] != "first" {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, err = run("fts-rest-transfer-submit", append(tokens, "--bring-online", "60", from, to)...)
-	if err == nil || !strings.Contains(out, "weir has no tape operations") {
+	out, err = run("fts-rest-transfer-submit", append(tokens, "--fail-nearline", from, to)...)
+	if err == nil || !strings.Contains(out, "weir does not decide by what is on tape") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = run("fts-rest-transfer-submit", append(tokens, "https://127.0.0.1:9/a", "https://127.0.0.1:9/b")...)

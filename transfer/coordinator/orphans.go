@@ -141,7 +141,7 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	if !current {
 		return o, false
 	}
-	if address == "" || l.Size < 0 || l.Adler == "" && !l.Unchecked {
+	if address == "" || l.Mode == transfer.Delete || l.Size < 0 || l.Adler == "" && !l.Unchecked {
 		return o, true // the next attempt looks for it
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)

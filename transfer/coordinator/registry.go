@@ -36,6 +36,8 @@ type registry struct {
 	pushed   map[string]bool         // destinations to which other sites' agents pushed in the last round
 	closed   bool
 	bans     []ban
+	deleting map[string]int // files that are being removed, by site
+	settings settings
 
 	breakers  map[viewer]*breaker // of sites that refuse requests
 	unable    map[pair]inability  // modes that two sites do not support
@@ -112,7 +114,8 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 	c.registry = registry{
 		agents: map[string]*agent{}, leases: map[int64]*activeLease{}, replaced: map[string][]string{}, scans: map[int64]*scan{},
 		backoff: map[string]time.Time{}, pushed: map[string]bool{}, breakers: map[viewer]*breaker{}, unable: map[pair]inability{},
-		endpoints: map[string]endpoint{}, secrets: map[string]secrets{}, net: schedule.New(c.conf.Rules, rand.Uint64()),
+		endpoints: map[string]endpoint{}, deleting: map[string]int{}, secrets: map[string]secrets{},
+		net: schedule.New(c.conf.Rules, rand.Uint64()),
 	}
 	texts, err := db.Select(ctx, c.db, db.Value[string], "SELECT kept FROM link ORDER BY source, dest")
 	if err != nil {
@@ -126,11 +129,10 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 		}
 	}
 	c.registry.net.Load(kept, c.now())
-	if err := c.openBans(ctx); err != nil {
-		return err
-	}
-	if err := c.readSites(ctx); err != nil {
-		return err
+	for _, read := range []func(context.Context) error{c.openBans, c.readSites, c.openSettings} {
+		if err := read(ctx); err != nil {
+			return err
+		}
 	}
 	scans, err := db.Select(ctx, c.db, readScan, scanColumns+"WHERE NOT done ORDER BY id")
 	if err != nil {
@@ -178,6 +180,9 @@ func (r *registry) lease(id transfer.LeaseID) *activeLease {
 
 // begin counts a transfer. The registry is locked.
 func (r *registry) begin(l *activeLease, now time.Time) {
+	if l.Mode == transfer.Delete {
+		r.deleting[l.Dest.Site]++
+	}
 	r.net.Began(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
 	if a := r.moverAgent(l.mover); a != nil {
 		a.count++
@@ -187,6 +192,9 @@ func (r *registry) begin(l *activeLease, now time.Time) {
 
 // end undoes begin. The registry is locked.
 func (r *registry) end(l *activeLease, now time.Time) {
+	if l.Mode == transfer.Delete {
+		r.deleting[l.Dest.Site]--
+	}
 	r.net.Left(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
 	if a := r.moverAgent(l.mover); a != nil {
 		a.count--

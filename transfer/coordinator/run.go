@@ -40,7 +40,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		taken = c.claim.Keep(ctx)
 	})
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
-		c.sampleHost, c.forgetAll, c.exchangeAll} {
+		c.sampleHost, c.forgetAll, c.exchangeAll, c.tapeAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()

@@ -57,6 +57,7 @@ func (c *Coordinator) readSites(ctx context.Context) error {
 	}
 	c.registry.mu.Lock()
 	c.registry.sites, c.registry.secrets = sites, all
+	c.applyLimits()
 	c.registry.mu.Unlock()
 	return nil
 }

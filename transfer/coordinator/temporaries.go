@@ -29,7 +29,7 @@ type temporary struct {
 // temporaryOf returns the temporary file of a lease. ok is false if there is none, or if the site's
 // agent removes it. The registry is locked.
 func (c *Coordinator) temporaryOf(l *transfer.Lease) (one temporary, ok bool) {
-	if l.Mode == transfer.Check || c.registry.sites[l.Dest.Site].Kind == agentKind {
+	if l.Mode == transfer.Check || l.Mode == transfer.Delete || c.registry.sites[l.Dest.Site].Kind == agentKind {
 		return one, false
 	}
 	one = temporary{site: l.Dest.Site, item: l.Item, epoch: l.Epoch, path: tempName(*l)}

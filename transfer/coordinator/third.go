@@ -189,8 +189,11 @@ func at(e transfer.End, err error) error { return &siteError{err, e.Site} }
 
 // do copies the file under a temporary name, verifies and renames it.
 func (k *thirdCopy) do(ctx context.Context) error {
-	if k.l.Mode == transfer.Check {
+	switch k.l.Mode {
+	case transfer.Check:
 		return k.check(ctx)
+	case transfer.Delete:
+		return k.remove(ctx)
 	}
 	want, err := k.l.Adler, error(nil)
 	asked := want == "" || k.l.Size < 0
@@ -199,17 +202,19 @@ func (k *thirdCopy) do(ctx context.Context) error {
 			return err
 		}
 	}
-	if exists, err := k.exists(ctx, want); exists || err != nil {
-		k.out.Existed = exists
-		return err
-	}
-	if !asked {
-		if want, err = k.checkSource(ctx); err != nil {
+	if !k.l.Strict {
+		if exists, err := k.exists(ctx, want); exists || err != nil {
+			k.out.Existed = exists
 			return err
 		}
-	}
-	if err := k.c.tpc.Parents(ctx, k.temp()); err != nil {
-		return at(k.l.Dest, fmt.Errorf("folders at %s: %w", k.l.Dest.Site, err))
+		if !asked {
+			if want, err = k.checkSource(ctx); err != nil {
+				return err
+			}
+		}
+		if err := k.c.tpc.Parents(ctx, k.temp()); err != nil {
+			return at(k.l.Dest, fmt.Errorf("folders at %s: %w", k.l.Dest.Site, err))
+		}
 	}
 	err = k.transport(ctx)
 	if err == nil {
@@ -273,6 +278,9 @@ func (k *thirdCopy) retry(ctx context.Context, f func() error) error {
 
 // checksum asks for the checksum of the file, which should be want.
 func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tpc.Info, error) {
+	if k.l.Strict {
+		return k.c.tpc.Stat(ctx, t)
+	}
 	w := tpc.Wish{Size: k.l.Size, Want: want, Patience: digestTime}
 	if k.l.Unchecked {
 		w.Patience = uncheckedTime
@@ -299,6 +307,7 @@ func (k *thirdCopy) exists(ctx context.Context, want string) (bool, error) {
 		k.out.Size = info.Size
 		return true, nil
 	}
+	k.out.Size, k.out.Adler = max(info.Size, 0), info.Adler
 	return false, failf(transfer.Occupied, "%s has another file of this name (%s): it is not replaced", k.l.Dest.Site, describe(info))
 }
 
@@ -314,6 +323,39 @@ func (k *thirdCopy) check(ctx context.Context) error {
 		return failf(transfer.SourceBad, "%s has another file of this name (%s)", k.l.Dest.Site, describe(info))
 	}
 	k.out.Existed, k.out.Size, k.out.Adler, k.out.Verified = true, info.Size, info.Adler, info.Adler != "" && info.Adler == k.l.Adler
+	return nil
+}
+
+// remove removes the file from its destination, and verifies that it is gone.
+func (k *thirdCopy) remove(ctx context.Context) error {
+	from := k.l.Dest.Site
+	_, err := k.c.tpc.Stat(ctx, k.final())
+	if tpc.KindOf(err) == tpc.Missing {
+		k.out.Existed, k.out.Verified = true, true
+		return nil
+	}
+	folder := false
+	if err == nil {
+		folder, err = k.c.tpc.IsFolder(ctx, k.final())
+	}
+	switch {
+	case err != nil:
+		return at(k.l.Dest, fmt.Errorf("%s: %w", from, err))
+	case folder:
+		return failf(transfer.Permanent, "it is a folder at %s: only files are removed", from)
+	}
+	k.stage(transfer.Committing)
+	if err := k.c.tpc.Remove(ctx, k.final()); err != nil {
+		return at(k.l.Dest, fmt.Errorf("removing from %s: %w", from, err))
+	}
+	k.stage(transfer.Verifying)
+	switch _, err := k.c.tpc.Stat(ctx, k.final()); {
+	case err == nil:
+		return failf(transfer.Transient, "%s reported that it removed the file, but still has it", from)
+	case tpc.KindOf(err) != tpc.Missing:
+		return at(k.l.Dest, fmt.Errorf("%s: %w", from, err))
+	}
+	k.out.Verified = true
 	return nil
 }
 

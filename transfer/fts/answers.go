@@ -37,7 +37,8 @@ type User struct {
 
 // A NewJob is a job to be submitted. docs/fts.md lists the parameters.
 type NewJob struct {
-	Files  []NewJobFile   `json:"files"`
+	Files  []NewJobFile   `json:"files,omitempty"`
+	Delete []any          `json:"delete,omitempty"` // URLs of files to remove, instead of files
 	Params map[string]any `json:"params,omitempty"`
 }
 
@@ -52,6 +53,7 @@ type NewJobFile struct {
 	Metadata          any      `json:"metadata,omitempty"`
 	SourceTokens      []string `json:"source_tokens,omitempty"`
 	DestinationTokens []string `json:"destination_tokens,omitempty"`
+	Staging           any      `json:"staging_metadata,omitempty"` // an object for the tape system of the source
 }
 
 // A SubmittedJob is the answer to a submission.
@@ -126,6 +128,23 @@ type FileAnswer struct {
 	Host         string          `json:"transfer_host"`
 	Duration     *float64        `json:"tx_duration" jsonschema:"nullable"` // seconds
 	Throughput   *float64        `json:"throughput" jsonschema:"nullable"`  // MiB/s
+	Staged       *string         `json:"staging_finished" jsonschema:"nullable"`
+	Archived     *string         `json:"archive_finish_time" jsonschema:"nullable"`
+}
+
+// A DeletionAnswer is a file of a deletion job.
+type DeletionAnswer struct {
+	JobID    string          `json:"job_id"`
+	ID       int64           `json:"file_id"`
+	State    string          `json:"file_state"` // DELETE, STARTED, FINISHED, FAILED or CANCELED
+	Source   string          `json:"source_surl"`
+	SourceSE string          `json:"source_se"`
+	Reason   *string         `json:"reason" jsonschema:"nullable"`
+	Began    *string         `json:"start_time" jsonschema:"nullable"`
+	Ended    *string         `json:"finish_time" jsonschema:"nullable"`
+	Retry    int             `json:"retry"`
+	Metadata json.RawMessage `json:"file_metadata"`
+	VO       string          `json:"vo_name"`
 }
 
 // A RetryAnswer is a failed attempt at a file.
@@ -172,6 +191,20 @@ type BanAnswer struct {
 	VO      string `json:"vo,omitempty"`
 	Status  string `json:"status"`            // CANCEL, WAIT or WAIT_AS
 	Timeout int64  `json:"timeout,omitempty"` // seconds
+}
+
+// An OptimizerAnswer is a decision about a link. Rates are in bytes per second.
+type OptimizerAnswer struct {
+	Time       string  `json:"datetime"`
+	Source     string  `json:"source_se"`
+	Dest       string  `json:"dest_se"`
+	Active     int     `json:"active"`        // copies at once that the link may have
+	Now        int     `json:"actual_active"` // that it has now
+	Diff       int     `json:"diff"`          // change of Active
+	Throughput float64 `json:"throughput"`
+	EMA        float64 `json:"ema"`
+	Success    float64 `json:"success"` // percent
+	Why        string  `json:"rationale"`
 }
 
 // A HostAnswer has the numbers of running transfers.

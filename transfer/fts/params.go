@@ -25,6 +25,14 @@ type Params struct {
 	Metadata  json.RawMessage // job_metadata; nil: none
 	SID       string          // with id_generator deterministic
 	Unmanaged bool            // unmanaged_tokens: the tokens of files are not renewed
+	Delay     time.Duration   // retry_delay; 0: weir decides
+	Strict    bool            // strict_copy: nothing but the size is looked at
+	Stage     time.Duration   // bring_online; 0: sources are on disk
+	Pin       time.Duration   // copy_pin_lifetime; 0: the tape system decides
+	Archive   time.Duration   // archive_timeout; 0: files end when they have arrived
+	Hops      bool            // multihop: each file comes from the destination of the one before
+	OnHop     bool            // overwrite_hop: only copies on the way are replaced
+	Report    bool            // dst_file_report: what is in the way at the destination is in file_metadata
 	unstated  bool            // verify_checksum was false, or absent
 }
 
@@ -52,8 +60,14 @@ func (p *Params) read(in map[string]json.RawMessage) error {
 	case sid != "":
 		return bad("sid is given without id_generator deterministic")
 	}
-	if p.Replace && p.OnRetry {
+	if p.Pin > 0 && p.Stage == 0 {
+		p.Stage = defaultStage
+	}
+	if p.Replace && p.OnRetry || p.OnHop && (p.Replace || p.OnRetry) {
 		return bad("Incompatible overwrite flags used at the same time")
+	}
+	if p.OnHop && !p.Hops {
+		return bad("'overwrite-hop' requires multihop job submission")
 	}
 	return nil
 }
@@ -69,6 +83,7 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	var ignored bool
 	for known, to := range map[string]*bool{
 		"overwrite": &p.Replace, "overwrite_on_retry": &p.OnRetry, "reuse": &p.Reuse, "unmanaged_tokens": &p.Unmanaged,
+		"strict_copy": &p.Strict, "multihop": &p.Hops, "overwrite_hop": &p.OnHop, "dst_file_report": &p.Report,
 		"s3alternate": &ignored, // of S3, which is refused by its URLs
 	} {
 		if name == known {
@@ -89,6 +104,13 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	case "timeout":
 		n, err = number(name, v, 0, 1<<31)
 		p.Timeout = time.Duration(n) * time.Second
+	case "retry_delay":
+		n, err = number(name, v, -1<<31, 30*24*3600)
+		p.Delay = time.Duration(max(n, 0)) * time.Second
+	case "bring_online", "copy_pin_lifetime", "archive_timeout":
+		n, err = number(name, v, -1<<31, 365*24*3600)
+		*map[string]*time.Duration{"bring_online": &p.Stage, "copy_pin_lifetime": &p.Pin, "archive_timeout": &p.Archive}[name] =
+			time.Duration(max(n, 0)) * time.Second
 	case "nostreams":
 		n, err = number(name, v, 0, 100)
 		p.Streams = int(n)
@@ -108,6 +130,9 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	return err
 }
 
+// defaultStage is how long files are brought online with copy_pin_lifetime alone, as in FTS.
+const defaultStage = 8 * time.Hour
+
 func (p *Params) metadata(v json.RawMessage) error {
 	m, err := metadata(v, "job_metadata")
 	if err != nil {
@@ -119,15 +144,13 @@ func (p *Params) metadata(v json.RawMessage) error {
 
 // unsupported are parameters that have to be off, and why.
 func unsupported() map[string]string {
-	const tape = "weir has no tape operations"
+	const tape = "weir does not decide by what is on tape"
 	const gridftp = "GridFTP and SRM are not supported"
 	return map[string]string{
-		"bring_online": tape, "archive_timeout": tape, "copy_pin_lifetime": tape, "dst_file_report": tape, "fail_nearline": tape,
-		"overwrite_when_only_on_disk": tape, "staging_metadata": tape, "archive_metadata": tape,
-		"overwrite_hop": "multihop jobs are not supported", "multihop": "multihop jobs are not supported: submit a job for each hop",
+		"fail_nearline": tape, "overwrite_when_only_on_disk": tape,
+		"archive_metadata": "a third-party copy has no place for it", "staging_metadata": "it belongs to files",
 		"gridftp": gridftp, "spacetoken": gridftp, "source_spacetoken": gridftp, "destination_spacetoken": gridftp,
-		"buffer_size": "the buffers of a copy belong to the endpoints", "retry_delay": "weir chooses the pauses between attempts",
-		"strict_copy":     "weir verifies what it copies",
+		"buffer_size":     "the buffers of a copy belong to the endpoints",
 		"disable_cleanup": "weir removes its temporary files, and nothing else",
 		"ipv4":            "the endpoints choose", "ipv6": "the endpoints choose",
 		"credential": "cloud storage is not supported", "credentials": "cloud storage is not supported",
@@ -224,6 +247,9 @@ func (s *Submission) checksums() error {
 				s.Verify = "target"
 			}
 		}
+	}
+	if s.Strict {
+		s.Verify = "none"
 	}
 	for i := range s.Files {
 		if s.Verify == "none" {

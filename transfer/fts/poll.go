@@ -24,7 +24,7 @@ func value(name string, f *queue.JobFile, k *KeptFile) any {
 	case "file_index":
 		return f.Number
 	case "file_state":
-		return FileState(f.State)
+		return StateOf(f)
 	case "dest_surl":
 		return k.Dest
 	case "start_time":
@@ -34,7 +34,15 @@ func value(name string, f *queue.JobFile, k *KeptFile) any {
 	case "reason":
 		return orNil(Reason(&f.Item))
 	case "file_metadata":
-		return k.Metadata
+		return metadataOf(f, k)
+	case "staging_start", "staging_finished":
+		for _, t := range f.Tape {
+			if t.Kind == queue.Stage && name == "staging_start" {
+				return Time(t.Began)
+			} else if t.Kind == queue.Stage {
+				return Time(t.Ended)
+			}
+		}
 	}
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 	"weir/transfer/queue"
 )
 
+// multihop is the type of jobs with several hops.
+const multihop = "H"
+
 // The states of jobs and files that weir has.
 const (
 	Submitted     = "SUBMITTED"
@@ -20,7 +23,10 @@ const (
 	FinishedDirty = "FINISHEDDIRTY" // some files of the job arrived, and some failed
 	Failed        = "FAILED"
 	Canceled      = "CANCELED"
-	NotUsed       = "NOT_USED" // of a source of a file that comes from another one
+	Staging       = "STAGING"   // the source is being brought online
+	Archiving     = "ARCHIVING" // the file has arrived, and is to be on tape
+	Deleting      = "DELETE"    // of a deletion job, or of a file that is to be removed
+	NotUsed       = "NOT_USED"  // of a source of a file that comes from another one
 )
 
 // Kept is what the queue keeps of the parameters of a job for its answers.
@@ -37,6 +43,11 @@ type Kept struct {
 	InQueue    int64           `json:"max_time_in_queue,omitempty"`
 	Priority   int             `json:"priority"`
 	Metadata   json.RawMessage `json:"job_metadata,omitempty"`
+	Delay      int64           `json:"retry_delay,omitempty"`       // seconds
+	Stage      int64           `json:"bring_online,omitempty"`      // likewise
+	Pin        int64           `json:"copy_pin_lifetime,omitempty"` // likewise
+	Archive    int64           `json:"archive_timeout,omitempty"`   // likewise
+	Report     bool            `json:"dst_file_report,omitempty"`
 }
 
 // KeptFile is what the queue keeps of the parameters of a file for its answers.
@@ -46,19 +57,28 @@ type KeptFile struct {
 	Checksum string          `json:"checksum"`
 	Strategy string          `json:"selection_strategy"`
 	Size     int64           `json:"user_filesize"`
+	Report   bool            `json:"dst_file_report,omitempty"`
 	Metadata json.RawMessage `json:"file_metadata,omitempty"`
 }
 
 // Keep returns what the queue keeps of a submission.
 func (s *Submission) Keep(vo string) Kept {
 	k := Kept{VO: vo, Verify: s.Verify, Retry: s.Retry, Type: "N", InQueue: int64(s.InQueue.Seconds()), Priority: s.Priority,
-		Metadata: s.Metadata,
-		Dest:     SE(s.Files[0].Dest), Source: SE(s.Files[0].Sources[0])}
+		Metadata: s.Metadata, Delay: int64(s.Delay.Seconds()),
+		Stage: int64(s.Stage.Seconds()), Pin: int64(s.Pin.Seconds()), Archive: int64(s.Archive.Seconds()),
+		Report: s.Report}
+	if len(s.Files) > 0 {
+		k.Dest, k.Source = SE(s.Files[0].Dest), SE(s.Files[0].Sources[0])
+	} else {
+		k.Source = SE(s.Deletes[0].URL)
+	}
 	switch {
 	case s.Replace:
 		k.Overwrite = "Y"
 	case s.OnRetry:
 		k.Overwrite = "R"
+	case s.OnHop:
+		k.Overwrite = "M"
 	}
 	if s.Reuse {
 		k.Type = "Y"
@@ -77,13 +97,27 @@ func (s *Submission) Keep(vo string) Kept {
 			k.Type = "R"
 		}
 	}
+	if s.Hops {
+		k.Type = multihop
+		k.Dest, k.Source = SE(s.Files[len(s.Files)-1].Dest), SE(s.Files[0].Sources[0])
+	}
+	for i := range s.Deletes {
+		if SE(s.Deletes[i].URL) != k.Source {
+			k.Source = ""
+		}
+	}
 	return k
+}
+
+// Keep returns what the queue keeps of a file that is to be removed.
+func (d *Delete) Keep() KeptFile {
+	return KeptFile{Sources: []string{d.Text}, Metadata: d.Metadata}
 }
 
 // Keep returns what the queue keeps of a file.
 func (f *File) Keep() KeptFile {
-	return KeptFile{Dest: f.DestText, Sources: f.SourceTexts, Checksum: f.Checksum, Strategy: f.Strategy, Size: max(f.Size, 0),
-		Metadata: f.Metadata}
+	return KeptFile{Report: f.Report, Dest: f.DestText, Sources: f.SourceTexts, Checksum: f.Checksum, Strategy: f.Strategy,
+		Size: max(f.Size, 0), Metadata: f.Metadata}
 }
 
 // SE is the storage element of a URL, in FTS's words: scheme and host.
@@ -92,8 +126,16 @@ func SE(u *url.URL) string { return u.Scheme + "://" + u.Hostname() }
 // State returns the state of a job.
 func State(j *queue.JobState) string {
 	var n transfer.Counts
-	ended, cancelled := true, false
+	var staging, archiving int64
+	ended, cancelled, deletes := true, false, true
 	for _, p := range j.Parts {
+		deletes = deletes && p.Terms.Delete
+	}
+	for _, p := range j.Parts {
+		if p.Terms.Delete && !deletes { // of a copy on the way
+			ended = ended && p.Status.Ended()
+			continue
+		}
 		ended = ended && p.Status.Ended()
 		cancelled = cancelled || p.Stop != "" || p.Status == transfer.Cancelled || p.Status == transfer.Expired
 		n.Files += p.Count.Files
@@ -101,14 +143,24 @@ func State(j *queue.JobState) string {
 		n.Done += p.Count.Done + p.Count.Skipped
 		n.Failed += p.Count.Failed
 		n.Cancelled += p.Count.Cancelled
+		staging += p.Staging
+		archiving += p.Archive
 	}
 	cancelled = cancelled || ended && n.Cancelled > 0
 	switch {
 	case ended && n.Done == n.Files:
 		return Finished
+	case ended && n.Failed > 0 && kept(j).Type == multihop:
+		return Failed
 	case cancelled:
 		return Canceled
-	case !ended && n.Leased+n.Done+n.Failed > 0:
+	case !ended && deletes:
+		return Deleting
+	case staging > 0 && staging+n.Done+n.Failed+n.Cancelled == n.Files:
+		return Staging
+	case archiving > 0 && archiving+n.Done+n.Failed+n.Cancelled == n.Files:
+		return Archiving
+	case !ended && n.Leased+archiving+n.Done+n.Failed > 0:
 		return Active
 	case !ended:
 		return Submitted
@@ -118,8 +170,20 @@ func State(j *queue.JobState) string {
 	return Failed
 }
 
+// Open reports whether a state of a job or file is not final.
+func Open(state string) bool {
+	switch state {
+	case Submitted, Active, Deleting, Staging, Archiving:
+		return true
+	}
+	return false
+}
+
 // VOOf returns the virtual organization of a job.
 func VOOf(j *queue.JobState) string { return kept(j).VO }
+
+// Multihop reports whether a job has several hops.
+func Multihop(j *queue.JobState) bool { return kept(j).Type == multihop }
 
 // UserOf returns who submitted a job, as FTS names the user.
 func UserOf(j *queue.JobState) string { return cmp.Or(kept(j).User, j.By) }
@@ -144,6 +208,28 @@ func FileState(s transfer.State) string {
 	return Submitted
 }
 
+// StateOf returns the state of a file of a job.
+func StateOf(f *queue.JobFile) string {
+	if f.Held || f.Fault == transfer.HopFailed {
+		return NotUsed
+	}
+	switch f.Waits {
+	case queue.Stage:
+		return Staging
+	case queue.Archive:
+		return Archiving
+	}
+	return FileState(f.State)
+}
+
+// orMinus is a number of seconds, or -1 as FTS writes it where there is none.
+func orMinus(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
 // Job returns a job with FTS's fields.
 func Job(j *queue.JobState) map[string]any {
 	var k Kept
@@ -151,11 +237,11 @@ func Job(j *queue.JobState) map[string]any {
 	m := map[string]any{
 		"job_id": j.ID, "job_state": State(j), "job_type": k.Type, "user_dn": cmp.Or(k.User, j.By), "vo_name": k.VO, "submit_time": Time(j.Made),
 		"source_se": orNil(k.Source), "dest_se": orNil(k.Dest), "verify_checksum": k.Verify[:min(1, len(k.Verify))], "retry": k.Retry,
-		"retry_delay":    0,
+		"retry_delay":    k.Delay,
 		"overwrite_flag": orNil(k.Overwrite), "max_time_in_queue": nil, "priority": k.Priority, "job_metadata": k.Metadata, "reason": nil,
 		"job_finished": nil, "cancel_job": false, "submit_host": "weir", "cred_id": cmp.Or(k.Credential, DelegationID(j.By)),
-		"bring_online": -1, "archive_timeout": -1,
-		"copy_pin_lifetime": -1, "space_token": "", "source_space_token": "", "internal_job_params": nil, "dst_file_report": false,
+		"bring_online": orMinus(k.Stage), "archive_timeout": orMinus(k.Archive),
+		"copy_pin_lifetime": orMinus(k.Pin), "space_token": "", "source_space_token": "", "internal_job_params": nil, "dst_file_report": k.Report,
 		"target_qos": nil, "os_project_id": nil,
 	}
 	if k.InQueue > 0 {
@@ -223,10 +309,61 @@ func row(j *queue.JobState, f *queue.JobFile, job *Kept, k *KeptFile) map[string
 		"staging_metadata", "archive_metadata", "scitag", "dest_surl_uuid", "src_token_id", "dst_token_id"} {
 		m[name] = nil
 	}
+	for _, t := range f.Tape {
+		if t.Kind == queue.Archive {
+			m["archive_start_time"], m["archive_finish_time"] = Time(t.Began), Time(t.Ended)
+		} else {
+			m["staging_host"] = "weir"
+		}
+	}
 	if d := f.Ended.Sub(f.Began).Seconds(); (f.State == transfer.Done || f.State == transfer.Skipped) && d > 0 && !f.Began.IsZero() {
 		m["tx_duration"], m["throughput"] = d, float64(f.Item.Size)/(1<<20)/d
 	}
 	return m
+}
+
+// Deletion returns a file of a deletion job with FTS's fields.
+func Deletion(j *queue.JobState, f *queue.JobFile) map[string]any {
+	job := kept(j)
+	var k KeptFile
+	_ = json.Unmarshal([]byte(f.Params), &k) // Keep made it
+	state := FileState(f.State)
+	switch state {
+	case Submitted:
+		state = Deleting
+	case Active:
+		state = "STARTED"
+	}
+	m := map[string]any{"job_id": j.ID, "file_id": f.ID, "file_state": state, "source_surl": k.Sources[0], "source_se": seOf(f.Dest),
+		"reason": orNil(Reason(&f.Item)), "start_time": Time(f.Began), "finish_time": Time(f.Ended), "retry": max(f.Attempts-1, 0),
+		"file_metadata": k.Metadata, "vo_name": job.VO, "activity": f.Share, "dmhost": "weir", "hashed_id": 0}
+	for _, name := range []string{"dest_surl", "dest_se", "checksum", "job_finished", "tx_duration", "user_filesize", "dm_token",
+		"retry_timestamp", "wait_timestamp", "wait_timeout"} {
+		m[name] = nil
+	}
+	if d := f.Ended.Sub(f.Began).Seconds(); state == Finished && d > 0 && !f.Began.IsZero() {
+		m["tx_duration"] = d
+	}
+	return m
+}
+
+// metadataOf returns the metadata of a file; with dst_file_report also what is in the way at its destination, as Rucio reads it.
+func metadataOf(f *queue.JobFile, k *KeptFile) json.RawMessage {
+	if !k.Report || f.Found == nil {
+		return k.Metadata
+	}
+	m := map[string]any{}
+	_ = json.Unmarshal(k.Metadata, &m) // an object, or null
+	there := map[string]any{"file_size": f.Found.Size}
+	if f.Found.Adler != "" {
+		there["checksum_type"], there["checksum_value"] = "ADLER32", f.Found.Adler
+	}
+	m["dst_file"] = there
+	text, err := json.Marshal(m)
+	if err != nil {
+		return k.Metadata
+	}
+	return text
 }
 
 // Retry returns the failed attempts at a file with FTS's fields.

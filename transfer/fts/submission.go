@@ -2,6 +2,7 @@ package fts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,16 @@ const (
 // A Submission is a checked POST /jobs.
 type Submission struct {
 	Params
-	Files []File
+	Files   []File
+	Deletes []Delete // then there are no Files
+}
+
+// A Delete is a file that is to be removed.
+type Delete struct {
+	URL      *url.URL
+	Text     string          // the URL as it was submitted
+	Token    string          // ""; none. A secret
+	Metadata json.RawMessage // nil: none
 }
 
 // A File is one of a submission.
@@ -42,6 +52,8 @@ type File struct {
 	Strategy     string
 	Activity     string
 	Metadata     json.RawMessage // nil: none
+	Report       bool            // dst_file_report
+	Staging      json.RawMessage // staging_metadata, for the tape system; nil: none
 	SourceTokens []string        // as Sources, or none. Secrets
 	DestToken    string          // "": none. A secret
 }
@@ -68,7 +80,7 @@ func Read(body io.Reader) (*Submission, error) {
 	var in struct {
 		Files   []json.RawMessage          `json:"files"`
 		Params  map[string]json.RawMessage `json:"params"`
-		Delete  json.RawMessage            `json:"delete"`
+		Delete  []json.RawMessage          `json:"delete"`
 		Staging json.RawMessage            `json:"staging"`
 	}
 	d := json.NewDecoder(body)
@@ -83,11 +95,13 @@ func Read(body io.Reader) (*Submission, error) {
 		return nil, bad("Badly formatted JSON request: trailing data")
 	}
 	switch {
-	case !null(in.Delete):
-		return nil, bad("delete: weir does not delete files of others; Rucio's reaper deletes by itself")
+	case len(in.Delete) > 0 && len(in.Files) > 0:
+		return nil, bad("a job has either files or delete")
+	case len(in.Delete) > maxFiles:
+		return nil, bad("%d files: a job has at most %d", len(in.Delete), maxFiles)
 	case !null(in.Staging):
-		return nil, bad("staging: weir has no tape operations")
-	case len(in.Files) == 0:
+		return nil, bad("staging: submit files with bring_online")
+	case len(in.Files) == 0 && len(in.Delete) == 0:
 		return nil, bad("No transfers or namespace operations specified")
 	case len(in.Files) > maxFiles:
 		return nil, bad("%d files: a job has at most %d", len(in.Files), maxFiles)
@@ -95,6 +109,9 @@ func Read(body io.Reader) (*Submission, error) {
 	s := &Submission{}
 	if err := s.read(in.Params); err != nil {
 		return nil, err
+	}
+	if len(in.Delete) > 0 {
+		return s, s.deletes(in.Delete)
 	}
 	dests := map[string]int{}
 	for i, text := range in.Files {
@@ -110,8 +127,100 @@ func Read(body io.Reader) (*Submission, error) {
 		dests[f.Dest.String()] = i
 		s.Files = append(s.Files, *f)
 	}
-	return s, s.checksums()
+	return s, cmp.Or(s.tapes(), s.chain(), s.checksums())
 }
+
+// tapes checks the ends of which tape systems are asked.
+func (s *Submission) tapes() error {
+	for i := range s.Files {
+		if f := &s.Files[i]; s.Stage > 0 && !overHTTP(f.Sources[0]) || s.Archive > 0 && !overHTTP(f.Dest) {
+			return bad("file %d: tape systems are asked by https: use https or davs at their end", i)
+		}
+	}
+	return nil
+}
+
+// chain checks that each file comes from the destination of the one before.
+func (s *Submission) chain() error {
+	if !s.Hops {
+		return nil
+	}
+	if s.several() {
+		return bad("Can not request multiple replica job together with multihop or session reuse at the same time")
+	}
+	for i := 1; i < len(s.Files); i++ {
+		if on := s.Files[i-1].Dest; !overHTTP(on) && !s.Keeps() {
+			return bad("file %d: copies on the way are removed with https or davs, not with %s", i-1, on.Scheme)
+		}
+		if from, to := s.Files[i].Sources[0].String(), s.Files[i-1].Dest.String(); from != to {
+			return bad("file %d: a multihop job goes on from the destination of the file before, %.300s, and not from %.300s", i, to, from)
+		}
+	}
+	return nil
+}
+
+// several reports whether a file has several sources.
+func (s *Submission) several() bool {
+	return slices.ContainsFunc(s.Files, func(f File) bool { return len(f.Sources) > 1 })
+}
+
+// Keeps reports whether the copies on the way of a multihop job stay: Rucio registers them as replicas, and removes them itself.
+func (s *Submission) Keeps() bool {
+	var m struct {
+		Issuer string `json:"issuer"`
+	}
+	return json.Unmarshal(s.Metadata, &m) == nil && m.Issuer == "rucio"
+}
+
+// deletes reads the files of a deletion job: URLs, or objects with a URL, metadata and a token. FTS's client sends lines of a file as
+// they are, so blank ones and repetitions are left out.
+func (s *Submission) deletes(all []json.RawMessage) error {
+	known := map[string]bool{}
+	for i, text := range all {
+		var in struct {
+			URL      string          `json:"surl"`
+			Metadata json.RawMessage `json:"metadata"`
+			Token    string          `json:"token"`
+		}
+		var one Delete
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if json.Unmarshal(text, &in.URL) != nil {
+			if err := d.Decode(&in); err != nil {
+				return bad("delete %d: expected a URL, or an object with surl, metadata and token", i)
+			}
+		}
+		if strings.TrimSpace(in.URL) == "" && in.Token == "" && null(in.Metadata) {
+			continue
+		}
+		u, err := parse(in.URL)
+		if err == nil {
+			one = Delete{URL: u, Text: strings.TrimSpace(in.URL), Token: in.Token}
+			err = tokenFor(u, in.Token, in.Token == "")
+		}
+		if err == nil && !overHTTP(u) {
+			err = bad("scheme %s: files are removed with https or davs", u.Scheme)
+		}
+		if err == nil && !null(in.Metadata) {
+			one.Metadata, err = metadata(in.Metadata, "metadata")
+		}
+		if err != nil {
+			err.Message = fmt.Sprintf("delete %d: %s", i, err.Message)
+			return err
+		}
+		if !known[u.String()] {
+			known[u.String()] = true
+			s.Deletes = append(s.Deletes, one)
+		}
+	}
+	if len(s.Deletes) == 0 {
+		return bad("No transfers or namespace operations specified")
+	}
+	return nil
+}
+
+// overHTTP reports whether a URL is one of HTTP.
+func overHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // null reports whether a value is absent, null, or an empty list or object.
 func null(v json.RawMessage) bool {
@@ -139,12 +248,14 @@ func (s *Submission) file(text json.RawMessage) (*File, *Error) {
 		return nil, bad("%d destinations: a file has one; submit a file for each destination", len(in.Destinations))
 	case len(in.Sources) > maxSources:
 		return nil, bad("%d sources: a file has at most %d", len(in.Sources), maxSources)
-	case !null(in.StagingMetadata) || !null(in.ArchiveMetadata):
-		return nil, bad("staging_metadata, archive_metadata: weir has no tape operations")
+	case !null(in.ArchiveMetadata):
+		return nil, bad("archive_metadata: a third-party copy has no place for it")
+	case s.Stage > 0 && len(in.Sources) > 1:
+		return nil, bad("%d sources: a file that is brought online has one", len(in.Sources))
 	case !null(in.SciTag):
 		return nil, bad("scitag: weir does not mark flows yet")
 	}
-	f := &File{Size: -1, Checksum: "ADLER32", Activity: "default", Strategy: "auto"}
+	f := &File{Size: -1, Checksum: "ADLER32", Activity: "default", Strategy: "auto", Report: s.Report}
 	for _, step := range []func(*fileKeys) *Error{f.urls, f.tokens, f.labels, f.check} {
 		if err := step(&in); err != nil {
 			return nil, err
@@ -187,6 +298,14 @@ func (f *File) labels(in *fileKeys) (err *Error) {
 	if in.Strategy != nil && *in.Strategy != "" {
 		f.Strategy = *in.Strategy
 	}
+	if !null(in.StagingMetadata) {
+		if bytes.TrimSpace(in.StagingMetadata)[0] != '{' {
+			return bad("staging_metadata: expected an object")
+		}
+		if f.Staging, err = metadata(in.StagingMetadata, "staging_metadata"); err != nil {
+			return err
+		}
+	}
 	for _, v := range []json.RawMessage{in.Metadata, in.FileMetadata} {
 		if err == nil && f.Metadata == nil && !null(v) {
 			f.Metadata, err = metadata(v, "metadata")
@@ -212,16 +331,26 @@ func (f *File) tokens(in *fileKeys) *Error {
 		if i < len(f.Sources) {
 			u = f.Sources[i]
 		}
-		switch {
-		case t == "":
-			return bad("Token for '%.300s' is missing.", u.Redacted())
-		case len(t) > 16<<10 || strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }):
-			return bad("the token for '%.300s' is not one", u.Redacted())
-		case u.Scheme == "http":
-			return bad("the token for '%.300s' is not sent without TLS: use https or davs", u.Redacted())
+		if err := tokenFor(u, t, false); err != nil {
+			return err
 		}
 	}
 	f.SourceTokens, f.DestToken = in.SourceTokens, in.DestinationTokens[0]
+	return nil
+}
+
+// tokenFor checks the token for a URL.
+func tokenFor(u *url.URL, t string, optional bool) *Error {
+	switch {
+	case t == "" && optional:
+		return nil
+	case t == "":
+		return bad("Token for '%.300s' is missing.", u.Redacted())
+	case len(t) > 16<<10 || strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return bad("the token for '%.300s' is not one", u.Redacted())
+	case u.Scheme == "http":
+		return bad("the token for '%.300s' is not sent without TLS: use https or davs", u.Redacted())
+	}
 	return nil
 }
 

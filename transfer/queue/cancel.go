@@ -21,7 +21,7 @@ func (q *Queue) CancelFiles(ctx context.Context, items []int64, why string) erro
 			case !e.requests[f.request].open():
 			case f.state == leased:
 				active = append(active, f.id)
-			case f.state == ready, f.state == resting:
+			case f.state == ready, f.state == resting, f.state == staging, f.state == archiving, f.state == held:
 				f.fail(dropped, f.fault, why, e.now)
 			}
 		}
@@ -64,7 +64,7 @@ func (q *Queue) Needing(ctx context.Context, sites []string) (items []int64, job
 			if !all && only[r.ID] == nil {
 				continue
 			}
-			files, err := filesOf(tx, "id > ? AND id < ? AND state IN (1, 2, 3) ORDER BY id", r.ID*perRequest, (r.ID+1)*perRequest)
+			files, err := filesOf(tx, "id > ? AND id < ? AND state IN (1, 2, 3, 8, 10) ORDER BY id", r.ID*perRequest, (r.ID+1)*perRequest)
 			if err != nil {
 				return err
 			}

@@ -45,6 +45,10 @@ func (q *Queue) Shift(ctx context.Context, by time.Duration) error {
 // reported. What is changed wrongly is only due too early.
 func (q *Queue) shift(tx *db.Tx, by time.Duration, now time.Time) error {
 	n := by.Nanoseconds()
+	if _, err := tx.Exec("UPDATE tape SET until = until + ?, due = CASE WHEN due > ? THEN due + ? ELSE due END WHERE due > 0", n, now,
+		min(n, 0)); err != nil {
+		return err
+	}
 	if by > 0 {
 		_, err := tx.Exec("UPDATE lease SET until = until + ?, heard = heard + ? WHERE until <= ?", n, n, now)
 		return err

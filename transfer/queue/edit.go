@@ -49,7 +49,8 @@ type edit struct {
 	placed    []store.Placement
 	bad       []store.BadReplica
 	checksums map[int64]store.Checksum // by file
-	full      map[string]string        // destinations: why; "" is that one took a file
+	tape      []TapeFile
+	full      map[string]string // destinations: why; "" is that one took a file
 	events    []transfer.Event
 	after     []func() // when it is committed
 
@@ -261,7 +262,8 @@ func (q *Queue) random() float64 {
 
 // save writes what has changed.
 func (e *edit) save() error {
-	for _, step := range []func() error{e.saveFiles, e.saveGroups, e.saveAttempts, e.saveReplicas, e.saveFull, e.saveRequests, e.saveEvents} {
+	for _, step := range []func() error{e.saveFiles, e.saveTape, e.saveGroups, e.saveAttempts, e.saveReplicas, e.saveFull, e.saveRequests,
+		e.saveEvents} {
 		if err := step(); err != nil {
 			return err
 		}

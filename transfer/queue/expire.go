@@ -34,7 +34,7 @@ func (q *Queue) Expire(ctx context.Context) (expired []ExpiredLease, changes []C
 	if expired, err = q.expired(ctx, now); err != nil {
 		return nil, changes, err
 	}
-	for _, step := range []func(context.Context, time.Time) error{q.wake, q.expireRequests, q.unreachable, q.prune} {
+	for _, step := range []func(context.Context, time.Time) error{q.wake, q.nextHops, q.expireRequests, q.unreachable, q.prune} {
 		if err := step(ctx, now); err != nil {
 			return expired, changes, err
 		}

@@ -42,6 +42,7 @@ type JobPart struct {
 	Orderly   bool          // sources in the order of the pair, the first that is available
 	Timeout   time.Duration // of one attempt; 0: none
 	Streams   int           // connections for a file; 0: the mover decides
+	Terms     JobTerms
 	Pairs     []Pair
 }
 
@@ -54,6 +55,9 @@ type Pair struct {
 	Size    int64  // -1: not known
 	Adler   string // 8 hex digits; "": not known
 	Params  string // JSON of the API that it came by, which the queue only keeps
+	After   int    // number of the file that it waits for, plus 1; 0: none
+	Made    int    // number of the file whose copy it removes, if weir made it, plus 1; 0: it is no removal after others
+	Tape    string // JSON for the tape system of its source, which the queue only keeps; may be ""
 	Secret  []byte // encrypted by the caller; not in answers
 }
 
@@ -74,7 +78,10 @@ type JobState struct {
 type JobRequest struct {
 	transfer.Request
 	Stop    transfer.Status // what the request is to end with, if it is being stopped
+	Staging int64           // files of Count.Queued whose source is being brought online
+	Archive int64           // files of Count.Queued that have arrived, and are to be on tape
 	Replace bool
+	Terms   JobTerms
 }
 
 // A JobFile is the state of a file of a job.
@@ -82,16 +89,25 @@ type JobFile struct {
 	transfer.Item
 	Pair
 	Share    string
+	Terms    JobTerms
+	Waits    TapeKind          // for the tape system; 0: it does not
+	Held     bool              // it waits for another file of the job
+	Tape     []TapeFile        // what tape systems were asked
 	Began    time.Time         // of the first attempt
 	Attempts int               // that have ended
 	Failures map[string]string // why the last attempt from each source failed, by site
+	Found    *transfer.Outcome // size and checksum of another file that was at the destination; nil: none was
 }
+
+// Removed reports whether the file is to be removed, and not copied.
+func (f *JobFile) Removed() bool { return f.Terms.Delete }
 
 // copyTerms are what a job asks of the attempts at its files.
 type copyTerms struct {
 	replaces, orderly bool
 	timeout           time.Duration
 	streams           int
+	JobTerms
 }
 
 // checks reports whether a file with this source is only verified: the destination should have it.
@@ -107,10 +123,14 @@ func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%w: there is a job %s", ErrDuplicate, j.ID)
 		}
+		numbers := map[int]int64{}
 		for _, p := range parts {
 			if err == nil {
-				err = e.addPart(j, p)
+				err = e.addPart(j, p, numbers)
 			}
+		}
+		if err == nil {
+			err = e.addHops(parts, numbers)
 		}
 		return err
 	})
@@ -120,14 +140,14 @@ func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 	return err
 }
 
-// addPart adds a request with its files.
-func (e *edit) addPart(j Job, p JobPart) error {
+// addPart adds a request with its files, and notes their items by number.
+func (e *edit) addPart(j Job, p JobPart, numbers map[int]int64) error {
 	s := transfer.Submission{Dataset: "job " + j.ID, To: p.To, Mode: transfer.Third, Share: p.Share, Priority: p.Priority, Approve: true,
 		Expires: p.Expires, Tries: p.Tries, Unchecked: p.Unchecked}
 	if err := check(&s, e.now); err != nil {
 		return err
 	}
-	r := &request{resolved: true, copyTerms: copyTerms{replaces: p.Replace, orderly: p.Orderly, timeout: p.Timeout, streams: p.Streams}}
+	r := &request{resolved: true, copyTerms: copyTerms{p.Replace, p.Orderly, p.Timeout, p.Streams, p.Terms}}
 	r.Request = transfer.Request{Submission: s, Job: j.ID, Status: transfer.Running, By: j.By, Made: e.now, Began: e.now}
 	for _, one := range p.Pairs {
 		r.Asked.Files++
@@ -154,6 +174,13 @@ func (e *edit) addPart(j Job, p JobPart) error {
 			return err
 		}
 		f.sourceGroup = g.id
+		numbers[one.Number] = f.id
+		switch {
+		case one.After > 0:
+			f.state, f.reason = held, "it waits for the hop before it"
+		case r.Stage > 0:
+			e.stage(r, f, one.Sources[0], one.Tape)
+		}
 		e.added = append(e.added, f)
 	}
 	e.event(r, 0, fmt.Sprintf("request %d by %s: %s of job %s to %s", r.ID, j.By, say.Plural(len(p.Pairs), "file"), j.ID, p.To))
@@ -267,7 +294,8 @@ func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
 		slices.Sorted(maps.Keys(by)))
 	for _, r := range requests {
 		j := by[r.Job]
-		j.Parts = append(j.Parts, JobRequest{Request: r.Request, Stop: r.stop, Replace: r.replaces})
+		j.Parts = append(j.Parts, JobRequest{Request: r.Request, Stop: r.stop, Replace: r.replaces, Terms: r.JobTerms,
+			Staging: r.staging, Archive: r.archiving})
 	}
 	return all, err
 }
@@ -287,6 +315,17 @@ func (q *Queue) JobFiles(ctx context.Context, j *JobState) (all []*JobFile, err 
 	})
 }
 
+// waitsFor returns what a file in a state waits for at a tape system.
+func waitsFor(s state) TapeKind {
+	switch s {
+	case staging:
+		return Stage
+	case archiving:
+		return Archive
+	}
+	return 0
+}
+
 func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 	first, last := part.ID*perRequest, (part.ID+1)*perRequest
 	files, err := filesOf(tx, "id > ? AND id < ? ORDER BY id", first, last)
@@ -295,8 +334,18 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 	}
 	by := map[int64]*JobFile{}
 	for _, f := range files {
-		one := &JobFile{Item: f.item(), Share: part.Share}
+		one := &JobFile{Item: f.item(), Share: part.Share, Terms: part.Terms}
+		one.Waits, one.Held = waitsFor(f.state), f.state == held
 		by[f.id], all = one, append(all, one)
+	}
+	if part.Terms.Stage > 0 || part.Terms.Archive > 0 {
+		tape, err := tapeOf(tx, first, last)
+		if err != nil {
+			return nil, err
+		}
+		for id, f := range by {
+			f.Tape = tape[id]
+		}
 	}
 	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
 		var item int64
@@ -331,6 +380,9 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 				f.Failures = map[string]string{}
 			}
 			f.Failures[a.Source] = a.Reason
+		}
+		if f.Found = nil; a.Fault == transfer.Occupied && a.Size > 0 {
+			f.Found = &a.Outcome
 		}
 	}
 	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {

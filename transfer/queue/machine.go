@@ -10,8 +10,8 @@ import (
 	"weir/transfer"
 )
 
-// A state is the state of a file in the database. Two of them are transfer.Queued: ready
-// files wait for a lease, resting ones for the end of a pause.
+// A state is the state of a file in the database. Five of them are transfer.Queued: ready
+// files wait for a lease, resting ones for the end of a pause, others for tape systems or another file.
 type state int64
 
 const (
@@ -22,13 +22,16 @@ const (
 	skipped
 	failed
 	dropped
+	staging   // its source is being brought online
+	archiving // it has arrived, and is to be on tape
+	held      // it waits for another file of its job
 )
 
 // shown is the state in the API. A ready file is shown as NoSource while no site that has
 // it is up.
 func (s state) shown() transfer.State {
 	return [...]transfer.State{"", transfer.Queued, transfer.Queued, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed,
-		transfer.FileCancelled}[s]
+		transfer.FileCancelled, transfer.Queued, transfer.Queued, transfer.Queued}[s]
 }
 
 // A file is a file of a request.
@@ -81,6 +84,7 @@ type terms struct {
 	stopped   string // cancelled or expired, in words: nothing is begun any more; "": neither
 	tries     int
 	unchecked bool
+	delay     time.Duration // between tries; 0: pause decides
 }
 
 // pauseFactor bounds attempts that do not count as tries: waits for throttled
@@ -109,7 +113,7 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // else the source has not failed
 		f.sourceFailures = f.sourceFailures.add(f.source, 1, false)
 	}
-	final := false
+	final, before := false, f.tries
 	switch o.Fault {
 	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
 		f.tries++
@@ -129,6 +133,8 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 		f.fail(failed, o.Fault, o.Reason, now)
 	case o.Fault == transfer.SourceBad, o.Fault == transfer.ModeUnsupported, o.Fault == transfer.MoverStopped:
 		f.state = ready // the next source, or mover, has done nothing wrong
+	case t.delay > 0 && f.tries > before:
+		f.state, f.due = resting, now.Add(t.delay)
 	default:
 		f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
 	}

@@ -50,6 +50,7 @@ type Queue struct {
 	breaker circuitBreaker
 
 	mu          sync.Mutex
+	shares      map[string]float64    // weights
 	fairShare   map[string]*fairShare // of destinations
 	worked      int64                 // the request of the last Work
 	halted      map[int64]time.Time   // requests for which that failed, until when the others go first
@@ -79,8 +80,19 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if err := d.Migrate(ctx, "queue", files); err != nil {
 		return nil, err
 	}
-	q := &Queue{db: d, o: o, first: firstFiles, halted: map[int64]time.Time{}, fairShare: map[string]*fairShare{}, places: map[int64]int64{}}
+	q := &Queue{db: d, o: o, first: firstFiles, shares: o.Shares,
+		halted: map[int64]time.Time{}, fairShare: map[string]*fairShare{}, places: map[int64]int64{}}
 	return q, q.rewind(ctx)
+}
+
+// SetShares sets the weights of shares, by name; the default is 1. The caller does not change the map afterwards.
+func (q *Queue) SetShares(weights map[string]float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shares = weights
+	for _, t := range q.fairShare {
+		t.weights = weights
+	}
 }
 
 func (q *Queue) now() time.Time {

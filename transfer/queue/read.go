@@ -308,6 +308,12 @@ func (v *view) queued(up bool, first int64, n int) ([]*file, error) {
 			first, (v.r.ID+1)*perRequest, n)
 		ids = append(ids, resting...)
 	}
+	if err == nil && up && v.r.staging+v.r.archiving+v.r.held > 0 {
+		var tape []int64
+		tape, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE id > ? AND id < ? AND state IN (8, 9, 10) ORDER BY id LIMIT ?", first,
+			(v.r.ID+1)*perRequest, n)
+		ids = append(ids, tape...)
+	}
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -158,6 +158,9 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: shownMode(l.mode, o), Outcome: o})
 		r.Count.Attempts++
 		e.learn(f, l, o)
+		if (f.state == done || f.state == skipped) && r.Archive > 0 {
+			e.archive(r, f)
+		}
 		switch f.state {
 		case ready:
 			again = append(again, f)

@@ -20,6 +20,9 @@ type request struct {
 	resolved       bool
 	upto           int64 // the first number of the catalog's files that are newer than the request
 	ready, resting int64
+	staging        int64
+	archiving      int64
+	held           int64
 	copyTerms
 }
 
@@ -34,24 +37,25 @@ const (
 
 const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked,
 	comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
-	upto, job, replaces, orderly, timeout, streams, files_n, bytes_n, ready_n, resting_n,
-	 leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
+	upto, job, replaces, orderly, timeout, streams, terms, files_n, bytes_n, ready_n, resting_n,
+	 staging_n, archiving_n, held_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
 
 func scanRequest(rows *db.Rows) (*request, error) {
 	r := &request{}
-	var sources string
+	var sources, more string
 	c := &r.Count
 	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve,
 		db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
 		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop,
-		&r.work, &r.place, &r.at, &r.resolved, &r.upto, &r.Job, &r.replaces, &r.orderly, &r.timeout, &r.streams,
-		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
+		&r.work, &r.place, &r.at, &r.resolved, &r.upto, &r.Job, &r.replaces, &r.orderly, &r.timeout, &r.streams, &more,
+		&c.Files, &c.Bytes, &r.ready, &r.resting, &r.staging, &r.archiving, &r.held,
+		&c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
 	if err != nil {
 		return nil, err
 	}
 	r.From = unlist(sources)
-	c.Queued = r.ready + r.resting
-	return r, nil
+	c.Queued = r.ready + r.resting + r.staging + r.archiving + r.held
+	return r, r.parse(more)
 }
 
 // list and unlist keep lists of names in a column.
@@ -73,28 +77,29 @@ func unlist(text string) (names []string) {
 func (r *request) insert(tx *db.Tx) error {
 	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries,
 		unchecked, comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name,
-		resolved, upto, job, replaces, orderly, timeout, streams, files_n, bytes_n, ready_n,
+		resolved, upto, job, replaces, orderly, timeout, streams, terms, deletes, files_n, bytes_n, ready_n,
 		 resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
-		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
+		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
 		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries,
 		r.Unchecked, r.Comment,
 		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.resolved,
-		r.upto, r.Job, r.replaces, r.orderly, int64(r.timeout), r.streams).Scan(&r.ID)
+		r.upto, r.Job, r.replaces, r.orderly, int64(r.timeout), r.streams, r.text(), r.Delete).Scan(&r.ID)
 }
 
 func (r *request) update(tx *db.Tx) error {
 	c := &r.Count
 	_, err := tx.Exec(`UPDATE request SET expires = ?, status = ?, decided = ?, reason = ?, began = ?, ended = ?, stop = ?, work = ?, place = ?,
-		at_name = ?, resolved = ?, files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, leased_n = ?, done_n = ?, skipped_n = ?,
-		failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
+		at_name = ?, resolved = ?, files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, staging_n = ?, archiving_n = ?, held_n = ?,
+		leased_n = ?, done_n = ?, skipped_n = ?, failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
 		r.Expires, string(r.Status), r.Decided, r.Reason, r.Began, r.Ended, string(r.stop), string(r.work), r.place, r.at, r.resolved,
-		c.Files, c.Bytes, r.ready, r.resting, c.Leased, c.Done, c.Skipped, c.Failed, c.Cancelled, c.DoneBytes, c.Attempts, r.ID)
+		c.Files, c.Bytes, r.ready, r.resting, r.staging, r.archiving, r.held, c.Leased, c.Done, c.Skipped, c.Failed, c.Cancelled, c.DoneBytes,
+		c.Attempts, r.ID)
 	return err
 }
 
 // termsOf returns what the request demands of a file with a lease.
 func (r *request) termsOf(l *lease) terms {
-	return terms{stopped: cmp.Or(r.stopped(), l.stop), tries: r.Tries, unchecked: r.Unchecked}
+	return terms{stopped: cmp.Or(r.stopped(), l.stop), tries: r.Tries, unchecked: r.Unchecked, delay: r.RetryDelay}
 }
 
 // stopped says in words who or what has stopped the request; "": nothing has.
@@ -120,6 +125,12 @@ func (r *request) counter(s state) *int64 {
 		return &r.ready
 	case resting:
 		return &r.resting
+	case staging:
+		return &r.staging
+	case archiving:
+		return &r.archiving
+	case held:
+		return &r.held
 	case leased:
 		return &r.Count.Leased
 	case done:
@@ -146,7 +157,7 @@ func (r *request) count(f *file, sign int64) {
 // settled reports whether no file of the request can change any more.
 func (r *request) settled() bool {
 	return (r.Status == transfer.Resolving || r.Status == transfer.Running) && r.work == "" && (r.resolved || r.stop != "") &&
-		r.ready == 0 && r.resting == 0 && r.Count.Leased == 0
+		r.ready == 0 && r.resting == 0 && r.staging == 0 && r.archiving == 0 && r.held == 0 && r.Count.Leased == 0
 }
 
 // sources are the sites among those that a request and its file admit, sorted. A

@@ -34,7 +34,9 @@ func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err er
 		}
 		if len(items) > 0 {
 			first, last := items[0], items[len(items)-1]
-			rows := []string{"attempt WHERE item >= ? AND item <= ?", "pair WHERE item >= ? AND item <= ?", "item WHERE id >= ? AND id <= ?"}
+			rows := []string{"attempt WHERE item >= ? AND item <= ?", "pair WHERE item >= ? AND item <= ?", "tape WHERE item >= ? AND item <= ?",
+				"hop WHERE item >= ? AND item <= ?",
+				"item WHERE id >= ? AND id <= ?"}
 			if err := removeAll(tx, rows, first, last); err != nil {
 				return err
 			}

@@ -124,7 +124,7 @@ func (l *lease) given(f *file, r *request) transfer.Lease {
 	return transfer.Lease{Item: f.id, Epoch: l.epoch, Request: f.request, Mode: l.mode, Until: l.until, Name: f.name, Size: f.size,
 		Adler:  f.adler,
 		Source: transfer.End{Site: l.source, Path: cmp.Or(l.path, path)}, Dest: transfer.End{Site: l.dest, Path: path}, Unchecked: r.Unchecked,
-		Job: r.Job, Replace: r.replaces, Timeout: r.timeout, Streams: r.streams}
+		Job: r.Job, Replace: r.replaces, Timeout: r.timeout, Streams: r.streams, Strict: r.Strict}
 }
 
 // saveLeases adds leases of the same edit, except those whose file another request is

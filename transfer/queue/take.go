@@ -53,7 +53,8 @@ func (e *edit) wanted(files []*file, chosen map[int64]Choice, replicas map[int64
 	var all []*lease
 	for _, f := range files {
 		r, c := e.requests[f.request], chosen[f.id]
-		if !slices.Contains(r.sources(f, replicas[f.replicaKey()]), c.Source) || (c.Mode == transfer.Check) != r.checks(c.Source) {
+		if !slices.Contains(r.sources(f, replicas[f.replicaKey()]), c.Source) || (c.Mode == transfer.Check) != r.checks(c.Source) ||
+			(c.Mode == transfer.Delete) != r.Delete {
 			continue
 		}
 		moved := int64(0)

@@ -24,6 +24,7 @@ type Candidate struct {
 	Priority  int
 	Unchecked bool
 	Job       string // of a URL pair
+	Delete    bool   // it is to be removed
 	Check     bool   // the destination should have it already: it is to be verified there
 	// never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
 	Replicas []catalog.Replica
@@ -92,6 +93,7 @@ const (
 
 // A siteView is what is known of one destination at one moment.
 type siteView struct {
+	full      bool // files can only be removed
 	sites     map[string]catalog.Site
 	requests  map[int64]*request // whose turn it is, with a part of their columns only
 	groups    map[int64][]*sourceGroup
@@ -138,10 +140,12 @@ func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 	if err != nil || !sites[w.Dest].Up {
 		return nil, err
 	}
-	if h, err := holdOf(tx, w.Dest); err != nil || q.now().Before(h.until) {
+	h, err := holdOf(tx, w.Dest)
+	if err != nil {
 		return nil, err
 	}
-	v := &siteView{sites: sites, requests: map[int64]*request{}, groups: map[int64][]*sourceGroup{}, free: sites[w.Dest].Free}
+	v := &siteView{full: q.now().Before(h.until), sites: sites, requests: map[int64]*request{},
+		groups: map[int64][]*sourceGroup{}, free: sites[w.Dest].Free}
 	d, err := demandOf(tx, w.Dest)
 	if err != nil {
 		return nil, err
@@ -154,7 +158,10 @@ func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 
 // readContenders reads which requests have files whose sources are usable. Requests are many: the database joins what is alike.
 func (v *siteView) readContenders(tx *db.Tx, w Want) error {
-	by := map[int64]*contender{}
+	by, only := map[int64]*contender{}, ""
+	if v.full {
+		only = "AND r.deletes"
+	}
 	_, err := db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
 		var sites, share, joined string
 		var priority int
@@ -184,7 +191,7 @@ func (v *siteView) readContenders(tx *db.Tx, w Want) error {
 		STRING_AGG(CAST(l.id AS TEXT) || ':' || CAST(l.request AS TEXT) || ':' || CAST(l.ready AS TEXT), ' ')
 		FROM request r JOIN lane l ON l.request = r.id
 		WHERE r.ended = 0 AND r.stop = '' AND r.ready_n > 0 AND r.dest = ? AND r.status IN ('resolving', 'running') AND l.ready > 0
-		GROUP BY l.sites, r.share, r.priority`, w.Dest)
+		`+only+` GROUP BY l.sites, r.share, r.priority`, w.Dest)
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		v.all = append(v.all, *by[id])
 		slices.SortFunc(v.groups[id], func(a, b *sourceGroup) int { return cmp.Compare(a.id, b.id) })
@@ -196,11 +203,11 @@ func (v *siteView) readContenders(tx *db.Tx, w Want) error {
 func (v *siteView) readRequests(tx *db.Tx, ids []int64) error {
 	all, err := db.All(tx, func(rows *db.Rows) (*request, error) {
 		r := &request{}
-		var sources string
-		err := rows.Scan(&r.ID, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Unchecked, &r.Job, &r.orderly)
+		var sources, more string
+		err := rows.Scan(&r.ID, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Unchecked, &r.Job, &r.orderly, &more)
 		r.From = unlist(sources)
-		return r, err
-	}, "SELECT id, dest, sources, mode, share, priority, unchecked, job, orderly FROM request WHERE id {{in}}", ids)
+		return r, cmp.Or(err, r.parse(more))
+	}, "SELECT id, dest, sources, mode, share, priority, unchecked, job, orderly, terms FROM request WHERE id {{in}}", ids)
 	for _, r := range all {
 		v.requests[r.ID] = r
 	}
@@ -272,7 +279,7 @@ func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *de
 	if len(replicas) == 0 {
 		return Candidate{}, &deferral{item: f.id}
 	}
-	if !r.checks(replicas[0].Site) {
+	if !r.checks(replicas[0].Site) && !r.Delete {
 		if v.free >= 0 && v.promised+max(f.size, 0) > v.free {
 			return Candidate{}, &deferral{f.id, spacePause, w.Dest + " has " + sized(v.free) + " free, of which " + sized(v.promised) +
 				" are promised to files on their way, and this one needs " + sized(f.size)}
@@ -288,14 +295,14 @@ func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *de
 		replicas = replicas[:1]
 	}
 	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority,
-		Unchecked: r.Unchecked, Job: r.Job, Check: r.checks(replicas[0].Site),
+		Unchecked: r.Unchecked, Job: r.Job, Delete: r.Delete, Check: r.checks(replicas[0].Site),
 		Replicas: replicas, Failures: failures}, nil
 }
 
 // item is a file as others see it.
 func (f *file) item() transfer.Item {
 	return transfer.Item{ID: f.id, Name: f.name, Size: f.size, Adler: f.adler, State: f.state.shown(), Tries: f.tries, Source: f.source,
-		Mode: f.mode, Moved: f.moved, NotBefore: f.due, Fault: f.fault, Reason: f.reason, Ended: f.ended}
+		Mode: f.mode, Moved: f.moved, NotBefore: f.due, Fault: f.fault, Reason: f.reason, Ended: f.ended, Held: f.state >= staging}
 }
 
 // deferAll applies deferrals to files that are still ready.
@@ -326,7 +333,7 @@ func (q *Queue) next(dest string, all []contender, n int) []int64 {
 	defer q.mu.Unlock()
 	t := q.fairShare[dest]
 	if t == nil {
-		t = newFairShare(q.o.Shares)
+		t = newFairShare(q.shares)
 		q.fairShare[dest] = t
 	}
 	t.admit(all)

@@ -189,7 +189,7 @@ func (e *edit) enter(r *request, files []*file) error {
 
 // drop ends the next n files of a stopped request that wait.
 func (e *edit) drop(r *request, n int) error {
-	files, err := e.load("id > ? AND id < ? AND state IN (1, 2) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
+	files, err := e.load("id > ? AND id < ? AND state IN (1, 2, 8, 9, 10) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
 	if err != nil {
 		return err
 	}
@@ -228,6 +228,12 @@ func (e *edit) retry(r *request, n int) error {
 		}
 		f.tries, f.pauses, f.sourceFailures, f.again, f.ended, f.fault, f.reason = 0, 0, "", true, time.Time{}, "", ""
 		again = append(again, f)
+	}
+	if r.Stage > 0 {
+		again, err = e.stageAgain(r, again)
+		if err != nil {
+			return err
+		}
 	}
 	if err := e.route(again); err != nil {
 		return err

@@ -46,4 +46,10 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %d at once instead of %d: %s", l.Dest, l.Limit, want, l.Why)
 		}
 	}
+	n.Limit(Limits{})
+	for _, l := range n.Links() {
+		if l.Limit != 10 {
+			t.Errorf("%s: still %d at once: %s", l.Dest, l.Limit, l.Why)
+		}
+	}
 }

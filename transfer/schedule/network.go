@@ -28,18 +28,26 @@ type Limits struct {
 	Link    func(from, to string) (least, most int) // copies at once on a link; 0, 0: Rules. nil: Rules for all
 }
 
-// Limit sets the limits. The limits of links are within theirs at once.
+// Limit sets the limits. The limits of links are within theirs at once; one that was held down by its former limits begins anew.
 func (n *Network) Limit(l Limits) {
-	had := n.most.Link != nil
-	n.most = l
-	if !had && l.Link == nil {
+	if n.most.Link == nil && l.Link == nil {
+		n.most = l
 		return
 	}
+	former := map[way]int{}
+	for w := range n.links {
+		former[w] = n.rulesOf(w).Max
+	}
+	n.most = l
 	for w, one := range n.links {
 		r := n.rulesOf(w)
-		if to := min(r.Max, max(r.Min, one.limit.N)); to != one.limit.N {
+		to := one.limit.N
+		if to == former[w] && r.Max > to {
+			to = max(to, r.Start)
+		}
+		if to = min(r.Max, max(r.Min, to)); to != one.limit.N {
 			one.limit = Limit{N: to, Success: one.limit.Success, Cause: transfer.LimitFixed,
-				Why: fmt.Sprintf("set to %d to %d at once by an administrator", r.Min, r.Max)}
+				Why: fmt.Sprintf("an administrator has changed the limits to %d to %d at once", r.Min, r.Max)}
 		}
 	}
 }

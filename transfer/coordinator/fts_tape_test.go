@@ -1,0 +1,347 @@
+package coordinator
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"weir/internal/tape"
+	"weir/internal/trust"
+	"weir/lab"
+	"weir/transfer/fts"
+)
+
+// A tapeServer is a storage endpoint with a tape system: a real server, and the WLCG Tape REST API, version 1, before it. Files are
+// read only while they are on disk.
+type tapeServer struct {
+	*httptest.Server
+	mu       sync.Mutex
+	onDisk   map[string]bool
+	onTape   map[string]bool
+	broken   map[string]string // why a file cannot be brought online
+	requests map[string][]string
+	asked    []map[string]any // files of all requests
+	released []string
+	canceled []string
+	polls    int
+}
+
+// startTape starts one before a server.
+func startTape(t *testing.T, before *lab.System) *tapeServer {
+	t.Helper()
+	to, err := url.Parse(before.URLs["https"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := trust.WithSystem(before.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tapeServer{onDisk: map[string]bool{}, onTape: map[string]bool{}, broken: map[string]string{}, requests: map[string][]string{}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	pass := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host // Host stays: MOVE compares it
+	}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+tape.WellKnown, func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, map[string]any{"sitename": "lab-tape", "endpoints": []any{
+			map[string]any{"uri": "http://other.example.org/v0", "version": "v0"},
+			map[string]any{"uri": "http://" + r.Host + "/api/v1/", "version": "v1"}}})
+	})
+	mux.HandleFunc("POST /api/v1/stage", s.stage)
+	mux.HandleFunc("GET /api/v1/stage/{id}", s.progress)
+	mux.HandleFunc("POST /api/v1/stage/{id}/cancel", s.subset(&s.canceled))
+	mux.HandleFunc("POST /api/v1/release/{id}", s.subset(&s.released))
+	mux.HandleFunc("POST /api/v1/archiveinfo", s.places)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		offline := r.Method == http.MethodGet && s.onTape[tape.Clean(r.URL.Path)] && !s.onDisk[tape.Clean(r.URL.Path)]
+		s.mu.Unlock()
+		if offline {
+			http.Error(w, "the file is not online", http.StatusConflict)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = tape.Clean(r.URL.Path)
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.Close()
+		transport.CloseIdleConnections()
+	})
+	return s
+}
+
+func answerJSON(w http.ResponseWriter, out any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+func (s *tapeServer) stage(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Files []map[string]any }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprintf("request-%d", len(s.requests))
+	for _, f := range in.Files {
+		s.requests[id] = append(s.requests[id], fmt.Sprint(f["path"]))
+		s.asked = append(s.asked, f)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(map[string]string{"requestId": id})
+}
+
+func (s *tapeServer) progress(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polls++
+	files := []any{}
+	for i, path := range s.requests[r.PathValue("id")] {
+		f := map[string]any{"path": path, "state": "STARTED"}
+		switch {
+		case s.broken[path] != "":
+			f["state"], f["error"] = "FAILED", s.broken[path]
+		case s.onDisk[path] && i%2 == 0:
+			f["state"] = "COMPLETED"
+		case s.onDisk[path]: // both are in the specification
+			f = map[string]any{"path": path, "onDisk": true}
+		}
+		files = append(files, f)
+	}
+	answerJSON(w, map[string]any{"id": r.PathValue("id"), "createdAt": 1, "startedAt": 1, "files": files})
+}
+
+// subset records the paths of a request about files of a stage request.
+func (s *tapeServer) subset(to *[]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Paths []string }
+		err := json.NewDecoder(r.Body).Decode(&in)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, path := range in.Paths {
+			if !slices.Contains(s.requests[r.PathValue("id")], path) {
+				err = fmt.Errorf("the file %s does not belong to the request", path)
+			}
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		*to = append(*to, in.Paths...)
+	}
+}
+
+func (s *tapeServer) places(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Paths []string }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polls++
+	out := []any{}
+	for _, path := range in.Paths {
+		f := map[string]any{"path": path, "locality": "DISK"}
+		if s.onTape[path] {
+			f["locality"] = "DISK_AND_TAPE"
+		}
+		if s.broken[path] != "" {
+			f = map[string]any{"path": path, "error": s.broken[path]}
+		}
+		out = append(out, f)
+	}
+	answerJSON(w, out)
+}
+
+// set changes the state of the tape system.
+func (s *tapeServer) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// files returns the states of the files of a job.
+func (u *ftsUser) states(id string) (states []string) {
+	u.h.t.Helper()
+	var files []ftsFile
+	if status := u.ask("GET", "/jobs/"+id+"/files", "", &files); status != http.StatusOK {
+		u.h.t.Fatalf("%d", status)
+	}
+	for _, f := range files {
+		states = append(states, f.State)
+	}
+	return states
+}
+
+// Files on tape are brought online with one request, copied, and released; also if the coordinator is restarted meanwhile. One that
+// cannot be brought online fails with the tape system's reason.
+func TestFTSStage(t *testing.T) {
+	t.Parallel()
+	p := startFTS(t, "")
+	s := startTape(t, p.x)
+	u := p.ftsUser("alice", maySubmit)
+	data := strings.Repeat("tape\n", 10_000)
+	var files []string
+	for _, name := range []string{"a", "b", "bad"} {
+		p.put(p.x, "m/"+name, []byte(data))
+		s.onTape["/data/m/"+name] = true
+		files = append(files, fmt.Sprintf(`{"sources":["%s/data//m/%s"],"destinations":["%s/m/%s"],
+			"staging_metadata":{"activity":"reprocessing"}}`, s.URL, name, p.y.URLs["https"], name))
+	}
+	id := u.submit(`{"files":[` + strings.Join(files, ",") + `],"params":{"bring_online":3600,"copy_pin_lifetime":60,"retry":-1}}`)
+	asked := func() (n int) {
+		s.set(func() { n = len(s.asked) })
+		return n
+	}
+	until(t, "the tape system is asked", func() bool { return asked() == 3 })
+	if got := u.states(id); !slices.Equal(got, []string{fts.Staging, fts.Staging, fts.Staging}) {
+		t.Errorf("%q", got)
+	}
+	var j ftsJob
+	if status := u.ask("GET", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != fts.Staging {
+		t.Errorf("%d %+v", status, j)
+	}
+	if why := p.explained(); !strings.Contains(why, "being brought online") {
+		t.Error(why)
+	}
+	p.end()
+	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
+	p.begin()
+	u.http.CloseIdleConnections()
+	s.set(func() { s.polls = 0 })
+	until(t, "the tape system is polled again", func() (is bool) {
+		s.set(func() { is = s.polls > 0 })
+		return is
+	})
+	s.set(func() {
+		s.onDisk["/data/m/a"], s.onDisk["/data/m/b"], s.broken["/data/m/bad"] = true, true, "Tape backend is unreachable"
+	})
+	j = u.ended(id)
+	if j.State != fts.FinishedDirty || j.Files[0].State != fts.Finished || j.Files[1].State != fts.Finished ||
+		j.Files[2].Reason != "STAGING [5] Tape backend is unreachable" {
+		t.Errorf("%+v", j)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "m/b")); err != nil || string(got) != data {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	until(t, "the copies on disk are released", func() (is bool) {
+		s.set(func() {
+			slices.Sort(s.released)
+			is = slices.Equal(s.released, []string{"/data/m/a", "/data/m/b"})
+		})
+		return is
+	})
+	s.set(func() {
+		meta, err := json.Marshal(s.asked[0]["targetedMetadata"])
+		if len(s.requests) != 1 || len(s.asked) != 3 || s.asked[0]["diskLifetime"] != "PT60S" ||
+			err != nil || string(meta) != `{"lab-tape":{"activity":"reprocessing"}}` {
+			t.Errorf("%d requests: %+v", len(s.requests), s.asked)
+		}
+	})
+	var rows []map[string]any
+	if status := u.ask("GET", "/jobs/"+id+"/files", "", &rows); status != http.StatusOK || rows[0]["staging_start"] == nil ||
+		rows[0]["staging_finished"] == nil || rows[0]["archive_start_time"] != nil {
+		t.Errorf("%d %+v", status, rows)
+	}
+}
+
+// Files that are cancelled, or not online in time, are no longer brought online; an endpoint without a tape system fails them.
+func TestFTSStageEnds(t *testing.T) {
+	t.Parallel()
+	p := startFTS(t, "")
+	s := startTape(t, p.x)
+	u := p.ftsUser("alice", maySubmit)
+	job := func(source, name string, params string) string {
+		return fmt.Sprintf(`{"files":[{"sources":["%s/n/%s"],"destinations":["%s/n/%s"]}],"params":{%s}}`, source, name, p.y.URLs["https"], name,
+			params)
+	}
+	p.put(p.x, "n/a", []byte("a"))
+	late := u.submit(job(s.URL+"/data", "late", `"bring_online":1`))
+	cancelled := u.submit(job(s.URL+"/data", "cancelled", `"copy_pin_lifetime":5`))
+	none := u.submit(job(p.x.URLs["https"], "a", `"bring_online":3600`))
+	until(t, "both are asked for", func() (is bool) {
+		s.set(func() { is = len(s.asked) == 2 })
+		return is
+	})
+	var j ftsJob
+	if status := u.ask("DELETE", "/jobs/"+cancelled, "", &j); status != http.StatusOK || j.State != fts.Canceled {
+		t.Errorf("%d %+v", status, j)
+	}
+	if j := u.ended(cancelled); j.Files[0].State != fts.Canceled {
+		t.Errorf("%+v", j)
+	}
+	if j := u.ended(late); j.State != fts.Failed || !strings.HasPrefix(j.Files[0].Reason, "STAGING [110] bring-online timeout") {
+		t.Errorf("%+v", j)
+	}
+	if j := u.ended(none); j.State != fts.Failed || !strings.HasPrefix(j.Files[0].Reason, "STAGING [95] ") {
+		t.Errorf("%+v", j)
+	}
+	until(t, "both are cancelled at the tape system", func() (is bool) {
+		s.set(func() {
+			slices.Sort(s.canceled)
+			is = slices.Equal(s.canceled, []string{"/data/n/cancelled", "/data/n/late"})
+		})
+		return is
+	})
+	var no struct{ Message string }
+	two := fmt.Sprintf(`{"files":[{"sources":["%s/a","https://a.example.org/a"],"destinations":["%s/b"]}],"params":{"bring_online":5}}`, s.URL,
+		p.y.URLs["https"])
+	if status := u.ask("POST", "/jobs", two, &no); status != http.StatusBadRequest || !strings.Contains(no.Message, "brought online") {
+		t.Errorf("%d %+v", status, no)
+	}
+}
+
+// Files that have arrived end when they are on tape, or fail if that takes too long.
+func TestFTSArchive(t *testing.T) {
+	t.Parallel()
+	p := startFTS(t, "")
+	s := startTape(t, p.y)
+	u := p.ftsUser("alice", maySubmit)
+	submit := func(timeout int, names ...string) string {
+		t.Helper()
+		var files []string
+		for _, name := range names {
+			p.put(p.x, "o/"+name, []byte(name))
+			files = append(files, fmt.Sprintf(`{"sources":["%s/o/%s"],"destinations":["%s/data/o/%s"]}`, p.x.URLs["https"], name, s.URL, name))
+		}
+		return u.submit(fmt.Sprintf(`{"files":[%s],"params":{"archive_timeout":%d,"retry":-1}}`, strings.Join(files, ","), timeout))
+	}
+	id := submit(3600, "a", "bad")
+	until(t, "both are being archived", func() bool {
+		return slices.Equal(u.states(id), []string{fts.Archiving, fts.Archiving})
+	})
+	var j ftsJob
+	if status := u.ask("GET", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != fts.Archiving {
+		t.Errorf("%d %+v", status, j)
+	}
+	if got, err := os.ReadFile(filepath.Join(p.y.Data, "o/a")); err != nil || string(got) != "a" {
+		t.Errorf("%q, %v", got, err)
+	}
+	s.set(func() {
+		s.onTape["/data/o/a"], s.onDisk["/data/o/a"], s.broken["/data/o/bad"] = true, true, "it is empty"
+	})
+	j = u.ended(id)
+	if j.State != fts.FinishedDirty || j.Files[0].State != fts.Finished || j.Files[1].Reason != "ARCHIVING [5] it is empty" {
+		t.Errorf("%+v", j)
+	}
+	if j := u.ended(submit(1, "late")); j.State != fts.Failed || !strings.HasPrefix(j.Files[0].Reason, "ARCHIVING [110] archive timeout") {
+		t.Errorf("%+v", j)
+	}
+}

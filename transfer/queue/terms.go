@@ -1,0 +1,33 @@
+package queue
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// JobTerms are what a job may ask besides, of all its files.
+type JobTerms struct {
+	RetryDelay time.Duration `json:"retry_delay_ns,omitempty"` // between attempts that count; 0: the queue decides
+	Strict     bool          `json:"strict,omitempty"`         // a copy is made without a look at the destination or at checksums
+	Delete     bool          `json:"delete,omitempty"`         // files are removed from their destination, their only source
+	Stage      time.Duration `json:"stage_ns,omitempty"`       // sources are brought online, within this time; 0: they are
+	Pin        time.Duration `json:"pin_ns,omitempty"`         // how long they are needed on disk; 0: the tape system decides
+	Archive    time.Duration `json:"archive_ns,omitempty"`     // files end when they are on tape, within this time; 0: when they have arrived
+}
+
+// text returns the terms as they are stored.
+func (t JobTerms) text() string {
+	if t == (JobTerms{}) {
+		return ""
+	}
+	text, _ := json.Marshal(t) // cannot fail
+	return string(text)
+}
+
+func (t *JobTerms) parse(text string) error {
+	*t = JobTerms{}
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), t)
+}
