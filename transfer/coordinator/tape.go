@@ -167,6 +167,11 @@ func (c *Coordinator) askTape(ctx context.Context, apis map[string]keptAPI, b *t
 	if err != nil {
 		return c.tapeFailed(b, err)
 	}
+	return c.tapeNews(b, paths, said)
+}
+
+// tapeNews says what becomes of files that were asked for; said is what the tape system said of a path.
+func (c *Coordinator) tapeNews(b *tapeBulk, paths []string, said func(string) (there bool, failed string)) []queue.TapeNews {
 	now, news := c.now(), make([]queue.TapeNews, len(b.files))
 	for i, f := range b.files {
 		n := queue.TapeNews{TapeFile: f}

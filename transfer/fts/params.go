@@ -104,13 +104,8 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	case "timeout":
 		n, err = number(name, v, 0, 1<<31)
 		p.Timeout = time.Duration(n) * time.Second
-	case "retry_delay":
-		n, err = number(name, v, -1<<31, 30*24*3600)
-		p.Delay = time.Duration(max(n, 0)) * time.Second
-	case "bring_online", "copy_pin_lifetime", "archive_timeout":
-		n, err = number(name, v, -1<<31, 365*24*3600)
-		*map[string]*time.Duration{"bring_online": &p.Stage, "copy_pin_lifetime": &p.Pin, "archive_timeout": &p.Archive}[name] =
-			time.Duration(max(n, 0)) * time.Second
+	case "retry_delay", "bring_online", "copy_pin_lifetime", "archive_timeout":
+		return p.seconds(name, v)
 	case "nostreams":
 		n, err = number(name, v, 0, 100)
 		p.Streams = int(n)
@@ -127,6 +122,14 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	default:
 		return bad("parameter %.50q is not known", name)
 	}
+	return err
+}
+
+// seconds reads a parameter in seconds that is off if it is not above 0.
+func (p *Params) seconds(name string, v json.RawMessage) error {
+	n, err := number(name, v, -1<<31, 365*24*3600)
+	*map[string]*time.Duration{"retry_delay": &p.Delay, "bring_online": &p.Stage, "copy_pin_lifetime": &p.Pin,
+		"archive_timeout": &p.Archive}[name] = time.Duration(max(n, 0)) * time.Second
 	return err
 }
 

@@ -338,14 +338,8 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 		one.Waits, one.Held = waitsFor(f.state), f.state == held
 		by[f.id], all = one, append(all, one)
 	}
-	if part.Terms.Stage > 0 || part.Terms.Archive > 0 {
-		tape, err := tapeOf(tx, first, last)
-		if err != nil {
-			return nil, err
-		}
-		for id, f := range by {
-			f.Tape = tape[id]
-		}
+	if err := readTape(tx, part, by); err != nil {
+		return nil, err
 	}
 	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
 		var item int64

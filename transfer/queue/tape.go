@@ -201,3 +201,15 @@ func tapeOf(tx *db.Tx, first, last int64) (map[int64][]TapeFile, error) {
 	}
 	return by, err
 }
+
+// readTape fills in what tape systems are asked of the files of a part.
+func readTape(tx *db.Tx, part *JobRequest, by map[int64]*JobFile) error {
+	if part.Terms.Stage == 0 && part.Terms.Archive == 0 {
+		return nil
+	}
+	tape, err := tapeOf(tx, part.ID*perRequest, (part.ID+1)*perRequest)
+	for id, f := range by {
+		f.Tape = tape[id]
+	}
+	return err
+}
