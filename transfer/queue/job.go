@@ -334,8 +334,7 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 	}
 	by := map[int64]*JobFile{}
 	for _, f := range files {
-		one := &JobFile{Item: f.item(), Share: part.Share, Terms: part.Terms}
-		one.Waits, one.Held = waitsFor(f.state), f.state == held
+		one := &JobFile{Item: f.item(), Share: part.Share, Terms: part.Terms, Waits: waitsFor(f.state), Held: f.state == held}
 		by[f.id], all = one, append(all, one)
 	}
 	if err := readTape(tx, part, by); err != nil {
