@@ -227,7 +227,7 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	x, xkeeps := guarded(t, "secret of X")
-	h := start(t, Config{Approve: -1, Plain: true})
+	h := start(t, Config{Approve: -1, Plain: true, Streamed: -1})
 	for name, at := range map[string]*lab.System{"S": s, "X": x} {
 		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
 			t.Fatal(err)
@@ -275,6 +275,30 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 	}
 	if n := xkeeps.saw("secret of S"); n > 0 {
 		t.Errorf("X itself was shown S's token %d times: it is for S", n)
+	}
+}
+
+// A copy between sites of which neither may have the other's token goes through the coordinator, and shows none of them.
+func TestStreamedCopiesKeepTokens(t *testing.T) {
+	t.Parallel()
+	s, skeeps := guarded(t, "secret of S")
+	x, xkeeps := guarded(t, "secret of X")
+	h := start(t, Config{Approve: -1, Plain: true})
+	for name, at := range map[string]*lab.System{"S": s, "X": x} {
+		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.stock("/run1", "S", s, 3, 1000)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Completed || !slices.Contains(h.modes(q.ID), transfer.Streamed) {
+		t.Errorf("%+v, copied by %v", q, h.modes(q.ID))
+	}
+	if a, b := xkeeps.saw("secret of S"), skeeps.saw("secret of X"); a+b > 0 {
+		t.Errorf("X was shown S's token %d times, and S that of X %d times", a, b)
 	}
 }
 
