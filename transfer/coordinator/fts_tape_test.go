@@ -221,15 +221,17 @@ func TestFTSStage(t *testing.T) {
 	if why := p.explained(); !strings.Contains(why, "being brought online") {
 		t.Error(why)
 	}
+	polled := func() (is bool) {
+		s.set(func() { is = s.polls > 0 })
+		return is
+	}
+	until(t, "the tape system is polled", polled)
 	p.end()
 	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
 	p.begin()
 	u.http.CloseIdleConnections()
 	s.set(func() { s.polls = 0 })
-	until(t, "the tape system is polled again", func() (is bool) {
-		s.set(func() { is = s.polls > 0 })
-		return is
-	})
+	until(t, "the tape system is polled again", polled)
 	s.set(func() {
 		s.onDisk["/data/m/a"], s.onDisk["/data/m/b"], s.broken["/data/m/bad"] = true, true, "Tape backend is unreachable"
 	})

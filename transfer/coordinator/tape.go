@@ -40,10 +40,10 @@ func (c *Coordinator) tapeAll(ctx context.Context) {
 				return
 			}
 			news := c.askTape(ctx, apis, some)
-			if ctx.Err() != nil {
+			if news == nil {
 				return
 			}
-			c.health.database(c.queue.TapeReport(ctx, news))
+			c.health.database(c.queue.TapeReport(context.WithoutCancel(ctx), news)) // also of an answer that came while ctx ended
 			c.wakeAll()
 		}
 	}
@@ -134,14 +134,14 @@ func (c *Coordinator) tapePath(f queue.TapeFile) string {
 	return tape.Clean(u.Path)
 }
 
-// askTape asks a tape system once. It returns what becomes of the files.
+// askTape asks a tape system once. It returns what becomes of the files, nil if ctx ended before the answer.
 func (c *Coordinator) askTape(ctx context.Context, apis map[string]keptAPI, b *tapeBulk) []queue.TapeNews {
 	if b.failed != nil {
-		return c.tapeFailed(b, b.failed)
+		return c.tapeFailed(ctx, b, b.failed)
 	}
 	api, err := c.tapeAPI(ctx, apis, b.site, b.end)
 	if err != nil {
-		return c.tapeFailed(b, err)
+		return c.tapeFailed(ctx, b, err)
 	}
 	paths := make([]string, len(b.files))
 	for i, f := range b.files {
@@ -165,7 +165,7 @@ func (c *Coordinator) askTape(ctx context.Context, apis map[string]keptAPI, b *t
 		said = func(path string) (bool, string) { return all[path].OnTape, all[path].Failed }
 	}
 	if err != nil {
-		return c.tapeFailed(b, err)
+		return c.tapeFailed(ctx, b, err)
 	}
 	return c.tapeNews(b, paths, said)
 }
@@ -252,8 +252,12 @@ func (c *Coordinator) tapeTimeout(n *queue.TapeNews, why string) {
 	}
 }
 
-// tapeFailed says what becomes of files after a question that failed. It is asked again, unless that is useless.
-func (c *Coordinator) tapeFailed(b *tapeBulk, err error) []queue.TapeNews {
+// tapeFailed says what becomes of files after a question that failed. It is asked again, unless that is useless. A question that failed
+// because ctx has ended says nothing.
+func (c *Coordinator) tapeFailed(ctx context.Context, b *tapeBulk, err error) []queue.TapeNews {
+	if ctx.Err() != nil {
+		return nil
+	}
 	now, why := c.now(), sentence(err.Error())
 	class, after := classOf(err)
 	kind := tpc.KindOf(err)
