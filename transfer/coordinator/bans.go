@@ -94,10 +94,13 @@ func (r *registry) bannedAs(s catalog.Site) (ban, bool) {
 	return ban{}, false
 }
 
-// bannedSites returns the bans by site.
+// bannedSites returns the bans by site; each round of dispatching asks for them.
 func (r *registry) bannedSites() map[string]ban {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.bans) == 0 {
+		return nil
+	}
 	all := map[string]ban{}
 	for _, s := range r.sites {
 		if b, banned := r.bannedAs(s); banned {

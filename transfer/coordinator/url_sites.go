@@ -21,9 +21,7 @@ type urlSites struct {
 	known map[string]string // site by scheme and host, of those without a path
 }
 
-func (c *Coordinator) newURLSites() *urlSites {
-	return &urlSites{c, map[string]string{}}
-}
+func (c *Coordinator) newURLSites() *urlSites { return &urlSites{c, map[string]string{}} }
 
 // of returns the site of a URL and the path below it.
 func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err error) {
