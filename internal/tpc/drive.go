@@ -26,8 +26,13 @@ type Order struct {
 	Stall     time.Duration // for so long no byte may move, from the question on; 0 is 5 min
 }
 
-// stalled is the Stall that is good for most: XRootD gives up after 2 min itself.
-const stalled = 5 * time.Minute
+// StallTime is the Stall that is good for most: XRootD gives up after 2 min itself.
+const StallTime = 5 * time.Minute
+
+// Stall returns the error of a copy of which no byte has moved for StallTime.
+func Stall() error {
+	return &Error{Kind: Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", StallTime)}
+}
 
 // errStalled is why a copy was broken off.
 var errStalled = errors.New("no byte moved for too long")
@@ -39,7 +44,7 @@ var errStalled = errors.New("no byte moved for too long")
 // reads it back with Stat.
 func (c *Client) Drive(ctx context.Context, o Order, tell func(moved int64)) error {
 	if o.Stall <= 0 {
-		o.Stall = stalled
+		o.Stall = StallTime
 	}
 	if tell == nil {
 		tell = func(int64) {}

@@ -595,40 +595,41 @@ func (c *Coordinator) ftsJob(q *call) (*queue.JobState, error) {
 	return jobs[ids[0]], nil
 }
 
-func (c *Coordinator) ftsFiles(q *call) (int, any, error) {
+// ftsJobFiles returns the job of a request that is about one job, and its files.
+func (c *Coordinator) ftsJobFiles(q *call) (*queue.JobState, []*queue.JobFile, error) {
 	j, err := c.ftsJob(q)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	files, err := c.queue.JobFiles(q.Context(), j)
-	if err != nil {
-		return 0, nil, err
-	}
+	return j, files, err
+}
+
+func (c *Coordinator) ftsFiles(q *call) (int, any, error) {
+	j, files, err := c.ftsJobFiles(q)
+	return http.StatusOK, ftsRows(j, files), err
+}
+
+// ftsRows are the files of a job that are copied.
+func ftsRows(j *queue.JobState, files []*queue.JobFile) []map[string]any {
 	rows := []map[string]any{}
 	for _, f := range files {
-		if !f.Terms.Delete {
+		if !f.Removed() {
 			rows = append(rows, fts.Files(j, f)...)
 		}
 	}
-	return http.StatusOK, rows, nil
+	return rows
 }
 
 func (c *Coordinator) ftsDeletions(q *call) (int, any, error) {
-	j, err := c.ftsJob(q)
-	if err != nil {
-		return 0, nil, err
-	}
-	files, err := c.queue.JobFiles(q.Context(), j)
-	if err != nil {
-		return 0, nil, err
-	}
+	j, files, err := c.ftsJobFiles(q)
 	rows := []map[string]any{}
 	for _, f := range files {
-		if f.Terms.Delete {
+		if f.Removed() {
 			rows = append(rows, fts.Deletion(j, f))
 		}
 	}
-	return http.StatusOK, rows, nil
+	return http.StatusOK, rows, err
 }
 
 func (c *Coordinator) ftsRetries(q *call) (int, any, error) {

@@ -113,13 +113,7 @@ func (c *Coordinator) ftsArchived(q *call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	rows := []map[string]any{}
-	for _, f := range files {
-		if !f.Terms.Delete {
-			rows = append(rows, fts.Files(j, f)...)
-		}
-	}
 	out := maps.Clone(fts.Job(j))
-	out["files"] = rows
+	out["files"] = ftsRows(j, files)
 	return http.StatusOK, out, nil
 }

@@ -136,6 +136,18 @@ func startFTS(t *testing.T, auth string, more ...func(*Config)) *ftsPair {
 	return &ftsPair{start(t, conf), x, y}
 }
 
+// fileTokens returns tokens that read at x and write at y, and one of x that is not valid.
+func (p *ftsPair) fileTokens() (read, write, wrong string) {
+	p.t.Helper()
+	read, err1 := p.x.Token(time.Hour, "storage.read:/")
+	write, err2 := p.y.Token(time.Hour, "storage.modify:/ storage.read:/")
+	wrong, err3 := p.x.BrokenToken()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		p.t.Fatal(err)
+	}
+	return read, write, wrong
+}
+
 // put writes a file into the source.
 func (p *ftsPair) put(s *lab.System, name string, data []byte) {
 	p.t.Helper()
@@ -365,18 +377,7 @@ func TestFTSTokens(t *testing.T) {
 	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
 	p.put(p.x, "c/f", data)
 	p.put(p.x, "c/g", data)
-	read, err := p.x.Token(time.Hour, "storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write, err := p.y.Token(time.Hour, "storage.modify:/ storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong, err := p.x.BrokenToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write, wrong := p.fileTokens()
 	tokens := func(source string) string {
 		return fmt.Sprintf(`,"filesize":%d,"checksum":"ADLER32:%s","source_tokens":[%q],"destination_tokens":[%q]`, len(data),
 			adlerOf(data), source, write)

@@ -99,18 +99,7 @@ func TestRootTokens(t *testing.T) {
 	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
 	p.put(x, "c/f", data)
 	p.put(x, "c/g", data)
-	read, err := x.Token(time.Hour, "storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write, err := y.Token(time.Hour, "storage.modify:/ storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong, err := x.BrokenToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write, wrong := p.fileTokens()
 	file := func(name, source string) string {
 		return fmt.Sprintf(`{"sources":["%s/c/%s"],"destinations":["%s/c/%[2]s"],"source_tokens":[%[4]q],"destination_tokens":[%[5]q]}`,
 			x.URLs["roots"], name, y.URLs["roots"], source, write)

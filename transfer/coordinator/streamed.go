@@ -18,12 +18,11 @@ import (
 
 // Streamed copies, whose bytes pass through the coordinator.
 const (
-	streamedCopies = 64              // at once, by default
-	streamStall    = 5 * time.Minute // for so long no byte may move
+	streamedCopies = 64 // at once, by default
 	streamNews     = 200 * time.Millisecond
 )
 
-var errStalled = &tpc.Error{Kind: tpc.Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", streamStall)}
+var errStalled = tpc.Stall()
 
 // streams reports whether the coordinator may copy the bytes itself.
 func (c *Coordinator) streams() bool { return cap(c.streamed) > 0 }
@@ -141,7 +140,7 @@ type pass struct {
 func newStream(ctx context.Context, size int64, moved func(int64)) *byteStream {
 	s := &byteStream{size: size, moved: moved}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
-	s.stalled = time.AfterFunc(streamStall, func() { s.stop(errStalled) })
+	s.stalled = time.AfterFunc(tpc.StallTime, func() { s.stop(errStalled) })
 	return s
 }
 
@@ -192,7 +191,7 @@ func (p *pass) Read(b []byte) (int, error) {
 	p.sum = adler.Update(p.sum, b[:n])
 	p.at += int64(n)
 	if n > 0 {
-		s.stalled.Reset(streamStall)
+		s.stalled.Reset(tpc.StallTime)
 	}
 	switch ended := errors.Is(err, io.EOF); {
 	case p.at > s.size || ended && p.at < s.size:

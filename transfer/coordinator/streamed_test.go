@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/internal/tpc"
 	"weir/internal/wire"
@@ -151,18 +150,7 @@ func TestStreamedJobs(t *testing.T) {
 	p.put(x, "c/g", data)
 	p.put(x, "c/empty", nil)
 	p.put(nginx, "c/h", data)
-	read, err := x.Token(time.Hour, "storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write, err := y.Token(time.Hour, "storage.modify:/ storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrong, err := x.BrokenToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write, wrong := p.fileTokens()
 	tokens := func(source, dest string) string {
 		return fmt.Sprintf(`,"source_tokens":[%q],"destination_tokens":[%q]`, source, dest)
 	}

@@ -30,13 +30,12 @@ const (
 	maxIdle     = 256
 
 	progressEvery = 2 * time.Second // of a third-party copy
-	stall         = 5 * time.Minute // for so long no byte may move
 
 	chunk = 1 << 20 // bytes per request of a stream
 	ahead = 4       // requests in flight: a stream holds 4 MiB at most
 )
 
-var errStalled = &tpc.Error{Kind: tpc.Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", stall)}
+var errStalled = tpc.Stall()
 
 // root asks the endpoints of root URLs.
 type root struct {
@@ -281,7 +280,7 @@ func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) e
 				moved, last = info.Size, time.Now()
 				tell(moved)
 			}
-			if time.Since(last) > stall {
+			if time.Since(last) > tpc.StallTime {
 				stop(errStalled)
 			}
 			continue
