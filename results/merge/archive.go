@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"weir/internal/durable"
+	"weir/internal/tarfile"
 	"weir/results"
 )
 
@@ -39,34 +40,13 @@ func Pack(dir, file string) error {
 		zip := gzip.NewWriter(w)
 		out := tar.NewWriter(zip)
 		for _, name := range files() {
-			if err := packFile(out, dir, name); err != nil {
+			err := tarfile.AddFile(out, filepath.Join(dir, name), tar.Header{Name: name, Mode: 0o644, Format: tar.FormatPAX})
+			if err != nil && (name != results.ManifestFile || !errors.Is(err, fs.ErrNotExist)) { // runs that only read have none
 				return err
 			}
 		}
 		return errors.Join(out.Close(), zip.Close())
 	})
-}
-
-// packFile adds one file of the run, if it is there.
-func packFile(out *tar.Writer, dir, name string) error {
-	f, err := os.Open(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) && name == results.ManifestFile {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(),
-		Format: tar.FormatPAX}); err != nil {
-		return err
-	}
-	_, err = io.CopyN(out, f, info.Size())
-	return err
 }
 
 // Unpack makes dir, which must not exist, of a file that Pack wrote, or of a run

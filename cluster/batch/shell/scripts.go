@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"weir/cluster/batch"
+	"weir/internal/tarfile"
 )
 
 // The command lines below are understood alike by all login shells, csh and fish among them: one line, single quotes
@@ -119,43 +120,23 @@ func outputs(sub *batch.Submission) []string {
 // pack writes all that travels to a machine as an archive.
 func pack(out io.Writer, w *batch.Work, sub *batch.Submission) error {
 	t := tar.NewWriter(out)
-	if err := addFile(t, "weir", w.Program, 0o700); err != nil {
+	if err := tarfile.AddFile(t, w.Program, tar.Header{Name: "weir", Mode: 0o700}); err != nil {
 		return err
 	}
 	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "files/", Mode: 0o700}); err != nil {
 		return err
 	}
 	for _, f := range w.Files {
-		if err := addFile(t, "files/"+filepath.Base(f), f, 0o600); err != nil {
+		if err := tarfile.AddFile(t, f, tar.Header{Name: "files/" + filepath.Base(f), Mode: 0o600}); err != nil {
 			return err
 		}
 	}
 	for name, text := range map[string]string{".run": runScript(w.Args), ".bring": bringScript(outputs(sub))} {
-		if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(t, text); err != nil {
+		if err := tarfile.AddText(t, name, []byte(text)); err != nil {
 			return err
 		}
 	}
 	return t.Close()
-}
-
-func addFile(t *tar.Writer, name, from string, mode int64) error {
-	f, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := t.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: info.Size(), ModTime: info.ModTime()}); err != nil {
-		return err
-	}
-	_, err = io.CopyN(t, f, info.Size())
-	return err
 }
 
 // unpack takes what workers have left from an archive into the folders for it, and nothing else: names from elsewhere
