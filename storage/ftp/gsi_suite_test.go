@@ -33,7 +33,7 @@ func TestGSIPassesTheSuite(t *testing.T) {
 	for _, data := range []storage.DataChannel{storage.ClearData, storage.AuthenticatedData, storage.SafeData, storage.PrivateData} {
 		t.Run(string(data), func(t *testing.T) {
 			g, cred := gridTarget(t, func(a *storage.Auth) { a.DataChannel = data })
-			storagetest.Run(t, Driver(), targetOf(t, g.URL, cred), storagetest.Options{
+			storagetest.Run(t, Driver(), storagetest.TargetOf(t, g.URL, cred), storagetest.Options{
 				Network: true, Few: data != storage.ClearData, Clients: 20, Lacks: []storagetest.Lack{storagetest.ForeignNames},
 			})
 		})

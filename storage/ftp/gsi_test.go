@@ -15,6 +15,7 @@ import (
 
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
+	"weir/storage/storagetest"
 )
 
 // TestGSIRefusals: what is wrong on either side ends in one error of one class, which says what it is.
@@ -47,7 +48,7 @@ func TestGSIRefusals(t *testing.T) {
 			if c.url != "" {
 				url = listenAs(t, c.url, g.URL)
 			}
-			s, err := open(targetOf(t, url, gridCred(t, g, c.change)))
+			s, err := open(storagetest.TargetOf(t, url, gridCred(t, g, c.change)))
 			if err == nil {
 				client := s.Client()
 				_, err = client.Do(t.Context(), &storage.Op{Kind: storage.Login, Timeout: time.Minute}, &quiet{})
@@ -65,7 +66,7 @@ func TestGSIRefusals(t *testing.T) {
 // listenAs leads from the host of url, another name of this machine, to a server, and returns the URL to use.
 func listenAs(t *testing.T, url, server string) string {
 	t.Helper()
-	u, to := targetOf(t, url, storage.Credentials{}).URL, targetOf(t, server, storage.Credentials{}).URL
+	u, to := storagetest.TargetOf(t, url, storage.Credentials{}).URL, storagetest.TargetOf(t, server, storage.Credentials{}).URL
 	l, err := net.Listen("tcp", u.Hostname()+":0")
 	if err != nil {
 		t.Skip(err)
@@ -142,7 +143,7 @@ func TestCredentialsOfGrid(t *testing.T) {
 	} {
 		own := cred
 		change(&own)
-		if _, err := open(targetOf(t, "gsiftp://h/", own)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := open(storagetest.TargetOf(t, "gsiftp://h/", own)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}

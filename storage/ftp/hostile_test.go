@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // An impostor answers commands by their verbs; what it does not know is fine with
@@ -278,11 +279,11 @@ func TestRefusals(t *testing.T) {
 		"ftp://h/%ffx":         "0xff",
 		"http://h/":            "use ftp",
 	} {
-		if _, err := open(targetOf(t, url, storage.Credentials{})); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := open(storagetest.TargetOf(t, url, storage.Credentials{})); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
 	}
-	if _, err := open(targetOf(t, "ftp://h/", storage.Credentials{Method: "x509"})); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := open(storagetest.TargetOf(t, "ftp://h/", storage.Credentials{Method: "x509"})); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 	c := serviceAt(t, "ftp://127.0.0.1:9/", storage.Credentials{}).Client()

@@ -7,6 +7,7 @@ import (
 	"weir/internal/tcp"
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // TestReadsAllocateNothing but what opening and closing a data connection does:
@@ -17,7 +18,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
 	place(t, g, "f", 1, 300_000)
-	u := targetOf(t, g.URL, storage.Credentials{}).URL
+	u := storagetest.TargetOf(t, g.URL, storage.Credentials{}).URL
 	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
 	defer c.Close()
 	ctx := t.Context()

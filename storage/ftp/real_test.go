@@ -31,7 +31,7 @@ func (q *quiet) ServedBy(host string)    { q.servers = append(q.servers, host) }
 
 func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	return storagetest.Open(t, Driver(), targetOf(t, url, cred))
+	return storagetest.Open(t, Driver(), storagetest.TargetOf(t, url, cred))
 }
 
 // place makes a file of content behind the server's back.

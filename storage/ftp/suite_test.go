@@ -1,7 +1,6 @@
 package ftp
 
 import (
-	"net/url"
 	"testing"
 
 	"weir/lab"
@@ -9,18 +8,9 @@ import (
 	"weir/storage/storagetest"
 )
 
-func targetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return storage.Target{URL: u, Cred: cred}
-}
-
 func TestGridFTPPassesTheSuite(t *testing.T) {
 	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
-	storagetest.Run(t, Driver(), targetOf(t, g.URL, storage.Credentials{}), storagetest.Options{
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, g.URL, storage.Credentials{}), storagetest.Options{
 		Network: true, Lacks: []storagetest.Lack{storagetest.ForeignNames},
 	})
 }
@@ -28,7 +18,7 @@ func TestGridFTPPassesTheSuite(t *testing.T) {
 // Without MLST and MLSD, since with them a plain FTP server is like a GridFTP server.
 func TestPlainFTPPassesTheSuite(t *testing.T) {
 	f := lab.StartProFTPD(t, lab.ProFTPDConfig{Old: true})
-	storagetest.Run(t, Driver(), targetOf(t, f.URL, secret(f)), storagetest.Options{
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, f.URL, secret(f)), storagetest.Options{
 		Network: true, Few: true, Clients: 20, Lacks: []storagetest.Lack{storagetest.ServerSums},
 	})
 }

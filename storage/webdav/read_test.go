@@ -35,12 +35,12 @@ func (q *quiet) ServedBy(string)       {}
 
 func serviceAt(t testing.TB, target string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	return storagetest.Open(t, Driver(), targetOf(t, target, cred))
+	return storagetest.Open(t, Driver(), storagetest.TargetOf(t, target, cred))
 }
 
 func clientAt(t testing.TB, target string, cred storage.Credentials) storage.Client {
 	t.Helper()
-	return storagetest.Client(t, Driver(), targetOf(t, target, cred))
+	return storagetest.Client(t, Driver(), storagetest.TargetOf(t, target, cred))
 }
 
 // place puts made content under a lab's data folder.

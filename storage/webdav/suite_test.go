@@ -2,7 +2,6 @@ package webdav
 
 import (
 	"errors"
-	"net/url"
 	"testing"
 	"time"
 
@@ -12,18 +11,9 @@ import (
 	"weir/storage/xrootd"
 )
 
-func targetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return storage.Target{URL: u, Cred: cred}
-}
-
 func TestNginxPassesTheSuite(t *testing.T) {
 	ng := lab.StartNginx(t, lab.NginxConfig{})
-	storagetest.Run(t, Driver(), targetOf(t, ng.URL, storage.Credentials{}), storagetest.Options{
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, ng.URL, storage.Credentials{}), storagetest.Options{
 		Network: true, Lacks: []storagetest.Lack{storagetest.ServerSums},
 	})
 }
@@ -37,7 +27,7 @@ func TestNginxWithTLSAndPasswordPassesTheSuite(t *testing.T) {
 	}
 	// Over TLS nginx now and then closes the connection instead of answering
 	// the MOVE of a folder; a change is not sent twice. Without TLS it is tested.
-	storagetest.Run(t, Driver(), targetOf(t, ng.URLs["https"], cred), storagetest.Options{
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, ng.URLs["https"], cred), storagetest.Options{
 		Network: true, Lacks: []storagetest.Lack{storagetest.ServerSums, storagetest.FolderMove}, Few: true,
 	})
 }
@@ -55,7 +45,7 @@ func TestXRootDPassesTheSuite(t *testing.T) {
 				// for its own, escaped or not. The short runs have other names.
 				o.Lacks = append(o.Lacks, storagetest.SpecialNames)
 			}
-			storagetest.Run(t, Driver(), targetOf(t, xr.URLs["http"], storage.Credentials{}), o)
+			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URLs["http"], storage.Credentials{}), o)
 		})
 	}
 }
@@ -63,7 +53,7 @@ func TestXRootDPassesTheSuite(t *testing.T) {
 // summed has XRootD compute and note a checksum.
 func summed(t *testing.T, root, path, sum string) {
 	t.Helper()
-	svc, err := xrootd.Driver().Open(t.Context(), targetOf(t, root, storage.Credentials{}))
+	svc, err := xrootd.Driver().Open(t.Context(), storagetest.TargetOf(t, root, storage.Credentials{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // secureServer answers with 300 kB, and asks for a certificate if told so.
@@ -104,7 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, tt := range tests {
 		target := storage.Target{Cred: tt.cred}
 		if tt.url != "" {
-			target = targetOf(t, tt.url, tt.cred)
+			target = storagetest.TargetOf(t, tt.url, tt.cred)
 		}
 		if s, err := Driver().Open(t.Context(), target); err == nil {
 			_ = s.Close() // it should not be there

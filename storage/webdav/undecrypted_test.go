@@ -74,7 +74,7 @@ func TestDiscardedUndecrypted(t *testing.T) {
 			t.Run(name+", "+tls.VersionName(version), func(t *testing.T) {
 				conf := srv.tls.Clone()
 				conf.MinVersion, conf.MaxVersion = version, version
-				c := storagetest.Client(t, Driver(), targetOf(t, srv.url, storage.Credentials{TLS: conf}))
+				c := storagetest.Client(t, Driver(), storagetest.TargetOf(t, srv.url, storage.Credentials{TLS: conf}))
 				for i := range 6 {
 					op := &storage.Op{Kind: storage.Read, Path: "file", Size: undecryptedSize, Timeout: 20 * time.Second}
 					if i%2 == 0 {
@@ -119,7 +119,7 @@ func TestResumption(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %q", name, tls.VersionName(version), mode), func(t *testing.T) {
 					conf := srv.tls.Clone()
 					conf.MinVersion, conf.MaxVersion = version, version
-					target := targetOf(t, srv.url, storage.Credentials{TLS: conf})
+					target := storagetest.TargetOf(t, srv.url, storage.Credentials{TLS: conf})
 					target.Resume = mode
 					service, err := Driver().Open(t.Context(), target)
 					if err != nil {

@@ -36,7 +36,7 @@ func TestTLSThatServersDemand(t *testing.T) {
 				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " +
 					c.demand + "\n"})
 				for _, shared := range []bool{false, true} {
-					target := targetOf(t, xr.URL, credentials(t, storage.Auth{CAFile: xr.CAFile}))
+					target := storagetest.TargetOf(t, xr.URL, credentials(t, storage.Auth{CAFile: xr.CAFile}))
 					target.Shared = shared
 					if e := brings(t, target); !slices.Contains(e.phases, storage.Secured) {
 						t.Errorf("shared %v: no TLS: %v", shared, e.phases)
@@ -82,7 +82,7 @@ func TestRequestsThatServersWantSigned(t *testing.T) {
 				t.Parallel()
 				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: c.auth, Servers: c.servers, Extra: "sec.level all " + c.level + "\n"})
 				for _, shared := range []bool{false, true} {
-					target := targetOf(t, xr.URL, credentials(t, settings(t, xr)))
+					target := storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr)))
 					target.Shared = shared
 					if e := brings(t, target); e.signed > 0 != c.signed {
 						t.Errorf("shared %v: %d requests were signed", shared, e.signed)
@@ -99,7 +99,7 @@ func TestSignedSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: "unix", Extra: "sec.level all pedantic force\n"})
-			target := targetOf(t, xr.URL, credentials(t, settings(t, xr)))
+			target := storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr)))
 			storagetest.Run(t, Driver(), target, storagetest.Options{Few: true, Lacks: lacks()})
 			target.Shared = true
 			storagetest.Run(t, Driver(), target, storagetest.Options{Few: true, Shared: true, Lacks: lacks()})

@@ -365,14 +365,14 @@ func (e *events) ServedBy(host string)    { e.server = host }
 // serviceAt opens a service and closes it with the test.
 func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	return storagetest.Open(t, Driver(), targetOf(t, url, cred))
+	return storagetest.Open(t, Driver(), storagetest.TargetOf(t, url, cred))
 }
 
 // clientOf is a client without credentials, of a service whose clients share
 // their connections or not.
 func clientOf(t testing.TB, url string, shared bool) storage.Client {
 	t.Helper()
-	target := targetOf(t, url, storage.Credentials{})
+	target := storagetest.TargetOf(t, url, storage.Credentials{})
 	target.Shared = shared
 	return storagetest.Client(t, Driver(), target)
 }
@@ -380,5 +380,5 @@ func clientOf(t testing.TB, url string, shared bool) storage.Client {
 // clientAt is a client that is closed with the test.
 func clientAt(t testing.TB, url string, cred storage.Credentials) storage.Client {
 	t.Helper()
-	return storagetest.Client(t, Driver(), targetOf(t, url, cred))
+	return storagetest.Client(t, Driver(), storagetest.TargetOf(t, url, cred))
 }

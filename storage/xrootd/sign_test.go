@@ -59,7 +59,7 @@ func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 			t.Run(name+"/"+level, func(t *testing.T) {
 				t.Parallel()
 				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: "gsi", Extra: "sec.level all " + level + "\n"})
-				s := storagetest.Open(t, Driver(), targetOf(t, xr.URL, credentials(t, settings(t, xr))))
+				s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr))))
 				signing, all := closing(t, s), 0
 				for _, c := range signedBy() {
 					c.op.Timeout = 30 * time.Second
@@ -174,7 +174,7 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 				if err := xr.WriteFile("file", []byte("x")); err != nil {
 					t.Fatal(err)
 				}
-				s := storagetest.Open(t, Driver(), targetOf(t, xr.URL, credentials(t, settings(t, xr))))
+				s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr))))
 				stat := storage.Op{Kind: storage.Stat, Path: "file", Timeout: 30 * time.Second}
 				for what, w := range wrong {
 					c := closing(t, s)

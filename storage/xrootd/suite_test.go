@@ -2,22 +2,12 @@ package xrootd
 
 import (
 	"encoding/json"
-	"net/url"
 	"testing"
 
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
-
-func targetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return storage.Target{URL: u, Cred: cred}
-}
 
 // lacks is what no XRootD server has: a question mark begins what a path
 // carries besides itself, and a move replaces what was there.
@@ -29,7 +19,7 @@ func TestServerPassesTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
 	for _, sum := range []string{"adler32", "md5", "crc32c"} {
 		t.Run(sum, func(t *testing.T) {
-			storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
+			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
 				Network: true, Sum: sum, Few: sum != "adler32", Lacks: lacks(),
 			})
 		})
@@ -47,7 +37,7 @@ func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 				if auth == "none" {
 					url = xr.URLs["roots"]
 				}
-				target := targetOf(t, url, credentials(t, settings(t, xr)))
+				target := storagetest.TargetOf(t, url, credentials(t, settings(t, xr)))
 				if version != "" && auth == "gsi" { // a login takes three times as long there
 					brings(t, target)
 					return
@@ -63,7 +53,7 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 	for _, version := range lab.XRootDVersions() {
 		t.Run(version, func(t *testing.T) {
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version})
-			storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}),
+			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}),
 				storagetest.Options{Network: true, Sum: "adler32", Lacks: lacks()})
 		})
 	}
@@ -74,7 +64,7 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 func TestClusterPassesTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
 	// The redirector may place a folder and the one in it on different servers: the outer one is empty on its own then, and may go.
-	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
 		Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove, storagetest.SafeRemove),
 	})
 }
@@ -83,7 +73,8 @@ func TestClusterPassesTheSuite(t *testing.T) {
 // asynchronously, and answers as it can.
 func TestAsynchronousServerPassesTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrootd.async force minsize 16k segsize 64k\n"})
-	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Few: true, Sum: "crc32c", Lacks: lacks()})
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}),
+		storagetest.Options{Few: true, Sum: "crc32c", Lacks: lacks()})
 }
 
 // settings returns what a client of a lab system says in its scenario.
@@ -106,7 +97,7 @@ func settings(t testing.TB, s *lab.System) storage.Auth {
 func TestSharedSessionsPassTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	for _, url := range []string{xr.URL, xr.URLs["roots"]} {
-		target := targetOf(t, url, credentials(t, storage.Auth{CAFile: xr.CAFile}))
+		target := storagetest.TargetOf(t, url, credentials(t, storage.Auth{CAFile: xr.CAFile}))
 		target.Shared = true
 		t.Run(target.URL.Scheme, func(t *testing.T) {
 			storagetest.Run(t, Driver(), target, storagetest.Options{

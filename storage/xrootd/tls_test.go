@@ -133,7 +133,7 @@ func TestResumption(t *testing.T) {
 		for _, mode := range []storage.Resumption{storage.ResumeNone, storage.ResumeOwn} {
 			cred := credentials(t, storage.Auth{CAFile: xr.CAFile})
 			cred.TLS.MinVersion, cred.TLS.MaxVersion = version, version
-			target := targetOf(t, xr.URLs["roots"], cred)
+			target := storagetest.TargetOf(t, xr.URLs["roots"], cred)
 			target.Resume = mode
 			c := storagetest.Client(t, Driver(), target)
 			for i := range 3 {
@@ -219,7 +219,7 @@ func TestOpenRefuses(t *testing.T) {
 		"no token":     {url: "root://h//x", cred: storage.Credentials{Method: "token"}, words: "token"},
 	}
 	for name, tt := range tests {
-		s, err := Driver().Open(t.Context(), targetOf(t, tt.url, tt.cred))
+		s, err := Driver().Open(t.Context(), storagetest.TargetOf(t, tt.url, tt.cred))
 		if err == nil {
 			_ = s.Close() // it should not be there
 			t.Errorf("%s: no error", name)

@@ -1,0 +1,119 @@
+package storagetest
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/storage"
+)
+
+// TargetOf returns the target of a URL. t fails if it is none.
+func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage.Target{URL: u, Cred: cred}
+}
+
+// Crowd has clients of s, each in a goroutine of its own, read the 64 KiB of the file at path three times, and fails t if those that
+// sleep then hold more than most bytes each in this process. There are as many as WEIR_CROWD says, or the usual number.
+func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) {
+	t.Helper()
+	n := usual
+	if more, err := strconv.Atoi(os.Getenv("WEIR_CROWD")); err == nil {
+		n = more
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	start := make(chan struct{}) // one token for each operation
+	var done, end sync.WaitGroup
+	failed := make(chan error, 1)
+	op := &storage.Op{Kind: storage.Read, Path: path, Size: 64 << 10, Timeout: time.Minute}
+	debug.FreeOSMemory() // what other tests have left must not be given to the clients
+	before, begin := resident(t), time.Now()
+	for range n {
+		client := s.Client()
+		end.Go(func() {
+			for range start {
+				if _, err := client.Do(ctx, op, deaf{}); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+				done.Done()
+			}
+			_ = client.Close() // the suite looks at its errors
+		})
+	}
+	for round := range 3 {
+		done.Add(n)
+		for range n {
+			start <- struct{}{}
+		}
+		done.Wait()
+		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond),
+			(resident(t)-before)/int64(n))
+	}
+	debug.FreeOSMemory() // how much garbage lies about is a matter of the moment's collector
+	each := (resident(t) - before) / int64(n)
+	logMemory(t, "with garbage", uint64(n))
+	runtime.GC()
+	logMemory(t, "after a collection", uint64(n))
+	close(start)
+	end.Wait()
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	default:
+	}
+	t.Logf("%d bytes resident for each of %d clients that sleep", each, n)
+	if each > most {
+		t.Errorf("%d clients hold %d bytes each, want at most %d", n, each, most)
+	}
+}
+
+// logMemory logs what Go's runtime holds for each of n clients.
+func logMemory(t *testing.T, when string, n uint64) {
+	t.Helper()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("%s, for each client: stacks %d, heap %d in use, %d allocated, %d idle, other %d", when, m.StackInuse/n, m.HeapInuse/n,
+		m.HeapAlloc/n, (m.HeapIdle-m.HeapReleased)/n, (m.GCSys+m.OtherSys+m.MSpanSys+m.BuckHashSys)/n)
+}
+
+// deaf is a storage.Progress that keeps nothing.
+type deaf struct{}
+
+func (deaf) Reached(storage.Phase) {}
+func (deaf) Moved(int)             {}
+func (deaf) ServedBy(string)       {}
+
+// resident returns this process's resident memory without pages of files, in bytes.
+func resident(t testing.TB) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skipf("no /proc: %v", err)
+	}
+	_, rest, ok := strings.Cut(string(b), "RssAnon:")
+	word := strings.Fields(rest)
+	if !ok || len(word) == 0 {
+		t.Skip("no RssAnon in /proc/self/status")
+	}
+	kb, err := strconv.ParseInt(word[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}
