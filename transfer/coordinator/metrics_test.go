@@ -2,15 +2,13 @@ package coordinator
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
+	"weir/export/exporttest"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -18,39 +16,16 @@ import (
 // A scrape is a page of metrics that was read.
 type scrape map[string]*dto.MetricFamily
 
-// scrape reads the metrics, which the tool of Prometheus accepts.
+// scrape reads the metrics.
 func (h *house) scrape() scrape {
 	h.t.Helper()
-	text := metricsOf(h.t, h)
-	check := exec.CommandContext(h.t.Context(), "promtool", "check", "metrics")
-	check.Stdin = strings.NewReader(text)
-	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
-		h.t.Errorf("promtool check metrics: %v: %s", err, said)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	all, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return all
+	return exporttest.Families(h.t, metricsOf(h.t, h))
 }
 
-// sum adds up the values of a metric with these labels: name, value, ...; of a histogram the number of observations.
-func (s scrape) sum(name string, labels ...string) (n float64) {
-	for _, m := range s["weir_transfer_"+name].GetMetric() {
-		has := map[string]string{}
-		for _, l := range m.GetLabel() {
-			has[l.GetName()] = l.GetValue()
-		}
-		fits := true
-		for i := 0; i < len(labels); i += 2 {
-			fits = fits && has[labels[i]] == labels[i+1]
-		}
-		if fits {
-			n += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-		}
-	}
-	return n
+// sum adds up the values of a metric with these labels: name, value, ...
+func (s scrape) sum(name string, labels ...string) float64 {
+	sum, _ := exporttest.Sum(s["weir_transfer_"+name], labels...)
+	return sum
 }
 
 // The metrics of a coordinator whose agents have moved files are what its records say.

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
+	"weir/export/exporttest"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/queue"
@@ -24,42 +23,12 @@ func attempt(source, dest, activity string, fault transfer.ErrorClass) queue.End
 	return a
 }
 
-// page returns what counters say, which the tool of Prometheus accepts.
+// page returns what counters say.
 func page(t *testing.T, c *Counters, links ...transfer.Link) map[string]*dto.MetricFamily {
 	t.Helper()
-	lab.Need(t, "promtool")
 	p := NewPage()
 	c.Write(p, links)
-	check := exec.CommandContext(t.Context(), "promtool", "check", "metrics")
-	check.Stdin = strings.NewReader(p.Text())
-	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
-		t.Errorf("promtool check metrics: %v: %s", err, said)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	all, err := parser.TextToMetricFamilies(strings.NewReader(p.Text()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// sum adds up the counters of a metric with these labels: name, value, ...
-func sum(f *dto.MetricFamily, labels ...string) (n float64, series int) {
-	for _, m := range f.GetMetric() {
-		has := map[string]string{}
-		for _, l := range m.GetLabel() {
-			has[l.GetName()] = l.GetValue()
-		}
-		fits := true
-		for i := 0; i < len(labels); i += 2 {
-			fits = fits && has[labels[i]] == labels[i+1]
-		}
-		if fits {
-			n += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			series++
-		}
-	}
-	return n, series
+	return exporttest.Families(t, p.Text())
 }
 
 // However many pairs, activities and classes there are, the number of series is bounded and no attempt is lost. A pair that was idle
@@ -83,23 +52,23 @@ func TestBounds(t *testing.T) {
 		"done_bytes_total": {20 * MaxPairs, MaxPairs + 1}, "attempt_seconds": {2 * MaxPairs, MaxPairs + 1},
 		"queue_seconds": {2*MaxPairs + 2, MaxActivities + 1}, "files_ended_total": {2 * MaxSites, MaxSites + 1},
 	} {
-		if n, series := sum(all[prefix+name]); n != want[0] || float64(series) != want[1] {
+		if n, series := exporttest.Sum(all[prefix+name]); n != want[0] || float64(series) != want[1] {
 			t.Errorf("%s: %v in %d series, want %v", name, n, series, want)
 		}
 	}
-	if n, _ := sum(all[prefix+"attempts_total"], "source", Other, "dest", Other, "outcome", "done"); n != MaxPairs {
+	if n, _ := exporttest.Sum(all[prefix+"attempts_total"], "source", Other, "dest", Other, "outcome", "done"); n != MaxPairs {
 		t.Errorf("%v attempts of other pairs", n)
 	}
-	if n, _ := sum(all[prefix+"attempts_total"], "source", "s0", "class", Other); n != 1 {
+	if n, _ := exporttest.Sum(all[prefix+"attempts_total"], "source", "s0", "class", Other); n != 1 {
 		t.Errorf("%v attempts with an unknown class", n)
 	}
 	now = now.Add(idlePair + time.Minute)
 	c.Ended(queue.Ended{Attempts: []queue.EndedAttempt{attempt("new", "D", "x", "")}})
 	all = page(t, c)
-	if n, series := sum(all[prefix+"done_bytes_total"], "source", "new"); n != 10 || series != 1 {
+	if n, series := exporttest.Sum(all[prefix+"done_bytes_total"], "source", "new"); n != 10 || series != 1 {
 		t.Errorf("the new pair: %v in %d series", n, series)
 	}
-	if _, series := sum(all[prefix+"done_bytes_total"]); series != MaxPairs+1 {
+	if _, series := exporttest.Sum(all[prefix+"done_bytes_total"]); series != MaxPairs+1 {
 		t.Errorf("%d series", series)
 	}
 }
@@ -119,11 +88,11 @@ func TestLinks(t *testing.T) {
 		"link_copies": {4 * MaxPairs, MaxPairs + 1}, "link_limit": {3 * MaxPairs, MaxPairs}, "link_limit_cause": {MaxPairs, MaxPairs},
 		"moved_bytes_total": {7, MaxPairs},
 	} {
-		if n, series := sum(all[prefix+name]); n != want[0] || float64(series) != want[1] {
+		if n, series := exporttest.Sum(all[prefix+name]); n != want[0] || float64(series) != want[1] {
 			t.Errorf("%s: %v in %d series, want %v", name, n, series, want)
 		}
 	}
-	if n, _ := sum(all[prefix+"link_limit_changes_total"], "source", "0", "direction", "down", "cause", "failures"); n != 1 {
+	if n, _ := exporttest.Sum(all[prefix+"link_limit_changes_total"], "source", "0", "direction", "down", "cause", "failures"); n != 1 {
 		t.Errorf("%v changes", n)
 	}
 }
