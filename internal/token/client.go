@@ -16,9 +16,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"weir/internal/say"
 )
 
 // A Bearer is what a token for another service says.
@@ -226,7 +227,7 @@ func (c *Client) refused(status int, answer *tokenAnswer, form url.Values) error
 			why = strings.ReplaceAll(why, secret, "...")
 		}
 	}
-	return &ClientError{Status: status, Code: printable(answer.Code), Text: printable(why)}
+	return &ClientError{Status: status, Code: fmt.Sprintf("%.200s", say.Plain(answer.Code)), Text: fmt.Sprintf("%.200s", say.Plain(why))}
 }
 
 // expires returns when the token expires: the earlier one of what the answer to a request and what the token says.
@@ -246,17 +247,6 @@ func (a *tokenAnswer) expires(asked time.Time) (at time.Time) {
 // isToken reports whether a text can be sent in a header.
 func isToken(text string) bool {
 	return len(text) <= maxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
-}
-
-// printable shortens a text from outside.
-func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
 }
 
 // find returns the token endpoint, which is looked up once in an hour.

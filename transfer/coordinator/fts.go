@@ -8,6 +8,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -117,15 +118,8 @@ func (c *Coordinator) ftsRoutes() http.Handler {
 		ftsAnswer(w, status, out)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := strings.TrimPrefix(r.URL.Path, FTSPath)
-		for strings.Contains(path, "//") { // FTS's client writes https://HOST/fts//jobs
-			path = strings.ReplaceAll(path, "//", "/")
-		}
-		if path != "/" {
-			path = strings.TrimSuffix(path, "/")
-		}
 		at := *r.URL
-		at.Path, at.RawPath = "/"+strings.TrimPrefix(path, "/"), ""
+		at.Path, at.RawPath = path.Clean("/"+strings.TrimPrefix(r.URL.Path, FTSPath)), "" // FTS's client writes https://HOST/fts//jobs
 		inner := r.WithContext(r.Context())
 		inner.URL = &at
 		mux.ServeHTTP(w, inner)
