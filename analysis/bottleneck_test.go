@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -104,6 +105,7 @@ func limit(sample func(x *monitor.Sample, n, rate float64)) station {
 }
 
 func TestBottleneck(t *testing.T) {
+	lab.Slow(t, "analyzes dozens of runs")
 	const most = 400.0
 	for name, c := range map[string]struct {
 		station

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
@@ -166,6 +167,7 @@ func TestGateWaitsForOperations(t *testing.T) {
 // TestGateRarelyStopsForNothing has services just good enough: their true
 // figure meets the threshold by a little, while each second is noisy.
 func TestGateRarelyStopsForNothing(t *testing.T) {
+	lab.Slow(t, "repeats a gate many times")
 	r := rand.New(rand.NewPCG(1, 2))
 	stopped := 0
 	const runs = 200

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -81,6 +82,7 @@ func TestHeatRows(t *testing.T) {
 
 // What was read of a run adds up to its sums, in time and by server and class.
 func TestSeriesAddUp(t *testing.T) {
+	lab.Slow(t, "analyzes minutes of a run second by second")
 	s := resultstest.Typical()
 	s.Clients, s.Duration = []int{4, 64, 256}, 200
 	s.Interval = func(iv *measure.Interval) {

@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -75,6 +76,7 @@ func heldBytes(d *data, samples []*monitor.Sample) (there, clients, seconds floa
 }
 
 func TestStreamingGivesWhatMemoryGave(t *testing.T) {
+	lab.Slow(t, "analyzes long runs twice")
 	for name, change := range map[string]func(*resultstest.Service){
 		"typical": func(*resultstest.Service) {},
 		"samples begin anywhere": func(s *resultstest.Service) {

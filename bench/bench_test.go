@@ -223,9 +223,7 @@ func buildWeir(tb testing.TB) string {
 // Every case yields every figure that its table and its bars need. How large they are is not tested: no test may depend
 // on the speed of a machine.
 func TestQuick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	lab.Slow(t, "takes half a minute")
 	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master",
 		"gfal-copy", "rclone", "postgres", "initdb", "pg_isready")
 	weir := buildWeir(t)

@@ -13,6 +13,7 @@ import (
 
 	"weir/engine"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
@@ -156,6 +157,7 @@ func TestWorkersAddUp(t *testing.T) {
 }
 
 func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	conf, n := plan(stepOf(4, 2), stepOf(4, 2)), &notes{}
 	conf.Sink = n

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -102,6 +103,7 @@ func TestSamplesAreWrittenOnce(t *testing.T) {
 
 // Workers of a run that goes on at another server have names of their own.
 func TestNamesAreGivenOnce(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	d := open(t, ServerOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
 	worker := enter(t, d.Pass(), JoinOptions{})

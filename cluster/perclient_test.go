@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/scenario"
 )
@@ -12,6 +13,7 @@ import (
 // A pool of 6 slots and two submissions of 10 and 4 jobs of one client each:
 // ramp, hold and drain follow from what the pool lets run.
 func TestClientsAreJobs(t *testing.T) {
+	lab.Slow(t, "starts processes")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	slots := make(chan struct{}, 6)

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"weir/lab"
 	"weir/storage"
 	"weir/storage/local"
 	"weir/storage/simulated"
@@ -193,6 +194,7 @@ func (n *notes) done() (sum int64) {
 // Four processes that come in over the network tell all that they did, and as
 // much as four that are driven over pipes.
 func TestFourProcessesOverTheNetwork(t *testing.T) {
+	lab.Slow(t, "starts processes")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	var jobs []*job

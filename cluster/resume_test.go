@@ -11,6 +11,7 @@ import (
 
 	"weir/engine"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/measure"
 	"weir/results"
 	"weir/scenario"
@@ -149,6 +150,7 @@ func read(t *testing.T, run string) *notes {
 }
 
 func TestAKilledControllerIsFoundAgain(t *testing.T) {
+	lab.Slow(t, "starts processes")
 	t.Parallel()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/measure"
 	"weir/results"
 	"weir/scenario"
@@ -32,6 +33,7 @@ func beCrowd(path string, n int) error {
 
 // A step change reaches all workers before the step begins, or nearly so.
 func TestAStepReachesAllWorkersTogether(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	const workers = 100
 	d := open(t, ServerOptions{})

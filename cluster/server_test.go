@@ -13,6 +13,7 @@ import (
 
 	"weir/engine"
 	"weir/internal/trust"
+	"weir/lab"
 	"weir/measure"
 	"weir/storage"
 	"weir/storage/simulated"
@@ -56,6 +57,7 @@ func control(t *testing.T, d *Server, conf engine.Config, o WorkerOptions) error
 }
 
 func TestWorkersComeInOverTheNetwork(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	var workers []<-chan error

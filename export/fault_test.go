@@ -147,6 +147,7 @@ func TestReceiverThatComesLater(t *testing.T) {
 
 // Whatever a receiver sends, little of it is told, and as text.
 func TestReceiverOfManyWords(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	junk := strings.Repeat("\x1b[31m<b>\u202e", 500)
 	for name, raw := range map[string]string{
 		"no HTTP":          junk,

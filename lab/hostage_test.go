@@ -15,6 +15,7 @@ import (
 // When the test binary dies without a chance to clean up, its servers go too,
 // with all that they run, their folders and their interfaces.
 func TestServersDieWithUs(t *testing.T) {
+	Slow(t, "kills programs with their servers")
 	servers := func(t *testing.T) []*System {
 		return []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})}
 	}

@@ -16,13 +16,21 @@ import (
 // needs a program is skipped unless WEIR_REQUIRE is set: the short tests use the embedded servers only.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
-	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" && len(programs) > 0 {
-		t.Skipf("uses %s: left out with -short", strings.Join(programs, ", "))
+	if len(programs) > 0 {
+		Slow(t, "uses "+strings.Join(programs, ", "))
 	}
 	for _, p := range programs {
 		if _, err := find(p); err != nil {
 			Without(t, p, err.Error())
 		}
+	}
+}
+
+// Slow skips t, which takes seconds, with -short unless WEIR_REQUIRE is set. why is the reason.
+func Slow(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" {
+		t.Skip(why + ": left out with -short")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/lab"
 	"weir/scenario"
 )
 
@@ -108,6 +109,7 @@ func near(t *testing.T, what string, have, want, tolerance float64) {
 // TestCPUAgreesWithWait4: a busy process as it was watched, second by second,
 // and as the kernel says at its end.
 func TestCPUAgreesWithWait4(t *testing.T) {
+	lab.Slow(t, "keeps cores busy")
 	cmd, in, out := playing(t, "busy")
 	k := &keep{}
 	name := fmt.Sprintf("pid %d", cmd.Process.Pid)
@@ -141,6 +143,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 // TestOthersAreSeen: a program that nobody asked to watch, as the kernel says at
 // its end.
 func TestOthersAreSeen(t *testing.T) {
+	lab.Slow(t, "keeps cores busy")
 	k := &keep{}
 	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{}, k)
 	if err != nil {
@@ -171,6 +174,7 @@ func TestOthersAreSeen(t *testing.T) {
 // TestOwnCPUWithPrograms: this process and the programs that it starts and
 // waits for are one, if that is wanted, and not if not.
 func TestOwnCPUWithPrograms(t *testing.T) {
+	lab.Slow(t, "starts programs")
 	with, without := &keep{}, &keep{}
 	var before, after [2]unix.Rusage
 	usage := func(to *[2]unix.Rusage) {

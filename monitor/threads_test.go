@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/scenario"
 )
 
@@ -67,6 +68,7 @@ func withThreads(t testing.TB, n int) int {
 // The busiest thread of a process with 1000 threads is found at the first
 // look, and what it used is what the process used.
 func TestBusiestOfManyThreads(t *testing.T) {
+	lab.Slow(t, "keeps cores busy")
 	pid := withThreads(t, 1000)
 	l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, nil, newClock())
 	defer l.close()

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/lab"
 	"weir/scenario"
 )
 
@@ -224,6 +225,7 @@ func TestContextEndsWatching(t *testing.T) {
 // a byte now and then, one that refuses, and this machine, which must not care:
 // it may be late, as a busy machine is, but goes on.
 func TestHangingEndpoint(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	quit := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"weir/analysis"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/lab/browser"
 	"weir/measure"
 	"weir/monitor"
@@ -316,9 +317,7 @@ func TestStandingStill(t *testing.T) {
 // The report of an hour of fifty hosts is small and opens at once. The bound
 // in time is for busy machines: it takes a fifth of a second on an idle one.
 func TestReportOfAnHour(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an hour of fifty hosts is 580 MB")
-	}
+	lab.Slow(t, "an hour of fifty hosts is 580 MB")
 	needScript(t)
 	long := resultstest.Hour()
 	long.Cores = 2 // what the report leaves out takes most of the time

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/burn"
+	"weir/lab"
 )
 
 // pagesServed returns how many pages a server has served.
@@ -151,9 +152,7 @@ func readPage(ctx context.Context, url string, size int) error {
 
 // A server whose clients wait for pages ends without them.
 func TestWaitingPagesEnd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
+	lab.Slow(t, "waits for pages")
 	dir := t.TempDir()
 	write(t, made(1, 100), dir, "f")
 	s := start(t, Config{Dir: dir, PageCPU: 2 * time.Second, Grace: time.Millisecond})

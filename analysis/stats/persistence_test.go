@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"weir/lab"
 )
 
 // correlated draws n numbers around 0 with a variance of 1 and a correlation of
@@ -21,6 +23,7 @@ func correlated(r *rand.Rand, n int, rho float64) []float64 {
 // Intervals of means of short series hold the true mean, 0, about as often as they
 // say, whether neighbors depend on each other or not.
 func TestWideningOfIntervals(t *testing.T) {
+	lab.Slow(t, "repeats an experiment many times")
 	r := rand.New(rand.NewPCG(21, 22))
 	const runs, steps = 1500, 8
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 
 	"weir/analysis/compare"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/results"
 	"weir/scenario"
 	"weir/storage/simulated"
@@ -48,9 +49,7 @@ func shuffle(r *rand.Rand, runs []*compare.Run) {
 // of the same plan, and of one whose service is 5% faster, nine times each, with
 // 3% noise from run to run.
 func TestComparisonOfRealRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("200 runs")
-	}
+	lab.Slow(t, "makes 200 runs")
 	const runs, draws = 100, 400
 	slow, fast := repeated(t, "10ms", 1000, runs), repeated(t, "9524us", 3000, runs)
 	r := rand.New(rand.NewPCG(3, 4))

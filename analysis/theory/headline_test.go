@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/lab"
 	"weir/measure"
 	"weir/results"
 	"weir/results/resultstest"
@@ -161,10 +162,8 @@ func (n *headlineTally) count(t *testing.T, c noisyCurve, f *analysis.Findings) 
 // claimed in noise, no maximum where there is none, and no number is above what was
 // measured.
 func TestHeadlinesAreTrue(t *testing.T) {
+	lab.Slow(t, "analyzes hundreds of runs")
 	runs := map[string]int{flatNoise: 100, growing: 25, plateau: 25, peaked: 25, collapses: 25, twoSteps: 40, oneStep: 10, refused: 5}
-	if testing.Short() {
-		runs = map[string]int{flatNoise: 20, growing: 5, plateau: 5, peaked: 5, collapses: 5, twoSteps: 5, oneStep: 2, refused: 2}
-	}
 	r := rand.New(rand.NewPCG(15, 4))
 	all := headlineTally{}
 	for _, kind := range []string{flatNoise, growing, plateau, peaked, collapses, twoSteps, oneStep, refused} {

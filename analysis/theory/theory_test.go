@@ -12,6 +12,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/shape"
+	"weir/lab"
 	"weir/storage/simulated"
 )
 
@@ -165,10 +166,8 @@ func within(x, low, high float64) bool { return low <= x && x <= high }
 // findings are right. WEIR_THEORY=200 does so for as many as the page tells of;
 // alone it takes some, so that it needs seconds.
 func TestHeldAgainstTheory(t *testing.T) {
+	lab.Slow(t, "runs the engine for tens of seconds")
 	stations, all := 30, false
-	if testing.Short() {
-		stations = 10
-	}
 	if text := os.Getenv("WEIR_THEORY"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {

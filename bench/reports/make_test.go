@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/monitor"
 )
 
@@ -91,6 +92,7 @@ func TestMakeOnce(t *testing.T) {
 // build makes the program weir.
 func build(t *testing.T) string {
 	t.Helper()
+	lab.Slow(t, "builds weir")
 	weir := filepath.Join(t.TempDir(), "weir")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, root+"/cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

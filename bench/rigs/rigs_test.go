@@ -69,9 +69,7 @@ const longest = 100 * time.Second
 // TestRigs plays the rigs of the short form, or with -full all of them, and then writes the page. A rig that is missed
 // fails the short form; on the page it is a row that says so.
 func TestRigs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	lab.Slow(t, "takes a minute")
 	weir := *weirFlag
 	if weir == "" {
 		weir = filepath.Join(t.TempDir(), "weir")

@@ -96,6 +96,7 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 // Each error that ends a run at its first contact is known by its kind, and says what
 // to do in a line of its own.
 func TestErrorsSayWhatToDo(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	day := 24 * time.Hour
 	web := httptest.NewServer(http.HandlerFunc(difficult))
 	t.Cleanup(web.Close)

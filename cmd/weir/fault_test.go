@@ -111,6 +111,7 @@ func TestOpenFileLimit(t *testing.T) {
 // A full disk under the run directory ends the run with its reason; what was
 // measured before can be read.
 func TestFullDisk(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small file system")
@@ -147,6 +148,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestListOfManyFiles(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	target := "simulated://x?servers=9&service=1ms&files=100000x1KiB"
 	var list strings.Builder

@@ -136,6 +136,7 @@ func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 }
 
 func TestSearchAndFindingsAgree(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rand.New(rand.NewPCG(15, 6))
 	for range 15 {

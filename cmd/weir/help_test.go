@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/lab"
 	"weir/results"
 	"weir/run/campaign"
 )
@@ -45,9 +46,7 @@ func started(t *testing.T, args ...string) *process {
 // start starts a program in dir. With -short, the test is skipped: what remains calls the commands in this process.
 func start(t *testing.T, dir, program string, args ...string) *process {
 	t.Helper()
-	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" {
-		t.Skip("starts programs: left out with -short")
-	}
+	lab.Slow(t, "starts programs")
 	p := &process{Cmd: exec.CommandContext(t.Context(), program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.out
 	if err := p.Start(); err != nil {

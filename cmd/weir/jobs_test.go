@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/lab"
 	"weir/results"
 	"weir/run/campaign"
 )
@@ -220,6 +221,7 @@ func TestCutLink(t *testing.T) {
 
 // The scenarios of full size work as well, as far as a short time shows.
 func TestFullJobScenarios(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	linkNeeds(t)
 	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}

@@ -78,6 +78,7 @@ load: {clients: [1, 1, 1], jobs: 2, duration: 60s, ramp: 0, warmup: 0, cooldown:
 
 // Jobs share the rate of their link, and links at once have each their own.
 func TestJobsShareTheirLink(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	file := scenarioOf(t, `target: built-in
 link:
@@ -290,6 +291,7 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 
 // The first example of the page is a run. What its jobs did is told by site.
 func TestExampleOfLinks(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	page, err := os.ReadFile("../../docs/links.md")
 	if err != nil {

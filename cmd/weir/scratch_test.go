@@ -62,6 +62,7 @@ func TestStagedJobs(t *testing.T) {
 // A scratch disk that is full: that is told before, the jobs that find it full
 // fail with that reason, the others go on, and the service is not blamed.
 func TestFullScratchDisk(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small file system")

@@ -33,9 +33,7 @@ func TestScreenshots(t *testing.T) {
 	lab.Need(t, "chromium")
 	dir, hold, clients := os.Getenv("WEIR_SCREENSHOTS"), "8s", "1,2,4,8,16,32,64"
 	if dir == "" {
-		if testing.Short() {
-			t.Skip("-short: a browser takes its time")
-		}
+		lab.Slow(t, "a browser takes its time")
 		t.Parallel()
 		dir, hold, clients = t.TempDir(), "2s", strings.TrimSuffix(strings.Repeat("1,2,4,", 20), ",") // until it is told to end
 	}

@@ -167,6 +167,7 @@ func TestTransferScenariosAreAll(t *testing.T) {
 // Requests of any coordinator become a run directory, whose bytes are those of the
 // files.
 func TestTransferRecord(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	files := trial.Files("/store/run1", 20, 1_000_000)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/trial"
@@ -23,6 +24,7 @@ import (
 // it into a file, has no more than a few of them in memory; and what it wrote is
 // one whole document.
 func TestManifestsAreNotKeptInMemory(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Idle: true})
 	if err := errors.Join(r.Coordinator().Start(t.Context()), r.Ready(t.Context())); err != nil {

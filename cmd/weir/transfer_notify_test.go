@@ -153,6 +153,7 @@ notify:
 
 // A test says of each target whether it works. Without targets, that there are none.
 func TestNotifyTest(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	file := put(t, t.TempDir(), "c.yaml", "notify:\n  - {name: broken, command: [\"false\"]}\n  - {name: good, command: [\"true\"]}\n")
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}, Coordinator: []string{"--config", file}})

@@ -158,6 +158,7 @@ func (r *moving) attempts(id int64) []transfer.Attempt {
 
 // A dataset is added, found, asked for, watched and told of, all by commands.
 func TestTransferByHand(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{})
 	files := trial.Files("/store/run1", 10, 300_000)
@@ -242,6 +243,7 @@ func TestDatasetAdd(t *testing.T) {
 // Two servers that know nothing of weir copy to each other, when the coordinator
 // tells one of them to; agents pull from and push to such servers.
 func TestTransferByThirdParties(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
 	files := trial.Files("/store/run1", 5, 100_000)
@@ -305,6 +307,7 @@ func (r *moving) serves(dir string, more ...string) string {
 
 // What cannot be asked for is refused with a sentence that says what can.
 func TestTransferMistakes(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
 	r.fills("A", "/store/run1", trial.Files("/store/run1", 1, 10)...)
@@ -336,6 +339,7 @@ func TestTransferMistakes(t *testing.T) {
 
 // Files that are gone at the source are named with reasons; the others arrive.
 func TestTransferPartial(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "C"}}})
 	files := trial.Files("/store/run1", 10, 1000)
@@ -414,6 +418,7 @@ const gibibyte = 1 << 30
 // An agent that is killed in the middle of a large file goes on with it when it is
 // started again.
 func TestAgentKilledInTheMiddle(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
@@ -436,6 +441,7 @@ func TestAgentKilledInTheMiddle(t *testing.T) {
 // While the coordinator is away a copy goes on to its end, and is known when it is
 // back.
 func TestCoordinatorKilledInTheMiddle(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
@@ -459,6 +465,7 @@ func TestCoordinatorKilledInTheMiddle(t *testing.T) {
 
 // A cancellation reaches the running copy, and what had arrived is removed.
 func TestCancelReachesTheCopy(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}

@@ -46,6 +46,7 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 
 // Six operations are too few to rely on.
 func TestSixOperationsAreNotValid(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--duration", "3s", "--set", "load.ramp=0s",
 		"--set", "load.warmup=0s")

@@ -150,6 +150,7 @@ func TestWatchWaits(t *testing.T) {
 
 // The page of a campaign has all its runs; that of a search shows it.
 func TestWatchCampaignAndSearch(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "campaign")
 	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--duration", "1s",
@@ -171,6 +172,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 
 // A page that is open does not keep a run from ending, and an interrupt ends both.
 func TestWatchIsInterrupted(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out",
 		filepath.Join(t.TempDir(), "run"))
@@ -270,6 +272,7 @@ func TestWatchPageOfDocs(t *testing.T) {
 // On a terminal a run with a page that is open waits, when it is over, until the
 // page was closed.
 func TestWatchWaitsForPages(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("script, of the package bsdutils, is not installed")

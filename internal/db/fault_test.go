@@ -59,6 +59,7 @@ func writeForEver(url string) error {
 
 // What was acknowledged is there after kill -9 at any moment.
 func TestKilled(t *testing.T) {
+	lab.Slow(t, "kills processes")
 	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
 		t.Run(name, func(t *testing.T) {
 			url := url(t)

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"weir/internal/db"
+	"weir/lab"
 )
 
 // The log does not grow for ever, though there is always somebody who reads.
 func TestLogStaysSmall(t *testing.T) {
+	lab.Slow(t, "writes for seconds")
 	path := filepath.Join(t.TempDir(), "x.db")
 	d, err := db.Open(t.Context(), path, db.Options{})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/trust"
+	"weir/lab"
 )
 
 // peer is an endpoint that behaves as a test says.
@@ -229,6 +230,7 @@ func TestStalledCopies(t *testing.T) {
 
 // Progress keeps a copy alive that is longer than the stall timer.
 func TestSlowCopies(t *testing.T) {
+	lab.Slow(t, "copies for seconds")
 	at := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		for n := range 6 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/link"
 )
 
@@ -37,6 +38,7 @@ func within(what string, got, want, tolerance float64) error {
 
 // TCP gets a link's rate, whatever makes the link.
 func TestRate(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, c := range []struct {
 		way  Way
 		rate unit.Bitrate
@@ -199,6 +201,7 @@ func TestLoss(t *testing.T) {
 
 // What waits longer than the queue is long is dropped.
 func TestQueue(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	n, r := up(t, Userspace, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
 	conn := dial(t, n.Sites[0], serve(t, n, pour))
 	again(t, 6, func() error {
@@ -281,6 +284,7 @@ func TestOutageAndChange(t *testing.T) {
 
 // Jitter spreads the delay and never puts packets out of order.
 func TestJitter(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	n, _ := up(t, Userspace, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(n.Service)})
 	if err != nil {
@@ -347,6 +351,7 @@ func (r packetReader) Read(b []byte) (int, error) {
 // What arrives over a lossy link with super-packets, of which parts are cut
 // out, is what was sent.
 func TestBytesSurvive(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, mtu := range []unit.Size{0, 576, 9000} {
 		t.Run(mtu.String(), func(t *testing.T) { bytesSurvive(t, mtu) })
 	}

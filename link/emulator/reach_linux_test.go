@@ -118,6 +118,7 @@ func TestGateEnds(t *testing.T) {
 
 // A network closes at once, whatever is under way, and only once.
 func TestCloseUnderLoad(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			spec := link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms}

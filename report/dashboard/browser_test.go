@@ -108,9 +108,7 @@ func points(chart string, n int) string {
 // at is what the run has there.
 func TestHourInBrowser(t *testing.T) {
 	bundled(t)
-	if testing.Short() {
-		t.Skip("an hour of a run")
-	}
+	lab.Slow(t, "follows an hour of a run")
 	dir := t.TempDir()
 	hour := resultstest.Large{Seconds: 3600, Steps: 20, Servers: 4, Loaders: 2, Stores: 4, Cores: 2}
 	if err := hour.Write(dir); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"weir/analysis"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -215,6 +216,7 @@ func marshalLine(iv *measure.Interval) (string, error) {
 // A run may begin later than its page, be killed, go on, end, and give way to
 // another one.
 func TestPageOfARunThatComesAndGoes(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	dir := filepath.Join(t.TempDir(), "runs", "later")
 	s := serving(t, Config{Dir: dir})
 	p := connect(t, s, nil, "")
@@ -269,6 +271,7 @@ func TestDamagedLine(t *testing.T) {
 
 // Of a long run, neighbors are put together: memory and pages stay small.
 func TestLongRun(t *testing.T) {
+	lab.Slow(t, "follows a long run")
 	h := newHistory()
 	at := resultstest.Start()
 	const n = mostRows + 2000

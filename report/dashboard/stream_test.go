@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/results/resultstest"
 	"weir/run/campaign"
 )
@@ -45,6 +46,7 @@ func TestTooManyPages(t *testing.T) {
 // A page that takes nothing holds up nobody, and does not keep the server from
 // closing.
 func TestStuckPage(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	dir := t.TempDir()
 	run := begin(t, dir)
 	s := serving(t, Config{Dir: dir})
@@ -68,6 +70,7 @@ func TestStuckPage(t *testing.T) {
 
 // The page of a campaign goes on to the next run by itself, and can look back.
 func TestCampaign(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	dir := t.TempDir()
 	c := &campaign.Campaign{Name: "logins", Repeat: 1, Factors: []campaign.Factor{{Key: "auth.method", Levels: []string{"none", "krb5"}}},
 		Runs: []campaign.Run{
@@ -124,6 +127,7 @@ func TestFolderOfRuns(t *testing.T) {
 
 // Runs that were looked back at are forgotten, and only so many are followed.
 func TestLookingBack(t *testing.T) {
+	lab.Slow(t, "follows a long run")
 	dir := t.TempDir()
 	for i := range mostPast + 3 {
 		if err := resultstest.Typical().Write(filepath.Join(dir, fmt.Sprint("run-", i))); err != nil {

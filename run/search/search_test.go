@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/lab"
 )
 
 // A service is a made-up one whose yield is known.
@@ -206,6 +208,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 
 // Other curves and less time: still most of them, and never longer than allowed.
 func TestSearchKeepsToItsLimits(t *testing.T) {
+	lab.Slow(t, "repeats a search many times")
 	for name, c := range map[string]struct {
 		allowed time.Duration
 		change  func(*service, *Limits)

@@ -168,6 +168,7 @@ func TestJobWithoutScratch(t *testing.T) {
 
 // What a job used is what it says itself, with what its children used.
 func TestJobsCPU(t *testing.T) {
+	lab.Slow(t, "runs programs for seconds")
 	cpu := func(argv ...string) time.Duration {
 		res, err := job(t, argv...)
 		if err != nil {
@@ -189,6 +190,7 @@ func TestJobsCPU(t *testing.T) {
 
 // Memory is the program's, also where this process is the larger one.
 func TestJobsMemory(t *testing.T) {
+	lab.Slow(t, "runs programs that use hundreds of MB")
 	used := func(argv ...string) float64 {
 		res, err := job(t, argv...)
 		if err != nil {

@@ -391,6 +391,7 @@ func (w *world) turn(site string, f *file) {
 // build makes the program, with a clock that can be stepped if that is wanted.
 func build(t *testing.T, clocks bool) string {
 	t.Helper()
+	lab.Slow(t, "builds weir")
 	program := filepath.Join(t.TempDir(), "weir")
 	args := []string{"build", "-o", program}
 	if clocks {

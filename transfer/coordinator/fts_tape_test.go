@@ -193,6 +193,7 @@ func (u *ftsUser) states(id string) (states []string) {
 // Files on tape are brought online with one request, copied, and released; also if the coordinator is restarted meanwhile. One that
 // cannot be brought online fails with the tape system's reason.
 func TestFTSStage(t *testing.T) {
+	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x)
@@ -266,6 +267,7 @@ func TestFTSStage(t *testing.T) {
 
 // Files that are cancelled, or not online in time, are no longer brought online; an endpoint without a tape system fails them.
 func TestFTSStageEnds(t *testing.T) {
+	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x)
@@ -312,6 +314,7 @@ func TestFTSStageEnds(t *testing.T) {
 
 // Files that have arrived end when they are on tape, or fail if that takes too long.
 func TestFTSArchive(t *testing.T) {
+	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.y)

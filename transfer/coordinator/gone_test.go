@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"weir/internal/wire"
+	"weir/lab"
 	"weir/transfer"
 )
 
 // Who has lost the database but not the keys is told that the coordinator begins with
 // an empty one; who has just begun is not.
 func TestTheDatabaseIsGone(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	_, said, log := newWall(t)
 	h := start(t, Config{Log: log})

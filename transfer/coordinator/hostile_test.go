@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -154,6 +155,7 @@ const stateOfAgent = ".weir-serve-agent"
 
 // Connections that are reset in the middle of a question stop nothing.
 func TestResetConnections(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	h := start(t, Config{Plain: true})
 	address := strings.TrimPrefix(h.URL(), "http://")

@@ -204,6 +204,7 @@ func startIAM(t *testing.T, c lab.IAMConfig, more ...func(*Config)) (*ftsPair, *
 // Tokens live for three seconds, and files are transferred for many of these lifetimes: no file fails, and the issuer gets one request for
 // each scope and lifetime, whatever the number of tokens, jobs and files. The times stand for 20 minutes and hours.
 func TestTokensOfJobsAreRenewed(t *testing.T) {
+	lab.Slow(t, "waits for tokens to expire")
 	for name, c := range map[string]lab.IAMConfig{
 		"refresh tokens": {Life: 3 * time.Second, Rotate: true},
 		"exchange only":  {Life: 3 * time.Second, Exchange: true},
@@ -340,6 +341,7 @@ func (g *gate) open() {
 // A token that expired while its file waited is renewed at the start, also by a coordinator that was restarted, and while the issuer does
 // not answer the file waits without an attempt. What the issuer refuses to renew fails with its reason.
 func TestTokensOfWaitingJobs(t *testing.T) {
+	lab.Slow(t, "waits for tokens to expire")
 	t.Parallel()
 	p, iam, out := startIAM(t, lab.IAMConfig{Life: 4 * time.Second})
 	t.Cleanup(func() {

@@ -166,6 +166,7 @@ func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 // A coordinator that is killed again and again, at any moment, loses nothing and
 // takes nothing twice.
 func TestKilledCoordinators(t *testing.T) {
+	lab.Slow(t, "kills coordinators")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State = t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/wire"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -264,6 +265,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 // An agent that was silent is up again when it asks for work, also where it cannot
 // tell its free space.
 func TestSilentAgentComesBack(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})

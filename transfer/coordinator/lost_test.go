@@ -5,12 +5,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/lab"
 	"weir/transfer"
 )
 
 // A destination that does not answer is asked again after a while, each time a
 // longer one, up to a bound; not for a lease that is over.
 func TestAskLater(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	synctest.Test(t, func(t *testing.T) {
 		c := &Coordinator{}
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Epoch: 1}}

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"weir/internal/db/dbtest"
+	"weir/lab"
 	"weir/transfer"
 )
 
 // A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
 // on with everything: what is leased stays leased, numbers go on, tokens are good.
 func TestMoveDB(t *testing.T) {
+	lab.Slow(t, "copies databases")
 	t.Parallel()
 	server := dbtest.Server(t)
 	h := start(t, Config{Approve: -1})

@@ -104,6 +104,7 @@ func metricsOf(t *testing.T, h *house) string {
 // with another token. So it is for a source that an agent reads, and for a destination
 // that the coordinator drives.
 func TestExpiredTokenFailsNoFile(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
@@ -191,6 +192,7 @@ func TestOneDeniedFileFailsAlone(t *testing.T) {
 // Files that are refused for themselves do not keep a site from the others, also if
 // they come first and are as many as make it look like the site.
 func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/bad"
@@ -224,6 +226,7 @@ func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 
 // The token of a site is given to nobody, unless an administrator says so.
 func TestTokensStayWithTheCoordinator(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	x, xkeeps := guarded(t, "secret of X")
@@ -280,6 +283,7 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 
 // A copy between sites of which neither may have the other's token goes through the coordinator, and shows none of them.
 func TestStreamedCopiesKeepTokens(t *testing.T) {
+	lab.Slow(t, "moves files between servers")
 	t.Parallel()
 	s, skeeps := guarded(t, "secret of S")
 	x, xkeeps := guarded(t, "secret of X")
@@ -354,6 +358,7 @@ func TestMacaroonsAreLent(t *testing.T) {
 // A site with a token has files pushed to an agent's door, and pulled from there, with
 // tokens of that door: nobody but the coordinator knows the site's own.
 func TestSiteDrivesCopiesWithAgents(t *testing.T) {
+	lab.Slow(t, "moves files between servers")
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	h := start(t, Config{Approve: -1, Plain: true})
@@ -382,6 +387,7 @@ func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 
 // A copy whose token was replaced in its middle is finished with the new one.
 func TestTokenReplacedInTheMiddle(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	x, keeps := guarded(t, "old")
 	slow := startSlow(t, 2<<20)
@@ -421,6 +427,7 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 // A source that cannot copy does not fail files that another one has, nor those that
 // can come in another way.
 func TestSourceThatCannotCopy(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, _ := guarded(t, "s")
 	plain := &lab.System{Data: t.TempDir()}
@@ -460,6 +467,7 @@ func TestSourceThatCannotCopy(t *testing.T) {
 
 // What a copy leaves where nobody answers when it ends is removed when somebody does.
 func TestLeftoversAreSwept(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
@@ -726,6 +734,7 @@ func TestUnableWhileTheAgentIsAway(t *testing.T) {
 
 // What a copy has left is looked for soon after a clock was put back that had put it off.
 func TestLeftoversAfterAClockWasSet(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		s, _ := guarded(t, "s")

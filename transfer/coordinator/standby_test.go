@@ -14,6 +14,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
 	"weir/internal/wire"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/page"
@@ -23,6 +24,7 @@ import (
 // with a copy of the keys, takes over: agents and users find it, files arrive again within 10 s, none is lost and none is
 // moved twice.
 func TestStandbyTakesOver(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t)}, {State: t.TempDir(), Standby: true}}
 	confs[1].DB = confs[0].DB
@@ -123,6 +125,7 @@ func (h *house) browse(address, method, body string, cookie *http.Cookie) *http.
 
 // A coordinator is suspended, loses its claim and goes on when the standby works: it ends by itself, and no file is moved twice.
 func TestSuspendedCoordinator(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t), Lease: 5 * time.Second}, {State: t.TempDir(), Standby: true}}
 	first, old, _ := startProcess(t, confs[0])

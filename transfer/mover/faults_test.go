@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/adler"
 	"weir/internal/content"
+	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -170,6 +171,7 @@ func endless(data []byte) func(net.Conn, string) {
 
 // TestAConnectionThatBreaksAgainAndAgain: as long as something comes, it goes on.
 func TestAConnectionThatBreaksAgainAndAgain(t *testing.T) {
+	lab.Slow(t, "waits for broken connections")
 	const size = 1 << 20
 	data, sum := bytesOf(1, size)
 	var asked atomic.Int64

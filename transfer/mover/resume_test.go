@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -62,6 +63,7 @@ func noted(root string, item, epoch int64) bool {
 
 // TestResumeAfterKill kills a mover, and has another one go on.
 func TestResumeAfterKill(t *testing.T) {
+	lab.Slow(t, "kills processes")
 	t.Parallel()
 	const size = 64 << 20
 	from := newSite(t, slow)

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -19,6 +20,7 @@ const childURL = "WEIR_TEST_QUEUE"
 // A process that is killed at any moment has lost nothing of what it was told is
 // written, and what it leaves keeps the invariants; another goes on from there.
 func TestKill(t *testing.T) {
+	lab.Slow(t, "kills processes")
 	t.Parallel()
 	for _, kind := range []struct {
 		name string

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -18,6 +19,7 @@ import (
 // (WEIR_LONG=1) is held against the clock; a small one only shows that the last
 // tenth of the files costs no more than a few times what the first did.
 func TestScale(t *testing.T) {
+	lab.Slow(t, "makes thousands of requests")
 	long := os.Getenv("WEIR_LONG") == "1"
 	files := 20_000
 	if long {

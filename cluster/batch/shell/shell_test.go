@@ -18,6 +18,7 @@ import (
 func TestMain(m *testing.M) { batchtest.Main(m, Local(), SSH()) }
 
 func TestLocal(t *testing.T) {
+	lab.Slow(t, "starts processes")
 	batchtest.Run(t, batchtest.Place{System: Local(), Dies: true})
 	t.Run("Deaf", deaf)
 }
