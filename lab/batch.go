@@ -108,14 +108,14 @@ func (s *System) condorFiles(v condorValues, unpacked string) {
 // takes jobs.
 func (s *System) poolReady(slots int) question {
 	return func(ctx context.Context) error {
-		out, err := exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus").CombinedOutput()
+		out, err := outputOf(exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus"))
 		if err != nil {
-			return fmt.Errorf("condor_status: %w: %s", err, out)
+			return err
 		}
-		said := strings.Fields(string(out))
+		said := strings.Fields(out)
 		for i, word := range said[:max(0, len(said)-1)] {
 			if n, err := strconv.ParseFloat(said[i+1], 64); word == "Machine" && err == nil && int(n) == slots &&
-				strings.Contains(string(out), "Scheduler") {
+				strings.Contains(out, "Scheduler") {
 				return nil
 			}
 		}
@@ -205,11 +205,11 @@ func (s *System) askSlurm(sinfo string) question {
 	return func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")
 		cmd.Env = append(os.Environ(), s.Env...)
-		out, err := cmd.CombinedOutput()
+		state, err := outputOf(cmd)
 		if err != nil {
-			return fmt.Errorf("sinfo: %w: %s", err, out)
+			return err
 		}
-		if state := strings.TrimSpace(string(out)); state != "idle" && state != "mix" && state != "alloc" {
+		if state != "idle" && state != "mix" && state != "alloc" {
 			return fmt.Errorf("the machine is %q", state)
 		}
 		return nil

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -230,20 +229,13 @@ func retry(do func() error) (err error) {
 	return err
 }
 
-// output returns what a program of this system prints, without the space around it.
+// output is outputOf a program of this system.
 func output(program string, args ...string) (string, error) {
 	path, err := find(program)
 	if err != nil {
 		return "", err
 	}
-	var failed bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(failed.Bytes()))
-	}
-	return string(bytes.TrimSpace(out)), nil
+	return outputOf(exec.Command(path, args...))
 }
 
 // join is what starts a program in control groups of version 1, whose folders are $0.

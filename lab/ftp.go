@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -202,10 +201,8 @@ func (s *System) ftpPasswords(ctx context.Context, c ProFTPDConfig, account *use
 	}
 	cmd := exec.CommandContext(ctx, program, "passwd", "-5", "-stdin")
 	cmd.Stdin = strings.NewReader(cmp.Or(c.Password, "secret") + "\n")
-	hash, err := cmd.Output()
-	if err != nil {
-		s.fail(fmt.Errorf("lab: proftpd: hash of a password: %w", err))
-	}
-	line := strings.Join([]string{s.User, string(bytes.TrimSpace(hash)), account.Uid, account.Gid, "", s.Data, "/bin/false"}, ":")
+	hash, err := outputOf(cmd)
+	s.fail(err)
+	line := strings.Join([]string{s.User, hash, account.Uid, account.Gid, "", s.Data, "/bin/false"}, ":")
 	return s.file("passwd", []byte(line+"\n"))
 }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -110,16 +108,13 @@ func (s *System) tool(ctx context.Context, user int, env []string, argv ...strin
 
 // runTool runs a program that ends by itself, as a user or, with -1, as we are.
 func (s *System) runTool(ctx context.Context, user int, env []string, argv ...string) error {
-	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, &out, &out
+	cmd.Dir = s.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "TMPDIR=" + s.Dir, "LC_ALL=C"}, env...)
 	cmd.WaitDelay = time.Second
 	if user >= 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 	}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(out.String()))
-	}
-	return nil
+	_, err := outputOf(cmd)
+	return err
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -180,4 +181,15 @@ printf 'passwd: files\ngroup: files\nhosts: %s\n' "$1" | bind /etc/nsswitch.conf
 		cmd.Args[1:]...)
 	cmd.Path, cmd.Args = unshare, args
 	return nil
+}
+
+// outputOf runs a program that ends by itself, and returns what it prints without the space around it. An error has all that it prints.
+func outputOf(cmd *exec.Cmd) (string, error) {
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(append(failed.Bytes(), out...)))
+	}
+	return string(bytes.TrimSpace(out)), err
 }
