@@ -22,18 +22,10 @@ import (
 
 // StateDir returns the private folder of a run: through it a new controller finds the workers of one that was killed.
 func StateDir(run string) (string, error) {
-	base := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("cannot determine the state directory: %w: set XDG_STATE_HOME", err)
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
 	if run == "" || run != filepath.Base(run) || run[0] == '.' {
 		return "", fmt.Errorf("invalid run name %q", run)
 	}
-	return filepath.Join(base, "weir", "runs", run), nil
+	return durable.StateDir("runs", run)
 }
 
 // RemoteOptions say where the workers of a run are started.

@@ -68,6 +68,14 @@ func Kinds() []Kind {
 	}}
 }
 
+// Names returns the names of all kinds.
+func Names() (names []string) {
+	for _, k := range Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // KindOf returns the kind of a name; ok is false, and the Kind supports nothing, if there is none.
 func KindOf(name string) (_ Kind, ok bool) {
 	all := Kinds()
@@ -94,8 +102,8 @@ func (k Kind) Missing(o Options) (found []*MissingError) {
 	return found
 }
 
-// Check returns an error if k cannot be started with o: given reports whether a flag of weir lab up was given.
-func (k Kind) Check(o Options, given func(flag string) bool) error {
+// Check returns an error if k cannot be started with o and d: given reports whether a flag of weir lab up was given.
+func (k Kind) Check(o Options, d Disk, given func(flag string) bool) error {
 	for _, flag := range []struct {
 		name string
 		has  func(Kind) bool
@@ -138,7 +146,13 @@ func (k Kind) Check(o Options, given func(flag string) bool) error {
 	if err := o.checkSet(); err != nil {
 		return fmt.Errorf("--set: %w", err)
 	}
-	return nil
+	switch {
+	case d.Rate == 0 && (given("disk-slow") || given("disk-size") || given("memory-limit")):
+		return errors.New("--disk-slow, --disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
+	case d.Slow > 0 && o.Servers < 2:
+		return errors.New("--disk-slow needs --servers 2 or more: the last one has the slow disk")
+	}
+	return d.Check()
 }
 
 // checkSet returns an error if the settings are not such that an XRootD with o can have.
@@ -227,8 +241,8 @@ func Offers() (all []Offer) {
 	return all
 }
 
-// Readiness says whether the system can be started, or what is missing.
-func (o Offer) Readiness() string {
+// readiness says whether the system can be started, or what is missing.
+func (o Offer) readiness() string {
 	if o.Ready {
 		return "ready"
 	}

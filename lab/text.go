@@ -78,3 +78,19 @@ func (s *System) WriteText(out io.Writer) error {
 	_, err := io.WriteString(out, b.String())
 	return err
 }
+
+// WriteOffers writes what can be started, and what is missing for the rest.
+func WriteOffers(out io.Writer) error {
+	t := say.NewTable(out)
+	for _, o := range Offers() {
+		name := o.Name
+		switch {
+		case o.Servers > 0:
+			name = "  --servers N"
+		case o.Auth != "none":
+			name = "  --auth " + o.Auth
+		}
+		t.Row(name, o.What, o.readiness())
+	}
+	return t.Flush()
+}

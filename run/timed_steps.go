@@ -16,8 +16,8 @@ import (
 // Timed reports whether the plan says when its steps begin.
 func Timed(p *scenario.Plan) bool { return len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() }
 
-// ParseBegin reads a time of the day within the next 12 hours, or a time with its day.
-func ParseBegin(text string, now time.Time) (time.Time, error) {
+// parseBegin reads a time of the day within the next 12 hours, or a time with its day.
+func parseBegin(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		if at.Before(now) {
 			err = errors.New("this time is over")

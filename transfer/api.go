@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"time"
 
 	"weir/transfer/catalog"
@@ -26,6 +27,22 @@ type Submission struct {
 	Tries     int       `json:"tries,omitempty"`     // of one file; 0 is 5
 	Unchecked bool      `json:"unchecked,omitempty"` // accept files without a checksum and report them
 	Comment   string    `json:"comment,omitempty"`
+}
+
+// Check returns an error if a source is also the destination, or if the mode, the priority or the number of tries is not possible.
+func (s *Submission) Check() error {
+	const mostTries = 100
+	switch {
+	case slices.Contains(s.From, s.To):
+		return fmt.Errorf("%s is both source and destination", s.To)
+	case s.Mode != "" && !slices.Contains(Modes(), s.Mode):
+		return fmt.Errorf("mode %q: use pull, push or third, or say nothing", s.Mode)
+	case s.Priority < -10 || s.Priority > 10:
+		return fmt.Errorf("priority %d: use -10 to 10, higher is sooner", s.Priority)
+	case s.Tries < 0 || s.Tries > mostTries:
+		return fmt.Errorf("%d tries of a file: use 1 to %d", s.Tries, mostTries)
+	}
+	return nil
 }
 
 // A Request is a submission and its state.

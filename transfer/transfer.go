@@ -82,6 +82,9 @@ const (
 	Check    Mode = "check"  // no transfer: the destination verifies a file that it should have
 )
 
+// Modes returns the modes that a request can have.
+func Modes() []Mode { return []Mode{Pull, Push, Third} }
+
 // Mover returns the site whose agent transfers the bytes between two sites, "" if none does.
 func (m Mode) Mover(source, dest string) string {
 	switch m {

@@ -21,11 +21,9 @@ type backupFlags struct {
 	db                dbFlags
 }
 
-func (f *backupFlags) add(c *cobra.Command, database string) {
-	fs := c.Flags()
-	fs.StringVar(&f.state, "state", "", "`DIR` of the coordinator's state (default ~/.local/state/weir/coordinator)")
-	fs.StringVar(&f.passphrase, "passphrase-file", "", "encrypt with the passphrase in `FILE`, of at least 12 bytes")
-	f.db.add(fs, "db", "WEIR_DB", database)
+func (f *backupFlags) add(c *cobra.Command) {
+	flagVars{"state": &f.state, "passphrase-file": &f.passphrase}.add(c)
+	f.db.add(c, "db", "WEIR_DB")
 }
 
 // backup reads the flags.
@@ -51,8 +49,8 @@ func backupCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%s exists: name a new file", line(args[0])))
+		if err := newFile(args[0]); err != nil {
+			return err
 		}
 		ctx, cancel := s.untilSignal(c.Context(), false)
 		defer cancel()
@@ -64,10 +62,10 @@ func backupCommand(s streams) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("no backup was written: %w", err)
 		}
-		_, err = fmt.Fprintf(s.out, "%s: %d rows of %d tables, and the keys\n", line(args[0]), rowsOf(about), len(about.Rows))
+		_, err = fmt.Fprintf(s.out, "%s: %d rows of %d tables, and the keys\n", line(args[0]), about.Total(), len(about.Rows))
 		return err
 	})
-	f.add(c, "database of the coordinator: a `FILE`, or postgres://USER@HOST/NAME (default: the file in the state folder)")
+	f.add(c)
 	return c
 }
 
@@ -90,7 +88,7 @@ func restoreCommand(s streams) *cobra.Command {
 			return fmt.Errorf("nothing was restored: %w", err)
 		}
 		if _, err := fmt.Fprintf(s.out, "restored the state of %s: %d rows of %d tables, and the keys\n",
-			about.Made.Format(time.RFC3339), rowsOf(about), len(about.Rows)); err != nil {
+			about.Made.Format(time.RFC3339), about.Total(), len(about.Rows)); err != nil {
 			return err
 		}
 		where := "--state " + line(b.State)
@@ -100,13 +98,14 @@ func restoreCommand(s streams) *cobra.Command {
 		s.printErr("Start the coordinator with %s; the old one must not run again.\n", where)
 		return nil
 	})
-	f.add(c, "make this database, which must be empty: a `FILE`, or postgres://USER@HOST/NAME (default: a file in the state folder)")
+	f.add(c)
 	return c
 }
 
-func rowsOf(about coordinator.Saved) (n int64) {
-	for _, t := range about.Rows {
-		n += t.Rows
+// newFile returns an error if there is a file at path.
+func newFile(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, fmt.Errorf("%s exists already: name a new file, or remove it", line(path)))
 	}
-	return n
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func calibrateCommand(s streams) *cobra.Command {
-	var f calibration.Options
+	f := calibration.Options{Kind: "read", Clients: "1,8", Duration: "2s", Rounds: 3, Size: "1MiB", Files: 16}
 	var asJSON bool
 	c := command("calibrate TARGET", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
 		f.Target = args[0]
@@ -25,20 +25,10 @@ func calibrateCommand(s streams) *cobra.Command {
 		defer release()
 		return afterSignal(in.Finish, calibrate(in, f, asJSON, s))
 	})
-	fs := c.Flags()
-	fs.StringVar(&f.Client, "client", "", "real `PROGRAM`: xrdcp, curl or gfal-copy (default: xrdcp for root://, curl for http://)")
-	fs.StringVar(&f.Kind, "kind", "read", "operation of the clients: `read` or write")
-	fs.StringVar(&f.Clients, "clients", "1,8", "clients of each side, as in `1,8`")
-	fs.StringVar(&f.Duration, "duration", "2s", "measurement time of each step, as in `2s`")
-	fs.IntVar(&f.Rounds, "rounds", 3, "measure each side with each number of clients `N` times")
-	fs.StringVar(&f.Size, "size", "1MiB", "`SIZE` of the files that are made or written")
-	fs.IntVar(&f.Files, "files", 16, "make `N` files for reading")
-	fs.StringVar(&f.List, "list", "", "read the files in `FILE`: paths below the target, one a line")
-	fs.BoolVar(&f.Plain, "plain", false, "root://: read and write without page checksums on both sides (xrdcp with XRD_CPUSEPGWRTRD=0)")
-	setFlag(c, &f.Sets)
-	outFlag(c, &f.Dir, "calibrate-NAME-TIME")
-	jsonFlag(c, &asJSON, "print calibration.json instead of the text")
-	quietFlag(c, &s.quiet)
+	flagVars{
+		"client": &f.Client, "kind": &f.Kind, "clients": &f.Clients, "duration": &f.Duration, "rounds": &f.Rounds, "size": &f.Size,
+		"files": &f.Files, "list": &f.List, "plain": &f.Plain, "set": &f.Sets, "out/o": &f.Dir, "json": &asJSON, "quiet/q": &s.quiet,
+	}.add(c)
 	return c
 }
 

@@ -24,8 +24,6 @@ func cleanCommand(s streams) *cobra.Command {
 		}
 		return afterSignal(ctx, err)
 	})
-	c.Flags().StringVar(&target, "target", "", "the run's target as a whole `URL`, if it has a secret: run directories keep none")
-	jsonFlag(c, &asJSON, "print the removed files as JSON")
-	quietFlag(c, &s.quiet)
+	flagVars{"target": &target, "json": &asJSON, "quiet/q": &s.quiet}.add(c)
 	return c
 }

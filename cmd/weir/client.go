@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"weir/internal/db"
 	"weir/transfer/client"
@@ -22,18 +21,11 @@ type clientFlags struct {
 	json               bool
 }
 
-// add adds the flags to c, with --json if prints describes what that prints.
-func (f *clientFlags) add(c *cobra.Command, prints string) {
-	fs := c.Flags()
-	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN; several URLs, with commas, if it "+
-		"has a standby (default WEIR_COORDINATOR, or this user's on this machine)")
-	fs.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` (default WEIR_TOKEN_FILE, or this user's)")
-	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
-	fs.StringVar(&f.cert, "client-cert", "", "authenticate with this certificate, a PEM `FILE`, instead of a token")
-	fs.StringVar(&f.key, "client-key", "", "key of --client-cert, a PEM `FILE`")
-	if prints != "" {
-		jsonFlag(c, &f.json, prints)
-	}
+// add adds all flags but --json.
+func (f *clientFlags) add(c *cobra.Command) {
+	flagVars{
+		"coordinator": &f.address, "token-file": &f.tokenFile, "coordinator-ca": &f.ca, "client-cert": &f.cert, "client-key": &f.key,
+	}.add(c)
 }
 
 // config finds the coordinator and the credentials.
@@ -71,20 +63,21 @@ func (f *clientFlags) call(do func(*client.Client) error) error {
 }
 
 // clientCommand returns a command that calls do with a client of the coordinator.
-func clientCommand(use, prints string, args cobra.PositionalArgs,
+func clientCommand(use string, args cobra.PositionalArgs,
 	do func(ctx context.Context, co *client.Client, args []string, asJSON bool) error) *cobra.Command {
 	var f clientFlags
 	c := command(use, args, func(c *cobra.Command, args []string) error {
 		return f.call(func(co *client.Client) error { return do(c.Context(), co, args, f.json) })
 	})
-	f.add(c, prints)
+	f.add(c)
+	flagVars{"json": &f.json}.add(c)
 	return c
 }
 
 // queryCommand returns a command that queries the coordinator and prints the answer: as JSON with --json, otherwise with show.
-func queryCommand[T any](s streams, prints, use string, args cobra.PositionalArgs,
+func queryCommand[T any](s streams, use string, args cobra.PositionalArgs,
 	query func(context.Context, *client.Client, []string) (T, error), show func(io.Writer, T) error) *cobra.Command {
-	return clientCommand(use, prints, args, func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
+	return clientCommand(use, args, func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
 		answer, err := query(ctx, co, args)
 		switch {
 		case err != nil:
@@ -103,16 +96,16 @@ func listCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
 		all, err := query(ctx, co, args)
 		return map[string][]T{name: append([]T{}, all...)}, err
 	}
-	return queryCommand(s, "print the list as JSON", use, args, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
+	return queryCommand(s, use, args, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
 }
 
 // eachCommand returns a command that does something with each argument. done describes the result of one.
 func eachCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
-	do func(context.Context, *client.Client, string) (T, error), done func(T) string) *cobra.Command {
+	do func(*client.Client, context.Context, string) (T, error), done func(T) string) *cobra.Command {
 	each := func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
 		var all []T
 		for _, arg := range args {
-			one, err := do(ctx, co, arg)
+			one, err := do(co, ctx, arg)
 			if err == nil && !asJSON {
 				_, err = fmt.Fprintln(s.out, done(one))
 			}
@@ -126,7 +119,7 @@ func eachCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
 		}
 		return nil
 	}
-	return clientCommand(use, "print the results as JSON", args, each)
+	return clientCommand(use, args, each)
 }
 
 // removed is what commands that remove something print as JSON.
@@ -149,14 +142,9 @@ type dbFlags struct {
 	address, file string
 }
 
-func (f *dbFlags) add(fs *pflag.FlagSet, flag, env, about string) {
+func (f *dbFlags) add(c *cobra.Command, flag, env string) {
 	f.flag, f.env = flag, env
-	fs.StringVar(&f.address, flag, "", about)
-	where := ""
-	if env != "" {
-		where = " (or set " + env + " to it)"
-	}
-	fs.StringVar(&f.file, flag+"-file", "", "read --"+flag+" from `FILE`: for an address with a password in it"+where)
+	flagVars{flag: &f.address, flag + "-file": &f.file}.add(c)
 }
 
 // find returns the address, "" if none is named. It warns of a password that other users of
@@ -171,16 +159,13 @@ func (f *dbFlags) find(s streams) (string, error) {
 				f.flag, f.flag)
 		}
 		return f.address, nil
-	case f.file == "" && f.env != "":
-		return os.Getenv(f.env), nil
 	case f.file == "":
-		return "", nil
+		return os.Getenv(f.env), nil
 	}
-	text, err := os.ReadFile(f.file)
+	address, err := fileText(f.file)
 	if err != nil {
 		return "", fmt.Errorf("--%s-file: %w", f.flag, err)
 	}
-	address := strings.TrimSpace(string(text))
 	if address == "" || strings.ContainsAny(address, "\r\n") || len(address) > 4096 {
 		return "", fmt.Errorf("--%s-file %s: one line with the address of a database is expected", f.flag, line(f.file))
 	}

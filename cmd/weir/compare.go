@@ -27,7 +27,7 @@ type compareFlags struct {
 }
 
 func compareCommand(s streams) *cobra.Command {
-	f := compareFlags{regress: -1}
+	f := compareFlags{regress: -1, failOn: failOnInvalid}
 	c := command("compare A B [C ...] | CAMPAIGN", cobra.MinimumNArgs(1), func(c *cobra.Command, args []string) error {
 		if err := f.figures.check(c); err != nil {
 			return err
@@ -35,15 +35,10 @@ func compareCommand(s streams) *cobra.Command {
 		return f.compare(args, s)
 	})
 	f.figures.add(c)
-	metrics := strings.Join(compare.MetricNames(), ", ")
-	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+metrics)
-	jsonFlag(c, &f.json, "print the comparison as JSON instead of the tables")
-	htmlFlag(c, &f.html)
-	failOnFlag(c, &f.failOn)
-	quietFlag(c, &s.quiet)
-	verboseFlag(c, &s.verbose)
-	parsedFlag(c.Flags(), "regress", "", "exit with 3 if worse by more than this beyond doubt, as in `5%`",
-		into(&f.regress, unit.ParseFraction))
+	flagVars{
+		"metric": commas{&f.metrics}, "json": &f.json, "html": &f.html, "fail-on": &f.failOn, "quiet/q": &s.quiet, "verbose": &s.verbose,
+		"regress": into(&f.regress, unit.ParseFraction),
+	}.add(c)
 	return c
 }
 

@@ -49,93 +49,62 @@ func complete(c *cobra.Command) {
 
 // argumentsOf completes the arguments of c; nil leaves it to the shell.
 func argumentsOf(c *cobra.Command) completer {
-	switch strings.TrimPrefix(c.CommandPath(), "weir ") {
-	case "run", "plan":
-		return completeFiles("yaml", "yml")
-	case "find":
-		return completeFirst(completeFiles("yaml", "yml"))
-	case "report", "clean", "watch", "export":
-		return completeFirst(completeRuns)
-	case "compare", "merge":
-		return completeRuns
-	case "analyze":
-		return completeFirst(completeFiles("csv", "tsv", "txt", "dat"))
-	case "calibrate":
-		return completeTargets
-	case "serve", "man":
-		return completeFolders
-	case "config check":
-		return thenFiles(configCommands()...)
-	case "config schema", "config example":
-		return completeFirst(completeWords(configCommands()...))
-	case "lab up":
-		return thenFiles(labKinds()...)
-	case "site show", "site remove":
-		return completeFirst(completeSites)
-	case "dataset list", "dataset show", "dataset files", "dataset add", "dataset remove", "transfer submit":
-		return completeFirst(completeDatasets)
-	case "transfer approve", "transfer reject":
-		return completeRequests(string(transfer.Awaiting))
-	case "transfer cancel", "transfer explain":
-		return completeRequests(openRequests)
-	case "transfer retry", "transfer show", "transfer manifest", "transfer record":
-		return completeRequests("")
-	case "transfer demo":
-		return cobra.FixedCompletions(plays.Names(), cobra.ShellCompDirectiveDefault)
-	case "coordinator backup", "coordinator restore", "part":
-		return nil
+	for _, of := range []struct {
+		commands  string
+		completes completer
+	}{
+		{"run, plan", completeFiles("yaml", "yml")},
+		{"find", completeFirst(completeFiles("yaml", "yml"))},
+		{"report, clean, watch, export", completeFirst(completeRuns)},
+		{"compare, merge", completeRuns},
+		{"analyze", completeFirst(completeFiles("csv", "tsv", "txt", "dat"))},
+		{"calibrate", completeTargets},
+		{"serve, man", completeFolders},
+		{"config check", thenFiles(configCommands()...)},
+		{"config schema, config example", completeFirst(completeWords(configCommands()...))},
+		{"lab up", thenFiles(lab.Names()...)},
+		{"site show, site remove", completeFirst(completeSites)},
+		{"dataset list, dataset show, dataset files, dataset add, dataset remove, transfer submit", completeFirst(completeDatasets)},
+		{"transfer approve, transfer reject", completeRequests(string(transfer.Awaiting))},
+		{"transfer cancel, transfer explain", completeRequests(openRequests)},
+		{"transfer retry, transfer show, transfer manifest, transfer record", completeRequests("")},
+		{"transfer demo", cobra.FixedCompletions(plays.Names(), cobra.ShellCompDirectiveDefault)},
+		{"coordinator backup, coordinator restore, part", nil},
+	} {
+		if slices.Contains(strings.Split(of.commands, ", "), strings.TrimPrefix(c.CommandPath(), "weir ")) {
+			return of.completes
+		}
 	}
 	return cobra.NoFileCompletions
 }
 
-// valuesOf completes the value of a flag: by its name, or by the name of its value.
+// valuesOf completes the value of a flag: by the name of the command and its own, by its name, or by the name of its value.
 func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
-	switch f.Name {
-	case "set":
-		if c.Name() == "up" {
-			return completeDirectives
-		}
-		return completeKeys
-	case "var":
-		return completeVariables
-	case "target":
-		return completeTargets
-	case "resume":
-		return completeRuns
-	case "to", "from", "site":
-		if c.HasParent() && c.Name() != "move-db" && c.Name() != "agent" {
-			return completeSites
-		}
-	case "dataset":
-		return completeDatasets
-	case "html":
-		return completeFiles("html")
-	case "version":
-		return completeWords(lab.XRootDVersions()...)
-	case "metric":
-		return completeLists(append(compare.MetricNames(), "all")...)
-	case "format":
-		return completeLists(draw.Formats()...)
-	case "role":
-		return completeLists("read", "submit", "approve", "admin")
-	case "size":
-		if c.Name() == "calibrate" { // there it is one of files
-			return cobra.NoFileCompletions
-		}
+	known := map[string]completer{
+		"set": completeKeys, "up set": completeDirectives, "var": completeVariables, "target": completeTargets, "resume": completeRuns,
+		"to": completeSites, "from": completeSites, "site": completeSites, "agent site": cobra.NoFileCompletions,
+		"move-db to": completeAny, "move-db from": completeAny, "dataset": completeDatasets, "html": completeFiles("html"),
+		"metric": completeLists(append(compare.MetricNames(), "all")...), "format": completeLists(draw.Formats()...),
+		"role": completeLists("read", "submit", "approve", "admin"), "calibrate size": cobra.NoFileCompletions,
 	}
-	if words := map[string][]string{
+	for name, words := range map[string][]string{
 		"on": scenario.Batches(), "points": {"rows", "steps", "subintervals"}, "separator": {"comma", "semicolon", "tab", "blank"},
-		"client": {"xrdcp", "curl", "gfal-copy"}, "kind": {"read", "write"}, "size": {"column", "wide"}, "auth": lab.XRootDAuths(),
-		"fail-on": {"suspect", "invalid", "never"}, "mode": textsOf(transferModes()), "state": textsOf(text.States()),
-		"status": textsOf(text.Statuses()), "scale": {"small", "seed"},
-	}[f.Name]; words != nil {
-		return completeWords(words...)
+		"calibrate client": {"xrdcp", "curl", "gfal-copy"}, "kind": {"read", "write"}, "size": {"column", "wide"}, "auth": lab.XRootDAuths(),
+		"version": lab.XRootDVersions(), "fail-on": {"suspect", "invalid", "never"}, "mode": textsOf(transfer.Modes()),
+		"show state": textsOf(text.States()), "status": textsOf(text.Statuses()), "scale": {"small", "seed"},
+	} {
+		known[name] = completeWords(words...)
+	}
+	for _, name := range []string{c.Name() + " " + f.Name, f.Name} {
+		if known[name] != nil {
+			return known[name]
+		}
 	}
 	switch value, _ := pflag.UnquoteUsage(f); {
 	case strings.Contains(value, "DIR"):
 		return completeFolders
 	case strings.Contains(value, "FILE"):
-		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+		return completeAny
 	}
 	return cobra.NoFileCompletions
 }
@@ -146,6 +115,11 @@ func textsOf[T ~string](all []T) (texts []string) {
 		texts = append(texts, string(one))
 	}
 	return texts
+}
+
+// completeAny offers all files.
+func completeAny(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

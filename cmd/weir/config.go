@@ -4,11 +4,12 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
+
 	"weir/scenario"
 	"weir/scenario/flagfile"
 	"weir/transfer/notify"
-
-	"github.com/spf13/cobra"
 )
 
 //go:embed config/*.yaml
@@ -21,21 +22,25 @@ func configCommands() []string { return []string{"coordinator", "agent", "serve"
 // check of its flags.
 func configOf(name string) (c *cobra.Command, file *flagfile.File, check func() error, err error) {
 	c = &cobra.Command{Use: name}
+	group("weir", c)
 	switch name {
 	case "coordinator":
 		var f coordinatorFlags
 		f.add(c)
-		return c, &f.file, f.check, nil
+		file, check = &f.file, f.check
 	case "agent":
 		var f agentFlags
 		f.addAll(c)
-		return c, &f.file, f.check, nil
+		file, check = &f.file, f.check
 	case "serve":
 		var f serveFlags
 		f.add(c)
-		return c, &f.file, f.check, nil
+		file, check = &f.file, f.check
+	default:
+		err = usagef("%s takes no configuration file: use one of %s", line(name), strings.Join(configCommands(), ", "))
 	}
-	return nil, nil, nil, usagef("%s takes no configuration file: use one of %s", line(name), strings.Join(configCommands(), ", "))
+	describe(c)
+	return c, file, check, err
 }
 
 func configCommand(s streams) *cobra.Command {
@@ -58,31 +63,21 @@ func configCheckCommand(s streams) *cobra.Command {
 }
 
 func configSchemaCommand(s streams) *cobra.Command {
-	return command("schema COMMAND", cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error {
+	return printCommand(s, "schema COMMAND", cobra.ExactArgs(1), func(args []string) ([]byte, error) {
 		c, file, _, err := configOf(args[0])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		text, err := file.Schema(c.Flags(), configFormat(args[0]))
-		if err != nil {
-			return err
-		}
-		_, err = s.out.Write(text)
-		return err
+		return file.Schema(c.Flags(), configFormat(args[0]))
 	})
 }
 
 func configExampleCommand(s streams) *cobra.Command {
-	return command("example COMMAND", cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error {
+	return printCommand(s, "example COMMAND", cobra.ExactArgs(1), func(args []string) ([]byte, error) {
 		if _, _, _, err := configOf(args[0]); err != nil {
-			return err
+			return nil, err
 		}
-		text, err := configExamples.ReadFile("config/" + args[0] + ".yaml")
-		if err != nil {
-			return err
-		}
-		_, err = s.out.Write(text)
-		return err
+		return configExamples.ReadFile("config/" + args[0] + ".yaml")
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"weir/internal/redact"
 )
@@ -46,9 +46,9 @@ func TestDatabaseFlags(t *testing.T) {
 	} {
 		t.Setenv("WEIR_DB", c.env)
 		var f dbFlags
-		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		f.add(fs, "db", "WEIR_DB", "")
-		if err := fs.Parse(c.args); err != nil {
+		var command cobra.Command
+		f.add(&command, "db", "WEIR_DB")
+		if err := command.ParseFlags(c.args); err != nil {
 			t.Fatal(err)
 		}
 		var said bytes.Buffer

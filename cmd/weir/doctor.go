@@ -23,6 +23,6 @@ func doctorCommand(s streams) *cobra.Command {
 		}
 		return t.Flush()
 	})
-	jsonFlag(c, &asJSON, "print the checks as JSON")
+	flagVars{"json": &asJSON}.add(c)
 	return c
 }

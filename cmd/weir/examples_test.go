@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/screen"
-
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weir/internal/screen"
 )
 
 // Every example in the help of a command is a call of a command with flags and arguments that it accepts.
@@ -60,21 +61,36 @@ func shellWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// Each command has its help in help.txt, which has no other.
+// Each command and each flag has its help in help.txt, which has no other.
 func TestHelpTexts(t *testing.T) {
 	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: screen.New(io.Discard)})
-	commands := map[string]bool{}
+	_, common := helpOf("flags")
+	commands := map[string]bool{"flags": true}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		commands[c.CommandPath()] = true
 		if c.Short == "" {
 			t.Errorf("%s has no short help", c.CommandPath())
 		}
+		own, flags := helpOf(c.CommandPath())
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" && !f.Hidden {
+				t.Errorf("%s has no help of --%s", c.CommandPath(), f.Name)
+			}
+			delete(flags, f.Name)
+			delete(common, f.Name)
+		})
+		if len(flags) > 0 && own != "" {
+			t.Errorf("help.txt: %s has no flags %v", c.CommandPath(), flags)
+		}
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
 	}
 	walk(root)
+	if len(common) > 0 {
+		t.Errorf("help.txt: no command has the flags %v", common)
+	}
 	for line := range strings.Lines(helpText) {
 		if title, ok := strings.CutPrefix(line, "# "); ok {
 			if name, _, _ := strings.Cut(title, ": "); !commands[name] && !strings.HasPrefix(name, "manual ") {

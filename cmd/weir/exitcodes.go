@@ -141,11 +141,6 @@ func (f *failOn) Set(text string) error {
 	return nil
 }
 
-func failOnFlag(c *cobra.Command, to *failOn) {
-	*to = failOnInvalid
-	c.Flags().Var(to, "fail-on", "exit with 4 if the result is of this `STATE` or worse: suspect, invalid or never")
-}
-
 // status returns the exit code of a result's state, nil if it passes.
 func (f failOn) status(state string) error {
 	switch {

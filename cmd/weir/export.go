@@ -39,19 +39,14 @@ func exportCommand(s streams) *cobra.Command {
 		}
 		return afterSignal(in.Finish, err)
 	})
-	fs := c.Flags()
-	fs.StringVar(&e.prometheus, "prometheus", "", "write OpenMetrics text with time stamps into `FILE`; - is standard output")
-	fs.StringVar(&e.csv, "csv", "", "write the tables into `DIR`")
-	fs.StringVar(&e.grafana, "grafana", "", "write the dashboard of Grafana into `FILE`; - is standard output")
-	fs.BoolVar(&e.follow, "follow", false, "continue until the run is over")
-	parsedFlag(fs, "since", "", "send only values from this `TIME` on, as in 2026-03-01T12:00:00Z", func(text string) (err error) {
+	since := func(text string) (err error) {
 		if e.since, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			err = errors.New("use a time such as 2026-03-01T12:00:00Z")
 		}
 		return err
-	})
-	e.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir', or as line protocol into a file; "+
-		"- is standard output")
+	}
+	flagVars{"prometheus": &e.prometheus, "csv": &e.csv, "grafana": &e.grafana, "follow": &e.follow, "since": since}.add(c)
+	e.add(c)
 	return c
 }
 
@@ -142,16 +137,11 @@ func (e *exporter) files(dir string) (err error) {
 // exportFlags set the destinations of a run's values while it goes on, and afterwards.
 type exportFlags struct{ export.Config }
 
-func (f *exportFlags) add(c *cobra.Command, influx string) {
-	fs := c.Flags()
-	fs.StringVar(&f.Metrics, "metrics", "", "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on; "+
-		"a port alone is for this machine only")
-	fs.StringVar(&f.RemoteWrite, "remote-write", "", "send the measurements to this `URL` of Prometheus remote write, "+
-		"as in http://host:9090/api/v1/write")
-	fs.StringVar(&f.Influx, "influx", "", influx)
-	fs.StringSliceVar(&f.RemoteWriteAuth, "remote-write-auth", nil,
-		"credentials of --remote-write: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")
-	fs.StringSliceVar(&f.InfluxAuth, "influx-auth", nil, "credentials of --influx: `KEY=FILE`, as for --remote-write-auth")
+func (f *exportFlags) add(c *cobra.Command) {
+	flagVars{
+		"metrics": &f.Metrics, "remote-write": &f.RemoteWrite, "remote-write-auth": commas{&f.RemoteWriteAuth}, "influx": &f.Influx,
+		"influx-auth": commas{&f.InfluxAuth},
+	}.add(c)
 }
 
 // open opens the destinations. Errors in flags are run.UsageErrors.

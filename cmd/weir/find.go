@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +13,11 @@ import (
 type findFlags struct {
 	runFlags
 	run.SearchLimits
+	duration time.Duration // of a step
 }
 
 func findCommand(s streams) *cobra.Command {
-	f := findFlags{SearchLimits: run.SearchLimits{Time: unit.Duration(10 * time.Minute), Within: 0.1}}
+	f := findFlags{SearchLimits: run.SearchLimits{Time: unit.Duration(10 * time.Minute), Within: 0.1, Min: 1}, duration: run.SearchDuration}
 	c := command("find [TARGET | SCENARIO.yaml]", func(c *cobra.Command, args []string) error {
 		if err := cobra.MaximumNArgs(1)(c, args); err != nil {
 			return f.watch.misplaced(args, err)
@@ -31,8 +31,8 @@ func findCommand(s streams) *cobra.Command {
 			return usagef("--max %d: use 1 or more", f.Max)
 		}
 		if f.resume != "" {
-			if len(args) == 1 && !isScenario(args[0]) {
-				f.target, args = args[0], nil // its secrets are not in that folder
+			if len(args) == 1 && !run.IsScenario(args[0]) {
+				f.Target, args = args[0], nil // its secrets are not in that folder
 			}
 			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "set", "var", "out"); err != nil {
 				return err
@@ -46,36 +46,31 @@ func findCommand(s streams) *cobra.Command {
 		}
 		return f.interruptible(c.Context(), s, func(in run.Interrupts) error { return f.search(in, args, s) })
 	})
-	fs := c.Flags()
-	parsedFlag(fs, "time", "10m", "search for at most this time, as in `10m`", into(&f.Time, unit.ParseDuration))
-	parsedFlag(fs, "within", "10%", "narrow the position of the peak to this share, as in `10%`", into(&f.Within, unit.ParseFraction))
-	fs.IntVar(&f.Min, "min", 1, "begin with `N` clients")
-	fs.IntVar(&f.Max, "max", 0, "use at most `N` clients (default 10000, or what this machine allows)")
-	f.short(c, "duration", "load.duration", "measurement time of each step, as in `10s`; noise and large files make it longer (default 8s)")
+	duration := func(text string) error {
+		f.shorts = append(f.shorts, "load.duration="+text)
+		return into(&f.duration, unit.ParseDuration)(text)
+	}
+	flagVars{
+		"time": &parsed{"10m", into(&f.Time, unit.ParseDuration)}, "within": &parsed{"10%", into(&f.Within, unit.ParseFraction)},
+		"min": &f.Min, "max": &f.Max, "duration": duration,
+	}.add(c)
 	f.addShared(c)
-	f.addRun(c, &s, "continue the search in `DIR`; --time, --within and --max may change", jsonOfRun)
+	f.addRun(c, &s)
 	return c
 }
 
 // search begins or continues a search.
 func (f *findFlags) search(in run.Interrupts, args []string, s streams) error {
 	if f.resume != "" {
-		return f.measure(in, f.resume, s, func(c run.Config) error { return run.ResumeSearch(c, f.target, f.Apply) })
+		return f.measure(in, f.resume, s, func(c run.Config) error { return run.ResumeSearch(c, f.Target, f.Apply) })
 	}
-	if len(args) == 0 || !isScenario(args[0]) {
+	if len(args) == 0 || !run.IsScenario(args[0]) {
 		if len(args) == 1 {
-			f.target = args[0]
+			f.Target = args[0]
 		}
-		hold := run.SearchDuration
-		for _, short := range f.shorts {
-			text, ok := strings.CutPrefix(short, "load.duration=")
-			if d, err := unit.ParseDuration(text); ok && err == nil && d > 0 { // read reports a mistake
-				hold = time.Duration(d)
-			}
-		}
-		args, f.sets = nil, append(run.SearchTimes(hold), f.sets...)
+		args, f.Sets = nil, append(run.SearchTimes(f.duration), f.Sets...)
 	}
-	sc, err := f.read(args)
+	sc, err := f.selection().Read(args)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,40 +13,51 @@ import (
 	"weir/internal/unit"
 	"weir/run"
 	"weir/run/live"
-	"weir/scenario"
-	"weir/storage/all"
 )
 
-// What --json prints, in the words of every command that has it.
-const (
-	jsonOfRun   = "print findings.json instead of the table"
-	jsonOfMaybe = "print findings.json instead of the table; of a campaign, compare.json or repeated.json"
-)
+// flagVars are the variables of flags by the flags' names, with a short name as in "out/o": *string, *bool, *int, *uint64, *time.Duration,
+// *[]int, *[]string for a flag that can be repeated, commas, func(string) error to read a text, each, or pflag.Value. Their values are
+// the defaults. The texts of flags are in help.txt.
+type flagVars map[string]any
 
-// Flags that several commands have mean the same in all of them.
+// commas is the variable of a flag that takes values between commas.
+type commas struct{ to *[]string }
 
-func jsonFlag(c *cobra.Command, to *bool, prints string) {
-	c.Flags().BoolVar(to, "json", false, prints)
-}
+// each reads one value of a flag that can be repeated.
+type each func(string) error
 
-func quietFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVarP(to, "quiet", "q", false, "show no progress, only results, warnings and errors")
-}
-
-func verboseFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVar(to, "verbose", false, "print all tables, evidence and checks, not only the curve and warnings")
-}
-
-func outFlag(c *cobra.Command, to *string, usual string) {
-	c.Flags().StringVarP(to, "out", "o", "", "measure into this new `DIR`ectory (default runs/"+usual+")")
-}
-
-func htmlFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "html", "", "also write a page with plots into `FILE`")
-}
-
-func setFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringArrayVar(to, "set", nil, "change any key of the scenario: `KEY=VALUE`, as in workload.kind=write (repeatable)")
+// add adds the flags to c.
+func (vars flagVars) add(c *cobra.Command) {
+	fs := c.Flags()
+	for name, to := range vars {
+		name, short, _ := strings.Cut(name, "/")
+		switch to := to.(type) {
+		case *string:
+			fs.StringVarP(to, name, short, *to, "")
+		case *bool:
+			fs.BoolVarP(to, name, short, *to, "")
+		case *int:
+			fs.IntVarP(to, name, short, *to, "")
+		case *uint64:
+			fs.Uint64VarP(to, name, short, *to, "")
+		case *time.Duration:
+			fs.DurationVarP(to, name, short, *to, "")
+		case *[]int:
+			fs.IntSliceVarP(to, name, short, *to, "")
+		case *[]string:
+			fs.StringArrayVarP(to, name, short, *to, "")
+		case commas:
+			fs.StringSliceVarP(to.to, name, short, *to.to, "")
+		case each:
+			fs.FuncP(name, short, "", to)
+		case func(string) error:
+			fs.VarP(&parsed{parse: to}, name, short, "")
+		case pflag.Value:
+			fs.VarP(to, name, short, "")
+		default:
+			panic(fmt.Sprintf("flag %s: %T cannot be read", name, to))
+		}
+	}
 }
 
 // A parsed is the value of a flag that is read when it is set.
@@ -75,13 +81,8 @@ func (p *parsed) Set(text string) error {
 	return p.parse(text)
 }
 
-// parsedFlag adds a flag whose value parse reads; usual is the text of its default.
-func parsedFlag(fs *pflag.FlagSet, name, usual, usage string, parse func(string) error) {
-	fs.Var(&parsed{usual, parse}, name, usage)
-}
-
 // into returns a parser that stores in to what parse reads.
-func into[T, U ~int | ~int64 | ~float64](to *T, parse func(string) (U, error)) func(string) error {
+func into[T, U ~int | ~int32 | ~int64 | ~float64](to *T, parse func(string) (U, error)) func(string) error {
 	return func(text string) error {
 		value, err := parse(text)
 		if err == nil {
@@ -117,164 +118,52 @@ func parseMaxFile(text string) (unit.Size, error) {
 
 // scenarioFlags name a scenario and change it.
 type scenarioFlags struct {
-	target string
-	sets   []string
-	shorts []string // as sets, of the flags that are short for one
-	vars   map[string]string
+	run.Selection
+	shorts []string // as Sets, of the flags that are short for one
 }
 
 func (f *scenarioFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.target, "target", "",
-		"`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
-	f.short(c, "clients", "load.clients", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
-	f.short(c, "duration", "load.duration", "measurement time of each step, as in `10s` (short for --set load.duration=)")
-	f.short(c, "repeat", "repeat", "run everything `N` times, in blocks (short for --set repeat=)")
+	flagVars{
+		"target": &f.Target, "clients": f.short("load.clients"), "duration": f.short("load.duration"), "repeat": f.short("repeat"),
+	}.add(c)
 	f.addShared(c)
 }
 
 // addShared adds the flags that weir find has as well.
 func (f *scenarioFlags) addShared(c *cobra.Command) {
-	f.short(c, "on", "on.batch",
-		"run the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
-	f.short(c, "workers", "on.workers", "use `N` machines or slots (short for --set on.workers=)")
-	setFlag(c, &f.sets)
-	f.vars = map[string]string{}
-	c.Flags().Func("var", "set a variable of the scenario: `NAME=VALUE` (repeatable)", func(text string) error {
+	f.Vars = map[string]string{}
+	setVar := func(text string) error {
 		name, value, ok := strings.Cut(text, "=")
-		if f.vars[name] = value; !ok {
+		if f.Vars[name] = value; !ok {
 			return errors.New("use NAME=VALUE")
 		}
 		return nil
-	})
+	}
+	flagVars{"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": each(setVar)}.add(c)
 }
 
-// short adds a flag that is short for --set KEY=.
-func (f *scenarioFlags) short(c *cobra.Command, name, key, usage string) {
-	parsedFlag(c.Flags(), name, "", usage, func(value string) error {
+// short reads a flag that is short for --set KEY=.
+func (f *scenarioFlags) short(key string) func(string) error {
+	return func(value string) error {
 		if key == "load.clients" && strings.Contains(value, ",") {
 			value = "[" + value + "]"
 		}
 		f.shorts = append(f.shorts, key+"="+value)
 		return nil
-	})
+	}
 }
 
-// read returns the scenario of the given file, or the default one for a target.
-func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
-	sets := slices.Concat(f.sets, f.shorts)
-	if f.target != "" {
-		sets = append(sets, "target="+f.target)
-	}
-	sc, err := f.parse(args, sets)
-	if errors.As(err, new(scenario.Mistakes)) {
-		err = usage(err)
-	}
-	return sc, err
-}
-
-// readAll returns the scenarios of the given files, or the default one.
-func (f *scenarioFlags) readAll(args []string) (all []*scenario.Scenario, err error) {
-	if len(args) < 2 {
-		sc, err := f.read(args)
-		return []*scenario.Scenario{sc}, err
-	}
-	for _, arg := range args {
-		sc, err := f.read([]string{arg})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sc)
-	}
-	return all, nil
-}
-
-func (f *scenarioFlags) parse(args, sets []string) (*scenario.Scenario, error) {
-	target := f.target
-	switch {
-	case len(args) == 1 && isTarget(args[0]) && target != "":
-		return nil, usagef("%s and --target %s: name one target", line(args[0]), line(target))
-	case len(args) == 1 && isTarget(args[0]):
-		target = args[0]
-	case len(args) == 1:
-		sc, err := scenario.Read(args[0], f.vars, sets)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			if like := scenario.WithScheme(args[0]); like != "" && !isScenario(args[0]) {
-				err = usagef("%w\nhint: if %s is a service, write it with its protocol: %s", err, line(args[0]), like)
-			}
-		}
-		return sc, err
-	}
-	if len(f.vars) > 0 {
-		return nil, usagef("--var: only a scenario file has variables")
-	}
-	if target == "" {
-		target = scenario.BuiltIn
-	}
-	return scenario.DefaultWith(target, sets)
-}
-
-// planOf returns the plan of a scenario. Its errors are usage errors.
-func planOf(sc *scenario.Scenario) (*scenario.Plan, error) {
-	p, err := sc.Plan(all.Drivers())
-	return p, usage(err)
-}
-
-var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-
-// isTarget tells a target from a scenario's file: it is a URL, or "built-in", and no file.
-func isTarget(arg string) bool {
-	if !urlScheme.MatchString(arg) && arg != scenario.BuiltIn {
-		return false
-	}
-	_, err := os.Lstat(arg)
-	return err != nil
-}
-
-// isScenario tells a scenario's file from a target.
-func isScenario(arg string) bool {
-	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
-		return true
-	}
-	info, err := os.Stat(arg)
-	return err == nil && info.Mode().IsRegular()
+// selection is that of all flags.
+func (f *scenarioFlags) selection() run.Selection {
+	s := f.Selection
+	s.Sets = slices.Concat(f.Sets, f.shorts)
+	return s
 }
 
 // partFlags choose the part of a plan that this machine carries out.
 type partFlags struct{ part, begin string }
 
-func (f *partFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.part, "part", "", "run only part `NUMBER/OF` of the clients, as in 3/10: other machines run the rest, "+
-		"and weir merge combines them")
-	c.Flags().StringVar(&f.begin, "begin", "", "begin at `TIME` (14:30, 14:30:15, or 2026-03-01T14:30:00Z), so that several machines begin "+
-		"each step together")
-}
-
-// of returns the plan that the flags select.
-func (f *partFlags) of(p *scenario.Plan, now time.Time) (*scenario.Plan, error) {
-	if f.begin != "" {
-		at, err := run.ParseBegin(f.begin, now)
-		if err != nil {
-			return nil, usagef("--begin %s: %w", f.begin, err)
-		}
-		whole := *p
-		whole.BeginAt(at)
-		p = &whole
-	}
-	if f.part == "" {
-		return p, nil
-	}
-	if p.On.Apart {
-		return nil, usagef("--part cannot be combined with on.apart: with it each worker has a part already")
-	}
-	number, of, err := scenario.ParsePart(f.part)
-	if err == nil {
-		p, err = p.Apart(number, of)
-	}
-	if err != nil {
-		return nil, usagef("--part: %w", err)
-	}
-	return p, nil
-}
+func (f *partFlags) add(c *cobra.Command) { flagVars{"part": &f.part, "begin": &f.begin}.add(c) }
 
 // runFlags are the flags of weir run, and those that weir find shares with it.
 type runFlags struct {
@@ -291,21 +180,14 @@ type runFlags struct {
 }
 
 // addRun adds the flags that do not change the scenario.
-func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
-	outFlag(c, &f.out, "NAME-TIME")
-	c.Flags().StringVar(&f.resume, "resume", "", resume)
-	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: "+
-		"as many as the open-file limit requires)")
-	jsonFlag(c, &f.json, prints)
-	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each event: start, steps, warnings, findings")
-	failOnFlag(c, &f.failOn)
-	quietFlag(c, &s.quiet)
-	verboseFlag(c, &s.verbose)
-	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, "+
-		"at that address (see weir watch --help)")
+func (f *runFlags) addRun(c *cobra.Command, s *streams) {
+	f.failOn = failOnInvalid
+	flagVars{
+		"out/o": &f.out, "resume": &f.resume, "processes": &f.processes, "json": &f.json, "json-stream": &f.stream, "fail-on": &f.failOn,
+		"quiet/q": &s.quiet, "verbose": &s.verbose, "watch": &f.watch.address, "watch-token-file": &f.watch.tokenFile,
+	}.add(c)
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
-	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "ask browsers for the token in `FILE`")
-	f.export.add(c, "write the measurements to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")
+	f.export.add(c)
 }
 
 // withStream returns s with a stream if the flags ask for one.

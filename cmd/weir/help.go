@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -14,10 +15,14 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"weir/analysis/compare"
+	"weir/lab"
+	"weir/report/figure/draw"
 	plays "weir/scenarios/transfer"
 )
 
-// helpText has the help of all commands: below "# weir run: Run a load test" what weir run --help explains, then its examples.
+// helpText has the help of all commands: below "# weir run: Run a load test" what weir run --help explains, its examples and its
+// flags. Flags that have no text there have one below "# flags: ".
 //
 //go:embed help.txt
 var helpText string
@@ -34,32 +39,45 @@ func group(use string, subcommands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// helpSections returns the texts of help.txt by their names.
-func helpSections() map[string]string {
-	sections := map[string]string{}
-	text := strings.ReplaceAll("\n"+helpText, "{SCENARIOS}", strings.Join(plays.Names(), ", "))
-	for section := range strings.SplitSeq(text, "\n# ") {
-		name, about, _ := strings.Cut(section, ": ")
-		sections[name] = about
-	}
-	return sections
+// printCommand returns a command that prints a text.
+func printCommand(s streams, use string, args cobra.PositionalArgs, text func(args []string) ([]byte, error)) *cobra.Command {
+	return command(use, args, func(_ *cobra.Command, args []string) error {
+		b, err := text(args)
+		if err == nil {
+			_, err = s.out.Write(b)
+		}
+		return err
+	})
 }
 
-// describe gives root and its subcommands their help.
-func describe(root *cobra.Command) {
-	sections := helpSections()
-	var each func(*cobra.Command)
-	each = func(c *cobra.Command) {
-		if about, ok := sections[c.CommandPath()]; ok {
-			c.Short, about, _ = strings.Cut(about, "\n")
-			c.Long, c.Example, _ = strings.Cut(about, "\nExamples:\n")
-			c.Long, c.Example = strings.TrimSpace(c.Long), strings.TrimRight(c.Example, "\n")
-		}
-		for _, sub := range c.Commands() {
-			each(sub)
-		}
+// helpOf returns a section of help.txt, and the texts of its flags by their names.
+func helpOf(name string) (about string, flags map[string]string) {
+	_, about, _ = strings.Cut("\n"+helpText, "\n# "+name+": ")
+	about, _, _ = strings.Cut(about, "\n# ")
+	list := func(names []string) string { return strings.Join(names, ", ") }
+	about, lines, _ := strings.Cut(strings.NewReplacer("{SCENARIOS}", list(plays.Names()), "{AUTHS}", list(lab.XRootDAuths()),
+		"{METRICS}", list(compare.MetricNames()), "{FORMATS}", list(draw.Formats())).Replace(about), "\nFlags:\n")
+	flags = map[string]string{}
+	for line := range strings.Lines(lines) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		flags[name] = text
 	}
-	each(root)
+	return about, flags
+}
+
+// describe gives c, its flags and its subcommands their help.
+func describe(c *cobra.Command) {
+	about, flags := helpOf(c.CommandPath())
+	_, common := helpOf("flags")
+	if about != "" {
+		c.Short, about, _ = strings.Cut(about, "\n")
+		c.Long, c.Example, _ = strings.Cut(about, "\nExamples:\n")
+		c.Long, c.Example = strings.TrimSpace(c.Long), strings.TrimRight(c.Example, "\n")
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(flags[f.Name], common[f.Name], f.Usage) })
+	for _, sub := range c.Commands() {
+		describe(sub)
+	}
 }
 
 // manCommand is for packagers.
@@ -121,9 +139,10 @@ func forManual(c *cobra.Command) {
 	for _, e := range exitCodes() {
 		c.Long += fmt.Sprintf("**%d**\n\t%s\n\n", e.code, e.means)
 	}
-	c.Long += manualSection("manual environment")
-	if !c.HasParent() {
-		c.Long += manualSection("manual files")
+	environment, _ := helpOf("manual environment")
+	c.Long += "# " + environment + "\n\n"
+	if files, _ := helpOf("manual files"); !c.HasParent() {
+		c.Long += "# " + strings.TrimSpace(files) + "\n\n"
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		value, usage := pflag.UnquoteUsage(f)
@@ -138,9 +157,4 @@ func forManual(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		forManual(sub)
 	}
-}
-
-// manualSection returns a section of manual pages.
-func manualSection(name string) string {
-	return "# " + strings.TrimSpace(helpSections()[name]) + "\n\n"
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/lab"
@@ -23,9 +21,12 @@ import (
 func labCommand(s streams) *cobra.Command {
 	var asJSON bool
 	list := command("list", cobra.NoArgs, func(*cobra.Command, []string) error {
-		return printList(s.out, asJSON, "services", lab.Offers(), printOffers)
+		if asJSON {
+			return writeJSON(s.out, map[string]any{"services": lab.Offers()})
+		}
+		return lab.WriteOffers(s.out)
 	})
-	jsonFlag(list, &asJSON, "print the list as JSON")
+	flagVars{"json": &asJSON}.add(list)
 	return group("lab", labUpCommand(s), list)
 }
 
@@ -39,44 +40,21 @@ type labFlags struct {
 }
 
 func labUpCommand(s streams) *cobra.Command {
-	var f labFlags
-	c := command("up {"+strings.Join(labKinds(), "|")+"} [-- COMMAND [ARG...]]", nil, func(c *cobra.Command, args []string) error {
+	f := labFlags{Options: lab.Options{Lookup: time.Second, Auth: "none"}}
+	c := command("up {"+strings.Join(lab.Names(), "|")+"} [-- COMMAND [ARG...]]", nil, func(c *cobra.Command, args []string) error {
 		kind, command, err := f.split(c, args)
 		if err != nil {
 			return usageError(c, err)
 		}
 		return f.up(c.Context(), kind, command, s)
 	})
-	fs := c.Flags()
-	fs.IntVar(&f.Servers, "servers", 0, "`N` data servers behind a redirector (xrootd) or HAProxy (gridftp), "+
-		"or machines (ssh); 0: a single one")
-	fs.IntVar(&f.Slots, "slots", 0, "`N` jobs that run at once; 0: 200 (htcondor), 256 (slurm)")
-	fs.DurationVar(&f.Lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
-	fs.StringVar(&f.Auth, "auth", "none", "authentication `METHOD`: "+strings.Join(lab.XRootDAuths(), ", ")+
-		" (xrootd); gridftp has none and gsi")
-	fs.StringVar(&f.Version, "version", "", "`VERSION` of the server, as in 5.8 or 6 (xrootd; default: this system's)")
-	fs.StringArrayVar(&f.Set, "set", nil, "`DIRECTIVE=VALUE` of the servers' configuration, as in xrd.sched=\"mint 8 maxt 1024\"; "+
-		"can be repeated (xrootd)")
-	fs.BoolVar(&f.tls, "tls", false, "also use TLS (nginx, xrootd)")
-	parsedFlag(fs, "disk-limit", "", "give each data server (nginx, xrootd), or each node for scratch (ssh), "+
-		"a disk of its own that reads and writes this `RATE` at most, as in 40MB/s (as root)",
-		into(&f.disk.Rate, diskRate))
-	parsedFlag(fs, "disk-slow", "", "`RATE` of the disk of the last of the --servers, if it differs, as in 400kB/s",
-		into(&f.disk.Slow, diskRate))
-	parsedFlag(fs, "disk-size", "10GB", "`SIZE` of such a disk; it takes space as files are written", into(&f.disk.Size, unit.ParseSize))
-	parsedFlag(fs, "memory-limit", "", "`SIZE` of the memory of each such server with its page cache, as in 1GB: "+
-		"what does not fit is read from the disk", into(&f.disk.Memory, unit.ParseSize))
-	fs.StringVar(&f.dir, "dir", "", "use this empty or missing `DIR` for all files of the service; it is emptied at the end")
-	quietFlag(c, &s.quiet)
-	jsonFlag(c, &f.json, "print the description of the service as JSON")
+	flagVars{
+		"servers": &f.Servers, "slots": &f.Slots, "lookup": &f.Lookup, "auth": &f.Auth, "version": &f.Version, "set": &f.Set, "tls": &f.tls,
+		"disk-limit": into(&f.disk.Rate, diskRate), "disk-slow": into(&f.disk.Slow, diskRate),
+		"disk-size": &parsed{"10GB", into(&f.disk.Size, unit.ParseSize)}, "memory-limit": into(&f.disk.Memory, unit.ParseSize),
+		"dir": &f.dir, "quiet/q": &s.quiet, "json": &f.json,
+	}.add(c)
 	return c
-}
-
-func labKinds() (names []string) {
-	for _, k := range lab.Kinds() {
-		names = append(names, k.Name)
-	}
-	return names
 }
 
 // split separates the kind of system from the command after --, and checks both.
@@ -91,45 +69,15 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 		}
 	}
 	if len(args) != 1 {
-		return kind, nil, fmt.Errorf("name one service: %s (and a command of yours after --)", strings.Join(labKinds(), ", "))
+		return kind, nil, fmt.Errorf("name one service: %s (and a command of yours after --)", strings.Join(lab.Names(), ", "))
 	}
 	if k, ok := lab.KindOf(args[0]); ok {
-		return k, command, f.check(c, k)
+		return k, command, k.Check(f.Options, f.disk, c.Flags().Changed)
 	}
-	return kind, nil, fmt.Errorf("there is no service %q: use one of %s", args[0], strings.Join(labKinds(), ", "))
-}
-
-// check returns an error if k does not have what the flags ask for.
-func (f *labFlags) check(c *cobra.Command, k lab.Kind) error {
-	changed := c.Flags().Changed
-	if err := k.Check(f.Options, changed); err != nil {
-		return err
-	}
-	if f.disk.Rate == 0 && (changed("disk-slow") || changed("disk-size") || changed("memory-limit")) {
-		return errors.New("--disk-slow, --disk-size and --memory-limit need --disk-limit: add it, as in --disk-limit 40MB/s")
-	}
-	if f.disk.Slow > 0 && f.Servers < 2 {
-		return errors.New("--disk-slow needs --servers 2 or more: the last one has the slow disk")
-	}
-	return f.disk.Check()
+	return kind, nil, fmt.Errorf("there is no service %q: use one of %s", args[0], strings.Join(lab.Names(), ", "))
 }
 
 func diskRate(text string) (unit.Size, error) { return unit.ParseSize(strings.TrimSuffix(text, "/s")) }
-
-func printOffers(w io.Writer, all []lab.Offer) error {
-	t := say.NewTable(w)
-	for _, o := range all {
-		name := o.Name
-		switch {
-		case o.Servers > 0:
-			name = "  --servers N"
-		case o.Auth != "none":
-			name = "  --auth " + o.Auth
-		}
-		t.Row(name, o.What, o.Readiness())
-	}
-	return t.Flush()
-}
 
 // up starts the system and keeps it until a signal comes, or until command has ended, if
 // there is one.

@@ -138,7 +138,7 @@ func versionCommand(s streams) *cobra.Command {
 		_, err := fmt.Fprintln(s.out, text)
 		return err
 	})
-	jsonFlag(c, &asJSON, "print JSON, with the versions of the file formats")
+	flagVars{"json": &asJSON}.add(c)
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 func mergeCommand(s streams) *cobra.Command {
 	var out string
 	var asJSON bool
-	var on failOn
+	on := failOnInvalid
 	c := command("merge RUN|RUN.tar.gz|FOLDER ...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
 		runs, err := run.FindRuns(args)
 		if err != nil {
@@ -31,10 +31,6 @@ func mergeCommand(s streams) *cobra.Command {
 		}
 		return errors.Join(show(r, asJSON, s), on.verdict(r.Findings))
 	})
-	outFlag(c, &out, "merged-TIME")
-	jsonFlag(c, &asJSON, jsonOfRun)
-	failOnFlag(c, &on)
-	quietFlag(c, &s.quiet)
-	verboseFlag(c, &s.verbose)
+	flagVars{"out/o": &out, "json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
 	return c
 }

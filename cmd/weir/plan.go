@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"weir/run"
@@ -16,7 +14,7 @@ func planCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := command("plan [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
 		defer s.working("planning").Stop()
-		scenarios, err := f.readAll(args)
+		scenarios, err := f.selection().ReadAll(args)
 		if err != nil {
 			return err
 		}
@@ -30,11 +28,8 @@ func planCommand(s streams) *cobra.Command {
 			}
 			return run.WritePlanned(s.out, p, plans)
 		}
-		p, err := planOf(scenarios[0])
+		p, err := run.PlanPart(scenarios[0], part.part, part.begin)
 		if err != nil {
-			return err
-		}
-		if p, err = part.of(p, time.Now()); err != nil {
 			return err
 		}
 		if asJSON {
@@ -44,17 +39,10 @@ func planCommand(s streams) *cobra.Command {
 	})
 	f.add(c)
 	part.add(c)
-	jsonFlag(c, &asJSON, "print plan.json instead of the text; of a campaign, campaign.json and the plan of each variant")
+	flagVars{"json": &asJSON}.add(c)
 	return c
 }
 
 func schemaCommand(s streams) *cobra.Command {
-	return command("schema", cobra.NoArgs, func(*cobra.Command, []string) error {
-		b, err := scenario.Schema()
-		if err != nil {
-			return err
-		}
-		_, err = s.out.Write(b)
-		return err
-	})
+	return printCommand(s, "schema", cobra.NoArgs, func([]string) ([]byte, error) { return scenario.Schema() })
 }

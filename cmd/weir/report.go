@@ -17,7 +17,7 @@ import (
 
 func reportCommand(s streams) *cobra.Command {
 	var asJSON bool
-	var on failOn
+	on := failOnInvalid
 	var figures figureFlags
 	c := command("report RUN|CAMPAIGN", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
 		if err := figures.check(c); err != nil {
@@ -29,10 +29,7 @@ func reportCommand(s streams) *cobra.Command {
 		return reportRun(args[0], asJSON, on, &figures, s)
 	})
 	figures.add(c)
-	jsonFlag(c, &asJSON, jsonOfMaybe)
-	failOnFlag(c, &on)
-	quietFlag(c, &s.quiet)
-	verboseFlag(c, &s.verbose)
+	flagVars{"json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
 	return c
 }
 
@@ -70,23 +67,23 @@ func reportRun(dir string, asJSON bool, on failOn, figures *figureFlags, s strea
 
 // figureFlags select the figures that are written, and their style.
 type figureFlags struct {
-	dir, size string
-	formats   []string
-	dpi       int
-	titles    bool
+	gallery.Options
+	dir string
 }
 
 func (f *figureFlags) add(c *cobra.Command) {
-	fs := c.Flags()
-	fs.StringVar(&f.dir, "figures", "", "write figures for papers and wiki pages into `DIR`, with captions and numbers")
-	fs.StringSliceVar(&f.formats, "format", draw.Formats(), "`FORMATS` of the figures, some of "+strings.Join(draw.Formats(), ", "))
-	fs.StringVar(&f.size, "size", "column", "`SIZE` of the figures: column (one of a paper), wide (two columns), or millimeters as in 120x80")
-	fs.IntVar(&f.dpi, "dpi", draw.Defaults().DPI, "`N` pixels per inch of PNG figures, from 50 to 1200")
-	fs.BoolVar(&f.titles, "titles", false, "write its title above each figure; papers have captions below")
+	f.Options = gallery.Options{Options: draw.Defaults(), Formats: draw.Formats()}
+	size := func(text string) (err error) {
+		f.Size, err = draw.ParseSize(text)
+		return err
+	}
+	flagVars{
+		"figures": &f.dir, "format": commas{&f.Formats}, "size": &parsed{"column", size}, "dpi": &f.DPI, "titles": &f.Title,
+	}.add(c)
 }
 
 // check refuses flags about figures without --figures, and values that cannot be drawn.
-func (f *figureFlags) check(c *cobra.Command) error {
+func (f *figureFlags) check(c *cobra.Command) (err error) {
 	if c.Flags().Changed("figures") && f.dir == "" {
 		return usagef("--figures: name the folder to write them into")
 	}
@@ -95,33 +92,19 @@ func (f *figureFlags) check(c *cobra.Command) error {
 			return usagef("--%s is about figures: name their folder with --figures DIR", name)
 		}
 	}
-	_, err := f.options()
-	return err
-}
-
-func (f *figureFlags) options() (gallery.Options, error) {
-	o := gallery.Options{Options: draw.Options{DPI: f.dpi, Title: f.titles}}
-	var err error
-	if o.Formats, err = gallery.ParseFormats(f.formats); err != nil {
-		return o, usagef("--format: %w", err)
+	if f.Formats, err = gallery.ParseFormats(f.Formats); err != nil {
+		return usagef("--format: %w", err)
 	}
-	if o.Size, err = draw.ParseSize(f.size); err != nil {
-		return o, usagef("--size: %w", err)
+	if _, err = draw.New(f.Options.Options); err != nil {
+		return usagef("--dpi: %w", err)
 	}
-	if _, err = draw.New(o.Options); err != nil {
-		return o, usagef("--dpi: %w", err)
-	}
-	return o, nil
+	return nil
 }
 
 // write draws the set. Where it is goes to standard error: standard output has the table,
 // or JSON.
 func (f *figureFlags) write(set gallery.Set, s streams) error {
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	w := s.working("drawing figures")
+	w, o := s.working("drawing figures"), f.Options
 	o.Progress = func(done, total int) { w.Advance("drawing figures", done, total) }
 	names, err := gallery.Write(f.dir, set, o)
 	w.Stop()

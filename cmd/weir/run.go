@@ -28,7 +28,7 @@ func runCommand(s streams) *cobra.Command {
 		if f.resume != "" {
 			return f.resumeRun(c, args, s)
 		}
-		scenarios, err := f.readAll(args)
+		scenarios, err := f.selection().ReadAll(args)
 		if err != nil {
 			return f.watch.misplaced(args, err)
 		}
@@ -50,17 +50,14 @@ func runCommand(s streams) *cobra.Command {
 	})
 	f.add(c)
 	f.apart.add(c)
-	f.addRun(c, &s, "continue the run or campaign in `DIR` where it was interrupted", jsonOfMaybe)
+	f.addRun(c, &s)
 	return c
 }
 
 // runScenario makes the plan of a scenario and runs it.
 func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
-	plan, err := planOf(sc)
+	plan, err := run.PlanPart(sc, f.apart.part, f.apart.begin)
 	if err != nil {
-		return err
-	}
-	if plan, err = f.apart.of(plan, time.Now()); err != nil {
 		return err
 	}
 	return f.measure(in, run.NewDir(f.out, plan.Name, time.Now()), s, func(c run.Config) error {
@@ -77,13 +74,13 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
 	}
 	return f.interruptible(c.Context(), s, func(in run.Interrupts) error {
 		if !campaign.Is(f.resume) {
-			return f.measure(in, f.resume, s, func(c run.Config) error { return run.Resume(c, f.target) })
+			return f.measure(in, f.resume, s, func(c run.Config) error { return run.Resume(c, f.Target) })
 		}
 		c, err := campaign.Read(f.resume)
 		if err != nil {
 			return err
 		}
-		return f.campaign(in, f.resume, len(c.Runs), s, func(c run.CampaignConfig) error { return run.ResumeCampaign(c, f.target) })
+		return f.campaign(in, f.resume, len(c.Runs), s, func(c run.CampaignConfig) error { return run.ResumeCampaign(c, f.Target) })
 	})
 }
 

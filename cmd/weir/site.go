@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/scenario/flagfile"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
@@ -19,7 +20,7 @@ import (
 func siteCommand(s streams) *cobra.Command {
 	list := listCommand(s, "sites", "list", cobra.NoArgs,
 		func(ctx context.Context, co *client.Client, _ []string) ([]catalog.Site, error) { return co.Sites(ctx) }, text.Sites)
-	show := queryCommand(s, "print it as JSON", "show NAME", cobra.ExactArgs(1),
+	show := queryCommand(s, "show NAME", cobra.ExactArgs(1),
 		func(ctx context.Context, co *client.Client, args []string) (text.Site, error) {
 			return text.FindSite(ctx, co, args[0])
 		},
@@ -30,7 +31,7 @@ func siteCommand(s streams) *cobra.Command {
 func siteAddCommand(s streams) *cobra.Command {
 	var site transfer.NewSite
 	var secret string
-	c := queryCommand(s, "print the site as JSON", "add NAME --url URL", cobra.ExactArgs(1),
+	c := queryCommand(s, "add NAME --url URL", cobra.ExactArgs(1),
 		func(ctx context.Context, co *client.Client, _ []string) (catalog.Site, error) {
 			return co.AddSite(ctx, site)
 		},
@@ -41,35 +42,27 @@ func siteAddCommand(s streams) *cobra.Command {
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		site.Name = args[0]
 		u, err := url.Parse(site.URL)
-		switch {
-		case site.URL == "":
-			return usageError(c, errors.New("name the URL of the site: --url https://HOST:PORT/FOLDER"))
-		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-			return usagef("--url %s: write it as https://HOST:PORT/FOLDER", line(site.URL))
-		case u.User != nil:
-			return usagef("--url: leave user and password out: a token is given with --site-token-file")
+		wrong := err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http"
+		if err := cmp.Or(
+			flagfile.If(site.URL == "", "", "name the URL of the site: --url https://HOST:PORT/FOLDER"),
+			flagfile.If(wrong, "", "--url %s: write it as https://HOST:PORT/FOLDER", line(site.URL)),
+			flagfile.If(u != nil && u.User != nil, "", "--url: leave user and password out: a token is given with --site-token-file"),
+		); err != nil {
+			return usageError(c, err)
 		}
-		if site.Token, err = fileText(secret); err != nil {
-			return fmt.Errorf("--site-token-file: %w", err)
-		}
-		return nil
+		site.Token, err = fileText(secret)
+		return flagfile.Wrap("site-token-file", err)
 	}
-	fs := c.Flags()
-	fs.StringVar(&site.URL, "url", "", "`URL` of the folder with the files")
-	fs.StringVar(&secret, "site-token-file", "", "send the bearer token in `FILE` to the site")
-	fs.StringVar(&site.Pin, "pin", "", "`SHA256` of the site's certificate, if that is self-signed")
-	fs.BoolVar(&site.Lend, "lend-token", false,
-		"give the token itself to agents and other sites that copy from or to this one, for its lifetime; without, they get macaroons if the "+
-			"site issues them")
-	fs.StringSliceVar(&site.Servers, "servers", nil, "also send the token to these data servers, when the site redirects to them: `HOST`, "+
-		"HOST:PORT or *.DOMAIN")
-	fs.IntVar(&site.Max, "max", 0, "at most `N` copies at once (default: what the links carry)")
+	flagVars{
+		"url": &site.URL, "site-token-file": &secret, "pin": &site.Pin, "lend-token": &site.Lend, "servers": commas{&site.Servers},
+		"max": &site.Max,
+	}.add(c)
 	return c
 }
 
 func siteRemoveCommand(s streams) *cobra.Command {
 	running := false
-	return queryCommand(s, "print its name as JSON", "remove NAME", cobra.ExactArgs(1),
+	return queryCommand(s, "remove NAME", cobra.ExactArgs(1),
 		func(ctx context.Context, co *client.Client, args []string) (removed, error) {
 			sites, err := co.Sites(ctx)
 			if err != nil {

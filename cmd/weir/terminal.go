@@ -100,14 +100,6 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printList prints a list as JSON under the given name, [] if it is empty, or with show.
-func printList[T any](w io.Writer, asJSON bool, name string, all []T, show func(io.Writer, []T) error) error {
-	if asJSON {
-		return writeJSON(w, map[string]any{name: append([]T{}, all...)})
-	}
-	return show(w, all)
-}
-
 // ignoreUnread returns err unless standard output has lost its reader, which is no error
 // of a command that has done its work.
 func ignoreUnread(err error) error {

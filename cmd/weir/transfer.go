@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/scenario/flagfile"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/record"
@@ -69,7 +71,7 @@ func decisions() []decision {
 func decisionCommand(s streams, what decision) *cobra.Command {
 	var reason string
 	c := eachCommand(s, "requests", what.verb+" REQUEST...", requestArgs(cobra.MinimumNArgs(1)),
-		func(ctx context.Context, co *client.Client, arg string) (r transfer.Request, err error) {
+		func(co *client.Client, ctx context.Context, arg string) (r transfer.Request, err error) {
 			id, err := requestID(arg)
 			if err == nil {
 				r, err = what.do(co, ctx, id, reason)
@@ -78,7 +80,7 @@ func decisionCommand(s streams, what decision) *cobra.Command {
 		}, func(r transfer.Request) string {
 			return fmt.Sprintf("request %d %s", r.ID, decided(what.done, r.Status))
 		})
-	c.Flags().StringVar(&reason, "reason", "", "`TEXT` with the reason, kept with the request")
+	flagVars{"reason": &reason}.add(c)
 	return c
 }
 
@@ -102,7 +104,7 @@ func decided(done string, now transfer.Status) string {
 }
 
 func explainCommand(s streams) *cobra.Command {
-	return queryCommand(s, "print it as JSON", "explain REQUEST [FILE]", cobra.RangeArgs(1, 2),
+	return queryCommand(s, "explain REQUEST [FILE]", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, co *client.Client, args []string) (e transfer.Explanation, err error) {
 			id, err := requestID(args[0])
 			if err != nil {
@@ -113,7 +115,7 @@ func explainCommand(s streams) *cobra.Command {
 }
 
 func backtestCommand(s streams) *cobra.Command {
-	return queryCommand(s, "print it as JSON", "backtest", cobra.NoArgs,
+	return queryCommand(s, "backtest", cobra.NoArgs,
 		func(ctx context.Context, co *client.Client, _ []string) (schedule.Verdict, error) {
 			tries, err := co.History(ctx)
 			return schedule.Backtest(tries), err
@@ -121,38 +123,37 @@ func backtestCommand(s streams) *cobra.Command {
 }
 
 func recordCommand(s streams) *cobra.Command {
+	var f clientFlags
 	var out string
-	var ids []int64
-	c := clientCommand("record REQUEST...", "", func(_ *cobra.Command, args []string) error {
+	c := command("record REQUEST...", requestArgs(cobra.ArbitraryArgs), func(c *cobra.Command, args []string) error {
 		if len(args) == 0 || out == "" {
-			return errors.New("name requests, and a new folder with --out DIR")
+			return usageError(c, errors.New("name requests, and a new folder with --out DIR"))
 		}
+		var ids []int64
 		for _, arg := range args {
-			id, err := requestID(arg)
+			id, _ := requestID(arg) // it was checked
+			ids = append(ids, id)
+		}
+		return f.call(func(co *client.Client) error {
+			steps, err := record.ByTime(c.Context(), co, ids)
 			if err != nil {
 				return err
 			}
-			ids = append(ids, id)
-		}
-		return nil
-	}, func(ctx context.Context, co *client.Client, _ []string, _ bool) error {
-		steps, err := record.ByTime(ctx, co, ids)
-		if err != nil {
+			r := record.Run{Name: "transfer", Weir: version(), Command: os.Args, Steps: steps}
+			if err := record.Write(c.Context(), co, out, r); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(s.out, "run directory  %s\nsee            weir report %s\n", out, out)
 			return err
-		}
-		r := record.Run{Name: "transfer", Weir: version(), Command: os.Args, Steps: steps}
-		if err := record.Write(ctx, co, out, r); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "run directory  %s\nsee            weir report %s\n", out, out)
-		return err
+		})
 	})
-	c.Flags().StringVarP(&out, "out", "o", "", "write this new `DIR`ectory")
+	f.add(c)
+	flagVars{"out/o": &out}.add(c)
 	return c
 }
 
 func transferListCommand(s streams) *cobra.Command {
-	var want transfer.Filter
+	want := transfer.Filter{Limit: 100}
 	var status string
 	c := listCommand(s, "requests", "list", cobra.NoArgs,
 		func(ctx context.Context, co *client.Client, _ []string) ([]transfer.Request, error) {
@@ -163,38 +164,30 @@ func transferListCommand(s streams) *cobra.Command {
 			return all, err
 		}, text.Requests)
 	c.PreRunE = func(*cobra.Command, []string) error {
+		all := textsOf(text.Statuses())
 		want.Status = transfer.Status(status)
-		if all := text.Statuses(); status != "" && !slices.Contains(all, want.Status) {
-			return usagef("--status %s: use one of %s", status, strings.Join(textsOf(all), ", "))
-		}
-		if want.Limit < 1 || want.Limit > 1000 {
-			return usagef("--most %d: use 1 to 1000", want.Limit)
-		}
-		return nil
+		return usage(cmp.Or(
+			flagfile.If(status != "" && !slices.Contains(all, status), "", "--status %s: use one of %s", status, strings.Join(all, ", ")),
+			flagfile.If(want.Limit < 1 || want.Limit > 1000, "", "--most %d: use 1 to 1000", want.Limit)))
 	}
-	fs := c.Flags()
-	fs.BoolVar(&want.Open, "open", false, "only those that have not ended")
-	fs.StringVar(&status, "status", "", "only those of this `STATUS`")
-	fs.StringVar(&want.To, "to", "", "only those to this `SITE`")
-	fs.StringVar(&want.Dataset, "dataset", "", "only those of this `DATASET`")
-	fs.StringVar(&want.By, "by", "", "only those of this `USER`")
-	fs.IntVar(&want.Limit, "most", 100, "at most `N`")
+	flagVars{
+		"open": &want.Open, "status": &status, "to": &want.To, "dataset": &want.Dataset, "by": &want.By, "most": &want.Limit,
+	}.add(c)
 	return c
 }
 
 func transferShowCommand(s streams) *cobra.Command {
 	var wait, attempts bool
 	var state string
-	var most int
-	c := clientCommand("show REQUEST", "print the request and its files as JSON; with --wait, its manifest", requestArgs(cobra.ExactArgs(1)),
+	most := text.MaxRows
+	c := clientCommand("show REQUEST", requestArgs(cobra.ExactArgs(1)),
 		func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
 			id, err := requestID(args[0])
 			if err != nil {
 				return err
 			}
 			if wait {
-				w := waiting{Client: co, id: id, json: asJSON}
-				return w.wait(ctx, s)
+				return follow(ctx, co, id, "", asJSON, s)
 			}
 			out, err := text.Fetch(ctx, co, id, attempts, transfer.State(state), most)
 			switch {
@@ -206,23 +199,15 @@ func transferShowCommand(s streams) *cobra.Command {
 			return out.Print(s.out)
 		})
 	c.PreRunE = func(*cobra.Command, []string) error {
-		if most < 1 {
-			return usagef("--most %d: use 1 or more", most)
-		}
-		return nil
+		return usage(flagfile.If(most < 1, "", "--most %d: use 1 or more", most))
 	}
-	fs := c.Flags()
-	fs.BoolVarP(&wait, "wait", "w", false, "wait for its end, then print the manifest")
-	fs.StringVar(&state, "state", "", "list the files in this `STATE`: queued, no source, leased, done, skipped, failed, cancelled")
-	fs.BoolVar(&attempts, "attempts", false, "list the attempts and their results")
-	fs.IntVar(&most, "most", text.MaxRows, "list at most `N` files or attempts")
-	quietFlag(c, &s.quiet)
+	flagVars{"wait/w": &wait, "state": &state, "attempts": &attempts, "most": &most, "quiet/q": &s.quiet}.add(c)
 	return c
 }
 
 func manifestCommand(s streams) *cobra.Command {
 	var all bool
-	c := clientCommand("manifest REQUEST", "print it as JSON, with all files", requestArgs(cobra.ExactArgs(1)),
+	c := clientCommand("manifest REQUEST", requestArgs(cobra.ExactArgs(1)),
 		func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
 			id, err := requestID(args[0])
 			switch {
@@ -233,7 +218,7 @@ func manifestCommand(s streams) *cobra.Command {
 			}
 			return text.Manifest(ctx, co, s.out, id, all)
 		})
-	c.Flags().BoolVar(&all, "all", false, "list all files")
+	flagVars{"all": &all}.add(c)
 	return c
 }
 

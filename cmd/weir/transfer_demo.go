@@ -24,7 +24,7 @@ type demoFlags struct {
 }
 
 func demoCommand(s streams) *cobra.Command {
-	var f demoFlags
+	f := demoFlags{scale: "small"}
 	c := command("demo [NAME|FILE]...", nil, func(c *cobra.Command, args []string) error {
 		if f.scale != "small" && f.scale != "seed" {
 			return usagef("--scale %s: use small (megabytes) or seed (gigabytes)", f.scale)
@@ -41,16 +41,8 @@ func demoCommand(s streams) *cobra.Command {
 		defer cancel()
 		return f.run(ctx, all, dirs, s)
 	})
-	fs := c.Flags()
-	fs.StringVar(&f.scale, "scale", "small", "`SCALE` of the files: small (megabytes) or seed (1 to 15 GB)")
-	f.db.add(fs, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
-	fs.StringArrayVar(&f.dir, "dir", nil,
-		"make the sites' folders below this existing `DIR` (default: that of temporary files); SITE=DIR: that of one site, "+
-			"as on a disk of its own")
-	fs.BoolVar(&f.fits, "what-fits", false, "leave out cases for whose files there is no room")
-	fs.StringVarP(&f.out, "out", "o", "", "leave a run directory of each scenario in this `DIR`ectory")
-	jsonFlag(c, &f.json, "print the results as JSON")
-	quietFlag(c, &s.quiet)
+	f.db.add(c, "db", "")
+	flagVars{"scale": &f.scale, "dir": &f.dir, "what-fits": &f.fits, "out/o": &f.out, "json": &f.json, "quiet/q": &s.quiet}.add(c)
 	return c
 }
 

@@ -1,22 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
-	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/run"
+	"weir/scenario/flagfile"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/text"
@@ -42,55 +41,31 @@ func submitCommand(s streams) *cobra.Command {
 		}
 		return f.call(func(co *client.Client) error { return f.submit(c.Context(), co, sub, s) })
 	})
-	f.add(c, "print the request as JSON; with --wait, its manifest")
-	fs := c.Flags()
-	fs.StringVar(&f.what.To, "to", "", "destination `SITE` of the files")
-	fs.StringSliceVar(&f.what.From, "from", nil, "copy only from these `SITES` (default: all that have the files)")
-	fs.StringVar(&f.what.Block, "block", "", "only the files of this `BLOCK`")
-	fs.StringArrayVar(&f.what.Files, "file", nil, "only this file, by its whole `NAME` (repeatable)")
-	fs.StringVar(&f.filesOf, "files-from", "", "only the files whose names are the lines of `FILE`")
-	fs.StringVar(&f.mode, "mode", "", "transfer `MODE`: pull, push or third (default: whatever works)")
-	fs.StringVar(&f.what.Share, "share", "", "`NAME` of the activity whose share of the links is used")
-	fs.IntVar(&f.what.Priority, "priority", 0, "`N` from -10 to 10: higher is sooner, among requests of the same share")
-	fs.IntVar(&f.what.Tries, "tries", 0, "let a file fail after `N` attempts (default 5)")
-	parsedFlag(fs, "expires", "", "end the request after this `TIME`, as in 12h or 3d, whatever has arrived", parseTime(&f.expires, 1))
-	fs.BoolVar(&f.what.Approve, "approve", false, "approve it at once, if you may")
-	fs.BoolVar(&f.what.Unchecked, "unchecked", false, "also accept files without a reference checksum, and mark them")
-	fs.StringVar(&f.what.Key, "key", "", "`NAME` of the request: submitted again, it is the same one")
-	fs.StringVar(&f.what.Comment, "comment", "", "`TEXT` for readers of the request")
-	fs.BoolVarP(&f.wait, "wait", "w", false, "wait for its end, then print the manifest")
-	fs.StringVar(&f.manifest, "manifest", "", "with --wait, write the whole manifest as JSON into `FILE`")
-	quietFlag(c, &s.quiet)
+	f.add(c)
+	flagVars{
+		"to": &f.what.To, "from": commas{&f.what.From}, "block": &f.what.Block, "file": &f.what.Files, "files-from": &f.filesOf, "mode": &f.mode,
+		"share": &f.what.Share, "priority": &f.what.Priority, "tries": &f.what.Tries, "expires": parseTime(&f.expires, 1),
+		"approve": &f.what.Approve, "unchecked": &f.what.Unchecked, "key": &f.what.Key, "comment": &f.what.Comment, "wait/w": &f.wait,
+		"manifest": &f.manifest, "json": &f.json, "quiet/q": &s.quiet,
+	}.add(c)
 	return c
 }
 
-func transferModes() []transfer.Mode {
-	return []transfer.Mode{transfer.Pull, transfer.Push, transfer.Third}
-}
-
 // submission checks the flags.
-func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
-	sub := f.what
-	sub.Dataset, sub.Mode = strings.TrimSuffix(dataset, "/"), transfer.Mode(f.mode)
-	switch {
-	case !strings.HasPrefix(dataset, "/"):
-		return sub, fmt.Errorf("names of datasets begin with a slash, such as /store/run1, not %q", dataset)
-	case sub.To == "":
-		return sub, errors.New("name the destination of the files: --to SITE")
-	case sub.Priority < -10 || sub.Priority > 10:
-		return sub, fmt.Errorf("--priority %d: use -10 to 10", sub.Priority)
-	case sub.Tries < 0 || sub.Tries > 100:
-		return sub, fmt.Errorf("--tries %d: use 1 to 100", sub.Tries)
-	case f.manifest != "" && !f.wait:
-		return sub, errors.New("--manifest needs --wait: a request has its manifest when it has ended (weir transfer manifest)")
-	case f.mode != "" && !slices.Contains(transferModes(), sub.Mode):
-		return sub, fmt.Errorf("--mode %s: use pull, push or third", f.mode)
-	}
+func (f *submitFlags) submission(arg string) (sub transfer.Submission, err error) {
+	sub = f.what
+	sub.Mode = transfer.Mode(f.mode)
 	if f.expires > 0 {
 		sub.Expires = time.Now().Add(f.expires)
 	}
-	if f.filesOf == "" {
-		return sub, nil
+	sub.Dataset, err = datasetName(arg)
+	err = cmp.Or(err,
+		flagfile.If(sub.To == "", "", "name the destination of the files: --to SITE"),
+		flagfile.If(f.manifest != "" && !f.wait, "",
+			"--manifest needs --wait: a request has its manifest when it has ended (weir transfer manifest)"),
+		sub.Check())
+	if err != nil || f.filesOf == "" {
+		return sub, err
 	}
 	more, err := namesIn(f.filesOf)
 	switch {
@@ -148,65 +123,25 @@ func (f *submitFlags) submit(ctx context.Context, co *client.Client, sub transfe
 		s.say("show its progress with: weir transfer show %d --wait\n", r.ID)
 		return err
 	}
-	w := waiting{Client: co, id: r.ID, json: f.json, manifest: f.manifest}
-	return w.wait(ctx, s)
+	return follow(ctx, co, r.ID, f.manifest, f.json, s)
 }
 
-// waiting waits for the end of a request.
-type waiting struct {
-	*client.Client
-	id       int64
-	json     bool
-	manifest string // the file to write it into; "": none
-
-	mu   sync.Mutex
-	last client.Progress
-}
-
-// wait shows the progress of the request until it ends, then its manifest. It returns an
-// exit with its code unless every file arrived.
-func (w *waiting) wait(ctx context.Context, s streams) error {
+// follow shows the progress of a request until it ends, then its manifest, which it also writes into a file if path names one. It
+// returns an exit with its code unless every file arrived.
+func follow(ctx context.Context, co *client.Client, id int64, path string, asJSON bool, s streams) error {
 	ctx, cancel := s.untilSignal(ctx, false)
 	defer cancel()
-	to := screen.New(s.progress())
-	stop := to.Animate(func(columns int) []string {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return text.Progress(&w.last, columns, to.Look())
-	})
-	r, err := w.Follow(ctx, w.id, to.Moves(), func(p client.Progress) { w.note(p, s) })
-	stop()
+	r, err := text.Follow(ctx, co, id, s.progress())
 	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
 		s.printErr("\nweir: no longer waiting: request %[1]d goes on. Wait again with: weir transfer show %[1]d --wait; "+
-			"find out why it takes so long with: weir transfer explain %[1]d; end it with: weir transfer cancel %[1]d\n", w.id)
+			"find out why it takes so long with: weir transfer explain %[1]d; end it with: weir transfer cancel %[1]d\n", id)
 		return afterSignal(ctx, nil)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = text.Result(ctx, co, s.out, r, path, asJSON)
 	}
-	if err := text.Result(ctx, w.Client, s.out, r, w.manifest, w.json); err != nil {
-		return err
+	if err == nil && r.Status != transfer.Completed {
+		err = exit{code: exitMissed}
 	}
-	if r.Status != transfer.Completed {
-		return exit{code: exitMissed}
-	}
-	return nil
-}
-
-// note keeps p for the rows and prints what changed.
-func (w *waiting) note(p client.Progress, s streams) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, r := w.last, &p.Request
-	w.last = p
-	switch {
-	case p.Err != nil && before.Err == nil:
-		s.say("weir: the coordinator does not answer: still waiting (%v)\n", line(p.Err.Error()))
-		return
-	case p.Err == nil && before.Err != nil:
-		s.say("weir: the coordinator answers again\n")
-	}
-	if r.Status != before.Request.Status && before.Request.ID != 0 && !r.Status.Ended() {
-		s.say("request %d is %s: %s, %s\n", r.ID, r.Status, say.Plural(int(r.Count.Files), "file"), unit.Bytes(float64(r.Count.Bytes)))
-	}
+	return err
 }

@@ -48,9 +48,7 @@ func watchCommand(s streams) *cobra.Command {
 		<-ctx.Done()
 		return page.Close()
 	})
-	c.Flags().StringVar(&f.address, "listen", "", "serve the page at `HOST:PORT` (default the first free port from 9347 on, "+
-		"for this machine only)")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "ask for the token in `FILE` (default: a new one, where other machines can connect)")
+	flagVars{"listen": &f.address, "token-file": &f.tokenFile}.add(c)
 	return c
 }
 
@@ -153,7 +151,7 @@ func glanceCommand(s streams) *cobra.Command {
 		}
 		return json.NewEncoder(s.out).Encode(found)
 	})
-	c.Flags().BoolVar(&running, "goes-on", false, "the run is still being written")
+	flagVars{"goes-on": &running}.add(c)
 	return c
 }
 

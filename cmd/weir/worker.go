@@ -43,7 +43,7 @@ func workerCommand(s streams) *cobra.Command {
 		defer cancel()
 		return cluster.Join(ctx, p, cluster.JoinOptions{Files: files, Version: version()}, all.Drivers())
 	})
-	c.Flags().StringVar(&pass, "pass", "", "join the run over the network with this file")
+	flagVars{"pass": &pass}.add(c)
 	return c
 }
 
@@ -70,7 +70,7 @@ func moverCommand(s streams) *cobra.Command {
 		s.signals.listen()
 		return emulator.Move(c.Context(), s.in, s.out)
 	})
-	c.Flags().BoolVar(&probe, "probe", false, "print what this machine supports, as JSON")
+	flagVars{"probe": &probe}.add(c)
 	return c
 }
 

@@ -47,20 +47,27 @@ type flagError struct {
 
 func (e flagError) Unwrap() error { return e.error }
 
-// About returns err, whose text begins with the flag or not, as an error about a flag; nil for nil.
-func About(flag string, err error) error {
-	if err == nil {
+// If returns an error about a flag if that is wrong, otherwise nil. An error about several flags has none.
+func If(wrong bool, flag, format string, args ...any) error {
+	switch {
+	case !wrong:
 		return nil
+	case flag == "":
+		return fmt.Errorf(format, args...)
 	}
-	return flagError{flag, err}
+	return flagError{flag, fmt.Errorf(format, args...)}
 }
 
-// Given returns name if value is not "".
-func Given(name, value string) string {
-	if value == "" {
-		return ""
+// Wrap returns err as an error about a flag, which its text begins with; nil for nil.
+func Wrap(flag string, err error) error { return If(err != nil, flag, "--%s: %w", flag, err) }
+
+// Together returns an error if of two flags only one has a value.
+func Together(a, valueOfA, b, valueOfB string) error {
+	one := a
+	if valueOfA == "" {
+		one = b
 	}
-	return name
+	return If((valueOfA == "") != (valueOfB == ""), one, "--%s and --%s must be given together", a, b)
 }
 
 // Read reports whether a file was read.

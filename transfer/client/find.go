@@ -109,9 +109,21 @@ func Read(path string) (Config, error) {
 	return c, nil
 }
 
-// Claim makes path, the file that File returns, name this coordinator of this machine. It leaves the file alone if it names a
-// coordinator of another machine, or another one that answers. note says what the user must know; "" if nothing.
-func (c Config) Claim(ctx context.Context, path string) (note string, err error) {
+// Claim makes the commands and agents of this user on this machine find this coordinator: the file that File returns then names it.
+// The file is left alone if it names a coordinator of another machine, or another one that answers. note says what the user must
+// know; "" if nothing.
+func (c Config) Claim(ctx context.Context) (note string) {
+	path, err := File()
+	if err == nil {
+		note, err = c.claim(ctx, path)
+	}
+	if err != nil {
+		return "commands on this machine do not find the coordinator by themselves: " + err.Error()
+	}
+	return note
+}
+
+func (c Config) claim(ctx context.Context, path string) (note string, err error) {
 	known, err := Read(path)
 	if err != nil || len(known.URLs) == 0 || known.URLs[0] == c.URLs[0] {
 		return "", c.Save(path)

@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/durable"
+	"weir/internal/tarfile"
 	"weir/transfer/queue"
 )
 
@@ -29,6 +30,14 @@ type Saved struct {
 	Version string      `json:"weir"`
 	Made    time.Time   `json:"made"`
 	Rows    []db.Copied `json:"rows"`
+}
+
+// Total returns the number of rows.
+func (s Saved) Total() (n int64) {
+	for _, t := range s.Rows {
+		n += t.Rows
+	}
+	return n
 }
 
 const (
@@ -95,13 +104,13 @@ func (b *Backup) Write(ctx context.Context, out io.Writer) (about Saved, err err
 	if err != nil {
 		return about, err
 	}
-	if err := addText(archive, aboutFile, text); err != nil {
+	if err := tarfile.AddText(archive, aboutFile, text); err != nil {
 		return about, err
 	}
 	if err := b.addKeys(archive); err != nil {
 		return about, err
 	}
-	if err := addFile(archive, copied); err != nil {
+	if err := tarfile.AddFile(archive, copied, tar.Header{Name: filepath.Base(copied), Mode: 0o600}); err != nil {
 		return about, err
 	}
 	return about, errors.Join(archive.Close(), packed.Close(), sealed.Close())
@@ -148,7 +157,7 @@ func (b *Backup) addKeys(archive *tar.Writer) error {
 		if len(text) > largestKey {
 			return fmt.Errorf("%s in the state folder has %d bytes and is no key: move it away", e.Name(), len(text))
 		}
-		if err := addText(archive, e.Name(), text); err != nil {
+		if err := tarfile.AddText(archive, e.Name(), text); err != nil {
 			return err
 		}
 		if slices.Contains([]string{secretBoxFile, issuerFile, adminFile}, e.Name()) {
@@ -159,31 +168,6 @@ func (b *Backup) addKeys(archive *tar.Writer) error {
 		return fmt.Errorf("%s has not all keys of a coordinator: name its state folder with --state", b.State)
 	}
 	return nil
-}
-
-func addText(archive *tar.Writer, name string, text []byte) error {
-	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
-		return err
-	}
-	_, err := archive.Write(text)
-	return err
-}
-
-func addFile(archive *tar.Writer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := archive.WriteHeader(&tar.Header{Name: filepath.Base(path), Mode: 0o600, Size: info.Size()}); err != nil {
-		return err
-	}
-	_, err = io.Copy(archive, f)
-	return err
 }
 
 // Restore makes the state folder and the database from a backup. The folder must be new or empty, and so must a database of DB.

@@ -16,6 +16,8 @@ import (
 	"filippo.io/age"
 
 	"weir/internal/db/dbtest"
+	"weir/internal/tarfile"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -24,6 +26,7 @@ const passphrase = "a passphrase of a test"
 // A disaster: the machine of the coordinator is lost, and yesterday's backup is restored at the same address. Agents and users
 // keep their tokens. What was moving arrives, no file is replaced, and new requests have new numbers.
 func TestDisaster(t *testing.T) {
+	lab.Slow(t, "starts coordinators again and again")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State, conf.Lease = t.TempDir(), 5*time.Second
@@ -178,7 +181,7 @@ func sealed(t *testing.T, name string) []byte {
 	}
 	packed := gzip.NewWriter(w)
 	archive := tar.NewWriter(packed)
-	if err := addText(archive, name, []byte("x")); err != nil {
+	if err := tarfile.AddText(archive, name, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(archive.Close(), packed.Close(), w.Close()); err != nil {

@@ -19,7 +19,6 @@ import (
 const (
 	defaultShare = "default"
 	defaultTries = 5
-	mostTries    = 100
 	shownFiles   = 1000 // names that a Request brings along
 	firstFiles   = 1000 // files that are dropped, or go again, at once
 )
@@ -62,14 +61,8 @@ func check(s *transfer.Submission, now time.Time) error {
 		return refused("no dataset is named")
 	case s.To == "":
 		return refused("no destination is named")
-	case slices.Contains(s.From, s.To):
-		return refused("%s is both source and destination", s.To)
-	case s.Mode != "" && s.Mode != transfer.Pull && s.Mode != transfer.Push && s.Mode != transfer.Third:
-		return refused("mode %q: use pull, push or third, or say nothing", s.Mode)
-	case s.Priority < -10 || s.Priority > 10:
-		return refused("priority %d: use -10 to 10, higher is sooner", s.Priority)
-	case s.Tries < 1 || s.Tries > mostTries:
-		return refused("%d tries of a file: use 1 to %d", s.Tries, mostTries)
+	case s.Check() != nil:
+		return refused("%w", s.Check())
 	case !s.Expires.IsZero() && !s.Expires.After(now):
 		return refused("it would have expired at %s already", clock(s.Expires))
 	case len(s.Share) > 100 || len(s.Key) > 1000 || len(s.Comment) > 10_000:

@@ -67,10 +67,6 @@ func (r Shown) Print(w io.Writer) error {
 	if !r.WithAttempts {
 		return Items(w, r.Items)
 	}
-	if len(r.Attempts) == 0 {
-		_, err := fmt.Fprintln(w, "no attempt was made yet")
-		return err
-	}
 	names := map[int64]string{}
 	for _, i := range r.Items {
 		names[i.ID] = i.Name
@@ -86,7 +82,7 @@ func (r Shown) Print(w io.Writer) error {
 		t.Row(localTime(a.Begin), a.Source+" -> "+a.Dest, a.Mode, bytes(a.Moved), bytes(a.Resumed), unit.Seconds(took), speed, name+
 			": "+outcome(&a))
 	}
-	return t.Flush()
+	return t.FlushOr("no attempt was made yet")
 }
 
 // outcome describes how an attempt ended. One that was reported after its lease had
@@ -172,42 +168,12 @@ func counts(all []stateCount) string {
 
 // Requests prints a list of requests.
 func Requests(w io.Writer, all []transfer.Request) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no requests")
-		return err
-	}
 	t := say.NewTable(w, "REQUEST", "STATUS", "DATASET", "TO", "FILES", "SIZE", "AT THE SITE", "MADE", "BY")
 	for _, r := range all {
 		n, size := requested(&r)
 		t.Row(r.ID, r.Status, r.Dataset, r.To, n, bytes(size), files(r.Count.Done+r.Count.Skipped), localTime(r.Made), r.By)
 	}
-	return t.Flush()
-}
-
-// Progress returns the rows that show the progress of a request.
-func Progress(p *client.Progress, columns int, look screen.Look) []string {
-	r, c := &p.Request, &p.Request.Count
-	if r.ID == 0 {
-		return nil
-	}
-	row := screen.Progress{Where: fmt.Sprintf("request %d: %s", r.ID, r.Status), Share: screen.Unknown, Left: screen.Unknown, Now: time.Now()}
-	if c.Bytes > 0 {
-		row.Share = float64(p.Bytes) / float64(c.Bytes)
-	} else if c.Files > 0 {
-		row.Share = float64(c.Done+c.Skipped) / float64(c.Files)
-	}
-	if p.Speed > 0 {
-		row.Left = time.Duration(float64(c.Bytes-p.Bytes) / p.Speed * float64(time.Second))
-	}
-	text := fmt.Sprintf(" %d of %s, %s of %s, %s/s; %d moving, %d waiting", c.Done+c.Skipped, files(c.Files),
-		bytes(p.Bytes), bytes(c.Bytes), unit.Bytes(p.Speed), c.Leased, c.Queued)
-	if more := counts([]stateCount{{c.NoSource, "without a source"}, {c.Failed, "failed"}, {c.Cancelled, "cancelled"}}); more != "" {
-		text += ", " + more
-	}
-	if p.Err != nil {
-		text += " (the coordinator does not answer)"
-	}
-	return []string{row.Row(columns, look), text[:min(len(text), columns)]}
+	return t.FlushOr("no requests")
 }
 
 // Items prints files as a table.
@@ -343,10 +309,6 @@ func Backtest(w io.Writer, v schedule.Verdict) error {
 
 // Datasets prints a list of datasets.
 func Datasets(w io.Writer, all []catalog.Dataset) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no datasets: add one with `weir dataset add`")
-		return err
-	}
 	t := say.NewTable(w, "DATASET", "BLOCKS", "FILES", "SIZE", "WHERE")
 	for _, d := range all {
 		var sites []string
@@ -359,7 +321,7 @@ func Datasets(w io.Writer, all []catalog.Dataset) error {
 		slices.Sort(sites)
 		t.Row(d.Name, d.Blocks, d.Files, bytes(d.Bytes), cmp.Or(strings.Join(sites, ", "), "nowhere"))
 	}
-	return t.Flush()
+	return t.FlushOr("no datasets: add one with `weir dataset add`")
 }
 
 // Files prints files of a dataset with their replicas.
@@ -381,10 +343,6 @@ func Files(w io.Writer, all []transfer.FileReplicas) error {
 
 // Sites prints a list of sites.
 func Sites(w io.Writer, sites []catalog.Site) error {
-	if len(sites) == 0 {
-		_, err := fmt.Fprintln(w, "no sites: start an agent with `weir agent`, or add an endpoint with `weir site add`")
-		return err
-	}
 	t := say.NewTable(w, "SITE", "KIND", "STATE", "FREE", "SEEN", "ENDPOINT")
 	for _, s := range sites {
 		state, free, seen := "down", "not known", "never"
@@ -402,7 +360,7 @@ func Sites(w io.Writer, sites []catalog.Site) error {
 		}
 		t.Row(s.Name, s.Kind, state, free, seen, cmp.Or(s.URL, "none: it only connects out"))
 	}
-	return t.Flush()
+	return t.FlushOr("no sites: start an agent with `weir agent`, or add an endpoint with `weir site add`")
 }
 
 // A Site is a site with the links to and from it.
@@ -437,23 +395,15 @@ func Invalidity(t *transfer.Token) string {
 
 // Tokens prints a list of tokens.
 func Tokens(w io.Writer, tokens []transfer.Token) error {
-	if len(tokens) == 0 {
-		_, err := fmt.Fprintln(w, "no tokens: make one with `weir coordinator token`")
-		return err
-	}
 	t := say.NewTable(w, "ID", "FOR", "MAY", "MADE", "BY", "EXPIRES")
 	for _, k := range tokens {
 		t.Row(k.ID, k.Subject, strings.Join(k.Roles, " "), localMinute(k.Made), k.By, cmp.Or(Invalidity(&k), localMinute(k.Expires)))
 	}
-	return t.Flush()
+	return t.FlushOr("no tokens: make one with `weir coordinator token`")
 }
 
 // Notifications writes a table of notifications.
 func Notifications(w io.Writer, all []transfer.Notification) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no notifications")
-		return err
-	}
 	t := say.NewTable(w, "REQUEST", "STATUS", "TARGET", "MADE", "ATTEMPTS", "STATE")
 	for _, n := range all {
 		state := "next attempt " + localMinute(n.Due)
@@ -468,7 +418,7 @@ func Notifications(w io.Writer, all []transfer.Notification) error {
 		}
 		t.Row(fmt.Sprint(n.Request), string(n.Status), n.Target, localMinute(n.Made), fmt.Sprint(n.Tries), state)
 	}
-	return t.Flush()
+	return t.FlushOr("no notifications")
 }
 
 // NotifyResults writes what came of a test of notifications.

@@ -29,25 +29,21 @@ func Columns() []string { return []string{"name", "size", "adler32", "block", "p
 // most is how many bytes a line may have, with what is read ahead of it.
 const most = 64 << 10
 
-// CSV yields the files of a table, in its order. Its first line names the
+// csvOf yields the files of a table called name, in its order. Its first line names the
 // columns, in any order; they are separated by commas, semicolons or tabs, and
 // quoted as RFC 4180 says. Empty lines and those that begin with # are passed
-// over. Errors begin with the number of their line.
-func CSV(r io.Reader) iter.Seq2[catalog.Entry, error] {
+// over. Errors begin with the name and the number of their line.
+func csvOf(name string, r io.Reader) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		t, err := newTable(r)
-		if err != nil {
-			yield(catalog.Entry{}, err)
-			return
+		for err == nil {
+			var e catalog.Entry
+			if e, err = t.next(); err == nil && !yield(e, nil) {
+				return
+			}
 		}
-		for {
-			e, err := t.next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
+		if !errors.Is(err, io.EOF) {
+			yield(catalog.Entry{}, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 }

@@ -195,7 +195,7 @@ func TestCSV(t *testing.T) {
 			"more\r\n1152921504606846976;;/c;;;\r\n",
 		"name\tsize\tadler32\tpath\tblock\tchecksums\n\"/a, \"\"b\"\"\"\t0\tabc\tx/y\tb\tsha256=bb,md5=aa\n/c\t1152921504606846976\t\t\t\t",
 	} {
-		got, err := collect(CSV(strings.NewReader(table)))
+		got, err := collect(csvOf("t.csv", strings.NewReader(table)))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", table, err, diff)
 		}
@@ -222,8 +222,8 @@ func TestCSVErrors(t *testing.T) {
 		"name,size\n/a,99999999999999999999\n": "line 2: size",
 		"name,size\n/ok,1\n\"" + strings.Repeat("x", 1<<20): "line 3 or below: it has more than 65536 bytes",
 	} {
-		_, err := collect(CSV(strings.NewReader(table)))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
+		_, err := collect(csvOf("t.csv", strings.NewReader(table)))
+		if err == nil || !strings.HasPrefix(err.Error(), "t.csv: "+want) {
 			t.Errorf("%.60q: %v, want %s", table, err, want)
 		}
 	}
@@ -234,9 +234,9 @@ func FuzzCSV(f *testing.F) {
 	f.Add("name,size,adler32\n/a,5,abc\n")
 	f.Add("\ufeffsize;name;path;block;checksums\n5;\"/a\n\";x;b;md5=a\n")
 	f.Fuzz(func(t *testing.T, table string) {
-		for e, err := range CSV(io.LimitReader(strings.NewReader(table), 1<<20)) {
+		for e, err := range csvOf("t.csv", io.LimitReader(strings.NewReader(table), 1<<20)) {
 			if err != nil {
-				if !strings.HasPrefix(err.Error(), "line ") || strings.ContainsAny(err.Error(), "\n\x00\x1b") {
+				if !strings.HasPrefix(err.Error(), "t.csv: line ") || strings.ContainsAny(err.Error(), "\n\x00\x1b") {
 					t.Errorf("%q", err)
 				}
 				return
@@ -284,12 +284,12 @@ func TestListing(t *testing.T) {
 	}
 	slices.Sort(want)
 	for _, scheme := range []string{"root", "http"} {
-		got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "/d/", Sums: true},
+		got, err := collect(listingOf(t.Context(), remote{Service: service(t, x.URLs[scheme]), Folder: "/d/", Sums: true},
 			Options{Dataset: "/store/run1"}))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", scheme, err, diff)
 		}
-		if got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URLs[scheme]), Folder: "nowhere"},
+		if got, err := collect(listingOf(t.Context(), remote{Service: service(t, x.URLs[scheme]), Folder: "nowhere"},
 			Options{Wrong: func(string, error) {}})); err == nil {
 			t.Errorf("%s: a folder that is not there: %q", scheme, got)
 		}
@@ -302,7 +302,7 @@ func TestListingWithoutSums(t *testing.T) {
 	if err := x.WriteFile("a/f", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := collect(Listing(t.Context(), Remote{Service: service(t, x.URL), Sums: true}, Options{}))
+	got, err := collect(listingOf(t.Context(), remote{Service: service(t, x.URL), Sums: true}, Options{}))
 	if want := []string{"/a/f block=a size=5   path="}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -311,7 +311,7 @@ func TestListingWithoutSums(t *testing.T) {
 // An evil service lists what leads out, in circles, or makes no sense.
 func TestListingEvil(t *testing.T) {
 	wrong := map[string]int{}
-	got, err := collect(Listing(t.Context(), Remote{Service: evil{}, Sums: true},
+	got, err := collect(listingOf(t.Context(), remote{Service: evil{}, Sums: true},
 		Options{Dataset: "/d", Wrong: func(path string, _ error) { wrong[path]++ }}))
 	if err != nil || !slices.Equal(got, []string{"/d/fine block= size=7 0000000a  path=fine"}) {
 		t.Errorf("%q, %v", got, err)

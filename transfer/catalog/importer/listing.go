@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,8 +16,8 @@ import (
 	"weir/transfer/catalog"
 )
 
-// A Remote is a folder of a storage service.
-type Remote struct {
+// A remote is a folder of a storage service.
+type remote struct {
 	Service storage.Service // that is asked; who opened it closes it
 	Folder  string          // below the service's address, "" is all of it
 	// Sums has each file's adler32 asked for. Where the service does not tell
@@ -36,37 +34,16 @@ type Remote struct {
 // deepest is how many folders can lie in each other: links may form a circle.
 const deepest = 64
 
-// Open opens the storage service at an address with the token in a file, "" for none. The caller closes it.
-func Open(ctx context.Context, drivers []storage.Driver, address, tokenFile string) (storage.Service, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return slices.Contains(d.Schemes, u.Scheme) })
-	if i < 0 || u.Host == "" && u.Path == "" {
-		return nil, errors.New("name a storage service, such as davs://se.example.org/data or root://se.example.org//data")
-	}
-	auth := storage.Auth{}
-	if tokenFile != "" {
-		auth = storage.Auth{Method: "token", TokenFile: tokenFile}
-	}
-	cred, err := auth.Read()
-	if err != nil {
-		return nil, err
-	}
-	return drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
-}
-
-// Listing yields the files below a folder of a storage service, in no order, with
+// listingOf yields the files below a folder of a storage service, in no order, with
 // their sizes and, if asked for, the checksums that the service reports. No one has
 // read them just now: entries are not verified. Folders that cannot be listed and
 // files that cannot be asked for are left out and reported. What begins with .weir is
 // passed over.
-func Listing(ctx context.Context, r Remote, o Options) iter.Seq2[catalog.Entry, error] {
+func listingOf(ctx context.Context, r remote, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {
 		o.Workers = 8
 	}
-	l := &listing{Remote: r, options: o, clients: make([]storage.Client, o.Workers)}
+	l := &listing{remote: r, options: o, clients: make([]storage.Client, o.Workers)}
 	l.Folder = path.Clean("/" + r.Folder)[1:]
 	files := parallel(ctx, o, l.find, l.look)
 	return func(yield func(catalog.Entry, error) bool) {
@@ -77,7 +54,7 @@ func Listing(ctx context.Context, r Remote, o Options) iter.Seq2[catalog.Entry, 
 
 // A listing is one on its way.
 type listing struct {
-	Remote
+	remote
 	options Options
 	clients []storage.Client // of workers
 	noSums  atomic.Bool
