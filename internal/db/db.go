@@ -83,6 +83,9 @@ type Options struct {
 	// ReadOnly opens for reading: Write fails, and in SQLite another process
 	// may be writing.
 	ReadOnly bool
+	// Seen is called before each statement with its text, in the SQL of this package, and its values, from the goroutine that runs
+	// the statement; it may be nil. Tests examine the plans of these statements.
+	Seen func(query string, args []any)
 }
 
 // A DB is an open database. Its methods may be used by many goroutines at once.

@@ -35,12 +35,13 @@ func (d Dialect) words() *strings.Replacer {
 type texts struct {
 	dialect Dialect
 	words   *strings.Replacer
+	seen    func(query string, args []any) // Options.Seen
 	mu      sync.Mutex
 	known   map[string]string
 }
 
-func newTexts(d Dialect) *texts {
-	return &texts{dialect: d, words: d.words(), known: map[string]string{}}
+func newTexts(d Dialect, seen func(query string, args []any)) *texts {
+	return &texts{dialect: d, words: d.words(), seen: seen, known: map[string]string{}}
 }
 
 // manyTexts bounds what is kept for a program that makes up queries.

@@ -49,7 +49,7 @@ func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) 
 	if conns <= 0 {
 		conns = 4
 	}
-	l := &lite{texts: newTexts(SQLite), readers: make(chan *liteConn, conns)}
+	l := &lite{texts: newTexts(SQLite, o.Seen), readers: make(chan *liteConn, conns)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(liteError(err), l.close())

@@ -43,7 +43,7 @@ func openPG(ctx context.Context, url string, o Options) (*postgres, error) {
 		_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
 		return err
 	}
-	p := &postgres{texts: newTexts(PostgreSQL), readOnly: o.ReadOnly}
+	p := &postgres{texts: newTexts(PostgreSQL, o.Seen), readOnly: o.ReadOnly}
 	if p.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, pgError(err)
 	}

@@ -46,6 +46,7 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, t.fail(query, err)
 	}
+	t.see(query, args)
 	n, err := t.conn.exec(t.ctx, t.texts.of(query), args)
 	return n, t.fail(query, err)
 }
@@ -58,6 +59,9 @@ func (t *Tx) Many(query string, rows iter.Seq[[]any]) (int64, error) {
 		return 0, err
 	}
 	var bad error
+	if t.texts.seen != nil {
+		rows = t.seeing(query, rows)
+	}
 	n, err := t.conn.many(t.ctx, t.texts.of(query), t.prepared(rows, &bad))
 	return n, t.fail(query, errors.Join(bad, err))
 }
@@ -84,6 +88,7 @@ func (t *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err != nil {
 		return nil, t.fail(query, err)
 	}
+	t.see(query, args)
 	source, err := t.conn.query(t.ctx, t.texts.of(query), args)
 	if err != nil {
 		return nil, t.fail(query, err)
@@ -111,6 +116,25 @@ func (t *Tx) run(f func(*Tx) error) error {
 		return t.failed
 	}
 	return err
+}
+
+// see passes a statement to Options.Seen.
+func (t *Tx) see(query string, args []any) {
+	if t.texts.seen != nil {
+		t.texts.seen(query, args)
+	}
+}
+
+// seeing yields rows and passes each to Options.Seen.
+func (t *Tx) seeing(query string, rows iter.Seq[[]any]) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for row := range rows {
+			t.see(query, row)
+			if !yield(row) {
+				return
+			}
+		}
+	}
 }
 
 // ready reports whether a statement can be run now.

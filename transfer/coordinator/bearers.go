@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ const (
 	refusedPause = 10 * time.Minute // after an issuer has refused to renew a token
 	triedPause   = 30 * time.Second // after an issuer could not be reached, at most
 	exchangedNow = 100              // tokens that are looked for at once
+	jobBearers   = 24 * time.Hour   // after the end of a job, in which its tokens are kept: it may be tried again
+	mostBearers  = 10_000           // in memory, when they are pruned
 )
 
 // bearers are the tokens of jobs that are renewed.
@@ -191,6 +194,9 @@ func (c *Coordinator) fresh(ctx context.Context, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*exchangeTime)
 	defer cancel()
 	b, err := c.bearer(ctx, id)
+	if errors.Is(err, db.ErrNone) {
+		return "", &tokenError{err: errors.New("the token has expired and was removed after the end of its job: submit the file in a new job")}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -294,7 +300,8 @@ func (c *Coordinator) exchangeAll(ctx context.Context) {
 func (c *Coordinator) dueBearers(ctx context.Context) ([]string, error) {
 	now := c.now()
 	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND expires >= ? AND EXISTS
-		(SELECT 1 FROM bearer_job j JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id AND r.ended = 0) ORDER BY due LIMIT ?`,
+		(SELECT 1 FROM bearer_job j JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id
+		AND r.job <> '' AND r.ended = 0) ORDER BY due LIMIT ?`,
 		now, now, exchangedNow)
 }
 
@@ -325,21 +332,76 @@ func (c *Coordinator) nextExchange(ctx context.Context) time.Duration {
 	return wait
 }
 
-// pruneBearers removes tokens that no job has.
+// pruneBearers removes tokens that have expired and that no job has which is open or ended not long ago.
 func (c *Coordinator) pruneBearers(ctx context.Context) error {
-	err := c.db.Exec(ctx, "DELETE FROM bearer_job WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.id = bearer_job.job)")
-	if err != nil {
+	now := c.now()
+	if err := c.pruneBearerJobs(ctx, now.Add(-jobBearers)); err != nil {
 		return err
 	}
-	gone, err := db.Select(ctx, c.db, db.Value[string],
-		"SELECT id FROM bearer WHERE expires < ? AND NOT EXISTS (SELECT 1 FROM bearer_job j WHERE j.bearer = bearer.id)", c.now())
-	for _, id := range gone {
-		if err == nil {
-			err = c.db.Exec(ctx, "DELETE FROM bearer WHERE id = ?", id)
+	for more := true; more; {
+		gone, err := db.Select(ctx, c.db, db.Value[string], "SELECT id FROM bearer WHERE expires < ? AND NOT EXISTS "+
+			"(SELECT 1 FROM bearer_job j WHERE j.bearer = bearer.id) ORDER BY expires LIMIT ?", now, removedAtOnce)
+		if more = len(gone) == removedAtOnce; err == nil && len(gone) > 0 {
+			err = c.db.Exec(ctx, "DELETE FROM bearer WHERE id {{in}} AND expires < ?", gone, now)
+		}
+		if err != nil {
+			return err
 		}
 		c.bearers.mu.Lock()
-		delete(c.bearers.kept, id)
+		for _, id := range gone {
+			delete(c.bearers.kept, id)
+		}
 		c.bearers.mu.Unlock()
 	}
-	return err
+	c.bearers.shrink(now)
+	return nil
+}
+
+// pruneBearerJobs removes which tokens the jobs have that ended before a time, or do not exist.
+func (c *Coordinator) pruneBearerJobs(ctx context.Context, before time.Time) error {
+	for after, more := "", true; more; {
+		jobs, err := db.Select(ctx, c.db, db.Value[string], "SELECT DISTINCT job FROM bearer_job WHERE job > ? ORDER BY job LIMIT ?", after,
+			removedAtOnce)
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		after, more = jobs[len(jobs)-1], len(jobs) == removedAtOnce
+		err = c.db.Write(ctx, func(tx *db.Tx) error {
+			needed := map[string]bool{}
+			_, err := db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+				var job string
+				var ended time.Time
+				if err = rows.Scan(&job, db.When(&ended)); err == nil && (ended.IsZero() || !ended.Before(before)) {
+					needed[job] = true
+				}
+				return none, err
+			}, "SELECT job, ended FROM request WHERE job <> '' AND job {{in}}", jobs)
+			if err != nil {
+				return err
+			}
+			over := slices.DeleteFunc(slices.Clone(jobs), func(job string) bool { return needed[job] })
+			_, err = tx.Exec("DELETE FROM bearer_job WHERE job {{in}}", over)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrink drops tokens from memory that are not being renewed and will not be soon: they are read again when they are needed.
+func (all *bearers) shrink(now time.Time) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.kept) <= mostBearers {
+		return
+	}
+	maps.DeleteFunc(all.kept, func(_ string, b *bearer) bool {
+		if !b.mu.TryLock() {
+			return false
+		}
+		defer b.mu.Unlock()
+		return !now.Before(b.expires) || b.usable(now) && (b.refresh != "" || now.Before(b.due()))
+	})
 }

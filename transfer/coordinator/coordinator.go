@@ -73,6 +73,8 @@ type Config struct {
 	Version   string
 	Log       *slog.Logger     // nil: nothing is logged
 	Now       func() time.Time // nil is time.Now
+
+	seen func(query string, args []any) // by the database, db.Options
 }
 
 // A Coordinator is an open transfer service.
@@ -195,7 +197,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if address == "" {
 		address = "sqlite:" + filepath.Join(c.conf.State, tableFile)
 	}
-	if c.db, err = db.Open(ctx, address, db.Options{}); err != nil {
+	if c.db, err = db.Open(ctx, address, db.Options{Seen: c.conf.seen}); err != nil {
 		return err
 	}
 	if err = c.takeClaim(ctx); err != nil {

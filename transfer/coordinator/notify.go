@@ -1,12 +1,14 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -225,13 +227,15 @@ func notifyPause(tries int, random float64) time.Duration {
 
 // listNotifications answers with notifications, the latest first.
 func (c *Coordinator) listNotifications(q *call, _ *struct{}) ([]transfer.Notification, error) {
-	const query = "SELECT target, id, request, status, made, due, tries, problem, ended FROM notification ORDER BY made DESC, " +
-		"id, target LIMIT ?"
+	const query = "SELECT target, id, request, status, made, due, tries, problem, ended FROM notification ORDER BY made DESC LIMIT ?"
 	all, err := db.Select(q.Context(), c.db, func(r *db.Rows) (n transfer.Notification, err error) {
 		err = r.Scan(&n.Target, &n.ID, &n.Request, &n.Status, db.When(&n.Made), db.When(&n.Due), &n.Tries, &n.Problem, db.When(&n.Ended))
 		n.Delivered = !n.Ended.IsZero() && n.Problem == ""
 		return n, err
 	}, query, notifyListed)
+	slices.SortFunc(all, func(a, b transfer.Notification) int {
+		return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Target, b.Target))
+	})
 	return orEmpty(all), err
 }
 

@@ -18,10 +18,7 @@ const (
 	second        = time.Second
 	saveEvery     = 10 * time.Second // knowledge of links; files of banned storage elements are looked for
 	probeEvery    = 30 * time.Second
-	pruneEvery    = time.Hour
-	forgetEvery   = 10 * time.Minute
-	forgetPause   = 50 * time.Millisecond // between two transactions that remove ended requests
-	workBatch     = 5000                  // files that are added to the queue in one transaction
+	workBatch     = 5000 // files that are added to the queue in one transaction
 	longestRetry  = 10 * time.Second
 	longDispatch  = 50 * time.Millisecond
 	longestRest   = 250 * time.Millisecond // after a long dispatch
@@ -40,7 +37,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		taken = c.claim.Keep(ctx)
 	})
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
-		c.sampleHost, c.forgetAll, c.exchangeAll, c.tapeAll} {
+		c.sampleHost, c.forgetAll, c.pruneAll, c.exchangeAll, c.tapeAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()
@@ -114,7 +111,7 @@ func await(ctx context.Context, next <-chan struct{}) {
 
 // everySecond renews and expires leases and does other periodic work.
 func (c *Coordinator) everySecond(ctx context.Context) {
-	var saved, pruned time.Time
+	var saved time.Time
 	for watched := c.now(); ctx.Err() == nil; pause.For(ctx, second) {
 		now := c.now()
 		if err := c.clockSet(ctx, &watched, now); err != nil {
@@ -137,29 +134,6 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 			c.health.database(c.saveLinks(ctx))
 			c.health.database(c.cancelBanned(ctx))
 		}
-		if now.Sub(pruned) >= pruneEvery {
-			pruned = now
-			c.health.database(c.db.Exec(ctx, "DELETE FROM sample WHERE at < ?", now.Add(-sampleLife)))
-			c.health.database(c.db.Exec(ctx, "DELETE FROM notification WHERE made < ?", now.Add(-notifyKept)))
-			c.health.database(c.pruneBearers(ctx))
-			c.health.database(c.pruneProxies(ctx))
-		}
-	}
-}
-
-// forgetAll removes ended requests that are older than they are kept.
-func (c *Coordinator) forgetAll(ctx context.Context) {
-	for c.conf.Keep > 0 && ctx.Err() == nil {
-		more := false
-		c.untilDone(ctx, func(ctx context.Context) (err error) {
-			more, err = c.queue.Forget(ctx, c.now().Add(-c.conf.Keep))
-			return err
-		})
-		wait := forgetEvery
-		if more {
-			wait = forgetPause
-		}
-		pause.For(ctx, wait)
 	}
 }
 

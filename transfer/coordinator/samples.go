@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	mostSamples = 1000                // in one report
-	sampleLife  = 14 * 24 * time.Hour // for which samples are kept
-	nearSample  = 30 * time.Second    // between a sample and the begin of a transfer that it applies to
+	mostSamples  = 1000                // in one report
+	sampleLife   = 30 * 24 * time.Hour // for which samples are kept
+	fineSamples  = 24 * time.Hour      // for which all of them are kept
+	sampleMinute = time.Minute         // that has one sample after that
+	nearSample   = 30 * time.Second    // between a sample and the begin of a transfer that it applies to
 )
 
 // saveSamples stores the samples of an agent's host.
@@ -96,11 +98,105 @@ func (c *Coordinator) loads(ctx context.Context, list []transfer.Attempt) (map[s
 	first, last := slices.MinFunc(list, byBegin).Begin, slices.MaxFunc(list, byBegin).Begin
 	rows, err := db.Select(ctx, c.db, func(r *db.Rows) (m load, err error) {
 		return m, r.Scan(&m.site, db.When(&m.at), &m.cpu, &m.memory)
-	}, "SELECT site, at, cpu, memory FROM sample WHERE at >= ? AND at <= ? ORDER BY site, at", first.Add(-nearSample), last.Add(nearSample))
+	}, "SELECT site, at, cpu, memory FROM sample WHERE at >= ? AND at <= ? ORDER BY at", first.Add(-nearSample), last.Add(nearSample))
 	for _, m := range rows {
 		all[m.site] = append(all[m.site], m)
 	}
 	return all, err
+}
+
+// thin merges the samples of the next minute that is older than fineSamples, one site after the other. more reports whether there may be
+// another such minute.
+func (c *Coordinator) thin(ctx context.Context) (more bool, err error) {
+	var from, first time.Time
+	err = c.db.Read(ctx, func(tx *db.Tx) error {
+		if err := tx.Row("SELECT at FROM thinned").Scan(db.When(&from)); err != nil {
+			return err
+		}
+		if oldest := c.now().Add(-sampleLife); from.Before(oldest) {
+			from = oldest
+		}
+		return tx.Row("SELECT COALESCE(MIN(at), 0) FROM sample WHERE at >= ?", from).Scan(db.When(&first))
+	})
+	minute := first.Truncate(sampleMinute)
+	end := minute.Add(sampleMinute)
+	if err != nil || first.IsZero() || end.After(c.now().Add(-fineSamples)) {
+		return false, err
+	}
+	sites, err := db.Select(ctx, c.db, db.Value[string], "SELECT DISTINCT site FROM sample WHERE at >= ? AND at < ?", minute, end)
+	for _, site := range sites {
+		if err == nil {
+			err = c.thinSite(ctx, site, minute, end)
+		}
+	}
+	if err == nil {
+		err = c.db.Exec(ctx, "UPDATE thinned SET at = ?", end)
+	}
+	return err == nil, err
+}
+
+// thinSite merges the samples of a site in a minute.
+func (c *Coordinator) thinSite(ctx context.Context, site string, minute, end time.Time) error {
+	return c.db.Write(ctx, func(tx *db.Tx) error {
+		texts, err := db.Column[string](tx, "SELECT rest FROM sample WHERE site = ? AND at >= ? AND at < ? ORDER BY at", site, minute, end)
+		all := readSamples(texts)
+		if err != nil || len(all) < 2 {
+			return err
+		}
+		one := mergeSamples(all)
+		text, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		if _, err = tx.Exec("DELETE FROM sample WHERE site = ? AND at >= ? AND at < ?", site, minute, end); err == nil {
+			_, err = tx.Exec("INSERT INTO sample (site, at, cpu, memory, rest) VALUES (?, ?, ?, ?, ?)", site, one.Time, one.CPU, one.Memory,
+				string(text))
+		}
+		return err
+	})
+}
+
+// mergeSamples returns one sample of the time of several, which are in order: utilizations and rates are means over the time, amounts are
+// sums, and what was at the end of an interval is that of the last one.
+func mergeSamples(all []transfer.Sample) transfer.Sample {
+	one := all[len(all)-1]
+	one.Seconds, one.OwnCPU, one.EndpointIn, one.EndpointOut = 0, 0, 0, 0
+	for _, s := range all {
+		one.Seconds += s.Seconds
+		one.OwnCPU += s.OwnCPU
+		one.EndpointIn += s.EndpointIn
+		one.EndpointOut += s.EndpointOut
+	}
+	if one.Seconds <= 0 {
+		return one
+	}
+	mean := func(of func(*transfer.Sample) *float64) {
+		sum := 0.0
+		for i := range all {
+			sum += *of(&all[i]) * all[i].Seconds
+		}
+		*of(&one) = sum / one.Seconds
+	}
+	mean(func(s *transfer.Sample) *float64 { return &s.CPU })
+	mean(func(s *transfer.Sample) *float64 { return &s.Memory })
+	mean(func(s *transfer.Sample) *float64 { return &s.In })
+	mean(func(s *transfer.Sample) *float64 { return &s.Out })
+	mean(func(s *transfer.Sample) *float64 { return &s.Read })
+	mean(func(s *transfer.Sample) *float64 { return &s.Write })
+	mean(func(s *transfer.Sample) *float64 { return &s.MovedBytes })
+	return one
+}
+
+// readSamples reads samples as the database has them.
+func readSamples(texts []string) []transfer.Sample {
+	all := []transfer.Sample{}
+	for _, t := range texts {
+		var s transfer.Sample
+		if json.Unmarshal([]byte(t), &s) == nil {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // nearest returns the load closest to a time.
@@ -118,12 +214,5 @@ func nearest(list []load, at time.Time) (best load, found bool) {
 func (c *Coordinator) listSamples(q *call, _ *struct{}) ([]transfer.Sample, error) {
 	const query = "SELECT rest FROM sample WHERE site = ? AND at > ? ORDER BY at LIMIT ?"
 	texts, err := db.Select(q.Context(), c.db, db.Value[string], query, q.param("site"), q.after(), q.rows())
-	all := []transfer.Sample{}
-	for _, t := range texts {
-		var s transfer.Sample
-		if json.Unmarshal([]byte(t), &s) == nil {
-			all = append(all, s)
-		}
-	}
-	return all, err
+	return readSamples(texts), err
 }

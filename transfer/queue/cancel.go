@@ -36,7 +36,9 @@ func (q *Queue) CancelFiles(ctx context.Context, items []int64, why string) erro
 // OpenJobIDs returns the ids of the jobs that have not ended and are not being cancelled.
 func (q *Queue) OpenJobIDs(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
-		return db.Column[string](tx, "SELECT DISTINCT job FROM request WHERE ended = 0 AND job <> '' AND stop = '' ORDER BY job")
+		all, err := db.Column[string](tx, "SELECT job FROM request WHERE ended = 0 AND job <> '' AND stop = ''")
+		slices.Sort(all)
+		return slices.Compact(all), err
 	})
 }
 
@@ -48,8 +50,8 @@ func (q *Queue) Needing(ctx context.Context, sites []string) (items []int64, job
 		if err != nil {
 			return err
 		}
-		groups, err := db.All(tx, scanSourceGroup, "SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request "+
-			"WHERE r.ended = 0 AND r.stop = ''")
+		groups, err := db.All(tx, scanSourceGroup, "SELECT l.id, l.request, l.sites, l.ready FROM request r CROSS JOIN lane l "+
+			"WHERE l.request = r.id AND r.ended = 0 AND r.stop = ''")
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -119,6 +120,13 @@ func (p *rates) forget(request int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, request)
+}
+
+// prune drops the rates of requests that move nothing.
+func (p *rates) prune(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.all, func(_ int64, of []moment) bool { return len(recent(of, now)) == 0 })
 }
 
 func recent(of []moment, now time.Time) []moment {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -160,8 +161,8 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 // expireRequests stops requests that have expired.
 func (q *Queue) expireRequests(ctx context.Context, now time.Time) error {
 	ids, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
-		return db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? ORDER BY id LIMIT ?",
-			now, batch)
+		return db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? "+
+			"ORDER BY expires LIMIT ?", now, batch)
 	})
 	if err != nil || len(ids) == 0 {
 		return err
@@ -195,8 +196,10 @@ func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		groups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
-			WHERE r.ended = 0 AND r.stop = '' AND l.ready > 0 ORDER BY l.id`)
+		// Not ordered by l.id: SQLite would read the source groups of all requests that have ended.
+		groups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM request r CROSS JOIN lane l
+			WHERE l.request = r.id AND r.ended = 0 AND r.stop = '' AND r.ready_n > 0 AND l.ready > 0`)
+		slices.SortFunc(groups, func(a, b *sourceGroup) int { return cmp.Compare(a.id, b.id) })
 		groups = slices.DeleteFunc(groups, func(g *sourceGroup) bool { return g.up(sites) })
 		if err != nil || len(groups) == 0 {
 			return err
@@ -218,6 +221,9 @@ func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
 func (q *Queue) following(groups []*sourceGroup) *sourceGroup {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	maps.DeleteFunc(q.places, func(id, _ int64) bool { // its request has ended, or a site is up
+		return !slices.ContainsFunc(groups, func(g *sourceGroup) bool { return g.id == id })
+	})
 	i := max(0, slices.IndexFunc(groups, func(g *sourceGroup) bool { return g.id > q.sourceGroup }))
 	q.sourceGroup = groups[i].id
 	return groups[i]
@@ -306,10 +312,11 @@ func (q *Queue) abandon(ctx context.Context, items []int64, reason string) error
 // keptEvents is how many events are kept.
 const keptEvents = 20_000
 
-func (q *Queue) prune(ctx context.Context, _ time.Time) error {
+func (q *Queue) prune(ctx context.Context, now time.Time) error {
+	q.rates.prune(now)
 	var first, last int64
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
-		return tx.Row("SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) FROM event").Scan(&first, &last)
+		return tx.Row("SELECT COALESCE((SELECT MIN(id) FROM event), 0), COALESCE((SELECT MAX(id) FROM event), 0)").Scan(&first, &last)
 	})
 	if err != nil || last-first < 2*keptEvents {
 		return err

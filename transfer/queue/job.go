@@ -290,7 +290,7 @@ func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
 	for _, j := range all {
 		by[j.ID] = j
 	}
-	requests, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE job {{in}} ORDER BY id",
+	requests, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE job <> '' AND job {{in}} ORDER BY id",
 		slices.Sorted(maps.Keys(by)))
 	for _, r := range requests {
 		j := by[r.Job]
@@ -422,7 +422,7 @@ func (q *Queue) PairSecret(ctx context.Context, item int64) (secret []byte, job 
 // SetPriority changes the priority of the files of a job that have not begun.
 func (q *Queue) SetPriority(ctx context.Context, job string, priority int) error {
 	return q.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec("UPDATE request SET priority = ? WHERE job = ? AND ended = 0", priority, job)
+		_, err := tx.Exec("UPDATE request SET priority = ? WHERE job = ? AND job <> '' AND ended = 0", priority, job)
 		return err
 	})
 }

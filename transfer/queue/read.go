@@ -46,18 +46,26 @@ func (q *Queue) List(ctx context.Context, f transfer.Filter) ([]transfer.Request
 	if n <= 0 {
 		n = 100
 	}
-	where, args := "TRUE", []any{}
-	for _, c := range []struct {
-		wanted    bool
-		condition string
-		arg       any
-	}{
-		{f.Before > 0, "id < ?", f.Before}, {f.Status != "", "status = ?", string(f.Status)}, {f.Open, "ended = ?", 0},
-		{f.To != "", "dest = ?", f.To}, {f.Dataset != "", "dataset = ?", f.Dataset}, {f.By != "", "made_by = ?", f.By},
+	where, args, found := "TRUE", []any{}, f.Open
+	if f.Open {
+		where = "ended = 0"
+	}
+	// The first condition, which admits the fewest, finds the requests by its index. No index has the other ones.
+	for _, c := range []struct{ first, other, value string }{
+		{"dataset", "dataset || ''", f.Dataset}, {"made_by", "made_by || ''", f.By}, {"dest || ''", "dest", f.To},
+		{"status", "status || ''", string(f.Status)},
 	} {
-		if c.wanted {
-			where, args = where+" AND "+c.condition, append(args, c.arg)
+		if c.value == "" {
+			continue
 		}
+		column := c.first
+		if found {
+			column = c.other
+		}
+		where, args, found = where+" AND "+column+" = ?", append(args, c.value), true
+	}
+	if f.Before > 0 {
+		where, args = where+" AND id < ?", append(args, f.Before)
 	}
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Request, error) {
 		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+where+" ORDER BY id DESC LIMIT ?",
@@ -115,8 +123,8 @@ func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
 				away[k] += g.ready
 			}
 			return g, err
-		}, `SELECT r.dest, r.share, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM lane l JOIN request r ON r.id = l.request
-			WHERE r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.share, r.status, l.sites`)
+		}, `SELECT r.dest, r.share, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM request r CROSS JOIN lane l
+			WHERE l.request = r.id AND r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.share, r.status, l.sites`)
 		for i := range all {
 			unavailable(&all[i].Count, away[kind{all[i].Dest, all[i].Activity, all[i].Status}])
 		}

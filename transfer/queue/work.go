@@ -88,6 +88,8 @@ func (e *edit) nextWork() (*request, error) {
 	for id, until := range e.halted {
 		if e.now.Before(until) {
 			halted = append(halted, id)
+		} else {
+			delete(e.halted, id)
 		}
 	}
 	e.mu.Unlock()

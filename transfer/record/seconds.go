@@ -15,6 +15,9 @@ import (
 // around is how much more of the hosts is recorded than of the copies.
 const around = 2 * time.Second
 
+// fine is how long a sample is at most that tells how bytes moved. Coordinators keep one sample for each minute of hosts after a day.
+const fine = 10 // seconds
+
 // A site is one end of copies, with what its host went through.
 type site struct {
 	name    string
@@ -235,6 +238,9 @@ func (s *site) moved(from, to time.Time) float64 {
 	for i := range s.samples {
 		x := &s.samples[i]
 		begin, end := x.Time.Add(-seconds(x.Seconds)), x.Time
+		if x.Seconds > fine {
+			continue
+		}
 		if begin.Before(from) {
 			begin = from
 		}

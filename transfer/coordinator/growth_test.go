@@ -1,0 +1,337 @@
+package coordinator
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/db/dbtest"
+	"weir/internal/tpc"
+	"weir/transfer"
+	"weir/transfer/text"
+)
+
+// A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
+// shown as fast as new ones. WEIR_GROWTH_FILES=10000000 holds the times and the memory against what is promised.
+func TestGrowth(t *testing.T) {
+	files, long := 50_000, false
+	if n, err := strconv.Atoi(os.Getenv("WEIR_GROWTH_FILES")); err == nil {
+		files, long = n, true
+	}
+	each(t, func(t *testing.T, conf Config) {
+		var plans dbtest.Plans
+		conf.Plain, conf.JobArea, conf.Keep = true, tpc.Loopback, 364*24*time.Hour
+		h := start(t, conf)
+		a, b := h.robot("A"), h.robot("B")
+		a.register("https://127.0.0.1:1/")
+		b.register("")
+		p := past{h: h, files: files}
+		p.write()
+		h.end()
+		h.conf.seen = plans.Add
+		h.begin()
+		a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B")
+		a.session, b.session = "two", "two"
+		a.register("https://127.0.0.1:1/")
+		b.register("")
+		p.work(a, b)
+		shown := p.look()
+		t.Logf("%d files of %d requests, %.0f bytes a file: a request is shown within %v (median), %v (p99), %v (longest); memory at most %d MB",
+			files, p.requests, float64(p.size())/float64(files), shown[len(shown)/2], shown[len(shown)*99/100], shown[len(shown)-1], peak(t))
+		if long && (shown[len(shown)*99/100] > 200*time.Millisecond || peak(t) > 500) {
+			t.Error("a request is not shown within 200 ms, or more than 500 MB of memory are used")
+		}
+		p.prune()
+
+		// Tables and indexes that have a row for a site, an open file or a token, and the latest events.
+		small := []string{"site", "lease", "event", "event_last", "counter", "link", "hold", "ban", "setting", "token", "delegation", "leftover",
+			"notified", "thinned", "hop", "next", "scan", "schema_files", "bearer", "bearer_job", "item_due", "request_live", "request_open",
+			"request_ready", "request_work", "request_expires", "tape_due", "notification_due", "bearer_due", "dataset", "presence",
+			"bearer_job_job", "sample_at", "notification_made", "dataset_name_key", "sqlite_autoindex_dataset_1"}
+		// Indexes with many rows of the same value, which serve lists.
+		wide := []string{"request_dataset", "request_by", "request_to", "request_status", "attempt_ended"}
+		scans, err := plans.Scans(h.db, small, wide, func(query string) bool {
+			return strings.Contains(query, "FROM request WHERE TRUE ") || // the latest requests
+				strings.HasPrefix(query, "SELECT COALESCE(MAX(") || strings.HasPrefix(query, "SELECT COUNT(*) FROM ") // the end of an index; this test
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, step := range scans {
+			t.Errorf("%s\n\tfor %s", step, query)
+		}
+	})
+}
+
+// A past is requests that have ended, in the course of a year.
+type past struct {
+	h               *house
+	files, requests int
+	first, last     int64 // requests
+}
+
+const (
+	pastFiles   = 10   // of a request
+	pastSamples = 3000 // of a site's host, at each of three times
+	count       = "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST(? AS BIGINT)) "
+	pastYear    = 365 * 24 * time.Hour // that it takes
+)
+
+// write makes the rows of the requests, as if they had been carried out: two of three are jobs. A file in a hundred has failed.
+func (p *past) write() {
+	p.h.t.Helper()
+	p.requests = p.files / pastFiles
+	begin := time.Now().Add(-pastYear)
+	const most = 20_000 // in one transaction
+	for done := 0; done < p.requests; done += most {
+		n := min(most, p.requests-done)
+		err := p.h.db.Write(p.h.t.Context(), func(tx *db.Tx) error {
+			var before int64
+			if err := tx.Row("SELECT COALESCE(MAX(id), 0) FROM request").Scan(&before); err != nil {
+				return err
+			}
+			each := pastYear.Nanoseconds() / int64(p.requests)
+			at := begin.UnixNano() + int64(done)*each
+			for _, q := range []struct {
+				text string
+				args []any
+			}{
+				{count + `INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries,
+					unchecked, comment, asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+					job, files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
+					SELECT 'user' || CAST(i % 50 AS TEXT), CASE WHEN i % 3 = 0 THEN 'key' || CAST(i + CAST(? AS BIGINT) AS TEXT) ELSE '' END,
+					CASE WHEN i % 3 = 0 THEN '/data/run' || CAST(i % 100 AS TEXT) ELSE 'job ' || CAST(i + CAST(? AS BIGINT) AS TEXT) END,
+					'', CASE WHEN i % 2 = 0 THEN 'A' ELSE 'B' END, '', '', 'default', 0, TRUE, 0, 5, FALSE, '', 10, 10000000,
+					CASE WHEN i % 10 = 0 THEN 'partial' ELSE 'completed' END, '', '', i * CAST(? AS BIGINT) + CAST(? AS BIGINT),
+					i * CAST(? AS BIGINT) + CAST(? AS BIGINT), i * CAST(? AS BIGINT) + CAST(? AS BIGINT), '', '', 0, '', TRUE,
+					CASE WHEN i % 3 = 0 THEN '' ELSE 'job' || CAST(i + CAST(? AS BIGINT) AS TEXT) END, 10, 10000000, 0, 0, 0,
+					CASE WHEN i % 10 = 0 THEN 9 ELSE 10 END, 0, CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END, 0, 10000000, 10 FROM n`,
+					[]any{n, before, before, each, at, each, at, each, at, before}},
+				{"INSERT INTO job (id, made_by, made, params) SELECT job, made_by, made, '{}' FROM request WHERE id > ? AND job <> ''", []any{before}},
+				{"INSERT INTO lane (request, sites, ready) SELECT id, 'A', 0 FROM request WHERE id > ?", []any{before}},
+				{count + `INSERT INTO item (id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended,
+					moved, trail, again) SELECT r.id * 100000000 + n.i, -(r.id * 10 + n.i),
+					'/data/run/' || CAST(r.id AS TEXT) || '/file' || CAST(n.i AS TEXT),
+					1000000, '04000401', CASE WHEN r.failed_n + n.i = 11 THEN 6 ELSE 4 END, 0, 1, 1, 0, 0, 'A', 'third', '',
+					CASE WHEN r.failed_n + n.i = 11 THEN 'no such file' ELSE '' END, r.ended, 1000000, '', FALSE
+					FROM request r CROSS JOIN n WHERE r.id > ?`, []any{pastFiles, before}},
+				{`INSERT INTO pair (item, number, sources, dest, params, secret) SELECT i.id, i.id % 100000000,
+					'[{"site":"A","path":"data' || i.name || '","url":"https://a.example.org:1094/data' || i.name || '"}]',
+					'https://b.example.org:1094/data' || i.name, '{"activity":"default","metadata":{"request_id":"d6b6c0c4e5a94d6ca2c8b7d1a3f0"}}', NULL
+					FROM item i JOIN request r ON r.id = i.id / 100000000 WHERE i.id > ? AND r.job <> ''`, []any{(before + 1) * 100000000}},
+				{`INSERT INTO attempt (item, epoch, late, source, dest, mode, fault, reason, after, size, adler, verified, existed, moved, resumed,
+					began, ended, cpu) SELECT id, 1, 0, 'A', 'B', 'third', '', '', 0, size, adler, TRUE, FALSE, size, 0, ended - 1000000000, ended, 0.01
+					FROM item WHERE id > ?`, []any{(before + 1) * 100000000}},
+				{`INSERT INTO notification (target, id, request, status, body, made, due, tries, problem, ended)
+					SELECT 'mail', CAST(id AS TEXT), id, status, '{}', made, made, 1, '', made FROM request WHERE id > ? AND failed_n > 0`, []any{before}},
+				{"INSERT INTO bearer_job (bearer, job) SELECT 'rights', job FROM request WHERE id > ? AND job <> ''", []any{before}},
+			} {
+				if _, err := tx.Exec(q.text, q.args...); err != nil {
+					return err
+				}
+			}
+			if p.first == 0 {
+				p.first = before + 1
+			}
+			return tx.Row("SELECT MAX(id) FROM request").Scan(&p.last)
+		})
+		if err != nil {
+			p.h.t.Fatal(err)
+		}
+	}
+	for _, age := range []time.Duration{sampleLife - time.Hour, 30 * time.Hour, time.Hour} { // to be removed, to be thinned, to stay
+		for _, site := range []string{"A", "B"} {
+			for i := 0; i < pastSamples; i += mostSamples {
+				var all []transfer.Sample
+				for k := range mostSamples {
+					at := time.Now().Add(time.Duration(i+k)*time.Second - age)
+					all = append(all, transfer.Sample{Time: at, Seconds: 1, Cores: 2, CPU: 0.25 + 0.5*float64(k%2), OwnCPU: 0.5, MovedBytes: 1e6})
+				}
+				if _, err := p.h.keepSamples(p.h.t.Context(), site, all); err != nil {
+					p.h.t.Fatal(err)
+				}
+			}
+		}
+	}
+	err := p.h.db.Write(p.h.t.Context(), func(tx *db.Tx) error {
+		// The first ones grow older than they are kept.
+		_, err := tx.Exec("UPDATE sample SET at = at - ? WHERE at < ?", (24 * time.Hour).Nanoseconds(), time.Now().Add(-20*24*time.Hour))
+		if err != nil || tx.Dialect() == db.SQLite {
+			return err // it is never analyzed
+		}
+		_, err = tx.Exec("ANALYZE")
+		return err
+	})
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+}
+
+// work has agents and users do what they do while the past is there.
+func (p *past) work(a, b *robot) {
+	h, t := p.h, p.h.t
+	t.Helper()
+	h.fill("/store/now", "A", 8, 1000)
+	for key := range 3 { // one is done, one stays open, one waits for an approval
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/now", To: "B", Approve: key < 2, Key: strconv.Itoa(key),
+			Expires: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key > 0 {
+			continue
+		}
+		until(t, "the request ends", func() bool {
+			for _, l := range b.work().Leases {
+				if _, err := b.report(did(l)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q, err = h.admin.Request(t.Context(), q.ID)
+			return err == nil && q.Status.Ended()
+		})
+	}
+	b.some()
+	if _, err := b.report(); err != nil {
+		t.Fatal(err)
+	}
+	u := h.ftsUser("rucio", maySubmit)
+	id := u.submit(bulk(1, 5))
+	for _, path := range []string{"", "/" + id + "?files=file_state", "/" + id, "/" + id + "/files", "/" + p.job()} {
+		if status := u.ask("GET", "/jobs"+path, "", nil); status != http.StatusOK {
+			t.Errorf("GET /jobs%s: %d", path, status)
+		}
+	}
+	if status := u.ask("POST", "/jobs/"+id, `{"params":{"priority":4}}`, nil); status != http.StatusOK {
+		t.Errorf("a change of the priority: %d", status)
+	}
+	if status := h.ftsUser("admin", mayAdmin).ask("DELETE", "/jobs/all", "", nil); status != http.StatusOK {
+		t.Errorf("a cancellation of all jobs: %d", status)
+	}
+}
+
+// job is the id of a job in the middle of the year.
+func (p *past) job() string {
+	id := (p.first + p.last) / 2
+	all, err := db.Select(p.h.t.Context(), p.h.db, db.Value[string],
+		"SELECT job FROM request WHERE id >= ? AND id < ? AND job <> '' ORDER BY id LIMIT 1", id, id+10)
+	if err != nil || len(all) == 0 {
+		p.h.t.Fatal(all, err)
+	}
+	return all[0]
+}
+
+// look asks what users ask, and returns how long it took to show requests, the shortest first.
+func (p *past) look() (shown []time.Duration) {
+	h, ctx := p.h, p.h.t.Context()
+	must := func(what string, err error) {
+		h.t.Helper()
+		if err != nil {
+			h.t.Fatalf("%s: %v", what, err)
+		}
+	}
+	for i := range int64(200) {
+		id := p.last - (p.last-p.first)*(i*79%200)/205 // the first ones are not kept
+		begin := time.Now()
+		out, err := text.Fetch(ctx, h.admin, id, true, "", text.MaxRows) // as weir transfer show does
+		must("show", err)
+		shown = append(shown, time.Since(begin))
+		if out.Request.Count.Files != pastFiles || !out.Request.Status.Ended() {
+			h.t.Fatalf("%+v", out)
+		}
+		_, err = h.admin.Explain(ctx, id, "")
+		must("explain", err)
+	}
+	slices.SortFunc(shown, func(a, b time.Duration) int { return cmp.Compare(a, b) })
+	id := (p.first + p.last) / 2
+	for _, s := range []transfer.State{"", transfer.Done, transfer.FileFailed, transfer.Queued, transfer.Leased, transfer.Skipped} {
+		_, err := h.admin.Items(ctx, id, s, 0, 100)
+		must("items", err)
+	}
+	_, err := h.admin.Attempts(ctx, id, 0, 100)
+	must("attempts", err)
+	for _, f := range []transfer.Filter{{}, {Before: id}, {Open: true}, {Open: true, By: "user1"}, {By: "user1"}, {To: "B"},
+		{Dataset: "/data/run1"}, {Status: transfer.Failed}, {Status: transfer.Partial, By: "user2", To: "A"}, {By: "administrator", Before: id}} {
+		_, err := h.admin.Requests(ctx, f)
+		must("list", err)
+	}
+	_, _, err = h.admin.Tries(ctx, time.Now().Add(-pastYear/2).UnixNano(), 100)
+	must("history", err)
+	_, err = h.admin.Samples(ctx, "A", time.Now().Add(-time.Hour), 100)
+	must("samples", err)
+	_, err = h.admin.Notifications(ctx)
+	must("notifications", err)
+	h.scrape()
+	return shown
+}
+
+// prune has the coordinator remove what is old, and checks that of the samples.
+func (p *past) prune() {
+	h := p.h
+	h.t.Helper()
+	samples := func(from, to time.Duration) int64 {
+		n, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM sample WHERE site = 'A' AND at > ? AND at < ?",
+			time.Now().Add(-from), time.Now().Add(-to))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return n[0]
+	}
+	until(h.t, "samples are thinned and removed, and requests and notifications are removed", func() bool {
+		requests, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM request WHERE ended > 0 AND ended < ?",
+			time.Now().Add(-h.conf.Keep))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		notes, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM notification WHERE made < ?",
+			time.Now().Add(-notifyKept))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return samples(pastYear, sampleLife) == 0 && samples(40*time.Hour, 25*time.Hour) <= 51 && requests[0] == 0 && notes[0] == 0
+	})
+	all, err := h.admin.Samples(h.t.Context(), "A", time.Now().Add(-40*time.Hour), 100)
+	if err != nil || len(all) != 100 {
+		h.t.Fatal(len(all), err)
+	}
+	if m := all[20]; m.Seconds != 60 || math.Abs(m.CPU-0.5) > 1e-9 || math.Abs(m.OwnCPU-30) > 1e-9 || math.Abs(m.MovedBytes-1e6) > 1e-3 {
+		h.t.Errorf("a minute is %+v", m)
+	}
+	if n := samples(2*time.Hour, 0); n < 3000 {
+		h.t.Errorf("%d samples of the last 2 hours are left", n)
+	}
+}
+
+// size returns the bytes of the database.
+func (p *past) size() (n int64) {
+	query := "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+	if p.h.db.Dialect() == db.PostgreSQL {
+		query = "SELECT pg_database_size(current_database())"
+	}
+	all, err := db.Select(p.h.t.Context(), p.h.db, db.Value[int64], query)
+	if err != nil {
+		p.h.t.Fatal(err)
+	}
+	return all[0]
+}
+
+// peak is the most memory that this process has had, in MB.
+func peak(t *testing.T) int {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kb, err := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb / 1024
+}
