@@ -14,6 +14,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
 	"weir/internal/tpc"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/text"
 )
@@ -21,6 +22,7 @@ import (
 // A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
 // shown as fast as new ones. WEIR_GROWTH_FILES=10000000 holds the times and the memory against what is promised.
 func TestGrowth(t *testing.T) {
+	lab.Slow(t, "makes a hundred thousand rows")
 	files, long := 50_000, false
 	if n, err := strconv.Atoi(os.Getenv("WEIR_GROWTH_FILES")); err == nil {
 		files, long = n, true
@@ -268,7 +270,7 @@ func (p *past) look() (shown []time.Duration) {
 	must("samples", err)
 	_, err = h.admin.Notifications(ctx)
 	must("notifications", err)
-	h.scrape()
+	metricsOf(h.t, h)
 	return shown
 }
 

@@ -229,7 +229,8 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	var was transfer.Submission
 	var sources string
-	err = e.tx.Row("SELECT id, dataset, block, dest, sources, mode, unchecked FROM request WHERE made_by = ? AND key = ? AND key <> ''", by, s.Key).
+	err = e.tx.Row("SELECT id, dataset, block, dest, sources, mode, unchecked FROM request WHERE made_by = ? AND key = ? AND "+
+		"key <> ''", by, s.Key).
 		Scan(&id, &was.Dataset, &was.Block, &was.To, &sources, &was.Mode, &was.Unchecked)
 	if err != nil {
 		return id, err

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -20,6 +21,7 @@ import (
 // database as many bytes, at the end of the year as after two months, while an old request stays open. WEIR_YEAR_FILES=10000000 has
 // more files.
 func TestYear(t *testing.T) {
+	lab.Slow(t, "moves the files of a year")
 	t.Parallel()
 	files := 40_000
 	if n, err := strconv.Atoi(os.Getenv("WEIR_YEAR_FILES")); err == nil {
