@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -17,61 +18,83 @@ import (
 	"time"
 
 	"weir/internal/tcp"
+	"weir/internal/tlsconn/tlsconntest"
 )
 
 // A Setting is a version of TLS with a cipher suite.
 type Setting struct {
-	Name    string
-	Version uint16
-	Suite   uint16 // of TLS 1.2
-	Whole   bool   // crypto/tls does everything
+	tlsconntest.Suite
+	Whole bool // crypto/tls does everything
 }
 
-// Settings returns all versions and suites; crypto/tls chooses the suite of TLS 1.3 itself, so only its choice on this
-// machine is tested here, and the other suites with nginx.
-func Settings() []Setting {
-	return []Setting{
-		{Name: "1.3", Version: tls.VersionTLS13},
-		{Name: "1.2 AES-128-GCM", Version: tls.VersionTLS12, Suite: tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
-		{Name: "1.2 AES-256-GCM", Version: tls.VersionTLS12, Suite: tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384},
-		{Name: "1.2 ChaCha20", Version: tls.VersionTLS12, Suite: tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256},
-		{Name: "1.2 AES-CBC", Version: tls.VersionTLS12, Suite: tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, Whole: true},
+// Settings returns all versions and suites.
+func Settings() (all []Setting) {
+	for _, s := range tlsconntest.Suites() {
+		all = append(all, Setting{Suite: s})
 	}
+	cbc := tlsconntest.Suite{Name: "1.2 AES-CBC", Version: tls.VersionTLS12, IDs: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}
+	return append(all, Setting{cbc, true})
 }
 
-// certificate is the server's, for localhost and 127.0.0.1, and a pool that trusts it.
-var certificate = sync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
+// On12 is the index in Settings of TLS 1.2 with AES-128-GCM.
+const On12 = 3
+
+// An authority signs itself.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+var theAuthority = sync.OnceValue(func() authority {
+	a := authority{cert: &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}}
+	cert := a.issue(a.cert)
+	a.key = cert.PrivateKey.(*ecdsa.PrivateKey)
+	var err error
+	if a.cert, err = x509.ParseCertificate(cert.Certificate[0]); err != nil {
+		panic(err)
+	}
+	return a
+})
+
+// issue makes a key and signs a certificate for it; without a key of its own the authority signs with the new one.
+func (a authority) issue(c *x509.Certificate) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if a.key == nil {
+		a.key = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, key.Public(), a.key)
 	if err != nil {
 		panic(err)
 	}
-	pool := x509.NewCertPool()
-	if c, err = x509.ParseCertificate(der); err != nil {
-		panic(err)
-	}
-	pool.AddCert(c)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// Certificate returns a server's certificate for localhost and 127.0.0.1, changed by change.
+func Certificate(change func(*x509.Certificate)) tls.Certificate {
+	a := theAuthority()
+	c := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: a.cert.NotBefore,
+		NotAfter: a.cert.NotAfter, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	change(c)
+	return a.issue(c)
+}
+
+var usual = sync.OnceValue(func() tls.Certificate { return Certificate(func(*x509.Certificate) {}) })
 
 // ClientConfig returns what a client of a Peer needs.
 func ClientConfig() *tls.Config {
-	_, pool := certificate()
+	pool := x509.NewCertPool()
+	pool.AddCert(theAuthority().cert)
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ServerName: "localhost"}
 }
 
-// ServerConfig returns the configuration of a server; tickets are sent only by scripts.
-func (s Setting) ServerConfig() *tls.Config {
-	cert, _ := certificate()
-	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: s.Version, MaxVersion: s.Version, SessionTicketsDisabled: true}
-	if s.Suite != 0 {
-		conf.CipherSuites = []uint16{s.Suite}
-	}
+// ServerConfig returns the configuration of a server; tickets are sent only by scripts. See tlsconntest.Suite.Limit about TLS 1.3.
+func (s Setting) ServerConfig(t testing.TB) *tls.Config {
+	conf := &tls.Config{Certificates: []tls.Certificate{usual()}, SessionTicketsDisabled: true}
+	s.Limit(t, conf)
 	return conf
 }
 
@@ -96,10 +119,10 @@ func (s spied) Write(p []byte) (int, error) {
 	return s.Conn.Write(p)
 }
 
-// Accept performs the server's handshake.
-func (s Setting) Accept(raw net.Conn) (*Peer, error) {
+// Accept performs the server's handshake, with the configuration that ServerConfig returned.
+func (s Setting) Accept(raw net.Conn, conf *tls.Config) (*Peer, error) {
 	from := &secrets{}
-	conf := s.ServerConfig()
+	conf = conf.Clone()
 	conf.KeyLogWriter = from
 	c := tls.Server(spied{raw, from}, conf)
 	if err := c.Handshake(); err != nil {
@@ -146,8 +169,14 @@ func (p *Peer) Update(ask bool) error {
 	if err := p.Send(typeHandshake, message, 0); err != nil {
 		return err
 	}
-	return p.out.update()
+	return p.NewKeys()
 }
+
+// NewKeys replaces the keys with which the peer sends, of which the client learns nothing.
+func (p *Peer) NewKeys() error { return p.out.update() }
+
+// Last returns the record that was sealed last.
+func (p *Peer) Last() []byte { return p.last }
 
 // Ticket is a session ticket of so many bytes.
 func Ticket(size int) []byte {

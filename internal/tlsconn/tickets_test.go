@@ -18,7 +18,7 @@ func TestResumption(t *testing.T) {
 	data := content(bulk)
 	for _, s := range Settings() {
 		t.Run(s.Name, func(t *testing.T) {
-			conf := s.ServerConfig()
+			conf := s.ServerConfig(t)
 			conf.SessionTicketsDisabled = false
 			port := Serve(t, func(raw net.Conn) {
 				c := tls.Server(raw, conf)
@@ -94,8 +94,9 @@ func TestOddTickets(t *testing.T) {
 		"after payload":   func(p *Peer) error { return errors.Join(p.Send(typeData, data[:1], 0), p.Send(typeHandshake, long, 0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			conf := Settings()[0].ServerConfig(t)
 			port := Serve(t, func(raw net.Conn) {
-				p, err := Settings()[0].Accept(raw)
+				p, err := Settings()[0].Accept(raw, conf)
 				if err != nil {
 					t.Error(err)
 					return
