@@ -116,7 +116,8 @@ var listingConf string
 func WebDAVServers() []string { return []string{"apache2", "rclone"} }
 
 // A folderServer serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges if the server
-// supports them (python3 does not); with dav, one of the WebDAVServers lets everyone write to Data. URLs has "http".
+// supports them (python3 does not); with dav, one of the WebDAVServers lets everyone write to Data. URLs has "http", and
+// with dav of apache2 "https".
 type folderServer struct {
 	Config
 	name string
@@ -137,8 +138,13 @@ func (s *System) folder(f folderServer, program string) {
 	s.URL = "http://" + p.address() + "/data"
 	s.URLs["http"] = s.URL
 	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
-	conf := s.config(f.name+".conf", listingConf, map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root,
-		"Port": p.String()})
+	v := map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()}
+	if f.dav && f.name == "apache2" {
+		secure := s.newPort(false)
+		v["Cert"], v["Key"] = s.certificate(false, nil)
+		v["Secure"], s.URLs["https"] = secure.String(), "https://"+secure.local()+"/data"
+	}
+	conf := s.config(f.name+".conf", listingConf, v)
 	args := map[string][]string{
 		"apache2":  {"-X", "-f", conf},
 		"caddy":    {"run", "--config", conf, "--adapter", "caddyfile"},

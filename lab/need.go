@@ -89,7 +89,7 @@ func StartListing(t testing.TB, server string) *System {
 	return startFor(t, folderServer{name: server})
 }
 
-// StartWebDAV starts one of the WebDAVServers for a test.
+// StartWebDAV starts one of the WebDAVServers for a test. URLs has "http", and with apache2 "https".
 func StartWebDAV(t testing.TB, server string) *System {
 	return startFor(t, folderServer{name: server, dav: true})
 }

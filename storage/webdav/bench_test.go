@@ -1,8 +1,11 @@
 package webdav
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // The benchmarks run a reference program and this driver by turns against the
@@ -146,6 +151,74 @@ func BenchmarkUpload(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("weir/%d", streams), func(b *testing.B) { drive(b, s, streams, op) })
 	}
+}
+
+// BenchmarkDecrypted reads a file over TLS by turns with a bare loop on crypto/tls and with this driver, which decrypts what it verifies and
+// computes its checksum. It reports the ratio of their CPU times.
+func BenchmarkDecrypted(b *testing.B) {
+	const size = 64 << 20
+	ng := lab.StartNginx(b, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
+	place(b, ng.Data, "file", 1, size)
+	for _, suite := range tlsconntest.Suites() {
+		b.Run(suite.Name, func(b *testing.B) {
+			conf := trust(b, ng.CAFile)
+			suite.Limit(b, conf)
+			target := storagetest.TargetOf(b, ng.URLs["https"], storage.Credentials{TLS: conf})
+			bare, err := tls.Dial("tcp", target.URL.Host, conf)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer bare.Close()
+			client := storagetest.Client(b, Driver(), target)
+			buf := make([]byte, 256<<10)
+			request := fmt.Sprintf("GET %s/file HTTP/1.1\r\nHost: %s\r\n\r\n", target.URL.Path, target.URL.Host)
+			sides := []func() error{
+				func() error { return bareGet(bare, request, size, buf) },
+				func() error {
+					op := &storage.Op{Kind: storage.Read, Path: "file", Size: size, Sum: "adler32", Timeout: time.Minute}
+					_, err := client.Do(b.Context(), op, &quiet{})
+					return err
+				},
+			}
+			var used [2]time.Duration
+			for i := range 2 * (b.N + 1) {
+				before := ownCPU(b)
+				if err := sides[i%2](); err != nil {
+					b.Fatal(err)
+				}
+				if i >= 2 { // the first fills caches
+					used[i%2] += ownCPU(b) - before
+				}
+			}
+			b.ReportMetric(used[0].Seconds()/(float64(b.N)*size/1e9), "bare-cpu-s/GB")
+			b.ReportMetric(used[1].Seconds()/(float64(b.N)*size/1e9), "cpu-s/GB")
+			b.ReportMetric(used[1].Seconds()/used[0].Seconds(), "x-bare")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// bareGet sends a request and reads the answer with a body of so many bytes.
+func bareGet(c *tls.Conn, request string, size int, buf []byte) error {
+	if _, err := io.WriteString(c, request); err != nil {
+		return err
+	}
+	var head []byte
+	for body := -1; body < size; {
+		n, err := c.Read(buf)
+		if err != nil {
+			return err
+		}
+		if body >= 0 {
+			body += n
+			continue
+		}
+		head = append(head, buf[:n]...)
+		if i := bytes.Index(head, []byte("\r\n\r\n")); i >= 0 {
+			body = len(head) - i - 4
+		}
+	}
+	return nil
 }
 
 // BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/serve"
 	"weir/serve/servetest"
@@ -26,22 +27,21 @@ type tlsServer struct {
 	tls *tls.Config
 }
 
-// tlsServers starts all servers; nginx once for each cipher suite of TLS 1.3, as only servers choose among these.
+// tlsServers starts all servers.
 func tlsServers(t *testing.T) map[string]tlsServer {
 	const both = "ssl_protocols TLSv1.2 TLSv1.3; "
 	all := map[string]tlsServer{}
-	for _, suite := range []string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"} {
-		ng := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: both + "ssl_conf_command Ciphersuites " + suite + ";"})
-		place(t, ng.Data, "file", 1, undecryptedSize)
-		all["nginx "+suite] = tlsServer{ng.URLs["https"], trust(t, ng.CAFile)}
+	add := func(name string, s *lab.System) {
+		place(t, s.Data, "file", 1, undecryptedSize)
+		all[name] = tlsServer{s.URLs["https"], trust(t, s.CAFile)}
 	}
-	small := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: both + "ssl_buffer_size 6k;"})
-	place(t, small.Data, "file", 1, undecryptedSize)
-	all["nginx, small records"] = tlsServer{small.URLs["https"], trust(t, small.CAFile)}
-
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	place(t, xr.Data, "file", 1, undecryptedSize)
-	all["XRootD"] = tlsServer{xr.URLs["https"], trust(t, xr.CAFile)}
+	nginx := func(more string) *lab.System {
+		return lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: both + more})
+	}
+	add("nginx", nginx(""))
+	add("nginx, small records", nginx("ssl_buffer_size 6k;"))
+	add("Apache", lab.StartWebDAV(t, "apache2"))
+	add("XRootD", lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}))
 
 	dir := t.TempDir()
 	place(t, dir, "file", 1, undecryptedSize)
@@ -55,7 +55,7 @@ func tlsServers(t *testing.T) map[string]tlsServer {
 	return all
 }
 
-func trust(t *testing.T, caFile string) *tls.Config {
+func trust(t testing.TB, caFile string) *tls.Config {
 	cred, err := storage.Auth{CAFile: caFile}.Read()
 	if err != nil {
 		t.Fatal(err)
@@ -63,19 +63,23 @@ func trust(t *testing.T, caFile string) *tls.Config {
 	return cred.TLS
 }
 
-// TestDiscardedUndecrypted reads from real servers with TLS 1.2 and 1.3: as many bytes as the file has are counted, most
-// of them undecrypted, and what is verified on the same connection before and after is right.
+// TestDiscardedUndecrypted reads from real servers with TLS 1.2 and 1.3 and all cipher suites: as many bytes as the file has are
+// counted, most of them undecrypted, and what is verified on the same connection before and after is right.
 func TestDiscardedUndecrypted(t *testing.T) {
 	b := make([]byte, undecryptedSize)
 	content.Fill(b, 1, 0)
 	sum := fmt.Sprintf("adler32:%08x", adler32.Checksum(b))
 	for name, srv := range tlsServers(t) {
-		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-			t.Run(name+", "+tls.VersionName(version), func(t *testing.T) {
+		for _, suite := range tlsconntest.Suites() {
+			t.Run(name+", "+suite.Name, func(t *testing.T) {
 				conf := srv.tls.Clone()
-				conf.MinVersion, conf.MaxVersion = version, version
+				suite.Limit(t, conf)
+				negotiated := agreedOn(t, srv.url, conf)
+				if !slices.Contains(suite.IDs, negotiated) {
+					t.Fatalf("the server chose %s", tls.CipherSuiteName(negotiated))
+				}
 				c := storagetest.Client(t, Driver(), storagetest.TargetOf(t, srv.url, storage.Credentials{TLS: conf}))
-				for i := range 6 {
+				for i := range 4 {
 					op := &storage.Op{Kind: storage.Read, Path: "file", Size: undecryptedSize, Timeout: 20 * time.Second}
 					if i%2 == 0 {
 						op.Sum = "adler32"
@@ -105,6 +109,17 @@ func TestDiscardedUndecrypted(t *testing.T) {
 			})
 		}
 	}
+}
+
+// agreedOn returns the cipher suite of a handshake of crypto/tls with conf.
+func agreedOn(t *testing.T, url string, conf *tls.Config) uint16 {
+	at := storagetest.TargetOf(t, url, storage.Credentials{}).URL
+	c, err := tls.Dial("tcp", at.Host, conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.ConnectionState().CipherSuite
 }
 
 // TestResumption has each operation in a session of its own at real servers: with tickets of its own a client resumes from its

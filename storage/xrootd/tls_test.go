@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -93,19 +94,19 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestDiscardedUndecrypted reads over TLS 1.2 and 1.3, with page checksums and without: most of the payload is dropped
-// without being decrypted, and what is verified on the same session is right.
+// TestDiscardedUndecrypted reads over TLS 1.2 and 1.3 with all cipher suites, with page checksums and without: most of the payload is
+// dropped without being decrypted, and what is verified on the same session is right.
 func TestDiscardedUndecrypted(t *testing.T) {
 	const size = 24 << 20
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	if err := xr.WriteFile("x", made(size)); err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+	for _, suite := range tlsconntest.Suites() {
 		for _, plain := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, plain %v", tls.VersionName(version), plain), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, plain %v", suite.Name, plain), func(t *testing.T) {
 				cred := credentials(t, storage.Auth{CAFile: xr.CAFile})
-				cred.TLS.MinVersion, cred.TLS.MaxVersion = version, version
+				suite.Limit(t, cred.TLS)
 				c := clientAt(t, xr.URLs["roots"], cred)
 				for _, sum := range []string{"md5", "", "md5", ""} {
 					var e events
