@@ -102,10 +102,10 @@ $(TESTSUM): Makefile
 	GOBIN=$(CURDIR)/$(BIN) go install gotest.tools/gotestsum@$(TESTSUM_VERSION)
 	@touch $@
 
-bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about forty minutes; CASES=tls measures those whose names begin so)
+bench: needs build ## measured against the peers: rewrites docs/benchmarks.md and prints what changed (about forty minutes; CASES=tls measures those whose names begin so)
 	mkdir -p $(BUILD)
 	go test ./bench -run '^$$' -bench 'Peers/^$(CASES)' -timeout 3h -weir $(CURDIR)/$(BIN)/weir | tee $(BUILD)/bench.txt
-	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md,$(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
+	go test ./bench -run TestWritePage -count 1 -v -results $(CURDIR)/docs/benchmarks.md,$(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
 
 bench-page: ## the text and the picture of docs/benchmarks.md written anew, its figures kept
 	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md -out $(CURDIR)/docs/benchmarks.md

@@ -45,7 +45,7 @@ const bareWord = "bare-loop"
 // send the same request again and again, or ask for page after page.
 func runBare(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(bareWord, flag.ContinueOnError)
-	op := flags.String("op", "read", "read, stat or page")
+	op := flags.String("op", "read", "read, stat, page or whole")
 	connections := flags.Int("connections", 1, "how many")
 	long := flags.Duration("for", 2*time.Minute, "how long")
 	count := flags.Int64("count", math.MaxInt64, "operations of a connection, after which it ends before")
@@ -90,7 +90,7 @@ func bareRequest(code uint16, params [16]byte, args string) []byte {
 }
 
 // bareAnswer reads one answer, which must be a good one, and returns its data.
-func bareAnswer(c net.Conn, buf []byte) ([]byte, error) {
+func bareAnswer(c io.Reader, buf []byte) ([]byte, error) {
 	n, err := io.ReadAtLeast(c, buf, 8)
 	if err != nil {
 		return nil, err
@@ -119,27 +119,15 @@ func bareLoop(address, path, op string, end bareEnd) (int64, error) {
 		return 0, err
 	}
 	defer c.Close()
-	buf := make([]byte, 8+barePage)
-	hello := make([]byte, 20)
-	binary.BigEndian.PutUint32(hello[12:], 4)
-	binary.BigEndian.PutUint32(hello[16:], 2012)
-	login := [16]byte{14: 5}
-	copy(login[4:], "bench")
-	open := [16]byte{2: 0, 3: 0x10} // kXR_open_read
-	for _, b := range [][]byte{hello, bareRequest(3007, login, ""), bareRequest(3010, open, path)} {
-		if _, err := c.Write(b); err != nil {
-			return 0, err
-		}
-		data, err := bareAnswer(c, buf)
-		if err != nil {
-			return 0, err
-		}
-		copy(open[:4], data) // the last of them is the file's handle
+	handle, err := bareOpen(c, path)
+	if err != nil {
+		return 0, err
 	}
+	buf := make([]byte, 8+barePage)
 	request := bareRequest(3017, [16]byte{}, path) // kXR_stat
 	if op == "read" {
 		read := [16]byte{14: 0x10} // 4096 bytes at 0
-		copy(read[:4], open[:4])
+		copy(read[:4], handle)
 		request = bareRequest(3013, read, "")
 	}
 	if op == "page" {
@@ -161,6 +149,26 @@ func bareLoop(address, path, op string, end bareEnd) (int64, error) {
 	}
 }
 
+// bareOpen logs in and opens a file, and returns its handle.
+func bareOpen(c io.ReadWriter, path string) (handle []byte, err error) {
+	buf := make([]byte, 1<<10)
+	hello := make([]byte, 20)
+	binary.BigEndian.PutUint32(hello[12:], 4)
+	binary.BigEndian.PutUint32(hello[16:], 2012)
+	login := [16]byte{14: 5}
+	copy(login[4:], "bench")
+	open := [16]byte{3: 0x10} // kXR_open_read
+	for _, b := range [][]byte{hello, bareRequest(3007, login, ""), bareRequest(3010, open, path)} {
+		if _, err := c.Write(b); err != nil {
+			return nil, err
+		}
+		if handle, err = bareAnswer(c, buf); err != nil {
+			return nil, err
+		}
+	}
+	return handle[:4], nil
+}
+
 // Pages are read one after the other, from barePages on: offsets have eight
 // digits there, so that neither a request nor the head of an answer ever
 // changes its length.
@@ -172,27 +180,35 @@ const (
 
 func bareOffset(n int64) int64 { return bareFrom + n%barePages*barePage }
 
-// bareHTTP asks for page after page. It looks at an answer's head only once,
+// bareHTTP asks for page after page, or for the whole file again and again. It looks at an answer's head only once,
 // to learn its length.
-func bareHTTP(address, path, _ string, end bareEnd) (int64, error) {
+func bareHTTP(address, path, op string, end bareEnd) (int64, error) {
+	body, status := barePage, "206"
+	if op == "whole" {
+		body, status = smallFile, "200"
+	}
 	c, err := (&net.Dialer{Deadline: end.at.Add(time.Minute)}).Dial("tcp", address)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: weir\r\nRange: bytes=", path, address)
-	at := len(request)
-	request = append(request, "00000000-00000000\r\n\r\n"...)
-	buf := make([]byte, barePage+1<<10)
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: weir\r\n", path, address)
+	at := len(request) + len("Range: bytes=")
+	if op != "whole" {
+		request = append(request, "Range: bytes=00000000-00000000\r\n"...)
+	}
+	request = append(request, "\r\n"...)
+	buf := make([]byte, body+1<<10)
 	size := 0
 	for n := int64(0); ; n++ {
 		if end.reached(n) {
 			return n, nil
 		}
-		offset := bareOffset(n)
-		strconv.AppendInt(request[at:at], offset, 10)
-		request[at+8] = '-'
-		strconv.AppendInt(request[at+9:at+9], offset+barePage-1, 10)
+		if offset := bareOffset(n); op != "whole" {
+			strconv.AppendInt(request[at:at], offset, 10)
+			request[at+8] = '-'
+			strconv.AppendInt(request[at+9:at+9], offset+barePage-1, 10)
+		}
 		if _, err := c.Write(request); err != nil {
 			return n, err
 		}
@@ -204,10 +220,10 @@ func bareHTTP(address, path, _ string, end bareEnd) (int64, error) {
 			got += more
 			if size == 0 {
 				head := bytes.Index(buf[:got], []byte("\r\n\r\n"))
-				if head < 0 || !bytes.HasPrefix(buf, []byte("HTTP/1.1 206 ")) {
+				if head < 0 || !bytes.HasPrefix(buf, []byte("HTTP/1.1 "+status+" ")) {
 					return n, fmt.Errorf("answer %q", buf[:min(got, 200)])
 				}
-				size = head + 4 + barePage
+				size = head + 4 + body
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func beChild() bool {
 	}
 	child := map[string]func(args []string, out io.Writer) error{
 		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded, moverWord: runMover,
-		tlsWord: runTLS,
+		tlsWord: runTLS, limitWord: runLimit,
 	}[os.Args[1]]
 	if child == nil {
 		return false
@@ -179,6 +179,7 @@ func BenchmarkPeers(b *testing.B) {
 					slices.Reverse(order)
 				}
 				for _, s := range order {
+					awaitPorts()
 					b.Run(fmt.Sprintf("%s/round=%d", s.name, round+1), func(b *testing.B) { benchmarkSide(b, s) })
 				}
 			}

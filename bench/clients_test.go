@@ -13,6 +13,9 @@ import (
 	"weir/lab"
 )
 
+// smallFile is the size of a small file.
+const smallFile = 4 << 10
+
 func small(connections int, least float64) comparison {
 	return comparison{
 		name:    fmt.Sprintf("small-%d", connections),
@@ -24,10 +27,11 @@ func small(connections int, least float64) comparison {
 			{metric: requestCPU, a: "weir", b: "wrk", limit: 1.25},
 		},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(lab.NginxConfig{}, 4<<10)
+			srv := r.smallServer(lab.NginxConfig{}, smallFile)
 			l := r.reads(srv, theFile, connections)
 			l.settle = 500 * time.Millisecond
-			return []side{r.weirSide(l, 0), r.wrkSide(srv.url+"/"+theFile, connections)}
+			return []side{r.weirSide(l, 0), r.wrkSide(srv.url+"/"+theFile, connections),
+				r.bareSide(srv, "whole", connections, "-for", r.hold.String())}
 		},
 	}
 }

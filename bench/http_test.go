@@ -29,11 +29,15 @@ func download(streams int, s scale) comparison {
 			srv := r.nginx(lab.NginxConfig{})
 			r.file(filepath.Join(srv.data, theFile), size)
 			port := r.iperf()
-			return []side{
+			sides := []side{
 				r.weirSide(r.reads(srv, theFile, streams), srv.group),
 				r.curlDownload(srv, theFile, size, streams),
 				r.iperfSide(port, streams),
 			}
+			if streams == 1 {
+				sides = append(sides, r.limitSide("read", srv.url+"/"+theFile, "", r.gets, size))
+			}
+			return sides
 		},
 	}
 	if streams == 1 {
@@ -97,7 +101,11 @@ func upload(streams int, nginx bool, s scale) comparison {
 			if nginx {
 				l.most = 5 << 30 // what is written stays in memory until the run ends
 			}
-			return []side{r.weirSide(l, 0), r.curlSide(r.puts, int64(r.puts)*size, 0, curlPuts(source, url, r.puts, streams)...)}
+			sides := []side{r.weirSide(l, 0), r.curlSide(r.puts, int64(r.puts)*size, 0, curlPuts(source, url, r.puts, streams)...)}
+			if streams == 1 {
+				sides = append(sides, r.limitSide("write", url+"/limit", "", r.puts, size))
+			}
+			return sides
 		},
 	}
 }

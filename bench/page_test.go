@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +15,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
+	"golang.org/x/sys/unix"
 
 	"weir/monitor"
 	"weir/report/figure"
-	"weir/report/figure/draw"
 	"weir/transfer/mover"
 )
 
@@ -38,7 +40,7 @@ func TestWritePage(t *testing.T) {
 		t.Skip("no -results")
 	}
 	var p page
-	for _, name := range strings.Split(*resultsFlag, ",") {
+	for i, name := range strings.Split(*resultsFlag, ",") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -46,6 +48,9 @@ func TestWritePage(t *testing.T) {
 		more, err := readPage(text)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if i > 0 {
+			fmt.Print(p.changes(more))
 		}
 		p = p.with(more)
 	}
@@ -57,23 +62,10 @@ func TestWritePage(t *testing.T) {
 	if err := os.WriteFile(*outFlag, []byte(p.render(filepath.Base(picture))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range map[string]*figure.Figure{picture: p.picture(), filepath.Join(filepath.Dir(picture), buffersPicture): p.buffers()} {
-		if err := writePicture(name, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func writePicture(name string, f *figure.Figure) error {
-	var b bytes.Buffer
-	d, err := draw.New(draw.Options{Size: draw.Size{Width: 480, Height: 190}, DPI: 150})
-	if err == nil {
-		err = d.Draw(&b, f, "png")
-	}
+	err := errors.Join(writePicture(picture, p.picture()...), writePicture(filepath.Join(filepath.Dir(picture), buffersPicture), p.buffers()))
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
 // A page is docs/benchmarks.md: the cases as they are shown. It is made of the output of go test -bench Peers, or of the
@@ -87,9 +79,10 @@ type page struct {
 // A section is what the page shows of one case.
 type section struct {
 	comparison
-	head []string   // the columns of its table, without the first
-	rows [][]string // the name of a side, and its cells
-	bars []shownBar
+	head   []string   // the columns of its table, without the first
+	rows   [][]string // the name of a side, and its cells
+	bars   []shownBar
+	repeat int // how many rounds were measured, 0 if that is not known
 }
 
 // A shownBar is a bar as the page shows it.
@@ -235,12 +228,18 @@ func parsePage(text string) (p page, err error) {
 				s.rows = append(s.rows, strings.Split(strings.TrimSuffix(line[2:], " |"), " | "))
 			}
 		}
-		if len(s.rows) == 0 || len(s.bars) != len(c.bars) {
+		want := slices.DeleteFunc(slices.Clone(c.bars), func(b bar) bool { return !s.has(b.a) || b.b != "" && !s.has(b.b) })
+		if len(s.rows) == 0 || len(s.bars) != len(want) {
 			return p, fmt.Errorf("%s: %d sides and %d bars", c.name, len(s.rows), len(s.bars))
 		}
 		p.cases = append(p.cases, s)
 	}
 	return p, nil
+}
+
+// has reports whether a side was measured.
+func (s *section) has(side string) bool {
+	return slices.ContainsFunc(s.rows, func(row []string) bool { return row[0] == side })
 }
 
 // add adds what a side showed in a round.
@@ -300,7 +299,9 @@ const method = `## Method
 - Downloads are discarded (xrdcp, without DNS, and globus-url-copy: to /dev/null). weir reads what it verifies, and payload of
   unknown length. nginx has no checksums, so the 1% is counted as unverifiable. Over TLS weir decrypts only what it reads.
 - Uploads of weir differ in content and are read back from nginx; the others send one file repeatedly.
-- "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses.
+- "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses. "system calls" is the least
+  that a client can do, without the start of its process: one connection, a blocking socket, each response dropped by the kernel
+  (MSG_TRUNC) in calls that wait for 4 MiB, over TLS undecrypted as well; uploads send the same 256 KiB from memory.
 - Before each copy as much memory is written and freed as it needs: the first write to memory that a virtual machine returned
   to its host costs up to twice the CPU time.
 - Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno, which costs less than bbr; the others the machine's.
@@ -334,7 +335,7 @@ func (p page) render(picture string) string {
 		b.WriteString(smoke + "\n\n")
 	}
 	if picture != "" {
-		fmt.Fprintf(&b, "![%s](%s)\n\n", p.picture().Desc, picture)
+		fmt.Fprintf(&b, "![%s](%s)\n\n", pictureText, picture)
 	}
 	for _, h := range headlines {
 		if c := p.find(h.name); c != nil {
@@ -419,37 +420,6 @@ func (p page) missed(b *strings.Builder) {
 	}
 }
 
-// The picture shows the CPU time of weir beside that of a usual client.
-var pictured = []struct{ name, peer, label string }{
-	{"download-1", "curl", "HTTP read, curl"}, {"upload-nginx-1", "curl", "HTTP write, curl"},
-	{"root-download-1", "xrdcp", "root:// read, xrdcp"}, {"root-upload", "xrdcp", "root:// write, xrdcp"},
-	{"ftp-download-1", "globus-url-copy", "GridFTP read, guc"}, {"transfer-large", "xrdcp", "verified copy, xrdcp"},
-}
-
-// picture returns the plot on top of the page.
-func (p page) picture() *figure.Figure {
-	f := &figure.Figure{
-		ID: "cpu", Title: "Client CPU time per GB", Desc: "Client CPU time per GB of weir and of the usual client of each protocol",
-		X:     figure.Axis{Label: "median, smallest and largest of all rounds", Max: float64(len(pictured))}, // without numbers
-		Lines: []figure.Line{{Name: "weir", Dots: true, Loose: true}, {Name: "usual client", Color: 1, Dots: true, Loose: true}},
-	}
-	least, most := math.Inf(1), 0.
-	for i, c := range pictured {
-		zone := figure.Zone{From: float64(i) + .04, To: float64(i) + .96, Name: c.label}
-		for k, side := range []string{"weir", c.peer} {
-			if s := p.find(c.name); s != nil {
-				if v, low, high, ok := s.cellOf(side, clientCPU.name); ok {
-					f.Lines[k].Points = append(f.Lines[k].Points, figure.Point{X: float64(i) + .35 + .3*float64(k), Y: v, Low: &low, High: &high})
-					least, most = min(least, low), max(most, high)
-				}
-			}
-		}
-		f.Zones = append(f.Zones, zone)
-	}
-	f.Y = figure.LogAxis("client CPU time per GB (s)", figure.Scale{Factor: 1, Unit: "s"}, least, most)
-	return f
-}
-
 // buffersPicture is the file of the plot of buffers, beside the page.
 const buffersPicture = "benchmarks-buffers.png"
 
@@ -482,28 +452,38 @@ func (p page) buffers() *figure.Figure {
 	return f
 }
 
-var cellText = regexp.MustCompile(`^([\d.]+)[^(]*(?:\(([\d.]+)\D* to ([\d.]+))?`)
-
-// cellOf reads a cell of the table back.
+// cellOf reads a cell of the table back: the median, the smallest and the largest value.
 func (s *section) cellOf(side, column string) (v, low, high float64, ok bool) {
 	k := slices.Index(s.head, column)
 	i := slices.IndexFunc(s.rows, func(row []string) bool { return row[0] == side })
 	if k < 0 || i < 0 {
 		return 0, 0, 0, false
 	}
-	m := cellText.FindStringSubmatch(s.rows[i][k+1])
-	if m == nil {
-		return 0, 0, 0, false
-	}
-	number := func(text string) float64 {
-		x, err := strconv.ParseFloat(text, 64)
+	return readSpread(s.rows[i][k+1])
+}
+
+var numberText = regexp.MustCompile(`(1/)?([\d.]+)`)
+
+// readSpread reads what cell or bar.spread has written.
+func readSpread(text string) (v, low, high float64, ok bool) {
+	var all []float64
+	for _, m := range numberText.FindAllStringSubmatch(text, -1) {
+		x, err := strconv.ParseFloat(m[2], 64)
 		if err != nil {
-			return v
+			return 0, 0, 0, false
 		}
-		return x
+		if m[1] != "" {
+			x = 1 / x
+		}
+		all = append(all, x)
 	}
-	v = number(m[1])
-	return v, number(m[2]), number(m[3]), true
+	switch len(all) {
+	case 1:
+		return all[0], all[0], all[0], true
+	case 3:
+		return all[0], all[1], all[2], true
+	}
+	return 0, 0, 0, false
 }
 
 // anchor is how a heading is linked to.
@@ -531,6 +511,7 @@ func aboutMachine(config map[string]string) (lines []string) {
 		{"clock", e.ClockSource},
 		{"TCP", fmt.Sprintf("%s, receive buffer at most %d KiB, ports %d to %d, backlog %d", e.CongestionControl, e.ReceiveMemory[2]>>10,
 			e.PortLow, e.PortHigh, e.Backlog)},
+		{"kernel TLS", kernelTLS()},
 		{"open files", fmt.Sprintf("%d in a process", e.FilesHard)},
 		{"Go", e.Go},
 		{"weir", strings.TrimSpace(config["weir"] + " " + words(ctx, 1, "git", "rev-parse", "--short", "HEAD"))},
@@ -544,6 +525,24 @@ func aboutMachine(config map[string]string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// kernelTLS returns whether the kernel can encrypt what a connection sends.
+func kernelTLS() string {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err.Error()
+	}
+	defer l.Close()
+	c, err := block(l.Addr().String())
+	if err != nil {
+		return err.Error()
+	}
+	defer syscall.Close(c.fd)
+	if err := unix.SetsockoptString(c.fd, unix.IPPROTO_TCP, unix.TCP_ULP, "tls"); err != nil {
+		return fmt.Sprintf("none (setsockopt TCP_ULP: %v)", err)
+	}
+	return "available, not used"
 }
 
 // words returns the first n words that a program says, such as its version.
@@ -560,7 +559,7 @@ func words(ctx context.Context, n int, program string, args ...string) string {
 
 // section returns what the page shows of a result.
 func (r result) section() section {
-	s := section{comparison: r.comparison}
+	s := section{comparison: r.comparison, repeat: len(r.rounds)}
 	var metrics []metric
 	for _, m := range r.metrics {
 		if slices.ContainsFunc(r.sides, func(s string) bool { return len(r.values(s, m)) > 0 }) {
@@ -781,9 +780,12 @@ func TestPageIsRendered(t *testing.T) {
 			t.Errorf("%s has no %s", h.name, h.what)
 		}
 	}
-	for _, l := range p.picture().Lines {
-		if len(l.Points) != len(pictured) {
-			t.Errorf("the picture has %d of %d points of %s", len(l.Points), len(pictured), l.Name)
+	for _, v := range slices.Concat(picturedBytes, picturedFiles) {
+		c := p.find(v.name)
+		for _, side := range v.sides {
+			if c == nil || !c.has(side) {
+				t.Errorf("the picture has no %s of %s", side, v.name)
+			}
 		}
 	}
 }

@@ -88,6 +88,19 @@ func (s *scale) fit(tb testing.TB) {
 	s.many = min(s.many, ports, workers*s.held*3/4)
 }
 
+// awaitPorts waits until at most half of this machine's ports rest: each is blocked for a minute after its connection was closed.
+func awaitPorts() {
+	e := monitor.About()
+	for range 75 {
+		text, err := os.ReadFile("/proc/net/sockstat")
+		resting, none := number(`tw ([0-9]+)`, text)
+		if err != nil || none != nil || resting <= float64(e.PortHigh-e.PortLow)/2 {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 // A rig is what a case works with. What its methods start ends with the case; what they cannot start fails it.
 type rig struct {
 	testing.TB

@@ -23,11 +23,14 @@ func (r *rig) shapes(l load, group int, all ...shape) []side {
 	return sides
 }
 
+// allVerified is weir when it computes the checksum of everything.
+const allVerified = "weir, all verified"
+
 // The weirs that are compared with xrdcp. What it does by itself is the first.
 func readShapes() []shape {
 	return []shape{
 		{"weir", ""},
-		{"weir, all verified", "  verify: 100%\n  checksum: crc32c\n"},
+		{allVerified, "  verify: 100%\n  checksum: crc32c\n"},
 		{"weir, plain", "  plain: true\n"},
 	}
 }
@@ -43,14 +46,18 @@ func rootDownload(streams int, s scale) comparison {
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 25},
-			{metric: clientCPU, a: "weir, all verified", b: "xrdcp", limit: 1. / 3},
+			{metric: clientCPU, a: allVerified, b: "xrdcp", limit: 1. / 3},
 		},
 		setup: func(r *rig) []side {
 			srv := r.xrootd(1, size)
 			sides := r.shapes(r.reads(srv, theFile, streams), srv.group, readShapes()...)
-			return append(sides,
+			sides = append(sides,
 				r.xrdcpReads("xrdcp", srv, size, streams),
 				r.xrdcpReads("xrdcp, plain", srv, size, streams, plainXrdcp))
+			if streams == 1 {
+				sides = append(sides, r.limitSide("read", srv.url+"/"+theFile, "", 4, size))
+			}
+			return sides
 		},
 	}
 	if streams == 1 {

@@ -42,11 +42,12 @@ func secureDownload(streams int, version string, s scale) comparison {
 	return comparison{
 		name:  name,
 		title: fmt.Sprintf("Download with TLS %s, %s", version[len("TLSv"):], streamsText(streams)),
-		about: fmt.Sprintf("GET of a %d MiB file from nginx over TLS. curl and a bare loop with Go's crypto/tls decrypt it. %s",
-			s.size>>20, curlText(streams, files)),
+		about: fmt.Sprintf("GET of a %d MiB file from nginx over TLS. weir with \"all verified\", curl and a bare loop with Go's crypto/tls "+
+			"decrypt it; weir computes a checksum as well. %s", s.size>>20, curlText(streams, files)),
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "curl", limit: most},
+			{metric: clientCPU, a: allVerified, b: "bare loop", limit: 1.05},
 			{metric: throughput, a: "weir", b: "curl", least: true, limit: 1,
 				why: "The server's core is busy with encryption."},
 		},
@@ -56,14 +57,17 @@ func secureDownload(streams int, version string, s scale) comparison {
 			l := r.reads(srv, theFile, streams)
 			l.auth = "auth: {ca_file: " + ca + "}\n"
 			args := append(curlGets(srv.url+"/"+theFile, files, streams), "--cacert", ca)
-			return []side{
-				r.weirSide(l, srv.group),
+			sides := r.shapes(l, srv.group, shape{"weir", ""}, shape{allVerified, "  verify: 100%\n"})
+			if streams == 1 {
+				sides = append(sides, r.limitSide("read", srv.url+"/"+theFile, ca, files, s.size))
+			}
+			return append(sides,
 				r.curlSide(files, int64(files)*s.size, srv.group, args...),
-				{"bare loop", func() (figures, error) {
+				side{"bare loop", func() (figures, error) {
 					return r.bulk(srv.group, files, int64(files)*s.size, self(), tlsWord, srv.url+"/"+theFile, ca,
 						strconv.Itoa(files), strconv.Itoa(streams))
 				}},
-			}
+			)
 		},
 	}
 }
@@ -144,7 +148,8 @@ func secureUpload(s scale) comparison {
 			l := load{target: srv.url, kind: "write", size: size, clients: "1", settle: 200 * time.Millisecond, hold: r.hold, most: 5 << 30,
 				auth: "auth: {ca_file: " + ca + "}\n"}
 			args := append(curlPuts(source, srv.url, files, 1), "--cacert", ca)
-			return []side{r.weirSide(l, srv.group), r.curlSide(files, int64(files)*size, srv.group, args...)}
+			return []side{r.weirSide(l, srv.group), r.curlSide(files, int64(files)*size, srv.group, args...),
+				r.limitSide("write", srv.url+"/limit", ca, files, size)}
 		},
 	}
 }
@@ -180,12 +185,10 @@ const tlsWord = "tls-loop"
 
 // runTLS reads a URL so many times over so many connections. Its arguments are the URL, the file of the authority, and both numbers.
 func runTLS(args []string, _ io.Writer) error {
-	pem, err := os.ReadFile(args[1])
+	pool, err := poolOf(args[1])
 	if err != nil {
 		return err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
 	files, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil {
 		return err
@@ -213,6 +216,14 @@ func runTLS(args []string, _ io.Writer) error {
 	all.Wait()
 	close(failed)
 	return <-failed
+}
+
+// poolOf returns the authorities of a file.
+func poolOf(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return pool, err
 }
 
 func drain(c *http.Client, url string, buf []byte) error {

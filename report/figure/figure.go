@@ -24,8 +24,8 @@ type Figure struct {
 // A Line is drawn through points; Dots marks each of them. Intervals are bars at
 // the points of a line with dots, and a band along one without.
 type Line struct {
-	Name   string
-	Color  int // of the palette, from 0 to 5
+	Name   string // "": it continues the line before, which the legend has
+	Color  int    // of the palette, from 0 to 5
 	Dash   bool
 	Dots   bool
 	Loose  bool // its dots are not joined

@@ -153,8 +153,8 @@ func BenchmarkUpload(b *testing.B) {
 	}
 }
 
-// BenchmarkDecrypted reads a file over TLS by turns with a bare loop on crypto/tls and with this driver, which decrypts what it verifies and
-// computes its checksum. It reports the ratio of their CPU times.
+// BenchmarkDecrypted reads a file over TLS by turns with a bare loop on crypto/tls and with this driver, which decrypts what it
+// verifies and computes its checksum. It reports the ratio of their CPU times.
 func BenchmarkDecrypted(b *testing.B) {
 	const size = 64 << 20
 	ng := lab.StartNginx(b, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})

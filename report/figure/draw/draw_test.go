@@ -240,7 +240,7 @@ func TestGrey(t *testing.T) {
 	for _, dots := range []bool{true, false} {
 		f := &figure.Figure{}
 		for i := range 12 {
-			f.Lines = append(f.Lines, figure.Line{Color: i % 6, Dots: dots})
+			f.Lines = append(f.Lines, figure.Line{Name: "line", Color: i % 6, Dots: dots})
 		}
 		all := styles(f)
 		for i := range all {

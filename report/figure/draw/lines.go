@@ -52,6 +52,10 @@ func styles(f *figure.Figure) []style {
 	var plain, dash int
 	for i := range f.Lines {
 		l := &f.Lines[i]
+		if l.Name == "" && i > 0 {
+			all = append(all, all[i-1])
+			continue
+		}
 		st := style{color: palette(l.Color), joined: !l.Loose && (!l.Dots || !fitted), marker: i % shapes}
 		switch {
 		case l.Dash:

@@ -173,6 +173,9 @@ func (s *sheet) legend(top, right float64) float64 {
 	l := letters{size: tickSize}
 	x, y := s.left, top+tickSize
 	for i, name := range s.names {
+		if name == "" && i > 0 {
+			continue
+		}
 		name = s.d.fonts.fit(name, l, 0.6*(s.right-s.left))
 		need := sample + s.d.fonts.width(name, l)
 		if x+need > right && (x > s.left || right < s.right) {

@@ -1,0 +1,299 @@
+package bench
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// systemCalls names the side that does the least a client can do: see runLimit.
+const systemCalls = "system calls"
+
+// limitSide runs the least that a client can do with so many files of a size, in a process of its own. ca is a file, or "".
+func (r *rig) limitSide(op, url, ca string, files int, size int64) side {
+	return side{systemCalls, func() (figures, error) {
+		u, err := r.child(self(), limitWord, op, url, ca, strconv.Itoa(files), strconv.FormatInt(size, 10))
+		if err != nil {
+			return nil, err
+		}
+		cpu, err := number(`([0-9.]+) s of CPU`, u.out)
+		if err != nil {
+			return nil, err
+		}
+		took, err := number(`in ([0-9.]+) s`, u.out)
+		if err != nil {
+			return nil, err
+		}
+		gb := float64(files) * float64(size) / 1e9
+		return figures{throughput: gb * 1e9 / took, clientCPU: cpu / gb}, nil
+	}}
+}
+
+// limitWord makes this program the least that a client can do instead of the comparison.
+const limitWord = "system-calls"
+
+// runLimit reads or writes a file again and again on one connection with a blocking socket. What it reads the kernel drops, in calls that
+// wait for 4 MiB; it knows from the first answer how long the others are, over TLS too, so it decrypts and looks at nothing. What it
+// writes is the same 256 KiB each time. Its arguments are read or write, the URL, the file of the authority or "", the number of files and
+// their size. It prints its CPU time without that of the start.
+func runLimit(args []string, out io.Writer) error {
+	files, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	size, err := strconv.ParseInt(args[4], 10, 64)
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(args[1])
+	if err != nil {
+		return err
+	}
+	c, err := block(u.Host)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(c.fd)
+	l := &limit{blocked: c, stream: c, url: u, size: size}
+	if args[2] != "" {
+		pool, err := poolOf(args[2])
+		if err != nil {
+			return err
+		}
+		l.stream = tls.Client(c, &tls.Config{RootCAs: pool, ServerName: u.Hostname()})
+	}
+	one := l.read
+	switch {
+	case args[0] == "write":
+		one = l.write
+	case u.Scheme == "root":
+		one = l.readRoot
+	}
+	for range 2 { // TLS sends its tickets with the first answer
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	begin, before := time.Now(), cpuTime()
+	l.known = true
+	for range files {
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", (cpuTime() - before).Seconds(), time.Since(begin).Seconds())
+	return err
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only with a wrong argument
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// A limit is a connection that carries files.
+type limit struct {
+	*blocked
+	stream io.ReadWriter // TLS on it, or itself
+	url    *url.URL
+	size   int64
+	known  bool  // wire is the length of all further answers
+	wire   int64 // of the last answer, in bytes of the connection
+	handle []byte
+}
+
+// read is one GET. The first answers are read.
+func (l *limit) read() error {
+	from := l.in
+	if _, err := fmt.Fprintf(l.stream, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.url.Path, l.url.Host); err != nil {
+		return err
+	}
+	if l.known {
+		return l.drop(l.wire)
+	}
+	left, err := l.answer("200")
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(io.Discard, l.stream, l.size-left)
+	l.wire = l.in - from
+	return err
+}
+
+// answer reads the head of an answer and returns how much of the body has come with it.
+func (l *limit) answer(status string) (int64, error) {
+	var all []byte
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := l.stream.Read(buf)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, buf[:n]...)
+		if i := bytes.Index(all, []byte("\r\n\r\n")); i >= 0 {
+			if !bytes.HasPrefix(all, []byte("HTTP/1.1 "+status)) {
+				return 0, fmt.Errorf("answer %q", all[:i])
+			}
+			return int64(len(all) - i - 4), nil
+		}
+	}
+}
+
+// write is one PUT.
+func (l *limit) write() error {
+	_, err := fmt.Fprintf(l.stream, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", l.url.Path, l.url.Host, l.size)
+	for left := l.size; left > 0 && err == nil; {
+		var n int
+		n, err = l.stream.Write(piece[:min(left, int64(len(piece)))])
+		left -= int64(n)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = l.answer("20")
+	return err
+}
+
+var piece [256 << 10]byte
+
+// rootChunk is what one read asks for, as xrdcp and weir do.
+const rootChunk = 8 << 20
+
+// readRoot reads a file by the XRootD protocol, without page checksums.
+func (l *limit) readRoot() error {
+	if l.handle == nil {
+		var err error
+		if l.handle, err = bareOpen(l.blocked, "/"+strings.TrimLeft(l.url.Path, "/")); err != nil {
+			return err
+		}
+	}
+	head := make([]byte, 8)
+	for at := int64(0); at < l.size; at += rootChunk {
+		read := [16]byte{}
+		copy(read[:4], l.handle)
+		binary.BigEndian.PutUint64(read[4:], uint64(at))
+		binary.BigEndian.PutUint32(read[12:], uint32(min(rootChunk, l.size-at)))
+		if _, err := l.Write(bareRequest(3013, read, "")); err != nil {
+			return err
+		}
+		for more := true; more; {
+			if _, err := io.ReadFull(l.blocked, head); err != nil {
+				return err
+			}
+			status := binary.BigEndian.Uint16(head[2:])
+			if status != 0 && status != 4000 { // kXR_oksofar
+				return fmt.Errorf("status %d", status)
+			}
+			if err := l.drop(int64(binary.BigEndian.Uint32(head[4:]))); err != nil {
+				return err
+			}
+			more = status == 4000
+		}
+	}
+	return nil
+}
+
+// A blocked is a connection whose calls block a thread: no poller takes part.
+type blocked struct {
+	net.Conn // nil: what crypto/tls does not call
+	fd       int
+	mark     int
+	in       int64
+}
+
+func block(address string) (*blocked, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	to, err := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+	if err == nil {
+		err = syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+	}
+	if err != nil {
+		return nil, errors.Join(err, syscall.Close(fd))
+	}
+	return &blocked{fd: fd}, nil
+}
+
+func (c *blocked) Read(p []byte) (int, error) {
+	if err := c.wakeAt(1); err != nil {
+		return 0, err
+	}
+	n, err := syscall.Read(c.fd, p)
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	c.in += int64(max(n, 0))
+	return max(n, 0), err
+}
+
+func (c *blocked) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := syscall.Write(c.fd, p[done:])
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// drop has the kernel drop n bytes. It waits in poll: recv itself, once it has dropped a part, waits for the whole mark again.
+func (c *blocked) drop(n int64) error {
+	for n > 0 {
+		if err := c.wakeAt(int(min(n, 4<<20))); err != nil {
+			return err
+		}
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, -1)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		got, _, errno := syscall.Syscall6(syscall.SYS_RECVFROM, uintptr(c.fd), 0, uintptr(n), syscall.MSG_TRUNC|syscall.MSG_DONTWAIT, 0, 0)
+		switch {
+		case errno != 0 && errno != syscall.EAGAIN:
+			return errno
+		case errno == 0 && got == 0:
+			return io.ErrUnexpectedEOF
+		case errno == 0:
+			n -= int64(got)
+		}
+	}
+	return nil
+}
+
+// wakeAt has the kernel wake this side for so many bytes.
+func (c *blocked) wakeAt(mark int) error {
+	if mark == c.mark {
+		return nil
+	}
+	c.mark = mark
+	return syscall.SetsockoptInt(c.fd, syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, mark)
+}
