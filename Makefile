@@ -19,7 +19,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-xrootd lint needs bench bench-page rigs reports chaos golden clean web release site
+.PHONY: build demo test test-rucio test-xrootd lint needs bench bench-page rigs reports chaos golden clean web release site
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -123,6 +123,10 @@ screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best 
 chaos: needs ## faults, for as long as they take: of runs on many machines (three minutes), and of transfers, on SQLite and on PostgreSQL (ten)
 	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
 	WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
+
+# The files are there twice: 10,000 need 20 GB in TMPDIR.
+test-rucio: needs ## Rucio transfers 10,000 files of 1 MiB with weir (FILES=1000 fewer), on SQLite and on PostgreSQL, and what it waits for is printed
+	WEIR_REQUIRE=all WEIR_RUCIO_FILES=$(or $(FILES),10000) go test ./transfer/coordinator -run TestRucioKilled -timeout 6h -count 1 -v
 
 test-xrootd: needs build ## whatever is tested on XRootD, on each of its versions (seven minutes)
 	WEIR_REQUIRE=all WEIR_XROOTD=all go test ./lab ./storage/xrootd/... ./storage/webdav ./internal/tpc ./serve ./transfer/coordinator ./cmd/weir \

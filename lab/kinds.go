@@ -51,6 +51,9 @@ func Kinds() []Kind {
 		Name: "postgresql", What: "PostgreSQL server with an empty database", Auths: none,
 		config: func(c Config, _ Options) starter { return PostgreSQLConfig{Config: c} },
 	}, {
+		Name: "rabbitmq", What: "RabbitMQ as a message broker for STOMP", Auths: none, TLS: true,
+		config: func(c Config, _ Options) starter { return RabbitMQConfig{Config: c} },
+	}, {
 		Name: "rucio", What: "Rucio server with its daemons, on SQLite", Auths: none,
 		config: func(c Config, _ Options) starter { return RucioConfig{Config: c} },
 	}, {

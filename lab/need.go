@@ -75,6 +75,9 @@ func StartProFTPD(t testing.TB, c ProFTPDConfig) *System { return startFor(t, c)
 // StartPostgreSQL starts [PostgreSQL] for a test.
 func StartPostgreSQL(t testing.TB, c PostgreSQLConfig) *System { return startFor(t, c) }
 
+// StartRabbitMQ starts [RabbitMQ] for a test.
+func StartRabbitMQ(t testing.TB, c RabbitMQConfig) *System { return startFor(t, c) }
+
 // StartRucio starts [Rucio] for a test.
 func StartRucio(t testing.TB, c RucioConfig) *System { return startFor(t, c) }
 

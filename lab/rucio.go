@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed rucio.cfg
@@ -30,10 +31,14 @@ type RucioConfig struct {
 	Config
 	// Certificate is a PEM file with the certificate and the key that Rucio presents to the transfer service.
 	Certificate string
+	// Broker has the messages of the transfer service for rucio-conveyor-receiver; nil: there is none.
+	Broker *System
+	VO     string // virtual organization of these messages
 }
 
 type rucioValues struct {
 	Dir, Python, Packages, Address, Password, Certificate string
+	BrokerPort, BrokerUser, BrokerPassword, VO            string
 }
 
 // Start starts a Rucio server over plain HTTP with an SQLite database, of the Python packages of fts.txt. It has the account root,
@@ -59,7 +64,11 @@ func (s *System) rucio(ctx context.Context, c RucioConfig) {
 	program := filepath.Join(python, "bin/python3")
 	p := s.newPort(false)
 	v := rucioValues{Dir: s.Dir, Python: python, Packages: packages[0], Address: p.address(), Password: rand.Text(),
-		Certificate: c.Certificate}
+		Certificate: c.Certificate, VO: c.VO}
+	if c.Broker != nil {
+		_, v.BrokerPort, _ = strings.Cut(c.Broker.BrokerAddress("stomp"), ":")
+		v.BrokerUser, v.BrokerPassword = c.Broker.Settings[BrokerUser], c.Broker.Settings[BrokerPassword]
+	}
 	conf := s.config("etc/rucio.cfg", rucioConf, v)
 	s.config("etc/alembic.ini", alembicConf, v)
 	s.Env = append(s.Env, "RUCIO_HOME="+s.Dir, "RUCIO_CONFIG="+conf, "PYTHONWARNINGS=ignore", "SQLALCHEMY_SILENCE_UBER_WARNING=1",

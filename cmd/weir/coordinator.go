@@ -56,12 +56,12 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	conf := &f.conf
 	conf.Names, conf.VOMSRoles, conf.Shares = map[string][]string{}, map[string][]string{}, map[string]float64{}
 	conf.JobArea, conf.Listen, conf.VO, f.streamed = tpc.Public, "127.0.0.1:9443", "weir", 64
-	f.file.Add(c.Flags(), &f.extra, "name", "share", "user-issuer", "voms-role")
+	f.file.Add(c.Flags(), &f.extra, "broker", "name", "share", "user-issuer", "voms-role")
 	f.db.add(c, "db", "WEIR_DB")
 	flagVars{
 		"state": &conf.State, "standby": &conf.Standby, "listen": &conf.Listen, "url": &conf.URL, "cert": &conf.Cert, "key": &conf.Key,
 		"plain": &conf.Plain, "client-ca": &conf.CA, "site-ca": &conf.SiteCA, "vomsdir": &conf.VOMSDir,
-		"user-issuer": each(f.addIssuer), "share": each(f.addShare), "link-min": &conf.Rules.Min,
+		"user-issuer": each(f.addIssuer), "broker": each(f.addBroker), "share": each(f.addShare), "link-min": &conf.Rules.Min,
 		"link-max": &conf.Rules.Max, "lease": parseTime(&conf.Lease, 2*time.Second), "patience": parseTime(&conf.Patience, 1),
 		"keep": parseTime(&conf.Keep, shortestKeep), "fts-vo": &conf.VO, "streamed-copies": &f.streamed, "while-stdin": &f.stdin,
 		"name":      rolesInto(conf.Names, "", "NAME=ROLE,ROLE, as in alice@example.org=weir.submit,weir.approve"),
@@ -130,6 +130,15 @@ func (f *coordinatorFlags) addIssuer(address string) error {
 	i := coordinator.Issuer{URL: address}
 	f.conf.Issuers = append(f.conf.Issuers, i)
 	return i.Check()
+}
+
+// addBroker reads a value of --broker.
+func (f *coordinatorFlags) addBroker(address string) error {
+	if f.conf.Broker == nil {
+		f.conf.Broker = &coordinator.Broker{}
+	}
+	f.conf.Broker.URLs = append(f.conf.Broker.URLs, address)
+	return f.conf.Broker.Check()
 }
 
 // addShare reads a value of --share.

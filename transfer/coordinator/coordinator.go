@@ -70,6 +70,7 @@ type Config struct {
 	Sites     []transfer.NewSite  // sites without an agent, which are added or changed at the start
 	Tokens    []TokenFile         // tokens that are written at the start
 	Notify    []notify.Target     // who is notified of requests that have ended
+	Broker    *Broker             // gets messages about files of jobs; nil: none does
 	Version   string
 	Log       *slog.Logger     // nil: nothing is logged
 	Now       func() time.Time // nil is time.Now
@@ -122,6 +123,7 @@ type Coordinator struct {
 	changes       limitChanges
 	operations    []operation // all routes
 	notified      signal      // notifications are to be delivered
+	filesChanged  signal      // messages are to be sent
 }
 
 // Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. With
@@ -203,7 +205,8 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.takeClaim(ctx); err != nil {
 		return err
 	}
-	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.counters.Ended}
+	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.ended,
+		Changes: c.conf.Broker != nil}
 	if c.catalog, c.queue, err = migrate(ctx, c.db, o); err != nil {
 		return err
 	}
@@ -213,7 +216,16 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.openNotify(ctx); err != nil {
 		return err
 	}
+	if err = c.openMessages(ctx); err != nil {
+		return err
+	}
 	return c.openRegistry(ctx)
+}
+
+// ended is called after each transaction of the queue that changed files.
+func (c *Coordinator) ended(e queue.Ended) {
+	c.counters.Ended(e)
+	c.filesChanged.broadcast()
 }
 
 //go:embed schema/*.sql

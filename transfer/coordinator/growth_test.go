@@ -52,9 +52,10 @@ func TestGrowth(t *testing.T) {
 		}
 		p.prune()
 
-		// Tables and indexes that have a row for a site, an open file or a token, and the latest events.
+		// Tables and indexes that have a row for a site, an open file or a token, the latest events, and what waits for the broker.
 		small := []string{"site", "lease", "event", "event_last", "counter", "link", "hold", "ban", "setting", "token", "delegation", "leftover",
-			"notified", "thinned", "hop", "next", "scan", "schema_files", "bearer", "bearer_job", "item_due", "request_live", "request_open",
+			"notified", "file_change", "thinned",
+			"hop", "next", "scan", "schema_files", "bearer", "bearer_job", "item_due", "request_live", "request_open",
 			"request_ready", "request_work", "request_expires", "tape_due", "notification_due", "bearer_due", "dataset", "presence",
 			"bearer_job_job", "sample_at", "notification_made", "dataset_name_key", "sqlite_autoindex_dataset_1"}
 		// Indexes with many rows of the same value, which serve lists.

@@ -43,6 +43,7 @@ type told struct {
 	SiteCA, CA        string
 	JobArea           tpc.Area
 	Names             map[string][]string
+	Broker            *Broker
 }
 
 func child(text string) error {
@@ -51,7 +52,7 @@ func child(text string) error {
 		return err
 	}
 	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease, Standby: o.Standby,
-		SiteCA: o.SiteCA, CA: o.CA, JobArea: o.JobArea, Names: o.Names}
+		SiteCA: o.SiteCA, CA: o.CA, JobArea: o.JobArea, Names: o.Names, Broker: o.Broker}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c, err := Open(ctx, conf)
@@ -91,7 +92,8 @@ func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 // startProcess is startChild, and returns the process.
 func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd, kill func()) {
 	t.Helper()
-	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names})
+	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names,
+		conf.Broker})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -24,6 +25,9 @@ func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
 	for what := range c.health.list() {
 		p.Add(metrics.Trouble, 1, what)
 	}
+	if err := c.messageMetrics(q.Context(), p); err != nil {
+		return err
+	}
 	c.queueMetrics(p, open)
 	c.siteMetrics(p)
 	c.registry.mu.Lock()
@@ -33,6 +37,21 @@ func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected asks again
 	return nil
+}
+
+// messageMetrics adds what waits for the broker, if there is one.
+func (c *Coordinator) messageMetrics(ctx context.Context, p *metrics.Page) error {
+	if c.conf.Broker == nil {
+		return nil
+	}
+	n, oldest, err := c.queue.KeptChanges(ctx)
+	age := 0.0
+	if !oldest.IsZero() {
+		age = max(0, c.now().Sub(oldest).Seconds())
+	}
+	p.Add(metrics.MessagesWaiting, float64(n))
+	p.Add(metrics.OldestMessage, age)
+	return err
 }
 
 // queueMetrics adds the requests that have not ended, and their files.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ func (r *rucio) running(part string, in, out any) (kill func(), wait func() erro
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Hour)
 	done := make(chan error, 1)
 	go func() {
 		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
@@ -65,26 +66,30 @@ func arrived(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// Rucio's daemons and weir are killed in the middle of a rule, and no file is lost or copied twice. WEIR_RUCIO_FILES has so many files,
-// and kills nothing but measures what Rucio waits for.
+// Rucio's daemons and weir are killed in the middle of a rule, and no file is lost or copied twice, whether weir has SQLite or PostgreSQL.
+// WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for.
 func TestRucioKilled(t *testing.T) {
 	t.Parallel()
-	r := startRucio(t, true)
+	each(t, func(t *testing.T, conf Config) { rucioKilled(t, conf.DB) })
+}
+
+func rucioKilled(t *testing.T, database string) {
+	r := startRucio(t, true, func(c *Config, _ *lab.RucioConfig) { c.DB = database })
 	r.setup()
 	n, size, bulk, measured := 200, 100_000, 10, false
 	if many, err := strconv.Atoi(os.Getenv("WEIR_RUCIO_FILES")); err == nil {
 		n, size, bulk, measured = many, 1<<20, 100, true
 	}
 	var files []rucioFile
-	data := map[string][]byte{}
+	content := func(name string) []byte { return bytes.Repeat([]byte(name+"\n"), size/(len(name)+1)) }
 	for i := range n {
 		name := "f" + strconv.Itoa(i)
-		data[name] = bytes.Repeat([]byte(name+"\n"), size/(len(name)+1))
-		files = append(files, rucioFile{name, len(data[name]), adlerOf(data[name])})
+		data := content(name)
+		files = append(files, rucioFile{name, len(data), adlerOf(data)})
 	}
 	made := r.rule("many", files, "Y", "X")
 	for name, at := range made.Paths {
-		r.put(r.x, filepath.Join("store", at), data[name])
+		r.put(r.x, filepath.Join("store", at), content(name))
 	}
 	in := map[string]any{"fts": r.fts, "bulk": bulk, "ended": n}
 	var out struct {
@@ -114,12 +119,12 @@ func TestRucioKilled(t *testing.T) {
 	}
 	for _, f := range files {
 		got, err := os.ReadFile(filepath.Join(store, made.Paths[f.Name]))
-		if err != nil || !bytes.Equal(got, data[f.Name]) {
+		if err != nil || !bytes.Equal(got, content(f.Name)) {
 			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
 		}
 	}
 	r.kill()
-	d, err := db.Open(t.Context(), "sqlite:"+filepath.Join(r.conf.State, tableFile), db.Options{})
+	d, err := db.Open(t.Context(), cmp.Or(database, "sqlite:"+filepath.Join(r.conf.State, tableFile)), db.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

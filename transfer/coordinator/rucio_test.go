@@ -78,7 +78,7 @@ type rucio struct {
 	conf Config
 }
 
-func startRucio(t *testing.T, ownProcess bool) *rucio {
+func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioConfig)) *rucio {
 	t.Helper()
 	lab.FTS(t)
 	cert, authority := clientCertificate(t, "rucio")
@@ -86,6 +86,10 @@ func startRucio(t *testing.T, ownProcess bool) *rucio {
 	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
 	r := &rucio{conf: Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
 		Names: map[string][]string{"rucio": {maySubmit}}}}
+	of := lab.RucioConfig{Certificate: cert}
+	for _, set := range more {
+		set(&r.conf, &of)
+	}
 	if ownProcess {
 		r.conf.State = t.TempDir()
 		r.ftsPair = &ftsPair{&house{t: t}, x, y}
@@ -94,7 +98,7 @@ func startRucio(t *testing.T, ownProcess bool) *rucio {
 		r.ftsPair = &ftsPair{start(t, r.conf), x, y}
 		r.fts = r.URL() + FTSPath
 	}
-	r.r = lab.StartRucio(t, lab.RucioConfig{Certificate: cert})
+	r.r = lab.StartRucio(t, of)
 	return r
 }
 
@@ -146,7 +150,7 @@ func (r *rucio) do(part string, in, out any) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Minute)
 	defer cancel()
 	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/wire"
 	"weir/lab"
 	"weir/serve"
 	"weir/serve/servetest"
@@ -88,7 +89,11 @@ func metricsOf(t *testing.T, h *house) string {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+raw)
-	res, err := http.DefaultClient.Do(req)
+	to := &http.Transport{DisableKeepAlives: true}
+	if h.Pin() != "" {
+		to.TLSClientConfig = wire.Pinned(h.Pin())
+	}
+	res, err := (&http.Client{Transport: to}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -180,6 +180,13 @@ func (c *Counters) Changed(change transfer.LimitChange) {
 	c.of(change.Source, change.Dest).add(1, LimitChanges, direction, string(change.Cause))
 }
 
+// Messages counts messages to the broker, or for [MessagesDropped] changes of files. kind is that of the messages, "" for metrics without.
+func (c *Counters) Messages(m ID, kind string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.common.add(float64(n), m, kind)
+}
+
 // Dest returns the label of a destination.
 func (c *Counters) Dest(name string) string {
 	c.mu.Lock()

@@ -66,6 +66,11 @@ const (
 	SiteCopies
 	SiteLimit
 	SiteSlots
+	MessagesSent
+	MessagesFailed
+	MessagesDropped
+	MessagesWaiting
+	OldestMessage
 	metrics // how many there are
 )
 
@@ -122,6 +127,13 @@ func table() [metrics]Metric {
 		SiteCopies: {"site_copies", Gauge, []string{"site"}, "Transfers of a site, in and out."},
 		SiteLimit:  {"site_limit", Gauge, []string{"site"}, "Limit of concurrent transfers of a site, where one is set."},
 		SiteSlots:  {"site_slots", Gauge, []string{"site"}, "Concurrent transfers that the agent of a site makes at most."},
+		MessagesSent: {"messages_sent_total", Counter, []string{"kind"},
+			"Messages about files of jobs that the broker has confirmed: start, complete or state."},
+		MessagesFailed: {"message_failures_total", Counter, nil, "Attempts to send messages to the broker that failed. They are repeated."},
+		MessagesDropped: {"messages_dropped_total", Counter, nil,
+			"Changes of files that were dropped, since the broker did not take them in time."},
+		MessagesWaiting: {"messages_waiting", Gauge, nil, "Changes of files whose messages the broker has not confirmed."},
+		OldestMessage:   {"oldest_message_seconds", Gauge, nil, "Age of the oldest of these changes; 0 if there is none."},
 	}
 	for i := range list {
 		list[i].Name = prefix + list[i].Name

@@ -81,6 +81,8 @@ type JobRequest struct {
 	Staging int64           // files of Count.Queued whose source is being brought online
 	Archive int64           // files of Count.Queued that have arrived, and are to be on tape
 	Replace bool
+	Timeout time.Duration // of one attempt; 0: none
+	Streams int           // connections for a file; 0: the mover decides
 	Terms   JobTerms
 }
 
@@ -89,6 +91,8 @@ type JobFile struct {
 	transfer.Item
 	Pair
 	Share    string
+	Timeout  time.Duration // of one attempt; 0: none
+	Streams  int           // connections; 0: the mover decides
 	Terms    JobTerms
 	Waits    TapeKind          // for the tape system; 0: it does not
 	Held     bool              // it waits for another file of the job
@@ -294,8 +298,8 @@ func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
 		slices.Sorted(maps.Keys(by)))
 	for _, r := range requests {
 		j := by[r.Job]
-		j.Parts = append(j.Parts, JobRequest{Request: r.Request, Stop: r.stop, Replace: r.replaces, Terms: r.JobTerms,
-			Staging: r.staging, Archive: r.archiving})
+		j.Parts = append(j.Parts, JobRequest{Request: r.Request, Stop: r.stop, Replace: r.replaces, Timeout: r.timeout,
+			Streams: r.streams, Terms: r.JobTerms, Staging: r.staging, Archive: r.archiving})
 	}
 	return all, err
 }
@@ -326,18 +330,28 @@ func waitsFor(s state) TapeKind {
 	return 0
 }
 
-func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
+// partFiles returns the files of a part of a job.
+func partFiles(tx *db.Tx, part *JobRequest) ([]*JobFile, error) {
 	first, last := part.ID*perRequest, (part.ID+1)*perRequest
 	files, err := filesOf(tx, "id > ? AND id < ? ORDER BY id", first, last)
 	if err != nil {
 		return nil, err
 	}
+	return jobFiles(tx, files, map[int64]*JobRequest{part.ID: part}, "item > ? AND item < ?", first, last)
+}
+
+// jobFiles returns files of jobs as JobFiles, in the same order. parts are those of their requests, and where is a condition on the column
+// item that holds for the files.
+func jobFiles(tx *db.Tx, files []*file, parts map[int64]*JobRequest, where string, args ...any) (all []*JobFile, err error) {
 	by := map[int64]*JobFile{}
 	for _, f := range files {
-		one := &JobFile{Item: f.item(), Share: part.Share, Terms: part.Terms, Waits: waitsFor(f.state), Held: f.state == held}
+		one := &JobFile{Item: f.item(), Waits: waitsFor(f.state), Held: f.state == held}
+		if part := parts[f.request]; part != nil {
+			one.Share, one.Timeout, one.Streams, one.Terms = part.Share, part.Timeout, part.Streams, part.Terms
+		}
 		by[f.id], all = one, append(all, one)
 	}
-	if err := readTape(tx, part, by); err != nil {
+	if err := readTape(tx, parts, by, where, args...); err != nil {
 		return nil, err
 	}
 	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
@@ -352,30 +366,17 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 			f.Path, f.Pair.Size, f.Pair.Adler = strings.TrimPrefix(f.Name, "/"), f.Item.Size, f.Item.Adler
 		}
 		return none, err
-	}, "SELECT item, number, sources, dest, params FROM pair WHERE item > ? AND item < ?", first, last)
+	}, "SELECT item, number, sources, dest, params FROM pair WHERE "+where, args...)
 	if err != nil {
 		return nil, err
 	}
-	past, err := attemptsOf(tx, "item > ? AND item < ? AND late = 0 ORDER BY item, epoch", first, last)
+	past, err := attemptsOf(tx, where+" AND late = 0 ORDER BY item, epoch", args...)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range past {
-		f := by[a.Item]
-		if f == nil {
-			continue
-		}
-		if f.Attempts++; f.Attempts == 1 {
-			f.Began = a.Begin
-		}
-		if a.Fault != "" {
-			if f.Failures == nil {
-				f.Failures = map[string]string{}
-			}
-			f.Failures[a.Source] = a.Reason
-		}
-		if f.Found = nil; a.Fault == transfer.Occupied && a.Size > 0 {
-			f.Found = &a.Outcome
+		if f := by[a.Item]; f != nil {
+			f.tried(a)
 		}
 	}
 	_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
@@ -385,8 +386,24 @@ func partFiles(tx *db.Tx, part *JobRequest) (all []*JobFile, err error) {
 			by[item].Began = began
 		}
 		return none, err
-	}, "SELECT item, began FROM lease WHERE item > ? AND item < ?", first, last)
+	}, "SELECT item, began FROM lease WHERE "+where, args...)
 	return all, err
+}
+
+// tried adds an attempt that has ended. They are added in their order.
+func (f *JobFile) tried(a transfer.Attempt) {
+	if f.Attempts++; f.Attempts == 1 {
+		f.Began = a.Begin
+	}
+	if a.Fault != "" {
+		if f.Failures == nil {
+			f.Failures = map[string]string{}
+		}
+		f.Failures[a.Source] = a.Reason
+	}
+	if f.Found = nil; a.Fault == transfer.Occupied && a.Size > 0 {
+		f.Found = &a.Outcome
+	}
 }
 
 // PairReplicas returns the sources of files of jobs by the name of the file.

@@ -37,6 +37,7 @@ type Options struct {
 	Grace    time.Duration      // how long the destination may be asked after that; 0 is two minutes
 	Patience time.Duration      // how long files wait for sources that are all down, before they fail; 0 is a day
 	Shares   map[string]float64 // weights of shares, by name; the default is 1
+	Changes  bool               // changes of files of jobs are kept until RemoveChanges
 	Ended    func(Ended)        // is called after each transaction that changed files, from several goroutines; may be nil
 }
 

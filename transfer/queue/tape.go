@@ -192,24 +192,17 @@ func (e *edit) saveTape() error {
 	return nil
 }
 
-// tapeOf returns what tape systems are asked of files, by item.
-func tapeOf(tx *db.Tx, first, last int64) (map[int64][]TapeFile, error) {
-	all, err := db.All(tx, scanTape, "SELECT "+tapeColumns+" FROM tape WHERE item > ? AND item < ? ORDER BY item, kind", first, last)
-	by := map[int64][]TapeFile{}
-	for _, t := range all {
-		by[t.Item] = append(by[t.Item], t)
-	}
-	return by, err
-}
-
-// readTape fills in what tape systems are asked of the files of a part.
-func readTape(tx *db.Tx, part *JobRequest, by map[int64]*JobFile) error {
-	if part.Terms.Stage == 0 && part.Terms.Archive == 0 {
+// readTape fills in what tape systems are asked of files of these parts, for which a condition on item holds.
+func readTape(tx *db.Tx, parts map[int64]*JobRequest, by map[int64]*JobFile, where string, args ...any) error {
+	asked := func(p *JobRequest) bool { return p.Terms.Stage > 0 || p.Terms.Archive > 0 }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(parts)), asked) {
 		return nil
 	}
-	tape, err := tapeOf(tx, part.ID*perRequest, (part.ID+1)*perRequest)
-	for id, f := range by {
-		f.Tape = tape[id]
+	all, err := db.All(tx, scanTape, "SELECT "+tapeColumns+" FROM tape WHERE "+where+" ORDER BY item, kind", args...)
+	for _, t := range all {
+		if f := by[t.Item]; f != nil {
+			f.Tape = append(f.Tape, t)
+		}
 	}
 	return err
 }

@@ -1,4 +1,5 @@
-// Package settings is what a coordinator's configuration file has beyond flags: sites, tokens, issuers and notifications.
+// Package settings is what a coordinator's configuration file has beyond flags: sites, tokens, issuers, notifications and the message
+// broker.
 package settings
 
 import (
@@ -27,6 +28,7 @@ type Keys struct {
 	Tokens    []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
 	Issuers   []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
 	Notify    []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
+	Broker    *brokerKeys         `yaml:"broker" jsonschema_description:"Message broker that gets FTS3's messages about the files of jobs, as --broker. See docs/fts.md."`
 }
 
 type siteKeys struct {
@@ -73,6 +75,25 @@ type notifyKeys struct {
 	Timeout        unit.Duration `yaml:"timeout" jsonschema_description:"Time that one attempt may take, up to 10m; left out: 30s."`
 }
 
+type brokerKeys struct {
+	URLs             []string      `yaml:"urls" jsonschema_description:"stomp://HOST:PORT, or with TLS stomp+ssl://HOST:PORT; the first that answers is used."`
+	User             string        `yaml:"user" jsonschema_description:"User who logs in; left out: no login."`
+	PasswordFile     string        `yaml:"password_file" jsonschema_description:"File with the password of the user."`
+	PasswordVariable string        `yaml:"password_variable" jsonschema_description:"Environment variable with the password of the user."`
+	Host             string        `yaml:"virtual_host" jsonschema_description:"Virtual host; left out: the host of the URL."`
+	CAFile           string        `yaml:"ca_file" jsonschema_description:"PEM file of authorities of the broker's certificate, besides those of the system."`
+	Cert             string        `yaml:"cert" jsonschema_description:"PEM file with a client certificate."`
+	Key              string        `yaml:"key" jsonschema_description:"PEM file with the key of cert."`
+	VOs              []string      `yaml:"vos" jsonschema_description:"Virtual organizations whose messages are sent; left out: all."`
+	Users            bool          `yaml:"users" jsonschema_description:"Messages name users (user_dn)."`
+	Start            string        `yaml:"start" jsonschema_description:"Destination of messages about transfers that begin, or none; left out: /topic/transfer.fts_monitoring_start."`
+	Complete         string        `yaml:"complete" jsonschema_description:"Destination of messages about transfers that end, or none; left out: /topic/transfer.fts_monitoring_complete."`
+	State            string        `yaml:"state" jsonschema_description:"Destination of messages about states of files, or none; left out: /topic/transfer.fts_monitoring_state."`
+	Life             unit.Duration `yaml:"life" jsonschema_description:"How long the broker keeps a message that no client takes; left out: 1d."`
+	Keep             unit.Duration `yaml:"keep" jsonschema_description:"How long messages wait for the broker before they are dropped; left out: 3d."`
+	Most             int64         `yaml:"most" jsonschema_description:"Changes of files that wait for the broker at most; left out: 1000000."`
+}
+
 // Fill completes the configuration of a coordinator by the keys of the file. What flags have set stays.
 func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	if !f.Read() {
@@ -105,6 +126,9 @@ func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	}
 	if i := twice(k.Notify, func(n notifyKeys) string { return n.Name }); i >= 0 {
 		f.Wrong(fmt.Sprintf("notify.%d.name", i), errors.New("notify: another target has this name"))
+	}
+	if k.Broker != nil {
+		conf.Broker = k.Broker.broker(f, conf.Broker)
 	}
 	if i := twice(k.Sites, func(s siteKeys) string { return s.Name }); i >= 0 {
 		f.Wrong(fmt.Sprintf("sites.%d.name", i), errors.New("sites: another site has this name"))
@@ -208,6 +232,23 @@ func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
 		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
 	return t
+}
+
+// broker returns the broker of the file; the URLs of flags stay.
+func (k *brokerKeys) broker(f *flagfile.File, flags *coordinator.Broker) *coordinator.Broker {
+	b := &coordinator.Broker{
+		URLs: k.URLs, User: k.User, Host: k.Host, CA: f.Resolve(k.CAFile), Cert: f.Resolve(k.Cert), Key: f.Resolve(k.Key), VOs: k.VOs,
+		Users: k.Users, Start: k.Start, Complete: k.Complete, State: k.State, Life: time.Duration(k.Life), Keep: time.Duration(k.Keep),
+		Most: k.Most,
+	}
+	if flags != nil {
+		b.URLs = flags.URLs
+	}
+	b.Password = f.Secret("broker.password", k.PasswordFile, k.PasswordVariable)
+	if err := b.Check(); err != nil {
+		f.Wrong("broker", fmt.Errorf("broker: %w", err))
+	}
+	return b
 }
 
 // NewToken returns a token for the agent of a site, or for a user with roles: read, submit, approve, admin. Its lifetime is not set.

@@ -1,5 +1,8 @@
 """Fills a Rucio for the tests, runs its daemons and reads its state: PART INPUT, both JSON."""
+import ctypes
 import json
+import shutil
+import subprocess
 import sys
 import time
 
@@ -79,7 +82,10 @@ def once(arg):
 
 
 def daemons(arg):
-    """Runs submitter, poller and finisher in turns until so many requests have ended, and measures what they wait for."""
+    """Runs submitter, poller and finisher in turns until so many requests have ended, and measures what they wait for.
+
+    With receiver there is no poller but rucio-conveyor-receiver, and requests may be open at the end: one that failed has a successor.
+    """
     import requests
 
     asked = [0.0]
@@ -96,6 +102,11 @@ def daemons(arg):
     requests.Session.request = request
     release_killed()
     every = runners(arg["bulk"])
+    receiver = None
+    if arg.get("receiver"):
+        del every["poller"]
+        receiver = subprocess.Popen([sys.executable, shutil.which("rucio-conveyor-receiver")], stdout=sys.stderr,
+                                    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9))  # it is killed with this process
     took = {"submitter": 0.0, "poller": 0.0, "finisher": 0.0, "idle": 0.0}
     begun = time.time()
     before = None
@@ -109,8 +120,14 @@ def daemons(arg):
         if now == before:
             took["idle"] += time.time() - round_begun
         before = now
-        if now["ended"] >= arg["ended"] and len(now) == 1:  # a request that failed has a successor
+        if now["ended"] >= arg["ended"] and (receiver or len(now) == 1):  # a request that failed has a successor
             break
+        if receiver and receiver.poll() is not None:
+            raise RuntimeError("the receiver has ended")
+        time.sleep(0.5 if receiver else 0)
+    if receiver:
+        receiver.kill()
+        receiver.wait()
     return {"wall": time.time() - begun, "asked": asked[0], "took": took}
 
 

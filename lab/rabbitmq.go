@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"path/filepath"
+	"time"
+)
+
+//go:embed rabbitmq.conf
+var rabbitConf string
+
+// RabbitMQConfig says which RabbitMQ is wanted; its zero value is a good one.
+type RabbitMQConfig struct {
+	Config
+}
+
+// The keys of Settings that log in to a broker.
+const (
+	BrokerUser     = "user"
+	BrokerPassword = "password"
+)
+
+type rabbitValues struct {
+	AMQP, STOMP, Secure, CA, Cert, Key, User, Password string
+}
+
+// rabbitScript is RabbitMQ's own: that in PATH wants to be root or rabbitmq.
+const rabbitScript = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+
+// Start starts RabbitMQ as a broker for STOMP, with a generated password in Settings. URL is that of STOMP, such as
+// stomp://127.0.0.1:61613; URLs has it as stomp, AMQP as amqp, and with TLS stomp+ssl. Messages that are persistent survive Kill.
+func (c RabbitMQConfig) Start(ctx context.Context) (*System, error) {
+	c.Ready = cmp.Or(c.Ready, 5*time.Minute)
+	return c.launch(ctx, "rabbitmq", "rabbitmq-server", func(s *System, _ string) { s.rabbit(c) }, "mnesia", "home")
+}
+
+func (RabbitMQConfig) needs() []string { return []string{"rabbitmq-server", "epmd"} }
+
+func (s *System) rabbit(c RabbitMQConfig) {
+	epmd := s.program(c.Config, "epmd")
+	names, node, amqp, stomp := s.newPort(false), s.newPort(false), s.newPort(false), s.newPort(false)
+	v := rabbitValues{AMQP: amqp.address(), STOMP: stomp.address(), User: "weir", Password: rand.Text()}
+	s.URL = "stomp://" + stomp.address()
+	s.URLs["stomp"], s.URLs["amqp"] = s.URL, "amqp://"+amqp.address()
+	if c.TLS {
+		v.Cert, v.Key = s.certificate(false, nil)
+		v.CA = s.CAFile
+		secure := s.newPort(false)
+		v.Secure = secure.address()
+		s.URLs["stomp+ssl"] = "stomp+ssl://" + secure.local()
+	}
+	s.set(BrokerUser, v.User)
+	s.set(BrokerPassword, v.Password)
+	home := filepath.Join(s.Dir, "home")
+	s.env = append(s.env, "HOME="+home, "ERL_EPMD_PORT="+names.String(), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODENAME=weir-lab@localhost", "RABBITMQ_DIST_PORT="+node.String(), "RABBITMQ_NODE_PORT="+amqp.String(),
+		"RABBITMQ_CONF_ENV_FILE="+s.file("env.conf", nil), "RABBITMQ_CONFIG_FILE="+s.config("rabbitmq.conf", rabbitConf, v),
+		"RABBITMQ_ADVANCED_CONFIG_FILE="+filepath.Join(s.Dir, "advanced.config"),
+		"RABBITMQ_ENABLED_PLUGINS_FILE="+s.file("enabled_plugins", []byte("[rabbitmq_stomp].\n")),
+		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.Dir, "mnesia"), "RABBITMQ_LOG_BASE="+home, "RABBITMQ_LOGS=-",
+		"RABBITMQ_PID_FILE="+filepath.Join(home, "pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+home, "RABBITMQ_SCHEMA_DIR="+home,
+		// One scheduler that does not spin: a broker of tests has little to do.
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}")
+	s.part("epmd", askListener(names.address()), epmd, "-port", names.String(), "-address", "127.0.0.1")
+	s.part("rabbitmq", askListener(stomp.address()), rabbitScript)
+}

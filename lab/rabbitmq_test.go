@@ -1,0 +1,38 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// It runs as a plain user whoever starts it, with its own Erlang names, admits its user only, keeps queues when it is killed, and is gone
+// after Stop. internal/stomp and transfer/coordinator test what it does with messages.
+func TestRabbitMQ(t *testing.T) {
+	s := StartRabbitMQ(t, RabbitMQConfig{})
+	if s.URL != "stomp://"+s.BrokerAddress("stomp") || len(s.Settings[BrokerPassword]) < 20 {
+		t.Errorf("%s %+v", s.URL, s.URLs)
+	}
+	pids := s.Pids()
+	if len(pids) != 2 {
+		t.Errorf("processes: %v", pids)
+	}
+	for _, pid := range pids {
+		info, err := os.Stat(filepath.Join("/proc", fmt.Sprint(pid)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; owner == 0 {
+			t.Errorf("process %d runs as root", pid)
+		}
+	}
+	Subscribe(t, s, "/queue/a", "/topic/b")
+	s.Kill()
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	Subscribe(t, s, "/queue/a")
+	leftNothing(t, s)
+}
