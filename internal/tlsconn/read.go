@@ -181,17 +181,12 @@ func (c *Conn) fail(err error) error {
 
 // control handles a record without payload.
 func (c *Conn) control(typ byte, data []byte) error {
-	if typ != typeHandshake || !c.is13() {
-		if err := c.idle(); err != nil {
-			return err
-		}
-	}
 	if c.is13() && typ != typeHandshake && len(c.messages) > 0 {
 		return c.fail(wrong(alertUnexpectedMessage, "a record of type %d within a handshake message", typ))
 	}
 	switch typ {
 	case typeData:
-		return nil
+		return c.idle()
 	case typeAlert:
 		return c.alerted(data)
 	case typeChangeCipherSpec:
@@ -199,7 +194,7 @@ func (c *Conn) control(typ byte, data []byte) error {
 			return c.fail(wrong(alertDecodeError, "a malformed change_cipher_spec"))
 		}
 		if c.is13() {
-			return nil
+			return c.idle()
 		}
 	case typeHandshake:
 		if len(data) > 0 {
@@ -209,7 +204,7 @@ func (c *Conn) control(typ byte, data []byte) error {
 	return c.fail(wrong(alertUnexpectedMessage, "an unexpected record of type %d and %d bytes", typ, len(data)))
 }
 
-// idle counts a record or message that brings no payload.
+// idle counts a record or message that brings no payload and does not end the connection.
 func (c *Conn) idle() error {
 	if c.useless++; c.useless > maxUseless {
 		return c.fail(wrong(alertUnexpectedMessage, "more than %d records without payload", maxUseless))
@@ -225,7 +220,7 @@ func (c *Conn) alerted(data []byte) error {
 	case data[1] == alertCloseNotify:
 		return c.fail(io.EOF)
 	case c.is13() && data[1] == alertUserCanceled, !c.is13() && data[0] == 1: // warnings
-		return nil
+		return c.idle()
 	case !c.is13() && data[0] != 2:
 		return c.fail(wrong(alertUnexpectedMessage, "an alert of level %d", data[0]))
 	}
