@@ -69,7 +69,8 @@ func dashboards(t *testing.T, h *house) {
 
 // seldom returns the metrics that a healthy coordinator may not have.
 func seldom() []metrics.ID {
-	return []metrics.ID{metrics.Trouble, metrics.LimitChanges, metrics.SiteLimit, metrics.SiteRefuses}
+	return []metrics.ID{metrics.Trouble, metrics.LimitChanges, metrics.SiteLimit, metrics.SiteRefuses,
+		metrics.MessagesDropped /* with a broker */}
 }
 
 // boardOf returns the expressions of the dashboard by title, with its variables filled in.

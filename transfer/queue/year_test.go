@@ -127,7 +127,7 @@ func (y *year) vacuum() {
 	}
 	c, err := pgx.Connect(y.ctx, y.address)
 	y.must(err)
-	_, err = c.Exec(y.ctx, "VACUUM (ANALYZE) request, item, attempt, lane, pair, job, event")
+	_, err = c.Exec(y.ctx, "VACUUM (ANALYZE)")
 	y.must(err)
 	y.must(c.Close(context.WithoutCancel(y.ctx)))
 }
