@@ -121,7 +121,7 @@ func every(period time.Duration, look func(pid int)) func(ctx context.Context, p
 func (r *rig) residentWhile(l load) (int64, outcome, error) {
 	var seen []memory
 	o, err := r.run(l, every(50*time.Millisecond, func(pid int) {
-		if n, err := statusBytes(pid, "VmRSS:"); err == nil && n > 0 {
+		if n, err := lab.StatusBytes(pid, "VmRSS:"); err == nil && n > 0 {
 			seen = append(seen, memory{time.Now(), n})
 		}
 	}))
@@ -225,7 +225,7 @@ func many(s scale) comparison {
 				o, err := r.run(l, every(200*time.Millisecond, func(pid int) {
 					n, bytes := 0, int64(0)
 					for _, p := range append(childrenOf(pid), pid) {
-						if b, err := statusBytes(p, "VmRSS:"); err == nil {
+						if b, err := lab.StatusBytes(p, "VmRSS:"); err == nil {
 							n, bytes = n+1, bytes+b
 						}
 					}

@@ -111,7 +111,7 @@ func (r *rig) million(db string) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	peak, err := statusBytes(t.Coordinator().Pid(), "VmHWM:")
+	peak, err := lab.StatusBytes(t.Coordinator().Pid(), "VmHWM:")
 	slices.Sort(took)
 	at := func(p int) float64 { return took[min(len(took)*p/100, len(took)-1)].Seconds() }
 	return figures{

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"weir/internal/wire"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/trial"
@@ -256,7 +257,7 @@ func (r *rig) dispatchJobs(db string, jobs, files int) (f figures, err error) {
 	if n := j.moved.Load(); n != total {
 		return nil, fmt.Errorf("%d files were renamed, not %d", n, total)
 	}
-	peak, err := statusBytes(pid, "VmHWM:")
+	peak, err := lab.StatusBytes(pid, "VmHWM:")
 	return figures{filesRate: float64(total) / wall.Seconds(), acceptRate: float64(total) / took.Seconds(),
 		dispatchCPU: (after - before).Seconds() / float64(total), memoryUsed: float64(peak)}, err
 }
@@ -301,7 +302,7 @@ func (r *rig) pollJobs(db string, jobs, files int) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	peak, err := statusBytes(pid, "VmHWM:")
+	peak, err := lab.StatusBytes(pid, "VmHWM:")
 	at := func(all []time.Duration, p int) float64 { return all[len(all)*p/100].Seconds() }
 	return figures{pollTime: at(whole, 50), pollHigh: at(whole, 99), pollCPU: cpu, statePoll: at(states, 99),
 		acceptRate: float64(jobs*files) / took.Seconds(), memoryUsed: float64(peak)}, err

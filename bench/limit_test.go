@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/trust"
 )
 
 // systemCalls names the side that does the least a client can do: see runLimit.
@@ -68,7 +70,7 @@ func runLimit(args []string, out io.Writer) error {
 	defer syscall.Close(c.fd)
 	l := &limit{blocked: c, stream: c, url: u, size: size}
 	if args[2] != "" {
-		pool, err := poolOf(args[2])
+		pool, err := trust.Authorities(args[2])
 		if err != nil {
 			return err
 		}
@@ -86,21 +88,15 @@ func runLimit(args []string, out io.Writer) error {
 			return err
 		}
 	}
-	begin, before := time.Now(), cpuTime()
+	begin, before := time.Now(), cpuOfThis()
 	l.known = true
 	for range files {
 		if err := one(); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", (cpuTime() - before).Seconds(), time.Since(begin).Seconds())
+	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", cpuOfThis()-before, time.Since(begin).Seconds())
 	return err
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only with a wrong argument
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // A limit is a connection that carries files.

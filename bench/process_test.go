@@ -103,21 +103,6 @@ func groupCPU(group int) (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// statusBytes reads an amount of memory of a process.
-func statusBytes(pid int, what string) (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for l := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(l, what); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no %s", what)
-}
-
 // self returns the path of this program.
 func self() string {
 	path, err := os.Executable()

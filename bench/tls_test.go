@@ -2,17 +2,16 @@ package bench
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"weir/internal/trust"
 	"weir/lab"
 )
 
@@ -185,7 +184,7 @@ const tlsWord = "tls-loop"
 
 // runTLS reads a URL so many times over so many connections. Its arguments are the URL, the file of the authority, and both numbers.
 func runTLS(args []string, _ io.Writer) error {
-	pool, err := poolOf(args[1])
+	pool, err := trust.Authorities(args[1])
 	if err != nil {
 		return err
 	}
@@ -216,14 +215,6 @@ func runTLS(args []string, _ io.Writer) error {
 	all.Wait()
 	close(failed)
 	return <-failed
-}
-
-// poolOf returns the authorities of a file.
-func poolOf(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
-	return pool, err
 }
 
 func drain(c *http.Client, url string, buf []byte) error {

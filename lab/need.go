@@ -2,11 +2,13 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -24,6 +26,31 @@ func Need(t testing.TB, programs ...string) {
 			Without(t, p, err.Error())
 		}
 	}
+}
+
+// StatusBytes returns an amount of memory of a process in bytes: what is its name in /proc/PID/status, such as "VmRSS:".
+func StatusBytes(pid int, what string) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, what); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return n << 10, err
+		}
+	}
+	return 0, fmt.Errorf("no %s", what)
+}
+
+// PeakMemory returns the most memory that this process has had, in MiB. t fails if the system does not say.
+func PeakMemory(t testing.TB) int64 {
+	t.Helper()
+	n, err := StatusBytes(os.Getpid(), "VmHWM:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n >> 20
 }
 
 // Slow skips t, which takes seconds, with -short unless WEIR_REQUIRE is set. why is the reason.

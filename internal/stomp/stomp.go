@@ -160,5 +160,8 @@ func (m *Message) write(out *bytes.Buffer, receipt int) {
 }
 
 func escape(text string) string {
+	if !strings.ContainsAny(text, "\\\r\n:\x00") {
+		return text
+	}
 	return strings.NewReplacer(`\`, `\\`, "\r", `\r`, "\n", `\n`, ":", `\c`, "\x00", "").Replace(text)
 }

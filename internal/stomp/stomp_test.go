@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"weir/internal/trust"
 	"weir/lab"
 )
 
@@ -94,12 +94,10 @@ func TestBroker(t *testing.T) {
 		}
 	}
 
-	text, err := os.ReadFile(b.CAFile)
+	pool, err := trust.Authorities(b.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(text)
 	secure := at(b)
 	secure.Address, secure.TLS = b.BrokerAddress("stomp+ssl"), &tls.Config{RootCAs: pool}
 	if n, err := dial(t, secure).Send(t.Context(), numbered(queue, 0, 1)); n != 1 || err != nil {

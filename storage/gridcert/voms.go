@@ -178,7 +178,7 @@ func (a *attributeCertificate) attributes() (vo, host string, fqans []string, er
 		}
 		for _, v := range values[0].Values {
 			f := strings.TrimSuffix(strings.TrimSuffix(string(v.Bytes), "/Capability=NULL"), "/Role=NULL")
-			if !regexp.MustCompile(`^(/[A-Za-z0-9._=-]+)+$`).MatchString(f) || len(f) > 255 || f != "/"+vo && !strings.HasPrefix(f, "/"+vo+"/") {
+			if !fqanText.MatchString(f) || len(f) > 255 || f != "/"+vo && !strings.HasPrefix(f, "/"+vo+"/") {
 				return "", "", nil, fmt.Errorf("VOMS attributes of %s: %.100q is not one of that organization", vo, f)
 			}
 			fqans = append(fqans, f)
@@ -190,9 +190,14 @@ func (a *attributeCertificate) attributes() (vo, host string, fqans []string, er
 	return vo, host, fqans, nil
 }
 
+var (
+	fqanText = regexp.MustCompile(`^(/[A-Za-z0-9._=-]+)+$`)
+	fileName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+)
+
 // isFileName reports whether a text of others is safe as the name of a file or folder.
 func isFileName(s string) bool {
-	return len(s) <= 255 && !strings.HasPrefix(s, ".") && regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(s)
+	return len(s) <= 255 && !strings.HasPrefix(s, ".") && fileName.MatchString(s)
 }
 
 // directoryName returns the one name of a list of general names, nil if it is not a directory name.

@@ -46,8 +46,9 @@ func TestGrowth(t *testing.T) {
 		p.work(a, b)
 		shown := p.look()
 		t.Logf("%d files of %d requests, %.0f bytes a file: a request is shown within %v (median), %v (p99), %v (longest); memory at most %d MB",
-			files, p.requests, float64(p.size())/float64(files), shown[len(shown)/2], shown[len(shown)*99/100], shown[len(shown)-1], peak(t))
-		if long && (shown[len(shown)*99/100] > 200*time.Millisecond || peak(t) > 500) {
+			files, p.requests, float64(p.size())/float64(files), shown[len(shown)/2], shown[len(shown)*99/100], shown[len(shown)-1],
+			lab.PeakMemory(t))
+		if long && (shown[len(shown)*99/100] > 200*time.Millisecond || lab.PeakMemory(t) > 500) {
 			t.Error("a request is not shown within 200 ms, or more than 500 MB of memory are used")
 		}
 		p.prune()
@@ -323,18 +324,4 @@ func (p *past) size() (n int64) {
 		p.h.t.Fatal(err)
 	}
 	return all[0]
-}
-
-// peak is the most memory that this process has had, in MB.
-func peak(t *testing.T) int {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	kb, err := strconv.Atoi(strings.Fields(rest + " 0")[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kb / 1024
 }

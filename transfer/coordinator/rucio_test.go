@@ -195,39 +195,48 @@ type rucioFile struct {
 	Adler string `json:"adler32"`
 }
 
-// An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
-// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious.
-func TestRucio(t *testing.T) {
-	t.Parallel()
-	r := startRucio(t, false)
-	r.setup()
-	var files []rucioFile
-	data := map[string][]byte{}
+// twoRules are a rule that can be fulfilled, for f0 to f2, and one that cannot: the source of f3 is lost, and that of f4 corrupt.
+type twoRules struct {
+	*rucio
+	files     []rucioFile
+	data      map[string][]byte
+	good, bad rucioRule
+}
+
+// twoRules makes the rules, from X to Y.
+func (r *rucio) twoRules() *twoRules {
+	r.t.Helper()
+	two := &twoRules{rucio: r, data: map[string][]byte{}}
 	for i := range 5 {
 		name := fmt.Sprintf("f%d", i)
-		data[name] = bytes.Repeat([]byte(name+"\n"), 5000*(i+1))
-		files = append(files, rucioFile{name, len(data[name]), adlerOf(data[name])})
+		two.data[name] = bytes.Repeat([]byte(name+"\n"), 5000*(i+1))
+		two.files = append(two.files, rucioFile{name, len(two.data[name]), adlerOf(two.data[name])})
 	}
-	good, bad := r.rule("good", files[:3], "Y", "X"), r.rule("bad", files[3:], "Y", "X")
-	maps.Copy(good.Paths, bad.Paths)
-	for name, at := range good.Paths {
-		if name == "f3" { // lost
+	two.good, two.bad = r.rule("good", two.files[:3], "Y", "X"), r.rule("bad", two.files[3:], "Y", "X")
+	maps.Copy(two.good.Paths, two.bad.Paths)
+	for name, at := range two.good.Paths {
+		content := two.data[name]
+		switch name {
+		case "f3":
 			continue
-		}
-		content := data[name]
-		if name == "f4" {
+		case "f4":
 			content = make([]byte, len(content))
 		}
 		r.put(r.x, filepath.Join("store", at), content)
 	}
-	r.daemon("rucio-conveyor-submitter")
-	var state rucioState
-	for end := time.Now().Add(5 * time.Minute); len(state.Ended) < len(files) && time.Now().Before(end); {
-		r.daemon("rucio-conveyor-poller", "--older-than", "0")
-		r.daemon("rucio-conveyor-finisher")
-		state = r.state(map[string]string{"good": good.Rule, "bad": bad.Rule})
-	}
-	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(files) ||
+	return two
+}
+
+func (two *twoRules) state() rucioState {
+	two.t.Helper()
+	return two.rucio.state(map[string]string{"good": two.good.Rule, "bad": two.bad.Rule})
+}
+
+// check checks how the rules and their files have ended.
+func (two *twoRules) check(state rucioState) {
+	t := two.t
+	t.Helper()
+	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(two.files) ||
 		!slices.Equal(state.Suspicious, []string{"f3", "f4"}) {
 		t.Errorf("%+v", state)
 	}
@@ -237,15 +246,32 @@ func TestRucio(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	for _, f := range files[:3] {
-		got, err := os.ReadFile(filepath.Join(r.y.Data, "store", good.Paths[f.Name]))
-		if err != nil || !bytes.Equal(got, data[f.Name]) {
+	for _, f := range two.files[:3] {
+		got, err := os.ReadFile(filepath.Join(two.y.Data, "store", two.good.Paths[f.Name]))
+		if err != nil || !bytes.Equal(got, two.data[f.Name]) {
 			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
 		}
 	}
-	for _, f := range files[3:] {
-		if _, err := os.Stat(filepath.Join(r.y.Data, "store", good.Paths[f.Name])); !errors.Is(err, os.ErrNotExist) {
+	for _, f := range two.files[3:] {
+		if _, err := os.Stat(filepath.Join(two.y.Data, "store", two.good.Paths[f.Name])); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is there: %v", f.Name, err)
 		}
 	}
+}
+
+// An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
+// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious.
+func TestRucio(t *testing.T) {
+	t.Parallel()
+	r := startRucio(t, false)
+	r.setup()
+	two := r.twoRules()
+	r.daemon("rucio-conveyor-submitter")
+	var state rucioState
+	for end := time.Now().Add(5 * time.Minute); len(state.Ended) < len(two.files) && time.Now().Before(end); {
+		r.daemon("rucio-conveyor-poller", "--older-than", "0")
+		r.daemon("rucio-conveyor-finisher")
+		state = two.state()
+	}
+	two.check(state)
 }

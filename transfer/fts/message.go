@@ -37,13 +37,11 @@ type MessageOptions struct {
 	Users    bool   // messages name users
 }
 
-// startBody has the fields of a message about an attempt that began.
-type startBody struct {
-	ID           string          `json:"transfer_id"`
+// attemptBody has the fields that messages about attempts have in common.
+type attemptBody struct {
 	Job          string          `json:"job_id"`
 	File         int64           `json:"file_id"`
 	Endpoint     string          `json:"endpnt"`
-	Time         int64           `json:"timestamp"` // milliseconds since 1970, as all times
 	SourceSRM    string          `json:"src_srm_v"`
 	DestSRM      string          `json:"dest_srm_v"`
 	VO           string          `json:"vo"`
@@ -62,25 +60,21 @@ type startBody struct {
 	JobMetadata  json.RawMessage `json:"job_metadata"`
 }
 
+// startBody has the fields of a message about an attempt that began.
+type startBody struct {
+	attemptBody
+	ID   string `json:"transfer_id"`
+	Time int64  `json:"timestamp"` // milliseconds since 1970, as all times
+}
+
 // completeBody has the fields of a message about an attempt that ended, or a file that had none. What weir does not measure is 0.
 type completeBody struct {
+	attemptBody
+
 	ID            string `json:"tr_id"`
-	Job           string `json:"job_id"`
-	File          int64  `json:"file_id"`
-	Endpoint      string `json:"endpnt"`
-	SourceSRM     string `json:"src_srm_v"`
-	DestSRM       string `json:"dest_srm_v"`
-	VO            string `json:"vo"`
-	Source        string `json:"src_url"`
-	Dest          string `json:"dst_url"`
-	SourceHost    string `json:"src_hostname"`
-	DestHost      string `json:"dst_hostname"`
 	SourceSE      string `json:"src_se"`
 	DestSE        string `json:"dst_se"`
 	Protocol      string `json:"protocol"`
-	SourceSite    string `json:"src_site_name"`
-	DestSite      string `json:"dst_site_name"`
-	Channel       string `json:"t_channel"`
 	Began         int64  `json:"timestamp_tr_st"`
 	Ended         int64  `json:"timestamp_tr_comp"`
 	SourceSumFrom int64  `json:"timestamp_chk_src_st"`
@@ -111,8 +105,6 @@ type completeBody struct {
 	PrepareTo      int64   `json:"time_srm_prep_end"`
 	FinalizeFrom   int64   `json:"time_srm_fin_st"`
 	FinalizeTo     int64   `json:"time_srm_fin_end"`
-	SourceToken    string  `json:"srm_space_token_src"`
-	DestToken      string  `json:"srm_space_token_dst"`
 	Start          int64   `json:"tr_timestamp_start"`
 	Complete       int64   `json:"tr_timestamp_complete"`
 	TransferTime   int64   `json:"transfer_time"` // milliseconds
@@ -125,14 +117,12 @@ type completeBody struct {
 	SourceSumTime  int64   `json:"timestamp_checksum_src_diff"`
 	DestSumTime    int64   `json:"timestamp_checksum_dst_diff"`
 	ChannelType    string  `json:"channel_type"`
-	User           string  `json:"user_dn"`
 	Activity       string  `json:"activity"`
 	Retry          int     `json:"retry"`
 	RetryMax       int     `json:"retry_max"`
 	Replicas       bool    `json:"job_m_replica"`
 	Multihop       bool    `json:"job_multihop"`
 	LastHop        bool    `json:"transfer_lasthop"`
-	Archiving      bool    `json:"is_archiving"`
 	JobState       string  `json:"job_state"`
 	IP             string  `json:"ipver"`
 	Eviction       int     `json:"eviction_code"`
@@ -147,9 +137,6 @@ type completeBody struct {
 	SourceWire     string  `json:"src_transfer_protocol"`
 	DestWire       string  `json:"dst_transfer_protocol"`
 	Translation    bool    `json:"protocol_translation"`
-
-	FileMetadata json.RawMessage `json:"file_metadata"`
-	JobMetadata  json.RawMessage `json:"job_metadata"`
 }
 
 // stateBody has the fields of a message about the state of a file.
@@ -241,24 +228,25 @@ func (c *changed) id(began time.Time) string {
 		strconv.FormatInt(c.File.ID, 10) + "__" + c.Job.ID
 }
 
-func (c *changed) start() startBody {
+// attempt returns what messages about attempts have in common.
+func (c *changed) attempt(archiving bool) attemptBody {
 	from, to := c.sourceURL.Hostname(), c.destURL.Hostname()
-	return startBody{ID: c.id(c.At), Job: c.Job.ID, File: c.File.ID, Endpoint: c.Endpoint, Time: c.At.UnixMilli(), VO: c.job.VO,
-		Source: c.source, Dest: c.file.Dest, SourceHost: from, DestHost: to, Channel: from + "__" + to, User: c.user,
-		Archiving: c.File.Terms.Archive > 0, FileMetadata: c.fileMetadata, JobMetadata: c.job.Metadata}
+	return attemptBody{Job: c.Job.ID, File: c.File.ID, Endpoint: c.Endpoint, VO: c.job.VO, Source: c.source, Dest: c.file.Dest,
+		SourceHost: from, DestHost: to, Channel: from + "__" + to, User: c.user, Archiving: archiving, FileMetadata: c.fileMetadata,
+		JobMetadata: c.job.Metadata}
+}
+
+func (c *changed) start() startBody {
+	return startBody{attemptBody: c.attempt(c.File.Terms.Archive > 0), ID: c.id(c.At), Time: c.At.UnixMilli()}
 }
 
 func (c *changed) complete() completeBody {
-	from, to := c.sourceURL.Hostname(), c.destURL.Hostname()
 	size := max(c.File.Item.Size, 0)
-	b := completeBody{Job: c.Job.ID, File: c.File.ID, Endpoint: c.Endpoint, VO: c.job.VO, Source: c.source, Dest: c.file.Dest,
-		SourceHost: from, DestHost: to, SourceSE: seOf(c.source), DestSE: seOf(c.file.Dest), Protocol: c.destURL.Scheme,
-		Channel: from + "__" + to,
-		Timeout: int64(c.File.Timeout.Seconds()), Streams: c.File.Streams, Size: size, FileSize: size, ChannelType: "urlcopy", User: c.user,
-		Activity: c.File.Share, Replicas: len(c.File.Sources) > 1, Multihop: c.multihop(), LastHop: c.lastHop(),
-		Archiving: c.File.Waits == queue.Archive, IP: "unknown", Eviction: -1, Cleanup: -1, OnDiskCode: -1, Auth: "oauth2",
-		SourceProtocol: c.sourceURL.Scheme, DestProtocol: c.destURL.Scheme, SourceWire: canonical(c.sourceURL.Scheme),
-		DestWire: canonical(c.destURL.Scheme), Throughput: -1, FileMetadata: c.fileMetadata, JobMetadata: c.job.Metadata}
+	b := completeBody{attemptBody: c.attempt(c.File.Waits == queue.Archive), SourceSE: seOf(c.source), DestSE: seOf(c.file.Dest),
+		Protocol: c.destURL.Scheme, Timeout: int64(c.File.Timeout.Seconds()), Streams: c.File.Streams, Size: size, FileSize: size,
+		ChannelType: "urlcopy", Activity: c.File.Share, Replicas: len(c.File.Sources) > 1, Multihop: c.multihop(), LastHop: c.lastHop(),
+		IP: "unknown", Eviction: -1, Cleanup: -1, OnDiskCode: -1, Auth: "oauth2", SourceProtocol: c.sourceURL.Scheme,
+		DestProtocol: c.destURL.Scheme, SourceWire: canonical(c.sourceURL.Scheme), DestWire: canonical(c.destURL.Scheme), Throughput: -1}
 	b.Translation = strings.TrimSuffix(b.SourceWire, "s") != strings.TrimSuffix(b.DestWire, "s")
 	if c.job.User != "" {
 		b.Auth = "certificate"
@@ -379,21 +367,6 @@ func parsed(text string) url.URL {
 	return *u
 }
 
-// canonical returns a scheme as it is on the wire.
-func canonical(scheme string) string {
-	switch scheme {
-	case "dav":
-		return "http"
-	case "davs":
-		return "https"
-	case "xroot":
-		return "root"
-	case "xroots":
-		return "roots"
-	}
-	return scheme
-}
-
 // longestError bounds t__error_message, as in FTS3.
 const longestError = 1024
 
@@ -411,9 +384,12 @@ func printable(text string) string {
 	return text[:min(len(text), longestError)]
 }
 
+// reasonHead begins a reason in FTS's words.
+var reasonHead = regexp.MustCompile(`^([A-Z]+)[A-Z ]* \[(\d+)\] `)
+
 // errorOf reads scope and number of a reason in FTS's words. Of others they are those of an input/output error.
 func errorOf(reason string) (scope string, code int) {
-	found := regexp.MustCompile(`^([A-Z]+)[A-Z ]* \[(\d+)\] `).FindStringSubmatch(reason)
+	found := reasonHead.FindStringSubmatch(reason)
 	if found == nil {
 		return "TRANSFER", int(syscall.EIO)
 	}

@@ -384,6 +384,21 @@ func (f *File) check(in *fileKeys) *Error {
 	return nil
 }
 
+// canonical returns a scheme as it is on the wire.
+func canonical(scheme string) string {
+	switch scheme {
+	case "dav":
+		return "http"
+	case "davs":
+		return "https"
+	case "xroot":
+		return "root"
+	case "xroots":
+		return "roots"
+	}
+	return scheme
+}
+
 // parse reads a URL as FTS does, with davs and dav as other names of https and http, and xroots and xroot of
 // roots and root.
 func parse(text string) (*url.URL, *Error) {
@@ -396,14 +411,9 @@ func parse(text string) (*url.URL, *Error) {
 		return nil, bad("Invalid value within the request: %.300s: a URL with a user is not accepted: use source_tokens and destination_tokens",
 			u.Redacted())
 	}
+	u.Scheme = canonical(u.Scheme)
 	switch u.Scheme {
 	case "https", "http", "root", "roots":
-	case "xroot", "xroots":
-		u.Scheme = strings.TrimPrefix(u.Scheme, "x")
-	case "davs":
-		u.Scheme = "https"
-	case "dav":
-		u.Scheme = "http"
 	case "":
 		return nil, bad("Invalid value within the request: Missing scheme (%.300s)", text)
 	case "file":

@@ -35,7 +35,7 @@ func TestScale(t *testing.T) {
 		t.Logf("%d files in %.1f s: submitted in %.2f s, written down after %.1f s, %.0f files/s; first tenth %.2f s, last %.2f s; questions: "+
 			"%s; memory at most %d MB",
 			files, s.total.Seconds(), s.submitted.Seconds(), s.resolved.Seconds(), float64(files)/s.total.Seconds(), s.tenths[0].Seconds(),
-			s.tenths[9].Seconds(), s.asked(), peak(t))
+			s.tenths[9].Seconds(), s.asked(), lab.PeakMemory(t))
 		if s.tenths[9] > 5*s.tenths[0] {
 			t.Errorf("the last tenth took %v, the first %v", s.tenths[9], s.tenths[0])
 		}
@@ -46,7 +46,7 @@ func TestScale(t *testing.T) {
 			if p := percentile(s.questions, 99); p > 200*time.Millisecond {
 				t.Errorf("one question in a hundred took longer than %v", p)
 			}
-			if n := peak(t); n > 500 {
+			if n := lab.PeakMemory(t); n > 500 {
 				t.Errorf("%d MB of memory are more than 500", n)
 			}
 		}
@@ -168,22 +168,4 @@ func percentile(all []time.Duration, p int) time.Duration {
 		return 0
 	}
 	return slices.Sorted(slices.Values(all))[min(len(all)*p/100, len(all)-1)]
-}
-
-// peak is the most memory that this process has had, in MB.
-func peak(t *testing.T) int {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kb / 1024
-		}
-	}
-	return 0
 }

@@ -181,5 +181,5 @@ func (y *year) check(t *testing.T) {
 	slices.Sort(y.removal)
 	t.Logf("%d files in a year, %d rows of files kept, %.0f MB after two months, %.0f MB at the end; a transaction that removes takes %v "+
 		"(median), %v (p99); memory at most %d MB", y.moved, y.rows[0]["item"], float64(y.bytes[0])/1e6, float64(y.bytes[len(y.bytes)-1])/1e6,
-		percentile(y.removal, 50), percentile(y.removal, 99), peak(t))
+		percentile(y.removal, 50), percentile(y.removal, 99), lab.PeakMemory(t))
 }
