@@ -26,9 +26,11 @@ func TestCluster(t *testing.T) {
 	}
 	defer reports.Close()
 	var told []string
+	lost := make(chan string, 8)
 	s := StartXRootD(t, XRootDConfig{
 		Servers: 3, Extra: fmt.Sprintf("xrd.report %s every 1s all\n", reports.LocalAddr()),
-		Config: Config{TLS: true, Progress: func(part string) { told = append(told, part) }},
+		Config: Config{TLS: true, Progress: func(part string) { told = append(told, part) },
+			Lost: func(part string, why error) { lost <- part + " " + why.Error() }},
 	})
 	want := []string{
 		"redirector-cmsd", "redirector-xrootd", "ds1-cmsd", "ds1-xrootd", "ds2-cmsd", "ds2-xrootd", "ds3-cmsd", "ds3-xrootd",
@@ -42,7 +44,22 @@ func TestCluster(t *testing.T) {
 	t.Run("reports", func(t *testing.T) { reported(t, s, reports) })
 	t.Run("hung", func(t *testing.T) { hung(t, s) })
 	t.Run("killed", func(t *testing.T) { killed(t, s) })
+	t.Run("lost", func(t *testing.T) {
+		pids := s.Pids("ds3")
+		if err := syscall.Kill(-pids[1], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if what := <-lost; what != "ds3-xrootd signal: killed" {
+			t.Errorf("told as lost: %s", what)
+		}
+		if err := s.RestartPart(t.Context(), "ds3"); err != nil {
+			t.Fatal(err)
+		}
+	})
 	t.Run("stopped", func(t *testing.T) { gone(t, s) })
+	if n := len(lost); n > 0 {
+		t.Errorf("%d parts that were stopped are told as lost: %s", n, <-lost)
+	}
 }
 
 func members(t *testing.T, s *System) {

@@ -92,7 +92,14 @@ func TestScratchDisk(t *testing.T) {
 	if out := run(t, nil, "ssh", "node1", "ls $TMPDIR; echo $TMPDIR"); out != "lost+found\n"+filepath.Join(s.Dir, "node1", "scratch")+"\n" {
 		t.Errorf("the scratch disk of node1 has %q", out)
 	}
-	groups := s.disks.name
+	if overMemory(s.parts[1].groups) {
+		t.Error("the kernel killed something on node2 before it needed memory")
+	}
+	if out, err := exec.CommandContext(t.Context(), "ssh", "node2", "tail /dev/zero").CombinedOutput(); err == nil ||
+		!overMemory(s.parts[1].groups) || overMemory(s.parts[0].groups) {
+		t.Errorf("endless memory on node2: %v %s", err, out)
+	}
+	groups, devices := s.disks.name, s.disks.numbers
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +107,10 @@ func TestScratchDisk(t *testing.T) {
 		t.Errorf("%q remain", left)
 	}
 	rules, _ := os.ReadFile("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
-	if strings.Contains(string(rules), "7:") { // a loop device
-		t.Errorf("limits remain: %s", rules)
+	for _, device := range devices {
+		if strings.Contains("\n"+string(rules), "\n"+device+" ") {
+			t.Errorf("limits remain: %s", rules)
+		}
 	}
 }
 

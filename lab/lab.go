@@ -53,6 +53,7 @@ type System struct {
 	secrets
 	ready   time.Duration
 	say     func(part string)
+	lost    func(part string, why error)
 	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
 	sweeper *sweeper
 	disks   *disks // nil without limits
@@ -75,6 +76,9 @@ type Config struct {
 	Programs map[string]string
 	// Progress, if set, is called with each part of the system that has come up: a name such as "ds2-xrootd".
 	Progress func(part string)
+	// Lost, if set, is called when a part that had come up ends by itself or is killed, but not by Stop, Kill or Restart; why
+	// says how. It is called by another goroutine, at any time until Stop returns.
+	Lost func(part string, why error)
 
 	ours bool // whoever starts the system runs it, root as well
 	as   int  // user that runs it where root starts it; 0 is plainUser
@@ -116,7 +120,7 @@ func (c Config) launch(ctx context.Context, name, program string, build func(s *
 
 // newSystem makes the folders of a system called name.
 func newSystem(name string, c Config, folders ...string) (*System, error) {
-	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: cmp.Or(c.Ready, 20*time.Second), say: c.Progress}
+	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: cmp.Or(c.Ready, 20*time.Second), say: c.Progress, lost: c.Lost}
 	if s.say == nil {
 		s.say = func(string) {}
 	}
@@ -177,6 +181,9 @@ func (s *System) Kill() { stopAll(s.parts, 0) }
 
 // stopAll ends processes, the last first, each with that much patience.
 func stopAll(parts []*process, patience time.Duration) {
+	for _, p := range parts {
+		p.wanted.Store(false) // some end with others
+	}
 	for _, p := range slices.Backward(parts) {
 		p.stop(patience)
 	}
@@ -202,6 +209,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 		}
 	}()
 	for _, p := range parts {
+		p.lost = s.lost
 		if err := p.start(); err != nil {
 			return fmt.Errorf("lab: %s: %w", s.Name, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -35,10 +36,12 @@ type process struct {
 	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
 	groups []string       // folders of the control groups in which it runs
 	ask    question
+	lost   func(name string, why error) // hears that the process ended and nobody had asked it to, once it had answered; or nil
 
-	pid  int
-	done chan struct{} // closed when the process and its group are gone
-	exit error         // valid after done
+	pid    int
+	done   chan struct{} // closed when the process and its group are gone
+	exit   error         // valid after done
+	wanted atomic.Bool   // it has answered and has not been stopped since
 }
 
 func (p *process) running() bool {
@@ -129,9 +132,30 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 		time.Sleep(time.Millisecond)
 	}
 	p.exit = cmd.Wait()
-	if p.exit == nil {
+	switch {
+	case p.exit == nil:
 		p.exit = errors.New("exit status 0")
+	case strings.Contains(p.exit.Error(), syscall.SIGKILL.String()) && overMemory(p.groups):
+		p.exit = fmt.Errorf("%w by the kernel: it needed more than its --memory-limit", p.exit)
 	}
+	if p.wanted.Swap(false) && p.lost != nil {
+		p.lost(p.name, p.exit)
+	}
+}
+
+// overMemory reports whether the kernel killed a process of control groups because they needed more than their memory.
+func overMemory(groups []string) bool {
+	for _, folder := range groups {
+		for _, file := range []string{"memory.oom_control", "memory.events"} { // of versions 1 and 2
+			b, _ := os.ReadFile(filepath.Join(folder, file))
+			for line := range strings.Lines(string(b)) {
+				if n, ok := strings.CutPrefix(line, "oom_kill "); ok && strings.TrimSpace(n) != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // orphans reports whether there are children that have left the group, after telling them to end.
@@ -186,6 +210,7 @@ func (p *process) endSignal() syscall.Signal { return cmp.Or(p.end, syscall.SIGT
 
 // stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when it is gone.
 func (p *process) stop(patience time.Duration) {
+	p.wanted.Store(false)
 	if !p.running() {
 		return
 	}
@@ -211,6 +236,7 @@ func (p *process) wait(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
+	p.wanted.Store(true)
 	return nil
 }
 

@@ -128,7 +128,8 @@ func (f *labFlags) start(ctx context.Context, caught <-chan os.Signal, k lab.Kin
 	begin := time.Now()
 	s.say("weir: starting %s\n", k.Name)
 	spinner := s.working("starting " + k.Name)
-	c := lab.Config{Dir: f.dir, TLS: f.tls, Disk: f.disk, Progress: func(part string) { s.say("weir: %s is up\n", part) }}
+	c := lab.Config{Dir: f.dir, TLS: f.tls, Disk: f.disk, Progress: func(part string) { s.say("weir: %s is up\n", part) },
+		Lost: func(part string, why error) { s.say("weir: %s ended: %v\n", part, why) }}
 	system, err := k.Start(ctx, c, f.Options)
 	spinner.Stop()
 	close(started)
