@@ -107,6 +107,7 @@ type ResourceUsage struct {
 	foreign        float64 // part of the use that is known to be neither side's
 	own            float64 // part that may be: the time of interrupts belongs to no watched process
 	depth          float64 // of a disk: its queue
+	group          float64 // mean share of the disks that share its work, 0: there is no other one
 }
 
 // A Bottleneck is what limits the curve from some load on.

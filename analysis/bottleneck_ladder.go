@@ -308,6 +308,10 @@ func (x *full) room() float64 {
 	switch x.resource {
 	case ResourceCPU, ResourceCore, ResourceGenerator, ResourceReceived, ResourceSent, ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
+	case ResourceDisk: // what has its files on other disks goes on
+		if x.use.group > 0 {
+			return 1 / max(0.5, min(1, x.use.group))
+		}
 	}
 	return 1
 }

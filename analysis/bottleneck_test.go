@@ -172,6 +172,18 @@ func TestBottleneck(t *testing.T) {
 			x.CPU = &monitor.CPU{User: 0.02, IOWait: 0.3 * rate / most, Idle: 0.98 - 0.3*rate/most}
 		})), []string{"disk store.example.org server 64"},
 			[]string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in service or waiting"}},
+		"disks that are unevenly full": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			x.Disks = []monitor.Disk{{Name: "sdz", Write: 1e6, Busy: 0.001}} // the system's
+			for i := range 12 {
+				x.Disks = append(x.Disks, monitor.Disk{Name: "sd" + string(rune('a'+i)), Read: 3e7, Queue: n / 20,
+					Busy: min(1, 1.3*rate/most*(1-0.05*float64(i)))})
+			}
+		})), []string{"disk store.example.org server 32"},
+			[]string{"it is the busiest of 12 disks in use, which are 75.1% busy on average, 3 of them at least 90%"}},
+		"a disk that is full among others, and throughput grows": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			busy(x, 0.95*rate/most)
+			x.Disks = []monitor.Disk{{Name: "sda", Read: 3e7, Busy: 1, Queue: 40 + n}, {Name: "sdb", Read: 3e7, Busy: 0.3, Queue: 1}}
+		})), []string{"cpu store.example.org server 64"}, []string{"The limit is not the disk of store.example.org"}},
 		"the scratch disk of a worker's machine": {limit(func(x *monitor.Sample, n, rate float64) {
 			if x.Role == client {
 				x.Scratch = "vda1"

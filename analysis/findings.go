@@ -282,6 +282,9 @@ type HostFigure struct {
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
 	DiskQueue      *float64 `json:"disk_queue"`     // of the busiest disk: mean requests waiting or in service
+	DisksInUse     int      `json:"disks_in_use,omitempty"` // the busiest and those that share its work; 0: no other does
+	DisksBusy      *float64 `json:"disks_busy,omitempty"`   // mean of those in use
+	DisksFull      int      `json:"disks_full,omitempty"`   // those in use that are at least 90% busy
 	Interface      string   `json:"busiest_interface,omitempty"`
 	NetSpeed       float64  `json:"net_speed_bits_per_second,omitempty"`
 	ReceivedShare  *float64 `json:"net_received_share"` // of the busiest interface's speed; nil: no speed is known

@@ -233,6 +233,7 @@ func (h *hostSum) figure() HostFigure {
 			f.keep(ResourceDisk, &d.spread)
 		}
 	}
+	h.fillDisks(&f)
 	if f.scratch = h.scratch(); f.scratch != nil {
 		f.keep(ResourceScratch, &h.disks[f.scratch.Disk].spread)
 	}
@@ -264,6 +265,33 @@ func (h *hostSum) figure() HostFigure {
 		f.Link = h.link.figure()
 	}
 	return f
+}
+
+// leastShare is the part of the busiest disk's traffic that a disk in use has at least.
+const leastShare = 0.1
+
+// fillDisks describes the disks that share the busiest one's work: those of its kind (loop devices repeat what lies
+// below them) with a part of its traffic that matters.
+func (h *hostSum) fillDisks(f *HostFigure) {
+	busiest := h.disks[f.Disk]
+	if busiest == nil {
+		return
+	}
+	var mean mean
+	full, used := 0, 0
+	for name, d := range h.disks {
+		kind := (&monitor.Disk{Name: name}).Repeats() == (&monitor.Disk{Name: f.Disk}).Repeats()
+		if kind && d.busy.or0() >= 0.01 && d.read.or0()+d.write.or0() >= leastShare*(busiest.read.or0()+busiest.write.or0()) {
+			used++
+			mean.add(d.busy.or0(), 1)
+			if d.busy.or0() >= boundOf(ResourceDisk).reached {
+				full++
+			}
+		}
+	}
+	if used > 1 {
+		f.DisksInUse, f.DisksBusy, f.DisksFull = used, mean.value(), full
+	}
 }
 
 // fillNets picks the interface that is nearest to its speed.

@@ -171,6 +171,11 @@ func memoryUse(h *HostFigure) ResourceUsage {
 // diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
 func diskUse(h *HostFigure) ResourceUsage {
 	u := oneDisk(ResourceDisk, h, &DiskFigure{Disk: h.Disk, Busy: h.DiskBusy, Read: h.DiskRead, Write: h.DiskWrite, Queue: h.DiskQueue})
+	if h.DisksInUse > 1 {
+		u.group = *h.DisksBusy
+		u.Detail += fmt.Sprintf("; it is the busiest of %d disks in use, which are %s busy on average, %d of them at least 90%%",
+			h.DisksInUse, unit.Percent(u.group), h.DisksFull)
+	}
 	if h.scratch != nil && h.scratch.Disk == h.Disk {
 		u.Detail += "; the copies of staged jobs lie on it as well"
 	}
