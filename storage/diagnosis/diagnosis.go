@@ -61,15 +61,14 @@ type Sentinels struct {
 }
 
 // Of returns what err, the first error of a run against target, means; ok is false if that is not known. If reach
-// is true, it may connect to the target's port, twice and for a few seconds each, to find out what that speaks.
+// is true, it may connect to the target's port, three times and for a few seconds each, to find out what that speaks.
 func Of(ctx context.Context, target *url.URL, err error, s Sentinels, reach bool) (d Diagnosis, ok bool) {
 	d = Diagnosis{target: target}
 	if d.Kind = d.known(err, s); d.Kind != "" {
 		return d, true
 	}
 	if reach && target.Host != "" && puzzling(err) {
-		d.probe(ctx, portOf(target))
-		if d.Kind == "" {
+		if right := d.probe(ctx, portOf(target)); d.Kind == "" && !right {
 			d.Kind = known(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/lab"
 	"weir/storage"
 )
 
@@ -121,14 +122,27 @@ func TestProbes(t *testing.T) {
 		{"root://" + ftp, "ftp", OtherProtocol},
 		{"http://" + ssh, "ssh", OtherProtocol},
 		{"http://" + mute, "", Silent},
-		{"http://" + web, "", Silent},
+		{"http://" + web, "", ""}, // it answers: the operation took too long for another reason
+		{"https://" + tls, "", ""},
+		{"root://" + mute, "", Silent},
 	} {
 		t.Run(tt.target[:strings.Index(tt.target, ":")]+" "+string(tt.kind)+tt.speaks, func(t *testing.T) {
 			t.Parallel()
 			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), os.ErrDeadlineExceeded, Sentinels{}, true)
-			if !ok || d.Kind != tt.kind || d.Speaks != tt.speaks || d.Text() == "" || d.Hint() == "" {
+			said := tt.kind != ""
+			if ok != said || d.Kind != tt.kind || d.Speaks != tt.speaks || (d.Text() != "") != said || (d.Hint() != "") != said {
 				t.Errorf("%q speaking %q, %q, want %q speaking %q", d.Kind, d.Speaks, d.Hint(), tt.kind, tt.speaks)
 			}
 		})
+	}
+}
+
+// TestBusyXRootD: an XRootD server that also speaks http on its port, and has an operation take too long, speaks the right protocol.
+func TestBusyXRootD(t *testing.T) {
+	server := lab.StartXRootD(t, lab.XRootDConfig{})
+	for _, err := range []error{os.ErrDeadlineExceeded, syscall.ECONNRESET, io.ErrUnexpectedEOF} {
+		if d, ok := Of(t.Context(), parsed(t, server.URL), err, Sentinels{}, true); ok {
+			t.Errorf("%v: %s", err, d.Text())
+		}
 	}
 }

@@ -43,9 +43,12 @@ func portOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// probe finds out what address speaks, and sets Kind if that is not what the target wants.
-func (d *Diagnosis) probe(ctx context.Context, address string) {
+// probe finds out what address speaks, and sets Kind if that is not what the target wants. right is true if it is.
+func (d *Diagnosis) probe(ctx context.Context, address string) (right bool) {
 	scheme := strings.ToLower(d.target.Scheme)
+	if protocol(scheme) == "root" && speaksRoot(ctx, address) { // and perhaps http on the same port
+		return true
+	}
 	encrypted, said := speaksTLS(ctx, address)
 	if !encrypted && said == "" {
 		said = speaks(ctx, address)
@@ -61,6 +64,22 @@ func (d *Diagnosis) probe(ctx context.Context, address string) {
 	case secure(scheme) && said != "":
 		d.Kind = SpeaksNoTLS
 	}
+	return d.Kind == "" && (encrypted || said != "")
+}
+
+// speaksRoot reports whether a port answers the handshake of XRootD.
+func speaksRoot(ctx context.Context, address string) bool {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte{11: 0, 15: 4, 18: 0x07, 19: 0xdc}); err != nil { // 0, 0, 0, 4, 2012
+		return false
+	}
+	first := make([]byte, 8) // stream 0, status 0, and the length of what follows
+	_, err = io.ReadFull(conn, first)
+	return err == nil && bytes.Equal(first, []byte{7: 8})
 }
 
 // speaksTLS reports whether a port answers the beginning of TLS with TLS, be it an alert. If it answers with
