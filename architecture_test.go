@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // The table of ARCHITECTURE.md says what is where and which groups import each other. Each package is in a group and named in its
@@ -88,13 +90,11 @@ type group struct {
 }
 
 // groupTable reads the rows "| `group` | what is in it | imports |" in their order.
-// Packages of tests only are groups above all others, so that nothing else imports them.
+// Packages of tests only are groups above all others, so that nothing else imports them; each may import those before it.
 func groupTable(t *testing.T) (table []group) {
 	t.Helper()
 	page, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	quoted := regexp.MustCompile("`([a-z0-9/]+)`")
 	var tests, names []string
 	for line := range strings.Lines(string(page)) {
@@ -122,7 +122,7 @@ func groupTable(t *testing.T) (table []group) {
 	}
 	for i := range table {
 		if table[i].any {
-			table[i].imports = names
+			table[i].imports = slices.Concat(names, tests)
 		}
 	}
 	if len(names) < 10 || len(tests) < 5 {
@@ -146,9 +146,7 @@ func groupOf(table []group, room string) int {
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		var own []string
@@ -167,9 +165,7 @@ func imports(t *testing.T) map[string][]string {
 // Each row of the ten changes counts the packages that a change touches. There are at most three, and those named exist.
 func TestTenChanges(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	packages := imports(t)
 	rows := regexp.MustCompile(`(?m)^\| an? [^|]+\| (\d+) \| ([^|]+) \|$`).FindAllStringSubmatch(string(page), -1)
 	if len(rows) != 10 {
@@ -190,17 +186,13 @@ func TestTenChanges(t *testing.T) {
 // Every package says in its comment what it does and where it stands.
 func TestPackageComments(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.Dir}}|{{join .GoFiles " "}}`, "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(out)) {
 		dir, files, _ := strings.Cut(strings.TrimSpace(line), "|")
 		comment := false
 		for _, name := range strings.Fields(files) {
 			f, err := parser.ParseFile(token.NewFileSet(), dir+"/"+name, nil, parser.ParseComments|parser.PackageClauseOnly)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			comment = comment || len(f.Doc.Text()) > 40
 		}
 		if files != "" && !comment {
@@ -213,9 +205,7 @@ func TestPackageComments(t *testing.T) {
 // code, so that the page keeps up with renames.
 func TestArchitectureNames(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folders := map[string]string{} // of packages, by their last word: the outermost of each
 	for room := range imports(t) {
 		if old := folders[path.Base(room)]; old == "" || len(room) < len(old) {
@@ -247,14 +237,10 @@ var qualifiedName = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`)
 func declares(t *testing.T, folder, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -276,9 +262,7 @@ func declares(t *testing.T, folder, name string) bool {
 // The functions of the walks exist, and each is called where the page says.
 func TestArchitectureWalks(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type hop struct{ file, function string }
 	hops := map[string]hop{}
 	row := regexp.MustCompile("(?m)^\\| (\\d+) \\| `([^`]+)` `([^`]+)` \\| [^|]+ \\| `?([^|`]+)`? \\|$")
@@ -318,9 +302,7 @@ func TestArchitectureWalks(t *testing.T) {
 func fileOf(t *testing.T, file string) *ast.File {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // docPages returns the pages of documentation.
@@ -25,9 +27,7 @@ func docPages() ([]string, error) {
 // docs/README.md links to every page.
 func TestLinks(t *testing.T) {
 	pages, err := docPages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	headings, linked := map[string]map[string]bool{}, map[string]bool{}
 	pages = append(pages, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 	for _, page := range pages {
@@ -69,9 +69,7 @@ func TestLinks(t *testing.T) {
 	}
 	for _, file := range sources(t) {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range pageName.FindAllStringSubmatch(string(text), -1) {
 			check(file, m[1], m[2])
 		}
@@ -90,9 +88,7 @@ var (
 func withoutCode(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(string(text), "")
 }
 
@@ -127,22 +123,16 @@ func sources(t *testing.T) (files []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return files
 }
 
 // CONTRIBUTING.md names each module that go.mod requires directly, and no module that go.mod does not have.
 func TestDependencies(t *testing.T) {
 	page, err := os.ReadFile("CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mod, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	named := map[string]bool{}
 	module := regexp.MustCompile(`\b(?:github\.com|(?:google\.)?golang\.org|gonum\.org|codeberg\.org|modernc\.org|go\.yaml\.in|filippo\.io)/[\w./-]*\w`)
 	for _, name := range module.FindAllString(string(page), -1) {
@@ -168,9 +158,7 @@ var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 // Each row of docs/security.md names tests, and they are there.
 func TestSecurityDocs(t *testing.T) {
 	page, err := os.ReadFile("docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := 0
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
@@ -196,9 +184,7 @@ func TestSecurityDocs(t *testing.T) {
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(files) == 0 {
 		return false
 	}

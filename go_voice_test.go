@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"weir/internal/require"
 )
 
 // maxLine is the number of characters that a line of Go may have.
@@ -62,14 +64,10 @@ func TestGoVoice(t *testing.T) {
 func checkGo(t *testing.T, name string) {
 	t.Helper()
 	src, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	raw := map[int]bool{} // lines with a raw string: texts of other languages, such as SQL and regular expressions
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.BasicLit)
@@ -103,9 +101,7 @@ func checkGo(t *testing.T, name string) {
 func checkScript(t *testing.T, name string) {
 	t.Helper()
 	src, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, line := range strings.Split(string(src), "\n") {
 		checkVoice(t, name, i+1, line)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // TestVoice holds the pages for users to native technical English, as far as a list of words can: each of these was
@@ -23,9 +25,7 @@ func TestVoice(t *testing.T) {
 		better[regexp.MustCompile(pattern)] = word
 	}
 	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			pages = append(pages, path)
@@ -37,9 +37,7 @@ func TestVoice(t *testing.T) {
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		code := false
 		for i, line := range strings.Split(string(text), "\n") {
 			if strings.HasPrefix(line, "```") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -20,22 +21,16 @@ import (
 func of(t *testing.T, s resultstest.Service) *Findings {
 	t.Helper()
 	f, err := Analyze(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
 func written(t *testing.T, s resultstest.Service) *results.Run {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return run
 }
 
@@ -371,30 +366,20 @@ func TestOpenModel(t *testing.T) {
 	plan.Steps[0].Rate, plan.Steps[1].Rate = 50, 100
 	plan.Steps[0].Clients, plan.Steps[1].Clients = 10, 10 // more than are at work
 	w, err := results.Create(dir, plan, results.About{Run: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 20 {
 		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10,
 			Phase: measure.Measured, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
 		if i >= 10 {
 			iv.Missed = 50
 		}
-		if err := w.Interval(iv); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Interval(iv))
 	}
-	if err := errors.Join(w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := find(t, f, "Little's law"); c.Status != Skipped {
 		t.Errorf("%+v", c)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -189,9 +190,7 @@ func TestSessionsFillABackend(t *testing.T) {
 func TestBackendSeries(t *testing.T) {
 	s := resultstest.Balanced(0.25, 0.75)
 	f, series, err := AnalyzeWithSeries(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(series.Backends) != 2 || series.Backends[1].Name != "gftp-2" {
 		t.Fatalf("%+v", series.Backends)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/results"
 	"weir/results/resultstest"
 )
@@ -13,17 +14,11 @@ func TestManyHostsAreComparedTogether(t *testing.T) {
 	long := resultstest.Hour()
 	long.Seconds, long.Steps, long.Stores, long.Writes = 24, 3, 4, 2
 	dir := t.TempDir() + "/run"
-	if err := long.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, long.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := find(t, f, "both ends agree"); c.Status != OK || !strings.Contains(c.Detail, "interfaces of ") {
 		t.Errorf("%+v", c)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/results/resultstest"
@@ -27,17 +28,11 @@ func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings,
 	t.Helper()
 	path := filepath.Join(run.Dir, name)
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() {
-		if err := os.WriteFile(path, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, whole, 0o600))
 	}()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	other, err := results.Open(run.Dir)
 	if err != nil {
 		return nil, err
@@ -48,9 +43,7 @@ func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings,
 func content(t *testing.T, run *results.Run, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(run.Dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -140,9 +133,7 @@ func TestDamageIsTold(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := find(t, f, c.check); c.file != results.HostsFile && got.Status == OK ||
 				!strings.Contains(fmt.Sprint(got.Detail, f.Validity.Notes), c.want) {
 				t.Errorf("%+v, want %q", got, c.want)

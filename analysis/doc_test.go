@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/analysis/shape"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/results/resultstest/keys"
 )
@@ -31,9 +32,7 @@ func TestDocumentedVersion(t *testing.T) {
 // The thresholds of docs/methods.md are those of the code.
 func TestDocumentedThresholds(t *testing.T) {
 	b, err := os.ReadFile("../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(b), "## What limits the curve")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := 0

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -19,14 +20,10 @@ import (
 func readTable(t *testing.T, dir, name string) map[string][]string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	columns := map[string][]string{}
 	for i, head := range rows[0] {
 		columns[head] = []string{}
@@ -42,9 +39,7 @@ func sum(t *testing.T, texts []string) float64 {
 	total := 0.0
 	for _, text := range texts {
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		total += x
 	}
 	return total
@@ -57,9 +52,7 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 	s.Sample = func(x *monitor.Sample) { x.Host = "@" + x.Host }
 	run := written(t, s)
 	f, series, err := Write(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	curve := readTable(t, run.Dir, results.CurveFile)
 	near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+
 		f.Curve[2].Throughput, 1e-12)
@@ -79,9 +72,7 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 		t.Errorf("%d lines of hosts, the first of %s", n, hosts["host"][0])
 	}
 	b, err := os.ReadFile(filepath.Join(run.Dir, results.FindingsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var again Findings
 	if err := json.Unmarshal(b, &again); err != nil || again.Verdict != f.Verdict || len(again.Curve) != 3 ||
 		again.Curve[2].Latency.P99 != f.Curve[2].Latency.P99 {
@@ -95,17 +86,11 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 // The keys that scripts rely on, as the format's first version promised them.
 func TestPromisedKeys(t *testing.T) {
 	b, err := json.Marshal(of(t, resultstest.Typical()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(b, &all); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &all))
 	var curve []map[string]json.RawMessage
-	if err := json.Unmarshal(all["curve"], &curve); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(all["curve"], &curve))
 	for _, c := range []struct {
 		in   map[string]json.RawMessage
 		keys []string
@@ -126,22 +111,14 @@ func TestBrokenOffRunIsAnalysed(t *testing.T) {
 	run := written(t, resultstest.Typical())
 	path := filepath.Join(run.Dir, results.IntervalsFile)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole := of(t, resultstest.Typical())
 	for _, share := range []float64{0.01, 0.3, 0.5, 0.77, 0.999} {
-		if err := os.WriteFile(path, b[:int(share*float64(len(b)))], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, b[:int(share*float64(len(b)))], 0o600))
 		cut, err := results.Open(run.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f, err := Analyze(cut)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if find(t, f, "data").Status == OK {
 			t.Errorf("%v of the run is called whole", share)
 		}

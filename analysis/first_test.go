@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
@@ -60,30 +61,20 @@ func TestFirstErrorsAreTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := resultstest.Typical()
 	w, err := results.Create(dir, s.Plan(), results.About{Weir: "test", Run: "20260301-120000-abcdef", Start: resultstest.Start()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range []measure.Event{
 		{Class: storage.Busy, Text: "read /a: HTTP status 503"},
 		{Class: storage.Busy, Text: "read /b: HTTP status 503"},
 		{Class: storage.NotFound, Text: "read /c: HTTP status 404"},
 	} {
 		e.Time, e.Kind, e.Step = time.Now(), "error", 1
-		if err := w.Event(e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Event(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := strings.Join(f.Warnings, "\n")
 	for text, n := range map[string]int{"/a: HTTP status 503": 1, "/b": 0, "/c: HTTP status 404": 1} {
 		if strings.Count(said, text) != n {
@@ -169,9 +160,7 @@ func TestMeasureOfSmallPayload(t *testing.T) {
 		run := written(t, s)
 		run.Plan.Work.Kind = "mix"
 		f, err := Analyze(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, measure, err := Curve(run); f.Measure != want || measure != want || err != nil {
 			t.Errorf("files of %d bytes: by %s and %s (%v), want %s", size, f.Measure, measure, err, want)
 		}

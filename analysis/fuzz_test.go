@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
@@ -23,14 +24,10 @@ func FuzzRun(f *testing.F) {
 	s := resultstest.Typical()
 	s.Clients, s.Duration, s.Lambda = []int{1, 2}, 1, 5
 	dir := filepath.Join(f.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, s.Write(dir))
 	read := func(name string) []byte {
 		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		return b
 	}
 	plan, intervals, hosts, events := read(results.PlanFile), read(results.IntervalsFile), read(results.HostsFile), read(results.EventsFile)
@@ -47,9 +44,7 @@ func FuzzRun(f *testing.F) {
 		dir := t.TempDir()
 		for name, b := range map[string][]byte{results.AboutFile: about, results.PlanFile: plan, results.IntervalsFile: intervals,
 			results.HostsFile: hosts, results.EventsFile: events} {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 		}
 		run, err := results.Open(dir)
 		if err != nil {
@@ -69,9 +64,7 @@ func FuzzRun(f *testing.F) {
 		if _, err := loadTo(run, &out, &out); err != nil {
 			t.Fatal(err)
 		}
-		if err := CurveCSV(&out, found); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, CurveCSV(&out, found))
 	})
 }
 
@@ -107,13 +100,9 @@ func FuzzNumbers(f *testing.F) {
 			}
 			at = at.Add(duration(math.Mod(seconds, 3)))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		run, err := results.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		found, _, err := AnalyzeWithSeries(run)
 		if err != nil {
 			return

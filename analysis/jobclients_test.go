@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/results"
 	"weir/results/resultstest"
@@ -49,16 +50,12 @@ func TestClientsThatAreJobs(t *testing.T) {
 	plan.On.Batch, plan.On.JobPerClient = "htcondor", true
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := results.Create(dir, plan, results.About{Weir: "test", Start: resultstest.Start()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const slots = 33
 	now, name := resultstest.Start(), 0
 	tell := func(e measure.Event) {
 		e.Time = now
-		if err := w.Event(e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Event(e))
 	}
 	for _, step := range plan.Steps {
 		now = now.Add(7 * time.Second) // the queue
@@ -82,9 +79,7 @@ func TestClientsThatAreJobs(t *testing.T) {
 			for range int(active) {
 				v.Latency.Record(time.Second)
 			}
-			if err := w.Interval(v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Interval(v))
 			now = now.Add(time.Second)
 		}
 		for i := range there {
@@ -93,17 +88,11 @@ func TestClientsThatAreJobs(t *testing.T) {
 		}
 	}
 	tell(measure.Event{Kind: measure.EventEnd, Text: measure.AllDone})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if last := f.Curve[3]; last.Planned != 40 || last.Clients != slots || last.ActiveClients != slots ||
 		last.Throughput != slots*(100-slots)*1e4 {
 		t.Errorf("%+v", last)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -194,9 +195,7 @@ func TestBurnedCPUOfSomeCores(t *testing.T) {
 		}
 	}
 	d, err := load(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.about.Environment = json.RawMessage(`{"cores":8,"cores_used":4}`)
 	b := d.findings().Bottleneck[0]
 	if b.Resource != ResourceCPU || b.Side != client ||
@@ -251,9 +250,7 @@ func TestBoundedSteps(t *testing.T) {
 		run.Plan.Steps[i].Duration *= 100
 	}
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := checkNamed(t, f, "data"); c.Status != OK {
 		t.Errorf("%+v", c)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/results"
 )
 
@@ -15,13 +16,9 @@ import (
 func loaded(t *testing.T, dir string) *data {
 	t.Helper()
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := load(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -78,9 +75,7 @@ func TestKnownLimits(t *testing.T) {
 		for i := range each {
 			g := newLimitRig(kind.kind, kind.want, uint64(1000*k+i))
 			dir := filepath.Join(t.TempDir(), "run")
-			if err := g.service().Write(dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, g.service().Write(dir))
 			got := judgedLimits(t, dir)
 			if one.count(kind.want, got) || got[0].Resource == LimitUnknown {
 				t.Logf("%s, seed %d: %s (%s), %d steps of %d s, shared %v, foreign %.2f, full %.3f\n%s", kind.kind, 1000*k+i, got[0].Resource,
@@ -106,14 +101,10 @@ func limitsPage(t *testing.T, table string) {
 	t.Helper()
 	const methods = "../docs/methods.md"
 	text, err := os.ReadFile(methods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	place := regexp.MustCompile(`(?s)(<!-- limits -->\n).*?(<!-- end -->)`)
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(methods, place.ReplaceAll(text, []byte("<!-- limits -->\n"+table+"<!-- end -->")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(methods, place.ReplaceAll(text, []byte("<!-- limits -->\n"+table+"<!-- end -->")), 0o600))
 		return
 	}
 	if !strings.Contains(string(text), "<!-- limits -->\n"+table) {

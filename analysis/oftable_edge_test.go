@@ -10,6 +10,7 @@ import (
 
 	"weir/analysis/fit"
 	given "weir/analysis/table"
+	"weir/internal/require"
 )
 
 // Rows of one load are repetitions: their spread makes the interval.
@@ -123,9 +124,7 @@ func TestKneeOfFourPoints(t *testing.T) {
 func TestTableOfOwnCurve(t *testing.T) {
 	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n4,3,9,0.02\n8,3.1,20,0\n", TableOptions{})
 	var b bytes.Buffer
-	if err := CurveCSV(&b, f); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, CurveCSV(&b, f))
 	again := tableText(t, b.String(), TableOptions{})
 	if len(again.Curve) != 4 {
 		t.Fatalf("%d points", len(again.Curve))
@@ -166,9 +165,7 @@ func TestThinTables(t *testing.T) {
 
 func TestTablePoints(t *testing.T) {
 	tab, err := given.Read("t.csv", strings.NewReader("clients,throughput_gbps\n1,1\n"), given.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for points, want := range map[string]string{"steps": "t.csv: points of steps need a column of times",
 		"weeks": `points of "weeks": use rows, steps or subintervals`} {
 		if _, err := AnalyzeTable(tab, TableOptions{Points: points}); err == nil || !strings.Contains(err.Error(), want) {
@@ -181,9 +178,7 @@ func TestTablePoints(t *testing.T) {
 		many.WriteString(number(float64(i)) + ",1\n")
 	}
 	tab, err = given.Read("t.csv", strings.NewReader(many.String()), given.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := AnalyzeTable(tab, TableOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "3000 points are too many for a curve, at most 2000") {
 		t.Error(err)

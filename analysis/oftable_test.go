@@ -10,36 +10,27 @@ import (
 	"testing"
 
 	given "weir/analysis/table"
+	"weir/internal/require"
 )
 
 func tableOf(t *testing.T, file string, o TableOptions) *Findings {
 	t.Helper()
 	r, err := os.Open(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	tab, err := given.Read(filepath.Base(file), r, given.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := AnalyzeTable(tab, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
 func tableText(t *testing.T, text string, o TableOptions) *Findings {
 	t.Helper()
 	tab, err := given.Read("t.csv", strings.NewReader(text), given.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := AnalyzeTable(tab, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -70,9 +61,7 @@ func TestTwentyPoints(t *testing.T) {
 	// made before that: they agree as far as those digits tell.
 	for i, text := range printedPerJob() {
 		want, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := f.Curve[i].PerClient * 8 / 1e9; math.Abs(got-want) > 6e-6*want {
 			t.Errorf("point %d: %.8f Gbit/s per job, printed %s", i+1, got, text)
 		}
@@ -82,9 +71,7 @@ func TestTwentyPoints(t *testing.T) {
 // docs/methods.md prints these figures.
 func TestMethodsOfTables(t *testing.T) {
 	page, err := os.ReadFile("../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	top := tableOf(t, "gridftp/AverageThroughput.csv", TableOptions{}).Fits.Poly4.Max
 	said := []string{fmt.Sprintf("a fourth-order maximum of %.4f Gbit/s at %.4f jobs", top.Yield.Value*8/1e9, top.Clients.Value)}
 	for _, network := range []string{"1000", "100"} {
@@ -109,9 +96,7 @@ func TestBatchTables(t *testing.T) {
 		file := fmt.Sprintf("gridftp/%djobs.csv", jobs)
 		f := tableOf(t, file, TableOptions{})
 		raw, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		printed := map[float64]float64{} // per job, by jobs
 		for line := range strings.Lines(string(raw)) {
 			var s, throughput, n, each float64

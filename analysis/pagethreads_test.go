@@ -3,15 +3,15 @@ package analysis
 import (
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // A core that is full because of the threads of the built-in server's pages is called so; of another server
 // the same core is one core.
 func TestPageThreadsAreNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := newLimitRig("one thread", ResourceCore, 7).service().Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, newLimitRig("one thread", ResourceCore, 7).service().Write(dir))
 	for threads, want := range map[int]string{0: "one core of ", 1: "the server's CPU (1 thread) on ", 2: "the server's CPU (2 threads) on "} {
 		d := loaded(t, dir)
 		d.plan.BuiltIn, d.plan.Server.Threads = true, threads

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest"
@@ -30,9 +31,7 @@ func TestLookIsASumOfOneSample(t *testing.T) {
 		{Time: time.Unix(1, 0), Seconds: 4, TCP: &monitor.TCP{Retransmits: 9}, Memory: &monitor.Memory{Available: 77}},
 	}
 	for s, err := range written(t, resultstest.Typical()).Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		samples = append(samples, s)
 	}
 	for _, s := range samples {

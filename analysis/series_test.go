@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -96,9 +97,7 @@ func TestSeriesAddUp(t *testing.T) {
 		return []*measure.Interval{&b}
 	}
 	d, err := load(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	series := d.series(&Findings{})
 	sum := int64(0)
 	for _, column := range series.Heat.Counts {
@@ -165,9 +164,7 @@ func TestTaskSeconds(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients, s.Think, s.Noise = []int{4, 64}, 0.5, 0
 	f, series, err := AnalyzeWithSeries(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range f.Curve {
 		x := &f.Curve[i]
 		want := float64(x.Clients)/(float64(x.Tasks)/x.Duration) - 0.5
@@ -188,9 +185,7 @@ func TestTaskSeconds(t *testing.T) {
 // The best model has a band that holds its own curve, others have none.
 func TestBandOfTheBestModel(t *testing.T) {
 	f, _, err := AnalyzeWithSeries(written(t, resultstest.Typical()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, m := range []*Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
 		if m == nil {
 			continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/results/resultstest"
 	"weir/storage"
@@ -80,22 +81,16 @@ func TestRedirectsInTables(t *testing.T) {
 	}{{cluster(), true}, {resultstest.Typical(), false}} {
 		f := of(t, c.s)
 		b, err := json.Marshal(f.Curve[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, key := range []string{"redirect_seconds", "waits", "waited_seconds", "reopened"} {
 			if bytes.Contains(b, []byte(`"`+key+`":`)) != c.want {
 				t.Errorf("findings have %s: %v, want %v", key, !c.want, c.want)
 			}
 		}
 		var out bytes.Buffer
-		if err := CurveCSV(&out, f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, CurveCSV(&out, f))
 		rows, err := csv.NewReader(&out).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cell := map[string]string{}
 		for i, name := range rows[0] {
 			cell[name] = rows[1][i]
@@ -116,9 +111,7 @@ func TestSeriesTellKindsAndDistributions(t *testing.T) {
 	}
 	run := written(t, s)
 	f, series, err := AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(series.Kinds) != 2 || series.Kinds[0] != storage.Read || series.Kinds[1] != storage.Write {
 		t.Errorf("kinds %v", series.Kinds)
 	}

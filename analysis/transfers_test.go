@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -28,9 +29,7 @@ func transferred(t *testing.T, lost int64) *Findings {
 		Steps: []scenario.Step{{Number: 1, Clients: 2, Duration: 2e9}}}
 	p.Work.Kind = "copy"
 	w, err := results.Create(dir, p, results.About{Weir: "test", Start: begin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = errors.Join(w.Event(measure.Event{Time: begin, Kind: measure.EventStep, Step: 1, Clients: 2, Text: "three files"}))
 	for second := range 2 {
 		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 2,
@@ -60,17 +59,11 @@ func transferred(t *testing.T, lost int64) *Findings {
 	gone := one
 	gone.File, gone.Source, gone.End, gone.Last, gone.Reason = "/f3", "", at(2), true, "no site has it"
 	err = errors.Join(err, w.Transfer(&gone), w.Event(measure.Event{Time: at(2), Kind: measure.EventEnd, Text: measure.AllDone}), w.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 

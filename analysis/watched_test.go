@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -110,14 +111,10 @@ func TestStreamingGivesWhatMemoryGave(t *testing.T) {
 			change(&s)
 			run := written(t, s)
 			d, err := load(run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var samples []*monitor.Sample
 			for s, err := range run.Samples() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				samples = append(samples, s)
 			}
 			slices.SortStableFunc(samples, func(a, b *monitor.Sample) int { return a.Time.Compare(b.Time) })
@@ -147,9 +144,7 @@ func TestSeriesAreInOrderOfTime(t *testing.T) {
 	s.Clients = s.Clients[:2]
 	s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(time.Duration(x.Time.Second()%3) * -7 * time.Second) }
 	_, series, err := AnalyzeWithSeries(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(series.Hosts) != 2 {
 		t.Fatalf("%d hosts", len(series.Hosts))
 	}

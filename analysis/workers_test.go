@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/results/resultstest"
 )
@@ -22,9 +23,7 @@ func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 		}
 	}
 	d, err := load(written(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range events {
 		d.events = append(d.events, &events[i])
 	}
@@ -102,9 +101,7 @@ func TestGeneratorWithAQuota(t *testing.T) {
 	s := limit(nil)
 	r := s.service()
 	d, err := load(written(t, r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.about.Environment = json.RawMessage(`{"cores":4,"cores_used":1,"open_files_soft":1024,"ephemeral_port_low":32768,"ephemeral_port_high":60999}`)
 	for _, hosts := range d.watched.steps {
 		for _, h := range hosts {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -189,9 +190,7 @@ func BenchmarkPeers(b *testing.B) {
 
 func benchmarkSide(b *testing.B, s side) {
 	f, err := s.try(b)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.ReportMetric(0, "ns/op") // it would include what a side prepares
 	for m, v := range f {
 		b.ReportMetric(v*m.scale, m.unit)

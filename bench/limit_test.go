@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/burn"
 	"weir/internal/trust"
 )
 
@@ -88,14 +89,14 @@ func runLimit(args []string, out io.Writer) error {
 			return err
 		}
 	}
-	begin, before := time.Now(), cpuOfThis()
+	begin, before := time.Now(), burn.Process()
 	l.known = true
 	for range files {
 		if err := one(); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", cpuOfThis()-before, time.Since(begin).Seconds())
+	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", (burn.Process() - before).Seconds(), time.Since(begin).Seconds())
 	return err
 }
 

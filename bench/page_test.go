@@ -23,6 +23,7 @@ import (
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/monitor"
 	"weir/report/figure"
 	"weir/transfer/mover"
@@ -42,13 +43,9 @@ func TestWritePage(t *testing.T) {
 	var p page
 	for i, name := range strings.Split(*resultsFlag, ",") {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		more, err := readPage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i > 0 {
 			fmt.Print(p.changes(more))
 		}
@@ -59,13 +56,9 @@ func TestWritePage(t *testing.T) {
 		return
 	}
 	picture := strings.TrimSuffix(*outFlag, ".md") + ".png"
-	if err := os.WriteFile(*outFlag, []byte(p.render(filepath.Base(picture))), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(*outFlag, []byte(p.render(filepath.Base(picture))), 0o644))
 	err := errors.Join(writePicture(picture, p.picture()...), writePicture(filepath.Join(filepath.Dir(picture), buffersPicture), p.buffers()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // A page is docs/benchmarks.md: the cases as they are shown. It is made of the output of go test -bench Peers, or of the
@@ -762,13 +755,9 @@ func TestSummaryNamesLosses(t *testing.T) {
 // docs/benchmarks.md is what render makes of the figures in it, so that text in the cases and text on the page do not differ.
 func TestPageIsRendered(t *testing.T) {
 	old, err := os.ReadFile("../docs/benchmarks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := readPage(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(p.cases) != len(cases(fullScale())) {
 		t.Errorf("the page has %d of %d cases", len(p.cases), len(cases(fullScale())))
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/monitor"
 )
@@ -75,9 +76,7 @@ func (s *scale) fit(tb testing.TB) {
 	tb.Helper()
 	e := monitor.About()
 	files, _, err := monitor.RaiseOpenFiles()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	one, ports := int(min(files, 1<<20)), int(e.PortHigh-e.PortLow)-1200 // ports of closed connections rest for a minute
 	if one < 1024 || ports < 1000 {
 		tb.Fatalf("a process may have %d open files and %d ports, at least 1024 and 1000 are needed (ulimit -n, ip_local_port_range)", one, ports)

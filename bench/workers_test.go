@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"weir/cluster"
 	"weir/engine"
+	"weir/internal/burn"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -277,7 +277,7 @@ func runController(args []string, out io.Writer) error {
 	if err := errors.Join(err, door.Close(), w.Close()); err != nil {
 		return err
 	}
-	p.Seconds, p.CPU = time.Since(p.Answered[0]).Seconds(), cpuOfThis()-p.Coming
+	p.Seconds, p.CPU = time.Since(p.Answered[0]).Seconds(), burn.Process().Seconds()-p.Coming
 	p.Read = readByThis() - p.Read
 	return json.NewEncoder(out).Encode(p.controlled)
 }
@@ -293,7 +293,7 @@ func (p *watchedPilot) Next(ctx context.Context) (scenario.Step, error) {
 	s, err := p.pilot.Next(ctx)
 	if err == nil {
 		if len(p.Answered) == 0 {
-			p.Coming, p.Read = cpuOfThis(), readByThis()
+			p.Coming, p.Read = burn.Process().Seconds(), readByThis()
 		}
 		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
 			p.Files = len(files)
@@ -309,13 +309,6 @@ func readByThis() (n int64) {
 	text, _ := os.ReadFile("/proc/self/io")
 	_, _ = fmt.Sscanf(string(text), "rchar: %d", &n)
 	return n
-}
-
-// cpuOfThis is the CPU time of this process in seconds.
-func cpuOfThis() float64 {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail with this argument
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // An arrival is what a crowd knows of a step.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -117,9 +118,7 @@ func TestWorkersAddUp(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	conf, n := plan(stepOf(7, 2), stepOf(3, 1)), &notes{}
 	conf.Sink = n
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	for _, w := range workers {
 		if err := <-w.err; err != nil {
 			t.Errorf("worker %s: %v", w.Name, err)
@@ -163,9 +162,7 @@ func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
 	conf.Sink = n
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	if !n.has("warning", "worker 2 was lost") {
 		t.Errorf("the loss was not told: %v", n.events)
 	}
@@ -204,9 +201,7 @@ func TestFinishReachesTheWorkers(t *testing.T) {
 	conf.Sink, conf.Finish = n, finish
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(func() { close(finish) }) }
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	if !n.ended(measure.Interrupted) {
 		t.Errorf("events %v, want an early end", n.events)
 	}
@@ -224,9 +219,7 @@ func TestAWorkerDoesNotOutliveItsController(t *testing.T) {
 	}
 	idle := hire(t, "2")
 	go func() { _, _ = io.Copy(io.Discard, idle.In) }()
-	if err := idle.Out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, idle.Out.Close())
 	if err := <-idle.err; err != nil {
 		t.Errorf("a worker that gets no orders ends with %v", err)
 	}
@@ -278,9 +271,7 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	tell(late, measure.Ramp, "a", 2*ms, 1000*ms, 3)
 	tell(late, measure.Ramp, "a", 1000*ms, 1020*ms, 4)
 	tell(late, measure.Measured, "b", 1020*ms, 2000*ms, 4)
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.flush())
 	end, clients := at.Add(ms), 0.0
 	for i, v := range told.intervals {
 		if i > 0 && v.Start.Equal(told.intervals[i-1].Start) {
@@ -322,9 +313,7 @@ func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	tell(early, 0, 1)
 	tell(early, 1, 1)
 	tell(early, 2, 0.25)
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.flush())
 	want := []float64{1.5, 2, 1.25}
 	for i, v := range told.intervals {
 		if math.Abs(v.Clients-want[i]) > 1e-9 || v.Seconds != 1 || v.Start.Unix() != 100+int64(i) {

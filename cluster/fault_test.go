@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/measure"
@@ -76,9 +77,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	timely := calm()
 	close(over)
 	<-killing
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	did, wrote := done(all), n.done()
 	if wrote > did || wrote < did-killed || wrote == 0 {
 		t.Errorf("%d operations were written; the workers did %d, %d of them in processes that were killed", wrote, did, killed)
@@ -129,9 +128,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 		}
 	}
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 3, patience: patience}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3, patience: patience}))
 	timely := calm()
 	<-mended
 	for _, j := range jobs {
@@ -168,9 +165,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 		}
 	}
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 2, patience: patience}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 2, patience: patience}))
 	timely := calm()
 	for _, j := range jobs {
 		j.end(t)
@@ -205,9 +200,7 @@ func TestClocksAreOff(t *testing.T) {
 	conf, n := plan(stepOf(6, 2), stepOf(4, 2)), &notes{}
 	conf.Sink = n
 	begin, calm := ahead(), watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 2}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 2}))
 	timely := calm()
 	for _, j := range jobs {
 		j.end(t)
@@ -251,9 +244,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	defer c.Close()
 	ask := func(path string, in, out any) {
 		t.Helper()
-		if err := c.Insist(t.Context(), path, in, out, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Insist(t.Context(), path, in, out, time.Minute))
 	}
 	h := registration{identity: identity{Session: "a session"}}
 	for range 2 {
@@ -301,9 +292,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	ask(reportsPath, last, &ordersResponse{})
 	ask(reportsPath, last, &ordersResponse{})
 	ask(reportsPath, reportsRequest{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &ordersResponse{})
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-ended)
 	once(t, n)
 	if n.done() != 2+3+4+5+6 || n.count("error", "once") != 1 {
 		t.Errorf("%d operations were written, want %d; events %v", n.done(), 2+3+4+5+6, n.events)
@@ -323,9 +312,7 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	var late sync.Once
 	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
 	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
-	if err := control(t, d, conf, WorkerOptions{Want: 3, Wait: 3 * time.Second, Absent: absent}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3, Wait: 3 * time.Second, Absent: absent}))
 	for _, j := range jobs {
 		j.end(t)
 	}
@@ -366,9 +353,7 @@ func TestTheRunStopsForAll(t *testing.T) {
 	conf, n := plan(stepOf(6, 600)), &notes{}
 	conf.Sink = n
 	conf.Plan.Stop = scenario.Stop{Count: 500}
-	if err := control(t, d, conf, WorkerOptions{Want: 3}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3}))
 	for _, j := range jobs {
 		j.end(t)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -63,9 +64,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 			kill.Do(func() { go jobs[0].kill() }) // the watcher is one of the two
 		}
 	}
-	if err := control(t, d, conf, WorkerOptions{Want: 2, patience: patience, Samples: l, away: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 2, patience: patience, Samples: l, away: true}))
 	host, _ := os.Hostname()
 	both, alone := l.of(2), l.of(1)
 	var last time.Time
@@ -119,9 +118,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	conf.Plan.Work = workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 4096},
 		Think: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
 	service, err := OpenService(t.Context(), conf.Plan, []storage.Driver{local.Driver()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	own := conf
 	own.Service, own.Manifest = service, l
 	if conf.Files, err = engine.Prepare(t.Context(), own, nil, nil); err != nil {
@@ -130,9 +127,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	var kill sync.Once
 	n.seen = func(*measure.Interval) { kill.Do(jobs[0].kill) }
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 2, Manifest: l, patience: patience}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 2, Manifest: l, patience: patience}))
 	timely := calm()
 	jobs[1].end(t)
 	files, homes, numbers := 0, 0, map[string]bool{}

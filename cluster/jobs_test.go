@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -39,9 +40,7 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	conf, n := jobs(7, 2), &notes{} // the third process has nothing to do in the second step
 	conf.Sink = n
 	begin := time.Now()
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	wall := time.Since(begin).Seconds()
 	if wall > 55 {
 		t.Errorf("it took %.1f s: a step went on without its clients", wall)
@@ -91,9 +90,7 @@ func TestJobsOfSeveralSites(t *testing.T) {
 	}
 	conf, n := jobs(6), &notes{}
 	conf.Sink = n
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	var all measure.Interval
 	for _, v := range n.intervals {
 		all.Add(v)
@@ -121,9 +118,7 @@ func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
 	begin := time.Now()
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	if wall := time.Since(begin); wall > 55*time.Second {
 		t.Errorf("it took %v", wall)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -30,9 +31,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	}
 	write := func(before int64) {
 		t.Helper()
-		if err := s.before(time.Unix(before, 0)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.before(time.Unix(before, 0)))
 	}
 	tell(a, second(100, 5, 1), added)
 	tell(a, second(101, 7, 1), added)
@@ -44,9 +43,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	tell(b, second(102, 9, 1), tooLate) // and nobody has any more to tell of that step
 	tell(a, second(103, 2, 2), added)
 	write(104)
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.flush())
 	once(t, n)
 	held, _ := n.held(1)
 	if n.done() != 5+7+3+4+1+9+2 || n.heldFor(1) != 3 || n.heldFor(2) != 1 || held != 2 {
@@ -61,9 +58,7 @@ func TestALateWorkerIsTold(t *testing.T) {
 	w := &remote{connection: newSession(0), name: "7", there: true, held: true}
 	k.sum.mark = 100
 	for range 3 {
-		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Sum: measure.Sum{Done: 1}}, 1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Sum: measure.Sum{Done: 1}}, 1))
 	}
 	if n.count("warning", "worker 7 reported a second after it had been written") != 1 {
 		t.Errorf("events %v", n.events)
@@ -86,14 +81,10 @@ func TestSamplesAreWrittenOnce(t *testing.T) {
 			_ = yield(&monitor.Sample{Host: "a", Time: at}, nil) && yield(&monitor.Sample{Host: "b", Time: at.Add(time.Second)}, nil)
 		},
 	}
-	if err := k.loadState(past, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, k.loadState(past, nil))
 	for i := range 3 {
 		for _, host := range []string{"a", "b"} {
-			if err := k.sample(&monitor.Sample{Host: host, Time: at.Add(time.Duration(i) * time.Second)}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, k.sample(&monitor.Sample{Host: host, Time: at.Add(time.Duration(i) * time.Second)}))
 		}
 	}
 	if len(got) != 3 {
@@ -109,9 +100,7 @@ func TestNamesAreGivenOnce(t *testing.T) {
 	worker := enter(t, d.Pass(), JoinOptions{})
 	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n
-	if err := control(t, d, conf, WorkerOptions{Want: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 1}))
 	if err := <-worker; err != nil || !n.has("worker", "worker 6 connected") {
 		t.Errorf("%v, events %v", err, n.events)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/scenario"
@@ -38,9 +39,7 @@ func TestClientsAreJobs(t *testing.T) {
 			}()
 			return nil
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	timely := calm()
 	area, most, phases := map[int]float64{}, map[int]float64{}, map[int][]string{}
 	for _, v := range n.intervals {

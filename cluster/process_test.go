@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/local"
@@ -132,23 +133,15 @@ func submit(t *testing.T, p Pass, patience time.Duration) *job {
 	t.Helper()
 	dir := t.TempDir()
 	pass := filepath.Join(dir, "pass")
-	if err := p.Write(pass); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Write(pass))
 	counts, err := openTally(filepath.Join(dir, "tally"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	j := &job{tally: counts, cmd: exec.Command(self), done: make(chan struct{})}
 	j.cmd.Env = append(os.Environ(), passEnv+"="+pass, tallyEnv+"="+filepath.Join(dir, "tally"), patienceEnv+"="+patience.String())
 	j.cmd.Stderr = os.Stderr
-	if err := j.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.cmd.Start())
 	go func() { j.err = j.cmd.Wait(); close(j.done) }()
 	t.Cleanup(j.kill)
 	return j
@@ -204,9 +197,7 @@ func TestFourProcessesOverTheNetwork(t *testing.T) {
 	conf, n := plan(stepOf(40, 2), stepOf(12, 1)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 4}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 4}))
 	for _, j := range jobs {
 		j.end(t)
 	}
@@ -216,9 +207,7 @@ func TestFourProcessesOverTheNetwork(t *testing.T) {
 	once(t, n)
 	conf, local := plan(stepOf(40, 2), stepOf(12, 1)), &notes{}
 	conf.Sink = local
-	if err := Control(t.Context(), conf, peers([]*hired{hire(t, "1"), hire(t, "2"), hire(t, "3"), hire(t, "4")}), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers([]*hired{hire(t, "1"), hire(t, "2"), hire(t, "3"), hire(t, "4")}), ""))
 	if a, b := float64(n.done()), float64(local.done()); calm() && (a < .7*b || b < .7*a) {
 		t.Errorf("%v operations over the network, %v over pipes", a, b)
 	}

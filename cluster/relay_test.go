@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/measure"
 )
 
@@ -29,13 +30,9 @@ type relay struct {
 func between(t *testing.T, p Pass) (*relay, Pass) {
 	t.Helper()
 	u, err := url.Parse(p.URLs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := &relay{to: u.Host, l: l}
 	r.cond = sync.NewCond(&r.mu)
 	r.wg.Go(r.accept)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -57,9 +58,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	pilot := &reader{notes: n, steps: []scenario.Step{one, two}, think: 1200 * time.Millisecond}
 	conf.Sink, conf.Steps = n, pilot
 	calm := watchCalm(t)
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	timely := calm()
 	if len(pilot.seen) != 3 || timely && (math.Abs(pilot.seen[1]-1.3) > .15 || math.Abs(pilot.seen[2]-1) > .15) {
 		t.Errorf("when it was asked for a step the step source could read %v s of hold of the one before, want 0, 1.3 and 1", pilot.seen)
@@ -99,9 +98,7 @@ func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	pilot := &reader{notes: n, steps: []scenario.Step{one, one}, think: 0}
 	conf.Sink = n
 	conf.Steps = &closing{reader: pilot, finish: finish}
-	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Control(t.Context(), conf, peers(workers), ""))
 	if !n.ended(measure.Interrupted) {
 		t.Errorf("events %+v", n.events)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 )
@@ -31,7 +32,7 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	first := conduct(t, dir, env)
 	pass := passOf(t, dir)
 	jobs := []*job{submit(t, pass, patient), submit(t, pass, patient), submit(t, pass, patient)}
-	until(t, "three jobs", func() bool {
+	require.Eventually(t, "three jobs", func() bool {
 		all := read(t, run).intervals
 		return len(all) > 0 && all[len(all)-1].Clients > 2.5
 	})
@@ -39,7 +40,7 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	jobs = append(jobs, submit(t, pass, patient))
 	<-time.After(2 * time.Second) // there is nobody to tell
 	second := conduct(t, dir, env)
-	until(t, "the second controller", func() bool { return read(t, run).has("resume", "") })
+	require.Eventually(t, "the second controller", func() bool { return read(t, run).has("resume", "") })
 	jobs = append(jobs, submit(t, pass, patient))
 	for _, j := range append(jobs, second) {
 		j.end(t)
@@ -60,7 +61,7 @@ func TestJobsThatEndWithoutAController(t *testing.T) {
 	for range 5 {
 		jobs = append(jobs, submit(t, pass, patient))
 	}
-	until(t, "a second that is held", func() bool { return read(t, run).heldFor(1) > 0 })
+	require.Eventually(t, "a second that is held", func() bool { return read(t, run).heldFor(1) > 0 })
 	first.kill()
 	<-time.After(8 * time.Second) // longer than the step
 	for _, j := range append(jobs, conduct(t, dir, env)) {
@@ -109,7 +110,7 @@ func TestAControllerKilledInTheLastDrain(t *testing.T) {
 	first := conduct(t, dir, env)
 	pass := passOf(t, dir)
 	jobs := []*job{submit(t, pass, patient), submit(t, pass, patient), submit(t, pass, patient)}
-	until(t, "the end of step 2", func() bool { return read(t, run).heldFor(2) >= 3.75 })
+	require.Eventually(t, "the end of step 2", func() bool { return read(t, run).heldFor(2) >= 3.75 })
 	first.kill()
 	for _, j := range append(jobs, conduct(t, dir, env)) {
 		j.end(t)

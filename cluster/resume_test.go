@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -90,15 +91,11 @@ func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 func conduct(t *testing.T, dir string, env ...string) *job {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	j := &job{cmd: exec.Command(self), done: make(chan struct{})}
 	j.cmd.Env = append(append(os.Environ(), dirEnv+"="+dir), env...)
 	j.cmd.Stderr = os.Stderr
-	if err := j.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, j.cmd.Start())
 	go func() { j.err = j.cmd.Wait(); close(j.done) }()
 	t.Cleanup(j.kill)
 	return j
@@ -107,7 +104,7 @@ func conduct(t *testing.T, dir string, env ...string) *job {
 // passOf waits for the pass of a controller that is a process.
 func passOf(t *testing.T, dir string) (p Pass) {
 	t.Helper()
-	until(t, "the pass", func() (is bool) {
+	require.Eventually(t, "the pass", func() (is bool) {
 		var err error
 		p, err = ReadPass(filepath.Join(dir, "pass"))
 		return err == nil
@@ -115,35 +112,18 @@ func passOf(t *testing.T, dir string) (p Pass) {
 	return p
 }
 
-// until waits for something.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("waited three minutes for: %s", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // read returns what a run directory tells.
 func read(t *testing.T, run string) *notes {
 	t.Helper()
 	r, err := results.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := &notes{}
 	for v, err := range r.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n.intervals = append(n.intervals, v)
 	}
 	for e, err := range r.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n.events = append(n.events, *e)
 	}
 	return n
@@ -160,7 +140,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	for range 3 {
 		jobs = append(jobs, submit(t, pass, patient))
 	}
-	until(t, "a second of step 1 that is held", func() bool {
+	require.Eventually(t, "a second of step 1 that is held", func() bool {
 		n := read(t, run)
 		return len(n.intervals) > 2 && n.intervals[len(n.intervals)-1].Phase == measure.Measured
 	})
@@ -212,9 +192,7 @@ func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	k.past = k.options.ResumeState
 	old, fresh := &remote{connection: newSession(0), there: true, absent: true, in: true, held: true},
 		&remote{connection: newSession(0), there: true}
-	if err := k.restore(old, &registration{Step: 1, Ready: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, k.restore(old, &registration{Step: 1, Ready: true}))
 	k.workers = []*remote{old, fresh}
 	part := scenario.Step{Number: 2, Clients: 1, Begin: time.Now()}
 	k.give(old, part)

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -66,14 +67,10 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	conf, n := plan(stepOf(500, 2), stepOf(100, 2)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: workers}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: workers}))
 	timely := calm()
 	for range crowds {
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, <-ended)
 	}
 	if timely && latest > time.Second {
 		t.Errorf("a step came %v after its begin", latest)
@@ -101,16 +98,12 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 	}
 	dir := b.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	start := func(env ...string) *exec.Cmd {
 		c := exec.Command(self)
 		c.Env = append(os.Environ(), env...)
 		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, c.Start())
 		return c
 	}
 	controller := start(scaleEnv+"="+dir, "WEIR_TEST_WANT="+strconv.Itoa(workers))
@@ -133,13 +126,9 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "cost"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var c cost
-	if err := json.Unmarshal(text, &c); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, json.Unmarshal(text, &c))
 	telling := 0.0
 	for _, c := range crowds {
 		telling += (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
@@ -160,12 +149,6 @@ type cost struct {
 	Memory  int64 // most
 }
 
-func spent() (cpu float64, memory int64) {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, u.Maxrss << 10
-}
-
 func beScale(dir string) error {
 	want, err := strconv.Atoi(os.Getenv("WEIR_TEST_WANT"))
 	if err != nil {
@@ -183,7 +166,7 @@ func beScale(dir string) error {
 	var c cost
 	var begun time.Time
 	n := &notes{}
-	conf.Sink = watching{out, n, func() { begun = time.Now(); c.Coming, _ = spent() }}
+	conf.Sink = watching{out, n, func() { begun = time.Now(); c.Coming = burn.Process().Seconds() }}
 	if err := d.Pass().Write(filepath.Join(dir, "pass")); err != nil {
 		return err
 	}
@@ -191,8 +174,10 @@ func beScale(dir string) error {
 		return err
 	}
 	c.Seconds = time.Since(begun).Seconds()
-	c.CPU, c.Memory = spent()
-	c.CPU -= c.Coming
+	c.CPU = burn.Process().Seconds() - c.Coming
+	if c.Memory, err = lab.StatusBytes(os.Getpid(), "VmHWM:"); err != nil {
+		return err
+	}
 	text, _ := json.Marshal(c)
 	fmt.Fprintln(os.Stderr, string(text))
 	return os.WriteFile(filepath.Join(dir, "cost"), text, 0o600)

@@ -4,22 +4,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // The state that an older version kept in door.json is that of a server which continues.
 func TestStateOfAnOlderVersion(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "door.json"), []byte(`{"run":"0123456789abcdef","port":4711}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "door.json"), []byte(`{"run":"0123456789abcdef","port":4711}`), 0o600))
 	s, err := readState(dir)
 	if want := (state{Run: "0123456789abcdef", Port: 4711}); err != nil || s != want {
 		t.Errorf("%+v, %v; want %+v", s, err, want)
 	}
 	s.Port++
-	if err := s.write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.write(dir))
 	if got, err := readState(dir); err != nil || got != s {
 		t.Errorf("%+v, %v; want %+v", got, err, s)
 	}

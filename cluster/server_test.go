@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/measure"
@@ -29,9 +30,7 @@ func open(t *testing.T, o ServerOptions) *Server {
 		o.Address = "127.0.0.1"
 	}
 	d, err := NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -67,9 +66,7 @@ func TestWorkersComeInOverTheNetwork(t *testing.T) {
 	conf, n := plan(stepOf(7, 2), stepOf(3, 1)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	if err := control(t, d, conf, WorkerOptions{Want: 3}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3}))
 	timely := calm()
 	for i, w := range workers {
 		if err := <-w; err != nil {
@@ -152,9 +149,7 @@ func TestNobodyElseComes(t *testing.T) {
 	w := enter(t, d.Pass(), JoinOptions{Version: "0.9\x1b"})
 	err = d.Control(t.Context(), conf, WorkerOptions{Want: 2, Version: "1.0", Wait: time.Hour, Coming: func() int { return 0 },
 		Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
-	if err := errors.Join(err, <-w); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, <-w))
 	if !n.has("warning", `worker 1 is another version of weir, "0.9`) {
 		t.Errorf("events %v", n.events)
 	}
@@ -167,9 +162,7 @@ func TestNobodyElseComes(t *testing.T) {
 func TestPassesAreFiles(t *testing.T) {
 	p := Pass{Run: "r", URLs: []string{"https://127.0.0.1:1"}, Token: "t", Pin: "p"}
 	path := filepath.Join(t.TempDir(), "pass")
-	if err := p.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Write(path))
 	q, err := ReadPass(path)
 	if err != nil || q.Run != p.Run || q.URLs[0] != p.URLs[0] || q.Token != p.Token || q.Pin != p.Pin {
 		t.Errorf("%+v, %v", q, err)

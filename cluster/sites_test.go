@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/link"
 	"weir/measure"
 	"weir/storage"
@@ -63,9 +64,7 @@ func TestWorkersAtSites(t *testing.T) {
 		}
 		return uint16(7000 + site), nil
 	}
-	if err := control(t, d, conf, WorkerOptions{Want: 4, Reach: reach}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 4, Reach: reach}))
 	for i, w := range workers {
 		if err := <-w; err != nil {
 			t.Errorf("worker %d: %v", i+1, err)
@@ -116,9 +115,7 @@ func TestASiteWithoutWorker(t *testing.T) {
 	conf, n := plan(stepOf(4, 1)), &notes{}
 	conf.Sink = n
 	conf.Plan.Links = []link.Named{{Name: "far"}, {Name: "near"}}
-	if err := control(t, d, conf, WorkerOptions{Want: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 1}))
 	if err := <-one; err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/scenario"
 	"weir/storage"
 )
@@ -17,19 +18,13 @@ func TestBundle(t *testing.T) {
 	for name, text := range map[string]string{"my token": "secret", "ca/a.pem": "A\n", "ca/b.0": "B\n", "ca/c.txt": "C\n",
 		"own ca.pem": "O\n"} {
 		path := filepath.Join(from, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	plan := &scenario.Plan{Target: "https://x/", Auth: storage.Auth{Method: "token", TokenFile: filepath.Join(from, "my token"),
 		CADir: filepath.Join(from, "ca"), CAFile: filepath.Join(from, "own ca.pem")}, Files: scenario.Files{List: "list.txt"}}
 	b, err := NewBundle(plan, to, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if a := b.Plan.Auth; a.TokenFile != "auth_token_file" || a.CADir != "" || a.CAFile != "auth_ca_file" || b.Plan.Files.List != "" {
 		t.Errorf("%+v", b.Plan)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/burn"
 	"weir/measure"
 	"weir/scenario"
 	"weir/workload"
@@ -20,11 +21,11 @@ func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, c
 	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job),
 		scenario.Step{Clients: clients, Duration: seconds(1)})
 	conf.Pacer = nil
-	before := processTime()
+	before := burn.Process()
 	if err := Run(t.Context(), conf); err != nil {
 		t.Fatal(err)
 	}
-	cpu = processTime() - before
+	cpu = burn.Process() - before
 	v, efficiency = n.jobs(1)
 	return v, efficiency, cpu
 }

@@ -20,6 +20,7 @@ import (
 	"weir/analysis"
 	"weir/export"
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/storage"
@@ -133,12 +134,8 @@ func TestReceiverThatComesLater(t *testing.T) {
 	prom.Kill()
 	dir := made(t)
 	s, err := export.Send(t.Context(), dir, remoteTo(t, prom.URLs["write"]), export.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := prom.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, prom.Restart(t.Context()))
 	if r := s.Finish(time.Minute, 0); r.Refused+r.Left > 0 || r.Sent == 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -163,9 +160,7 @@ func TestReceiverOfManyWords(t *testing.T) {
 			}
 		}))
 		s, err := export.Send(t.Context(), made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := s.Finish(3*time.Second, 0)
 		front.Close()
 		said := r.Reason + r.Trouble
@@ -220,9 +215,7 @@ func TestReceiversThatAreLeftAlone(t *testing.T) {
 			front := newFlaky(t, prom.URLs["write"], func(n int, w http.ResponseWriter, r *http.Request) bool { return n > 1 && answer(w, r) })
 			dir := made(t)
 			s, err := export.Send(t.Context(), dir, remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := s.Finish(300*time.Millisecond, 0)
 			if r.Sent == 0 || r.Left == 0 || r.Refused > 0 || r.Since.IsZero() {
 				t.Fatalf("%+v", r)
@@ -240,9 +233,7 @@ func TestSenderEndsWithItsContext(t *testing.T) {
 	front := newFlaky(t, "", func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := export.Send(ctx, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cancel()
 	if r := s.Finish(time.Hour, 0); r.Sent > 0 || r.Left == 0 {
 		t.Errorf("%+v", r)
@@ -264,9 +255,7 @@ func TestRequestOfRemoteWrite(t *testing.T) {
 			}
 		}
 		text, err := snappy.Decode(nil, front.bodies[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for len(text) > 0 {
 			series, n := field(t, text, 1)
 			text = text[n:]
@@ -312,9 +301,7 @@ func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	var got []string
@@ -337,21 +324,15 @@ func TestCredentials(t *testing.T) {
 	} {
 		got = nil
 		receiver, err := c.to(server.URL+"/api/v1/write", c.auth)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r := finished(t, run, receiver, export.Options{}); r.Sent == 0 || r.Left > 0 || got[0] != c.want {
 			t.Errorf("%+v: %q, %+v", c.auth, got, r)
 		}
 	}
 	receiver, err := export.RemoteWrite(server.URL+"/api/v1/write", storage.Auth{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := export.Send(t.Context(), run, receiver, export.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r := s.Finish(300*time.Millisecond, 0); r.Sent > 0 || !strings.Contains(r.Trouble, "certificate") {
 		t.Errorf("an authority that nobody knows: %+v", r)
 	}

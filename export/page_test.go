@@ -18,6 +18,7 @@ import (
 	"weir/analysis"
 	"weir/export"
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -25,18 +26,14 @@ import (
 func page(t *testing.T, dir string) *export.Page {
 	t.Helper()
 	p, err := export.Listen(t.Context(), "0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	if dir != "" {
-		if err := p.Show(dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.Show(dir))
 	}
 	return p
 }
@@ -45,18 +42,12 @@ func page(t *testing.T, dir string) *export.Page {
 func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Accept", accept)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, resp.Body.Close()))
 	return resp.StatusCode, resp.Header.Get("Content-Type"), string(body)
 }
 
@@ -89,9 +80,7 @@ func TestPageBeforeARunAndOfADamagedOne(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	dir := made(t)
-	if err := os.WriteFile(filepath.Join(dir, results.EventsFile), []byte("{]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, results.EventsFile), []byte("{]\n"), 0o600))
 	if code, _, text := fetched(t, page(t, dir), ""); code != http.StatusServiceUnavailable || !strings.Contains(text, "events.jsonl:1") {
 		t.Errorf("%d %s", code, text)
 	}
@@ -154,18 +143,14 @@ func TestTable(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	const path = "../docs/metrics.md"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head, _, ok := strings.Cut(string(text), "<!-- metrics -->\n")
 	if !ok {
 		t.Fatalf("%s has no line <!-- metrics -->", path)
 	}
 	want := head + "<!-- metrics -->\n" + metricTables()
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
 	} else if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("%s differs from the metrics (WEIR_UPDATE=1 writes it; -want +got):\n%s", path, diff)
 	}
@@ -207,9 +192,7 @@ func metricTables() string {
 func TestDashboardInPackages(t *testing.T) {
 	const path = "../deploy/grafana/weir-load-tests.json"
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(export.Grafana()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(export.Grafana()), 0o600))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || string(text) != export.Grafana() {
@@ -221,16 +204,12 @@ func TestDashboardInPackages(t *testing.T) {
 func TestRunThatGoesOn(t *testing.T) {
 	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
 	whole, dir := made(t), filepath.Join(t.TempDir(), "run")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o755))
 	for _, name := range []string{results.AboutFile, results.PlanFile} {
 		part(t, whole, dir, name, 1)
 	}
 	s, err := export.Send(t.Context(), dir, remoteTo(t, prom.URLs["write"]), export.Options{Every: 5 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := page(t, dir)
 	for _, share := range []float64{0.1, 0.33, 0.5, 0.77, 0.9, 1} {
 		for _, name := range []string{results.EventsFile, results.IntervalsFile, results.HostsFile} {
@@ -251,21 +230,13 @@ func TestRunThatGoesOn(t *testing.T) {
 func part(t *testing.T, from, to, name string, share float64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(from, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := os.OpenFile(filepath.Join(to, name), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = f.Write(text[info.Size():int(share*float64(len(text)))])
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, f.Close()))
 }
 
 // The panels of the dashboard do not lie upon each other, and name their units.
@@ -279,9 +250,7 @@ func TestDashboardIsLaidOut(t *testing.T) {
 			Targets     []struct{ RefID, Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(export.Grafana()), &board); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(export.Grafana()), &board))
 	taken, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range board.Panels {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {

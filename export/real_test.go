@@ -12,6 +12,7 @@ import (
 	"weir/analysis"
 	"weir/export"
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -38,9 +39,7 @@ func made(t testing.TB) string {
 		return []*measure.Interval{&other}
 	}
 	s.Sample = func(v *monitor.Sample) { v.Disks = []monitor.Disk{{Name: weird, Read: 1e6, Busy: 0.25}} }
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	return dir
 }
 
@@ -48,18 +47,14 @@ func made(t testing.TB) string {
 func finished(t testing.TB, dir string, receiver export.Receiver, o export.Options) export.Report {
 	t.Helper()
 	s, err := export.Send(t.Context(), dir, receiver, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s.Finish(time.Minute, 0)
 }
 
 func remoteTo(t testing.TB, address string) export.Receiver {
 	t.Helper()
 	receiver, err := export.RemoteWrite(address, storage.Auth{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return receiver
 }
 
@@ -93,12 +88,8 @@ func TestBlocksOfPrometheus(t *testing.T) {
 	dir := made(t)
 	text := filepath.Join(t.TempDir(), "run.om")
 	out, err := os.Create(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(export.OpenMetrics(out, dir, analysis.Analyze), out.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(export.OpenMetrics(out, dir, analysis.Analyze), out.Close()))
 	data := filepath.Join(t.TempDir(), "data")
 	said, err := exec.CommandContext(t.Context(), "promtool", "tsdb", "create-blocks-from", "openmetrics", text, data).CombinedOutput()
 	if err != nil {
@@ -112,9 +103,7 @@ func TestInfluxDB(t *testing.T) {
 	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	receiver, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := made(t)
 	r := finished(t, dir, receiver, export.Options{})
 	if r.Refused+r.Left > 0 || r.Sent == 0 || r.Err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 )
 
@@ -81,9 +82,7 @@ func TestComplete(t *testing.T) {
 func TestTrunks(t *testing.T) {
 	links := []Named{{Name: "a", Spec: Spec{Rate: 2e6, RTT: 7 * ms, Trunk: "line"}}, {Name: "line", Spec: Spec{Rate: 6e6, Up: 1e6, RTT: ms}},
 		{Name: "b", Spec: Spec{Rate: 8e6, Trunk: "line", MTU: 576}}, {Name: "c"}}
-	if err := Check(links); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(links))
 	names := func(all []Named) (out []string) {
 		for _, l := range all {
 			out = append(out, l.Name)
@@ -146,9 +145,7 @@ func TestDeal(t *testing.T) {
 // The reference names each key.
 func TestReference(t *testing.T) {
 	b, err := os.ReadFile("../docs/links.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var fields []string
 	for i := range reflect.TypeFor[Spec]().NumField() {
 		fields = append(fields, reflect.TypeFor[Spec]().Field(i).Tag.Get("yaml"))

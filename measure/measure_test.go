@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -185,12 +186,8 @@ func TestHistogramJSON(t *testing.T) {
 	}
 	h.Record(2 * time.Hour) // beyond the range: counts at its end, sums in full
 	b, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &back))
 	if back.Count() != 1001 || math.Abs(back.Sum()-h.Sum()) > 1e-6 {
 		t.Errorf("count %d sum %v, want 1001 and %v", back.Count(), back.Sum(), h.Sum())
 	}
@@ -208,9 +205,7 @@ func FuzzHistogramJSON(f *testing.F) {
 	var h Histogram
 	h.Record(time.Second)
 	b, err := json.Marshal(h)
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(b)
 	f.Add([]byte(`{"count":0}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

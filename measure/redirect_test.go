@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -58,9 +59,7 @@ func TestHandshakesAreCounted(t *testing.T) {
 		t.Errorf("%d handshakes, %d resumed, %d of %v s in all, want 3, 1 and 2 of 0.03 s", v.Handshakes, v.Resumed, n, sum)
 	}
 	b, err := json.Marshal(&v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var back Interval
 	if err := json.Unmarshal(b, &back); err != nil || back.Handshakes != 3 || back.Resumed != 1 || back.Handshake.Count() != 2 {
 		t.Errorf("%+v, %v from %s", back, err, b)
@@ -79,9 +78,7 @@ func TestRedirectsSurviveJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Interval
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &back))
 	back.Add(&v)
 	if back.Waits != 4 || back.Waited != 3 || back.Reopened != 6 || back.Redirect.Count() != 2 || back.Redirect.Sum() != 2 {
 		t.Errorf("%+v", back)

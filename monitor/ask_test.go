@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/xrootd"
@@ -25,25 +25,17 @@ import (
 func open(t testing.TB, s *lab.System) storage.Service {
 	t.Helper()
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var auth storage.Auth
 	b, err := json.Marshal(s.Settings)
 	if err == nil {
 		err = json.Unmarshal(b, &auth)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cred, err := auth.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	service, err := xrootd.Driver().Open(t.Context(), storage.Target{URL: u, Cred: cred})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = service.Close() })
 	return service
 }
@@ -72,9 +64,7 @@ func transfer(t *testing.T, s storage.Service, files int, size int64) (wire int6
 			}
 			wire += r.Wire
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 	}
 	return wire
 }
@@ -118,10 +108,8 @@ func TestAskCluster(t *testing.T) {
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter)}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "all servers tell", func() bool {
+	require.NoError(t, err)
+	require.Eventually(t, "all servers tell", func() bool {
 		sum, errs, _ := k.services()
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -129,13 +117,11 @@ func TestAskCluster(t *testing.T) {
 		return sum[Redirector].Pid >= 1 && sum[DataServer].Pid >= 2
 	})
 	wire := transfer(t, service, 4, 4<<20)
-	eventually(t, "what the closed sessions moved", func() bool {
+	require.Eventually(t, "what the closed sessions moved", func() bool {
 		sum, _, _ := k.services()
 		return sum[DataServer].Sent >= 16<<20
 	})
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	sum, errs, procs := k.services()
 	ds, rd := sum[DataServer], sum[Redirector]
 	t.Logf("redirector %+v\ndata servers %+v\nwire %d", rd, ds, wire)
@@ -173,21 +159,15 @@ func TestAskRestarted(t *testing.T) {
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter)}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tell := func() int { sum, _, _ := k.services(); return sum[DataServer].Pid }
-	eventually(t, "the server tells", func() bool { return tell() > 0 })
+	require.Eventually(t, "the server tells", func() bool { return tell() > 0 })
 	s.Kill()
-	eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
+	require.NoError(t, s.Restart(t.Context()))
 	before := tell()
-	eventually(t, "it tells again", func() bool { return tell() > before })
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "it tells again", func() bool { return tell() > before })
+	require.NoError(t, w.Stop())
 	sum, errs, _ := k.services()
 	if len(errs) != 1 || sum[DataServer].Logins > 20 {
 		t.Errorf("%v %+v", errs, sum)
@@ -201,20 +181,12 @@ func TestAskStopped(t *testing.T) {
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter), Timeout: time.Second}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the server tells", func() bool { sum, _, _ := k.services(); return sum[DataServer].Pid > 0 })
-	if err := s.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.Eventually(t, "the server tells", func() bool { sum, _, _ := k.services(); return sum[DataServer].Pid > 0 })
+	require.NoError(t, s.Signal(syscall.SIGSTOP))
+	require.Eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
+	require.NoError(t, w.Stop())
+	require.NoError(t, s.Signal(syscall.SIGCONT))
 	if _, errs, _ := k.services(); len(errs) > 3 {
 		t.Errorf("%v", errs)
 	}
@@ -240,9 +212,7 @@ func (p *played) Report(ctx context.Context, server string) ([]byte, error) {
 // again ever less often; the others are asked each second.
 func TestAskRefused(t *testing.T) {
 	text, err := os.ReadFile("testdata/xrootd/server.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[string]int{}
@@ -263,9 +233,7 @@ func TestAskRefused(t *testing.T) {
 		o := Options{Target: "root://203.0.113.1", Reporter: p, Timeout: time.Second, servers: &servers{}}
 		w.runs.Go(func() { w.ask(t.Context(), o, newClock()) })
 		<-time.After(2*time.Minute + 300*time.Millisecond)
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		sum, errs, procs := k.services()
 		if len(errs) != 1 || !strings.Contains(errs[0], "permission denied") {
 			t.Errorf("%q", errs)
@@ -290,30 +258,17 @@ func BenchmarkAsk(b *testing.B) {
 	asks := service.(storage.Reporter)
 	ask := func() *statistics {
 		text, err := asks.Report(ctx, s.Servers[0].Address)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		told, err := parseStatistics(text)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		return told
 	}
-	first, before := ask(), ownTime(b)
+	first, before := ask(), burn.Process()
 	for b.Loop() {
 		ask()
 	}
 	last := ask()
 	n := float64(b.N)
-	b.ReportMetric((ownTime(b)-before)/n*1e6, "own-us/op")
+	b.ReportMetric((burn.Process()-before).Seconds()/n*1e6, "own-us/op")
 	b.ReportMetric((last.user()+last.system()-first.user()-first.system())/n*1e6, "server-us/op")
-}
-
-// ownTime returns the CPU time of this process in seconds.
-func ownTime(tb testing.TB) float64 {
-	var ru unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		tb.Fatal(err)
-	}
-	return float64(microseconds(ru.Utime)+microseconds(ru.Stime)) / 1e6
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -33,11 +34,9 @@ func startHAProxy(t *testing.T, servers ...string) (address, socket, page string
 	fmt.Fprintf(&b, "backend others\n server x 127.0.0.1:9\nfrontend statistics\n mode http\n bind 127.0.0.1:%d\n stats enable\n "+
 		"stats uri /stats\n", ports[1])
 	config := filepath.Join(dir, "haproxy.cfg")
-	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, []byte(b.String()), 0o600))
 	started(t, exec.Command(haproxy, "-db", "-f", config))
-	eventually(t, "HAProxy's socket", func() bool {
+	require.Eventually(t, "HAProxy's socket", func() bool {
 		_, err := ask(socket).ask(t.Context())
 		return err == nil
 	})
@@ -57,26 +56,18 @@ func TestRealHAProxy(t *testing.T) {
 	for _, from := range []string{socket, page, page + ";csv"} {
 		k := &keep{}
 		w, err := Start(t.Context(), nil, Options{Balancer: scenario.Balancer{HAProxy: from, Service: "files"}}, k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "a first sample", func() bool { return len(k.of(balancerName)) > 0 })
+		require.NoError(t, err)
+		require.Eventually(t, "a first sample", func() bool { return len(k.of(balancerName)) > 0 })
 		const requests = 10
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 		for range requests {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			resp, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_ = resp.Body.Close()
 		}
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		sum := Balancer{}
 		each := map[string]int64{}
 		for _, s := range k.of(balancerName) {
@@ -117,13 +108,9 @@ func TestBalancersThatDoNotAnswer(t *testing.T) {
 	} {
 		k := &keep{}
 		w, err := Start(t.Context(), nil, Options{Balancer: c.b}, k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "an error", func() bool { return len(k.of(balancerName)) > 0 })
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.Eventually(t, "an error", func() bool { return len(k.of(balancerName)) > 0 })
+		require.NoError(t, w.Stop())
 		if s := k.of(balancerName)[0]; !strings.Contains(s.Error, c.want) {
 			t.Errorf("%+v: %q, want %q", c.b, s.Error, c.want)
 		}
@@ -169,12 +156,8 @@ FWM  10001000                                1            1            0        
 
 func TestIPVS(t *testing.T) {
 	b, err := parseIPVS([]byte(kernelTable))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.totals([]byte(kernelStats)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.totals([]byte(kernelStats)))
 	b.bytesOf([]byte(adminStats))
 	want := []Balanced{
 		{Name: "192.168.82.22:3306", Service: "192.168.0.22:3306", Weight: 100, Connections: 248, Connected: 248, Received: 41152263, Sent: 7},
@@ -206,9 +189,7 @@ func TestIPVSFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	write("ip_vs", kernelTable, 0o600)
@@ -247,9 +228,7 @@ func TestIPVSPage(t *testing.T) {
 	}))
 	defer s.Close()
 	p, err := newBalancer(scenario.Balancer{IPVS: s.URL, Service: "192.168.0.22:3306"}, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer p.close()
 	if _, err := p.look(t.Context()); err != nil {
 		t.Fatal(err)
@@ -269,9 +248,7 @@ func TestIPVSPage(t *testing.T) {
 func TestBalancedSince(t *testing.T) {
 	text := func(rows ...string) *balancing {
 		b, err := parseHAProxy([]byte("# pxname,svname,stot,bin,scur,type,weight,slim,\n" + strings.Join(rows, "\n")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return b
 	}
 	first := text("b,a,10,100,1,2,1,,", "b,gone,5,5,0,2,1,,")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -32,9 +33,7 @@ func BenchmarkLook(b *testing.B) {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, hostPage) }))
 		defer srv.Close()
 		p, err := newPage(scenario.Host{NodeExporter: srv.URL}, newClock())
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		defer p.close()
 		bench(b, p)
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func TestAboutFixture(t *testing.T) {
@@ -39,9 +41,7 @@ func TestAboutHere(t *testing.T) {
 
 func TestRaiseOpenFiles(t *testing.T) {
 	_, most, err := openFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	soft, hard, err := RaiseOpenFiles()
 	if err != nil || soft != most || hard != most {
 		t.Errorf("%d, %d, %v", soft, hard, err)

@@ -7,15 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func seed(f *testing.F, names ...string) {
 	for _, dir := range []string{"testdata/proc", "testdata/broken"} {
 		for _, name := range names {
 			b, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				f.Fatal(err)
-			}
+			require.NoError(f, err)
 			f.Add(b)
 		}
 	}

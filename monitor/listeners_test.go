@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -39,9 +40,7 @@ func TestListeningSockets(t *testing.T) {
 			addr = netip.MustParseAddr(c.addr)
 		}
 		inodes, err := f.listening(addr, c.port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got []string
 		for inode := range inodes {
 			got = append(got, inode)
@@ -135,9 +134,7 @@ func TestContainersProxyIsNamed(t *testing.T) {
 
 func TestOwnListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = ln.Close() }()
 	pids, err := newProcFS("", "").servers(netip.Addr{}, ln.Addr().(*net.TCPAddr).Port)
 	if err != nil || !slices.Contains(pids, os.Getpid()) {

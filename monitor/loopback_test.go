@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -36,17 +37,13 @@ func TestLoopbackBytes(t *testing.T) {
 	defer srv.Close()
 	k := &keep{}
 	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	looked(t, k)
 	out, err := exec.Command(curl, "-s", "-m", "30", "--noproxy", "*", "-o", "/dev/null", "-w", "%{size_download}", srv.URL).Output()
 	if err != nil || string(out) != fmt.Sprint(size) {
 		t.Fatalf("curl: %s, %v", out, err)
 	}
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	var bytes, packets int64
 	for _, s := range k.of("here") {
 		for _, n := range s.Nets {
@@ -89,16 +86,10 @@ func inOwnNetwork(t *testing.T) {
 // up switches the loopback interface on.
 func up(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = unix.Close(fd) }()
 	lo, err := unix.NewIfreq("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -20,12 +21,8 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 	path := program(t, "nginx")
 	dir := t.TempDir()
 	file, err := os.Create(filepath.Join(dir, "big"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(file.Truncate(size), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(file.Truncate(size), file.Close()))
 	port := freePort(t)
 	user := ""
 	if os.Geteuid() == 0 {
@@ -38,13 +35,9 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 	conf := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf("%s worker_processes 2; daemon off; pid %s/pid; error_log %s/error.log; events {}\n"+
 		"http { %s access_log off; sendfile on; server { listen 127.0.0.1:%d; root %s; } }\n", user, dir, dir, temp, port, dir)
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o644))
 	cmd := exec.Command(path, "-c", conf, "-e", filepath.Join(dir, "error.log"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Signal(syscall.SIGTERM) // the workers go with the master
@@ -52,7 +45,7 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 		}
 	})
 	answers(t, port)
-	eventually(t, "both workers listen", func() bool { // the first answers before the second is there
+	require.Eventually(t, "both workers listen", func() bool { // the first answers before the second is there
 		pids, err := newProcFS("", "").servers(netip.Addr{}, port)
 		return err != nil || len(pids) == 3
 	})
@@ -73,9 +66,7 @@ func TestNginx(t *testing.T) {
 	url := fmt.Sprintf("http://127.0.0.1:%d/big", port)
 	// This process started nginx, so that with Children both want it.
 	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{Target: url, Children: true}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	looked(t, k)
 	before := cpuOf(t, pids)
 	for range times {
@@ -85,9 +76,7 @@ func TestNginx(t *testing.T) {
 		}
 	}
 	after := rested(t, pids)
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	p := sum(k.of("here"), "nginx")
 	if p.Count != 3 {
 		t.Errorf("%d processes", p.Count)
@@ -108,7 +97,7 @@ func TestNginx(t *testing.T) {
 // curl has its last byte before nginx has come back from sending it.
 func rested(t *testing.T, pids []int) float64 {
 	now, same := cpuOf(t, pids), 0
-	eventually(t, "nginx rests", func() bool {
+	require.Eventually(t, "nginx rests", func() bool {
 		last := now
 		if now = cpuOf(t, pids); now != last {
 			same = 0
@@ -124,9 +113,7 @@ func cpuOf(t *testing.T, pids []int) float64 {
 	var all usage
 	for _, pid := range pids {
 		s, err := f.stat(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = all.plus(s.self)
 	}
 	return float64(all.user+all.system) / 1e6
@@ -144,9 +131,7 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	defer l.close()
 	server := func() int {
 		s, err := l.look(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s == nil {
 			return -1
 		}
@@ -158,10 +143,10 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	}
 	_ = first.Process.Signal(syscall.SIGTERM)
 	_ = first.Wait()
-	eventually(t, "the first server is gone", func() bool { return server() == 0 })
+	require.Eventually(t, "the first server is gone", func() bool { return server() == 0 })
 	_, second := nginx(t, 1000)
 	l.servers.places[0].addr = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
-	eventually(t, "the second server is watched", func() bool { return server() == 3 })
+	require.Eventually(t, "the second server is watched", func() bool { return server() == 3 })
 }
 
 // TestAllTargetsAreFound: a service with several endpoints on this machine is the processes of all of them; those that are
@@ -173,9 +158,7 @@ func TestAllTargetsAreFound(t *testing.T) {
 		_, port := nginx(t, 1000)
 		targets = append(targets, fmt.Sprintf("http://127.0.0.1:%d/", port))
 		all, err := newProcFS("", "").servers(netip.Addr{}, port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pids = append(pids, all...)
 	}
 	others := append([]string{"http://192.0.2.1:80/", fmt.Sprintf("http://127.0.0.1:%d/", freePort(t))}, targets[1])
@@ -185,13 +168,9 @@ func TestAllTargetsAreFound(t *testing.T) {
 	} {
 		k := &keep{}
 		w, err := Start(t.Context(), []scenario.Host{{Name: "here"}}, o, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		looked(t, k)
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		p := sum(k.of("here"), "nginx")
 		if p.Count != len(pids) || len(pids) != 6 {
 			t.Errorf("%s: %d processes are watched, %d listen", name, p.Count, len(pids))

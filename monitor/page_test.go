@@ -16,15 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
 func pageOf(t *testing.T, h scenario.Host) *page {
 	t.Helper()
 	p, err := newPage(h, steadyClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.close)
 	return p
 }
@@ -79,9 +78,7 @@ func TestHostPage(t *testing.T) {
 		t.Fatalf("first look: %v, %v", s, err)
 	}
 	s, err := p.look(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &Sample{
 		Time: s.Time, Seconds: 2, Cores: 3, Load: 0.75,
 		CPU: &CPU{User: 2. / 6, Idle: 4. / 6}, Core: []float64{0.5, 0, 0},
@@ -106,9 +103,7 @@ func TestServerPage(t *testing.T) {
 	var got []Proc
 	for range 3 {
 		s, err := p.look(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s != nil {
 			got = append(got, s.Procs...)
 		}
@@ -214,9 +209,7 @@ func program(t testing.TB, name string) string {
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -224,9 +217,7 @@ func freePort(t testing.TB) int {
 // started runs a program until the test ends.
 func started(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
@@ -238,26 +229,13 @@ func started(t testing.TB, cmd *exec.Cmd) {
 // answers waits until something listens on a port.
 func answers(t testing.TB, port int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("port %d listens", port), func() bool {
+	require.Eventually(t, fmt.Sprintf("port %d listens", port), func() bool {
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
 	})
-}
-
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 6000 {
-		if is() {
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("after 20 s it was not so that %s", what)
 }
 
 func TestRealNodeExporter(t *testing.T) {
@@ -272,9 +250,7 @@ func TestRealNodeExporter(t *testing.T) {
 	defer l.close()
 	look := func(p probe) *Sample {
 		s, err := p.look(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s
 	}
 	look(p)

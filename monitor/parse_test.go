@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -73,9 +74,7 @@ func TestCountersAgreeWithProcfs(t *testing.T) {
 		t.Fatal(problems)
 	}
 	st, err := lib.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range l.now.cores {
 		have, want := total(&c.mode), libTotal(st.CPU[int64(c.id)])
 		if math.Abs(have-want) > 10 || have == 0 {
@@ -83,18 +82,14 @@ func TestCountersAgreeWithProcfs(t *testing.T) {
 		}
 	}
 	dev, err := lib.NetDev()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, n := range l.now.nets {
 		if grown := int64(dev[n.name].RxBytes) - n.received; grown < 0 || n.name == "" {
 			t.Errorf("%s: the library read %d bytes less, later", n.name, -grown)
 		}
 	}
 	mem, err := lib.Meminfo()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if *mem.MemTotalBytes != uint64(l.now.memory.Total) {
 		t.Errorf("memory %d, the library has %d", l.now.memory.Total, *mem.MemTotalBytes)
 	}
@@ -123,9 +118,7 @@ func TestPressure(t *testing.T) {
 		&before: "some avg10=4.23 avg60=35.40 avg300=49.88 total=1000000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
 		&now:    "some avg10=9.99 avg60=35.40 avg300=49.88 total=2500000\n",
 	} {
-		if err := parsePressure([]byte(text), c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, parsePressure([]byte(text), c))
 	}
 	now.at.mono = 2 * time.Second
 	if s := now.since(&before); s.Waits == nil || *s.Waits != 0.75 {
@@ -161,9 +154,7 @@ func TestBrokenFixtureGivesClearErrors(t *testing.T) {
 func TestPartsMissing(t *testing.T) {
 	f := newFakeProc(t)
 	for _, name := range []string{"diskstats", "net/netstat"} {
-		if err := os.Remove(filepath.Join(f.root, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(f.root, name)))
 	}
 	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, nil, steadyClock())
 	defer l.close()
@@ -182,9 +173,7 @@ func TestPartsMissing(t *testing.T) {
 
 func TestOldKernelHasFewerModes(t *testing.T) {
 	var c counters
-	if err := parseCPU([]byte("cpu 10 20 30 40\ncpu0 10 20 30 40\nintr 5\n"), &c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parseCPU([]byte("cpu 10 20 30 40\ncpu0 10 20 30 40\nintr 5\n"), &c))
 	if got := c.cores[0].mode; math.Abs(got.User-0.3) > 1e-9 || got.Steal != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -193,9 +182,7 @@ func TestOldKernelHasFewerModes(t *testing.T) {
 func TestParseProcStat(t *testing.T) {
 	line := "77 (a) b (c\n) S 1 70 70 0 -1 4194560 1 2 3 4 150 50 20 10 20 0 5 0 9000 100 25 18446744073709551615\n"
 	s, err := parseProcStat([]byte(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if string(s.comm) != "a) b (c\n" || s.pid != 77 || s.ppid != 1 || s.pgrp != 70 || s.threads != 5 || s.start != 9000 ||
 		s.rss != 25*int64(os.Getpagesize()) || s.self != (usage{user: 1.5e6, system: 5e5}) || s.kids != (usage{user: 2e5, system: 1e5}) {
 		t.Errorf("%+v", s)

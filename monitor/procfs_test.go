@@ -9,8 +9,9 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
-	"golang.org/x/sys/unix"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -26,9 +27,7 @@ func BenchmarkProcfs(b *testing.B) {
 	own := newProcFS("", "")
 	defer own.close()
 	proc, err := lib.Proc(os.Getpid())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
 	defer l.close()
 	soft, _, err := RaiseOpenFiles()
@@ -48,9 +47,7 @@ func BenchmarkProcfs(b *testing.B) {
 		}
 	}()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
 	for _, c := range []struct {
@@ -112,17 +109,11 @@ func BenchmarkProcfs(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			var before, after unix.Rusage
-			n := 0
-			_ = unix.Getrusage(unix.RUSAGE_SELF, &before)
+			n, before := 0, burn.Process()
 			for ; b.Loop(); n++ {
-				if err := c.do(); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, c.do())
 			}
-			_ = unix.Getrusage(unix.RUSAGE_SELF, &after)
-			used := microseconds(after.Utime) + microseconds(after.Stime) - microseconds(before.Utime) - microseconds(before.Stime)
-			b.ReportMetric(float64(used)/float64(n), "cpu-us/op") // time by the clock says little on a busy machine
+			b.ReportMetric(float64((burn.Process()-before).Microseconds())/float64(n), "cpu-us/op") // the clock says little on a busy machine
 		})
 	}
 }

@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/scenario"
 )
@@ -42,16 +45,12 @@ func busy() {
 		panic(err)
 	}
 	buf := make([]byte, 1<<20)
-	var ru unix.Rusage
-	for x := uint32(1); microseconds(ru.Utime)+microseconds(ru.Stime) < 1_200_000; {
+	for x := uint32(1); burn.Process() < 1200*time.Millisecond; {
 		for range 2_000_000 {
 			x = x*1664525 + 1013904223
 		}
 		buf[0] = byte(x)
 		if _, err := io.ReadFull(zero, buf); err != nil {
-			panic(err)
-		}
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
 			panic(err)
 		}
 	}
@@ -71,13 +70,9 @@ func playing(t *testing.T, what string) (*exec.Cmd, io.WriteCloser, *bufio.Reade
 	t.Helper()
 	cmd := playCommand(what)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	started(t, cmd)
 	return cmd, in, bufio.NewReader(out)
 }
@@ -114,20 +109,14 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 	k := &keep{}
 	name := fmt.Sprintf("pid %d", cmd.Process.Pid)
 	w, err := Start(context.Background(), []scenario.Host{{Name: "here", Pids: []int{cmd.Process.Pid}}}, Options{}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	line, err := out.ReadString('\n')
 	if err != nil || line != "done\n" {
 		t.Fatal(line, err)
 	}
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	_ = in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Wait())
 	p := sum(k.of("here"), name)
 	state := cmd.ProcessState
 	near(t, "CPU seconds", p.User+p.System, (state.UserTime() + state.SystemTime()).Seconds(), 0.03)
@@ -146,21 +135,15 @@ func TestOthersAreSeen(t *testing.T) {
 	lab.Slow(t, "keeps cores busy")
 	k := &keep{}
 	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	looked(t, k)
 	cmd, in, out := playing(t, "busy")
 	if _, err := out.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	_ = in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Wait())
 	others := 0.0
 	for _, s := range k.of("here") {
 		others += s.Others
@@ -179,16 +162,12 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 	var before, after [2]unix.Rusage
 	usage := func(to *[2]unix.Rusage) {
 		for i, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
-			if err := unix.Getrusage(who, &to[i]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, unix.Getrusage(who, &to[i]))
 		}
 	}
 	watch := func(k *keep, children bool) *Watch {
 		w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{Children: children}, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return w
 	}
 	usage(&before)
@@ -200,12 +179,8 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Stop(), v.Stop()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Wait())
+	require.NoError(t, errors.Join(w.Stop(), v.Stop()))
 	usage(&after)
 	spent := func(i int) float64 {
 		return float64(microseconds(after[i].Utime)+
@@ -222,7 +197,7 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 // samples go on, the loss is told once.
 func TestProcessDeath(t *testing.T) {
 	cmd, _, _ := playing(t, "idle")
-	eventually(t, "the process has its program's size", func() bool {
+	require.Eventually(t, "the process has its program's size", func() bool {
 		st, err := newProcFS("", "").stat(cmd.Process.Pid)
 		return err == nil && st.rss > 4<<20
 	})
@@ -237,9 +212,7 @@ func TestProcessDeath(t *testing.T) {
 		s.Procs[1].RSS < 1<<20 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	s, err = look()
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("no process of pid %d runs", cmd.Process.Pid)) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/scenario"
 	"weir/storage"
@@ -20,9 +21,7 @@ import (
 func freeUDP(t *testing.T) int {
 	t.Helper()
 	c, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
 	return c.LocalAddr().(*net.UDPAddr).Port
 }
@@ -45,10 +44,8 @@ func TestReportsOfCluster(t *testing.T) {
 			k := &keep{}
 			hosts := []scenario.Host{{Name: "cluster", Role: "server", XRootDReport: fmt.Sprintf("127.0.0.1:%d", port)}}
 			w, err := Start(t.Context(), hosts, o, k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "all servers report", func() bool {
+			require.NoError(t, err)
+			require.Eventually(t, "all servers report", func() bool {
 				sum, _, _ := k.services()
 				return sum[Redirector].Pid >= 1 && sum[DataServer].Pid >= 2
 			})
@@ -61,16 +58,12 @@ func TestReportsOfCluster(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "the bytes of the open session", func() bool {
+			require.Eventually(t, "the bytes of the open session", func() bool {
 				sum, _, _ := k.services()
 				return sum[DataServer].Sent >= 8<<20 && sum[DataServer].Received >= 8<<20 && sum[DataServer].Ops["read"] > 0
 			})
-			if err := client.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, client.Close())
+			require.NoError(t, w.Stop())
 			sum, errs, procs := k.services()
 			ds := sum[DataServer]
 			if ds.Sent > 9<<20 || ds.Received > 9<<20 || len(errs) > 0 || procs > 0 {
@@ -90,9 +83,7 @@ func listener(t *testing.T) (*reports, *keep) {
 	w := &Watch{stop: make(chan struct{}), sink: k}
 	r, err := newReports(context.Background(), w, scenario.Host{Name: "p", Role: "server", XRootDReport: "127.0.0.1:0"},
 		&servers{}, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.conn.Close() })
 	return r, k
 }

@@ -10,23 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 // toldBy reads what a real server has told.
 func toldBy(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata/xrootd", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
 func TestParseStatistics(t *testing.T) {
 	s, err := parseStatistics(toldBy(t, "server.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &Service{
 		Name: "host.example.org:32111", Program: "xrootd", Version: "v5.5.3", Kind: DataServer, Pid: 9001,
 		User: 0.017119, System: 0.012839, Threads: 3, Idle: 1, Connected: 12, Received: 20994298, Sent: 20997573,
@@ -128,9 +126,7 @@ func TestFollows(t *testing.T) {
 func TestThreadLimit(t *testing.T) {
 	told := func(n string) *statistics {
 		s, err := parseStatistics(bytes.Replace(toldBy(t, "server.xml"), []byte("<tlimr>0</tlimr>"), []byte("<tlimr>"+n+"</tlimr>"), 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s
 	}
 	if n := told("1207").since(told("7")).Limited; n != 1200 {

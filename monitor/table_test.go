@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // watchOf returns a table over a made /proc with one group.
@@ -20,9 +22,7 @@ func watchOf(f *fakeProc, rule func(*group)) (*table, *group) {
 // look updates the table and returns the CPU ticks and bytes of the span.
 func look(t testing.TB, tab *table, g *group) (ticks, bytes int64) {
 	t.Helper()
-	if err := tab.update(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tab.update())
 	p := g.take()
 	return int64(p.User*100+0.5) + int64(p.System*100+0.5), p.Read + p.Written
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/scenario"
 )
@@ -50,13 +51,9 @@ func withThreads(t testing.TB, n int) int {
 	cmd := playCommand("threads")
 	cmd.Env = append(cmd.Env, fmt.Sprintf("WEIR_THREADS=%d", n))
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	started(t, cmd)
 	t.Cleanup(func() { _ = in.Close() })
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
@@ -102,13 +99,9 @@ func burned(t *testing.T, pid int, more int64) {
 	begin := int64(-1)
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
 		b, err := f.readPid(pid, "stat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := parseProcStat(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		now := s.self.user + s.self.system
 		if begin < 0 {
 			begin = now
@@ -159,9 +152,7 @@ func TestBusiestThread(t *testing.T) {
 	step := func(user int64, ticks map[int]int64) Proc {
 		f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: user})
 		f.threadsOf(10, ticks)
-		if err := tab.update(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, tab.update())
 		return g.take()
 	}
 	step(1000, map[int]int64{10: 600, 11: 300, 12: 100}) // what was before does not count
@@ -186,9 +177,7 @@ func TestThreadsThatCannotBeRead(t *testing.T) {
 	tab, g := watchOf(f, func(g *group) { g.pids = []int{10} })
 	look(t, tab, g)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 190})
-	if err := tab.update(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tab.update())
 	if p := g.take(); p.MeasuredThreads != 0 || p.BusiestThread != 0 || p.AllowedCores != 0 {
 		t.Errorf("%+v", p)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // line is one as globus-gridftp-server 13.24 writes it.
@@ -30,16 +32,12 @@ func TestTransferSpans(t *testing.T) {
 		line("/h", "20261122120001.000000", "20261122120001.100000", "MLSD", 5000, 226),
 	} {
 		x, err := parseTransfer([]byte(strings.TrimSuffix(l, "\n")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.add(x)
 	}
 	at := func(text string) time.Time {
 		when, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return when
 	}
 	want := []TransfersSpan{
@@ -83,24 +81,18 @@ func TestFollowingALog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write := func(flag int, text string) {
 		f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err = f.WriteString(text); err == nil {
 			err = f.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	one := func(bytes int64) string {
 		return line("/a", "20261122120000.100000", "20261122120000.500000", "RETR", bytes, 226)
 	}
 	write(0, one(999))
 	log, err := newTransferLog(path, newClock())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	look := func(what string, want int64) {
 		t.Helper()
 		s, err := log.look(t.Context())
@@ -120,9 +112,7 @@ func TestFollowingALog(t *testing.T) {
 	write(os.O_APPEND, one(2)[40:])
 	look("the other half", 2)
 	write(os.O_APPEND, one(4))
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, path+".1"))
 	look("moved away", 4)
 	write(0, one(8))
 	look("its successor", 8)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/scenario"
 )
@@ -47,7 +48,7 @@ func (k *keep) of(host string) (out []*Sample) {
 // Start, late on a busy machine, and what went before it is not told.
 func looked(t *testing.T, k *keep) {
 	t.Helper()
-	eventually(t, "a first sample", func() bool { return len(k.of("here")) > 0 })
+	require.Eventually(t, "a first sample", func() bool { return len(k.of("here")) > 0 })
 }
 
 // A script is a probe whose looks are played.
@@ -87,9 +88,7 @@ func TestSamplesAtWholeSeconds(t *testing.T) {
 		w := play(k, map[string]*script{"a": {play: good}, "b": {play: good}})
 		<-time.After(3500 * time.Millisecond)
 		w.SetStep(4)
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		for _, host := range []string{"a", "b"} {
 			var offsets []time.Duration
 			for _, s := range k.of(host) {
@@ -122,9 +121,7 @@ func TestHangingProbe(t *testing.T) {
 		<-time.After(120*time.Second + 500*time.Millisecond)
 		close(release)
 		<-time.After(2 * time.Second)
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		if n := len(k.of("good")); n < 120 {
 			t.Errorf("the good host gave %d samples in 122 s", n)
 		}
@@ -155,9 +152,7 @@ func TestStopLeavesWhatHangsForEver(t *testing.T) {
 		}}})
 		<-time.After(5 * time.Second)
 		before := time.Now()
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		if took := time.Since(before); took > 9*time.Second {
 			t.Errorf("Stop took %v", took)
 		}
@@ -175,9 +170,7 @@ func TestFaultsAreThrottledAndForgotten(t *testing.T) {
 			return good(ctx, n)
 		}}})
 		<-time.After(140500 * time.Millisecond)
-		if err := w.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Stop())
 		faults := 0
 		for _, s := range k.of("bad") {
 			if s.Error == "refused" {
@@ -212,9 +205,7 @@ func TestSinkErrorAndPanicEndNothing(t *testing.T) {
 func TestContextEndsWatching(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := Start(ctx, nil, Options{}, &keep{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cancel()
 	if err := w.Stop(); err != nil {
 		t.Error(err)
@@ -258,19 +249,15 @@ func TestHangingEndpoint(t *testing.T) {
 		{Name: "silent", NodeExporter: silent.URL}, {Name: "drip", NodeExporter: drip.URL},
 		{Name: "down", NodeExporter: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}, {Name: "here"},
 	}, Options{Timeout: 300 * time.Millisecond}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	late := func(s *Sample) bool { return strings.HasPrefix(s.Error, "no answer for") }
-	eventually(t, "this machine gave two samples", func() bool {
+	require.Eventually(t, "this machine gave two samples", func() bool {
 		return len(slices.DeleteFunc(k.of("here"), late)) >= 2
 	})
-	eventually(t, "each of the others gave an error", func() bool {
+	require.Eventually(t, "each of the others gave an error", func() bool {
 		return len(k.of("silent")) > 0 && len(k.of("drip")) > 0 && len(k.of("down")) > 0
 	})
-	if err := w.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Stop())
 	for host, want := range map[string]string{"silent": "deadline", "drip": "deadline", "down": "refused"} {
 		for _, s := range k.of(host) {
 			if !strings.Contains(s.Error, want) && !late(s) {

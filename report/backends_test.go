@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/report/figure"
@@ -19,17 +20,11 @@ import (
 func shared(t *testing.T, s resultstest.Service) (*analysis.Findings, *analysis.Series) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f, series
 }
 
@@ -43,12 +38,8 @@ func byID(all []figure.Figure, id string) *figure.Figure {
 func TestBackends(t *testing.T) {
 	f, s := shared(t, resultstest.Balanced(0.2, 0.2, 0.4, 0.2))
 	var text, page bytes.Buffer
-	if err := Text(&text, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := HTML(&page, f, s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Text(&text, f, Options{Verbose: true}))
+	require.NoError(t, HTML(&page, f, s))
 	for _, want := range []string{"Backends With 64 clients 4 backends shared the throughput",
 		"gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
 		"is 1.60: more than chance explains"} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/lab/browser"
@@ -41,9 +42,7 @@ func needScript(t *testing.T) {
 func openFile(t *testing.T, page []byte, width, height int, options ...browser.Option) *browser.Page {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, page, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, page, 0o644))
 	return browser.Open(t, "file://"+file, width, height, options...)
 }
 
@@ -306,9 +305,7 @@ func TestStandingStill(t *testing.T) {
 	sound(t, p)
 
 	var page bytes.Buffer
-	if err := writePageWith(&page, runPage(f, s), bundle{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writePageWith(&page, runPage(f, s), bundle{}))
 	p = openFile(t, page.Bytes(), 400, 900)
 	p.Wait(pictures + ` && document.body.innerText.includes("built without the scripts of its pages")`)
 	sound(t, p)
@@ -353,9 +350,7 @@ func TestReportOfAnHour(t *testing.T) {
 func analyzedLong(t *testing.T, l resultstest.Large) (*analysis.Findings, *analysis.Series) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := l.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Write(dir))
 	return both(t, dir)
 }
 
@@ -384,12 +379,8 @@ func TestLongNamesInABrowser(t *testing.T) {
 func TestOtherPagesInABrowser(t *testing.T) {
 	needScript(t)
 	var compared, repeats bytes.Buffer
-	if err := ComparisonHTML(&compared, comparisons(t)["two"]); err != nil {
-		t.Fatal(err)
-	}
-	if err := RepeatedHTML(&repeats, repeated(t), "a & b", func(dir string) string { return dir }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ComparisonHTML(&compared, comparisons(t)["two"]))
+	require.NoError(t, RepeatedHTML(&repeats, repeated(t), "a & b", func(dir string) string { return dir }))
 	for name, page := range map[string][]byte{"comparison": compared.Bytes(), "repetitions": repeats.Bytes()} {
 		p := openFile(t, page, 400, 900)
 		drawAll(p)

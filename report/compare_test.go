@@ -13,6 +13,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
+	"weir/internal/require"
 	"weir/results"
 	"weir/scenario"
 )
@@ -53,9 +54,7 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 			variant("c", 5, 1.1e8, level("none", rude)), variant("d", 4, 5e8, level("krb5", rude))}, compare.Options{Factors: factors}},
 	} {
 		made, err := compare.Of(c.groups, c.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[name] = made
 	}
 	return all
@@ -65,9 +64,7 @@ func TestComparison(t *testing.T) {
 	for name, c := range comparisons(t) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Comparison(&out, c, Options{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Comparison(&out, c, Options{}))
 			for line := range strings.Lines(out.String()) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && name != "hostile" && name != "matrix" || n > 140 {
 					t.Errorf("%d columns: %s", n, line)
@@ -79,18 +76,14 @@ func TestComparison(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if err := Comparison(&out, comparisons(t)["two"], Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Comparison(&out, comparisons(t)["two"], Options{}))
 	golden(t, "compare.txt", out.Bytes())
 }
 
 func TestComparisonHTML(t *testing.T) {
 	for name, c := range comparisons(t) {
 		var out bytes.Buffer
-		if err := ComparisonHTML(&out, c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ComparisonHTML(&out, c))
 		page := body(t, out.String())
 		if strings.Contains(page, "<script") || strings.Contains(page, "\x1b") {
 			t.Errorf("%s: a name is obeyed", name)

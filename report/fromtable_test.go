@@ -7,6 +7,7 @@ import (
 
 	"weir/analysis"
 	given "weir/analysis/table"
+	"weir/internal/require"
 )
 
 // What a table has no data for it is neither shown nor claimed.
@@ -23,20 +24,12 @@ func TestFromTable(t *testing.T) {
 			[]string{"  latency"}},
 	} {
 		tab, err := given.Read("t.csv", strings.NewReader(c.text), given.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f, err := analysis.AnalyzeTable(tab, analysis.TableOptions{Boundaries: []string{"p99 < 600s"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var text, page bytes.Buffer
-		if err := Text(&text, f, Options{Verbose: true}); err != nil {
-			t.Fatal(err)
-		}
-		if err := HTML(&page, f, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Text(&text, f, Options{Verbose: true}))
+		require.NoError(t, HTML(&page, f, nil))
 		for _, want := range c.has {
 			if !strings.Contains(text.String(), want) && !strings.Contains(page.String(), want) {
 				t.Errorf("%s: no %q in\n%s", c.name, want, text.String())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/measure"
 	"weir/storage"
 )
@@ -17,9 +18,7 @@ import (
 // numbers that are none.
 func FuzzPage(f *testing.F) {
 	whole, err := os.ReadFile(filepath.Join("testdata", "small.json"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(whole, 1e9, 1.0, 3.0)
 	f.Add([]byte(`{"curve":[{"clients":-1,"latency_seconds":{}},{"rate_per_second":1e308,"throughput_bytes_per_second":1e308,"throughput_low":-1e308,"throughput_high":1e308}],"model":"open","optimum":{},"knee":{}}`), -1e300, 0.0, 1e300)
 	f.Add([]byte(`{"measure":"rate","curve":[{"latency_seconds":{"p50":1e-300,"max":1e300},"steady":false,"drift_ratio":1e300}],"phases":[{}],"kinds":[{}]}`), 0.0, -1.0, 0.0)
@@ -47,12 +46,8 @@ func FuzzPage(f *testing.F) {
 				{From: at, To: at, Count: int64(seconds)}}}},
 			Events: []measure.Event{{Class: storage.Other, Text: string(b[:min(len(b), 99)])}}}
 		var page, text bytes.Buffer
-		if err := HTML(&page, &found, s); err != nil {
-			t.Fatal(err)
-		}
-		if err := Text(&text, &found, Options{Verbose: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, HTML(&page, &found, s))
+		require.NoError(t, Text(&text, &found, Options{Verbose: true}))
 		for _, bad := range []string{`"NaN`, `"+Inf`, ` NaN`, `="-Inf`} {
 			if strings.Contains(body(t, page.String()), bad) && !bytes.Contains(b, []byte(bad)) {
 				t.Fatalf("the page holds %s", bad)

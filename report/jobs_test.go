@@ -8,6 +8,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
+	"weir/internal/require"
 	"weir/measure"
 	"weir/results"
 	"weir/results/resultstest"
@@ -22,17 +23,11 @@ func farm(t *testing.T, change func(*resultstest.Service)) (*analysis.Findings, 
 		change(&s)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f, series, run
 }
 
@@ -78,18 +73,14 @@ func TestJobFigures(t *testing.T) {
 func TestJobPageAndText(t *testing.T) {
 	f, s, _ := farm(t, crashing)
 	var page, text bytes.Buffer
-	if err := HTML(&page, f, s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, HTML(&page, f, s))
 	for _, want := range []string{`id="jobs"`, "best with", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs",
 		"Cluster throughput against load"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	if err := Text(&text, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	for _, want := range []string{"efficiency    95% interval", "done    crashed     failed", "requests/s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -115,9 +106,7 @@ func TestStagedBesideDirect(t *testing.T) {
 		{Name: "staged", Runs: []*compare.Run{compare.NewRun("b", b.About, b.Plan, staged)}},
 	}
 	c, err := compare.Of(groups, compare.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if strings.Join(c.Metrics, " ") != "cluster_throughput cpu_efficiency job_mean crash_ratio job_failure_ratio" {
 		t.Errorf("%v", c.Metrics)
 	}
@@ -127,12 +116,8 @@ func TestStagedBesideDirect(t *testing.T) {
 		t.Errorf("%d plots", len(plots))
 	}
 	var page, text bytes.Buffer
-	if err := ComparisonHTML(&page, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := Comparison(&text, c, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ComparisonHTML(&page, c))
+	require.NoError(t, Comparison(&text, c, Options{}))
 	for _, out := range []string{page.String(), text.String()} {
 		if !strings.Contains(out, "What became of the jobs") {
 			t.Error("nothing is said of what became of the jobs")

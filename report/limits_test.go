@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"weir/analysis"
+	"weir/internal/require"
 )
 
 // limited is a curve of n steps that a CPU limits from the one at place full on.
@@ -36,9 +37,7 @@ func TestLimitsOfManySteps(t *testing.T) {
 	for _, full := range []int{0, 7, 12, 18, 19} {
 		f := limited(20, full)
 		var b bytes.Buffer
-		if err := Text(&b, f, Options{Verbose: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Text(&b, f, Options{Verbose: true}))
 		_, text, _ := strings.Cut(b.String(), "What limits it\n")
 		for _, want := range []string{fmt.Sprintf("From %d clients on throughput is limited by the CPU of store.", 10*(full+1)), "- First.",
 			"- Second.", "- Third.",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/results/resultstest"
@@ -22,23 +23,15 @@ func TestPageOfALongRun(t *testing.T) {
 	var pages [2]bytes.Buffer
 	for i := range pages {
 		dir := filepath.Join(t.TempDir(), "run")
-		if err := long.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, long.Write(dir))
 		run, err := results.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f, series, err := analysis.Write(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n := len(series.Points); n != long.Seconds || len(series.Hosts) != 50 {
 			t.Fatalf("%d seconds of %d hosts", n, len(series.Hosts))
 		}
-		if err := HTML(&pages[i], f, series); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, HTML(&pages[i], f, series))
 		if table, err := os.ReadFile(filepath.Join(dir, results.HostsCSVFile)); err != nil || bytes.Count(table, []byte("\n")) != 1+
 			50*long.Seconds {
 			t.Errorf("hosts.csv has %d lines, %v", bytes.Count(table, []byte("\n")), err)

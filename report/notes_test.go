@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 )
 
 // Notes stand apart from checks that warn, on a terminal and in the page; a check
@@ -16,12 +17,8 @@ func TestNotesStandApart(t *testing.T) {
 		{Name: "verification", Status: analysis.Skipped, Detail: "the why"},
 	}, Notes: []analysis.Note{{Check: "verification", Unchecked: "the why", Remedy: "the remedy"}}}}
 	var text, page bytes.Buffer
-	if err := Text(&text, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := HTML(&page, f, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Text(&text, f, Options{Verbose: true}))
+	require.NoError(t, HTML(&page, f, nil))
 	for name, said := range map[string]string{"text": text.String(), "page": page.String()} {
 		flat := strings.Join(strings.Fields(said), " ")
 		for _, want := range []string{"3 of 100 operations failed: the effect", "the remedy"} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/analysis/compare"
+	"weir/internal/require"
 	"weir/results/resultstest"
 )
 
@@ -48,8 +49,6 @@ func TestOutline(t *testing.T) {
 func compared(t *testing.T, c *compare.Comparison) string {
 	t.Helper()
 	var b strings.Builder
-	if err := ComparisonHTML(&b, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ComparisonHTML(&b, c))
 	return b.String()
 }

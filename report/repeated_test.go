@@ -6,6 +6,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
+	"weir/internal/require"
 )
 
 func repeated(t *testing.T) *compare.Repeated {
@@ -22,17 +23,13 @@ func repeated(t *testing.T) *compare.Repeated {
 		}})
 	}
 	r, err := compare.Repeat(g, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
 func TestRepeatedText(t *testing.T) {
 	var b strings.Builder
-	if err := Repeated(&b, repeated(t), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Repeated(&b, repeated(t), Options{}))
 	for _, w := range []string{
 		"Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s", "Throughput\n  clients         mean",
 		"96.0 Mbit/s   56.3 to 136 Mbit/s    16.7%   +-10%  3\n", "throughput of the optimum", "note  c: 004-a was not done", "5 or more are",
@@ -55,9 +52,7 @@ func TestRepeatedHTML(t *testing.T) {
 	r := repeated(t)
 	r.Warnings = append(r.Warnings, "<script>alert(1)</script>\x1b[31m")
 	var b strings.Builder
-	if err := RepeatedHTML(&b, r, "a & b", func(dir string) string { return "javascript:" + dir }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, RepeatedHTML(&b, r, "a & b", func(dir string) string { return "javascript:" + dir }))
 	page := b.String()
 	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 to 136 Mbit/s",
 		"Throughput against load", "</html>"} {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -31,14 +32,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s differs (look at it, then run the test with -update):\n%s", path, diff)
 	}
@@ -47,22 +44,16 @@ func golden(t *testing.T, name string, got []byte) {
 func analyzed(t testing.TB, s resultstest.Service) (*analysis.Findings, *analysis.Series) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	return both(t, dir)
 }
 
 func both(t testing.TB, dir string) (*analysis.Findings, *analysis.Series) {
 	t.Helper()
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f, series
 }
 
@@ -174,9 +165,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, write(&b))
 			golden(t, name, b.Bytes())
 		})
 	}
@@ -186,9 +175,7 @@ func TestTextStaysInItsColumns(t *testing.T) {
 	for i, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
 		f, _ := analyzed(t, s)
 		var b bytes.Buffer
-		if err := Text(&b, f, Options{Verbose: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Text(&b, f, Options{Verbose: true}))
 		if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
 			t.Error("a name reached the terminal unchanged")
 		}
@@ -198,9 +185,7 @@ func TestTextStaysInItsColumns(t *testing.T) {
 			}
 		}
 		b.Reset()
-		if err := Text(&b, f, Options{Width: 70, Verbose: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Text(&b, f, Options{Width: 70, Verbose: true}))
 		row := regexp.MustCompile(`\S {2,}\S+ {2,}\S`) // a table is as wide as it is
 		for _, line := range strings.Split(b.String(), "\n") {
 			if i == 0 && !row.MatchString(line) && utf8.RuneCountInString(line) > 70 { // the other one's names are longer
@@ -220,9 +205,7 @@ func TestSummaryIsShort(t *testing.T) {
 	f.Thresholds = []analysis.Judgment{{Threshold: "p99 < 1s", Detail: "it is 2 s"}}
 	for _, opts := range []Options{{}, {Width: 80, Color: true}, {Width: 200}} {
 		var b bytes.Buffer
-		if err := Text(&b, f, opts); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Text(&b, f, opts))
 		text := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(b.String(), "")
 		if n := strings.Count(text, "\n"); len(f.Curve) != 9 || n > 22 { // where the report is follows
 			t.Errorf("%d lines of %d steps:\n%s", n, len(f.Curve), text)
@@ -241,9 +224,7 @@ func TestSummaryIsShort(t *testing.T) {
 func page1(t *testing.T, f *analysis.Findings, s *analysis.Series) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, f, s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, HTML(&b, f, s))
 	return b.String()
 }
 

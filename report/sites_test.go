@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/link"
 	"weir/results/resultstest"
 )
@@ -39,9 +40,7 @@ func TestSites(t *testing.T) {
 		t.Errorf("%+v", table.Rows)
 	}
 	var out bytes.Buffer
-	if err := Text(&out, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Text(&out, f, Options{Verbose: true}))
 	if text := out.String(); !strings.Contains(text, "Mean wall clock time of a job at each site, and how many crashed or failed there\n") ||
 		!strings.Contains(text, " lost)") {
 		t.Error(text)
@@ -59,9 +58,7 @@ func TestManySites(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	var out bytes.Buffer
-	if err := Text(&out, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Text(&out, f, Options{Verbose: true}))
 	if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "3 sites are not shown") {
 		t.Error(out.String())
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 )
 
 func moved() *analysis.Findings {
@@ -40,12 +41,8 @@ func moved() *analysis.Findings {
 func TestTransfers(t *testing.T) {
 	f := moved()
 	var page, text bytes.Buffer
-	if err := HTML(&page, f, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := Text(&text, f, Options{Verbose: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, HTML(&page, f, nil))
+	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	for name, want := range map[string][]string{
 		page.String(): {"Transfers between sites", "2 of 3 files arrived (3.00 GB) in 4 attempts, 2 of which failed; 1 case.",
 			"1 file did not arrive; the reasons are listed.", "12:00:00.000", "12:00:02.000", "1500", "12000",

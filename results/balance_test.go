@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -14,13 +15,9 @@ import (
 // time, whatever their sizes.
 func TestFollowerKeepsFilesTogether(t *testing.T) {
 	dir := t.TempDir() + "/run"
-	if err := (resultstest.Large{Seconds: 600, Steps: 3, Servers: 8, Loaders: 2, Stores: 2, Cores: 16}).Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (resultstest.Large{Seconds: 600, Steps: 3, Servers: 8, Loaders: 2, Stores: 2, Cores: 16}).Write(dir))
 	f, err := results.Follow(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.Bound(1)
 	var clients, hosts time.Time
 	intervals, samples := 0, 0

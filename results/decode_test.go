@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -74,9 +75,7 @@ func filled[T any]() *T {
 func line(t testing.TB, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -294,9 +293,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(c.size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := c.read(); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, c.read())
 			}
 		})
 	}

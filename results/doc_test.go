@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/link"
 	"weir/measure"
 	"weir/monitor"
@@ -18,13 +19,9 @@ func TestDocumentedKeys(t *testing.T) {
 	var h measure.Histogram
 	h.Record(time.Second)
 	written, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var histogram map[string]any
-	if err := json.Unmarshal(written, &histogram); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(written, &histogram))
 	for section, types := range map[string][]any{
 		"about.json": {About{}, Clock{}, measure.Scratch{}, Links{}},
 		"plan.json": {scenario.Plan{}, scenario.Part{}, scenario.Balancer{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},

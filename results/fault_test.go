@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 )
 
@@ -52,19 +53,11 @@ func TestKilledRunKeepsWhatItHandedOver(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=kill", asChild+"_DIR="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	told, err := io.ReadFull(out, make([]byte, 200))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Kill())
 	rest, _ := io.ReadAll(out)
 	told += len(rest)
 	_ = cmd.Wait() // killed, as told
@@ -73,9 +66,7 @@ func TestKilledRunKeepsWhatItHandedOver(t *testing.T) {
 		t.Errorf("%d lines kept of %d handed over", n, told)
 	}
 	m, err := OpenManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	left, err := m.Left()
 	if err != nil || len(left) != 1 || left[0] != (Made{"f", 1, 2}) {
@@ -85,9 +76,7 @@ func TestKilledRunKeepsWhatItHandedOver(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	w, dir := create(t)
-	if err := w.Interval(testInterval(0)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Interval(testInterval(0)))
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -99,9 +88,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the error must name the reason and the file: %v", err)
 	}
 	w.intervals.f = kept
-	if err := errors.Join(full.Close(), w.Event(measure.Event{Time: time.Now(), Kind: measure.EventEnd}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(full.Close(), w.Event(measure.Event{Time: time.Now(), Kind: measure.EventEnd}), w.Close()))
 	if n := len(collect(t, open(t, dir).Intervals())); n != 1 {
 		t.Errorf("%d lines, want the 1 before the disk was full", n)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -34,9 +35,7 @@ func rest(t testing.TB, f *Follower, take Takers) {
 	t.Helper()
 	for {
 		moved, err := f.Poll(take)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !moved {
 			return
 		}
@@ -83,9 +82,7 @@ func bare(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{AboutFile: `{"format":1}`, PlanFile: `{"version":1}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -93,9 +90,7 @@ func bare(t testing.TB) string {
 func follow(t testing.TB, dir string) *Follower {
 	t.Helper()
 	f, err := Follow(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -103,15 +98,11 @@ func follow(t testing.TB, dir string) *Follower {
 func appendTo(t testing.TB, dir, name, text string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 }
 
 // Whatever pieces the files grow by, and however often somebody looks, each
@@ -157,13 +148,9 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 			if f.Over() {
 				t.Error("over while it is written")
 			}
-			if err := errors.Join(w.Interval(testInterval(1)), w.Event(measure.Event{Kind: measure.EventStep, Step: 1})); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(w.Interval(testInterval(1)), w.Event(measure.Event{Kind: measure.EventStep, Step: 1})))
 			rest(t, f, got.takers(t))
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Close())
 			endAll(t, dir, end)
 			rest(t, f, got.takers(t))
 			if len(got.intervals) != 1 || len(got.samples) != 0 || len(got.events) != 1 {
@@ -175,9 +162,7 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 			rest(t, f, got.takers(t))
 			same(t, all(t, dir), got)
 			w, _, err := Resume(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if f.Over() {
 				t.Error("over while it is resumed")
 			}
@@ -201,12 +186,8 @@ func TestFollowerOfAnotherProcess(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=kill", asChild+"_DIR="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	var f *Follower
 	var got seen
 	for range 40 {
@@ -223,9 +204,7 @@ func TestFollowerOfAnotherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed, as told
 	if !f.Over() {
 		t.Error("not over when the writer is dead")
@@ -281,9 +260,7 @@ func TestFollowerSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), nil, 0o600))
 		if _, err := f.Poll(Takers{}); f.intervals.at > 0 && (err == nil || !strings.Contains(err.Error(), "shorter than what was read")) {
 			t.Errorf("%s, then emptied: %v", name, err)
 		}
@@ -293,9 +270,7 @@ func TestFollowerSaysWhatIsWrong(t *testing.T) {
 	}
 	dir := bare(t)
 	f := follow(t, dir)
-	if err := os.Mkdir(filepath.Join(dir, EventsFile), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, EventsFile), 0o700))
 	if _, err := f.Poll(Takers{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("a folder in a file's place: %v", err)
 	}
@@ -309,9 +284,7 @@ func TestFollowerWithoutLocks(t *testing.T) {
 		t.Error("a run that has not written anything yet is not over")
 	}
 	old := time.Now().Add(-2 * silence)
-	if err := os.Chtimes(filepath.Join(dir, PlanFile), old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, PlanFile), old, old))
 	if !f.Over() {
 		t.Error("nothing was written for long")
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 )
 
@@ -55,21 +56,13 @@ func FuzzHistogram(f *testing.F) {
 // unpack returns what lies inside of h's compression, and the mark before it.
 func unpack(f *testing.F, h measure.Histogram) (inner, cookie []byte) {
 	b, err := json.Marshal(h)
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	var j struct{ HDR string }
-	if err := json.Unmarshal(b, &j); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, json.Unmarshal(b, &j))
 	raw, err := base64.StdEncoding.DecodeString(j.HDR)
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	r, err := zlib.NewReader(bytes.NewReader(raw[8:]))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	if inner, err = io.ReadAll(r); err != nil {
 		f.Fatal(err)
 	}

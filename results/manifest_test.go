@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 func openManifest(t testing.TB, dir string) *Manifest {
 	t.Helper()
 	m, err := OpenManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -31,22 +31,14 @@ func TestManifestKnowsWhatIsLeft(t *testing.T) {
 	var want []Made
 	for i, path := range odd {
 		f := Made{path, int64(i), ^uint64(i)}
-		if err := m.Created(f.Path, f.Size, f.Seed); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Created(f.Path, f.Size, f.Seed))
 		want = append(want, f)
 	}
-	if err := m.Removed(odd[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Removed("never made"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Removed(odd[0]))
+	require.NoError(t, m.Removed("never made"))
 	again := openManifest(t, dir)
 	left, err := again.Left()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(want[1:], left); diff != "" {
 		t.Error(diff)
 	}
@@ -56,9 +48,7 @@ func TestManifestCutsATornLine(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, ManifestFile, `{"op":"create","path":"a","size_bytes":1,"seed":2}`+"\n"+`{"op":"create","path":"b","si`)
 	m := openManifest(t, dir)
-	if err := m.Created("c", 3, 4); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Created("c", 3, 4))
 	left, err := m.Left()
 	if diff := cmp.Diff([]Made{{"a", 1, 2}, {"c", 3, 4}}, left); diff != "" || err != nil {
 		t.Error(err, diff)
@@ -105,17 +95,13 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"op":"remove","path_base64":"/w=="}` + "\n{"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, ManifestFile), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ManifestFile), b, 0o600))
 		m := openManifest(t, dir)
 		before, err := m.Left()
 		if err != nil {
 			return
 		}
-		if err := m.Created("a new one", 1, 2); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, m.Created("a new one", 1, 2))
 		after, err := m.Left()
 		if err != nil || len(after) < len(before) || after[len(after)-1] != (Made{"a new one", 1, 2}) {
 			t.Fatalf("%v, then %v, %v", before, after, err)
@@ -127,8 +113,6 @@ func BenchmarkManifestCreated(b *testing.B) {
 	m := openManifest(b, b.TempDir())
 	b.ReportAllocs()
 	for i := range b.N {
-		if err := m.Created("weir-7f3a/client-0001/file-000001.dat", 1<<20, uint64(i)); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, m.Created("weir-7f3a/client-0001/file-000001.dat", 1<<20, uint64(i)))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/scenario"
 )
@@ -17,9 +18,7 @@ func TestWorkersOfFormat2(t *testing.T) {
 		t.Fatalf("format %d", run.About.Format)
 	}
 	for e, err := range run.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if w := e.Worker; w != nil && w.State == measure.Left {
 			if w.Name != "1" || w.Clients != 2 || w.Seconds != 3 {
 				t.Errorf("%+v", w)
@@ -33,9 +32,7 @@ func TestWorkersOfFormat2(t *testing.T) {
 // The page that specifies the formats names their versions.
 func TestDocumentedVersions(t *testing.T) {
 	page, err := os.ReadFile("../docs/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for what, version := range map[string]int{"version of the run directory's format": FormatVersion,
 		"version of the plan's format": scenario.PlanVersion} {
 		if want := fmt.Sprintf("%s; this page describes %d |", what, version); !strings.Contains(string(page), want) {

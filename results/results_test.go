@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -43,18 +44,14 @@ func create(t *testing.T) (*Writer, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "some", "where")
 	w, err := Create(dir, testPlan(), About{Weir: "v1", Command: []string{"weir", "run", "--target", "https://me:geheim@host/x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w, dir
 }
 
 func open(t *testing.T, dir string) *Run {
 	t.Helper()
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -62,9 +59,7 @@ func collect[T any](t *testing.T, seq iter.Seq2[*T, error]) []*T {
 	t.Helper()
 	var all []*T
 	for v, err := range seq {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, v)
 	}
 	return all
@@ -76,13 +71,9 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		CPU: &monitor.CPU{User: 0.5, Idle: 0.5}, Procs: []monitor.Proc{{Name: "nginx", Role: "server", Written: 1 << 40}}}
 	event := measure.Event{Time: time.Unix(1_700_000_002, 0).UTC(), Kind: measure.EventError, Step: 1, Text: "a\nb", Class: storage.Denied}
 	for i := range 3 {
-		if err := w.Interval(testInterval(i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Interval(testInterval(i)))
 	}
-	if err := errors.Join(w.Sample(sample), w.Event(event), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.Sample(sample), w.Event(event), w.Close()))
 	r := open(t, dir)
 	if diff := cmp.Diff(testPlan(), r.Plan); diff != "" {
 		t.Error(diff)
@@ -122,9 +113,7 @@ func TestManyWritersMakeWholeLines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	r := open(t, dir)
 	if n := len(collect(t, r.Intervals())); n != 400 {
 		t.Errorf("%d intervals, want 400", n)
@@ -136,16 +125,12 @@ func TestManyWritersMakeWholeLines(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	w, dir := create(t)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	if _, err := Create(dir, testPlan(), About{}); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "holds a run already") {
 		t.Errorf("second run in the same folder: %v", err)
 	}
 	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "thesis.tex"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(other, "thesis.tex"), nil, 0o600))
 	if _, err := Create(other, testPlan(), About{}); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("folder of somebody else: %v", err)
 	}
@@ -154,17 +139,13 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	made := t.TempDir()
 	m, err := OpenManifest(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	w, err = Create(made, testPlan(), About{})
 	if err != nil {
 		t.Fatalf("a manifest may be there before: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 }
 
 func TestOfTwoCreatorsOneWins(t *testing.T) {
@@ -221,9 +202,7 @@ func put(t *testing.T, dir, name, text string) {
 	if text == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func TestDamagedLines(t *testing.T) {
@@ -281,9 +260,7 @@ func TestDamagedLines(t *testing.T) {
 func TestWriteFileReplacesWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, CurveFile, "old")
-	if err := WriteFile(dir, CurveFile, indented(map[string]int{"a": 1})); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteFile(dir, CurveFile, indented(map[string]int{"a": 1})))
 	broken := errors.New("cannot go on")
 	if err := WriteFile(dir, CurveFile, func(w io.Writer) error {
 		_, _ = fmt.Fprint(w, "half")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -20,15 +21,11 @@ func endAll(t *testing.T, dir, text string) {
 	t.Helper()
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := f.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Close())
 	}
 }
 
@@ -49,15 +46,11 @@ func TestResumeCutsOnlyWhatIsTorn(t *testing.T) {
 			}
 			endAll(t, dir, c.end)
 			w, run, err := Resume(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(run.Torn) > 0 || w.About().Run == "" {
 				t.Errorf("torn %v, run %q", run.Torn, w.About().Run)
 			}
-			if err := errors.Join(w.Interval(testInterval(2)), w.Event(measure.Event{Kind: measure.EventResume}), w.Close()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(w.Interval(testInterval(2)), w.Event(measure.Event{Kind: measure.EventResume}), w.Close()))
 			r := open(t, dir)
 			n := []int{len(collect(t, r.Intervals())), len(collect(t, r.Samples())), len(collect(t, r.Events()))}
 			if diff := cmp.Diff([]int{2 + c.more, 1 + c.more, 2 + c.more}, n); diff != "" {
@@ -73,19 +66,13 @@ func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 	if _, _, err := Resume(dir); !errors.Is(err, ErrBusy) {
 		t.Errorf("a run that is written: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	w, _, err := Resume(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, _, err := Resume(dir); !errors.Is(err, ErrBusy) {
 		t.Errorf("a run that is resumed already: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	if _, _, err := Resume(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a run directory") {
 		t.Errorf("an empty folder: %v", err)
 	}
@@ -94,18 +81,14 @@ func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 // part writes the hold of a step, whole or not, second by second.
 func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	t.Helper()
-	if err := w.Event(measure.Event{Kind: measure.EventStep, Step: step, Duration: want}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Event(measure.Event{Kind: measure.EventStep, Step: step, Duration: want}))
 	for range seconds {
 		*at++
 		v := testInterval(*at)
 		v.Step = step
 		other := *v
 		other.Server = "another:1"
-		if err := errors.Join(w.Interval(v), w.Interval(&other)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.Interval(v), w.Interval(&other)))
 	}
 }
 
@@ -117,18 +100,12 @@ func TestAStepThatEndedWithItsJobsIsOver(t *testing.T) {
 		plan.Steps = []scenario.Step{{Number: 1, Clients: 4, Jobs: 1, Duration: 3600e9}}
 		dir := t.TempDir()
 		w, err := Create(dir, plan, About{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		at := 0
 		part(t, w, &at, 1, 5, 3600)
-		if err := errors.Join(w.Event(measure.Event{Kind: measure.EventEnd, Text: text}), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.Event(measure.Event{Kind: measure.EventEnd, Text: text}), w.Close()))
 		p, err := open(t, dir).Progress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if first, _ := p.Left(); first != want {
 			t.Errorf("%s: goes on at step %d of the plan, want %d", text, first, want)
 		}
@@ -162,31 +139,23 @@ func TestProgressTellsWhereARunStopped(t *testing.T) {
 			}
 			dir := t.TempDir()
 			w, err := Create(dir, plan, About{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			at, all := 0, 0
 			for i, p := range c.parts {
 				if i > 0 {
 					if w, _, err = Resume(dir); err == nil {
 						err = w.Event(measure.Event{Kind: measure.EventResume})
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 				}
 				for _, h := range p {
 					part(t, w, &at, h.step, h.seconds, h.want)
 					all += h.seconds
 				}
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, w.Close())
 			}
 			p, err := open(t, dir).Progress()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if first, broken := p.Left(); first != c.first || broken != c.broken {
 				t.Errorf("goes on at step %d of the plan, broken off %d; want %d and %d\n%+v", first, broken, c.first, c.broken, p)
 			}

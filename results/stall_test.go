@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // TestStalledDisk: a file that takes nothing, as on a disk that is full of other writes, holds nobody up for longer than
@@ -18,23 +20,17 @@ func TestStalledDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	reader, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer reader.Close()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := linesOf(f)
 	const lines = 1000 // of 1 KiB: the pipe takes 64
 	line := func(i int) []byte { return fmt.Appendf(nil, "%1023d\n", i) }
 	longest := time.Duration(0)
 	for i := range lines {
 		begin := time.Now()
-		if err := l.append(line(i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.append(line(i)))
 		longest = max(longest, time.Since(begin))
 	}
 	if longest < diskPatience/2 || longest > 20*diskPatience {

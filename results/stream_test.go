@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 )
@@ -20,9 +21,7 @@ func runWith(t testing.TB, intervals, hosts string) *Run {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{IntervalsFile: intervals, HostsFile: hosts} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return &Run{Dir: dir}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/link"
 	"weir/storage"
@@ -31,9 +32,7 @@ const page = "../docs/scenario.md"
 // key, what it takes, its default. -update writes them.
 func TestReference(t *testing.T) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	told := map[string]bool{}
 	table := regexp.MustCompile(`(?s)<!-- keys: ([a-z ]+) -->\n(.*?)<!-- end -->`)
 	made := table.ReplaceAllFunc(text, func(block []byte) []byte {
@@ -54,9 +53,7 @@ func TestReference(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(page, made, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(page, made, 0o600))
 	} else if d := cmp.Diff(string(made), string(text)); d != "" {
 		t.Errorf("%s differs from the code (run with -update if this is meant):\n%s", page, d)
 	}
@@ -195,21 +192,13 @@ func TestProgramsAreThoseOfTheDriver(t *testing.T) {
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("scenario.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("scenario.schema.json", doc))
 	s, err := c.Compile("scenario.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -232,9 +221,7 @@ func valid(s *jsonschema.Schema, text []byte) error {
 
 func TestSchema(t *testing.T) {
 	text, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	golden(t, "schema.json", text)
 	for _, k := range keys() {
 		if !bytes.Contains(text, []byte(strings.ReplaceAll(k.about, `"`, `\"`))) {
@@ -280,9 +267,7 @@ func TestSchema(t *testing.T) {
 // drivers.
 func TestOperationsPage(t *testing.T) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	can := map[string][]storage.Kind{}
 	for _, d := range all.Drivers() {
 		for _, scheme := range d.Schemes {
@@ -296,9 +281,7 @@ func TestOperationsPage(t *testing.T) {
 	told := map[string]bool{}
 	for _, row := range rows {
 		var k storage.Kind
-		if err := k.UnmarshalText([]byte(row[1])); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, k.UnmarshalText([]byte(row[1])))
 		told[row[1]] = true
 		for i, scheme := range []string{"http", "file", "root", "ftp"} {
 			if got, want := row[2+i] == "yes", slices.Contains(can[scheme], k); got != want {
@@ -326,9 +309,7 @@ func TestReadyScenarios(t *testing.T) {
 	}
 	for _, file := range append(files, jobs...) {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := valid(s, text); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -362,17 +343,11 @@ func planned(s *Scenario) (first *Plan, err error) {
 
 func TestFirstLightIsTheDefault(t *testing.T) {
 	s, err := Read("../scenarios/first-light.yaml", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := s.Plan(all.Drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := defaultFor(BuiltIn).Plan(all.Drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -381,17 +356,13 @@ func TestFirstLightIsTheDefault(t *testing.T) {
 // TestExamplesOfThePage plans every example of the page.
 func TestExamplesOfThePage(t *testing.T) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	blocks := regexp.MustCompile("(?s)```(yaml|text)\n(.*?)```").FindAllSubmatch(text, -1)
 	s, examples := schema(t), 0
 	for _, b := range blocks {
 		if bytes.HasPrefix(b[2], []byte("# what the run")) {
-			if err := os.WriteFile(filepath.Join(dir, "fileList.txt"), b[2], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "fileList.txt"), b[2], 0o600))
 		}
 	}
 	for _, b := range blocks {

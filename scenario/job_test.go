@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/workload"
 )
@@ -46,9 +47,7 @@ func TestJobsInWords(t *testing.T) {
 		"kind: job, job: {access: staged}": {"job, staged, 3000 events", "copies a file, reads 123 MB of it in 15000 requests\n"},
 	} {
 		var b bytes.Buffer
-		if err := plan(t, "target: http://a/\nworkload: {"+text+"}\nload: {jobs: 3, clients: [2, 5]}\n").WriteText(&b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, plan(t, "target: http://a/\nworkload: {"+text+"}\nload: {jobs: 3, clients: [2, 5]}\n").WriteText(&b))
 		for _, w := range append(want, "each does 3 jobs and leaves", "at most 2h1s in 2 steps", "21 jobs, ") {
 			if !strings.Contains(b.String(), w) {
 				t.Errorf("%s: %q is missing in\n%s", text, w, &b)
@@ -69,9 +68,7 @@ func TestJobsOverLinksInWords(t *testing.T) {
 			"each millisecond that an answer takes is a century or longer more; over link it takes at least a century or longer\n",
 	} {
 		var b bytes.Buffer
-		if err := plan(t, "target: http://a/\nlink: "+text+"\n").WriteText(&b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, plan(t, "target: http://a/\nlink: "+text+"\n").WriteText(&b))
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %q is missing in\n%s", text, want, &b)
 		}
@@ -80,9 +77,7 @@ func TestJobsOverLinksInWords(t *testing.T) {
 
 func TestPlansOfJobsAreChecked(t *testing.T) {
 	var b bytes.Buffer
-	if err := plan(t, "target: http://a/\nworkload: {kind: job}\nload: {jobs: 3, clients: 2}\n").WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, plan(t, "target: http://a/\nworkload: {kind: job}\nload: {jobs: 3, clients: 2}\n").WriteJSON(&b))
 	good := b.String()
 	for old, wrong := range map[string]string{`"jobs": 3`: `"jobs": -3`, `"events": 3000`: `"events": -1`,
 		`"model": "closed"`: `"model": "open"`, `"page": "8KiB"`: `"page": "80KiB"`} {

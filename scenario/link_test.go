@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/link"
 )
@@ -103,9 +104,7 @@ func TestTrunk(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := p.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteText(&b))
 	for _, want := range []string{"queue of 120 ms; a trunk, shared by a, b", "1 ms round trip, queue of 50 ms, over line",
 		"over link a it takes",
 		"over link b it takes"} {

@@ -10,15 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/workload"
 )
 
 func readList(t *testing.T, text string) (List, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list.txt")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	l, err := ReadList(path, "gsiftp://host/hadoop")
 	if err != nil {
 		err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), path, "list.txt"))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 func names(s *Scenario) []string {
@@ -42,9 +44,7 @@ matrix:
 	}
 	for i, v := range s.Variants() {
 		p, err := v.Scenario.Plan(drivers())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dav, fresh, part := i < 4, i%4 >= 2, i%2 == 1
 		if (p.Target == "http://there/") != dav || (len(p.Steps) == 2) != dav || (p.Work.Session == "fresh") != fresh ||
 			(p.Work.Part != nil) != part {
@@ -207,13 +207,9 @@ func TestLevelsHaveNames(t *testing.T) {
 
 func TestAnywhere(t *testing.T) {
 	s, err := Parse("dir/s.yaml", []byte("target: http://a/\nauth: {method: token, token_file: t, ca_dir: /etc/ca}\n"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := s.Plan(drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := p.Anywhere(); err != nil || !filepath.IsAbs(p.Auth.TokenFile) || !strings.HasSuffix(p.Auth.TokenFile, "/dir/t") ||
 		p.Auth.CADir != "/etc/ca" || p.Files.List != "" {
 		t.Errorf("%+v, %v", p, err)

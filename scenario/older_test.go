@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 )
 
@@ -15,9 +16,7 @@ func TestOlderNamesOfPhasesAreRead(t *testing.T) {
 	read := func(text string, sets ...string) *Scenario {
 		t.Helper()
 		sc, err := Parse("s.yaml", []byte("target: http://a/\n"+text), nil, sets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return sc
 	}
 	for text, sets := range map[string][]string{
@@ -47,9 +46,7 @@ func TestPlansOfVersion1AreRead(t *testing.T) {
 	plan, err := parsePlan([]byte(`{"version":1,"name":"a","target":"http://a/","driver":"webdav","model":"closed","seed":18446744073709551615,
 		"workload":{"kind":"read","session":"kept","pick":"random","timeout":"1m"},"drain":"30s","stop":{},"files":{"listing":true},
 		"steps":[{"step":1,"clients":4,"ramp":"1s","settle":"2s","hold":"3s","cool":"4s"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := Step{Number: 1, Clients: 4, Ramp: seconds(1), Warmup: seconds(2), Duration: seconds(3), Cooldown: seconds(4)}
 	if !reflect.DeepEqual(plan.Steps, []Step{want}) || plan.GracefulStop != seconds(30) || plan.Seed != 18446744073709551615 {
 		t.Errorf("%+v", plan)

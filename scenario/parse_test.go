@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/storage"
 	"weir/workload"
@@ -32,9 +33,7 @@ func drivers() []storage.Driver {
 func parse(t *testing.T, text string, sets ...string) *Scenario {
 	t.Helper()
 	s, err := Parse("s.yaml", []byte(text), nil, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -459,9 +458,7 @@ func TestHostileYAML(t *testing.T) {
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(path, []byte("target: http://a/\nfiles: {list: l.txt}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("target: http://a/\nfiles: {list: l.txt}\n"), 0o600))
 	s, err := Read(path, nil, nil)
 	if err != nil || s.Files.List != filepath.Join(dir, "l.txt") {
 		t.Errorf("%v, %v", s, err)
@@ -509,9 +506,7 @@ func fuzzPlan(t *testing.T, s *Scenario) {
 		return
 	}
 	var b strings.Builder
-	if err := p.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteJSON(&b))
 	back, err := parsePlan([]byte(b.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &b)
@@ -519,7 +514,5 @@ func fuzzPlan(t *testing.T, s *Scenario) {
 	if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
 		t.Fatal(d)
 	}
-	if err := p.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteText(&b))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -25,17 +26,11 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.MkdirAll("testdata", 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll("testdata", 0o750))
+		require.NoError(t, os.WriteFile(path, got, 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d := cmp.Diff(string(want), string(got)); d != "" {
 		t.Errorf("%s (run with -update if this is meant):\n%s", path, d)
 	}
@@ -44,18 +39,14 @@ func golden(t *testing.T, name string, got []byte) {
 func plan(t *testing.T, text string, sets ...string) *Plan {
 	t.Helper()
 	p, err := parse(t, text, sets...).Plan(drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
 func TestDefaultTakesHalfAMinute(t *testing.T) {
 	for _, target := range []string{BuiltIn, "http://localhost/x", "simulated://demo?servers=4", "file:///tmp"} {
 		p, err := defaultFor(target).Plan(drivers())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if d := p.Time(); d < 25*time.Second || d > 35*time.Second || len(p.Steps) != 9 || p.Steps[8].Clients != 256 || !p.Files.Listing {
 			t.Errorf("%s: %v, %d steps, %+v", target, d, len(p.Steps), p.Files)
 		}
@@ -64,9 +55,7 @@ func TestDefaultTakesHalfAMinute(t *testing.T) {
 		}
 	}
 	s, err := DefaultWith("http://far.example.org/", []string{"load.clients=1,10,100", "load.duration=10s", "workload.kind=write"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := s.Plan(drivers())
 	if err != nil || len(p.Steps) != 3 || p.Steps[0].Duration != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing ||
 		p.Hosts[0].Role != "client" {
@@ -152,9 +141,7 @@ func TestWaysOfWorkingAreNamed(t *testing.T) {
 func TestKerberosFilesAreFound(t *testing.T) {
 	s, err := Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: {method: krb5, user: w@X, keytab_file: w.keytab, "+
 		"krb5_file: ../krb5.conf}\n"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s.Auth.KeytabFile != "/etc/weir/w.keytab" || s.Auth.Krb5File != "/etc/krb5.conf" {
 		t.Errorf("%+v", s.Auth)
 	}
@@ -179,18 +166,12 @@ thresholds: [error_ratio < 1%]
 func TestPlanFiles(t *testing.T) {
 	for name, p := range map[string]*Plan{"default": plan(t, "target: built-in\n"), "open": plan(t, openPlan)} {
 		var js, text bytes.Buffer
-		if err := p.WriteJSON(&js); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.WriteJSON(&js))
+		require.NoError(t, p.WriteText(&text))
 		golden(t, name+".plan.json", js.Bytes())
 		golden(t, name+".plan.txt", text.Bytes())
 		back, err := ReadPlan(filepath.Join("testdata", name+".plan.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if d := cmp.Diff(p, back); d != "" {
 			t.Errorf("%s reads back otherwise:\n%s", name, d)
 		}
@@ -199,9 +180,7 @@ func TestPlanFiles(t *testing.T) {
 
 func TestPlansAreReadStrictly(t *testing.T) {
 	var b bytes.Buffer
-	if err := plan(t, "target: built-in\n").WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, plan(t, "target: built-in\n").WriteJSON(&b))
 	good := b.String()
 	change := func(from, to string) string {
 		if !strings.Contains(good, from) {
@@ -317,9 +296,7 @@ func TestLargeSharesDoNotOverlap(t *testing.T) {
 func TestThresholds(t *testing.T) {
 	q := func(name string) Quantity {
 		got, err := findQuantity(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return got
 	}
 	for text, want := range map[string]Threshold{
@@ -393,9 +370,7 @@ func TestDriversKindsAreNamed(t *testing.T) {
 func FuzzParsePlan(f *testing.F) {
 	for _, name := range []string{"default", "open"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name+".plan.json"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -404,9 +379,7 @@ func FuzzParsePlan(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := p.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.WriteJSON(&b))
 		back, err := parsePlan(b.Bytes())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &b)
@@ -415,9 +388,7 @@ func FuzzParsePlan(f *testing.F) {
 			t.Fatal(d)
 		}
 		p.Files.List = ""
-		if err := p.WriteText(&b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.WriteText(&b))
 		p.Share(1, 3)
 	})
 }

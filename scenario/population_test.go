@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/workload"
 )
 
@@ -35,9 +36,7 @@ func TestPopulations(t *testing.T) {
 		t.Error(p.Dealt(7, 1), p.Dealt(7, 2))
 	}
 	var b strings.Builder
-	if err := p.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteJSON(&b))
 	if again, err := parsePlan([]byte(b.String())); err != nil || again.Populations[0].Name != "writers" {
 		t.Error(err)
 	}

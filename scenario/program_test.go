@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -47,25 +48,17 @@ func TestCommandJobInputs(t *testing.T) {
 	strange := filepath.Join(dir, "a{b}")
 	for _, name := range []string{"analysis.py", "analysis.C", "run/job.sh", "a{b}/x.py"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
 	driver := storage.Driver{Name: "command", Kinds: []storage.Kind{storage.Read, storage.Run}}
 	planned := func(folder, kind string, sets []string, command ...string) []string {
 		t.Helper()
 		text := "target: http://localhost/\nworkload: {kind: " + kind + "}\nclient: {command: ['" + strings.Join(command, "', '") + "']}\n"
 		s, err := Parse(filepath.Join(folder, "x.yaml"), []byte(text), nil, sets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p, err := s.Plan([]storage.Driver{driver})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p.Command
 	}
 	check := func(got []string, want ...string) {

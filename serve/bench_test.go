@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
+	"weir/serve/servetest/requests"
 )
 
 const gib = 1 << 30
@@ -26,16 +28,12 @@ const gib = 1 << 30
 func BenchmarkBulk(b *testing.B) {
 	dir, sides := contestants(b)
 	f, err := os.Create(filepath.Join(dir, "big"))
-	if err != nil {
+	require.NoError(b, err)
+	if _, err := io.WriteString(f, requests.Content(1, gib)); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := io.WriteString(f, made(1, gib)); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
-	need(b, "curl")
+	require.NoError(b, f.Close())
+	lab.Need(b, "curl")
 	for _, streams := range []int{1, 16} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			each := gib / streams * min(streams, 3)
@@ -48,10 +46,10 @@ func BenchmarkBulk(b *testing.B) {
 
 // BenchmarkSmall reports requests/s of wrk beside nginx.
 func BenchmarkSmall(b *testing.B) {
-	need(b, "wrk")
+	lab.Need(b, "wrk")
 	dir, sides := contestants(b)
 	for _, size := range []int{4 << 10, 1 << 20} {
-		write(b, made(2, size), dir, "small")
+		requests.Write(b, requests.Content(2, size), dir, "small")
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
 			for b.Loop() {
 				compare(b, sides[:2], 3, func(s *side) float64 { return s.wrk(b) })
@@ -74,9 +72,7 @@ func contestants(b *testing.B) (dir string, sides []*side) {
 	ours, url := startChild(b, n.Data)
 	invented, url2 := startChild(b, "1x1GiB")
 	resp, err := http.Get(n.URL + "/")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	_ = resp.Body.Close()
 	return n.Data, []*side{
 		{name: "nginx", url: n.URL, big: "big", pids: children(b, n.Pids())},
@@ -127,7 +123,7 @@ func (s *side) curl(b *testing.B, streams, bytes int) float64 {
 
 // wrk runs wrk and returns how many requests were answered.
 func (s *side) wrk(b *testing.B) float64 {
-	out := mustRun(b, "wrk", "-t1", "-c64", "-d1", s.url+"/small")
+	out := requests.MustRun(b, "wrk", "-t1", "-c64", "-d1", s.url+"/small")
 	if strings.Contains(out, "Non-2xx") {
 		b.Errorf("wrk %s: %s", s.name, out)
 	}
@@ -136,9 +132,7 @@ func (s *side) wrk(b *testing.B) float64 {
 		b.Fatalf("wrk: %s", out)
 	}
 	n, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return n
 }
 
@@ -152,9 +146,7 @@ func children(b *testing.B, pids []int) []int {
 		}
 		for _, field := range strings.Fields(string(list)) {
 			child, err := strconv.Atoi(field)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			all = append(all, child)
 		}
 	}
@@ -176,9 +168,7 @@ func cpuTime(b *testing.B, pids []int) float64 {
 			}
 			ns, _, _ := strings.Cut(string(line), " ")
 			n, err := strconv.ParseFloat(ns, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			total += n / 1e9
 		}
 	}

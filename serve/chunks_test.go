@@ -13,20 +13,18 @@ import (
 
 	"weir/internal/adler"
 	"weir/internal/content"
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 // chunksOf asks for the checksums of a file's chunks.
 func chunksOf(t *testing.T, url string) (code int, sums chunkSums) {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if resp.StatusCode == http.StatusOK {
 		if err := json.Unmarshal(body, &sums); err != nil {
 			t.Fatalf("%s: %v", body, err)
@@ -40,11 +38,9 @@ func TestChunks(t *testing.T) {
 	const size, step = 5<<20 + 7, 1 << 20
 	data := make([]byte, size)
 	content.Fill(data, 3, 0)
-	if err := os.Mkdir(filepath.Join(dir, "run 1"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write(t, string(data), dir, "run 1", "f")
-	write(t, "", dir, "empty")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "run 1"), 0o755))
+	requests.Write(t, string(data), dir, "run 1", "f")
+	requests.Write(t, "", dir, "empty")
 	url := start(t, Config{Dir: dir}).URL()
 	for range 2 { // the second time it is remembered
 		code, got := chunksOf(t, url+"/.weir/chunks/run%201/f?size=1048576")
@@ -54,9 +50,7 @@ func TestChunks(t *testing.T) {
 		sum := uint32(1)
 		for i, text := range got.Adler {
 			one, err := adler.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sum = adler.Combine(sum, one, int64(min(step, size-i*step)))
 		}
 		if sum != adler32.Checksum(data) {
@@ -64,7 +58,7 @@ func TestChunks(t *testing.T) {
 		}
 	}
 	data[step+1]++
-	write(t, string(data), dir, "run 1", "f")
+	requests.Write(t, string(data), dir, "run 1", "f")
 	if _, again := chunksOf(t, url+"/.weir/chunks/run%201/f?size=1048576"); again.Adler[1] != adler.Text(adler32.Checksum(data[step:2*step])) {
 		t.Error("a change was not noticed")
 	}
@@ -102,9 +96,7 @@ func TestChunksOfSyntheticFiles(t *testing.T) {
 // A file that becomes shorter while it is read is no reason to wait for ever.
 func TestChunksOfAFileThatShrinks(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	shrunk := &file{entry: entry{size: 3 << 20}, content: &fileContent{f: f, size: 3 << 20}}
 	if _, err := newSums().readChunks(context.Background(), shrunk, 1<<20); err == nil || !strings.Contains(err.Error(), "EOF") {

@@ -3,6 +3,9 @@ package serve
 import (
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 func TestCredentials(t *testing.T) {
@@ -19,10 +22,10 @@ func TestCredentials(t *testing.T) {
 			h["Authorization"] = c.authorization
 		}
 		for _, p := range []string{"/file000000.dat", "/metrics"} {
-			check(t, s, exchange{method: "GET", path: p, header: h, code: c.code})
+			check(t, s, exchange{Method: "GET", Path: p, Header: h, Code: c.code})
 		}
 	}
-	resp, _ := do(t, s, exchange{method: "PUT", path: "/x", body: "x"})
+	resp, _ := do(t, s, exchange{Method: "PUT", Path: "/x", Body: "x"})
 	if got := resp.Header.Values("Www-Authenticate"); len(got) != 2 {
 		t.Errorf("challenges %q", got)
 	}
@@ -32,7 +35,7 @@ func TestConfigRefuses(t *testing.T) {
 	dir := t.TempDir()
 	set := []Set{{1, 1}}
 	for _, c := range []Config{
-		{}, {Dir: dir, Synthetic: set}, {Dir: filepath.Join(dir, "none")}, {Dir: write(t, "", dir, "file")}, {Synthetic: []Set{{0, 1}}},
+		{}, {Dir: dir, Synthetic: set}, {Dir: filepath.Join(dir, "none")}, {Dir: requests.Write(t, "", dir, "file")}, {Synthetic: []Set{{0, 1}}},
 		{Dir: dir, CertFile: "x"}, {Dir: dir, User: "x"}, {Dir: dir, Rate: -1}, {Dir: dir, Delay: -1},
 	} {
 		if s, err := New(c); err == nil {
@@ -47,9 +50,7 @@ func TestConfigRefuses(t *testing.T) {
 		{Synthetic: set, Listen: "127.0.0.1:99999"},
 	} {
 		s, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if l, err := s.Listen(t.Context()); err == nil {
 			t.Errorf("Listen %s is accepted", c.Listen)
 			_ = l.Close()

@@ -13,23 +13,23 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 // TestDigests uses checksums of "123456789" that the definitions of the
 // algorithms, zlib and sha256sum give.
 func TestDigests(t *testing.T) {
 	dir := t.TempDir()
-	write(t, "123456789", dir, "f")
+	requests.Write(t, "123456789", dir, "f")
 	s := start(t, Config{Dir: dir})
 	b64 := func(digits string) string {
 		raw, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return base64.StdEncoding.EncodeToString(raw)
 	}
 	const adler, crc, md5 = "091e01de", "e3069283", "25f9e794323b453885f5181f1b624d0b"
-	sha256 := strings.Fields(mustRun(t, "sha256sum", filepath.Join(dir, "f")))[0]
+	sha256 := strings.Fields(requests.MustRun(t, "sha256sum", filepath.Join(dir, "f")))[0]
 	for _, c := range []struct{ ask, value, header, want string }{
 		{"Want-Digest", "adler32", "Digest", "adler32=" + adler},
 		{"Want-Digest", "ADLER32", "Digest", "adler32=" + adler},
@@ -48,12 +48,12 @@ func TestDigests(t *testing.T) {
 		{"Want-Repr-Digest", "md5=11", "Repr-Digest", ""},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
-			check(t, s, exchange{method: method, path: "/f", header: map[string]string{c.ask: c.value}, code: 200,
-				answer: map[string]string{c.header: c.want}})
+			check(t, s, exchange{Method: method, Path: "/f", Header: map[string]string{c.ask: c.value}, Code: 200,
+				Answer: map[string]string{c.header: c.want}})
 		}
 	}
-	x := exchange{method: "GET", path: "/f", header: map[string]string{"Want-Digest": "adler32", "Range": "bytes=0-2"}, code: 206, want: "123"}
-	x.answer = map[string]string{"Digest": "adler32=" + adler} // of the whole file, also beside a part
+	x := exchange{Method: "GET", Path: "/f", Header: map[string]string{"Want-Digest": "adler32", "Range": "bytes=0-2"}, Code: 206, Want: "123"}
+	x.Answer = map[string]string{"Digest": "adler32=" + adler} // of the whole file, also beside a part
 	check(t, s, x)
 }
 
@@ -113,14 +113,12 @@ func TestSumsAreComputedOnce(t *testing.T) {
 func TestManyAskForOneSum(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{1, 64 << 20}}, Seed: 3})
 	want, err := content.Sum("adler32", content.Seed(3, "/file000000.dat"), 0, 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			check(t, s, exchange{method: "HEAD", path: "/file000000.dat", header: map[string]string{"Want-Digest": "adler32"}, code: 200,
-				answer: map[string]string{"Digest": strings.Replace(want, ":", "=", 1)}})
+			check(t, s, exchange{Method: "HEAD", Path: "/file000000.dat", Header: map[string]string{"Want-Digest": "adler32"}, Code: 200,
+				Answer: map[string]string{"Digest": strings.Replace(want, ":", "=", 1)}})
 		})
 	}
 	wg.Wait()
@@ -128,21 +126,19 @@ func TestManyAskForOneSum(t *testing.T) {
 
 func TestSumFollowsTheFile(t *testing.T) {
 	dir := t.TempDir()
-	p := write(t, "abc", dir, "f")
+	p := requests.Write(t, "abc", dir, "f")
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(p, old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(p, old, old))
 	s := start(t, Config{Dir: dir})
 	ask := func(want string) {
 		t.Helper()
-		check(t, s, exchange{method: "HEAD", path: "/f", header: map[string]string{"Want-Digest": "adler32"}, code: 200,
-			answer: map[string]string{"Digest": want}})
+		check(t, s, exchange{Method: "HEAD", Path: "/f", Header: map[string]string{"Want-Digest": "adler32"}, Code: 200,
+			Answer: map[string]string{"Digest": want}})
 	}
 	ask("adler32=024d0127")
-	write(t, "abd", dir, "f")
+	requests.Write(t, "abd", dir, "f")
 	ask("adler32=024e0128")
-	check(t, s, exchange{method: "PUT", path: "/f", body: "abc", code: 204})
+	check(t, s, exchange{Method: "PUT", Path: "/f", Body: "abc", Code: 204})
 	ask("adler32=024d0127")
 }
 

@@ -6,25 +6,22 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 func TestEndsGracefully(t *testing.T) {
 	s, err := New(Config{Synthetic: []Set{{1, 64 << 20}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l, err := s.Listen(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()
 	resp, err := http.Get(s.URL() + "/file000000.dat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cancel() // in the middle of the answer
 	n, err := io.Copy(io.Discard, resp.Body)
 	if n != 64<<20 || err != nil {
@@ -44,20 +41,16 @@ func TestEndsGracefully(t *testing.T) {
 func TestEndsFirmly(t *testing.T) {
 	dir := t.TempDir()
 	s, err := New(Config{Dir: dir, Grace: 50 * time.Millisecond, Delay: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l, err := s.Listen(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()
-	dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-	dial(t, s.URL(), "") // says nothing
-	until(t, "a temporary file", func() bool { return parts(dir) == 1 })
+	requests.Dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+	requests.Dial(t, s.URL(), "") // says nothing
+	require.Eventually(t, "a temporary file", func() bool { return parts(dir) == 1 })
 	cancel()
 	if err := <-served; err != nil {
 		t.Error(err)

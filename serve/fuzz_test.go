@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func FuzzNames(f *testing.F) {
@@ -37,9 +39,7 @@ func FuzzRange(f *testing.F) {
 	client := &http.Client{Transport: &http.Transport{}}
 	f.Fuzz(func(t *testing.T, ranges, match string) {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL()+"/file000000.dat", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Range", ranges)
 		req.Header.Set("If-Range", match)
 		resp, err := client.Do(req)

@@ -4,56 +4,25 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"net"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
-
-// dial connects to s and sends text.
-
-func dial(t *testing.T, url, text string) net.Conn {
-	t.Helper()
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // a hang is a failure
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// until polls a condition for at most 10 s.
-
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range 2000 {
-		if condition() {
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("never came true: %s", what)
-}
 
 func TestStalledGetEnds(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{1, 1 << 30}}, StallTimeout: 200 * time.Millisecond})
-	dial(t, s.URL(), "GET /file000000.dat HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing
-	until(t, "the request begins", func() bool { return s.metrics.payloadOut.Load() > 0 })
-	until(t, "the request is given up", func() bool { return s.metrics.inFlight.Load() == 0 && s.metrics.open.Load() == 0 })
+	requests.Dial(t, s.URL(), "GET /file000000.dat HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing
+	require.Eventually(t, "the request begins", func() bool { return s.metrics.payloadOut.Load() > 0 })
+	require.Eventually(t, "the request is given up", func() bool { return s.metrics.inFlight.Load() == 0 && s.metrics.open.Load() == 0 })
 }
 
 func TestSlowHeadEnds(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{1, 1}}, HeaderTimeout: 200 * time.Millisecond})
-	c := dial(t, s.URL(), "GET / HTTP/1.1\r\nHost:")
+	c := requests.Dial(t, s.URL(), "GET / HTTP/1.1\r\nHost:")
 	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection is not closed: %v", err)
 	}
@@ -75,11 +44,11 @@ func TestHostileHeads(t *testing.T) {
 		"PROPFIND / HTTP/1.1\r\nHost: x\r\nDepth: 0\r\nContent-Length: 3\r\n\r\n<<<":             "400",
 		"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n":                                                  "200",
 	} {
-		c := dial(t, s.URL(), text)
+		c := requests.Dial(t, s.URL(), text)
 		line, err := bufio.NewReader(c).ReadString('\n')
 		if err != nil || !strings.HasPrefix(line, "HTTP/1.1 "+want) && !strings.HasPrefix(line, "HTTP/1.0 "+want) {
 			t.Errorf("%.60q: %q, %v; want %s", text, line, err, want)
 		}
 	}
-	check(t, s, exchange{method: "GET", path: "/", code: 200}) // still there
+	check(t, s, exchange{Method: "GET", Path: "/", Code: 200}) // still there
 }

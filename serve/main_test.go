@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // childDir names the variable that makes this test program a server of the
@@ -55,12 +57,8 @@ func startChild(t testing.TB, what string) (cmd *exec.Cmd, url string) {
 	cmd.Env = append(os.Environ(), childDir+"="+what)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone
 		_ = cmd.Wait()

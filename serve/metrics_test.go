@@ -4,20 +4,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/serve/servetest/requests"
 )
 
 func TestMetrics(t *testing.T) {
 	dir := t.TempDir()
-	write(t, made(1, 200_000), dir, "f")
+	requests.Write(t, requests.Content(1, 200_000), dir, "f")
 	s := start(t, Config{Dir: dir})
-	check(t, s, exchange{method: "GET", path: "/f", code: 200})
-	check(t, s, exchange{method: "GET", path: "/f", header: map[string]string{"Range": "bytes=0-99"}, code: 206})
-	check(t, s, exchange{method: "HEAD", path: "/f", code: 200})
-	check(t, s, exchange{method: "GET", path: "/none", code: 404})
-	check(t, s, exchange{method: "PUT", path: "/g", body: made(2, 70_000), code: 201})
-	check(t, s, exchange{method: "BREW", path: "/f", code: 405})
-	check(t, s, exchange{method: "PROPFIND", path: "/", header: map[string]string{"Depth": "1"}, code: 207})
-	_, text := do(t, s, exchange{method: "GET", path: "/metrics"})
+	check(t, s, exchange{Method: "GET", Path: "/f", Code: 200})
+	check(t, s, exchange{Method: "GET", Path: "/f", Header: map[string]string{"Range": "bytes=0-99"}, Code: 206})
+	check(t, s, exchange{Method: "HEAD", Path: "/f", Code: 200})
+	check(t, s, exchange{Method: "GET", Path: "/none", Code: 404})
+	check(t, s, exchange{Method: "PUT", Path: "/g", Body: requests.Content(2, 70_000), Code: 201})
+	check(t, s, exchange{Method: "BREW", Path: "/f", Code: 405})
+	check(t, s, exchange{Method: "PROPFIND", Path: "/", Header: map[string]string{"Depth": "1"}, Code: 207})
+	_, text := do(t, s, exchange{Method: "GET", Path: "/metrics"})
 	for _, line := range []string{
 		"weir_serve_payload_sent_bytes_total 200100", "weir_serve_payload_received_bytes_total 70000", "weir_serve_requests_in_flight 1",
 		`weir_serve_requests_total{method="GET",code="200"} 1`, `weir_serve_requests_total{method="GET",code="206"} 1`,

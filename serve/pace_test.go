@@ -30,10 +30,10 @@ func TestRatesLeaveBytesAlone(t *testing.T) {
 	const size = 300_000
 	s := start(t, Config{Synthetic: []Set{{1, size}}, Rate: 3_000_000, TotalRate: 2_000_000, Delay: time.Millisecond})
 	begin := time.Now()
-	_, body := do(t, s, exchange{method: "GET", path: "/file000000.dat"})
+	_, body := do(t, s, exchange{Method: "GET", Path: "/file000000.dat"})
 	if took := time.Since(begin); took < 100*time.Millisecond { // 150 ms less the first quantum; never sooner
 		t.Errorf("%d bytes at 2 MB/s in %v", size, took)
 	}
-	check(t, s, exchange{method: "PUT", path: "/up", body: body, code: 201})
-	check(t, s, exchange{method: "GET", path: "/up", code: 200, want: body})
+	check(t, s, exchange{Method: "PUT", Path: "/up", Body: body, Code: 201})
+	check(t, s, exchange{Method: "GET", Path: "/up", Code: 200, Want: body})
 }

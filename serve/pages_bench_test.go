@@ -11,6 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 // BenchmarkPages reads pages of 8 KiB one at a time on one connection, as an
@@ -18,15 +21,11 @@ import (
 func BenchmarkPages(b *testing.B) {
 	dir, sides := contestants(b)
 	f, err := os.Create(filepath.Join(dir, "big"))
-	if err != nil {
+	require.NoError(b, err)
+	if _, err := io.WriteString(f, requests.Content(1, gib/4)); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := io.WriteString(f, made(1, gib/4)); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, f.Close())
 	for b.Loop() {
 		compare(b, sides, 5, func(s *side) float64 { return s.pages(b, 20_000) })
 	}
@@ -35,13 +34,9 @@ func BenchmarkPages(b *testing.B) {
 // pages reads n pages at random and returns n.
 func (s *side) pages(b *testing.B, n int) float64 {
 	u, err := url.Parse(s.url)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	c, err := new(net.Dialer).DialContext(b.Context(), "tcp", u.Host)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer c.Close()
 	in := bufio.NewReaderSize(c, 32<<10)
 	for range n {

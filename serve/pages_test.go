@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/burn"
 	"weir/lab"
+	"weir/serve/servetest/requests"
 )
 
 // pagesServed returns how many pages a server has served.
@@ -20,7 +21,7 @@ func pagesServed(s *Server) int64 { return s.pages.served.Load() }
 // Each page that is read is one, wherever it lies; what is not read costs nothing.
 func TestPagesAreCounted(t *testing.T) {
 	dir := t.TempDir()
-	write(t, made(1, 20_000), dir, "f")
+	requests.Write(t, requests.Content(1, 20_000), dir, "f")
 	for _, size := range []int64{8 << 10, 0} {
 		s := start(t, Config{Dir: dir, PageCPU: time.Microsecond, Page: size})
 		for _, c := range []struct {
@@ -45,15 +46,15 @@ func TestPagesAreCounted(t *testing.T) {
 			if c.ranges != "" {
 				header["Range"] = c.ranges
 			}
-			check(t, s, exchange{method: c.method, path: "/f", header: header, code: c.code})
+			check(t, s, exchange{Method: c.method, Path: "/f", Header: header, Code: c.code})
 			if got := pagesServed(s) - before; got != want {
 				t.Errorf("page %d: %s %s: %d pages, want %d", size, c.method, c.ranges, got, want)
 			}
 		}
-		if got, body := do(t, s, exchange{method: "GET", path: "/f"}); got.StatusCode != 200 || body != made(1, 20_000) {
+		if got, body := do(t, s, exchange{Method: "GET", Path: "/f"}); got.StatusCode != 200 || body != requests.Content(1, 20_000) {
 			t.Errorf("page %d: %d, %d bytes that are not the file", size, got.StatusCode, len(body))
 		}
-		_, text := do(t, s, exchange{method: "GET", path: "/metrics"})
+		_, text := do(t, s, exchange{Method: "GET", Path: "/metrics"})
 		if line := fmt.Sprintf("weir_serve_pages_total %d\n", pagesServed(s)); !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
@@ -154,7 +155,7 @@ func readPage(ctx context.Context, url string, size int) error {
 func TestWaitingPagesEnd(t *testing.T) {
 	lab.Slow(t, "waits for pages")
 	dir := t.TempDir()
-	write(t, made(1, 100), dir, "f")
+	requests.Write(t, requests.Content(1, 100), dir, "f")
 	s := start(t, Config{Dir: dir, PageCPU: 2 * time.Second, Grace: time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 func parts(dir string) int {
@@ -21,14 +24,12 @@ func TestAbortedPutLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, Config{Dir: dir})
 	for _, head := range []string{"Content-Length: 100000", "Transfer-Encoding: chunked"} {
-		c := dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n400\r\n"+made(1, 400))
-		until(t, "a temporary file", func() bool { return parts(dir) == 1 })
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "no temporary file", func() bool { return parts(dir) == 0 })
+		c := requests.Dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n400\r\n"+requests.Content(1, 400))
+		require.Eventually(t, "a temporary file", func() bool { return parts(dir) == 1 })
+		require.NoError(t, c.Close())
+		require.Eventually(t, "no temporary file", func() bool { return parts(dir) == 0 })
 	}
-	if got := names(t, dir); got != "" {
+	if got := requests.Names(t, dir); got != "" {
 		t.Errorf("the folder has %s", got)
 	}
 }
@@ -36,11 +37,9 @@ func TestAbortedPutLeavesNothing(t *testing.T) {
 func TestStalledPutEnds(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, Config{Dir: dir, StallTimeout: 200 * time.Millisecond})
-	c := dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+	c := requests.Dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestTimeout || parts(dir) != 0 {
 		t.Errorf("%d, %d temporaries", resp.StatusCode, parts(dir))
@@ -51,38 +50,34 @@ func TestStalledPutEnds(t *testing.T) {
 // does not appear, and the next server removes what is left of it, and no more.
 func TestKilledPut(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	mine := write(t, "mine", dir, "sub", hidden+"-mine") // the prefix, but no temporary
-	write(t, "old", dir, "sub", "f")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	mine := requests.Write(t, "mine", dir, "sub", hidden+"-mine") // the prefix, but no temporary
+	requests.Write(t, "old", dir, "sub", "f")
 	cmd, url := startChild(t, dir)
-	dial(t, url, "PUT /sub/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"+made(1, 5000))
-	until(t, "a temporary file", func() bool { return parts(filepath.Join(dir, "sub")) == 1 })
+	requests.Dial(t, url, "PUT /sub/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"+requests.Content(1, 5000))
+	require.Eventually(t, "a temporary file", func() bool { return parts(filepath.Join(dir, "sub")) == 1 })
 	second := start(t, Config{Dir: dir}) // while the first lives, its temporary is not touched
 	if parts(filepath.Join(dir, "sub")) != 1 {
 		t.Error("the second server removed the first one's temporary")
 	}
-	check(t, second, exchange{method: "PUT", path: "/sub/g", body: "g", code: 201})
+	check(t, second, exchange{Method: "PUT", Path: "/sub/g", Body: "g", Code: 201})
 	if err := second.tree.(*dirTree).left.close(); err != nil { // as if it ended
 		t.Fatal(err)
 	}
 	second.tree.(*dirTree).left.file = nil
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // by the signal
-	if read(t, dir, "sub", "f") != "old" || parts(filepath.Join(dir, "sub")) != 1 {
+	if requests.Read(t, dir, "sub", "f") != "old" || parts(filepath.Join(dir, "sub")) != 1 {
 		t.Error("the kill changed the file, or left no temporary")
 	}
 	third := start(t, Config{Dir: dir})
 	if n := parts(filepath.Join(dir, "sub")); n != 0 {
 		t.Errorf("%d temporaries are left", n)
 	}
-	if read(t, mine) != "mine" {
+	if requests.Read(t, mine) != "mine" {
 		t.Error("a file that is no temporary was touched")
 	}
-	check(t, third, exchange{method: "GET", path: "/sub/f", code: 200, want: "old"})
+	check(t, third, exchange{Method: "GET", Path: "/sub/f", Code: 200, Want: "old"})
 }
 
 // TestFullDisk uploads to a file system of 1 MiB.
@@ -100,29 +95,25 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	s := start(t, Config{Dir: dir})
-	check(t, s, exchange{method: "PUT", path: "/small", body: made(1, 100_000), code: 201})
-	check(t, s, exchange{method: "PUT", path: "/large", body: made(1, 2_000_000), code: 507})
-	check(t, s, exchange{method: "COPY", path: "/small", header: map[string]string{"Destination": "/2"}, code: 201})
-	if got := names(t, dir); got != "2 small" {
+	check(t, s, exchange{Method: "PUT", Path: "/small", Body: requests.Content(1, 100_000), Code: 201})
+	check(t, s, exchange{Method: "PUT", Path: "/large", Body: requests.Content(1, 2_000_000), Code: 507})
+	check(t, s, exchange{Method: "COPY", Path: "/small", Header: map[string]string{"Destination": "/2"}, Code: 201})
+	if got := requests.Names(t, dir); got != "2 small" {
 		t.Errorf("the folder has %s", got)
 	}
-	check(t, s, exchange{method: "PUT", path: "/fits", body: made(1, 500_000), code: 201})
+	check(t, s, exchange{Method: "PUT", Path: "/fits", Body: requests.Content(1, 500_000), Code: 201})
 }
 
 // TestFileThatShrinks cuts a file while it is sent: the client must not take
 // what it got for the whole.
 func TestFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
-	p := write(t, made(1, 64<<20), dir, "f")
+	p := requests.Write(t, requests.Content(1, 64<<20), dir, "f")
 	s := start(t, Config{Dir: dir})
 	resp, err := http.Get(s.URL() + "/f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
-	if err := os.Truncate(p, 1000); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(p, 1000))
 	if n, err := io.Copy(io.Discard, resp.Body); err == nil {
 		t.Errorf("%d bytes and no error", n)
 	}
@@ -133,7 +124,7 @@ func TestTidyEnd(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("served", func(t *testing.T) {
 		s := start(t, Config{Dir: dir})
-		check(t, s, exchange{method: "PUT", path: "/f", body: "f", code: 201})
+		check(t, s, exchange{Method: "PUT", Path: "/f", Body: "f", Code: 201})
 		if _, err := os.Stat(filepath.Join(dir, notesName)); err != nil {
 			t.Errorf("no notes while uploads are possible: %v", err)
 		}

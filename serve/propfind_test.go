@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 // A multistatus is what tests look at in an answer to PROPFIND.
@@ -33,7 +36,7 @@ type multistatus struct {
 
 func propfind(t *testing.T, s *Server, path, depth, body string) multistatus {
 	t.Helper()
-	resp, text := do(t, s, exchange{method: "PROPFIND", path: path, header: map[string]string{"Depth": depth}, body: body})
+	resp, text := do(t, s, exchange{Method: "PROPFIND", Path: path, Header: map[string]string{"Depth": depth}, Body: body})
 	if resp.StatusCode != 207 {
 		t.Fatalf("PROPFIND %s: %d %s", path, resp.StatusCode, text)
 	}
@@ -47,11 +50,9 @@ func propfind(t *testing.T, s *Server, path, depth, body string) multistatus {
 func TestPropfind(t *testing.T) {
 	dir := t.TempDir()
 	name := "a b&<ü>%23"
-	write(t, "12345", dir, name)
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write(t, "", dir, hidden+"-folders")
+	requests.Write(t, "12345", dir, name)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	requests.Write(t, "", dir, hidden+"-folders")
 	s := start(t, Config{Dir: dir})
 	got := map[string]string{}
 	for _, r := range propfind(t, s, "/", "1", "").Responses {
@@ -76,7 +77,7 @@ func TestPropfind(t *testing.T) {
 
 func TestPropfindOfSomeProperties(t *testing.T) {
 	dir := t.TempDir()
-	write(t, "12345", dir, "f")
+	requests.Write(t, "12345", dir, "f")
 	s := start(t, Config{Dir: dir})
 	m := propfind(t, s, "/f", "0",
 		`<?xml version="1.0"?><propfind xmlns="DAV:"><prop><getcontentlength/><x:color xmlns:x="urn:&quot;x"/></prop></propfind>`)
@@ -95,25 +96,25 @@ func TestPropfindOfSomeProperties(t *testing.T) {
 
 func TestPropfindRefuses(t *testing.T) {
 	dir := t.TempDir()
-	write(t, "12345", dir, "f")
+	requests.Write(t, "12345", dir, "f")
 	s := start(t, Config{Dir: dir})
 	for _, x := range []exchange{
-		{path: "/", header: map[string]string{"Depth": "infinity"}, code: 403},
-		{path: "/", code: 403},
-		{path: "/f", code: 207}, // without members any depth is finite
-		{path: "/", header: map[string]string{"Depth": "2"}, code: 400},
-		{path: "/none", header: map[string]string{"Depth": "0"}, code: 404},
-		{path: "/f/", header: map[string]string{"Depth": "0"}, code: 404},
-		{path: "/", header: map[string]string{"Depth": "0"}, body: "<propfind", code: 400},
-		{path: "/", header: map[string]string{"Depth": "0"}, body: "<other/>", code: 400},
-		{path: "/", header: map[string]string{"Depth": "0"}, body: `<D:propfind xmlns:D="DAV:"><D:prop>` + strings.Repeat("<D:a/>", 1000) +
-			`</D:prop></D:propfind>`, code: 400},
-		{path: "/", header: map[string]string{"Depth": "0"}, body: strings.Repeat("<a>", 1<<20), code: 400},
+		{Path: "/", Header: map[string]string{"Depth": "infinity"}, Code: 403},
+		{Path: "/", Code: 403},
+		{Path: "/f", Code: 207}, // without members any depth is finite
+		{Path: "/", Header: map[string]string{"Depth": "2"}, Code: 400},
+		{Path: "/none", Header: map[string]string{"Depth": "0"}, Code: 404},
+		{Path: "/f/", Header: map[string]string{"Depth": "0"}, Code: 404},
+		{Path: "/", Header: map[string]string{"Depth": "0"}, Body: "<propfind", Code: 400},
+		{Path: "/", Header: map[string]string{"Depth": "0"}, Body: "<other/>", Code: 400},
+		{Path: "/", Header: map[string]string{"Depth": "0"}, Body: `<D:propfind xmlns:D="DAV:"><D:prop>` + strings.Repeat("<D:a/>", 1000) +
+			`</D:prop></D:propfind>`, Code: 400},
+		{Path: "/", Header: map[string]string{"Depth": "0"}, Body: strings.Repeat("<a>", 1<<20), Code: 400},
 	} {
-		x.method = "PROPFIND"
+		x.Method = "PROPFIND"
 		check(t, s, x)
 	}
-	_, body := do(t, s, exchange{method: "PROPFIND", path: "/", header: map[string]string{"Depth": "infinity"}})
+	_, body := do(t, s, exchange{Method: "PROPFIND", Path: "/", Header: map[string]string{"Depth": "infinity"}})
 	if !strings.Contains(body, "<D:propfind-finite-depth/>") {
 		t.Errorf("the reason is not given: %s", body)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/token"
+	"weir/serve/servetest/requests"
 )
 
 // A client may do everything, with so many bytes; below 0: any number.
@@ -33,23 +34,6 @@ func limits(r *http.Request) (Rights, error) {
 	return client{raw, most}, nil
 }
 
-// put sends a body whose length is not told, and returns the status; 0 if the server
-// closed the connection while it was sent.
-func put(t testing.TB, s *Server, path, raw string, body io.Reader) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL()+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+raw)
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return 0
-	}
-	defer res.Body.Close()
-	return res.StatusCode
-}
-
 // Many uploads at a time with one token have as much room as one.
 func TestOneTokenManyUploads(t *testing.T) {
 	dir := t.TempDir()
@@ -57,7 +41,7 @@ func TestOneTokenManyUploads(t *testing.T) {
 	raw := "100"
 	from, to := io.Pipe()
 	done := make(chan int, 1)
-	go func() { done <- put(t, s, "/g", raw, from) }()
+	go func() { done <- requests.Put(t, s.URL()+"/g", raw, from) }()
 	if _, err := to.Write([]byte(strings.Repeat("x", 60))); err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +53,8 @@ func TestOneTokenManyUploads(t *testing.T) {
 		s.quotas.mu.Unlock()
 	}
 	for _, size := range []int{41, 40} {
-		x := exchange{method: "PUT", path: "/f", body: strings.Repeat("y", size), code: map[int]int{41: 413, 40: 201}[size],
-			header: map[string]string{"Authorization": "Bearer " + raw}}
+		x := exchange{Method: "PUT", Path: "/f", Body: strings.Repeat("y", size), Code: map[int]int{41: 413, 40: 201}[size],
+			Header: map[string]string{"Authorization": "Bearer " + raw}}
 		check(t, s, x)
 	}
 	_ = to.Close()
@@ -94,8 +78,8 @@ func TestLargestFile(t *testing.T) {
 		{"-1", 100, 201}, {"-1", 101, 413},
 		{"200", 200, 201}, {"200", 201, 413},
 	} {
-		x := exchange{method: "PUT", path: "/f" + strconv.Itoa(n), body: strings.Repeat("x", tt.size), code: tt.code}
-		x.header = map[string]string{"Authorization": "Bearer " + tt.token}
+		x := exchange{Method: "PUT", Path: "/f" + strconv.Itoa(n), Body: strings.Repeat("x", tt.size), Code: tt.code}
+		x.Header = map[string]string{"Authorization": "Bearer " + tt.token}
 		check(t, s, x)
 	}
 }

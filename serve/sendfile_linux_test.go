@@ -6,23 +6,19 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/require"
 )
 
 // TestUnpaced: what stays on this machine is sent without bbr's timers.
 func TestUnpaced(t *testing.T) {
 	s, err := New(Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := s.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	raw, err := l.(*net.TCPListener).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var name string
 	ctlErr := raw.Control(func(fd uintptr) { name, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) })
 	if name = strings.TrimRight(name, "\x00"); name != "reno" || err != nil || ctlErr != nil {

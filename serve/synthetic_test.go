@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/content"
+	"weir/internal/require"
+	"weir/serve/servetest/requests"
 )
 
 func TestParseSynthetic(t *testing.T) {
@@ -65,16 +67,14 @@ func TestParseEvents(t *testing.T) {
 // for it.
 func TestEvents(t *testing.T) {
 	set, err := ParseEvents("50000x40KiB")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := start(t, Config{Synthetic: []Set{set}})
-	check(t, s, exchange{method: "HEAD", path: "/file000000.dat", code: 200, answer: map[string]string{"Content-Length": "2048000000"}})
+	check(t, s, exchange{Method: "HEAD", Path: "/file000000.dat", Code: 200, Answer: map[string]string{"Content-Length": "2048000000"}})
 	page := make([]byte, 8<<10)
 	for _, at := range []int64{0, 8 << 10, 49_999 * 40 << 10, 2_048_000_000 - 8<<10} {
 		content.Fill(page, SeedOf(0, "file000000.dat"), at)
-		check(t, s, exchange{path: "/file000000.dat", header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+8191)}, code: 206,
-			want: string(page)})
+		check(t, s, exchange{Path: "/file000000.dat", Header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+8191)}, Code: 206,
+			Want: string(page)})
 	}
 }
 
@@ -107,25 +107,25 @@ func TestInventedNames(t *testing.T) {
 func TestInventedFiles(t *testing.T) {
 	const size = 5_000_000
 	s := start(t, Config{Synthetic: []Set{{2, 100}, {1, size}, {1, 0}}, Seed: 7})
-	file := func(name string, size int) string { return made(content.Seed(7, name), size) }
+	file := func(name string, size int) string { return requests.Content(content.Seed(7, name), size) }
 	big := file("/file000002.dat", size)
 	for _, x := range []exchange{
-		{path: "/file000000.dat", code: 200, want: file("/file000000.dat", 100)},
-		{path: "/file000001.dat", code: 200, want: file("/file000001.dat", 100)},
-		{path: "/file000002.dat", code: 200, want: big},
-		{path: "/file000002.dat", header: map[string]string{"Range": "bytes=30-4500000"}, code: 206, want: big[30:4500001]},
-		{path: "/file000002.dat", header: map[string]string{"Range": "bytes=4300000-"}, code: 206, want: big[4300000:]},
-		{path: "/file000002.dat", header: map[string]string{"Range": "bytes=60-70"}, code: 206, want: big[60:71]},
-		{path: "/file000003.dat", code: 200, answer: map[string]string{"Content-Length": "0"}},
-		{path: "/file000004.dat", code: 404},
-		{path: "/file0.dat", code: 404},
-		{path: "/file000000.dat/x", code: 404},
-		{path: "/", code: 200, want: "file000000.dat\nfile000001.dat\nfile000002.dat\nfile000003.dat\n"},
+		{Path: "/file000000.dat", Code: 200, Want: file("/file000000.dat", 100)},
+		{Path: "/file000001.dat", Code: 200, Want: file("/file000001.dat", 100)},
+		{Path: "/file000002.dat", Code: 200, Want: big},
+		{Path: "/file000002.dat", Header: map[string]string{"Range": "bytes=30-4500000"}, Code: 206, Want: big[30:4500001]},
+		{Path: "/file000002.dat", Header: map[string]string{"Range": "bytes=4300000-"}, Code: 206, Want: big[4300000:]},
+		{Path: "/file000002.dat", Header: map[string]string{"Range": "bytes=60-70"}, Code: 206, Want: big[60:71]},
+		{Path: "/file000003.dat", Code: 200, Answer: map[string]string{"Content-Length": "0"}},
+		{Path: "/file000004.dat", Code: 404},
+		{Path: "/file0.dat", Code: 404},
+		{Path: "/file000000.dat/x", Code: 404},
+		{Path: "/", Code: 200, Want: "file000000.dat\nfile000001.dat\nfile000002.dat\nfile000003.dat\n"},
 	} {
-		x.method = "GET"
+		x.Method = "GET"
 		check(t, s, x)
 	}
-	resp, body := do(t, s, exchange{method: "GET", path: "/file000002.dat", header: map[string]string{"Range": "bytes=0-9,4999990-"}})
+	resp, body := do(t, s, exchange{Method: "GET", Path: "/file000002.dat", Header: map[string]string{"Range": "bytes=0-9,4999990-"}})
 	if resp.StatusCode != 206 || !strings.Contains(body, big[:10]) || !strings.Contains(body, big[size-10:]) {
 		t.Errorf("two ranges: %d", resp.StatusCode)
 	}
@@ -133,52 +133,52 @@ func TestInventedFiles(t *testing.T) {
 
 func TestUploadsToNothing(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{3, 1000}}, Memory: 1000})
-	big := made(5, 3_000_000)
+	big := requests.Content(5, 3_000_000)
 	odd := big[:1_000_000] + "!" + big[1_000_001:]
 	to := func(p string) map[string]string { return map[string]string{"Destination": p} }
 	for _, x := range []exchange{
-		{method: "PUT", path: "/made", body: big, code: 201},
-		{method: "GET", path: "/made", code: 200, want: big},
-		{method: "HEAD", path: "/made", header: map[string]string{"Want-Digest": "md5"}, code: 200},
-		{method: "PUT", path: "/short", body: big[:20], code: 201},
-		{method: "GET", path: "/short", code: 200, want: big[:20]},
-		{method: "PUT", path: "/text", body: "some text", code: 201},
-		{method: "GET", path: "/text", code: 200, want: "some text"},
-		{method: "PUT", path: "/none", body: "", code: 201},
-		{method: "GET", path: "/none", code: 200},
-		{method: "PUT", path: "/odd", body: odd, code: 507}, // seems made, but for one byte
-		{method: "GET", path: "/odd", code: 404},
-		{method: "PUT", path: "/odd", body: odd[:500], code: 201},
-		{method: "PUT", path: "/more", body: strings.Repeat("m", 992), code: 507},
-		{method: "PUT", path: "/more", body: strings.Repeat("m", 991), code: 201},
-		{method: "PUT", path: "/more", body: "less", code: 507}, // the old one stays until the new one is whole
-		{method: "GET", path: "/more", code: 200, want: strings.Repeat("m", 991)},
-		{method: "DELETE", path: "/more", code: 204},
-		{method: "PUT", path: "/more", body: "less", code: 201},
-		{method: "PUT", path: "/file000001.dat", body: "mine", code: 204},
-		{method: "GET", path: "/file000001.dat", code: 200, want: "mine"},
-		{method: "DELETE", path: "/file000001.dat", code: 204},
-		{method: "GET", path: "/file000001.dat", code: 404},
-		{method: "DELETE", path: "/file000002.dat", code: 204},
-		{method: "DELETE", path: "/file000002.dat", code: 404},
-		{method: "MKCOL", path: "/d", code: 201},
-		{method: "MKCOL", path: "/d", code: 405},
-		{method: "MKCOL", path: "/file000000.dat", code: 405},
-		{method: "PUT", path: "/x/y", body: "x", code: 409},
-		{method: "PUT", path: "/d", body: "x", code: 405},
-		{method: "MOVE", path: "/file000000.dat", header: to("/d/zero"), code: 201},
-		{method: "GET", path: "/file000000.dat", code: 404},
-		{method: "GET", path: "/d/zero", code: 200, want: made(content.Seed(0, "/file000000.dat"), 1000)},
-		{method: "COPY", path: "/made", header: to("/d/copy"), code: 201},
-		{method: "GET", path: "/d/copy", code: 200, want: big},
-		{method: "MOVE", path: "/d", header: to("/d/e"), code: 409},
-		{method: "MOVE", path: "/d", header: to("/e"), code: 201},
-		{method: "DELETE", path: "/e", code: 409},
-		{method: "GET", path: "/e/", code: 200, want: "copy\nzero\n"},
-		{method: "DELETE", path: "/e/copy", code: 204},
-		{method: "DELETE", path: "/e/zero", code: 204},
-		{method: "DELETE", path: "/e", code: 204},
-		{method: "GET", path: "/", code: 200, want: "made\nmore\nnone\nodd\nshort\ntext\n"},
+		{Method: "PUT", Path: "/made", Body: big, Code: 201},
+		{Method: "GET", Path: "/made", Code: 200, Want: big},
+		{Method: "HEAD", Path: "/made", Header: map[string]string{"Want-Digest": "md5"}, Code: 200},
+		{Method: "PUT", Path: "/short", Body: big[:20], Code: 201},
+		{Method: "GET", Path: "/short", Code: 200, Want: big[:20]},
+		{Method: "PUT", Path: "/text", Body: "some text", Code: 201},
+		{Method: "GET", Path: "/text", Code: 200, Want: "some text"},
+		{Method: "PUT", Path: "/none", Body: "", Code: 201},
+		{Method: "GET", Path: "/none", Code: 200},
+		{Method: "PUT", Path: "/odd", Body: odd, Code: 507}, // seems made, but for one byte
+		{Method: "GET", Path: "/odd", Code: 404},
+		{Method: "PUT", Path: "/odd", Body: odd[:500], Code: 201},
+		{Method: "PUT", Path: "/more", Body: strings.Repeat("m", 992), Code: 507},
+		{Method: "PUT", Path: "/more", Body: strings.Repeat("m", 991), Code: 201},
+		{Method: "PUT", Path: "/more", Body: "less", Code: 507}, // the old one stays until the new one is whole
+		{Method: "GET", Path: "/more", Code: 200, Want: strings.Repeat("m", 991)},
+		{Method: "DELETE", Path: "/more", Code: 204},
+		{Method: "PUT", Path: "/more", Body: "less", Code: 201},
+		{Method: "PUT", Path: "/file000001.dat", Body: "mine", Code: 204},
+		{Method: "GET", Path: "/file000001.dat", Code: 200, Want: "mine"},
+		{Method: "DELETE", Path: "/file000001.dat", Code: 204},
+		{Method: "GET", Path: "/file000001.dat", Code: 404},
+		{Method: "DELETE", Path: "/file000002.dat", Code: 204},
+		{Method: "DELETE", Path: "/file000002.dat", Code: 404},
+		{Method: "MKCOL", Path: "/d", Code: 201},
+		{Method: "MKCOL", Path: "/d", Code: 405},
+		{Method: "MKCOL", Path: "/file000000.dat", Code: 405},
+		{Method: "PUT", Path: "/x/y", Body: "x", Code: 409},
+		{Method: "PUT", Path: "/d", Body: "x", Code: 405},
+		{Method: "MOVE", Path: "/file000000.dat", Header: to("/d/zero"), Code: 201},
+		{Method: "GET", Path: "/file000000.dat", Code: 404},
+		{Method: "GET", Path: "/d/zero", Code: 200, Want: requests.Content(content.Seed(0, "/file000000.dat"), 1000)},
+		{Method: "COPY", Path: "/made", Header: to("/d/copy"), Code: 201},
+		{Method: "GET", Path: "/d/copy", Code: 200, Want: big},
+		{Method: "MOVE", Path: "/d", Header: to("/d/e"), Code: 409},
+		{Method: "MOVE", Path: "/d", Header: to("/e"), Code: 201},
+		{Method: "DELETE", Path: "/e", Code: 409},
+		{Method: "GET", Path: "/e/", Code: 200, Want: "copy\nzero\n"},
+		{Method: "DELETE", Path: "/e/copy", Code: 204},
+		{Method: "DELETE", Path: "/e/zero", Code: 204},
+		{Method: "DELETE", Path: "/e", Code: 204},
+		{Method: "GET", Path: "/", Code: 200, Want: "made\nmore\nnone\nodd\nshort\ntext\n"},
 	} {
 		check(t, s, x)
 	}
@@ -191,11 +191,11 @@ func TestUploadsToNothing(t *testing.T) {
 func TestSyntheticRemembersSoMany(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{1, 1}}, MaxFiles: 3})
 	for i, code := range []int{201, 201, 201, 507} {
-		check(t, s, exchange{method: "PUT", path: fmt.Sprintf("/f%d", i), body: made(1, 100), code: code})
+		check(t, s, exchange{Method: "PUT", Path: fmt.Sprintf("/f%d", i), Body: requests.Content(1, 100), Code: code})
 	}
-	check(t, s, exchange{method: "PUT", path: "/f0", body: "again", code: 204})
-	check(t, s, exchange{method: "DELETE", path: "/f0", code: 204})
-	check(t, s, exchange{method: "PUT", path: "/f3", body: "now", code: 201})
+	check(t, s, exchange{Method: "PUT", Path: "/f0", Body: "again", Code: 204})
+	check(t, s, exchange{Method: "DELETE", Path: "/f0", Code: 204})
+	check(t, s, exchange{Method: "PUT", Path: "/f3", Body: "now", Code: 201})
 }
 
 func TestParallelSyntheticUploads(t *testing.T) {
@@ -203,17 +203,17 @@ func TestParallelSyntheticUploads(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			body := made(uint64(i), 400_000)
-			if resp, _ := do(t, s, exchange{method: "PUT", path: fmt.Sprintf("/f%d", i%5), body: body}); resp.StatusCode/100 != 2 {
+			body := requests.Content(uint64(i), 400_000)
+			if resp, _ := do(t, s, exchange{Method: "PUT", Path: fmt.Sprintf("/f%d", i%5), Body: body}); resp.StatusCode/100 != 2 {
 				t.Errorf("PUT: %d", resp.StatusCode)
 			}
 		})
 	}
 	wg.Wait()
 	for i := range 5 {
-		resp, body := do(t, s, exchange{method: "GET", path: fmt.Sprintf("/f%d", i)})
+		resp, body := do(t, s, exchange{Method: "GET", Path: fmt.Sprintf("/f%d", i)})
 		seed, ok := content.Recognize([]byte(body))
-		if resp.StatusCode != 200 || !ok || int(seed)%5 != i || body != made(seed, 400_000) {
+		if resp.StatusCode != 200 || !ok || int(seed)%5 != i || body != requests.Content(seed, 400_000) {
 			t.Errorf("f%d: %d, not a file that was put there", i, resp.StatusCode)
 		}
 	}
@@ -225,24 +225,18 @@ func TestParallelSyntheticUploads(t *testing.T) {
 // TestKernelSends asks strace whether a file leaves by sendfile.
 func TestKernelSends(t *testing.T) {
 	dir, report := t.TempDir(), filepath.Join(t.TempDir(), "strace")
-	write(t, made(1, 8<<20), dir, "file000000.dat")
+	requests.Write(t, requests.Content(1, 8<<20), dir, "file000000.dat")
 	cmd, url := startChild(t, dir)
-	trace := exec.CommandContext(t.Context(), need(t, "strace"), "-ff", "-e", "trace=sendfile", "-o", report, "-p",
+	trace := exec.CommandContext(t.Context(), requests.Program(t, "strace"), "-ff", "-e", "trace=sendfile", "-o", report, "-p",
 		fmt.Sprint(cmd.Process.Pid))
 	said, err := trace.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trace.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, trace.Start())
 	if _, err := io.ReadFull(said, make([]byte, 1)); err != nil { // it says that it is attached
 		t.Skip("strace may not trace here")
 	}
 	resp, err := http.Get(url + "/file000000.dat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err != nil || n != 8<<20 {
 		t.Errorf("%d bytes, %v", n, err)
@@ -252,15 +246,11 @@ func TestKernelSends(t *testing.T) {
 	_, _ = io.Copy(io.Discard, said)
 	_ = trace.Wait() // by the signal
 	files, err := filepath.Glob(report + ".*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sent := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
 			var n int
 			if _, result, ok := strings.Cut(line, ") = "); ok {

@@ -3,6 +3,8 @@ package storage
 import (
 	"net/url"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func TestInClear(t *testing.T) {
@@ -26,9 +28,7 @@ func TestInClear(t *testing.T) {
 		{"http://se.example.org/data", Credentials{Token: "t", From: Auth{Insecure: true}}, false},
 	} {
 		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := (&Target{URL: u, Cred: c.cred}).InClear(); (err != nil) != c.refused {
 			t.Errorf("%s: %v", c.url, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func TestDest(t *testing.T) {
@@ -16,9 +18,7 @@ func TestDest(t *testing.T) {
 	for _, want := range []string{"a longer text", "short"} {
 		op := Op{Kind: Read, Dest: path}
 		d, err := op.OpenDest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		half := len(want) / 2
 		if _, err := d.WriteAt([]byte(want[half:]), int64(half)); err != nil {
 			t.Fatal(err)
@@ -26,9 +26,7 @@ func TestDest(t *testing.T) {
 		if _, err := d.Write([]byte(want[:half])); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Close(nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Close(nil))
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, []byte(want)) {
 			t.Errorf("%q, %v, want %q", got, err, want)
@@ -62,16 +60,12 @@ func TestNoDest(t *testing.T) {
 // The device of full disks says what they say.
 func TestFullDest(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "full disk")
-	if err := os.Symlink("/dev/full", link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/dev/full", link))
 	if _, err := os.Stat(link); err != nil {
 		t.Skip(err)
 	}
 	d, err := (&Op{Kind: Read, Dest: link}).OpenDest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = d.Write([]byte("abc"))
 	if Classify(err) != Scratch || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), link) {
 		t.Errorf("%v", err)

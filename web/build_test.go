@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Where there is no Node the build goes on without the scripts, and says so; a
@@ -18,9 +20,7 @@ func TestBuildWithoutNode(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(path, filepath.Join(bin, name)))
 	}
 	for _, c := range []struct {
 		args []string

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab/browser"
 	"weir/report/figure"
 	"weir/report/figure/draw"
@@ -29,21 +30,15 @@ func charts(t *testing.T, width int, figures ...figure.Figure) *browser.Page {
 		t.Skip("web/dist is empty: make web fills it")
 	}
 	drawn, err := draw.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	columns, packed := [][]any{}, []map[string]any{}
 	var places strings.Builder
 	for i, f := range figures {
 		f.ID, f.Title = fmt.Sprintf("f%d", i), fmt.Sprintf("figure %d", i)
 		b, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var m map[string]any
-		if err := json.Unmarshal(b, &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(b, &m))
 		for _, l := range list(m["lines"]) {
 			columns = append(columns, list(l.(map[string]any)["x"]))
 			l.(map[string]any)["x"] = len(columns) - 1
@@ -53,19 +48,13 @@ func charts(t *testing.T, width int, figures ...figure.Figure) *browser.Page {
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	if err := json.NewEncoder(z).Encode(map[string]any{"x": columns, "figures": packed}); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewEncoder(z).Encode(map[string]any{"x": columns, "figures": packed}))
+	require.NoError(t, z.Close())
 	page := `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><style>` + Theme() + style +
 		`</style><main>` + places.String() + `</main><script type="application/octet-stream" id="figures">` +
 		base64.StdEncoding.EncodeToString(zipped.Bytes()) + `</script><script>` + script + `</script></html>`
 	file := filepath.Join(t.TempDir(), "charts.html")
-	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
 	p := browser.Open(t, "file://"+file, width, 900)
 	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
 	return p

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/report/figure"
@@ -30,15 +31,11 @@ func node(t *testing.T, script string, input []byte) []byte {
 		"--log-level=warning", "--loader:.css=empty")
 	bundle.Dir, bundle.Stdin, bundle.Stderr = ".", strings.NewReader(script), os.Stderr
 	code, err := bundle.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run := exec.CommandContext(t.Context(), "node", "-e", string(code))
 	run.Stdin, run.Stderr = bytes.NewReader(input), os.Stderr
 	out, err := run.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -60,9 +57,7 @@ func numbers() []float64 {
 func TestFormat(t *testing.T) {
 	xs := numbers()
 	input, err := json.Marshal(xs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got map[string][]string
 	out := node(t, `import * as f from "./src/format";
 		const xs = JSON.parse(require("fs").readFileSync(0));
@@ -71,9 +66,7 @@ func TestFormat(t *testing.T) {
 			text: x => f.text(axis("", 1), x), gbits: x => f.show(axis("Gbit/s", 8e-9), x), min: x => f.show(axis("min", 1/60), x),
 			share: x => f.show(axis("%", 100), x), ops: x => f.show(axis("k ops/s", 1e-3), x)};
 		console.log(JSON.stringify(Object.fromEntries(Object.entries(all).map(([name, of]) => [name, xs.map(of)]))));`, input)
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &got))
 	for name, of := range map[string]func(float64) string{
 		"bits": unit.Bits, "bytes": unit.Bytes, "count": unit.Count, "seconds": unit.Seconds, "percent": unit.Percent,
 		"significant": unit.Significant,

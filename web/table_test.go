@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 // The numbers of a chart stand side by side, in the units that it shows, and a
@@ -22,9 +24,7 @@ func TestTable(t *testing.T) {
 			{id: "d", title: "", desc: "", x, y}];
 		console.log(JSON.stringify(all.map(f => csv(tableOf(f)))));`, nil)
 	var got []string
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &got))
 	want := []string{
 		"virtual clients,'=cmd|'/c calc'!A1 (Gbit/s),'=cmd|'/c calc'!A1 95% low,'=cmd|'/c calc'!A1 95% high,\"a \"\"b\"\", " +
 			"c (Gbit/s)\"\n1,1,0.8,1.2,\n2,,,,2\n4,,,,4\n",
@@ -46,9 +46,7 @@ func TestTicks(t *testing.T) {
 		console.log(JSON.stringify([say(minutes, 0, 3600), say(minutes, 600, 900), say(minutes, 3000, 3000.5), say(log, 1e-3, 10), say(log, 0.02, 0.5), say(log, 1.2301, 1.2304),
 			spaced(["10", "100", "1000", "10000"], [0, 12, 24, 60], s => 6 * s.length, 4)]));`, nil)
 	var got [][]string
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &got))
 	want := [][]string{
 		{"0", "20", "40", "60"},
 		{"10", "11", "12", "13", "14", "15"},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Each file that was built is handed out; what was not built is not there.
@@ -25,9 +27,7 @@ func TestBundle(t *testing.T) {
 // What is installed is named exactly, and from no particular place.
 func TestLockfile(t *testing.T) {
 	lock, err := os.ReadFile("package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if strings.Contains(string(lock), `"resolved"`) {
 		t.Error("package-lock.json holds addresses: web/.npmrc is to leave them out")
 	}
@@ -47,9 +47,7 @@ func TestNothingIsEvaluated(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
 			"createContextualFragment", "srcdoc", "cssText", `setAttribute("style"`} {
 			if strings.Contains(string(text), way) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -173,9 +174,7 @@ func TestSizesFollowTheirDist(t *testing.T) {
 	r := rng(9)
 	sample := func(d Dist) Sampler {
 		s, err := d.Sampler()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s
 	}
 	if got := sample(Dist{Fixed: 77})(r); got != 77 {

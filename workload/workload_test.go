@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -28,9 +29,7 @@ func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 func mustNew(t testing.TB, w Work, files []File, client int) Workload {
 	t.Helper()
 	s, err := New(w, files, client, "weir/run1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -341,9 +340,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 func TestExpected(t *testing.T) {
 	f := File{Path: "x", Size: 100_000, Seed: 9, Made: true}
 	whole, err := content.Sum("adler32", 9, 0, 100_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tests := []struct {
 		name   string
 		ranges []storage.Range
@@ -363,9 +360,7 @@ func TestExpected(t *testing.T) {
 	for _, tt := range tests {
 		for _, alg := range content.Algorithms() {
 			h, err := content.NewHash(alg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			h.Write(tt.bytes(all))
 			got, ok := Expected(f, &storage.Op{Kind: storage.Read, Ranges: tt.ranges}, alg)
 			if want := content.Text(alg, h); !ok || got != want {

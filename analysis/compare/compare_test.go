@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/results"
 	"weir/scenario"
 )
@@ -63,9 +64,7 @@ func two(a, b lot, n int) []Group {
 func compareTwo(t *testing.T, groups []Group, metrics ...string) *Comparison {
 	t.Helper()
 	c, err := Of(groups, Options{Metrics: metrics})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -224,8 +223,6 @@ func TestHostileFindings(t *testing.T) {
 			}
 		}
 		c := compareTwo(t, groups, "throughput", "all")
-		if err := c.JSON(&strings.Builder{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.JSON(&strings.Builder{}))
 	}
 }

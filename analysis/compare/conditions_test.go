@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/results"
 	"weir/scenario"
@@ -30,9 +31,7 @@ func TestConditions(t *testing.T) {
 		{Name: "a", Levels: level("kept"), Runs: []*Run{run("6.1", "kept", 1, time.Second), run("6.2", "kept", 2, time.Second)}},
 		{Name: "b", Levels: level("fresh"), Runs: []*Run{run("6.1", "fresh", 3, time.Minute), run("6.1", "fresh", 4, time.Minute)}},
 	}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []Condition{
 		{"workload.session", []string{"kept", "fresh"}, true},
 		{"environment.kernel", []string{"6.1; 6.2", "6.1"}, false},

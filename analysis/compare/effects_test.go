@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/results"
 	"weir/scenario"
 )
@@ -53,9 +54,7 @@ func TestPilotPlant(t *testing.T) {
 		}
 	}
 	c, err := Of(groups, Options{Metrics: []string{"error_ratio"}, Factors: factors})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := c.Effects
 	if e.Degrees != 8 || len(e.Main) != 3 || len(e.Interactions) != 3 {
 		t.Fatalf("%+v", e)
@@ -106,9 +105,7 @@ func TestEffectsOfMatrix(t *testing.T) {
 			}
 		}
 		c, err := Of(groups, Options{Metrics: []string{"throughput"}, Factors: factors})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, x := range c.Effects.Main {
 			looks++
 			if want := truth[x.Level]; *x.Low <= want && want <= *x.High {
@@ -137,9 +134,7 @@ func TestEffectsOfLittle(t *testing.T) {
 		once[i].Runs = []*Run{cell(1, once[i].Levels, 0, float64(i+1))}
 	}
 	c, err := Of(once, Options{Factors: factors, Metrics: []string{"throughput"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") ||
 		e.Main[0].Result != TooFew || c.Pairs[0].Result != TooFew {
 		t.Errorf("%+v\n%q", e, c.Verdicts)

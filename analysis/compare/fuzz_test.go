@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/results"
 	"weir/scenario"
 )
@@ -34,8 +35,6 @@ func FuzzOf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := c.JSON(&strings.Builder{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.JSON(&strings.Builder{}))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 )
 
 // The median latency of a group is never above its p99, at any load, whatever
@@ -26,9 +27,7 @@ func TestQuantilesOfRepetitionsAreInOrder(t *testing.T) {
 			}
 		}
 		c, err := Of(groups, Options{Metrics: []string{"throughput", "p50", "p99"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range c.Pairs[0].Steps {
 			by := map[string]Shift{}
 			for _, m := range s.Metrics {

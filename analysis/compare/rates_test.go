@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // A rate is how often groups are called different, in percent.
@@ -62,9 +64,7 @@ func TestRates(t *testing.T) {
 	drift := shared
 	drift.drift = 0.2
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		rate
 		least, most float64

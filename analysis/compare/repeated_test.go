@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/results"
 	"weir/results/resultstest/keys"
 	"weir/scenario"
@@ -33,9 +34,7 @@ func repetitions(values ...float64) Group {
 
 func TestRepeat(t *testing.T) {
 	r, err := Repeat(repetitions(10e6, 12e6, 14e6), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Steps) != 2 || r.Steps[1].Clients != 8 || r.Status != analysis.Valid {
 		t.Fatalf("%+v", r)
 	}
@@ -106,9 +105,7 @@ func TestRepeatCovers(t *testing.T) {
 				Curve: []analysis.Step{{Clients: 1, Throughput: v, Moved: 1}}}})
 		}
 		all, err := Repeat(g, []string{"throughput"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if a := all.Steps[0].Metrics[0]; *a.Low <= truth && truth <= *a.High {
 			covered++
 		}
@@ -118,9 +115,7 @@ func TestRepeatCovers(t *testing.T) {
 		t.Errorf("covered in %v of the cases", share)
 	}
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := fmt.Sprintf("covered the truth in %.1f%% of the cases", 100*share); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}

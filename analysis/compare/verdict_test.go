@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Ratios of 2 and more are multiples, also in intervals and tables.
@@ -74,9 +76,7 @@ func TestOneVerdictForEachPair(t *testing.T) {
 			}
 		}
 		c, err := Of(groups, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		consistent(t, c)
 	}
 }
@@ -99,9 +99,7 @@ func TestVariantsAgreeWithFactors(t *testing.T) {
 			}
 		}
 		c, err := Of(groups, Options{Metrics: []string{"throughput"}, Factors: factors})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		consistent(t, c)
 		for _, x := range c.Effects.Main {
 			if want := map[bool]string{true: Better, false: NotShown}[x.Factor == "workload.session"]; x.Result != want {
@@ -134,9 +132,7 @@ func TestNoisyVariant(t *testing.T) {
 			}
 		}
 		c, err := Of(groups, Options{Metrics: []string{"throughput"}, Factors: factors})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pairs++
 		if p := c.Pairs[2].Overall.P; p != nil && *p <= 0.05 {
 			called++

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 // table makes points of a curve without noise.
@@ -37,9 +39,7 @@ func TestModelsAreFoundAgain(t *testing.T) {
 		{Poly4, func(n float64) float64 { return 100 + n - 0.001*n*n + 1e-7*n*n*n + 1e-11*n*n*n*n }, []float64{100, 1, -0.001, 1e-7, 1e-11}, 0},
 	} {
 		f, err := Of(table(c.yield, clients...), Options{Resamples: 200})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if f.Best != c.name {
 			t.Errorf("%s: %s describes it best", c.name, f.Best)
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // scattered makes points of a random curve that rises, bends and may fall,
@@ -25,9 +27,7 @@ func TestNothingFitsBetter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for trial := range 60 {
 		c, err := newCurve(scattered(r), Options{Think: float64(trial%3) * 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range c.models() {
 			if c.lacks(m) != "" {
 				continue
@@ -75,9 +75,7 @@ func TestPlateauIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
 		c, err := newCurve(scattered(r), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m := c.plateau()
 		left := c.squares(m, m.solve(c.y, nil), c.y)
 		for k := 0.001; k <= 1; k += 0.001 {
@@ -106,9 +104,7 @@ func TestWeights(t *testing.T) {
 	points[5].Batches = []float64{100, 900, 200, 300, 300}
 	points[5].Yield = 360
 	c, err := newCurve(points, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	median := math.Sqrt(36.0 / 4 / 5)
 	for i, want := range []float64{median, median, median, median, median, math.Sqrt(392000.0 / 4 / 5)} {
 		near(t, "standard error", c.se[i]*c.yUnit, want, 1e-12)
@@ -119,9 +115,7 @@ func TestWeights(t *testing.T) {
 	}
 	near(t, "the floor", c.se[0]*c.yUnit, leastError*median, 1e-12)
 	f, err := Of(points, Options{Resamples: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	near(t, "the plateau", f.Plateau.Parameters[1].Value, 500, 0.005)
 }
 
@@ -132,9 +126,7 @@ func TestAICc(t *testing.T) {
 		points[i].Yield += 0.1 * float64(i%2*2-1)
 	}
 	f, err := Of(points, Options{Resamples: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	squares := 0.0 // of the line; yields are counted in parts of the largest
 	for _, r := range f.Line.Residuals {
 		squares += r * r / 10.1 / 10.1

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -28,9 +29,7 @@ func TestNoMaximumIsMadeUp(t *testing.T) {
 				points = append(points, noise.measure(r, n, yield, busy*float64(r.IntN(2))))
 			}
 			f, err := Of(points, Options{Resamples: 200})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sane(t, "saturating", f)
 			runs++
 			if m := f.Named(f.Best); m != nil && m.Max != nil {
@@ -52,9 +51,7 @@ func TestNoMaximumIsMadeUp(t *testing.T) {
 func documented(t *testing.T, text string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Other processors round sums differently, which moves a few resamples.
 	if !strings.Contains(strings.ReplaceAll(string(page), "\n", " "), text) && runtime.GOARCH == "amd64" {
 		t.Errorf("docs/methods.md does not say %q", text)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // seed is the table that a report of 2017 printed, clients and Gbit/s: four
@@ -24,9 +26,7 @@ func seed() []Point {
 // approximately 29 Gbit/s occurring when there were 2161 active jobs".
 func TestPolynomialFindsThePublishedMaximum(t *testing.T) {
 	f, err := Of(seed(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := f.Poly4.Max
 	if m == nil {
 		t.Fatalf("no maximum: %s", f.Poly4.NoMax)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // A station that serves by the Universal Scalability Law, and clients that
@@ -65,8 +67,6 @@ func TestThinkTime(t *testing.T) {
 func must(t *testing.T, points []Point, o Options) *Fits {
 	t.Helper()
 	f, err := Of(points, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }

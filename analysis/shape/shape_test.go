@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // with gives a point the 95% interval +-half of its yield.
@@ -156,9 +158,7 @@ func TestNoKneeInNoise(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := fmt.Sprintf("On 200 straight curves of seven steps with 3%% noise, %d knees were claimed",
 		claimed); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)

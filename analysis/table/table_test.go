@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 func read(t *testing.T, text string, o Options) *Table {
 	t.Helper()
 	table, err := Read("t.csv", strings.NewReader(text), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return table
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/analysis/compare"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/results"
@@ -56,9 +57,7 @@ func TestComparisonOfRealRuns(t *testing.T) {
 	different := func(pick func() []compare.Group) (n int) {
 		for range draws {
 			c, err := compare.Of(pick(), compare.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if res := c.Pairs[0].Result; res == compare.Better || res == compare.Worse {
 				n++
 			}
@@ -92,9 +91,7 @@ func TestComparisonOfRealRuns(t *testing.T) {
 func told(t *testing.T, pattern string, counted int) {
 	t.Helper()
 	text, err := os.ReadFile(methods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := regexp.MustCompile(strings.ReplaceAll(pattern, " ", `\s+`)).FindSubmatch(text)
 	if found == nil {
 		t.Fatalf("%s does not say %s", methods, pattern)

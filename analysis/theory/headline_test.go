@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -89,17 +90,11 @@ func (c noisyCurve) run(t *testing.T, r *rand.Rand) *analysis.Findings {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := analysis.Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 

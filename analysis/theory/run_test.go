@@ -9,6 +9,7 @@ import (
 
 	"weir/analysis"
 	"weir/engine"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/results"
@@ -56,22 +57,16 @@ func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.F
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	u, err := url.Parse(p.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		service, err := driver.Open(t.Context(), storage.Target{URL: u})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var files []workload.File
 		for i := range 10 {
 			files = append(files, workload.File{Path: simulated.FileName(i), Size: 1024})
 		}
 		out, err := results.Create(dir, p, results.About{Start: time.Now()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sink := &joining{Sink: out, least: time.Duration(p.Steps[0].Duration).Seconds() / 40}
 		if err := engine.Run(t.Context(), engine.Config{Plan: p, Service: service, Files: files, Folder: "none", Sink: sink,
 			Pacer: engine.Timers()}); err != nil {
@@ -82,13 +77,9 @@ func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.F
 		}
 	})
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := analysis.Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 

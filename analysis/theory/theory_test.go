@@ -12,6 +12,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/shape"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage/simulated"
 )
@@ -203,9 +204,7 @@ const methods = "../../docs/methods.md"
 func page(t *testing.T, counted *rates) {
 	t.Helper()
 	text, err := os.ReadFile(methods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	table := regexp.MustCompile(`(?s)(<!-- theory -->\n).*?(<!-- end -->)`)
 	if os.Getenv("WEIR_UPDATE") != "" {
 		var b strings.Builder
@@ -214,9 +213,7 @@ func page(t *testing.T, counted *rates) {
 			fmt.Fprintf(&b, "| %s | %d | %.1f%% |\n", r.name, r.of, 100*r.share())
 		}
 		b.WriteString("<!-- end -->")
-		if err := os.WriteFile(methods, table.ReplaceAll(text, []byte(b.String())), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(methods, table.ReplaceAll(text, []byte(b.String())), 0o600))
 		return
 	}
 	for _, r := range counted.all() {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/monitor"
@@ -44,27 +45,19 @@ func TestMake(t *testing.T) {
 // which is resumed.
 func TestMakeOnce(t *testing.T) {
 	folder, weir := t.TempDir(), build(t)
-	if err := os.MkdirAll(filepath.Join(folder, "docs/reports"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "docs/reports"), 0o755))
 	path := filepath.Join(folder, "docs/reports/009-small.md")
 	text := "# Small\n\n```sh\nweir run --clients 1,2 --duration 1s --out runs/009-one\n```\n\n```text\n```\n\n" +
 		"![Throughput](figures/009-one-throughput-vs-clients.svg)\n\n" +
 		"```sh\nweir run --clients 1,2,3 --duration 2s --out runs/009-two\n```\n\n```text\nold\n```\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	m := newMaker(t.Context(), t, folder, weir)
 	m.all(t, "009-one")
 	marker := filepath.Join(folder, "runs/009-one.txt")
 	before, err := os.Stat(marker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := m.command("weir", "run", "--quiet", "--clients", "1,2,3", "--duration", "2s", "--out", "runs/009-two")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	time.Sleep(4 * time.Second)
 	_ = c.Process.Kill() // it may have ended
 	_ = c.Wait()
@@ -74,9 +67,7 @@ func TestMakeOnce(t *testing.T) {
 		t.Errorf("the first run was made again: %v", err)
 	}
 	p, err := readPage(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, steps := range []string{"\n        2 ", "\n        3 "} {
 		if out := p.output(p.runs[i]); !strings.Contains(out, steps) || strings.Contains(out, folder) ||
 			!strings.Contains(out, "\nmeasured  ") || strings.Contains(out, "old") {
@@ -111,9 +102,7 @@ type maker struct {
 func newMaker(ctx context.Context, t *testing.T, root, weir string) *maker {
 	t.Helper()
 	m := &maker{ctx: ctx, root: root, path: t.TempDir(), log: t.Logf}
-	if err := os.Symlink(weir, filepath.Join(m.path, "weir")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(weir, filepath.Join(m.path, "weir")))
 	return m
 }
 
@@ -121,9 +110,7 @@ func newMaker(ctx context.Context, t *testing.T, root, weir string) *maker {
 func (m *maker) all(t *testing.T, only string) {
 	t.Helper()
 	pages, err := readPages(m.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range pages {
 		for _, r := range p.runs {
 			if m.ctx.Err() == nil && strings.HasPrefix(r.name, only) {

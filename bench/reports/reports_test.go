@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 var (
@@ -18,9 +20,7 @@ var (
 // in what one of these runs printed. Each figure that is drawn is shown.
 func TestPages(t *testing.T) {
 	pages, err := readPages(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shown := map[string]bool{}
 	for _, p := range pages {
 		outputs := map[string]string{}
@@ -56,9 +56,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	there, err := os.ReadDir(filepath.Join(root, "docs/reports/figures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range there {
 		if !shown[f.Name()] {
 			t.Errorf("no page shows figures/%s", f.Name())
@@ -69,9 +67,7 @@ func TestPages(t *testing.T) {
 // TestCommands plans each command of the pages: the scenario and its flags are those of today.
 func TestCommands(t *testing.T) {
 	pages, err := readPages(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	weir := build(t)
 	for _, p := range pages {
 		for _, r := range p.runs {

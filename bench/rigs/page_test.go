@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // A page is docs/truth.md.
@@ -172,9 +174,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	written, err := os.ReadFile("../../docs/truth.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []string{intro, again, aboutHealthy}
 	for _, r := range all {
 		want = append(want, fmt.Sprintf("\n| %s | %s<br>*%s* | ", r.name, cell(r.situation), cell(r.truth)))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -94,9 +95,7 @@ func TestRigs(t *testing.T) {
 	caught, missed := p.count()
 	t.Logf("%d of %d rigs caught; %d healthy runs, %d false alarms", caught, caught+missed, len(p.healthy), p.alarms())
 	if *outFlag != "" && t.Context().Err() == nil {
-		if err := os.WriteFile(*outFlag, []byte(p.render()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(*outFlag, []byte(p.render()), 0o644))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -85,9 +86,7 @@ func TestRelease(t *testing.T) {
 			lab.Without(t, "root", "only root installs a package in copies of this system")
 		}
 		script, err := filepath.Abs("../../deploy/deploy")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		said := call(t, ".", "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "testdata/deploy.sh",
 			filepath.Join(dist.dir, "weir_1.2.3_amd64.deb"), script, t.TempDir())
 		if !strings.HasSuffix(said, "deployed twice\n") {
@@ -100,9 +99,7 @@ func TestRelease(t *testing.T) {
 func checkout(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	call(t, "../..", "sh", "-c", `git ls-files -z -co --exclude-standard | tar c --null --ignore-failed-read -T - | tar x -C "$0"`, dir)
 	t.Setenv("GIT_AUTHOR_DATE", "2026-01-31T12:00:00Z")
 	t.Setenv("GIT_COMMITTER_DATE", "2026-01-31T12:00:00Z")
@@ -137,14 +134,10 @@ func built(t *testing.T, source, nfpm, version string) made {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(m.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(m.dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.files[e.Name()] = text
 		if !strings.Contains(out.String(), fmt.Sprintf("%10d  %s\n", len(text), filepath.Join(m.dir, e.Name()))) {
 			t.Errorf("%s is not listed:\n%s", e.Name(), out.String())
@@ -224,9 +217,7 @@ func checkImage(t *testing.T, file, says string) {
 // checkBill compares the bill with the modules that the program imports.
 func checkBill(t *testing.T, text []byte) {
 	var b bill
-	if err := json.Unmarshal(text, &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &b))
 	listed := map[string]bool{}
 	for _, c := range b.Components {
 		listed[c.Name+"@"+c.Version] = true
@@ -258,9 +249,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile("../../deploy/kubernetes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "  coordinator.yaml: |\n")
 	conf, _, found := strings.Cut(rest, "\n---\n")
 	file := filepath.Join(t.TempDir(), "coordinator.yaml")

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"weir/internal/require"
 	"weir/lab/browser"
 )
 
@@ -24,9 +25,7 @@ func TestLinksOfSite(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name := filepath.Base(file)
 		anchors[name] = map[string]bool{}
 		for tokens := html.NewTokenizer(bytes.NewReader(text)); tokens.Next() != html.ErrorToken; {
@@ -73,9 +72,7 @@ func TestSiteInABrowser(t *testing.T) {
 	dir, again := made(t), made(t)
 	for _, name := range []string{"index.html", "scenario.html", "index.js"} {
 		one, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if other, err := os.ReadFile(filepath.Join(again, name)); err != nil || !bytes.Equal(one, other) {
 			t.Errorf("%s is another one the second time, %v", name, err)
 		}
@@ -111,12 +108,8 @@ func TestDeadLink(t *testing.T) {
 		"docs/README.md": "# Documentation\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	err := run([]string{"-source", dir, "-out", filepath.Join(dir, "site")}, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "CONTRIBUTING.md: link scenarios/none.md") {
@@ -127,8 +120,6 @@ func TestDeadLink(t *testing.T) {
 func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := run([]string{"-source", "../..", "-out", dir}, &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run([]string{"-source", "../..", "-out", dir}, &bytes.Buffer{}))
 	return dir
 }

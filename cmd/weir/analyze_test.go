@@ -6,22 +6,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // The examples of docs/analyze.md do what the page says: each line below a
 // command stands in what it prints.
 func TestAnalyzePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/analyze.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	ran, said := 0, ""
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		if name := regexp.MustCompile(`^# (\S+\.csv)\n`).FindStringSubmatch(block[2]); name != nil {
-			if err := os.WriteFile(filepath.Base(name[1]), []byte(block[2]), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Base(name[1]), []byte(block[2]), 0o600))
 			continue
 		}
 		for line := range strings.Lines(block[2]) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -50,13 +51,9 @@ func TestBackendsOfGridFTP(t *testing.T) {
 				for i := range 12 {
 					name := fmt.Sprintf("f%d", i)
 					names += name + "\n"
-					if err := os.WriteFile(filepath.Join(s.Data, name), make([]byte, 1<<20), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.WriteFile(filepath.Join(s.Data, name), make([]byte, 1<<20), 0o644))
 				}
-				if err := os.WriteFile(list, []byte(names), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(list, []byte(names), 0o600))
 			}
 			f := measureFor(t, args...)
 			checkShares(t, f, s, c.source)
@@ -114,9 +111,7 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 func TestTheFullBackendIsFound(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	front, socket := startBalancer(t, "server quick "+u.Host+"\n server small "+u.Host+" maxconn 2")
 	for session, source := range map[string]string{"fresh": analysis.ByBalancer, "kept": analysis.BySessions} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -161,21 +156,15 @@ func startBalancer(t *testing.T, servers string) (address, socket string) {
 	lab.Need(t, "haproxy")
 	dir := t.TempDir()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address, socket = l.Addr().String(), filepath.Join(dir, "s")
 	_ = l.Close()
 	config := filepath.Join(dir, "haproxy.cfg")
 	text := fmt.Sprintf("global\n stats socket %s mode 600\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1m\n timeout server "+
 		"1m\n timeout queue 1m\nlisten web\n bind %s\n balance roundrobin\n %s\n", socket, address, servers)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	cmd := exec.Command("haproxy", "-db", "-f", config)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -203,9 +192,7 @@ func TestDoorsAreUsedInTurn(t *testing.T) {
 		scenario := filepath.Join(t.TempDir(), "s.yaml")
 		text := fmt.Sprintf("target: [%q, %q]\nfiles: {make: {count: 8, size: 256KiB}}\nworkload: {think: 10ms}\nload: {clients: [2, 7], ramp: "+
 			"100ms, warmup: 200ms, duration: 2s}\n", s.URL, other)
-		if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(scenario, []byte(text), 0o600))
 		if code, said := weir(t, "run", "--quiet", "--out", dir, scenario, "--processes", processes); code != exitFine && code != exitInvalid {
 			t.Fatalf("exit code %d\n%s", code, said)
 		}

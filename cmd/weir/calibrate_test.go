@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/run/calibration"
@@ -42,13 +43,9 @@ func calibratedWith(t *testing.T, names func(*exec.Cmd) error, args ...string) (
 		t.Fatalf("%v\n%s%s", err, out.String(), said.String())
 	}
 	r := &calibration.Result{}
-	if err := json.Unmarshal(out.Bytes(), r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), r))
 	text, err := os.ReadFile(filepath.Join(dir, "calibration.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("%s\n%s", said.String(), text)
 	sound(t, r)
 	for _, name := range []string{"weir", r.Program} {
@@ -262,9 +259,7 @@ func TestCalibrationPage(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs", "gfal-copy")
 	page, err := os.ReadFile("../../docs/calibration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	web, xrd := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
 	here := strings.NewReplacer("http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"])
 	ran := 0

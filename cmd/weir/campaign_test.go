@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/results"
 	"weir/run/campaign"
@@ -21,9 +22,7 @@ func testKilledCampaign(t *testing.T, clean bool) {
 	t.Helper()
 	t.Parallel()
 	target := t.TempDir()
-	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600))
 	dir := filepath.Join(t.TempDir(), "campaign")
 	p := started(t, "run", "--target", "file://"+target, "--clients", "2", "--duration", "2s", "--repeat", "2", "--out", dir,
 		"--set", "workload={kind: write, think: 2ms}", "--set", "matrix.workload.size=[16KiB, 32KiB]", "--set", "load.warmup=100ms")
@@ -64,9 +63,7 @@ func testKilledCampaign(t *testing.T, clean bool) {
 	}
 	for _, r := range planned.Runs {
 		run, err := results.Open(filepath.Join(dir, r.Dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if end, err := run.Ending(); err != nil || end == nil || end.Outcome != measure.Complete {
 			t.Errorf("run %d: %v, %v", r.Number, end, err)
 		}
@@ -86,9 +83,7 @@ func testKilledCampaign(t *testing.T, clean bool) {
 func content(t *testing.T, dir, run string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, run, results.IntervalsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -131,9 +126,7 @@ func TestFailedRuns(t *testing.T) {
 		"workload={think: 10ms, verify: 0%}", "--set", "load.warmup=100ms"}
 	p := started(t, args...)
 	untilHeld(t, filepath.Join(dir, "002-a"), 1)
-	if err := os.Rename(target, target+"-gone"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(target, target+"-gone"))
 	if code, said := p.ended(); code != exitError || !strings.Contains(said, "3 runs in a row failed; weir run --resume") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -141,9 +134,7 @@ func TestFailedRuns(t *testing.T) {
 	if err != nil || c.Runs[0].Error != "" || c.Runs[4].Error == "" {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if err := os.Rename(target+"-gone", target); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(target+"-gone", target))
 	if code, said := weir(t, "run", "--resume", dir); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // completed is what weir offers behind args, without what it says about them.
@@ -36,12 +38,8 @@ func runsToComplete(t *testing.T) string {
 		"old/x/about.json": "{}", "src/main.go": "", "s.yaml": "target: built-in\nvariables: {SIZE: 1MiB, HOST: null}\n", "broken.yaml": "{",
 	} {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	return dir
 }

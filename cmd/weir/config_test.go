@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/trial"
 )
@@ -19,12 +20,8 @@ import (
 func put(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -55,25 +52,17 @@ func validate(t *testing.T, schema, text string, valid bool) {
 		t.Fatalf("%v\n%s", err, schema)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("config.json", parsed); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("config.json", parsed))
 	s, err := c.Compile("config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var data any
 	if err := yaml.Unmarshal([]byte(text), &data); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	plain, err := json.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(plain)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := s.Validate(value); (err == nil) != valid {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -147,15 +136,9 @@ func TestConfigAndFlags(t *testing.T) {
 	file := put(t, dir, "agent.yaml", "site: A\nroot: .\nslots: 7\nclient: [a, b]\nclient_ca: ca.pem\nallow_private: "+
 		"true\ntpc_allow: [x.example]")
 	c, f, check, err := configOf("agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ParseFlags([]string{"--config", file, "--slots", "9", "--client", "c"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := loadConfig(c, f, check); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.ParseFlags([]string{"--config", file, "--slots", "9", "--client", "c"}))
+	require.NoError(t, loadConfig(c, f, check))
 	for name, want := range map[string]string{
 		"site": "A", "root": dir, "slots": "9", "client": "[c]", "client-ca": filepath.Join(dir, "ca.pem"), "allow-private": "true",
 		"tpc-allow": "[x.example]", "listen": "127.0.0.1:0",
@@ -193,9 +176,7 @@ tokens:
 	r.fills("A", "/store/run1", files...)
 	alice := filepath.Join(dir, "tokens", "alice")
 	before, err := os.ReadFile(alice)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if info, err := os.Stat(alice); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
@@ -205,12 +186,8 @@ tokens:
 	if code, _, _ := r.weir(words("site remove far --token-file " + alice)...); code == exitFine {
 		t.Error("alice may remove sites")
 	}
-	if err := r.Coordinator().Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Coordinator().Restart(t.Context()))
+	require.NoError(t, r.Ready(t.Context()))
 	if after, err := os.ReadFile(alice); err != nil || string(after) != string(before) {
 		t.Error("a valid token was replaced", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer/trial"
 )
 
@@ -18,14 +19,10 @@ func TestLinkOfPage(t *testing.T) {
 	defer browser.CloseIdleConnections()
 	for _, want := range []int{http.StatusOK, http.StatusUnauthorized} {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/session", strings.NewReader(`{"code":"`+code+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		q.Header.Set("X-Weir", "test")
 		a, err := browser.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = a.Body.Close()
 		if cookies := a.Cookies(); a.StatusCode != want || want == http.StatusOK &&
 			(len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].Secure != strings.HasPrefix(at, "https:")) {

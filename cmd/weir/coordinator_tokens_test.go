@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -67,9 +68,7 @@ func TestSecondCoordinator(t *testing.T) {
 	file := filepath.Join(n.dir, ".config/weir/coordinator.json")
 	kept := func() string {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(text)
 	}
 	first, said := n.stays("weir coordinator --listen 127.0.0.1:0 --state s1")
@@ -87,10 +86,8 @@ func TestSecondCoordinator(t *testing.T) {
 		t.Errorf("%s: %s, %v", said, text, err)
 	}
 	n.env = n.env[:len(n.env)-1]
-	if err := first.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, func() bool {
+	require.NoError(t, first.Process.Signal(os.Interrupt))
+	require.Eventually(t, "the coordinator stops answering", func() bool {
 		said, ok := n.says("weir site list")
 		return !ok && strings.Contains(said, "does not answer")
 	})

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/require"
 )
 
 // A server on one processor has no thread on another.
@@ -17,9 +19,7 @@ func TestServeOnOneCore(t *testing.T) {
 	t.Parallel()
 	cmd, url := serving(t, "serve", "--events", "100x40KiB", "--cores", "1", "--while-stdin")
 	resp, err := http.Get(url + "/file000000.dat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err := errors.Join(err, resp.Body.Close()); err != nil || n != 100*40<<10 {
 		t.Fatal(n, err)
@@ -30,9 +30,7 @@ func TestServeOnOneCore(t *testing.T) {
 	}
 	for _, thread := range threads {
 		id, err := strconv.Atoi(filepath.Base(thread))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(id, &set); err == nil && set.Count() != 1 {
 			t.Errorf("a thread may run on %d processors", set.Count())

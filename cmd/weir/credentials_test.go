@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -16,9 +17,7 @@ func TestCredentialsTravel(t *testing.T) {
 	fill(t, s.Data, 3, 4096)
 	r := newRemote(t)
 	secret := filepath.Join(t.TempDir(), "pass word")
-	if err := os.WriteFile(secret, []byte("it is 8 words long\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, []byte("it is 8 words long\n"), 0o600))
 	code, said := r.local(t, "--workers", "2", "--target", s.URLs["https"], "--clients", "2", "--duration", "1s", "--set",
 		"auth={method: basic, user: ada, password_file: '"+secret+"', ca_dir: '"+s.CADir+"'}", "--set", "workload.think=10ms").ended()
 	if code != exitFine && code != exitInvalid {

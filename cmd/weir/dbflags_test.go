@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/redact"
+	"weir/internal/require"
 )
 
 // The address of a database comes from one place, and one with a password is best
@@ -20,9 +21,7 @@ func TestDatabaseFlags(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	for _, c := range []struct {
@@ -48,9 +47,7 @@ func TestDatabaseFlags(t *testing.T) {
 		var f dbFlags
 		var command cobra.Command
 		f.add(&command, "db", "WEIR_DB")
-		if err := command.ParseFlags(c.args); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, command.ParseFlags(c.args))
 		var said bytes.Buffer
 		got, err := f.find(streams{err: &said})
 		if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -23,9 +24,7 @@ import (
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, after, ok := strings.Cut("\n"+string(text), "\n"+heading+"\n")
 	if !ok {
 		t.Fatalf("docs/%s has no %q", page, heading)
@@ -39,9 +38,7 @@ func section(t *testing.T, page, heading string) string {
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lab.Need(t, "xrdcp", "haproxy")
 	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &",
 		"weir coordinator --listen "+freeAddress(t)+" &")
@@ -54,9 +51,7 @@ func TestREADME(t *testing.T) {
 				"--rounds 1").Replace(text), "${1}1s")
 		}
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
-			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600))
 		}
 		for line := range strings.Lines(text) {
 			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
@@ -95,7 +90,7 @@ func (p *process) serves(t *testing.T) {
 		p.send(t, os.Interrupt)
 		_ = p.Wait() // it was interrupted
 	})
-	waitFor(t, func() bool {
+	require.Eventually(t, "the server is up", func() bool {
 		return regexp.MustCompile(`(?m)^(serving|coordinator at) |"the coordinator knows this site"`).MatchString(p.out.String())
 	})
 }
@@ -104,9 +99,7 @@ func (p *process) serves(t *testing.T) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -128,9 +121,7 @@ func short(command string) []string {
 func TestScenarioPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/scenario.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 1<<20)
 	example := regexp.MustCompile("(?s)```yaml\n(name: my-first\n.*?)```").FindSubmatch(page)
@@ -140,9 +131,7 @@ func TestScenarioPage(t *testing.T) {
 	text := regexp.MustCompile(`target: \S+`).ReplaceAllString(string(example[1]), "target: "+web.URL)
 	text = strings.NewReplacer("30s", "1s", "[1, 10, 100]", "[1, 2]").Replace(text)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "my-first.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "my-first.yaml"), []byte(text), 0o600))
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^    weir ([^#\n]*)`).FindAllStringSubmatch(string(page), -1) {
 		ran++
@@ -166,9 +155,7 @@ func TestScenarios(t *testing.T) {
 		fill(t, dir, 4, 100<<10)
 	}
 	list := filepath.Join(t.TempDir(), "files.txt")
-	if err := os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600))
 	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]",
 		"--set", "load.cooldown=0s"}
 	listed := append(here[:len(here):len(here)], "--var", "LIST="+list, "--set", "auth={method: none}")
@@ -238,16 +225,10 @@ func TestMakefileHasWhatTheREADMENames(t *testing.T) {
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	command, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(command, filepath.Join(dir, "bin", "weir")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	require.NoError(t, os.Symlink(command, filepath.Join(dir, "bin", "weir")))
 	install := func(what string) []string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "make", what, "PREFIX=/usr", "DESTDIR="+filepath.Join(dir, "a package"), "BIN="+
@@ -257,14 +238,10 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("make %s: %v\n%s", what, err, out)
 		}
 		files, err := fs.Glob(os.DirFS(filepath.Join(dir, "a package", "usr")), "*/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, depth := range []string{"*/*/*/*", "*/*/*/*/*"} {
 			more, err := fs.Glob(os.DirFS(filepath.Join(dir, "a package", "usr")), depth)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			files = append(files, more...)
 		}
 		return files
@@ -279,9 +256,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	other := filepath.Join(dir, "a package", "usr", "share", "man", "man1", "weir-other.1")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(other, nil, 0o600))
 	for _, left := range install("uninstall") {
 		if strings.Contains(left, "weir") && !strings.HasSuffix(left, "weir-other.1") {
 			t.Errorf("%s is left", left)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -105,14 +106,10 @@ func servedUntilKilled(t *testing.T) (url string, p *exec.Cmd) {
 	if err == nil {
 		err = p.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.TrimSpace(strings.TrimPrefix(line, "serving ")), p
 }
 
@@ -131,9 +128,7 @@ func TestRulesThatEndARun(t *testing.T) {
 			p := started(t, "run", "--target", url, "--clients", "20,20", "--duration", "10m", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
 				"--set", "workload.think=200ms", "--set", rule, "--out", dir)
 			untilHeld(t, dir, 1)
-			if err := server.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, server.Process.Kill())
 			if code, said := p.ended(); code != exitStopped {
 				t.Errorf("exit code %d\n%s", code, said)
 			}
@@ -175,9 +170,7 @@ func TestLatestIsTheLastThatMeasured(t *testing.T) {
 		t.Fatal(runs, err)
 	}
 	run, err := results.Open(runs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if end, err := run.Ending(); err != nil || end == nil || end.Outcome != measure.BrokenOff || !strings.Contains(end.Text, "refused") {
 		t.Errorf("it notes %+v, %v", end, err)
 	}
@@ -199,13 +192,9 @@ func TestFailOn(t *testing.T) {
 	t.Parallel()
 	suspect, invalid := filepath.Join(t.TempDir(), "suspect"), filepath.Join(t.TempDir(), "invalid")
 	for _, dir := range []string{suspect, invalid} {
-		if err := os.CopyFS(dir, os.DirFS("../../results/testdata/untyped/interrupted")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(dir, os.DirFS("../../results/testdata/untyped/interrupted")))
 	}
-	if err := os.WriteFile(filepath.Join(invalid, results.IntervalsFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(invalid, results.IntervalsFile), nil, 0o600))
 	for _, c := range []struct {
 		dir, on string
 		want    exitCode
@@ -238,16 +227,12 @@ func TestReaderThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients",
 		"1", "--duration", "1s", "--out", dir)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = write, &said
-	if err := errors.Join(read.Close(), cmd.Start(), write.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(read.Close(), cmd.Start(), write.Close()))
 	if err := cmd.Wait(); err != nil || said.String() != "" {
 		t.Errorf("%v: %s", err, said.String())
 	}
@@ -276,9 +261,7 @@ func TestRanksOfExitCodes(t *testing.T) {
 // The table of the docs and that of the help are the one in the code.
 func TestExitCodesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/seeing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
 	code, help := weir(t, "help", "exit-codes")
 	if code != exitFine || len(rows) != len(exitCodes()) {

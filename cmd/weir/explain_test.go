@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/run"
 	"weir/storage/diagnosis"
@@ -34,26 +35,20 @@ import (
 func certified(t *testing.T, h http.Handler, until time.Time) (target, ca string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: until.Add(-48 * time.Hour), NotAfter: until,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := httptest.NewUnstartedServer(h)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	ca = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	return "https://localhost:" + port, ca
 }
@@ -103,16 +98,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	good, ca := certified(t, http.HandlerFunc(difficult), time.Now().Add(day))
 	old, oldCA := certified(t, http.HandlerFunc(difficult), time.Now().Add(-day))
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(folder, "empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "empty"), 0o700))
 	list := filepath.Join(folder, "list.txt")
-	if err := os.WriteFile(list, []byte("file 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("file 5\n"), 0o600))
 	parts := "workload.part={size: 4KiB, count: 8}"
 	var told strings.Builder
 	for _, tt := range []struct {
@@ -174,9 +163,7 @@ func firstError(t *testing.T, target string, sets []string) error {
 func golden(t *testing.T, path, text string) {
 	t.Helper()
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(want, []byte(text)) {
@@ -192,9 +179,7 @@ func TestProtocolsMixedUp(t *testing.T) {
 	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
 	as := func(scheme, of string) string {
 		u, err := url.Parse(of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return scheme + "://" + u.Host + "//data"
 	}
 	for _, tt := range []struct {

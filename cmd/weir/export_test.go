@@ -16,6 +16,7 @@ import (
 
 	"weir/export"
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/link"
 	"weir/monitor"
@@ -28,20 +29,14 @@ func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "weir", args...)
 	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if at, ok := strings.CutPrefix(lines.Text(), "metrics "); ok {
 			u, err := url.Parse(strings.TrimSpace(at))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			go io.Copy(io.Discard, out)
 			return cmd, u.Host
 		}
@@ -92,9 +87,7 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 		}
 		Annotations struct{ List []struct{ Name, Expr string } }
 	}
-	if err := json.Unmarshal([]byte(export.Grafana()), &board); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(export.Grafana()), &board))
 	var runs struct{ Data []string }
 	exporttest.Get(t, server+"/api/v1/label/run/values?match[]=weir_run_info", &runs)
 	if len(runs.Data) != 1 || runs.Data[0] != w.Found.Run {
@@ -147,9 +140,7 @@ func TestDashboardOfJobs(t *testing.T) {
 	s, dir := resultstest.Farm(), filepath.Join(t.TempDir(), "run")
 	s.Clients, s.Duration, s.Jobs.Job.Events = []int{10, 40}, 20, 20
 	s.Sample = func(v *monitor.Sample) { v.Link = &monitor.Link{ToClients: link.Traffic{Busy: 0.5}} }
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	if code, said := weir(t, "export", dir, "--remote-write", to.URLs["write"]); code != exitFine {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
@@ -166,9 +157,7 @@ func TestNumbersInDocs(t *testing.T) {
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := t.TempDir()
 	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, warmup: 0s, duration: 2s}\n"
-	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600))
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)`).FindAllStringSubmatch(section, -1) {
 		// A server for each: what one has it does not take again.
@@ -214,20 +203,16 @@ func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	untilHeld(t, dir, 1)
 	follower := started(t, "export", dir, "--follow", "--remote-write", prom.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	known := func() bool { return len(exporttest.Ask(t, prom.URL, "weir_clients", "run", time.Now())) > 0 }
-	waitFor(t, known)
+	require.Eventually(t, "the database knows the run", known)
 	db.Kill() // it comes back
 	seconds := func() int {
 		text, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return strings.Count(string(text), "\n")
 	}
 	before := seconds()
-	waitFor(t, func() bool { return seconds() > before+3 })
-	if err := db.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "three more seconds", func() bool { return seconds() > before+3 })
+	require.NoError(t, db.Restart(t.Context()))
 	run.kill(t)
 	if code, said := follower.ended(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, said)

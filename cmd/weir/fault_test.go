@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/storage"
@@ -40,9 +41,7 @@ func TestInterruptFinishesAndReports(t *testing.T) {
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()
-	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600))
 	dir := filepath.Join(t.TempDir(), "run")
 	p := started(t, "run", "--target", "file://"+target, "--clients", "3", "--duration", "10m", "--out", dir,
 		"--set", "workload={kind: write, size: 64KiB, think: 1ms}")
@@ -53,9 +52,7 @@ func TestKillLosesNothing(t *testing.T) {
 		t.Fatalf("nothing was written before the kill: %v", err)
 	}
 	stranger := filepath.Join(filepath.Dir(entries[0]), "stranger.txt")
-	if err := os.WriteFile(stranger, []byte("put there by somebody else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(stranger, []byte("put there by somebody else"), 0o600))
 
 	code, said := weir(t, "report", dir)
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run was aborted") {
@@ -117,9 +114,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("only root can mount a small file system")
 	}
 	disk := t.TempDir()
-	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=56k"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mount("weir-test", disk, "tmpfs", 0, "size=56k"))
 	defer func() {
 		if err := syscall.Unmount(disk, 0); err != nil {
 			t.Error(err)
@@ -132,14 +127,10 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	for _, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n++
 	}
 	if n == 0 {
@@ -157,9 +148,7 @@ func TestListOfManyFiles(t *testing.T) {
 		fmt.Fprintln(&list, simulated.FileName(i))
 	}
 	path := filepath.Join(t.TempDir(), "fileList.txt")
-	if err := os.WriteFile(path, []byte(list.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(list.String()), 0o600))
 	_, said := weir(t, "plan", "--target", target, "--set", "files.list="+path)
 	if !strings.Contains(said, path) || !strings.Contains(said, "100002") {
 		t.Errorf("the plan does not name the list and how long it is:\n%s", said)
@@ -169,17 +158,13 @@ func TestListOfManyFiles(t *testing.T) {
 		t.Errorf("%d operations, errors %v", f.Curve[0].Done, f.Curve[0].ErrorsBy)
 	}
 	few := filepath.Join(t.TempDir(), "few.txt")
-	if err := os.WriteFile(few, []byte("missing/1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(few, []byte("missing/1\n"), 0o600))
 	f = measureFor(t, "--target", target, "--clients", "1", "--duration", "1s", "--set", "files.list="+few)
 	if c := f.Curve[0]; c.Done > 0 || c.ErrorsBy[storage.NotFound] == 0 {
 		t.Errorf("a missing file: %d done, errors %v, want only not found", c.Done, c.ErrorsBy)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.txt")
-	if err := os.WriteFile(empty, []byte("\n# nothing\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, []byte("\n# nothing\n"), 0o600))
 	if code, said := weir(t, "run", "--target", target, "--set", "files.list="+empty); code != exitUsage {
 		t.Errorf("an empty list: exit code %d\n%s", code, said)
 	}
@@ -197,15 +182,13 @@ func TestServerKilledWhilePreparing(t *testing.T) {
 			"--set", "files.make.count=1000000", "--set", "files.make.size=1kB")
 		ended <- fmt.Sprintf("exit code %d\n%s", code, said)
 	}()
-	waitFor(t, func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
+	require.Eventually(t, "2000 bytes of the manifest", func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
 	s.Kill()
 	said := <-ended
 	if !strings.HasPrefix(said, "exit code 1\n") || !strings.Contains(said, "weir clean") {
 		t.Errorf("want an error that names weir clean, got %s", said)
 	}
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	if code, said := weir(t, "clean", dir); code != exitFine {
 		t.Errorf("clean: exit code %d: %s", code, said)
 	}
@@ -219,7 +202,7 @@ func TestInterruptWhilePreparing(t *testing.T) {
 	dir, data := filepath.Join(t.TempDir(), "run"), t.TempDir()
 	p := started(t, "run", "--target", "file://"+data, "--clients", "1", "--out", dir,
 		"--set", "files.make.count=1000000", "--set", "files.make.size=1kB")
-	waitFor(t, func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
+	require.Eventually(t, "2000 bytes of the manifest", func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
 	p.send(t, os.Interrupt)
 	if code, said := p.ended(); code != exitInterrupt || !strings.Contains(said, "nothing was measured") {
 		t.Errorf("exit code %d, it says: %s", code, said)
@@ -237,9 +220,7 @@ func TestWorkerKilled(t *testing.T) {
 	for _, pid := range children(t, p.Process.Pid) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone
 		if !killed && strings.Contains(string(line), "\x00worker") {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 			killed = true
 		}
 	}
@@ -271,9 +252,7 @@ func children(t *testing.T, pid int) (all []int) {
 		b, _ := os.ReadFile(f) // a thread may be gone
 		for _, word := range strings.Fields(string(b)) {
 			child, err := strconv.Atoi(word)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all = append(all, child)
 		}
 	}

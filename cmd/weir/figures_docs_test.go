@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // The commands of docs/seeing.md about figures work as they stand there, the
@@ -20,12 +22,8 @@ func TestSeeingPageFigures(t *testing.T) {
 	page := section(t, "seeing.md", "## Figures for papers and wiki pages")
 	dir := t.TempDir()
 	table, err := os.ReadFile("../../analysis/testdata/gridftp/AverageThroughput.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "old.csv"), table, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.csv"), table, 0o600))
 	for _, name := range []string{"latest", "direct", "staged"} {
 		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--duration",
 			"1s", "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--out", "runs/" + name}
@@ -80,9 +78,7 @@ func TestFigureOfDocs(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, "figure.png"), b, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	a, b := picture(t, drawn), picture(t, "../../docs/figure.png")
 	if a.Bounds() != b.Bounds() {
@@ -104,9 +100,7 @@ func TestFigureOfDocs(t *testing.T) {
 func picture(t *testing.T, path string) image.Image {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	img, err := png.Decode(file)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -83,9 +84,7 @@ func ink(t *testing.T, path string) float64 {
 func wellFormed(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	for d := xml.NewDecoder(file); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {

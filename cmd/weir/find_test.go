@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/report"
@@ -27,13 +28,9 @@ const peaked = "simulated://peaked?service=10ms&sigma=0.02&kappa=0.0005&files=10
 func foundSteps(t *testing.T, dir string) []search.Step {
 	t.Helper()
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	steps, err := search.StepsOf(run, func(int) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return steps
 }
 
@@ -116,9 +113,7 @@ func TestFindWithSeveralProcesses(t *testing.T) {
 func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 	t.Helper()
 	steps, err := search.StepsOf(run, func(int) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := search.Limits{Min: 1, Max: 1 << 20, Within: 0.1, Duration: time.Second, Longest: time.Second}.Next(steps, 0)
 	o, p := d.Optimum, f.Optimum
 	if (o == nil) != (p == nil) || o != nil && (o.Clients != p.Clients || o.Low != p.ClientsLow || o.High != p.ClientsHigh ||
@@ -156,17 +151,11 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + s.Noise*r.NormFloat64()))
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		if err := s.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Write(dir))
 		run, err := results.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f, err := analysis.Analyze(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sameOptimum(t, run, f)
 	}
 }
@@ -182,9 +171,7 @@ func TestFindOnNginxNamesOneOptimum(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := findings(t, dir)
 	sameOptimum(t, run, f)
 	if flat := unwrapped(said); !strings.Contains(flat, report.Final(f)) {

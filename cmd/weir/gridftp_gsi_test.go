@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -16,13 +17,9 @@ import (
 func TestProxiesBehindABalancer(t *testing.T) {
 	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 3, Loopback: true})
 	auth, err := json.Marshal(s.Settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 12 {
-		if err := os.WriteFile(filepath.Join(s.Data, fmt.Sprintf("f%d", i)), make([]byte, 1<<20), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(s.Data, fmt.Sprintf("f%d", i)), make([]byte, 1<<20), 0o644))
 	}
 	for name, more := range map[string][]string{
 		"weir's clients":     {"--clients", "4,12"},

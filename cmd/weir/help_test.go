@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/run/campaign"
@@ -49,9 +50,7 @@ func start(t *testing.T, dir, program string, args ...string) *process {
 	lab.Slow(t, "starts programs")
 	p := &process{Cmd: exec.CommandContext(t.Context(), program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	return p
 }
@@ -70,9 +69,7 @@ func (p *process) ended() (code exitCode, said string) {
 // send sends a signal.
 func (p *process) send(t *testing.T, signal os.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Process.Signal(signal))
 }
 
 // kill ends the process as kill -9 does.
@@ -86,7 +83,7 @@ func (p *process) kill(t *testing.T) {
 func untilHeld(t *testing.T, dir string, step int) {
 	t.Helper()
 	text := fmt.Sprintf(`"step":%d,"phase":"measure"`, step)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
+	require.Eventually(t, text, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
 }
 
 // killed starts weir and kills it when a second of the step was held.
@@ -121,9 +118,7 @@ func measureAll(t *testing.T, args ...string) []*analysis.Findings {
 		return []*analysis.Findings{findings(t, dir)}
 	}
 	c, err := campaign.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []*analysis.Findings
 	for _, r := range c.Runs {
 		all = append(all, findings(t, filepath.Join(dir, r.Dir)))
@@ -134,13 +129,9 @@ func measureAll(t *testing.T, args ...string) []*analysis.Findings {
 func findings(t *testing.T, dir string) *analysis.Findings {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, results.FindingsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := &analysis.Findings{}
-	if err := json.Unmarshal(b, f); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, f))
 	return f
 }
 
@@ -179,19 +170,13 @@ func crowded(f *analysis.Findings) bool {
 func fill(t *testing.T, dir string, count, size int) {
 	t.Helper()
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range count {
 		name := filepath.Join(dir, fmt.Sprintf("data-%02d.dat", i))
 		b := bytes.Repeat([]byte(fmt.Sprintf("file %d of a set\n", i)), size/16+1)[:size]
-		if err := os.WriteFile(name, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, b, 0o644))
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok {
-			if err := os.Chown(name, int(owner.Uid), int(owner.Gid)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chown(name, int(owner.Uid), int(owner.Gid)))
 		}
 	}
 }
@@ -200,9 +185,7 @@ func fill(t *testing.T, dir string, count, size int) {
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "weir-") {
 			t.Errorf("%s was left behind", e.Name())
@@ -218,20 +201,6 @@ func grows(path string, size int64) bool {
 func contains(path, text string) bool {
 	b, err := os.ReadFile(path)
 	return err == nil && strings.Contains(string(b), text)
-}
-
-// waitFor waits until ok, at most a minute.
-func waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(time.Minute); !ok(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("waited a minute in vain")
-		}
-	}
 }
 
 // What goes wrong beside an invalid result is told as well.

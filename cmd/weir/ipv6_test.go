@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/scenario"
@@ -69,14 +70,10 @@ func TestIPv6(t *testing.T) {
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		readsAt(t, strings.Fields(line)[1]+"/")
 	})
 	t.Run("nginx", func(t *testing.T) {

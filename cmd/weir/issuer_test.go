@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -55,27 +56,21 @@ func startIssuer(t *testing.T) *foreign {
 	i.openssl(nil, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
 		"subjectAltName=DNS:localhost", "-keyout", "tls.key", "-out", "tls.pem")
 	i.openssl(nil, "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "sign.key")
-	if err := os.MkdirAll(filepath.Join(i.dir, ".well-known"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(i.dir, ".well-known"), 0o700))
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), "openssl", "s_server", "-accept", "127.0.0.1:0", "-WWW", "-cert", "tls.pem",
 		"-key", "tls.key")
 	var out locked
 	c.Dir, c.Stdout, c.Stderr = i.dir, &out, &out
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	waitFor(t, func() bool {
+	require.Eventually(t, "the issuer's address", func() bool {
 		_, at, ok := strings.Cut(out.String(), "ACCEPT 127.0.0.1:")
 		i.url = "https://localhost:" + strings.TrimSpace(at)
 		return ok && strings.Contains(at, "\n")
 	})
 	_, modulus, _ := strings.Cut(strings.TrimSpace(string(i.openssl(nil, "rsa", "-in", "sign.key", "-noout", "-modulus"))), "=")
 	n, err := hex.DecodeString(modulus)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i.write("jwk", map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": unpadded(n),
 		"e": "AQAB"}}})
 	i.write(".well-known/openid-configuration", map[string]any{"issuer": i.url, "jwks_uri": i.url + "/jwk", "token_endpoint": i.url + "/token",
@@ -126,16 +121,12 @@ func TestIssuerElsewhere(t *testing.T) {
 		"its certificate is not trusted": {stranger, "/data/f", good, 503},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tt.at+tt.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if tt.token != "" {
 			req.Header.Set("Authorization", "Bearer "+tt.token)
 		}
 		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = res.Body.Close()
 		if res.StatusCode != tt.code {
 			t.Errorf("%s: %d, want %d", name, res.StatusCode, tt.code)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/storage"
@@ -32,13 +33,11 @@ func TestServerDiesUnderJobs(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--duration", "8s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
 			done := regexp.MustCompile(`"phase":"measure".*"jobs_done":`)
-			waitFor(t, func() bool {
+			require.Eventually(t, "completed jobs", func() bool {
 				b, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
 				return err == nil && done.Match(b)
 			})
-			if err := server.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, server.Process.Kill())
 			code, said := p.ended()
 			if code != exitMissed && code != exitInvalid {
 				t.Errorf("exit code %d\n%s", code, said)
@@ -69,14 +68,10 @@ func TestFilesShorterThanTheirEvents(t *testing.T) {
 	data := t.TempDir()
 	fill(t, data, 4, 1<<20) // 25 events; a job has 20
 	for i := range 2 {
-		if err := os.Truncate(filepath.Join(data, fmt.Sprintf("data-%02d.dat", i)), 500<<10); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Truncate(filepath.Join(data, fmt.Sprintf("data-%02d.dat", i)), 500<<10))
 	}
 	list := filepath.Join(t.TempDir(), "files.txt")
-	if err := os.WriteFile(list, []byte("data-00.dat\ndata-02.dat\ndata-03.dat\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-02.dat\ndata-03.dat\n"), 0o600))
 	for _, access := range []string{"direct", "staged"} {
 		for _, files := range []string{"{listing: true}", "{list: " + list + "}"} {
 			dir := filepath.Join(t.TempDir(), "run")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/run/campaign"
@@ -132,9 +133,7 @@ func TestPageServer(t *testing.T) {
 				}
 			}
 			report, err := os.ReadFile(filepath.Join(dir, "report.html"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			charted(t, string(report), "CPU against load</h3>")
 			if b := f[i].Bottleneck; i == 0 && (len(b) == 0 || b[0].Resource != analysis.ResourceCore ||
 				!strings.HasPrefix(b[0].Text(), "the server's CPU (1 thread)") || !strings.Contains(unwrapped(said), "the server's CPU (1 thread)")) {
@@ -171,9 +170,7 @@ func TestDirectAndStaged(t *testing.T) {
 			}
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		charted(t, string(page), "Cluster throughput</h3>", "CPU efficiency of jobs</h3>")
 		// Four links carry the copies of 8 jobs' work, one the pages of 17.
 		if *direct.ClusterThroughput > 1.15**staged.ClusterThroughput && *staged.ClusterThroughput < 12 || t.Failed() {
@@ -251,9 +248,7 @@ func TestFullJobScenarios(t *testing.T) {
 func TestAllJobScenariosAreTested(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../scenarios/jobs/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range files {
 		files[i] = filepath.Base(files[i])
 	}
@@ -272,9 +267,7 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 func TestJobsPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/jobs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4",
 		"clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
 	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)
@@ -282,9 +275,7 @@ func TestJobsPage(t *testing.T) {
 		t.Fatal("the example is not there")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "my-job.yaml"), []byte(example[1]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "my-job.yaml"), []byte(example[1]), 0o600))
 	commands := regexp.MustCompile(`(?m)^    weir (.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) < 10 {
 		t.Errorf("only %d commands found", len(commands))

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -60,9 +61,7 @@ func TestLabUpForPrograms(t *testing.T) {
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
 		t.Fatal(err, k.said.String())
 	}
-	if err := os.WriteFile(filepath.Join(state.Data, "f"), []byte("hello"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(state.Data, "f"), []byte("hello"), 0o644))
 	if got := lab.Get(t, state.URL+"/f"); got != "hello" {
 		t.Errorf("it serves %q", got)
 	}
@@ -101,9 +100,7 @@ func TestLabUpForPeople(t *testing.T) {
 	lab.Need(t, "xrootd", "krb5kdc", "kadmin.local", "kinit", "xrdcp")
 	dir := t.TempDir() + "/lab"
 	for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
-		if err := os.Chmod(up, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(up, 0o755))
 	}
 	k := keepLab(t, "xrootd", "--servers", "2", "--auth", "krb5", "--lookup", "1s", "--dir", dir)
 	said := make([]byte, 1<<16)
@@ -116,9 +113,7 @@ func TestLabUpForPeople(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^(?:redirector|ds[12]) +127\.0\.0\.1:\d+ +pids (\d+) (\d+)$`).FindAllStringSubmatch(text, -1) {
 		for _, number := range m[1:] {
 			pid, err := strconv.Atoi(number)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			pids = append(pids, pid)
 		}
 	}
@@ -130,9 +125,7 @@ func TestLabUpForPeople(t *testing.T) {
 		t.Fatalf("no scenario in\n%s", text)
 	}
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(scenario, []byte(block), 0o600))
 	if code, said := weir(t, "plan", scenario); code != exitFine || !strings.Contains(said, "krb5 ada") {
 		t.Errorf("weir plan: exit code %d\n%s", code, said)
 	}
@@ -159,9 +152,7 @@ func TestLabUpHangsUp(t *testing.T) {
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
 		t.Fatal(err, k.said.String())
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	select {
 	case code := <-k.code:
 		if code != exitFine {
@@ -226,9 +217,7 @@ func TestLabUpBalanced(t *testing.T) {
 	}
 	_, block, _ := strings.Cut(string(said[:n]), "# for a scenario\n")
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(scenario, []byte(block), 0o600))
 	if code, told := weir(t, "plan", scenario); code != exitFine || !strings.Contains(told, "HAProxy, from ") ||
 		!strings.Contains(told, "gftp-2 (server)") {
 		t.Errorf("weir plan: exit code %d\n%s\nof\n%s", code, told, block)
@@ -238,9 +227,7 @@ func TestLabUpBalanced(t *testing.T) {
 	}
 	code, told := weir(t, "lab", "up", "gridftp", "--servers", "2", "--quiet", "--", "sh", "-c",
 		`printf '{"target": "%s", "balancer": %s, "hosts": %s}\n' "$WEIR_LAB_URL" "$WEIR_LAB_BALANCER" "$WEIR_LAB_HOSTS"`)
-	if err := os.WriteFile(scenario, []byte(told), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(scenario, []byte(told), 0o600))
 	if again, told := weir(t, "plan", scenario); code != exitFine || again != exitFine || !strings.Contains(told, "gftp-2 (server)") {
 		t.Errorf("weir plan of the environment: exit codes %d and %d\n%s", code, again, told)
 	}
@@ -252,9 +239,7 @@ func TestLabPage(t *testing.T) {
 	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
 		"initdb", "pg_isready")
 	page, err := os.ReadFile("../../docs/lab.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\n$ ")[1:] {

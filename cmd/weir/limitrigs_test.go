@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -91,7 +92,7 @@ func rigURL(t *testing.T, kind string) string {
 	place := filepath.Join(t.TempDir(), "address")
 	start(t, t.TempDir(), "rigserver", kind, place)
 	var address []byte
-	waitFor(t, func() (up bool) {
+	require.Eventually(t, "the server's address", func() (up bool) {
 		b, err := os.ReadFile(place)
 		address = b
 		return err == nil
@@ -154,9 +155,7 @@ func apache(t *testing.T, folder string) string {
 	lab.Need(t, "apache2")
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := l.Addr().String()
 	_ = l.Close() // Apache takes it
 	conf := fmt.Sprintf(`ServerRoot %s
@@ -174,15 +173,13 @@ Require all granted
 </Directory>
 `, dir, address, folder)
 	path := filepath.Join(dir, "conf")
-	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(conf), 0o600))
 	program := "apache2"
 	if _, err := os.Stat("/usr/sbin/apache2"); err == nil {
 		program = "/usr/sbin/apache2"
 	}
 	start(t, dir, program, "-X", "-f", path)
-	waitFor(t, func() bool {
+	require.Eventually(t, "the server accepts connections", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
@@ -303,9 +300,7 @@ func rigArgs(t *testing.T, kind string) []string {
 	t.Helper()
 	url := rigURL(t, kind)
 	list := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(list, []byte("file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("file\n"), 0o600))
 	return []string{"--target", url, "--clients", "1,4,16,64", "--duration", "3s", "--set", "files={list: " + list + "}", "--set",
 		"workload.verify=0"}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -43,9 +44,7 @@ func listed(t *testing.T, folder string, size int) string {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "list")
 	for name, content := range map[string]string{filepath.Join(folder, "file"): strings.Repeat("x", size), list: "file\n"} {
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o644))
 	}
 	return list
 }
@@ -72,13 +71,9 @@ func shown(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	for folder := filepath.Dir(path); folder != filepath.Clean(os.TempDir()); folder = filepath.Dir(folder) {
-		if err := os.Chmod(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(folder, 0o755))
 	}
-	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o755))
 	return path
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/link/emulator"
 	"weir/results"
@@ -31,9 +32,7 @@ func linkNeeds(t *testing.T) {
 func scenarioOf(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "links.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -132,9 +131,7 @@ load: {clients: 3, jobs: 1, duration: 60s, ramp: 0, warmup: 0}
 				t.Errorf("a job took %v s at most over a link that was down for 3", f.Curve[0].JobSeconds.Max)
 			}
 			events, err := os.ReadFile(filepath.Join(dir, results.EventsFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, w := range []string{"link is down for 3 s", "link is up again"} {
 				if crashed == 0 && !strings.Contains(string(events), w) {
 					t.Errorf("no event %q in %s", w, events)
@@ -166,7 +163,7 @@ load: {clients: 4, duration: 10m, ramp: 0, warmup: 0, graceful_stop: 1s}
 				p.send(t, os.Interrupt)
 			case "terminate twice":
 				p.send(t, syscall.SIGTERM)
-				waitFor(t, func() bool {
+				require.Eventually(t, "the end of the run", func() bool {
 					return contains(filepath.Join(dir, results.EventsFile), "\"end\"") || p.Process.Signal(syscall.SIGTERM) != nil
 				})
 			case "kill":
@@ -188,7 +185,7 @@ load: {clients: 4, duration: 10m, ramp: 0, warmup: 0, graceful_stop: 1s}
 				!contains(filepath.Join(dir, results.EventsFile), "broken off: "+why)) {
 				t.Errorf("exit code %d:\n%s", code, said)
 			}
-			waitFor(t, func() bool { return !slices.ContainsFunc(family, alive) })
+			require.Eventually(t, "the end of its processes", func() bool { return !slices.ContainsFunc(family, alive) })
 		})
 	}
 }
@@ -229,9 +226,7 @@ func TestLinksWithoutPrivileges(t *testing.T) {
 workload: {kind: job, verify: 0, job: {events: 20, page: 8KiB, read_ahead: 64KiB}}
 load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 `
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 		out := filepath.Join(dir, name)
 		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "run", "--quiet",
 			"--out", out, file)
@@ -240,9 +235,7 @@ load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 			t.Fatalf("%s: exit code %d:\n%s", name, code, said)
 		}
 		about, err := results.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		how := about.About.Links
 		t.Logf("%s: %+v", name, how)
 		if how == nil || how.Way != "proxy" && !how.Isolated || len(how.Why) == 0 || len(how.Blind) == 0 {
@@ -294,9 +287,7 @@ func TestExampleOfLinks(t *testing.T) {
 	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	page, err := os.ReadFile("../../docs/links.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {

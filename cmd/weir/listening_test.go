@@ -6,25 +6,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Clumsy calls are told what would be right.
 func TestClumsyAddresses(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	taken, dir := l.Addr().String(), t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	table := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600))
 	short := []string{"--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--out", filepath.Join(dir, "run")}
 	for _, c := range []struct {
 		args []string

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -40,9 +41,7 @@ func TestClientsAsJobs(t *testing.T) {
 			r := newRemote(t)
 			before := retrieved(t, ftp)
 			scenario, err := filepath.Abs("../../scenarios/gridftp-lvs/small.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			code, said := r.start(t, "run", scenario, "--on", s.name, "--target", ftp.URL, "--set", "balancer="+ftp.BalancerBlock(),
 				"--set", "hosts=["+strings.Join(ftp.HostsBlock(), ",")+"]", "--set", "on.submit="+s.submit, "--duration", "8s", "--out", "run").ended()
 			if code != exitFine && code != exitInvalid {
@@ -150,14 +149,10 @@ func whatBackendsGave(t *testing.T, f *analysis.Findings) {
 func sameBytes(t *testing.T, dir string, before, after map[string]int64) {
 	t.Helper()
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	moved, logged := int64(16*200_000), int64(0)
 	for v, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if v.Kind == storage.Read {
 			moved += v.Moved
 		}
@@ -181,14 +176,10 @@ func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 			continue
 		}
 		b, err := os.ReadFile(server.TransferLog)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range regexp.MustCompile(`NBYTES=(\d+) .*TYPE=RETR`).FindAllSubmatch(b, -1) {
 			n, err := strconv.ParseInt(string(m[1]), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all[server.Name] += n
 		}
 	}
@@ -199,9 +190,7 @@ func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 func page(t *testing.T, run string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(run, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []string{"Phases of the steps", "Backends", "Workers", "cool down", "gftp-3"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the report has no %q", want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -24,13 +25,9 @@ func TestMachinesPage(t *testing.T) {
 	r := newRemote(t)
 	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: "+
 		"100ms, duration: 2s}\n", web.URL)
-	if err := os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600))
 	b, err := os.ReadFile("../../docs/machines.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, _, _ := strings.Cut(string(b), "\n## Runs recorded apart\n")
 	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s",
 		"node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")

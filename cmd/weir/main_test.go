@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"weir/internal/require"
 )
 
 // The command is this test binary under the name weir, so that what it starts
@@ -45,9 +47,7 @@ func TestScript(t *testing.T) {
 func scenarios(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../scenarios")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dir
 }
 

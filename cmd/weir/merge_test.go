@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/results"
 )
 
@@ -20,9 +21,7 @@ func TestPartsAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: " +
 		"300ms, duration: 3s}\n"
-	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600))
 	lines := regexp.MustCompile(`(?m)^weir (.*)$`).FindAllStringSubmatch(section(t, "machines.md", "## Runs recorded apart"), -1)
 	if len(lines) != 3 || !strings.HasPrefix(lines[1][1], "merge ") || !strings.Contains(lines[2][1], "--set on.apart=true") {
 		t.Fatalf("commands %q", lines)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -54,7 +55,7 @@ func TestServerAwayDuringAStep(t *testing.T) {
 				"load.warmup=200ms", "--quiet", "--out", dir)
 			untilHeld(t, dir, 2)
 			c.away(t, s)
-			waitFor(t, func() bool { return deadSeconds(dir, 2) >= 2 })
+			require.Eventually(t, "two seconds without data", func() bool { return deadSeconds(dir, 2) >= 2 })
 			c.back(t, s)
 			code, said := p.ended()
 			if code != exitFine && code != exitInvalid { // on a busy machine other checks may fail

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // The commands that docs/xrootd.md and the comments of scenarios/xrootd and
@@ -16,13 +18,9 @@ import (
 // with the target and the credentials of a lab where the command starts one.
 func TestCommandsOfScenarios(t *testing.T) {
 	pages, err := filepath.Glob("../../scenarios/xrootd/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	jobs, err := filepath.Glob("../../scenarios/jobs/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bin := t.TempDir()
 	script := `#!/bin/sh
 if [ "$1" = lab ]; then
@@ -34,9 +32,7 @@ fi
 for a in "$@"; do printf '%s\0' "$a" >>"$WEIR_LOG"; done
 printf '\n' >>"$WEIR_LOG"
 `
-	if err := os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755))
 	t.Setenv("WEIR_LAB_URL", "root://localhost:1094//data")
 	t.Setenv("WEIR_LAB_SERVERS", "[root://localhost:1095//data, root://localhost:1096//data]")
 	for _, page := range slices.Concat(pages, jobs, []string{"../../docs/xrootd.md"}) {
@@ -65,13 +61,9 @@ printf '\n' >>"$WEIR_LOG"
 func commandsOf(t *testing.T, page, bin string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(log, nil, 0o600))
 	for _, m := range regexp.MustCompile(`(?m)^(?:#     |    )((?:weir|for) .*)$`).FindAllStringSubmatch(string(b), -1) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-euc", m[1])
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "WEIR_LOG="+log, "WEIR_LAB_AUTH={method: unix}")
@@ -80,9 +72,7 @@ func commandsOf(t *testing.T, page, bin string) [][]string {
 		}
 	}
 	b, err = os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var calls [][]string
 	for line := range bytes.SplitSeq(bytes.TrimSpace(b), []byte("\n")) {
 		calls = append(calls, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"))

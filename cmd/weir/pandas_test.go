@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -39,9 +40,7 @@ for step, row in steps.iterrows():
 print("agreed")
 `
 	path := filepath.Join(dir, "check.py")
-	if err := os.WriteFile(path, []byte(check), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(check), 0o600))
 	cmd := exec.CommandContext(t.Context(), python, "-W", "error", path)
 	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()

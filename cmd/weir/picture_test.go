@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // smallPicture writes the top of the picture in from, which has the given
@@ -19,13 +21,9 @@ import (
 func smallPicture(t *testing.T, from, to string, width, height int) int {
 	t.Helper()
 	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole, err := png.Decode(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := whole.Bounds(); got.Dx() != width || got.Dy() < height/2 {
 		t.Errorf("%s is %v, want %d wide: something sticks out of the page", to, got, width)
 	}
@@ -34,12 +32,8 @@ func smallPicture(t *testing.T, from, to string, width, height int) int {
 	draw.Draw(small, top, whole, image.Point{}, draw.Src)
 	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&out, small); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, encoder.Encode(&out, small))
+	require.NoError(t, os.WriteFile(to, out.Bytes(), 0o644))
 	return out.Len()
 }
 

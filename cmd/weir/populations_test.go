@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -95,9 +96,7 @@ func populationsAreExported(t *testing.T, dir string, f *analysis.Findings) {
 		t.Fatalf("code %d: %s", code, said)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last := map[string]float64{} // the last value of each series
 	for _, m := range regexp.MustCompile(`(?m)^weir_operations_done_total\{(.*?)\} (\S+)`).FindAllStringSubmatch(string(text), -1) {
 		if last[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {

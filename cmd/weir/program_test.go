@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -16,16 +17,10 @@ func serving(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), "weir", args...)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Wait() // it ends with its input

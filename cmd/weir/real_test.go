@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -122,10 +123,8 @@ func TestServerKilledInTheMiddle(t *testing.T) {
 	}()
 	untilHeld(t, dir, 1)
 	s.Kill()
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.EventsFile), `"refused"`) })
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "a refused operation", func() bool { return contains(filepath.Join(dir, results.EventsFile), `"refused"`) })
+	require.NoError(t, s.Restart(t.Context()))
 	if code := <-ended; code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d", code)
 	}

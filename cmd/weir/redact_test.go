@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/require"
 	"weir/results"
 )
 
@@ -35,9 +36,7 @@ func noSecrets(t *testing.T, where, text string) {
 	for _, s := range []string{secretSig, secretWrong, secretJWT, secretAPIKey, secretAmz, secretOther, secretBare, secretPage,
 		secretUser, secretList} {
 		plain, err := url.QueryUnescape(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, form := range []string{s, plain, url.QueryEscape(plain), url.PathEscape(plain)} {
 			if i := strings.Index(text, form); i >= 0 {
 				t.Errorf("%s has the secret %s: %.300q", where, form, text[max(0, i-200):])
@@ -99,9 +98,7 @@ func TestSecretsStay(t *testing.T) {
 	gone := strings.Replace(target, strings.SplitN(target, "/", 4)[2], "127.0.0.1:1", 1)
 	dir := t.TempDir()
 	list := filepath.Join(dir, "list.txt")
-	if err := os.WriteFile(list, []byte("a.dat 4096\nb.dat?sig="+secretList+" 4096\nmoved\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("a.dat 4096\nb.dat?sig="+secretList+" 4096\nmoved\n"), 0o600))
 	page := strings.SplitAfter(target, "/data")[0] + "/../metrics?key=" + secretPage
 	hosts := "hosts=[{name: h, role: server, node_exporter: '" + strings.Replace(page, "/data/..", "", 1) + "'}]"
 	load := []string{"--clients", "2", "--duration", "1s", "--set", "load={ramp: 0, warmup: 0, graceful_stop: 1s}", "--set", "files.list=" +
@@ -166,9 +163,7 @@ func TestSecretsStay(t *testing.T) {
 func writeTemp(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list.txt")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -184,9 +179,7 @@ func TestResumeWithSecrets(t *testing.T) {
 	target, granted := signed(t)
 	dir := t.TempDir()
 	list, out := filepath.Join(dir, "list.txt"), filepath.Join(dir, "run")
-	if err := os.WriteFile(list, []byte("a.dat 4096\nb.dat 4096\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("a.dat 4096\nb.dat 4096\n"), 0o600))
 	p := started(t, "run", "--target", target, "--clients", "1,2", "--duration", "2s", "--set", "load={ramp: 0, warmup: 0}", "--set",
 		"files.list="+list, "--set", "workload.think=5ms", "--out", out)
 	untilHeld(t, out, 1)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -64,9 +65,7 @@ func TestWorkersBehindLinks(t *testing.T) {
 	linkNeeds(t)
 	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 2, Loopback: true})
 	auth, err := json.Marshal(ftp.Settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secure := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	for name, args := range map[string][]string{
 		"built-in":   {"--target", "built-in", "--set", "workload={kind: job, job: {events: 5, page: 8KiB}}"},
@@ -150,9 +149,7 @@ func TestWorkersBehindLinksWithoutPrivileges(t *testing.T) {
 workload: {kind: job, verify: 0, job: {events: 20, page: 8KiB, read_ahead: 64KiB}}
 load: {clients: 8, duration: 4s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 `
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	out := filepath.Join(dir, "run")
 	code, said := start(t, dir, "env", "XDG_STATE_HOME="+filepath.Join(dir, "state"), "setpriv", "--reuid", "65534", "--regid", "65534",
 		"--clear-groups", program, "run", "--quiet", "--out", out, file).ended()
@@ -160,9 +157,7 @@ load: {clients: 8, duration: 4s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	run, err := results.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	how := run.About.Links
 	if how == nil || how.Way != "proxy" && !how.Isolated || !strings.Contains(fmt.Sprint(how.Blind), "the clients are elsewhere") {
 		t.Errorf("links are made as %+v", how)
@@ -178,23 +173,15 @@ load: {clients: 8, duration: 4s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 func forOthers(t *testing.T) (dir, program string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "weir-links-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	own, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := os.ReadFile(own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	program = filepath.Join(dir, "weir")
 	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(program, b, 0o755), os.Chmod(program, 0o755)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return dir, program
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -61,7 +62,7 @@ func killedOfJobs(t *testing.T, system, url string) {
 	r := newRemote(t)
 	p := r.start(t, "run", "--on", system, "--target", url, "--clients", "5", "--duration", "6s", "--set", "on.job_per_client=true", "--set",
 		"workload.think=20ms", "--set", "on.wait=1m", "--set", "load={ramp: 0, warmup: 0, cooldown: 1s}", "--out", "run")
-	waitFor(t, func() bool { return contains(filepath.Join(r.run(), results.IntervalsFile), `"phase":"ramp"`) })
+	require.Eventually(t, "the first step", func() bool { return contains(filepath.Join(r.run(), results.IntervalsFile), `"phase":"ramp"`) })
 	p.kill(t)
 	code, said := r.start(t, "run", "--resume", "run").ended()
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "workers still hold step 1, which goes on") ||
@@ -70,13 +71,9 @@ func killedOfJobs(t *testing.T, system, url string) {
 	}
 	area := 0.0
 	run, err := results.Open(r.run())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for v, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if area += v.Clients * v.Seconds; v.Clients > 4.5 { // one may begin in the second in which another one ends
 			t.Errorf("%v clients at %v", v.Clients, v.Start)
 		}

@@ -14,6 +14,7 @@ import (
 	"weir/analysis"
 	"weir/analysis/compare"
 	"weir/cluster"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -59,7 +60,7 @@ func TestRunWithWorkers(t *testing.T) {
 	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--duration", "2s", "--set",
 		"workload={kind: write, size: 4KiB, think: 20ms}")
 	var token string
-	waitFor(t, func() bool {
+	require.Eventually(t, "the pass of the run", func() bool {
 		found, _ := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json"))
 		if len(found) == 0 {
 			return false
@@ -117,9 +118,7 @@ func TestWorkersGiveTheSameAnswer(t *testing.T) {
 	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, warmup: " +
 		"200ms, duration: 1200ms}\n"
 	for name, on := range map[string]string{"one": "", "four": "on: {batch: local, workers: 4, address: 127.0.0.1}\n"} {
-		if err := os.WriteFile(filepath.Join(r.dir, name+".yaml"), fmt.Appendf(nil, text, name, on, s.URL), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name+".yaml"), fmt.Appendf(nil, text, name, on, s.URL), 0o600))
 	}
 	code, said := r.start(t, "run", "one.yaml", "four.yaml", "--repeat", "4", "--out", "both", "-q").ended()
 	if code != exitFine && code != exitInvalid {
@@ -164,7 +163,7 @@ func TestInterruptedWorkersGoHome(t *testing.T) {
 // nobody fails t if a process of a run with this state is left.
 func nobody(t *testing.T, state string) {
 	t.Helper()
-	waitFor(t, func() bool {
+	require.Eventually(t, "the end of its processes", func() bool {
 		all, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range all {
 			b, _ := os.ReadFile(path) // it may have ended
@@ -254,9 +253,7 @@ func TestRunApart(t *testing.T) {
 			s := lab.StartNginx(t, lab.NginxConfig{})
 			fill(t, s.Data, 9, 64<<10)
 			list, hold := filepath.Join(t.TempDir(), "my list.txt"), "2s"
-			if err := os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\n"), 0o600))
 			if interrupted {
 				hold = "10m"
 			}
@@ -265,7 +262,7 @@ func TestRunApart(t *testing.T) {
 				"--set", "workload={kind: read, think: 20ms}", "--set", "files.list="+list, "--set", "thresholds=[rate > 1/s at 7 clients]",
 				"--out", "run")
 			if interrupted {
-				waitFor(t, func() bool { return r.measuring(t) == 3 })
+				require.Eventually(t, "step 3", func() bool { return r.measuring(t) == 3 })
 				p.send(t, os.Interrupt)
 			}
 			code, said := p.ended()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab/browser"
 	"weir/report"
 	"weir/results"
@@ -25,13 +26,9 @@ func TestReportOfARealRun(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, s, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := browser.Open(t, "file://"+filepath.Join(dir, results.ReportFile), 1600, 900)
 	// what is folded is drawn when it is opened
 	p.Eval(`(() => { for (const folded of document.querySelectorAll("details")) folded.open = true })()`, nil)

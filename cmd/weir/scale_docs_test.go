@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -22,9 +23,7 @@ import (
 func TestScalePage(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../docs/scale.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page := string(b)
 	r := newRemote(t)
 	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(page)
@@ -35,9 +34,7 @@ func TestScalePage(t *testing.T) {
 	scenarioFile := filepath.Join(r.dir, "big.yaml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(scenarioFile, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(scenarioFile, []byte(text), 0o600))
 	}
 	write(example[1])
 	if code, said := r.start(t, strings.Fields(commands[0][1])...).ended(); code != exitFine ||

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -31,9 +32,7 @@ func TestStagedJobs(t *testing.T) {
 		fill(t, dir, 4, 400<<10)
 	}
 	list := filepath.Join(t.TempDir(), "fileList.txt")
-	if err := os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600))
 	for name, args := range map[string][]string{
 		"built-in": nil, "nginx": {"--target", ng.URL}, "xrootd": {"--target", xr.URL},
 		"local": {"--target", "file://" + here}, "curl": {"--target", ng.URL, "--set", "client=curl", "--set", "files.list=" + list},
@@ -68,9 +67,7 @@ func TestFullScratchDisk(t *testing.T) {
 		t.Skip("only root can mount a small file system")
 	}
 	disk, data := t.TempDir(), t.TempDir()
-	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mount("weir-test", disk, "tmpfs", 0, "size=1m"))
 	defer func() {
 		if err := syscall.Unmount(disk, 0); err != nil {
 			t.Error(err)
@@ -122,19 +119,13 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 	data, disk := t.TempDir(), t.TempDir()
 	fill(t, data, 4, 400<<10)
 	foreign := filepath.Join(disk, "weir-scratch-not-ours")
-	if err := os.Mkdir(foreign, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(foreign, 0o700))
 	for _, name := range []string{"copy-000000", "thesis.tex"} {
-		if err := os.WriteFile(filepath.Join(foreign, name), []byte("years of work"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(foreign, name), []byte("years of work"), 0o600))
 	}
 	copies := func() []string {
 		all, err := filepath.Glob(filepath.Join(disk, "weir-scratch-[0-9]*", "copy-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return all
 	}
 	for i, processes := range []string{"1", "2"} {
@@ -142,11 +133,11 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 		args := stagedJobs(disk, "--target", "file://"+data, "--clients", "4", "--set", "workload.job.compute=50ms", "--processes", processes)
 		p := started(t, append([]string{"run", "--duration", "10m", "--out", dir}, args...)...)
 		untilHeld(t, dir, 1)
-		waitFor(t, func() bool { return len(copies()) > 0 })
+		require.Eventually(t, "a copy", func() bool { return len(copies()) > 0 })
 		workers := children(t, p.Process.Pid)
 		p.kill(t)
 		for _, pid := range workers { // they end with the run, and may remove copies until then
-			waitFor(t, func() bool { return syscall.Kill(pid, 0) != nil })
+			require.Eventually(t, "the end of a process", func() bool { return syscall.Kill(pid, 0) != nil })
 		}
 		command := []string{"clean", dir}
 		if i == 0 {
@@ -184,13 +175,11 @@ func TestStagedJobsInterrupted(t *testing.T) {
 	p := started(t, append([]string{"run", "--target", s.URL, "--clients", "4", "--duration", "10m", "--out", dir}, stagedJobs(disk)...)...)
 	untilHeld(t, dir, 1)
 	s.Kill()
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"jobs_failed"`) })
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "a failed job", func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"jobs_failed"`) })
+	require.NoError(t, s.Restart(t.Context()))
 	done := func() int { return strings.Count(read(t, filepath.Join(dir, results.IntervalsFile)), `"jobs_done"`) }
 	before := done()
-	waitFor(t, func() bool { return done() > before+1 })
+	require.Eventually(t, "two more completed jobs", func() bool { return done() > before+1 })
 	p.send(t, os.Interrupt)
 	if code, said := p.ended(); code != exitInterrupt {
 		t.Errorf("exit code %d\n%s", code, said)
@@ -210,8 +199,6 @@ func TestStagedJobsInterrupted(t *testing.T) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }

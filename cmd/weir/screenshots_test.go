@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/results"
@@ -44,12 +45,8 @@ func TestScreenshots(t *testing.T) {
 		"runs/disk-array", "--watch=127.0.0.1:0", "--set", "name=disk-array", "--set", "load.ramp=500ms", "--set", "load.warmup=500ms")
 	cmd.Dir = home
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	live := ""
 	lines := bufio.NewScanner(said)
 	for live == "" && lines.Scan() {
@@ -87,12 +84,8 @@ func limitedService(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "weir", "serve", "--synthetic", "1000x256KiB", "--delay", "20ms", "--total-rate", "1Gbit/s")
 	said, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

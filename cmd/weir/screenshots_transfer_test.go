@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/transfer"
@@ -30,19 +31,13 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 	lab.Need(t, "chromium")
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "CERN"}, {Name: "DESY"}, {Name: "FNAL"}}, Coordinator: []string{"--plain"}})
 	c, err := r.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	tape := t.TempDir()
 	slow := exec.CommandContext(t.Context(), "weir", "serve", tape, "--total-rate", "300Mbit/s")
 	said, err := slow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := slow.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, slow.Start())
 	defer func() {
 		_ = slow.Process.Kill()
 		_ = slow.Wait()
@@ -62,12 +57,8 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 		f := catalog.File{Name: fmt.Sprintf("%s/%04d.root", files.Dataset, i), Size: int64(len(text)),
 			Adler: fmt.Sprintf("%08x", adler32.Checksum(text))}
 		at := filepath.Join(tape, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		require.NoError(t, os.WriteFile(at, text, 0o600))
 		files.Files = append(files.Files, transfer.NewFile{File: f})
 	}
 	if _, err := c.AddFiles(t.Context(), files); err != nil {
@@ -79,9 +70,7 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 	}
 	r.completes(r.submits(transfer.Submission{Dataset: "/store/data/Run2026A/Muon/RAW", To: "DESY"}))
 	for _, f := range trial.Files("/store/data/Run2026B/Muon/RAW", 10, 1)[3:5] {
-		if err := os.Remove(filepath.Join(r.Root("CERN"), filepath.FromSlash(f.Name))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(r.Root("CERN"), filepath.FromSlash(f.Name))))
 	}
 	r.ends(r.submits(transfer.Submission{Dataset: "/store/data/Run2026B/Muon/RAW", To: "FNAL", Tries: 1}))
 	if _, err := c.Submit(t.Context(), transfer.Submission{Dataset: "/store/data/Run2026D/Muon/RAW", To: "FNAL",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -19,9 +20,7 @@ func TestSessionsThatAreNotKept(t *testing.T) {
 	data := t.TempDir()
 	fill(t, data, 4, 4<<10)
 	list := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600))
 	for _, keeps := range []bool{true, false} {
 		s := httptest.NewUnstartedServer(http.FileServer(http.Dir(data)))
 		s.Config.SetKeepAlivesEnabled(keeps)

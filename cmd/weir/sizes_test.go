@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -16,17 +17,13 @@ func TestPartsOfFilesWithoutSizes(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 1<<20)
 	entries, err := os.ReadDir(s.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var lines strings.Builder
 	for _, e := range entries {
 		lines.WriteString(e.Name() + "\n")
 	}
 	list := filepath.Join(t.TempDir(), "list.txt")
-	if err := os.WriteFile(list, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte(lines.String()), 0o600))
 	f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=100ms",
 		"--set", "files.list="+list, "--set", "workload.part={size: 4KiB, count: 8}")
 	c := f.Curve[0]

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/results"
@@ -111,9 +112,7 @@ func leftByUs(t *testing.T, folders []string) bool {
 			continue
 		}
 		free := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Close())
 		if free {
 			return true
 		}
@@ -125,9 +124,7 @@ func leftByUs(t *testing.T, folders []string) bool {
 func workerPids(t *testing.T, state string) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, dir := range all {
 		environ, _ := os.ReadFile(filepath.Join(dir, "environ")) // it may have ended
 		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
@@ -147,30 +144,22 @@ func TestScratchOfAKilledWorker(t *testing.T) {
 	data := t.TempDir()
 	fill(t, data, 4, 400<<10)
 	foreign := filepath.Join(disk, "weir-scratch-not-ours")
-	if err := os.Mkdir(foreign, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(foreign, "copy-000000"), []byte("years of work"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(foreign, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "copy-000000"), []byte("years of work"), 0o600))
 	p := r.local(t, append(stagedJobs(disk), "--workers", "2", "--target", "file://"+data, "--clients", "4", "--duration", "10m", "--set",
 		"workload.job.compute=50ms")...)
 	untilHeld(t, r.run(), 1)
 	folders := func() []string {
 		all, err := filepath.Glob(filepath.Join(disk, "weir-scratch-[0-9]*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return all
 	}
 	pids := workerPids(t, r.state)
 	if len(pids) != 2 || len(folders()) != 2 {
 		t.Fatalf("%d workers, folders %v, want two of each", len(pids), folders())
 	}
-	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, func() bool { return len(workerPids(t, r.state)) == 1 })
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	require.Eventually(t, "one worker is left", func() bool { return len(workerPids(t, r.state)) == 1 })
 	if len(folders()) != 2 {
 		t.Errorf("left are %v", folders())
 	}
@@ -230,9 +219,7 @@ func TestScratchOfAWorkerIsTooSmall(t *testing.T) {
 		t.Skip("only root can mount a small file system")
 	}
 	disk, data := t.TempDir(), t.TempDir()
-	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=200k"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mount("weir-test", disk, "tmpfs", 0, "size=200k"))
 	defer func() {
 		if err := syscall.Unmount(disk, 0); err != nil {
 			t.Error(err)
@@ -266,14 +253,10 @@ func TestScratchDeviceInSamples(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(r.run())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	device := ""
 	for e, err := range run.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if e.Worker != nil && e.Worker.State == measure.Stages {
 			device = e.Worker.Scratch.Device
 		}
@@ -283,9 +266,7 @@ func TestScratchDeviceInSamples(t *testing.T) {
 	}
 	named := 0
 	for x, err := range run.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if x.Scratch == device {
 			named++
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	"weir/run/live"
@@ -39,9 +40,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	table := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		keys []string
@@ -148,9 +147,7 @@ func (lostPipe) Write([]byte) (int, error) { return 0, errors.New("no reader") }
 func TestSeeingPageJSON(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/seeing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	commands := regexp.MustCompile(`(?m)^\$ weir (run .*--json.*) \| jq`).FindAllStringSubmatch(string(page), -1)
 	if len(commands) < 2 {
 		t.Fatal("the commands are not there")
@@ -158,9 +155,7 @@ func TestSeeingPageJSON(t *testing.T) {
 	for _, c := range commands {
 		dir := t.TempDir()
 		const scenario = "target: simulated://x?service=1ms\nload: {clients: 1, ramp: 0s, warmup: 0s, duration: 1s}\n"
-		if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600))
 		code, said := start(t, dir, "weir", strings.Fields(c[1])...).ended()
 		if code != exitFine && code != exitInvalid {
 			t.Errorf("weir %s: exit code %d: %s", c[1], code, said)
@@ -192,7 +187,7 @@ func TestHangingReaders(t *testing.T) {
 		}, streams{in: strings.NewReader(""), out: out, err: said}, nil)
 		_, _ = out.Close(), said.Close()
 	}()
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.EventsFile), `"event":"end"`) })
+	require.Eventually(t, "the end of the run", func() bool { return contains(filepath.Join(dir, results.EventsFile), `"event":"end"`) })
 	var told, spoken bytes.Buffer
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(&told, readOut) })

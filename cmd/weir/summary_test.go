@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"weir/internal/require"
 	"weir/results/resultstest"
 )
 
@@ -14,9 +15,7 @@ func TestSummaryFitsOnAScreen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := resultstest.Typical()
-	if err := s.Write(filepath.Join(dir, "run")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(filepath.Join(dir, "run")))
 	print := func(more ...string) []string {
 		code, said := start(t, dir, "weir", append([]string{"report", "run", "--quiet"}, more...)...).ended()
 		if code != exitFine {

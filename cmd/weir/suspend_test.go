@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // A run whose terminal goes away ends as with Ctrl-C: what it made is removed,
@@ -39,7 +41,7 @@ func TestStopped(t *testing.T) {
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGSTOP)
 	began := time.Now()
-	waitFor(t, func() bool { return time.Since(began) > 1500*time.Millisecond })
+	require.Eventually(t, "1.5 s of load", func() bool { return time.Since(began) > 1500*time.Millisecond })
 	p.send(t, syscall.SIGCONT)
 	code, said := p.ended()
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "weir was suspended for") {

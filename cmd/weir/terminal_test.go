@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -25,9 +26,7 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	cmd.Stdin = strings.NewReader("")
 	_ = cmd.Run() // the code is that of validity
 	b, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 

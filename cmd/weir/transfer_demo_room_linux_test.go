@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer/trial"
 )
 
@@ -31,9 +32,7 @@ func TestDemoRoom(t *testing.T) {
 		}
 	})
 	file := filepath.Join(dir, "roomy.yaml")
-	if err := os.WriteFile(file, []byte(roomy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(roomy), 0o600))
 	begin := func(args ...string) (exitCode, string) {
 		return started(t, append([]string{"transfer", "demo", file, "--dir", dir}, args...)...).ended()
 	}
@@ -43,15 +42,11 @@ func TestDemoRoom(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	killed := filepath.Join(small, trial.FolderPrefix+"1")
-	if err := os.Mkdir(killed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(killed, 0o700))
 	if _, said = begin("--dir", "B="+small); !strings.Contains(said, "these are of demos that run, or were killed: "+killed) {
 		t.Error(said)
 	}
-	if err := os.Remove(killed); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(killed))
 	if code, said = begin("--dir", "A="+small); code != exitError || !strings.Contains(said, "needs 7.07 MB in "+small) {
 		t.Errorf("exit code %d: %s", code, said)
 	}

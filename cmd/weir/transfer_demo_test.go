@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 	plays "weir/scenarios/transfer"
@@ -23,9 +24,7 @@ func TestTransferScenarios(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
 			all, err := trial.ReadScenarios([]string{name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if err := trial.CheckLinks(t.Context(), all[0].Named()); err != nil {
 				lab.Need(t, "namespaces") // which fails where everything is required
 				t.Skip(err)
@@ -35,14 +34,10 @@ func TestTransferScenarios(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, said)
 			}
 			run, err := results.Open(filepath.Join(out, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			last := map[int]int{}
 			for a, err := range run.Transfers() {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if a.Last {
 					last[a.Step]++
 				}
@@ -175,11 +170,9 @@ func TestTransferRecord(t *testing.T) {
 	r.completes(r.submits(transfer.Submission{Dataset: "/store/run1", To: "B"}))
 	ctx := t.Context()
 	c, err := r.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	begin := time.Now()
-	waitFor(t, func() bool {
+	require.Eventually(t, "a sample of site B", func() bool {
 		list, err := c.Samples(ctx, "B", begin, 1)
 		return err == nil && len(list) > 0
 	})
@@ -189,14 +182,10 @@ func TestTransferRecord(t *testing.T) {
 	r.wants(exitError, words("transfer record 9 --out "+out+"9"), "9")
 	r.wants(exitUsage, words("transfer record"), "--out")
 	run, err := results.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var moved, done int64
 	for iv, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		moved, done = moved+iv.Moved, done+iv.Done
 	}
 	if moved != 20_000_000 || done != 20 {
@@ -205,9 +194,7 @@ func TestTransferRecord(t *testing.T) {
 	var served, received int64
 	hosts := map[string]bool{}
 	for s, err := range run.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		hosts[s.Host] = true
 		for _, p := range s.Procs {
 			served, received = served+p.Sent, received+p.Received

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -69,7 +70,7 @@ func (n *newcomer) stays(command string) (cmd *exec.Cmd, said string) {
 			n.t.Logf("%s: %v\n%s", command, err, out.String())
 		}
 	})
-	waitFor(n.t, func() bool { return strings.Contains(out.String(), "\n") })
+	require.Eventually(n.t, "a line of output", func() bool { return strings.Contains(out.String(), "\n") })
 	said, _, _ = strings.Cut(out.String(), "\n")
 	return cmd, said
 }
@@ -99,7 +100,7 @@ func (n *newcomer) does(line string) string {
 // site waits until a site is known.
 func (n *newcomer) site(name string) {
 	n.t.Helper()
-	waitFor(n.t, func() bool {
+	require.Eventually(n.t, "the site is up", func() bool {
 		cmd := exec.CommandContext(n.t.Context(), "weir", "site", "show", name)
 		cmd.Dir, cmd.Env = n.dir, n.env
 		out, err := cmd.CombinedOutput()
@@ -156,9 +157,7 @@ func TestTransferPageManyMachines(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
 	for _, dir := range []string{"b", "c"} {
-		if err := os.Mkdir(filepath.Join(n.dir, dir), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(n.dir, dir), 0o750))
 	}
 	n.means("--listen :9443 --url https://weir.example.org:9443", "--listen 127.0.0.1:0")
 	n.means("--listen :9444 --url https://b.example.org:9444", "--listen 127.0.0.1:0")
@@ -246,7 +245,7 @@ func (n *newcomer) moves(line string) {
 		n.t.Error(err)
 	}
 	var out []byte
-	waitFor(n.t, func() bool { // until it has ended
+	require.Eventually(n.t, "the coordinator has ended", func() bool { // until it has ended
 		move := exec.CommandContext(n.t.Context(), "sh", "-c", strings.NewReplacer(n.here...).Replace(line))
 		move.Dir, move.Env = n.dir, n.env
 		var err error
@@ -263,9 +262,7 @@ func (n *newcomer) moves(line string) {
 func TestTransferPageTells(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/transfer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	starts := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/weir (.*)$`).FindAllSubmatch(page, -1)
 	if len(starts) != 2 {
 		t.Errorf("%d services", len(starts))
@@ -276,9 +273,7 @@ func TestTransferPageTells(t *testing.T) {
 		}
 	}
 	code, err := os.ReadFile("../../transfer/transfer.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	words := regexp.MustCompile(`(?m)^\t\w+ +(?:Status|State|ErrorClass) += "([^"]+)"`).FindAllSubmatch(code, -1)
 	if len(words) < 25 {
 		t.Errorf("%d words", len(words))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -27,13 +28,9 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Idle: true})
-	if err := errors.Join(r.Coordinator().Start(t.Context()), r.Ready(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(r.Coordinator().Start(t.Context()), r.Ready(t.Context())))
 	c, err := r.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const files = 60_000
 	for _, site := range []string{"A", "B"} {
 		if _, err := c.Register(t.Context(), transfer.Register{Site: site, Session: "one"}); err != nil {
@@ -67,9 +64,7 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--manifest", file)
 	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--json")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var m transfer.Manifest
 	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != digestOf(m.Items) ||
 		m.Request.Status != transfer.Cancelled {

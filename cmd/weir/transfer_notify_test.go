@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/notify"
@@ -84,9 +85,7 @@ notify:
 			r.fills("A", "/store/run1", files...)
 			r.completes(r.submits(transfer.Submission{Dataset: "/store/run1", To: "C", Files: []string{files[0].Name}}))
 			for _, f := range files[3:5] {
-				if err := os.Remove(filepath.Join(r.Root("A"), f.Name)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Remove(filepath.Join(r.Root("A"), f.Name)))
 			}
 			partial := r.submits(transfer.Submission{Dataset: "/store/run1", To: "C", Tries: 1})
 			if m := r.ends(partial); m.Request.Status != transfer.Partial {
@@ -96,20 +95,16 @@ notify:
 			r.ends(failed)
 			r.wants(exitFine, words("transfer submit /store/run1 --to C"))
 			r.wants(exitFine, words("transfer reject 4"))
-			waitFor(t, func() bool { tries, _ := h.state(); return tries >= 3 })
-			waitFor(t, func() bool {
+			require.Eventually(t, "three attempts", func() bool { tries, _ := h.state(); return tries >= 3 })
+			require.Eventually(t, "the mail", func() bool {
 				return contains(filepath.Join(dir, "mail"), "Subject: weir: request 2 ended as partial: 8 of 10")
 			})
 			r.wants(exitFine, words("transfer notifications"), "the server answered 500", "next attempt", "delivered")
-			if err := r.Coordinator().Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Coordinator().Kill())
 			h.repair()
-			if err := r.Coordinator().Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Coordinator().Start(t.Context()))
 			seen := map[string]notify.Message{}
-			waitFor(t, func() bool {
+			require.Eventually(t, "three messages", func() bool {
 				_, got := h.state()
 				for _, m := range got {
 					seen[m.ID] = m
@@ -127,18 +122,18 @@ notify:
 			if len(types) != 3 || types["request.partial"] != partial || types["request.failed"] != failed || types["request.rejected"] != 4 {
 				t.Errorf("%v", types)
 			}
-			waitFor(t, func() bool { return contains(filepath.Join(dir, "completed"), `"type":"request.completed"`) })
+			require.Eventually(t, "the message of a completed request", func() bool {
+				return contains(filepath.Join(dir, "completed"), `"type":"request.completed"`)
+			})
 			text, err := os.ReadFile(filepath.Join(dir, "completed"))
 			if err != nil || strings.Count(string(text), "\n") != 1 {
 				t.Errorf("%s, %v", text, err)
 			}
 			r.wants(exitFine, words("transfer notify-test hook"), "delivered", "webhook")
-			waitFor(t, func() bool {
+			require.Eventually(t, "delivered notifications", func() bool {
 				_, out, _ := r.weir("transfer", "notifications", "--json")
 				var list struct{ Notifications []transfer.Notification }
-				if err := json.Unmarshal([]byte(out), &list); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, json.Unmarshal([]byte(out), &list))
 				done := 0
 				for _, n := range list.Notifications {
 					if n.Delivered {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -13,9 +14,7 @@ import (
 func TestTooManyNames(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(list, []byte(strings.Repeat("/store/run1/"+strings.Repeat("x", 1000)+"\n", 31_000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte(strings.Repeat("/store/run1/"+strings.Repeat("x", 1000)+"\n", 31_000)), 0o600))
 	f := submitFlags{filesOf: list, what: transfer.Submission{To: "C"}}
 	if _, err := f.submission("/store/run1"); err == nil || !strings.Contains(err.Error(), "the names of 31000 files") ||
 		!strings.Contains(err.Error(), "request the whole dataset") {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/trial"
@@ -31,9 +32,7 @@ type moving struct {
 func rooms(t *testing.T, o trial.Options) *moving {
 	t.Helper()
 	command, err := exec.LookPath("weir") // testscript puts this binary under that name into the PATH
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.Program, o.Dir = []string{command}, t.TempDir()
 	tr, err := trial.Start(t.Context(), o)
 	if err != nil {
@@ -162,9 +161,7 @@ func TestTransferByHand(t *testing.T) {
 	t.Parallel()
 	r := rooms(t, trial.Options{})
 	files := trial.Files("/store/run1", 10, 300_000)
-	if err := r.Fill("A", files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Fill("A", files))
 	r.wants(exitFine, words("site list"), "A ", "B ", "C ", "agent", "up", "http://127.0.0.1")
 	r.wants(exitFine, words("dataset list"), "no datasets")
 	r.wants(exitFine, words("dataset add /store/run1 --site A"), "10 files, 3.00 MB")
@@ -206,14 +203,10 @@ func TestDatasetAdd(t *testing.T) {
 		files = append(files, trial.Files(dataset, 3, 1000)...)
 		files = append(files, trial.Files(dataset+"/block", 2, 1000)...)
 	}
-	if err := r.Fill("A", files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Fill("A", files))
 	r.wants(exitFine, words("dataset add /store/local --site A --local "+r.Root("A")), "5 files, 5.00 kB")
 	table := filepath.Join(r.Dir(), "table.csv")
-	if err := os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1000\n/store/table/block/file-0001,1000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1000\n/store/table/block/file-0001,1000\n"), 0o600))
 	r.wants(exitFine, words("dataset add /store/table --site A --csv "+table), "2 files, 2.00 kB")
 	server := r.serves(r.Root("A"))
 	r.wants(exitFine, words("dataset add /store/listed --site A --list "+server), "5 files, 5.00 kB")
@@ -222,17 +215,11 @@ func TestDatasetAdd(t *testing.T) {
 		r.completes(r.submits(transfer.Submission{Dataset: dataset, To: "B"}))
 	}
 	r.completes(r.submits(transfer.Submission{Dataset: "/store/table", To: "B", Unchecked: true}))
-	if err := os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1001\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1001\n"), 0o600))
 	r.wants(exitError, words("dataset add /store/table --site A --csv "+table), "/store/table/file-0001", "1000")
-	if err := os.WriteFile(table, []byte("name,length\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(table, []byte("name,length\n"), 0o600))
 	r.wants(exitError, words("dataset add /store/table --site A --csv "+table), "table.csv", "length")
-	if err := os.Symlink("/etc/hostname", filepath.Join(r.Root("A"), "store/local/leak")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(r.Root("A"), "store/local/leak")))
 	r.wants(exitMissed, words("dataset add /store/local --site A"), "leak", "5 files")
 	r.wants(exitUsage, words("dataset add /store/local --site A --csv x --local y"), "choose one")
 	r.wants(exitError, words("dataset add /store/local --site A --list gopher://x/"), "davs://")
@@ -249,15 +236,11 @@ func TestTransferByThirdParties(t *testing.T) {
 	files := trial.Files("/store/run1", 5, 100_000)
 	root := func(name string) string { return filepath.Join(r.Dir(), "site-"+name) }
 	for _, name := range []string{"S", "T"} {
-		if err := os.Mkdir(root(name), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(root(name), 0o750))
 		url := r.serves(root(name), "--third-party", "--tpc-allow", "127.0.0.1", "--tpc-private")
 		r.wants(exitFine, words("site add "+name+" --url "+url), "site "+name+" is at "+url)
 	}
-	if err := r.Fill("A", files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Fill("A", files))
 	r.wants(exitFine, words("dataset add /store/run1 --site A"))
 	for _, to := range []string{"S", "T"} {
 		from := map[string]string{"S": "A", "T": "S"}[to]
@@ -277,9 +260,7 @@ func TestTransferByThirdParties(t *testing.T) {
 			}
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(r.Root("A"), "store")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(r.Root("A"), "store")))
 	more := trial.Files("/store/run2", 5, 100_000)
 	for _, f := range more {
 		if err := errors.Join(os.MkdirAll(filepath.Join(root("T"), "store/run2"), 0o750),
@@ -301,7 +282,7 @@ func (r *moving) serves(dir string, more ...string) string {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { p.kill(r.t) })
-	waitFor(r.t, func() bool { return strings.HasSuffix(out.String(), "\n") })
+	require.Eventually(r.t, "a line of output", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	return strings.TrimSpace(strings.TrimPrefix(out.String(), "serving "))
 }
 
@@ -320,20 +301,14 @@ func TestTransferMistakes(t *testing.T) {
 	r.wants(exitError, words("dataset show /store/none"), "/store/none")
 	r.wants(exitError, words("site show Z"), "there are: A")
 	bad := filepath.Join(r.Dir(), "bad.token")
-	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte("nonsense\n"), 0o600))
 	r.wants(exitError, words("site list --token-file "+bad), "refuses this token", "weir coordinator token")
 	r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"), ".")
 	token := r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"))
-	if err := os.WriteFile(bad, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte(token), 0o600))
 	r.wants(exitFine, words("site list --token-file "+bad), "A")
 	r.wants(exitError, words("transfer submit /store/run1 --to A --token-file "+bad), "weir.submit", "alice")
-	if err := r.Coordinator().Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Coordinator().Kill())
 	r.wants(exitError, words("site list"), "does not answer", "weir coordinator")
 }
 
@@ -345,15 +320,11 @@ func TestTransferPartial(t *testing.T) {
 	files := trial.Files("/store/run1", 10, 1000)
 	r.fills("A", "/store/run1", files...)
 	for _, f := range files[3:5] {
-		if err := os.Remove(filepath.Join(r.Root("A"), f.Name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(r.Root("A"), f.Name)))
 	}
 	r.wants(exitMissed, words("transfer submit /store/run1 --to C --approve --wait --tries 2"), "is partial: 8 of 10 files", "file-0004",
 		"file-0005", "failed")
-	if err := r.Fill("A", files[3:5]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Fill("A", files[3:5]))
 	r.wants(exitFine, words("transfer retry 1"), "goes on")
 	r.completes(1, files...)
 }
@@ -389,7 +360,7 @@ func (r *moving) held(f trial.File) (id int64, release func()) {
 	r.fills("A", filepath.Dir(f.Name), f)
 	pid := r.Site("A").Pid()
 	id = r.submits(transfer.Submission{Dataset: filepath.Dir(f.Name), To: "B"})
-	waitFor(r.t, func() bool { return arrived(r.Root("B")) > f.Size/10 })
+	require.Eventually(r.t, "a tenth of the file", func() bool { return arrived(r.Root("B")) > f.Size/10 })
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		r.t.Fatal(err)
 	}
@@ -423,13 +394,9 @@ func TestAgentKilledInTheMiddle(t *testing.T) {
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
 	id, release := r.held(f)
-	if err := r.Site("B").Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Site("B").Kill())
 	release()
-	if err := r.Site("B").Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Site("B").Start(t.Context()))
 	r.completes(id, f)
 	all := r.attempts(id)
 	last := all[len(all)-1]
@@ -446,17 +413,13 @@ func TestCoordinatorKilledInTheMiddle(t *testing.T) {
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
 	id, release := r.held(f)
-	if err := r.Coordinator().Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Coordinator().Kill())
 	release()
-	waitFor(t, func() bool {
+	require.Eventually(t, "the whole file", func() bool {
 		info, err := os.Stat(filepath.Join(r.Root("B"), f.Name))
 		return err == nil && info.Size() == f.Size
 	})
-	if err := r.Coordinator().Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Coordinator().Start(t.Context()))
 	r.completes(id, f)
 	if all := r.attempts(id); len(all) != 1 || all[0].Fault != "" || !all[0].Verified {
 		t.Errorf("%+v", all)
@@ -473,7 +436,7 @@ func TestCancelReachesTheCopy(t *testing.T) {
 	defer release()
 	begin := time.Now()
 	r.wants(exitFine, []string{"transfer", "cancel", strconv.FormatInt(id, 10), "--reason", "wrong site"}, "cancelled")
-	waitFor(t, func() bool { return arrived(r.Root("B")) == 0 })
+	require.Eventually(t, "site B has no file", func() bool { return arrived(r.Root("B")) == 0 })
 	t.Logf("%v from the command to the end of the copy", time.Since(begin))
 	r.wants(exitMissed, []string{"transfer", "show", strconv.FormatInt(id, 10), "--wait"}, "is cancelled", "wrong site")
 	if _, err := os.Stat(filepath.Join(r.Root("B"), f.Name)); err == nil {
@@ -497,7 +460,7 @@ func TestSiteBehindAFirewall(t *testing.T) {
 		}
 	}
 	id := r.submits(transfer.Submission{Dataset: "/store/run2", To: "M", From: []string{"N"}})
-	waitFor(t, func() bool {
+	require.Eventually(t, "the reason in weir transfer explain", func() bool {
 		_, out, _ := r.weir("transfer", "explain", strconv.FormatInt(id, 10))
 		return strings.Contains(out, "endpoint")
 	})
@@ -513,10 +476,8 @@ func TestInterruptOfWaiting(t *testing.T) {
 	p.Env, p.Dir = r.Env(), r.Dir()
 	var out locked
 	p.Stdout, p.Stderr = &out, &out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, func() bool { return strings.Contains(out.String(), "weir transfer approve 1") })
+	require.NoError(t, p.Start())
+	require.Eventually(t, "the command to approve it", func() bool { return strings.Contains(out.String(), "weir transfer approve 1") })
 	p.send(t, os.Interrupt)
 	_ = p.Wait() // its code tells
 	if exitCode(p.ProcessState.ExitCode()) != exitInterrupt || !strings.Contains(out.String(), "weir transfer show 1 --wait") {

@@ -15,6 +15,7 @@ import (
 
 	"weir/analysis"
 	"weir/internal/pause"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/results"
@@ -41,12 +42,8 @@ func watchIn(t *testing.T, dir string, args ...string) *watching {
 	w := &watching{Cmd: exec.CommandContext(ctx, "weir", args...), told: make(chan string, 1)}
 	w.Dir = dir
 	r, err := w.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, w.Start())
 	t.Cleanup(func() { cancel(); _ = w.Wait() })
 	lines := bufio.NewReader(r)
 	said := ""
@@ -71,9 +68,7 @@ func watchIn(t *testing.T, dir string, args ...string) *watching {
 func (w *watching) end(t *testing.T, interrupt bool) (code exitCode, said string) {
 	t.Helper()
 	if interrupt {
-		if err := w.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Process.Signal(os.Interrupt))
 	}
 	said = <-w.told
 	_ = w.Wait() // its code is returned
@@ -108,13 +103,9 @@ func TestWatchInBrowser(t *testing.T) {
 	w = watch(t, "watch", dir, "--listen", strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/"))
 	p.Wait(`!document.querySelector(".wire.lost")`)
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Wait(fmt.Sprintf(`document.querySelector("#time-throughput").dataset.points === "%d"`, len(series.Points)))
 	p.Wait(`document.querySelector(".says .meta").textContent === "The result:" && !document.querySelector("a.report").hidden`)
 	var verdict, report string
@@ -177,9 +168,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out",
 		filepath.Join(t.TempDir(), "run"))
 	resp, err := http.Get(w.url + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 16<<20)
@@ -217,9 +206,7 @@ func TestGlance(t *testing.T) {
 // What cannot be is told before anything is measured.
 func TestWatchUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("short"), 0o600))
 	for want, args := range map[string][]string{
 		"is a file":                 {"watch", file},
 		"is no address":             {"watch", "x", "--listen", "a b"},
@@ -243,9 +230,7 @@ func TestWatchPageOfDocs(t *testing.T) {
 	text := section(t, "seeing.md", "### The live page")
 	dir := t.TempDir()
 	scenario := "target: simulated://x?service=1ms\nload: {clients: [1, 2], ramp: 0s, warmup: 0s, duration: 500ms}\n"
-	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600))
 	ran := 0
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ weir ")
@@ -282,9 +267,7 @@ func TestWatchWaitsForPages(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 "+
 		"--duration 3s --out "+filepath.Join(t.TempDir(), "run"), log)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	said := func(what string) string {
 		for {
 			b, _ := os.ReadFile(log) // it may not be there yet
@@ -299,9 +282,7 @@ func TestWatchWaitsForPages(t *testing.T) {
 	}
 	url := strings.Fields(said("live page      "))[0]
 	resp, err := http.Get(url + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said("is served until it is closed, or Ctrl-C")
 	again, err := http.Get(url + "plain")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -61,9 +62,7 @@ func TestRemovalAnswerOfXRootDIsLost(t *testing.T) {
 func forgetful(t *testing.T, server, method string) (address string, lost *atomic.Bool) {
 	t.Helper()
 	to, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy, lost := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: to.Scheme, Host: to.Host}), &atomic.Bool{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == method && lost.CompareAndSwap(false, true) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -47,17 +48,13 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 		"--set", "load.ramp=100ms", "--set", "load.warmup=200ms", "--set", "load.graceful_stop=20s", "--set", "workload.verify=20%"}
 	if s.Settings != nil {
 		auth, err := json.Marshal(s.Settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, "--set", "auth="+string(auth))
 	}
 	code, said := weir(t, append(all, args...)...)
 	if crashed(t, s) {
 		t.Logf("XRootD ended by itself, as 5.5.3 does now and then under ztn; it is started again:\n%s", said)
-		if err := s.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Restart(t.Context()))
 		return &analysis.Findings{}, ""
 	}
 	if code != exitFine && code != exitInvalid {
@@ -65,9 +62,7 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 	}
 	t.Log(said)
 	page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f := findings(t, dir)
 	for _, c := range f.Curve {
 		lost := c.Unverified
@@ -158,9 +153,7 @@ func charted(t *testing.T, page string, titles ...string) {
 // A scenario that is added is tested here as well.
 func TestAllXRootDScenariosAreTested(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/xrootd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range files {
 		files[i] = filepath.Base(files[i])
 	}
@@ -326,13 +319,9 @@ func removeMade(t *testing.T, s *lab.System) {
 	t.Helper()
 	for _, server := range s.Servers[1:] {
 		made, err := filepath.Glob(filepath.Join(server.Data, "weir-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, dir := range made {
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.RemoveAll(dir))
 		}
 	}
 }
@@ -358,9 +347,7 @@ func left(t *testing.T, s *lab.System) (folder string, files int) {
 			files++
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return folder, files
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results"
 )
@@ -39,14 +40,10 @@ type Truth struct {
 func TruthOf(t testing.TB, dir string) Truth {
 	t.Helper()
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := Truth{Moved: map[string]float64{}, Done: map[string]float64{}, failed: map[string]float64{}}
 	for v, err := range run.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w.Moved[v.Server] += float64(v.Moved)
 		w.Done[v.Server] += float64(v.Done)
 		for class, n := range v.Failed {
@@ -62,9 +59,7 @@ func TruthOf(t testing.TB, dir string) Truth {
 		w.End = v.Start.Add(time.Duration(v.Seconds * 1e9))
 	}
 	for v, err := range run.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w.Disks = w.Disks || len(v.Disks) > 0
 		for _, n := range v.Nets {
 			w.received += float64(n.Received)
@@ -100,9 +95,7 @@ func Ask(t testing.TB, server, query, label string, at time.Time) map[string]flo
 	all := map[string]float64{}
 	for _, r := range answer.Data.Result {
 		x, err := strconv.ParseFloat(r.Value[1].(string), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[r.Metric[label]] = x
 	}
 	return all
@@ -187,13 +180,9 @@ func NewDatabase(t testing.TB, server, name string) {
 	text := ""
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE " + name}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := io.ReadAll(resp.Body)
-		if err := errors.Join(err, resp.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, resp.Body.Close()))
 		if text = string(b); resp.StatusCode == http.StatusOK && !strings.Contains(text, "error") {
 			return
 		}

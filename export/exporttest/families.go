@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -23,9 +24,7 @@ func Families(t testing.TB, page string) map[string]*dto.MetricFamily {
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	all, err := parser.TextToMetricFamilies(strings.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // random returns n bytes that hang on seed.
@@ -59,9 +61,7 @@ func TestAllOnes(t *testing.T) {
 	want := adler32.New()
 	sum := uint32(65520<<16 | 65520) // the largest state
 	state := binary.BigEndian.AppendUint32([]byte(magic), sum)
-	if err := want.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, want.(encoding.BinaryUnmarshaler).UnmarshalBinary(state))
 	want.Write(p)
 	if got := Update(sum, p); got != want.Sum32() {
 		t.Errorf("from the largest state: %08x, hash/adler32 has %08x", got, want.Sum32())
@@ -115,9 +115,7 @@ func TestStateIsThatOfTheStandardLibrary(t *testing.T) {
 	d.Write(p)
 	std.Write(p)
 	mine, err := d.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	theirs, err := std.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil || !bytes.Equal(mine, theirs) {
 		t.Fatalf("%x, %v; hash/adler32 has %x", mine, err, theirs)

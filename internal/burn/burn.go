@@ -1,9 +1,10 @@
 // Package burn uses CPU time on purpose: for jobs that compute, and for
-// servers whose answers cost CPU time.
+// servers whose answers cost CPU time. It also tells how much a process has used.
 package burn
 
 import (
 	"runtime"
+	"syscall"
 	"time"
 )
 
@@ -32,4 +33,13 @@ func (b *Burner) For(d time.Duration) time.Duration {
 			return used
 		}
 	}
+}
+
+// Process returns the CPU time that this process has used so far; 0 where the system does not say.
+func Process() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -15,6 +15,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -45,9 +47,7 @@ func TestFormat(t *testing.T) {
 			size int64
 		}{{0, 0}, {0, 1}, {1, 64}, {1, 65}, {42, 4096}, {math.MaxUint64, 1 << 20}, {7, 2*PatternSize + 1000}} {
 			sum, err := Sum(alg, f.seed, 0, f.size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			fmt.Fprintf(&b, "%d %d %s\n", f.seed, f.size, sum)
 		}
 	}
@@ -56,14 +56,10 @@ func TestFormat(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "format.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("the content of files has changed (-want +got):\n%s", diff)
 	}
@@ -115,15 +111,11 @@ func TestSeedsDiffer(t *testing.T) {
 func TestNotCompressible(t *testing.T) {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := NewReader(5, PatternSize).WriteTo(w); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	if out.Len() < PatternSize {
 		t.Errorf("%d bytes became %d", PatternSize, out.Len())
 	}

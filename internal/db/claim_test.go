@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 )
 
 // What is claimed is claimed once, by name; who has it is said, and it is free
@@ -18,17 +19,13 @@ func TestClaim(t *testing.T) {
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
 	c, err := one.Claim(t.Context(), "the house", "Ann's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := other.Claim(t.Context(), "the house", "Bob's process"); !errors.Is(err, db.ErrTaken) ||
 		!strings.Contains(err.Error(), "by Ann's process, which came from ") {
 		t.Errorf("it is claimed twice: %v", err)
 	}
 	garden, err := other.Claim(t.Context(), "the garden", "Bob's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := errors.Join(c.Close(), garden.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
@@ -47,9 +44,7 @@ func TestClaimIsKept(t *testing.T) {
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
 	c, err := one.Claim(t.Context(), "the house", "Ann's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
 	go func() { kept <- c.Keep(ctx) }()
@@ -73,9 +68,7 @@ func TestClaimIsKept(t *testing.T) {
 	}
 	breakAll(t, other)
 	c2, err := other.Claim(t.Context(), "the house", "Bob's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := c.Keep(t.Context()); !errors.Is(err, db.ErrTaken) || !strings.Contains(err.Error(), "Bob's process") {
 		t.Errorf("another has it: %v", err)
 	}
@@ -89,9 +82,7 @@ func TestClaimOfAFile(t *testing.T) {
 	t.Parallel()
 	d := connect(t, dbtest.File(t))
 	c, err := d.Claim(t.Context(), "the house", "Ann's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := errors.Join(c.Keep(ctx), c.Close()); err != nil {
@@ -102,9 +93,7 @@ func TestClaimOfAFile(t *testing.T) {
 func connect(t *testing.T, url string) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), url, db.Options{Conns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -123,9 +112,7 @@ func holders(t *testing.T, d *db.DB) (all []int64) {
 		all, err = db.Column[int64](tx, claims)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -136,9 +123,7 @@ func breakAll(t *testing.T, d *db.DB) {
 		_, err := tx.Exec("SELECT pg_terminate_backend(pid) FROM (" + claims + ") AS c")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // One that waits gets the claim when it is free, knows meanwhile who has it, and gives up when it says so.
@@ -147,9 +132,7 @@ func TestAwaitClaim(t *testing.T) {
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
 	c, err := one.Claim(t.Context(), "the house", "Ann's process")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	enough := errors.New("enough")
 	if _, err := other.AwaitClaim(t.Context(), "the house", "Bob's process", func(error) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v, want that it gives up", err)

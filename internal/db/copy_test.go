@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 )
 
 // Everything arrives in a database of the other kind, and of the same, and numbers
@@ -82,9 +83,7 @@ func second(_ int64, err error) error { return err }
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func fillThings(x *db.Tx) error {

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 )
 
 const schema = `-- A table of everything.
@@ -36,17 +37,13 @@ func files() fstest.MapFS { return fstest.MapFS{"001_things.sql": {Data: []byte(
 func prepared(t *testing.T, open func() *db.DB) *db.DB {
 	t.Helper()
 	d := open()
-	if err := d.Migrate(t.Context(), "things", files()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Migrate(t.Context(), "things", files()))
 	return d
 }
 
 func count(t *testing.T, d *db.DB) (n int) {
 	t.Helper()
-	if err := d.Read(t.Context(), func(x *db.Tx) error { return x.Row("SELECT count(*) FROM thing").Scan(&n) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Read(t.Context(), func(x *db.Tx) error { return x.Row("SELECT count(*) FROM thing").Scan(&n) }))
 	return n
 }
 
@@ -70,9 +67,7 @@ func TestValues(t *testing.T) {
 					[]byte{0, 1, 255}, at).Scan(&id),
 				insert("b")(x))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = d.Read(t.Context(), func(x *db.Tx) error {
 			var name word
 			var n, sum int64
@@ -110,9 +105,7 @@ func TestValues(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	})
 }
 
@@ -156,9 +149,7 @@ func TestWriteAllOrNothing(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("ended in the middle: %v", err)
 		}
-		if err := d.Write(t.Context(), insert("h")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Write(t.Context(), insert("h")))
 		if n := count(t, d); n != 1 {
 			t.Errorf("%d rows, want the last one's", n)
 		}
@@ -257,9 +248,7 @@ func TestBulkAndMany(t *testing.T) {
 func TestManyWriters(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
-		if err := d.Write(t.Context(), insert("counter")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Write(t.Context(), insert("counter")))
 		var all sync.WaitGroup
 		for g := range 100 {
 			all.Go(func() {
@@ -326,20 +315,14 @@ func TestMigrate(t *testing.T) {
 func TestOneProcessWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "odd name?#%41.db")
 	d, err := db.Open(t.Context(), path, db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("a"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("a"))))
 	if _, err := db.Open(t.Context(), path, db.Options{}); !errors.Is(err, db.ErrTaken) ||
 		!strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("opened twice: %v", err)
 	}
 	r, err := db.Open(t.Context(), path, db.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := count(t, r); n != 1 {
 		t.Errorf("%d rows seen by a reader", n)
 	}
@@ -378,9 +361,7 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	notOne := filepath.Join(t.TempDir(), "x.db")
-	if err := os.WriteFile(notOne, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(notOne, []byte(strings.Repeat("this is no database\n", 500)), 0o600))
 	if _, err := db.Open(t.Context(), notOne, db.Options{}); err == nil || !strings.Contains(err.Error(), "not a database") {
 		t.Errorf("another file: %v", err)
 	}

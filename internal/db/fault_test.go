@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -65,15 +66,11 @@ func TestKilled(t *testing.T) {
 			url := url(t)
 			reopen := func() *db.DB {
 				d, err := db.Open(t.Context(), url, db.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return d
 			}
 			d := reopen()
-			if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Close()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(d.Migrate(t.Context(), "things", files()), d.Close()))
 			acknowledged := map[string]bool{}
 			for round := range 5 {
 				maps.Copy(acknowledged, killed(t, url, 300+round*77))
@@ -109,9 +106,7 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := map[string]bool{}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		names[lines.Text()] = true
@@ -131,13 +126,9 @@ func TestServerLost(t *testing.T) {
 	// A server that would forget what it has acknowledged, if it was not told to keep it.
 	s := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
 	d, err := db.Open(t.Context(), s.URL, db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
-	if err := d.Migrate(t.Context(), "things", files()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Migrate(t.Context(), "things", files()))
 	var mu sync.Mutex
 	told := map[string]error{}
 	var all sync.WaitGroup
@@ -173,9 +164,7 @@ func TestServerLost(t *testing.T) {
 	if err := d.Read(t.Context(), insert("away")); !errors.Is(err, db.ErrBusy) {
 		t.Errorf("read from nobody: %v", err)
 	}
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	if err := d.Write(t.Context(), insert("back")); err != nil {
 		t.Errorf("the server is back: %v", err)
 	}
@@ -211,9 +200,7 @@ func TestServerLost(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
-		if err := errors.Join(d.Write(t.Context(), insert("a")), d.Write(t.Context(), insert("b"))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(d.Write(t.Context(), insert("a")), d.Write(t.Context(), insert("b"))))
 		var both, all sync.WaitGroup
 		both.Add(2)
 		for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
@@ -257,26 +244,16 @@ func TestDiskFull(t *testing.T) {
 	defer signal.Reset(syscall.SIGXFSZ)
 	path := filepath.Join(t.TempDir(), "x.db")
 	d, err := db.Open(t.Context(), path, db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
-	if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("before"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("before"))))
 	info, err := os.Stat(path + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	limit := was
 	limit.Cur = uint64(info.Size()) + 100_000
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	big := strings.Repeat("x", 20_000)
 	var all sync.WaitGroup
 	var written, refused atomic.Int64
@@ -295,9 +272,7 @@ func TestDiskFull(t *testing.T) {
 	all.Wait()
 	full := d.Write(t.Context(), insert(strings.Repeat(big, 10)))
 	n := count(t, d)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
 	t.Logf("%d written, %d refused: %v", written.Load(), refused.Load(), full)
 	if !errors.Is(full, db.ErrBusy) || refused.Load() == 0 || n != int(written.Load())+1 {
 		t.Errorf("%v; %d rows, %d were acknowledged", full, n, written.Load()+1)
@@ -310,13 +285,9 @@ func TestDiskFull(t *testing.T) {
 // Who does not want to wait any more for his turn need not.
 func TestTurnGivenUp(t *testing.T) {
 	d, err := db.Open(t.Context(), dbtest.File(t), db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
-	if err := d.Migrate(t.Context(), "things", files()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Migrate(t.Context(), "things", files()))
 	began, finish := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -348,9 +319,7 @@ func TestTurnGivenUp(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	dbtest.EachBench(b, func(b *testing.B, open func() *db.DB) {
 		d := open()
-		if err := d.Migrate(b.Context(), "things", files()); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, d.Migrate(b.Context(), "things", files()))
 		var next atomic.Int64
 		for _, n := range []int{1, 100} {
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -379,13 +348,9 @@ func TestBrokenOffReads(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
 		t.Run(name, func(t *testing.T) {
 			d, err := db.Open(t.Context(), url(t), db.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer d.Close()
-			if err := d.Migrate(t.Context(), "things", files()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Migrate(t.Context(), "things", files()))
 			names := func(x *db.Tx) error {
 				_, err := db.Column[string](x, "SELECT name FROM thing")
 				return err
@@ -405,9 +370,7 @@ func TestBrokenOffReads(t *testing.T) {
 			}
 			wait.Wait()
 			for range 16 {
-				if err := errors.Join(d.Read(t.Context(), names), d.Write(t.Context(), func(*db.Tx) error { return nil })); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(d.Read(t.Context(), names), d.Write(t.Context(), func(*db.Tx) error { return nil })))
 			}
 		})
 	}

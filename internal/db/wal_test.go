@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/db"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -17,13 +18,9 @@ func TestLogStaysSmall(t *testing.T) {
 	lab.Slow(t, "writes for seconds")
 	path := filepath.Join(t.TempDir(), "x.db")
 	d, err := db.Open(t.Context(), path, db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
-	if err := d.Migrate(t.Context(), "things", files()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Migrate(t.Context(), "things", files()))
 	big := make([]byte, 50_000)
 	var all sync.WaitGroup
 	stop := make(chan struct{})
@@ -60,9 +57,7 @@ func TestLogStaysSmall(t *testing.T) {
 			return nil
 		})
 		info, statErr := os.Stat(path + "-wal")
-		if err := errors.Join(err, statErr); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, statErr))
 		most = max(most, info.Size())
 	}
 	close(stop)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -53,13 +54,9 @@ func TestHashes(t *testing.T) {
 		raw := must(asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: content}))
 		der := certificateOf(t, raw)
 		file := filepath.Join(t.TempDir(), "c.pem")
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 		out, err := exec.CommandContext(t.Context(), "openssl", "x509", "-in", file, "-noout", "-subject_hash", "-subject_hash_old").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := Hashes(raw)
 		if want := strings.Fields(string(out)); err != nil || len(want) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("%s: %v, %v, OpenSSL says %v", name, got, err, want)
@@ -134,24 +131,16 @@ func TestText(t *testing.T) {
 		{{Type: asn1.ObjectIdentifier{1, 2, 3}, Value: "x"}},
 	}
 	raw, err := asn1.Marshal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := Text(raw), `/DC=org/O=people/CN=host/a.example.org \xC3\xA9/1.2.3=x`; got != want {
 		t.Errorf("%s instead of %s", got, want)
 	}
 	more, err := WithCommonName(raw, "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	most, err := WithCommonName(more, "2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other, err := asn1.Marshal(append(name, pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "1"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !AddsCommonName(more, raw) || !AddsCommonName(most, more) {
 		t.Error("one more common name is not seen")
 	}

@@ -6,14 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, text := range []string{"old", "newer"} {
-		if err := Write(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Write(path, []byte(text), 0o600))
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Fatal(string(got), err)
 		}
@@ -26,9 +26,7 @@ func TestWrite(t *testing.T) {
 		t.Error("written below a file")
 	}
 	folder := filepath.Join(t.TempDir(), "folder")
-	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "full"), 0o700))
 	if err := Write(folder, nil, 0o600); err == nil {
 		t.Error("a folder was replaced")
 	}
@@ -39,21 +37,15 @@ func TestWrite(t *testing.T) {
 
 func TestRenameNewNeverReplaces(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer root.Close()
-	if err := root.Mkdir("d", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, root.Mkdir("d", 0o700))
 	for _, rename := range []func(from, to string) error{
 		func(from, to string) error { return RenameNew(root, nil, nil, from, to) },
 		func(from, to string) error { return link(root, from, to) },
 	} {
 		for name, text := range map[string]string{"a": "new", "d/b": "old"} {
-			if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, root.WriteFile(name, []byte(text), 0o600))
 		}
 		if err := rename("a", "d/b"); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("another file is there: %v", err)
@@ -67,8 +59,6 @@ func TestRenameNewNeverReplaces(t *testing.T) {
 		if got, err := root.ReadFile("d/c"); err != nil || string(got) != "new" {
 			t.Errorf("the file: %q %v", got, err)
 		}
-		if err := root.Remove("d/c"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, root.Remove("d/c"))
 	}
 }

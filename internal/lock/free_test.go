@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/require"
 )
 
 // What is free is so for everybody, also while a program that was just started has
@@ -15,23 +17,15 @@ func TestFree(t *testing.T) {
 	var files []*os.File
 	for range 2 {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		files = append(files, f)
 	}
-	if err := Alone(files[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Alone(files[0]))
 	child, err := unix.Dup(int(files[0].Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer unix.Close(child)
-	if err := Free(files[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Free(files[0]))
 	if err := Alone(files[1]); err != nil {
 		t.Errorf("it is free: %v", err)
 	}

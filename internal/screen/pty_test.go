@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/require"
 )
 
 // A terminal is a pseudo-terminal and what would be seen on it. It knows the
@@ -32,17 +34,11 @@ func openTerminal(t *testing.T, columns, lines int) *terminal {
 	if err != nil {
 		t.Skip("no pseudo-terminals here:", err)
 	}
-	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	term := &terminal{t: t, control: control, weir: file}
 	term.resize(columns, lines)
 	t.Cleanup(func() { _, _ = file.Close(), control.Close() })

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // What is written stays in its order, whatever moves below it.
@@ -114,9 +116,7 @@ func TestAnimate(t *testing.T) {
 // Nothing moves in a file, and a terminal that is lost ends nothing.
 func TestNoTerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := New(file)
 	s.Animate(func(int) []string { t.Error("drawn"); return nil })()
 	if s.Moves() || s.Columns() != 80 || New(s) != s {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
 )
@@ -24,9 +25,7 @@ func at(b *lab.System) Broker {
 func dial(t *testing.T, b Broker) *Conn {
 	t.Helper()
 	c, err := Dial(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -69,9 +68,7 @@ func TestBroker(t *testing.T) {
 	if _, err := Dial(t.Context(), at(b)); err == nil {
 		t.Error("no broker, and no error")
 	}
-	if err := b.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Restart(t.Context()))
 	s = lab.Subscribe(t, b, other)
 	for i := range 10 {
 		if m := s.Next(); m.Body != fmt.Sprintf("message %d\x00\n", i) {
@@ -95,9 +92,7 @@ func TestBroker(t *testing.T) {
 	}
 
 	pool, err := trust.Authorities(b.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secure := at(b)
 	secure.Address, secure.TLS = b.BrokerAddress("stomp+ssl"), &tls.Config{RootCAs: pool}
 	if n, err := dial(t, secure).Send(t.Context(), numbered(queue, 0, 1)); n != 1 || err != nil {
@@ -113,9 +108,7 @@ func TestBroker(t *testing.T) {
 func scripted(t *testing.T, answers ...string) Broker {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {

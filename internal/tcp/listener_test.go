@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func TestListener(t *testing.T) {
@@ -27,9 +29,7 @@ func TestListener(t *testing.T) {
 			}
 		}()
 		c, err := l.Accept(t.Context(), time.Now().Add(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b := make([]byte, 5)
 		if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
 			t.Errorf("%q, %v", b, err)
@@ -49,9 +49,7 @@ func TestListener(t *testing.T) {
 
 func TestListenerWaits(t *testing.T) {
 	l, err := dialer(t).Listen(netip.MustParseAddr("127.0.0.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	if _, err := l.Accept(t.Context(), time.Now().Add(10*time.Millisecond)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("deadline: %v", err)

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // What the C library would say of names, getent says: this machine's own name, in any
@@ -16,9 +18,7 @@ func TestGetent(t *testing.T) {
 		t.Skip(err)
 	}
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := net.DefaultResolver.LookupNetIP(t.Context(), "ip", host)
 	if err == nil {
 		for i := range want {

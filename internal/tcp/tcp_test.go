@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // server treats each of its connections as told and is gone after the test.
@@ -60,9 +62,7 @@ func dialer(t testing.TB) *Dialer {
 func dial(t testing.TB, d *Dialer, host string, port uint16) *Conn {
 	t.Helper()
 	c, err := d.Dial(t.Context(), host, port, time.Now().Add(20*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() }) // some tests close it themselves
 	return c
 }
@@ -104,13 +104,9 @@ func TestLocalhostOverIPv6(t *testing.T) {
 func TestRefused(t *testing.T) {
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		_, err = dialer(t).Dial(t.Context(), host, port, time.Time{})
 		if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -207,9 +203,7 @@ func TestDeadlineAndLaterOperation(t *testing.T) {
 	port := server(t, "127.0.0.1:0", echo)
 	c := dial(t, dialer(t), "127.0.0.1", port)
 	for range 3 {
-		if err := c.Begin(t.Context(), time.Now().Add(10*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Begin(t.Context(), time.Now().Add(10*time.Millisecond)))
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read: %v", err)
 		}
@@ -219,9 +213,7 @@ func TestDeadlineAndLaterOperation(t *testing.T) {
 		}
 		// The timer that fired is not the next operation's.
 		for _, deadline := range []time.Time{{}, time.Now().Add(20 * time.Second)} {
-			if err := c.Begin(t.Context(), deadline); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Begin(t.Context(), deadline))
 			if _, err := c.Write([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
@@ -348,9 +340,7 @@ func TestSend(t *testing.T) {
 	if c.Out() != int64(4+len(want)) {
 		t.Errorf("out %d", c.Out())
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Close())
 	if b := <-got; !bytes.Equal(b, append([]byte("head"), want...)) {
 		t.Errorf("%d bytes arrived, and not the right ones", len(b))
 	}
@@ -393,9 +383,7 @@ func TestQuiet(t *testing.T) {
 		if c.Quiet() {
 			t.Errorf("quiet after %q and the end", last)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 		if c.Quiet() {
 			t.Error("a closed connection is quiet")
 		}
@@ -410,16 +398,12 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	b := make([]byte, 512<<10)
 	moved := func(int) {}
 	got := testing.AllocsPerRun(50, func() {
-		if err := c.Begin(ctx, time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Begin(ctx, time.Now().Add(time.Minute)))
 		if _, err := c.Write(b); err != nil {
 			t.Fatal(err)
 		}
 		n, err := c.Read(b[:100])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := c.Discard(int64(len(b)-n), moved); err != nil {
 			t.Fatal(err)
 		}

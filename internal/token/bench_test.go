@@ -4,23 +4,19 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // What a token for one file costs: made, and checked.
 func BenchmarkToken(b *testing.B) {
 	i, err := Keep(filepath.Join(b.TempDir(), "key"), issuerURL, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	k, err := NewChecker(Options{Trust: []Trust{i.Trust()}, Audience: []string{"A"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	g := Grant{Subject: "s", Audience: []string{"A"}, Scopes: []string{Path("read", "/a"), Path("modify", "/b")}, Life: time.Hour}
 	raw, err := i.Mint(g)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Run("mint", func(b *testing.B) {
 		for b.Loop() {
 			_, _ = i.Mint(g)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // site is an issuer that is reached over HTTPS.
@@ -48,9 +50,7 @@ func (s *site) renew(t *testing.T) {
 func (s *site) checker(t *testing.T) *Checker {
 	t.Helper()
 	c, err := NewChecker(Options{Trust: []Trust{{Issuer: s.URL}}, Audience: []string{"A"}, Now: s.clock.now, Client: s.Client()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 

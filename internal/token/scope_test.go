@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func claimsOf(t *testing.T, text string) *Claims {
 	t.Helper()
 	scopes, words, err := readScopes(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &Claims{scopes: scopes, words: words}
 }
 

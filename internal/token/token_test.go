@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"weir/internal/require"
 )
 
 const issuerURL = "https://coordinator.example:8443"
@@ -34,31 +36,23 @@ func fixed(t *testing.T) (*Issuer, *ecdsa.PrivateKey, *clock) {
 	c := &clock{time.Unix(1_800_000_000, 0)}
 	file := filepath.Join(t.TempDir(), "state", "issuer.pem")
 	i, err := Keep(file, issuerURL+"/", c.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	key, err := keepKey(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return i, key, c
 }
 
 func checker(t *testing.T, c *clock, trust ...Trust) *Checker {
 	t.Helper()
 	k, err := NewChecker(Options{Trust: trust, Audience: []string{"A", "https://a.example:1094"}, Now: c.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return k
 }
 
 func mint(t *testing.T, i *Issuer, scopes ...string) string {
 	t.Helper()
 	raw, err := i.Mint(Grant{Subject: "item-1", Audience: []string{"A"}, Scopes: scopes, Life: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return raw
 }
 
@@ -66,9 +60,7 @@ func TestWhatIsMintedIsGood(t *testing.T) {
 	i, _, c := fixed(t)
 	k := checker(t, c, i.Trust())
 	claims, err := k.Check(t.Context(), mint(t, i, Path("read", "/store/run 1/a%b"), "weir.agent:A"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if claims.Subject != "item-1" || claims.Issuer != issuerURL || !claims.Expires.Equal(c.t.Add(time.Minute)) || claims.ID == "" {
 		t.Errorf("%+v", claims)
 	}
@@ -109,9 +101,7 @@ func TestGoodTokensAreNotRememberedForLong(t *testing.T) {
 	check(false, "clock set far back")
 	c.t = start
 	other, _, _ := fixed(t)
-	if err := k.Add(other.Trust()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, k.Add(other.Trust()))
 	check(false, "another key")
 }
 
@@ -168,9 +158,7 @@ func forge(t *testing.T, key *ecdsa.PrivateKey, head, claims any) string {
 	text := part(head) + "." + part(claims)
 	sum := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
@@ -306,9 +294,7 @@ func rs256(t *testing.T, key *rsa.PrivateKey, head, claims any) string {
 	text := part(head) + "." + part(claims)
 	sum := sha256.Sum256([]byte(text))
 	s, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text + "." + base64.RawURLEncoding.EncodeToString(s)
 }
 
@@ -335,15 +321,11 @@ func TestKeysAreKept(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(file, 0o644))
 	if _, err := Keep(file, issuerURL, nil); err == nil || !strings.Contains(err.Error(), "other users can read it") {
 		t.Errorf("a key that all can read: %v", err)
 	}
-	if err := os.WriteFile(file+"2", []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file+"2", []byte("nonsense"), 0o600))
 	if _, err := Keep(file+"2", issuerURL, nil); err == nil || !strings.Contains(err.Error(), "issuer.pem2") {
 		t.Errorf("a spoiled key: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/storage/gridcert/gridcerttest"
 )
 
@@ -58,9 +59,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	})
 	c := client(t, Options{})
 	at, err := url.Parse(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lending := http.Header{"TransferHeaderAuthorization": {"Bearer another secret"}}
 	for _, tt := range []struct {
 		name, method string
@@ -107,9 +106,7 @@ func TestRedirectsDoNotComeNearer(t *testing.T) {
 	}
 	inside := peer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a secret of this machine") })
 	at, err := url.Parse(inside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, _, err := c.once(t.Context(), Request{Method: http.MethodGet, near: c.nearest[Network]}, at); KindOf(err) != Denied {
 		t.Errorf("this machine was asked: %v", err)
 	}
@@ -155,9 +152,7 @@ func TestClientCertificates(t *testing.T) {
 	ask := func(path string, cert *tls.Certificate, servers ...string) {
 		t.Helper()
 		res, err := c.Do(t.Context(), Request{Method: http.MethodHead, Target: Target{URL: at + path, Cert: cert, Servers: servers}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		end(res)
 	}
 	for _, who := range []*tls.Certificate{ada, nil, bob, ada, nil} {

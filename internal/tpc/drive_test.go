@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
 )
@@ -98,9 +99,7 @@ func TestDriveTakesWhatEndpointsAnswer(t *testing.T) {
 // TransferHeaderAuthorization, not Transferheaderauthorization.
 func TestHeadersKeepTheirCase(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	seen := make(chan string, 1)
 	go func() {
@@ -121,9 +120,7 @@ func TestHeadersKeepTheirCase(t *testing.T) {
 	}()
 	o := Order{Active: Target{URL: "http://" + l.Addr().String() + "/f", Token: "t1"},
 		Passive: Target{URL: "https://x.example/g", Token: "t2"}, Verify: true, Streams: 3}
-	if err := client(t, Options{}).Drive(t.Context(), o, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client(t, Options{}).Drive(t.Context(), o, nil))
 	text := <-seen
 	for _, want := range []string{"COPY /f HTTP/1.1", "Source: https://x.example/g", "Credential: none", "Overwrite: F",
 		"TransferHeaderAuthorization: Bearer t2",

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"weir/internal/require"
 )
 
 const marker = "Perf Marker\nTimestamp: 1537788010\nStripe Index: 0\nStripe Bytes Transferred: 238745\nTotal Stripe Count: 1\n" +
@@ -91,9 +93,7 @@ func TestFailuresHaveTheStatusOfTheOtherSide(t *testing.T) {
 func TestWrittenAndRead(t *testing.T) {
 	var b bytes.Buffer
 	m := Marker{At: time.Unix(1537788010, 0), Moved: 7, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}}
-	if err := errors.Join(m.Write(&b), Failure(&b, "two\nlines\r\nsuccess: no")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(m.Write(&b), Failure(&b, "two\nlines\r\nsuccess: no")))
 	var moved int64
 	err := follow(&b, func(n int64) { moved = n })
 	if KindOf(err) != Failed || moved != 7 || !strings.Contains(err.Error(), "two lines success: no") {

@@ -3,7 +3,6 @@ package tpc
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"hash/adler32"
@@ -12,18 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
+	"weir/internal/trust"
 	"weir/lab"
 )
 
 // trusting is a client that trusts a system's authority.
 func trusting(t *testing.T, s *lab.System) *Client {
 	t.Helper()
-	text, err := os.ReadFile(s.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(text)
+	pool, err := trust.Authorities(s.CAFile)
+	require.NoError(t, err)
 	return client(t, Options{TLS: &tls.Config{RootCAs: pool}})
 }
 
@@ -43,17 +40,13 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 		c := trusting(t, a)
 		data := bytes.Repeat([]byte("0123456789abcde\n"), 300_000)
 		sum := fmt.Sprintf("%08x", adler32.Checksum(data))
-		if err := a.WriteFile("f", data); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.WriteFile("f", data))
 		for _, scheme := range []string{"http", "https"} {
 			for _, push := range []bool{false, true} {
 				source := Target{URL: a.URLs[scheme] + "/f"}
 				dest := Target{URL: fmt.Sprintf("%s/new-%s-%v/deep/f", b.URLs[scheme], scheme, push)}
 				part := Target{URL: dest.URL + ".part"}
-				if err := c.Parents(t.Context(), dest); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.Parents(t.Context(), dest))
 				if err := c.Parents(t.Context(), dest); err != nil {
 					t.Errorf("folders that are there: %v", err)
 				}
@@ -109,9 +102,7 @@ func TestXRootDRedirectors(t *testing.T) {
 		c := trusting(t, a)
 		data := bytes.Repeat([]byte("0123456789abcde\n"), 10_000)
 		for _, s := range a.Servers[1:] {
-			if err := os.WriteFile(filepath.Join(s.Data, "f-"+s.Name), data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(s.Data, "f-"+s.Name), data, 0o644))
 		}
 		for _, s := range a.Servers[1:] {
 			for _, push := range []bool{false, true} {

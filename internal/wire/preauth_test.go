@@ -8,24 +8,22 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // TestOneAddressKeepsNobodyOut: while one address holds as many connections open as it
 // can, others are answered at once, and it gets at most half of the slots.
 func TestOneAddressKeepsNobodyOut(t *testing.T) {
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) { return r.Context(), nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Public("GET /ok", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	s.Begin()
 	defer s.Close()
 	from := func(ip string) *net.Dialer { return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}} }
 	for range maxUnauthenticated + 100 {
 		c, err := from("127.0.0.2").Dial("tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer c.Close()
 	}
 	client := &http.Client{Timeout: patience / 2, Transport: &http.Transport{DisableKeepAlives: true,

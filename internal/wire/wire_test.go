@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
 )
@@ -26,13 +27,9 @@ type word struct {
 func serve(t *testing.T) (*Server, *Identity, string) {
 	t.Helper()
 	id, err := Keep(filepath.Join(t.TempDir(), "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := Listen(t.Context(), "127.0.0.1:0", id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	Handle(s, "/echo", 1000, func(_ context.Context, w *word) (*word, error) {
 		if w.Text == "refuse" {
@@ -82,9 +79,7 @@ func TestUnauthenticatedRefused(t *testing.T) {
 func TestIdentitiesAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	a, err := Keep(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := Keep(dir)
 	if err != nil || a.Pin != b.Pin || a.Token != b.Token || len(a.Token) != 64 {
 		t.Errorf("%v", err)
@@ -94,9 +89,7 @@ func TestIdentitiesAreKept(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, identityFile), []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, identityFile), []byte("nonsense"), 0o600))
 	if _, err := Keep(dir); err == nil || !strings.Contains(err.Error(), identityFile) {
 		t.Errorf("a damaged identity: %v", err)
 	}
@@ -111,16 +104,12 @@ func TestUnauthenticatedDoNotBlockOthers(t *testing.T) {
 	var silent []net.Conn
 	for range maxUnauthenticated - 50 {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		silent = append(silent, c)
 	}
 	raw := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	endless, err := raw.DialContext(t.Context(), "tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer endless.Close()
 	head := "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n{"
 	if _, err := io.WriteString(endless, head); err != nil {
@@ -149,9 +138,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	s, _, _ := serve(t)
 	raw := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	c, err := raw.DialContext(t.Context(), "tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\n")
 	for range 10000 {
@@ -165,13 +152,9 @@ func TestHeadersAreBounded(t *testing.T) {
 // Who is not there is asked again until it is.
 func TestInsisting(t *testing.T) {
 	id, err := Keep(filepath.Join(t.TempDir(), "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first, err := Listen(t.Context(), "127.0.0.1:0", id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := first.Addr().String()
 	c := NewClient([]string{"https://" + at}, id.Token, id.Pin, 2*time.Second)
 	defer c.Close()
@@ -180,9 +163,7 @@ func TestInsisting(t *testing.T) {
 	go func() { done <- c.Insist(t.Context(), "/echo", word{"x"}, &word{}, time.Minute) }()
 	<-time.After(200 * time.Millisecond) // it has asked in vain
 	second, err := Listen(t.Context(), at, id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer second.Close()
 	var asked atomic.Int64
 	Handle(second, "/echo", 1000, func(_ context.Context, w *word) (*word, error) {
@@ -214,9 +195,7 @@ func TestServingWithACheck(t *testing.T) {
 		}
 		return nil, errors.New("who is that?")
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	url := "http://" + s.Addr().String()
 	Answer(s, "POST /say/{what}", 100, func(r *http.Request, in *word) (word, error) {
@@ -268,9 +247,7 @@ func TestServingWithACheck(t *testing.T) {
 	c := NewClientTLS([]string{url}, "ann", nil, time.Minute)
 	defer c.Close()
 	r, err := c.Stream(t.Context(), "/stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if text, err := io.ReadAll(r); string(text) != "some text" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}

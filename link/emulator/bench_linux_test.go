@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"syscall"
 	"testing"
 	"time"
 
+	"weir/internal/burn"
 	"weir/internal/unit"
 	"weir/link"
 )
@@ -23,13 +23,13 @@ func BenchmarkLink(b *testing.B) {
 				if _, err := io.CopyN(io.Discard, conn, 10e6); err != nil {
 					b.Fatal(err)
 				}
-				begin, before := time.Now(), used(b)
+				begin, before := time.Now(), burn.Process()
 				bytes := int64(0)
 				for b.Loop() { // one second each, whatever the machine
 					bytes += passed(b, conn, time.Now().Add(time.Second))
 				}
 				span := time.Since(begin).Seconds()
-				cpu := (used(b) - before).Seconds()
+				cpu := (burn.Process() - before).Seconds()
 				cost, late, seconds := 0.0, 0.0, 0.0
 				for _, s := range r.samples() {
 					cost += s.Cost
@@ -62,14 +62,4 @@ func passed(b *testing.B, c *net.TCPConn, until time.Time) int64 {
 		b.Fatal(err)
 	}
 	return n
-}
-
-// used is the CPU time of this process: clients and service.
-func used(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

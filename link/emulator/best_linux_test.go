@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"weir/internal/require"
 	"weir/link"
 )
 
@@ -11,9 +12,7 @@ import (
 func TestBest(t *testing.T) {
 	before := interfaces(t)
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv(asProbe, "1")
 	far, near := []link.Named{{Spec: link.Spec{Rate: 2e6, RTT: 51 * ms}}}, []link.Named{{Spec: link.Spec{Rate: 2e6}}}
 	both := []Choice{Best(t.Context(), far, []string{exe}), Best(t.Context(), near, []string{exe})}
@@ -29,9 +28,7 @@ func TestBest(t *testing.T) {
 			continue
 		}
 		n, err := Up(t.Context(), c, links, moverOptions(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := n.Close(); err != nil {
 			t.Error(err)
 		}

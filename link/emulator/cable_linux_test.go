@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/link"
 )
 
@@ -21,9 +22,7 @@ func pairsOver(t testing.TB, s link.Spec, trunk *link.Spec) (c *cable, service, 
 	var far, near [2]int
 	for i := range 2 {
 		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { unix.Close(p[0]); unix.Close(p[1]) })
 		near[i], far[i] = p[0], p[1]
 	}
@@ -32,9 +31,7 @@ func pairsOver(t testing.TB, s link.Spec, trunk *link.Spec) (c *cable, service, 
 		over = &orderLink{Name: "line", Setting: setting{Spec: trunk.Complete()}, Seed: 2}
 	}
 	c, err := newCable([]orderLink{{Name: "x", Setting: setting{Spec: s}, Seed: 1}}, [][2]int{near}, over)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c, far[0], far[1]
 }
 
@@ -56,9 +53,7 @@ func carriesWithoutMemory(t *testing.T, c *cable, service, site int) {
 	fds := c.polled()
 	packet, out := superPacket(20*1448), make([]byte, superSize)
 	for _, fd := range []int{service, site} {
-		if err := unix.SetNonblock(fd, true); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, unix.SetNonblock(fd, true))
 	}
 	got := testing.AllocsPerRun(2000, func() {
 		unix.Write(service, packet)

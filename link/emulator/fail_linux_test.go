@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/link"
 )
 
@@ -58,14 +59,10 @@ func TestBlocks(t *testing.T) {
 	a, _ := up(t, Userspace, spec, spec)
 	b, _ := up(t, Kernel, spec)
 	used, err := usedNetworks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 2000 {
 		n, err := newBlock()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !n.free(used) || !strings.HasPrefix(n.service.String(), "198.18.") && !strings.HasPrefix(n.service.String(), "198.19.") {
 			t.Fatalf("%+v", n)
 		}

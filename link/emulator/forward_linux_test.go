@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/link"
 )
@@ -18,13 +19,9 @@ import (
 func forwarded(t *testing.T, s *Site, address string) *net.TCPConn {
 	t.Helper()
 	port, err := s.Forward(t.Context(), address, netip.MustParseAddr("127.0.0.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*net.TCPConn)
 }
@@ -80,9 +77,7 @@ func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 1e6, Congestion: "cubic"})
 			swallow := serve(t, n, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) })
 			port, err := n.Sites[0].Forward(t.Context(), swallow, netip.MustParseAddr("192.0.2.1"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 			if err == nil {
 				_ = c.SetDeadline(time.Now().Add(time.Minute))
@@ -116,9 +111,7 @@ func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 func TestListenOutside(t *testing.T) {
 	_, inside := doors(t)
 	l, err := inside.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
@@ -127,13 +120,9 @@ func TestListenOutside(t *testing.T) {
 		}
 	}()
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	if b, err := io.ReadAll(c); err != nil || string(b) != "here" {
 		t.Errorf("%q, %v", b, err)
@@ -147,24 +136,16 @@ func TestUnusedListenersAreClosed(t *testing.T) {
 	g.listen = at("127.0.0.1")
 	defer g.close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	used, err1 := g.open(t.Context(), l.Addr().String())
 	idle, err2 := g.open(t.Context(), "127.0.0.1:1")
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err1, err2))
 	c, err := net.Dial("tcp", used)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	server, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer server.Close()
 	g.mu.Lock()
 	g.all["127.0.0.1:1"].used.Add(-100)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -23,17 +24,11 @@ import (
 func doors(t *testing.T) (outside, inside *HostDialer) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	outside, err = newHostDialer(os.NewFile(uintptr(pair[0]), "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inside, err = newHostDialer(os.NewFile(uintptr(pair[1]), "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	outside.group.Go(outside.serve)
 	inside.group.Go(inside.listen)
 	t.Cleanup(func() { outside.Close(); inside.Close() })
@@ -46,9 +41,7 @@ func TestDoor(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -107,9 +100,7 @@ func TestDoor(t *testing.T) {
 // Whoever we are, where user namespaces are allowed links can be made.
 func TestIsolatedAsWeAre(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := probeIsolated(t.Context(), []string{"env", asProbe + "=1", exe})
 	if err != nil || p.Tbf != "" {
 		lab.Without(t, "links", fmt.Sprintf("no links without privileges here: %v %s", err, p.Tbf))
@@ -122,9 +113,7 @@ func TestIsolatedAsWeAre(t *testing.T) {
 				t.Errorf("devices %v of this machine, before %v", now, before)
 			}
 			site, err := spaceOf(pid)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			switch end {
 			case "close":
 				in.Close()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/link"
 )
@@ -97,9 +98,7 @@ func hostLinks() error {
 func interfaces(t *testing.T) (names []string) {
 	t.Helper()
 	list, err := netlink.LinkList()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, l := range list {
 		if strings.HasPrefix(l.Attrs().Name, "weir") {
 			names = append(names, l.Attrs().Name)
@@ -129,9 +128,7 @@ func TestNothingStays(t *testing.T) {
 					t.Errorf("devices %v before, %v now", before, now)
 				}
 				if end == "kill" {
-					if err := cmd.Process.Kill(); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, cmd.Process.Kill())
 				}
 				in.Close()
 				if err := cmd.Wait(); err != nil && end == "close" {
@@ -182,9 +179,7 @@ func eventually(t *testing.T, f func() error) {
 func hosted(t *testing.T, prepare func(*exec.Cmd), way Way) (*exec.Cmd, io.Closer, int) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), asHost+"="+string(way))
 	cmd.Stderr = os.Stderr
@@ -193,9 +188,7 @@ func hosted(t *testing.T, prepare func(*exec.Cmd), way Way) (*exec.Cmd, io.Close
 	}
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	words := strings.Fields(line)
@@ -206,9 +199,7 @@ func hosted(t *testing.T, prepare func(*exec.Cmd), way Way) (*exec.Cmd, io.Close
 		t.Errorf("the process at the site sees %s devices of links, not 1", words[3])
 	}
 	pid, err := strconv.Atoi(words[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cmd, in, pid
 }
 
@@ -225,9 +216,7 @@ func TestIsolated(t *testing.T) {
 		lab.Without(t, "links", fmt.Sprintf("no device file for this test: %v", err))
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	program := filepath.Join(dir, "test")
 	if b, err := os.ReadFile(exe); err != nil || os.WriteFile(program, b, 0o755) != nil {
 		t.Fatal(err)
@@ -244,9 +233,7 @@ func TestIsolated(t *testing.T) {
 				cmd.Path, cmd.Dir = program, dir
 				cmd.Env = append(cmd.Env, "WEIR_TEST_DEVICE="+device, "WEIR_TEST_OUTSIDE="+server.Listener.Addr().String())
 				door, err := Isolate(cmd)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				t.Cleanup(func() { door.Close() })
 				nobody(cmd)
 				cmd.Stderr = io.MultiWriter(os.Stderr, &said)

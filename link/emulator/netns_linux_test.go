@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Making namespaces never moves the program's first thread, whose network is
@@ -11,9 +13,7 @@ import (
 func TestTheFirstThreadStays(t *testing.T) {
 	needSpaces(t, Userspace)
 	before, err := spaceOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var many sync.WaitGroup
 	for range 20 {
 		many.Go(func() {

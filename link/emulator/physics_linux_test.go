@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/link"
@@ -266,15 +267,11 @@ func TestOutageAndChange(t *testing.T) {
 			again(t, 8, func() error {
 				return within("bits/s before", 8*received(t, 200*time.Millisecond, time.Second, conn), 10e6, 0.2)
 			})
-			if err := site.SetDown(true); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, site.SetDown(true))
 			if got := received(t, 500*time.Millisecond, 1500*time.Millisecond, conn); got > 0 {
 				t.Errorf("%s while the link is down", unit.Bits(got))
 			}
-			if err := errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)))
 			again(t, 8, func() error {
 				return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1)
 			})
@@ -287,15 +284,11 @@ func TestJitter(t *testing.T) {
 	lab.Slow(t, "measures links for seconds")
 	n, _ := up(t, Userspace, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(n.Service)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer server.Close()
 	var client net.Conn
 	sp := n.Sites[0].over.(*spoke)
-	if err := sp.space.in(func() (err error) { client, err = net.Dial("udp4", server.LocalAddr().String()); return err }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sp.space.in(func() (err error) { client, err = net.Dial("udp4", server.LocalAddr().String()); return err }))
 	defer client.Close()
 	again(t, 6, func() error { return jittery(t, client, server) })
 }

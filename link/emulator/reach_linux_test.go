@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/link"
 )
@@ -33,9 +34,7 @@ func TestReach(t *testing.T) {
 			}))
 			defer server.Close()
 			address, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if again, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String()); err != nil || again != address {
 				t.Errorf("asked again, the address is %s, not %s: %v", again, address, err)
 			}
@@ -60,9 +59,7 @@ func curl(t *testing.T, s *Site, url string) string {
 	cmd := exec.Command("curl", "--silent", "--noproxy", "*", "--max-time", "20", "--output", os.DevNull, "--write-out", "%{time_total}", url)
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := s.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Start(cmd))
 	if err := cmd.Wait(); err != nil {
 		return "failed"
 	}
@@ -75,22 +72,14 @@ func TestGateEnds(t *testing.T) {
 	g := newGates(nil)
 	g.listen = at("127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address, err := g.open(t.Context(), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer client.Close()
 	server, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer server.Close()
 	if _, err := server.Write([]byte("hello")); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/link"
@@ -62,9 +63,7 @@ func (r *recorder) latest(name string) (last Sample) {
 
 func moverOptions(t testing.TB) Options {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Options{Mover: []string{"env", asMover + "=1", exe}, Log: os.Stderr, Seed: 1}
 }
 
@@ -87,9 +86,7 @@ func upLinks(t testing.TB, way Way, links []link.Named) (*Network, *recorder) {
 	o, r := moverOptions(t), &recorder{}
 	o.Take = r.take
 	n, err := Up(t.Context(), Choice{Way: way}, links, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -102,9 +99,7 @@ func upLinks(t testing.TB, way Way, links []link.Named) (*Network, *recorder) {
 func dial(t testing.TB, s *Site, address string) *net.TCPConn {
 	t.Helper()
 	there, err := s.Reach(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var c net.Conn
 	try := func() error {
 		c, err = (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", there)
@@ -115,9 +110,7 @@ func dial(t testing.TB, s *Site, address string) *net.TCPConn {
 	} else {
 		err = try()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*net.TCPConn)
 }
@@ -130,9 +123,7 @@ func serve(t testing.TB, n *Network, handle func(*net.TCPConn)) string {
 		at = "127.0.0.1"
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(at, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var group sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	group.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/link"
 )
@@ -118,9 +119,7 @@ func TestTrunkOutage(t *testing.T) {
 			again(t, 4, func() error {
 				return flows(receivedEach(t, 500*time.Millisecond, time.Second, conns...), true, true, true)
 			})
-			if err := n.Line("line").SetDown(true); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, n.Line("line").SetDown(true))
 			if err := flows(receivedEach(t, 500*time.Millisecond, 1500*time.Millisecond, conns...), false, false, true); err != nil {
 				t.Error(err)
 			}
@@ -130,9 +129,7 @@ func TestTrunkOutage(t *testing.T) {
 				}
 				return nil
 			})
-			if err := errors.Join(n.Line("line").Change(link.Spec{Rate: 4e6}), n.Line("line").SetDown(false)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(n.Line("line").Change(link.Spec{Rate: 4e6}), n.Line("line").SetDown(false)))
 			again(t, 8, func() error {
 				rates := receivedEach(t, 3*time.Second, 2*time.Second, conns...)
 				return errors.Join(flows(rates, true, true, true), within("bits/s after", 8*(rates[0]+rates[1]), 4e6, 0.1))

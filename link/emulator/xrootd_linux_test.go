@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/link"
 )
@@ -21,31 +22,21 @@ func TestXRootDOverLinks(t *testing.T) {
 	needSpaces(t, Userspace)
 	const size = 5 << 20
 	server := lab.StartXRootD(t, lab.XRootDConfig{})
-	if err := server.WriteFile("f", make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.WriteFile("f", make([]byte, size)))
 	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, _ := up(t, Userspace, link.Spec{Rate: 50e6, RTT: 20 * ms}, link.Spec{Rate: 200e6, RTT: 5 * ms})
 	for i, rate := range []float64{50e6, 200e6} {
 		address, err := n.Sites[i].Reach(t.Context(), u.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cmd := exec.Command("timeout", "60", "xrdcp", "--silent", "--force", fmt.Sprintf("root://%s/%s/f", address, u.Path),
 			filepath.Join(t.TempDir(), "f"))
 		if err := lab.NoDNS(cmd); err != nil {
 			t.Log(err)
 		}
 		begin := time.Now()
-		if err := n.Sites[i].Start(cmd); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, n.Sites[i].Start(cmd))
+		require.NoError(t, cmd.Wait())
 		least := time.Duration(8e9 * size / rate)
 		t.Logf("%d bytes took %v, %v at least", size, time.Since(begin), least)
 		if took := time.Since(begin); took < least {
@@ -61,9 +52,7 @@ func TestSpeedIsTold(t *testing.T) {
 	if got := speed(t, device); got != 20 {
 		t.Errorf("the device tells %d Mbit/s, not 20", got)
 	}
-	if err := n.Sites[0].Change(link.Spec{Rate: 1e9}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.Sites[0].Change(link.Spec{Rate: 1e9}))
 	if got := speed(t, device); got != 1000 {
 		t.Errorf("the device tells %d Mbit/s, not 1000", got)
 	}
@@ -73,13 +62,9 @@ func TestSpeedIsTold(t *testing.T) {
 func speed(t *testing.T, name string) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer unix.Close(fd)
 	cmd := ethtoolCmd{cmd: unix.ETHTOOL_GSET}
-	if err := ethtool(fd, name, &cmd); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ethtool(fd, name, &cmd))
 	return int(cmd.speed) | int(cmd.speedHigh)<<16
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/lab/browser"
@@ -30,9 +31,7 @@ func TestPageInBrowser(t *testing.T) {
 	run := begin(t, t.TempDir())
 	conf := Config{Dir: run.dir, Listen: "127.0.0.1:0"}
 	s, err := Open(t.Context(), conf, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
 	p := browser.Open(t, s.URL(), 1600, 1000)
 	p.Wait(`document.querySelector(".state")?.textContent.includes("no load yet")`)
@@ -62,9 +61,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(points("throughput", 13))
 
 	at := s.listener.Addr().String()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	p.Wait(`document.querySelector(".wire.lost")?.textContent.includes("connection lost, trying again")`)
 	hostile(run, 13)
 	conf.Listen = at
@@ -111,17 +108,11 @@ func TestHourInBrowser(t *testing.T) {
 	lab.Slow(t, "follows an hour of a run")
 	dir := t.TempDir()
 	hour := resultstest.Large{Seconds: 3600, Steps: 20, Servers: 4, Loaders: 2, Stores: 4, Cores: 2}
-	if err := hour.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, hour.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := serving(t, Config{Dir: dir})
 	p := browser.Open(t, s.URL(), 1600, 1000)
 	p.Wait(points("throughput", len(series.Points)))
@@ -155,9 +146,7 @@ func TestHourInBrowser(t *testing.T) {
 func TestChoosingHosts(t *testing.T) {
 	bundled(t)
 	dir := t.TempDir()
-	if err := (resultstest.Large{Seconds: 60, Steps: 3, Servers: 12, Loaders: 2, Stores: 12, Cores: 1}).Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (resultstest.Large{Seconds: 60, Steps: 3, Servers: 12, Loaders: 2, Stores: 12, Cores: 1}).Write(dir))
 	s := serving(t, Config{Dir: dir})
 	p := browser.Open(t, s.URL(), 1600, 1000)
 	drawn := `document.querySelectorAll("#time-network .legend-entry").length`
@@ -177,9 +166,7 @@ func TestChoosingHosts(t *testing.T) {
 // The page without scripts has the plots as pictures, and goes on by itself.
 func TestPlainPage(t *testing.T) {
 	dir := t.TempDir()
-	if err := resultstest.Typical().Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, resultstest.Typical().Write(dir))
 	s := serving(t, Config{Dir: dir})
 	text := func() string { return body(t, asked(s.http.Handler, "GET", "/plain", nil)) }
 	for end := time.Now().Add(patience); !strings.Contains(text(), "<svg"); {

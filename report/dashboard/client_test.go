@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/results"
 )
 
@@ -26,9 +27,7 @@ func serving(t *testing.T, conf Config) *Server {
 		conf.Listen = "127.0.0.1:0"
 	}
 	s, err := Open(t.Context(), conf, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -93,17 +92,13 @@ func connect(t *testing.T, s *Server, query url.Values, id string) *reader {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Split(s.URL(), "?")[0]+"events?"+query.Encode(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Last-Event-ID", id)
 	if s.guard.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.guard.token)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { cancel(); resp.Body.Close() })
 	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		t.Fatalf("%s %v", resp.Status, resp.Header)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
 	"weir/measure"
@@ -32,17 +33,11 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: 3, storage.Canceled: 2}
 		}
 	}
-	if err := service.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, service.Write(dir))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found, series, err := analysis.AnalyzeWithSeries(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := serving(t, Config{Dir: dir})
 	p := connect(t, s, nil, "")
 	p.until("the result", func() bool { return p.last.Now.State == ended && p.found != nil })
@@ -108,9 +103,7 @@ func begin(t *testing.T, dir string) *pen {
 	plan := resultstest.Typical().Plan()
 	plan.Steps = plan.Steps[:2]
 	w, err := results.Create(dir, plan, results.About{Start: resultstest.Start(), Run: rand.Text()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &pen{t: t, w: w, dir: dir, at: resultstest.Start(), step: 1}
 	t.Cleanup(func() { _ = p.w.Close() })
 	p.event("step", "step 1: 1 client")
@@ -379,16 +372,12 @@ func TestManyHosts(t *testing.T) {
 // FuzzRun reads damaged runs: whatever can be read can be told to a page.
 func FuzzRun(f *testing.F) {
 	dir := f.TempDir()
-	if err := (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Duration: 2}).Write(dir); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Duration: 2}).Write(dir))
 	var seeds [3][]byte
 	names := []string{results.IntervalsFile, results.HostsFile, results.EventsFile}
 	for i, name := range names {
 		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		seeds[i] = b[:min(len(b), 4000)]
 	}
 	f.Add(seeds[0], seeds[1], seeds[2])
@@ -397,9 +386,7 @@ func FuzzRun(f *testing.F) {
 		[]byte(`{"time":"9999-12-31T23:59:59-23:59","event":"step","step":-1}`+"\n"+`{"event":"error","class":"other"}`+"\n"))
 	f.Fuzz(func(t *testing.T, intervals, hosts, events []byte) {
 		for i, b := range [][]byte{intervals, hosts, events} {
-			if err := os.WriteFile(filepath.Join(dir, names[i]), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, names[i]), b, 0o600))
 		}
 		follower, err := results.Follow(dir)
 		if err != nil {
@@ -413,14 +400,10 @@ func FuzzRun(f *testing.F) {
 		}
 		m, has := s.message(cursor{}, newPicks(url.Values{}), time.Now())
 		b, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p := &reader{t: t}
 		told := new(got)
-		if err := json.Unmarshal(b, told); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(b, told))
 		p.take(told)
 		if len(p.at) != len(s.h.rows.at) || has.seq != s.h.seq {
 			t.Errorf("%d rows of %d", len(p.at), len(s.h.rows.at))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/results"
 	"weir/results/resultstest"
 )
@@ -29,9 +30,7 @@ func asked(h http.Handler, method, target string, change func(*http.Request)) *h
 func body(t *testing.T, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -134,9 +133,7 @@ func TestWhoNeedsAToken(t *testing.T) {
 	}
 	own := serving(t, Config{Dir: t.TempDir(), Token: "of a file"})
 	resp, err := http.Get(strings.Split(own.URL(), "?")[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without the token: %s", resp.Status)
@@ -146,9 +143,7 @@ func TestWhoNeedsAToken(t *testing.T) {
 // Only what the page is made of is served, and every answer is hardened.
 func TestPaths(t *testing.T) {
 	dir := t.TempDir()
-	if err := resultstest.Typical().Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, resultstest.Typical().Write(dir))
 	s := serving(t, Config{Dir: dir})
 	for target, want := range map[string]int{
 		"/": 200, "/plain": 200, "/style.css": 200, "/report.html": 404, "/plain?run=..": 404, "/report.html?run=../../etc": 404,
@@ -172,33 +167,23 @@ func TestPaths(t *testing.T) {
 // a link in its place leads to is not.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	if err := resultstest.Typical().Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, resultstest.Typical().Write(dir))
 	s := serving(t, Config{Dir: dir})
 	path := filepath.Join(dir, results.ReportFile)
-	if err := os.WriteFile(path, []byte("<title>it</title>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("<title>it</title>"), 0o600))
 	got := asked(s.http.Handler, "GET", "/report.html", nil)
 	if got.StatusCode != 200 || body(t, got) != "<title>it</title>" ||
 		!strings.Contains(got.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%s %v", got.Status, got.Header)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	for name, replace := range map[string]func() error{
 		"a link":   func() error { return os.Symlink(secret, path) },
 		"a folder": func() error { return os.Mkdir(path, 0o700) },
 	} {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := replace(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, replace())
 		if got := asked(s.http.Handler, "GET", "/report.html", nil); got.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", name, got.Status)
 		}
@@ -226,9 +211,7 @@ func TestAddresses(t *testing.T) {
 		t.Error("an address is served twice", s.Close())
 	}
 	l, err := listen(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
 		t.Errorf("by itself it listens at %v", ip)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/results/resultstest"
 	"weir/run/campaign"
@@ -29,9 +30,7 @@ func TestTooManyPages(t *testing.T) {
 		all = append(all, r)
 	}
 	resp, err := http.Get(s.URL() + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := body(t, resp)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "pages are open") {
@@ -51,13 +50,9 @@ func TestStuckPage(t *testing.T) {
 	run := begin(t, dir)
 	s := serving(t, Config{Dir: dir})
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
-	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.(*net.TCPConn).SetReadBuffer(4096))
 	if _, err := fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +71,7 @@ func TestCampaign(t *testing.T) {
 		Runs: []campaign.Run{
 			{Number: 1, Block: 1, Variant: "a", Levels: map[string]string{"auth.method": "none"}, Dir: "001-a"},
 			{Number: 2, Block: 1, Variant: "b", Levels: map[string]string{"auth.method": "krb5"}, Dir: "002-b"}}}
-	if err := campaign.Write(dir, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, campaign.Write(dir, c))
 	s := serving(t, Config{Dir: dir})
 	p := connect(t, s, nil, "")
 	p.until("nothing", p.state(waiting))
@@ -115,9 +108,7 @@ func TestFolderOfRuns(t *testing.T) {
 	}
 	for _, err := range []error{os.Symlink("a-2", filepath.Join(dir, "runs", "latest")),
 		os.Mkdir(filepath.Join(dir, "runs", "empty"), 0o700)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	s.hub.scan(s.ctx)
 	if list, _, newest, _ := s.hub.choice(); len(list) != 2 || newest.key != "a-2" {
@@ -130,9 +121,7 @@ func TestLookingBack(t *testing.T) {
 	lab.Slow(t, "follows a long run")
 	dir := t.TempDir()
 	for i := range mostPast + 3 {
-		if err := resultstest.Typical().Write(filepath.Join(dir, fmt.Sprint("run-", i))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, resultstest.Typical().Write(filepath.Join(dir, fmt.Sprint("run-", i))))
 	}
 	s := serving(t, Config{Dir: dir})
 	var held []*shown

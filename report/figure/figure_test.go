@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 func TestThinKeepsExtremes(t *testing.T) {
@@ -59,9 +61,7 @@ func TestLineJSON(t *testing.T) {
 	l := Line{Name: "p99 </script>", Color: 2, Dash: true, Points: []Point{{X: 1, Y: 1.23456789e9, Low: &low, High: &high},
 		{X: 2, Y: math.NaN()}, {X: 3, Y: math.Inf(1)}}}
 	got, err := json.Marshal(Figure{ID: "a", Lines: []Line{l}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `"lines":[{"name":"p99 \u003c/script\u003e","color":2,"dash":true,"x":[1,2,3],"y":[1.234568e+09,null,null],"low":[1,null,null],"high":[2.25,null,null]}]`
 	if !strings.Contains(string(got), want) {
 		t.Errorf("%s\nhas no\n%s", got, want)

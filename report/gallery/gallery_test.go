@@ -17,6 +17,7 @@ import (
 	"weir/analysis"
 	"weir/analysis/compare"
 	"weir/analysis/table"
+	"weir/internal/require"
 	"weir/report/figure"
 	"weir/report/figure/draw"
 	"weir/results"
@@ -34,17 +35,11 @@ func run(t *testing.T) Set {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	s := resultstest.Typical()
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	r, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, series, err := analysis.AnalyzeWithSeries(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return OfRun(f, series, "1.2.3")
 }
 
@@ -52,27 +47,19 @@ func run(t *testing.T) Set {
 func twenty(t *testing.T) Set {
 	t.Helper()
 	file, err := os.Open("../../analysis/testdata/gridftp/AverageThroughput.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	read, err := table.Read("AverageThroughput.csv", file, table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := analysis.AnalyzeTable(read, analysis.TableOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return OfTable(f, "AverageThroughput.csv", "1.2.3")
 }
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -193,9 +180,7 @@ func TestNumbers(t *testing.T) {
 	for i := range set.Figures {
 		f := &set.Figures[i]
 		var b bytes.Buffer
-		if err := Numbers(&b, f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Numbers(&b, f))
 		rows, err := csv.NewReader(&b).ReadAll()
 		if err != nil {
 			t.Fatalf("%s: %v", f.ID, err)
@@ -228,9 +213,7 @@ func TestNumbersOfHostileNames(t *testing.T) {
 		{Name: "a,\"b\"\nc", Points: []figure.Point{{X: math.Inf(1), Y: 2}}}}}
 	f.X.Factor, f.Y.Factor = 1, 1
 	var b bytes.Buffer
-	if err := Numbers(&b, &f); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Numbers(&b, &f))
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 3 || rows[1][0][0] == '=' || rows[1][2] != "" || rows[2][0] != `a,"b" c` || rows[2][1] != "" {
 		t.Errorf("%q %v", rows, err)
@@ -256,9 +239,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	first, err := os.ReadFile(filepath.Join(dir, names[0]+".pdf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mine := filepath.Join(dir, "mine.txt")
 	if err := errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(filepath.Join(dir, names[0]+".pdf"), []byte("old"),
 		0o600)); err != nil {
@@ -280,9 +261,7 @@ func TestWriteRefuses(t *testing.T) {
 	set := twenty(t)
 	run := t.TempDir()
 	file := filepath.Join(run, results.AboutFile)
-	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
 	if _, err := Write(run, set, options("svg")); err == nil || !strings.Contains(err.Error(), filepath.Join(run, "figures")) {
 		t.Errorf("into a run directory: %v", err)
 	}
@@ -293,9 +272,7 @@ func TestWriteRefuses(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "throughput-vs-clients.svg"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "throughput-vs-clients.svg"), 0o700))
 	if _, err := Write(dir, set, options("svg")); err == nil || !strings.Contains(err.Error(), "throughput-vs-clients.svg") {
 		t.Errorf("over a folder: %v", err)
 	}

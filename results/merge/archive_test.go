@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/results"
 )
 
@@ -17,12 +18,8 @@ func TestPackedRunsAreTheSame(t *testing.T) {
 	dir := parts(t, 2)[0].write(t)
 	file := filepath.Join(t.TempDir(), "run"+Ending)
 	back := filepath.Join(t.TempDir(), "back")
-	if err := Pack(dir, file); err != nil {
-		t.Fatal(err)
-	}
-	if err := Unpack(file, back); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Pack(dir, file))
+	require.NoError(t, Unpack(file, back))
 	for _, name := range files()[:5] {
 		a, errA := os.ReadFile(filepath.Join(dir, name))
 		b, errB := os.ReadFile(filepath.Join(back, name))
@@ -41,19 +38,13 @@ func TestPackedRunsAreTheSame(t *testing.T) {
 // A file that is cut anywhere, or is none, leaves nothing.
 func TestTornArchives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run"+Ending)
-	if err := Pack(parts(t, 2)[0].write(t), file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Pack(parts(t, 2)[0].write(t), file))
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, text := range [][]byte{nil, []byte("hello"), whole[:10], whole[:len(whole)/2], whole[:len(whole)-3],
 		append(bytes.Clone(whole[:len(whole)-9]), make([]byte, 9)...)} {
 		in := t.TempDir()
-		if err := os.WriteFile(filepath.Join(in, "x"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(in, "x"), text, 0o600))
 		if err := Unpack(filepath.Join(in, "x"), filepath.Join(in, "run")); err == nil {
 			t.Errorf("%d of %d bytes were taken", len(text), len(whole))
 		}
@@ -81,15 +72,11 @@ func TestHostileArchives(t *testing.T) {
 		zip := gzip.NewWriter(&b)
 		out := tar.NewWriter(zip)
 		for _, h := range headers {
-			if err := out.WriteHeader(&h); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, out.WriteHeader(&h))
 		}
 		_, _ = out.Close(), zip.Close() // one of them is not as long as it says
 		in := t.TempDir()
-		if err := os.WriteFile(filepath.Join(in, "x"), b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(in, "x"), b.Bytes(), 0o600))
 		if err := Unpack(filepath.Join(in, "x"), filepath.Join(in, "run")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -103,17 +90,13 @@ func TestHostileArchives(t *testing.T) {
 // of any name.
 func TestRunsPackedWithTar(t *testing.T) {
 	dir := parts(t, 2)[0].write(t)
-	if err := os.WriteFile(filepath.Join(dir, "report.html"), []byte("made again"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "report.html"), []byte("made again"), 0o600))
 	for _, args := range [][]string{{"-C", dir, "."}, {"-C", filepath.Dir(dir), filepath.Base(dir)}} {
 		file, back := filepath.Join(t.TempDir(), "run"+Ending), filepath.Join(t.TempDir(), "back")
 		if out, err := exec.CommandContext(t.Context(), "tar", append([]string{"-czf", file}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if err := Unpack(file, back); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Unpack(file, back))
 		if entries, _ := os.ReadDir(back); len(entries) < 5 || len(entries) > 6 {
 			t.Errorf("unpacked: %v", entries)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
@@ -44,9 +45,7 @@ func (r recorded) write(t *testing.T) string {
 	start := resultstest.Start().Add(r.late)
 	env, _ := json.Marshal(map[string]string{"hostname": r.host, "boot_time": r.host})
 	w, err := results.Create(dir, r.plan, results.About{Weir: "test", Run: dir, Start: start, Environment: env})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.before != nil {
 		r.before(w)
 	}
@@ -85,27 +84,19 @@ func (r recorded) write(t *testing.T) string {
 					for range s.Clients {
 						v.Latency.Record(time.Second)
 					}
-					if err := w.Interval(v); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, w.Interval(v))
 				}
 			}
 			now = now.Add(time.Second)
 			sample := &monitor.Sample{Time: now, Seconds: 1, Host: "localhost", Role: "client", Step: s.Number, Cores: 4, CPU: &monitor.CPU{Idle: 1},
 				Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, User: 0.5, RSS: 100}}}
-			if err := w.Sample(sample); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Sample(sample))
 		}
 	}
 	if r.ends != "" {
-		if err := w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: r.ends}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: r.ends}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return dir
 }
 
@@ -114,9 +105,7 @@ func parts(t *testing.T, of int) (all []recorded) {
 	t.Helper()
 	for i := range of {
 		p, err := plan().Apart(i+1, of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, recorded{plan: p, host: fmt.Sprintf("node%d", i+1), ends: measure.AllDone})
 	}
 	return all
@@ -130,17 +119,11 @@ func merged(t *testing.T, all []recorded) *analysis.Findings {
 		dirs = append(dirs, r.write(t))
 	}
 	dir := filepath.Join(t.TempDir(), "merged")
-	if err := Runs(dir, dirs, results.About{Weir: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Runs(dir, dirs, results.About{Weir: "test"}))
 	run, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := analysis.Analyze(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -241,9 +224,7 @@ func TestWhatCannotBeMerged(t *testing.T) {
 	search := plan()
 	search.Find, search.Steps = &scenario.Find{Min: 1, Max: 2, Within: 0.1, Time: unit.Duration(time.Minute)}, []scenario.Step{}
 	of4, err := plan().Apart(2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resumed := all[1]
 	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: measure.EventResume}) }
 	for want, dirs := range map[string][]string{
@@ -264,9 +245,7 @@ func TestWhatCannotBeMerged(t *testing.T) {
 		}
 	}
 	w, _, err := results.Resume(two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := Runs(filepath.Join(t.TempDir(), "m"), []string{one, two}, results.About{}); err == nil ||
 		!strings.Contains(err.Error(), "still goes on") {
 		t.Error(err)

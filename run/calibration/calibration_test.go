@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/monitor"
 	"weir/run/calibration/relay"
@@ -209,9 +210,7 @@ func TestVerdict(t *testing.T) {
 			c.change(r)
 			finish(r)
 			var b bytes.Buffer
-			if err := r.WriteText(&b, 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.WriteText(&b, 0))
 			said := strings.Join(strings.Fields(b.String()), " ")
 			for _, want := range c.want {
 				if !strings.Contains(said, want) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
@@ -20,9 +21,7 @@ func TestNotInstalled(t *testing.T) {
 func TestTheEnvironmentIsRestored(t *testing.T) {
 	t.Setenv("XRD_CPUSEPGWRTRD", "old")
 	t.Setenv("XRD_CPCHUNKSIZE", "")
-	if err := os.Unsetenv("XRD_CPCHUNKSIZE"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Unsetenv("XRD_CPCHUNKSIZE"))
 	p := &scenario.Plan{}
 	p.Work.Chunk = 1
 	restore := (&Options{Client: "xrdcp", Plain: true}).setEnvironment(p)

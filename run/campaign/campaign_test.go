@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/results/resultstest/keys"
 )
 
@@ -37,9 +38,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if _, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("empty folder: %v", err)
 	}
-	if err := Write(dir, matrix()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(dir, matrix()))
 	got, err := Read(dir)
 	if err != nil || !Is(dir) {
 		t.Fatal(Is(dir), err)
@@ -68,17 +67,13 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 		c := matrix()
 		spoil(c)
 		b, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := Parse(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, File), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, File), 0o700))
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Error(err)
 	}
@@ -90,9 +85,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 // FuzzParse reads damaged files: they are refused, or hold what readers rely on.
 func FuzzParse(f *testing.F) {
 	b, err := json.Marshal(matrix())
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(b)
 	f.Add([]byte(`{"version":1}`))
 	f.Add([]byte(`{"version":1,"runs":[{"dir":"a","block":1,"number":1,"variant":"a"}]}`))

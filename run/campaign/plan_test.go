@@ -10,15 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/scenario"
 )
 
 func read(t *testing.T, name, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse(name, []byte(text), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -32,9 +31,7 @@ matrix: {workload.session: [kept, fresh], workload.part: [null, {size: 4KiB}]}
 
 func TestPlan(t *testing.T) {
 	p, err := Plan([]*scenario.Scenario{read(t, "m.yaml", twice)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.Name != "m" || p.Seed != 5 || p.Repeat != 4 || len(p.Runs) != 16 || len(p.Scenarios) != 4 {
 		t.Fatalf("%+v", p)
 	}
@@ -62,13 +59,9 @@ func TestPlan(t *testing.T) {
 		t.Error(d)
 	}
 	dir := t.TempDir()
-	if err := Write(dir, &p.Campaign); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(dir, &p.Campaign))
 	back, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d := cmp.Diff(&p.Campaign, back); d != "" {
 		t.Error(d)
 	}
@@ -77,9 +70,7 @@ func TestPlan(t *testing.T) {
 func TestSeveralScenarios(t *testing.T) {
 	a, b := read(t, "old.yaml", "target: http://a/\nrepeat: 2\n"), read(t, "dir/new.yaml", "target: http://b/\nrepeat: 2\n")
 	p, err := Plan([]*scenario.Scenario{a, b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, r := range p.Runs {
 		got = append(got, r.Dir+" "+r.Levels["scenario"]+" "+p.Scenarios[r.Variant].Target)
@@ -168,9 +159,7 @@ func TestDriftOfTwoVariants(t *testing.T) {
 	const blocks, change = 5, 0.05
 	gap := apart(Order(2, blocks, 1), change)
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := fmt.Sprintf("makes B look %.2f%% worse", 100*gap); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}

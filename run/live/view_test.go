@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/measure"
@@ -41,16 +42,10 @@ func TestLiveTable(t *testing.T) {
 			},
 		}
 		interval.Latency.Record(1234 * time.Millisecond)
-		if err := l.Sample(&sample); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Interval(&interval); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Sample(&sample))
+		require.NoError(t, l.Interval(&interval))
 	}
-	if err := l.Event(measure.Event{Kind: measure.EventError, Class: storage.Other, Text: "bad\x1b[31m\nname"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Event(measure.Event{Kind: measure.EventError, Class: storage.Other, Text: "bad\x1b[31m\nname"}))
 	l.End()
 	l.Stop()
 	said := out.String()
@@ -132,9 +127,7 @@ func TestErrorsOfTheStepAreShown(t *testing.T) {
 	second := func(n, step int, phase string, done, failed int64) {
 		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4,
 			Sum: measure.Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}}
-		if err := l.Interval(v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Interval(v))
 	}
 	errorsShown := func() string {
 		for _, c := range columnsOf(false) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -195,9 +196,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 		t.Errorf("%+v: want 95%% of the best in the range, at most 10 that miss the best by 3%%, no more than the time", n)
 	}
 	page, err := os.ReadFile("../../docs/methods.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := fmt.Sprintf("on %d of them no load was tested that gives the best less 3%%; the best of the tested loads is in the range that "+
 		"was named on %d; the load that was named gives more than 10%% less on %d; it took %.1f steps in the mean, %d at most.",
 		n.missed3, n.held, n.lost10, float64(n.steps)/200, n.most)

@@ -2,11 +2,11 @@
 package servetest
 
 import (
-	"context"
-	"errors"
 	"testing"
 
+	"weir/internal/require"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // Start serves what c says until the test ends, and returns the URL. It fails the test
@@ -14,21 +14,7 @@ import (
 func Start(t testing.TB, c serve.Config) string {
 	t.Helper()
 	s, err := serve.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Listen(t.Context())
-	if err != nil {
-		t.Fatal(errors.Join(err, s.Close()))
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-done, s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	require.NoError(t, err)
+	requests.Serve(t, s)
 	return s.URL()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -99,15 +100,11 @@ func TestSourcesAreBounded(t *testing.T) {
 	s := newSources(t.TempDir()+"/", 2500)
 	exists := func(name string) bool { _, err := os.Stat(name); return err == nil }
 	a, releaseA, err := s.get(t.Context(), 1, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := []string{}
 	for seed := range uint64(4) {
 		name, release, err := s.get(t.Context(), 10+seed, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b, err := os.ReadFile(name); err != nil || len(b) != 1000 || !content.Equal(b, 10+seed, 0) {
 			t.Errorf("seed %d: %d bytes, %v", seed, len(b), err)
 		}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/command"
 )
@@ -27,9 +28,7 @@ func BenchmarkSpawn(b *testing.B) {
 
 func spawn(b *testing.B, kind storage.Kind) {
 	s, err := command.Driver().Open(b.Context(), storage.Target{URL: &url.URL{Scheme: "ftp", Host: "h"}, Command: []string{"true"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer s.Close()
 	b.RunParallel(func(pb *testing.PB) {
 		c := s.Client()

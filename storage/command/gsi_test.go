@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -15,9 +16,7 @@ func TestGridProxies(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	g := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi"})
 	cred, err := storage.Auth{Method: "x509", ProxyFile: g.Proxy, CADir: g.CADir}.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const seed, size = 11, 300_000
 	for _, preset := range []string{"gfal-copy", "globus-url-copy"} {
 		t.Run(preset, func(t *testing.T) {
@@ -28,17 +27,13 @@ func TestGridProxies(t *testing.T) {
 				t.Helper()
 				op.Timeout = time.Minute
 				res, err := c.Do(t.Context(), &op, &heard{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return res
 			}
 			name := preset + ".dat"
 			must(storage.Op{Kind: storage.Write, Path: name, Size: size, Seed: seed})
 			want, err := content.Sum("adler32", seed, 0, size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if res := must(storage.Op{Kind: storage.Read, Path: name, Size: size, Sum: "adler32"}); res.Sum != want {
 				t.Errorf("read %s, want %s", res.Sum, want)
 			}
@@ -48,9 +43,7 @@ func TestGridProxies(t *testing.T) {
 				}
 			}
 			expired, err := g.ProxyFor(-time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			target.Cred.From.ProxyFile = expired
 			op := storage.Op{Kind: storage.Read, Path: name, Size: size, Timeout: time.Minute}
 			if _, err := clientOf(t, target).Do(t.Context(), &op, &heard{}); storage.Classify(err) != storage.Denied {

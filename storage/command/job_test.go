@@ -7,10 +7,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -39,10 +40,7 @@ func use(what string, n int) {
 		runtime.KeepAlive(b)
 		return
 	}
-	for u := (syscall.Rusage{}); u.Utime.Nano()+u.Stime.Nano() < int64(n)*1e6; {
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			panic(err)
-		}
+	for burn.Process() < time.Duration(n)*time.Millisecond {
 	}
 }
 
@@ -94,9 +92,7 @@ func TestJobsFolder(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(lines) != 8 {
 		t.Fatalf("%q", lines)
@@ -158,9 +154,7 @@ func TestJobWithoutScratch(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	if err := os.RemoveAll(all[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(all[0]))
 	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Run, Path: "f"}, &heard{}); storage.Classify(err) != storage.Scratch {
 		t.Errorf("%v, class %v", err, storage.Classify(err))
 	}
@@ -171,9 +165,7 @@ func TestJobsCPU(t *testing.T) {
 	lab.Slow(t, "runs programs for seconds")
 	cpu := func(argv ...string) time.Duration {
 		res, err := job(t, argv...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return res.Process.User + res.Process.System
 	}
 	self := os.Args[0]
@@ -193,9 +185,7 @@ func TestJobsMemory(t *testing.T) {
 	lab.Slow(t, "runs programs that use hundreds of MB")
 	used := func(argv ...string) float64 {
 		res, err := job(t, argv...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return float64(res.Process.MaxRSS) / 1e6
 	}
 	self := os.Args[0]

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/command"
@@ -76,13 +77,9 @@ func TestHostileNames(t *testing.T) {
 			for i, name := range hostile(p) {
 				name = fmt.Sprintf("d%d/%s", i, name)
 				want := file(uint64(i), int64(1000+i))
-				if err := p.system.WriteFile(name, want); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.system.WriteFile(name, want))
 				sum, err := content.Sum("adler32", uint64(i), 0, int64(len(want)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				var h heard
 				res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: name, Size: -1, Sum: "adler32", Timeout: time.Minute}, &h)
 				if err != nil || res.Sum != sum || h.moved != int64(len(want)) {
@@ -110,13 +107,9 @@ func TestErrorClasses(t *testing.T) {
 			of(t, p.preset)
 			closed := "closed to " + p.preset
 			for _, name := range []string{"there", closed} {
-				if err := p.system.WriteFile(name, file(1, 1000)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.system.WriteFile(name, file(1, 1000)))
 			}
-			if err := os.Chmod(filepath.Join(p.system.Data, closed), 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(filepath.Join(p.system.Data, closed), 0))
 			fails := func(url string, op storage.Op, want storage.Class) {
 				t.Helper()
 				if op.Timeout == 0 {
@@ -151,14 +144,10 @@ func TestErrorClasses(t *testing.T) {
 func elsewhere(t *testing.T, where string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u := parse(t, where)
 	u.Host = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	return u.String()
 }
 
@@ -167,9 +156,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	for _, p := range s.pairs()[1:4] {
 		t.Run(p.String(), func(t *testing.T) {
 			of(t, p.preset)
-			if err := p.system.WriteFile("f", file(1, 1000)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.system.WriteFile("f", file(1, 1000)))
 			c := client(t, p.url, p.preset)
 			op := storage.Op{Kind: storage.Read, Path: "f", Size: 1000, Timeout: time.Minute}
 			if _, err := c.Do(t.Context(), &op, &heard{}); err != nil {
@@ -179,9 +166,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 			if _, err := c.Do(t.Context(), &op, &heard{}); storage.Classify(err) != storage.Refused {
 				t.Errorf("while it is down: %v", err)
 			}
-			if err := p.system.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.system.Restart(t.Context()))
 			if _, err := c.Do(t.Context(), &op, &heard{}); err != nil {
 				t.Errorf("after it came back: %v", err)
 			}
@@ -210,9 +195,7 @@ func TestProgressOfCurl(t *testing.T) {
 	of(t, "curl")
 	const size, rate = 6 << 20, 2 << 20
 	n := lab.StartNginx(t, lab.NginxConfig{SlowRate: rate})
-	if err := n.WriteFile("f", file(3, size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.WriteFile("f", file(3, size)))
 	for _, op := range []storage.Op{{Size: size}, {Size: -1}, {Size: size, Sum: "crc32c"}} {
 		op.Kind, op.Path, op.Timeout = storage.Read, "f", time.Minute
 		var h heard
@@ -229,9 +212,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 	of(t, "curl")
 	const size = 64 << 20
 	n := lab.StartNginx(t, lab.NginxConfig{})
-	if err := n.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.Signal(syscall.SIGSTOP))
 	var h heard
 	early := int64(0)
 	h.onMoved = func() {
@@ -259,9 +240,7 @@ func TestCredentialsAreKept(t *testing.T) {
 	of(t, "curl")
 	const password = `s3cret "word\`
 	n := lab.StartNginx(t, lab.NginxConfig{User: "ada", Password: password, SlowRate: 100_000})
-	if err := n.WriteFile("f", file(3, 150_000)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.WriteFile("f", file(3, 150_000)))
 	cred := storage.Credentials{Method: "basic", User: "ada", Password: password}
 	c := clientOf(t, storage.Target{URL: parse(t, n.URLs["slow"]), Command: []string{"curl"}, Cred: cred})
 	seen := make(chan bool)
@@ -315,9 +294,7 @@ func onACommandLine(word string) bool {
 func TestTLS(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	x := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	if err := x.WriteFile("f", file(3, 5000)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.WriteFile("f", file(3, 5000)))
 	for preset, scheme := range map[string]string{"curl": "https", "gfal-copy": "https", "xrdcp": "roots"} {
 		of(t, preset)
 		for _, trusted := range []bool{true, false} {
@@ -337,15 +314,11 @@ func TestTLS(t *testing.T) {
 // A tool that removes its destination first must not reach the device.
 func TestTheNullDeviceSurvives(t *testing.T) {
 	before, err := os.Lstat(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := start(t)
 	for _, p := range s.pairs() {
 		of(t, p.preset)
-		if err := p.system.WriteFile("f", file(1, 1000)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.system.WriteFile("f", file(1, 1000)))
 		for _, op := range []storage.Op{{Path: "f", Size: 1000}, {Path: "f", Size: -1}, {Path: "missing", Size: 5}} {
 			op.Kind, op.Timeout = storage.Read, time.Minute
 			_, err := client(t, p.url, p.preset).Do(t.Context(), &op, &heard{})
@@ -368,13 +341,9 @@ func TestGfalCopyDiscards(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			of(t, p.preset)
 			const size = 3_000_000
-			if err := p.system.WriteFile("f", file(1, size)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.system.WriteFile("f", file(1, size)))
 			null, err := os.Stat(os.DevNull)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			dir := t.TempDir()
 			t.Setenv("TMPDIR", dir)
 			c := client(t, p.url, p.preset)

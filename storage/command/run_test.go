@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/command"
 	"weir/storage/storagetest"
@@ -102,13 +103,9 @@ func TestArguments(t *testing.T) {
 	op.Ranges[0].Length = int64(len(want)) + 2 // what it writes, with three digits in place of one
 	want = strings.Replace(want, "5+7", fmt.Sprintf("5+%d", op.Ranges[0].Length), 1)
 	res, err := c.Do(t.Context(), &op, &h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sum, err := content.NewHash("md5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sum.Write([]byte(want))
 	if got := content.Text("md5", sum); res.Sum != got {
 		t.Errorf("the program was not given\n%s", want)
@@ -118,9 +115,7 @@ func TestArguments(t *testing.T) {
 // A user's script is named as the user would name it.
 func TestRunsWhereWeWereStarted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("analysis.sh", []byte("echo ran >&2; exit 5\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile("analysis.sh", []byte("echo ran >&2; exit 5\n"), 0o755))
 	c := client(t, nowhere, "sh", "analysis.sh", "{url}")
 	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: -1}, &heard{})
 	if err == nil || !strings.HasSuffix(err.Error(), "exit status 5: ran") {
@@ -271,9 +266,7 @@ func TestProgressWhileItRuns(t *testing.T) {
 		t.Errorf("%v: %d bytes in %d calls, size %d, phases %v", err, h.moved, h.calls, res.Size, h.phases)
 	}
 	// The next operation finds a clean place.
-	if err := os.Remove(on); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(on))
 	h.moved, h.calls = 0, 0
 	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1500, Timeout: 20 * time.Second}, h); err != nil ||
 		h.moved != 1500 {
@@ -332,21 +325,15 @@ func TestNothingIsLeft(t *testing.T) {
 // Hundreds of processes at once need no thread each and leave nothing open.
 func TestManyAtOnce(t *testing.T) {
 	s, err := command.Driver().Open(t.Context(), storage.Target{URL: parse(t, nowhere), Command: []string{"sleep", "0.3"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opened := func() int {
 		fds, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(fds)
 	}
 	threads := func() int {
 		tasks, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(tasks)
 	}
 	const clients = 300

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/lock"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -20,16 +21,12 @@ func TestLeftoversOfKilledRuns(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	folder := func(name string, mode os.FileMode) string {
 		dir := filepath.Join(tmp, "weir-command-"+name)
-		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "job-1"), 0o700), os.Chmod(dir, mode)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Join(dir, "job-1"), 0o700), os.Chmod(dir, mode)))
 		return dir
 	}
 	claim := func(dir string) *os.File {
 		f, err := lock.Claim(dir, "manifest", []byte(manifestText))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return f
 	}
 	killed, used, open, strange, foreign := folder("killed", 0o700), folder("used", 0o700), folder("open", 0o755), folder("strange", 0o700),

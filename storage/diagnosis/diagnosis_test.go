@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -23,9 +24,7 @@ import (
 func parsed(t *testing.T, target string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return u
 }
 
@@ -79,9 +78,7 @@ func TestKindsOfErrors(t *testing.T) {
 func greeting(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() { _ = l.Close(); <-done })
 	go func() {

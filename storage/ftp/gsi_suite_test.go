@@ -3,6 +3,7 @@ package ftp
 import (
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -22,9 +23,7 @@ func gridCred(t testing.TB, g *lab.System, change func(*storage.Auth)) storage.C
 		change(&a)
 	}
 	cred, err := a.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cred
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/storagetest"
@@ -22,13 +23,9 @@ import (
 func TestGSIRefusals(t *testing.T) {
 	g, _ := gridTarget(t, nil)
 	expired, err := g.ProxyFor(-time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, wrong, err := g.WrongCA()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stranger := gridcerttest.Member(t, gridcerttest.NewCA(t, "Stranger")).From
 	for name, c := range map[string]struct {
 		change func(*storage.Auth)
@@ -160,13 +157,9 @@ func TestDerived(t *testing.T) {
 	}
 	cred := storage.Credentials{From: storage.Auth{ProxyFile: gridcerttest.ProxyFile(t, proxy, user), CADir: gridcerttest.CADir(t, ca)}}
 	g, err := newGrid(storage.Target{Cred: cred})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	id, err := g.source.Current(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first := proxy.Proxy(t, time.Now().Add(time.Hour))
 	second := first.Proxy(t, time.Now().Add(time.Hour))
 	foreign := user.Proxy(t, time.Now().Add(time.Hour)).Proxy(t, time.Now().Add(time.Hour))

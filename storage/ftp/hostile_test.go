@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -31,13 +32,9 @@ type impostor struct {
 func (i impostor) start(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	passive, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	take := func(l net.Listener, treat func(net.Conn)) {
 		all.Go(func() {
@@ -209,9 +206,7 @@ func TestIPv6(t *testing.T) {
 	}
 	defer data.Close()
 	control, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer control.Close()
 	i := impostor{answers: map[string]string{
 		"EPSV": fmt.Sprintf("229 Extended Passive Mode Entered (|||%d|)\r\n", data.Addr().(*net.TCPAddr).Port),

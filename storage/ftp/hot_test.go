@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tcp"
 	"weir/lab"
 	"weir/storage"
@@ -26,9 +27,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	defer d.Close()
 	connect := func() *tcp.Conn {
 		conn, err := d.Dial(ctx, u.Hostname(), uint16(mustPort(t, u.Port())), time.Now().Add(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return conn
 	}
 	control := connect() // the first under a context is dearer

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -39,18 +40,14 @@ func place(t testing.TB, s *lab.System, name string, seed uint64, size int64) {
 	t.Helper()
 	b := make([]byte, size)
 	content.Fill(b, seed, 0)
-	if err := s.WriteFile(name, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.WriteFile(name, b))
 }
 
 func must(t testing.TB, c storage.Client, op storage.Op) (storage.Result, *quiet) {
 	t.Helper()
 	q := &quiet{}
 	res, err := c.Do(t.Context(), &op, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return res, q
 }
 
@@ -152,8 +149,6 @@ func TestDataAddress(t *testing.T) {
 func mustPort(t testing.TB, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/dn"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
 )
@@ -143,9 +144,7 @@ func TestRenewal(t *testing.T) {
 		return id.Until, nil
 	}
 	gridcerttest.WriteFile(t, 0o600, file, second.CertPEM(), second.KeyPEM(), user.CertPEM())
-	if err := os.Chtimes(file, now, now.Add(-time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(file, now, now.Add(-time.Minute)))
 	s.looked = now
 	if until, err := lasts(time.Second - 1); err != nil || !until.Equal(first.Cert.NotAfter) {
 		t.Errorf("another file, before the second is over: %v until %v", err, until)
@@ -161,9 +160,7 @@ func TestRenewal(t *testing.T) {
 	if until, err := lasts(time.Minute); err != nil || !until.Equal(first.Cert.NotAfter) {
 		t.Errorf("a file cut off: %v until %v", err, until)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(file))
 	if until, err := lasts(2 * time.Minute); err != nil || !until.Equal(first.Cert.NotAfter) {
 		t.Errorf("no file: %v until %v", err, until)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
@@ -36,20 +37,14 @@ func TestTrustDates(t *testing.T) {
 		return tr.Verify(p.Cert, now.Add(at))
 	}
 	refusedFor(t, "too early", verify(host, -2*time.Minute), "not yet valid")
-	if err := verify(host, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, verify(host, 0))
 	if err := verify(host, 5*time.Minute-2*time.Second); err != nil {
 		t.Error(err)
 	}
 	refusedFor(t, "expired", verify(host, 5*time.Minute+time.Second), "expired at "+host.Cert.NotAfter.UTC().Format(time.RFC3339))
 	long := ca.Sign(t, &x509.Certificate{NotBefore: now, NotAfter: now.Add(48 * time.Hour)})
-	if err := verify(long, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(tr.dirs[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, verify(long, time.Minute))
+	require.NoError(t, os.RemoveAll(tr.dirs[0]))
 	if err := verify(long, 9*time.Minute); err != nil {
 		t.Errorf("within ten minutes: %v", err)
 	}

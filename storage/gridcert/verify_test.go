@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/dn"
+	"weir/internal/require"
 	"weir/storage/gridcert/gridcerttest"
 )
 
@@ -133,8 +134,6 @@ func TestVerifyChain(t *testing.T) {
 func twice(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	out, err := dn.WithCommonName(raw, "more")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/dn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage/gridcert/gridcerttest"
 )
@@ -46,9 +47,7 @@ func newVOMSRig(t *testing.T) *vomsRig {
 		gridcerttest.WriteFile(t, 0o600, r.at(name), text)
 	}
 	r.voms = NewVOMS(r.at("vomsdir"), r.roots)
-	if err := os.MkdirAll(r.at("vomsdir/atlas"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(r.at("vomsdir/atlas"), 0o700))
 	r.accept(dn.Text(r.server.Cert.RawSubject) + "\n" + dn.Text(r.ca.Cert.RawSubject) + "\n")
 	return r
 }
@@ -166,9 +165,7 @@ func vomsIn(t *testing.T, c *x509.Certificate) (raw []byte, at int) {
 // Malformed attributes are refused, whatever they are.
 func FuzzVOMS(f *testing.F) {
 	text, err := os.ReadFile("testdata/voms.pem")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	block, _ := pem.Decode(text)
 	f.Add(block.Bytes)
 	f.Add([]byte{0x30, 0})

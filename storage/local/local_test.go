@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/local"
 	"weir/storage/storagetest"
@@ -29,9 +30,7 @@ func TestConformance(t *testing.T) {
 
 func TestConformanceInFolderWithOddName(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "a b%41#?", "in"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a b%41#?", "in"), 0o777))
 	storagetest.Run(t, local.Driver(), target(dir+"/a b%41#?/"), storagetest.Options{Dir: "in", Few: true, Clients: 4})
 }
 
@@ -49,9 +48,7 @@ func client(t *testing.T, folder string) storage.Client {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/file", nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(dir+"/file", nil, 0o666))
 	for text, want := range map[string]string{
 		"file://data/set":           "three slashes",
 		"file:relative":             "has no folder",
@@ -61,9 +58,7 @@ func TestOpenRefuses(t *testing.T) {
 		"http://localhost/":         "file URL",
 	} {
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = local.Driver().Open(t.Context(), storage.Target{URL: u})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%s) = %v, want an error with %q", text, err, want)
@@ -78,9 +73,7 @@ func TestLinksCannotLeave(t *testing.T) {
 		os.Symlink(outside, dir+"/out"),
 		os.Symlink(outside+"/secret", dir+"/direct"),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	c := client(t, dir)
 	for _, op := range []storage.Op{
@@ -108,12 +101,8 @@ func TestLinksCannotLeave(t *testing.T) {
 
 func TestOddFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(dir+"/pipe", 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir+"/folder", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(dir+"/pipe", 0o666))
+	require.NoError(t, os.Mkdir(dir+"/folder", 0o777))
 	c := client(t, dir)
 	for _, op := range []storage.Op{
 		{Kind: storage.Read, Path: "pipe", Size: -1}, // would wait for a writer forever
@@ -155,13 +144,9 @@ func TestNoHalfFileIsLeft(t *testing.T) {
 
 func TestUnfinishedFilesAreNotListed(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/.weir-unfinished-1-1", nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(dir+"/.weir-unfinished-1-1", nil, 0o666))
 	for i := range 3000 { // more than one portion
-		if err := os.WriteFile(fmt.Sprintf("%s/f%d", dir, i), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(fmt.Sprintf("%s/f%d", dir, i), nil, 0o666))
 	}
 	res, err := client(t, dir).Do(t.Context(), &storage.Op{Kind: storage.List}, &quiet{})
 	if err != nil || len(res.Entries) != 3000 {
@@ -173,9 +158,7 @@ func TestDifferentSizeIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	b := make([]byte, 1000)
 	content.Fill(b, 1, 0)
-	if err := os.WriteFile(dir+"/f", b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(dir+"/f", b, 0o666))
 	c := client(t, dir)
 	for want, sentinel := range map[int64]error{999: storage.ErrSize, 1000: nil, 1001: storage.ErrShort} {
 		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: want}, &quiet{})
@@ -207,13 +190,9 @@ func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 	folder := t.TempDir()
 	c := client(t, folder)
 	for name, pid := range map[string]int{"killed": dead.Process.Pid, "writing": os.Getpid()} {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 		file := filepath.Join(folder, name, fmt.Sprintf(".weir-unfinished-%d-7", pid))
-		if err := os.WriteFile(file, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte("half"), 0o600))
 		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Remove, Path: name}, &quiet{})
 		if _, gone := os.Stat(file); (gone != nil) != (name == "killed") || (err == nil) != (name == "killed") {
 			t.Errorf("%s: error %v, its file: %v", name, err, gone)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -155,9 +156,7 @@ func TestNoise(t *testing.T) {
 		d := Driver()
 		for range 400 {
 			s, err := d.Open(t.Context(), target(t, url))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out = append(out, math.Log(s.(service).w.capacity()))
 		}
 		return out
@@ -190,9 +189,7 @@ func TestNoise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "simulated://x?noise=20%&seed=3&service=10ms&dist=constant&bandwidth=8Mbit/s&files=1x100kB")
 		_, _, took, err := read(t.Context(), s.Client(), storage.Op{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		within(t, "time", took.Seconds(), 0.110/s.(service).w.capacity(), 1e-6)
 	})
 }

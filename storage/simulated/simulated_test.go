@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -21,18 +22,14 @@ import (
 func target(t testing.TB, text string) storage.Target {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return storage.Target{URL: u}
 }
 
 func open(t testing.TB, text string) storage.Service {
 	t.Helper()
 	s, err := Driver().Open(t.Context(), target(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -57,9 +54,7 @@ func TestSharedSessionConnectsOnce(t *testing.T) {
 		to := target(t, "simulated://x?service=1ms&servers=100&connect=1s&files=9x100B")
 		to.Shared = true
 		s, err := Driver().Open(t.Context(), to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		begin := time.Now()
 		for range 2 {
 			var all sync.WaitGroup
@@ -232,9 +227,7 @@ func TestFailuresAreWhatWasAskedFor(t *testing.T) {
 		want := map[storage.Class]float64{storage.Busy: 10, storage.Reset: 5, storage.NotFound: 4, storage.Timeout: 3, storage.Short: 2,
 			storage.Refused: 1, storage.Denied: 2, storage.Other: 1}
 		sum, err := content.Sum("adler32", content.Seed(1, FileName(0)), 0, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, counts, wrong := s.Client(), map[storage.Class]int{}, 0
 		for range n {
 			res, h, _, err := read(t.Context(), c, storage.Op{Sum: "adler32", Timeout: time.Second})
@@ -267,9 +260,7 @@ func TestSameSeedSameTimes(t *testing.T) {
 			c := open(t, "simulated://x?service=10ms&files=1x1B&"+query).Client()
 			for range 100 {
 				_, _, took, err := read(t.Context(), c, storage.Op{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				all = append(all, took)
 			}
 		})
@@ -289,9 +280,7 @@ func TestServicesOfOneURLShareFiles(t *testing.T) {
 	at := target(t, "simulated://x?service=0&files=0x0")
 	for i, op := range []storage.Op{{Kind: storage.Write, Path: "f", Size: 5}, {Kind: storage.Stat, Path: "f"}} {
 		s, err := d.Open(t.Context(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := s.Client().Do(t.Context(), &op, &heard{}); err != nil {
 			t.Errorf("operation %d: %v", i, err)
 		}
@@ -300,9 +289,7 @@ func TestServicesOfOneURLShareFiles(t *testing.T) {
 		}
 	}
 	s, err := Driver().Open(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := s.Client().Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "f"}, &heard{}); err == nil {
 		t.Error("another driver knows the file")
 	}

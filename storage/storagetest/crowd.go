@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -19,9 +20,7 @@ import (
 func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return storage.Target{URL: u, Cred: cred}
 }
 
@@ -114,8 +113,6 @@ func resident(t testing.TB) int64 {
 		t.Skip("no RssAnon in /proc/self/status")
 	}
 	kb, err := strconv.ParseInt(word[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kb << 10
 }

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -345,9 +346,7 @@ func (*suite) copied(t *testing.T, dest string, seed uint64, size int64) {
 	want := make([]byte, size)
 	content.Fill(want, seed, 0)
 	got, err := os.ReadFile(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the copy has %d bytes, and not those of the file, which has %d", len(got), size)
 	}

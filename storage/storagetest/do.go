@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -169,9 +170,7 @@ func (s *suite) holds(t *testing.T, c storage.Client, p string, seed uint64, siz
 func (s *suite) checkPayload(t *testing.T, op *storage.Op, out outcome, seed uint64, ranges []storage.Range) {
 	t.Helper()
 	h, err := content.NewHash(s.o.Sum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := int64(0)
 	for _, r := range ranges {
 		b := make([]byte, r.Length)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -149,9 +150,7 @@ func (s *suite) testChecksum(t *testing.T) {
 	for _, size := range []int64{0, 1, 100_000} {
 		p := s.file(t, c, "f"+string(rune('a'+size%7)), 77, size)
 		want, err := content.Sum(s.o.Sum, 77, 0, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if s.o.Summed != nil {
 			s.o.Summed(t, p)
 		}

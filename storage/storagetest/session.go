@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -227,13 +228,9 @@ func listen(t *testing.T, treat func(c net.Conn, end <-chan struct{})) string {
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if treat == nil {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 		return l.Addr().String()
 	}
 	end := make(chan struct{})

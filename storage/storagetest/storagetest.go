@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -149,9 +150,7 @@ func (s *suite) client(t *testing.T) storage.Client {
 func Open(t testing.TB, d storage.Driver, target storage.Target) storage.Service {
 	t.Helper()
 	s, err := d.Open(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/simulated"
 	"weir/storage/storagetest"
@@ -71,9 +72,7 @@ func only(part string) string {
 
 func run(t *testing.T, d defect) {
 	u, err := url.Parse("simulated://x?service=20us&bandwidth=100Gbit/s&files=0x0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	good := simulated.Driver()
 	bad := good
 	bad.Open = func(ctx context.Context, target storage.Target) (storage.Service, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -22,9 +23,7 @@ func (s *suite) testTogether(t *testing.T) {
 	svc := s.service(t, s.target)
 	p := s.file(t, s.of(t, svc), "shared", seed, size)
 	want, err := content.Sum(s.o.Sum, seed, 0, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	errs := make([]error, s.o.Clients)
 	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), 4*s.o.Bound)

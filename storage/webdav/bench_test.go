@@ -11,10 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/storage"
@@ -35,26 +36,10 @@ func benchNginx(b *testing.B) *lab.System {
 	ng := lab.StartNginx(b, lab.NginxConfig{})
 	for name, size := range map[string]int64{"bulk": bulkSize, "small": smallSize} {
 		path := filepath.Join(ng.Data, name)
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, os.WriteFile(path, nil, 0o644))
+		require.NoError(b, os.Truncate(path, size))
 	}
 	return ng
-}
-
-func cpu(r *syscall.Rusage) time.Duration {
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
-func ownCPU(b *testing.B) time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return cpu(&r)
 }
 
 func reportBulk(b *testing.B, used time.Duration) {
@@ -75,7 +60,7 @@ func drive(b *testing.B, s storage.Service, clients int, op *storage.Op) {
 		}
 	}
 	b.ResetTimer()
-	before := ownCPU(b)
+	before := burn.Process()
 	var wg sync.WaitGroup
 	share := func(i int) int { return b.N*(i+1)/clients - b.N*i/clients }
 	for i, c := range all {
@@ -91,7 +76,7 @@ func drive(b *testing.B, s storage.Service, clients int, op *storage.Op) {
 	}
 	wg.Wait()
 	b.StopTimer()
-	used := ownCPU(b) - before
+	used := burn.Process() - before
 	if op.Size >= bulkSize {
 		reportBulk(b, used)
 	} else {
@@ -137,9 +122,7 @@ func BenchmarkUpload(b *testing.B) {
 	for i := range content {
 		content[i] = byte(i * i >> 7)
 	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, os.WriteFile(file, content, 0o600))
 	for _, streams := range []int{1, 16} {
 		op := &storage.Op{Kind: storage.Write, Path: "up", Size: bulkSize, Seed: 3, Timeout: time.Minute}
 		b.Run(fmt.Sprintf("curl/%d", streams), func(b *testing.B) {
@@ -165,9 +148,7 @@ func BenchmarkDecrypted(b *testing.B) {
 			suite.Limit(b, conf)
 			target := storagetest.TargetOf(b, ng.URLs["https"], storage.Credentials{TLS: conf})
 			bare, err := tls.Dial("tcp", target.URL.Host, conf)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer bare.Close()
 			client := storagetest.Client(b, Driver(), target)
 			buf := make([]byte, 256<<10)
@@ -182,12 +163,10 @@ func BenchmarkDecrypted(b *testing.B) {
 			}
 			var used [2]time.Duration
 			for i := range 2 * (b.N + 1) {
-				before := ownCPU(b)
-				if err := sides[i%2](); err != nil {
-					b.Fatal(err)
-				}
+				before := burn.Process()
+				require.NoError(b, sides[i%2]())
 				if i >= 2 { // the first fills caches
-					used[i%2] += ownCPU(b) - before
+					used[i%2] += burn.Process() - before
 				}
 			}
 			b.ReportMetric(used[0].Seconds()/(float64(b.N)*size/1e9), "bare-cpu-s/GB")
@@ -232,9 +211,7 @@ func BenchmarkSmall(b *testing.B) {
 		b.Run(fmt.Sprintf("wrk/%d", clients), func(b *testing.B) {
 			cmd := exec.CommandContext(b.Context(), "wrk", "-t1", "-d2s", fmt.Sprintf("-c%d", clients), ng.URL+"/small")
 			out, err := cmd.Output()
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			requests := 0
 			for line := range strings.Lines(string(out)) {
 				if i := strings.Index(line, " requests in "); i > 0 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -63,20 +65,16 @@ func BenchmarkCopy(b *testing.B) {
 			fmt.Fprintf(&all, "url=%s/bulk\noutput=%s\n", ng.URL, dest)
 		}
 		list := filepath.Join(b.TempDir(), "urls")
-		if err := os.WriteFile(list, []byte(all.String()), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, os.WriteFile(list, []byte(all.String()), 0o600))
 		curl(b, "-K", list)
 	})
 	b.Run("bare", func(b *testing.B) {
 		address, path, _ := strings.Cut(strings.TrimPrefix(ng.URL, "http://"), "/")
-		before := ownCPU(b)
+		before := burn.Process()
 		for range b.N {
-			if err := bareCopy(address, "/"+path+"/bulk", dest); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, bareCopy(address, "/"+path+"/bulk", dest))
 		}
-		reportBulk(b, ownCPU(b)-before)
+		reportBulk(b, burn.Process()-before)
 	})
 	for _, sum := range []string{"", "crc32c", "adler32"} {
 		b.Run(strings.TrimSpace("weir "+sum), func(b *testing.B) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -33,9 +34,7 @@ func speak(t testing.TB, host string, answer func(c *net.TCPConn, r *http.Reques
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &peer{url: "http://" + l.Addr().String()}
 	end := make(chan struct{})
 	var all sync.WaitGroup
@@ -348,9 +347,7 @@ func TestStaleConnection(t *testing.T) {
 	for range 3 {
 		var e events
 		res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: 5, Timeout: 20 * time.Second}, &e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if e.moved != 5 || !slices.Contains(e.phases, storage.Connected) {
 			t.Errorf("moved %d, phases %v", e.moved, e.phases)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/digest"
+	"weir/internal/require"
 	"weir/internal/tcp"
 	"weir/storage"
 )
@@ -56,18 +57,12 @@ func FuzzHead(f *testing.F) {
 func ended(t testing.TB) *link {
 	p := speak(t, "127.0.0.1", sayAndClose(""))
 	u, err := url.Parse(p.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o, err := originOf(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := tcp.NewDialer(nil)
 	conn, err := d.Dial(t.Context(), o.host, o.port, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +150,7 @@ func FuzzPage(f *testing.F) {
 func pageBase(t *testing.T) *url.URL {
 	t.Helper()
 	base, err := url.Parse("http://host.example:8080/data/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return base
 }
 
@@ -347,9 +340,7 @@ func TestOrigin(t *testing.T) {
 	}
 	for text, want := range tests {
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		o, err := originOf(u)
 		if (err != nil) != (want.name == "") {
 			t.Errorf("%s: error %v", text, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -49,12 +50,8 @@ func place(t testing.TB, dir, name string, seed uint64, size int64) {
 	b := make([]byte, size)
 	content.Fill(b, seed, 0)
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o644))
+	require.NoError(t, os.Chmod(path, 0o644))
 }
 
 func TestReadWhole(t *testing.T) {
@@ -64,16 +61,12 @@ func TestReadWhole(t *testing.T) {
 	c := clientAt(t, ng.URL, storage.Credentials{})
 	var e events
 	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "a file", Size: size, Timeout: time.Minute}, &e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if e.moved != size || res.Size != size || res.Discarded == 0 || res.Wire < size {
 		t.Errorf("moved %d of %d, result %+v", e.moved, size, res)
 	}
 	want, err := content.Sum("adler32", 7, 0, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	res, err = c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "a file", Size: size, Sum: "adler32"}, &e)
 	if err != nil || res.Sum != want || res.Discarded != 0 {
 		t.Errorf("result %+v, error %v, want sum %s", res, err, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -37,9 +38,7 @@ func TestRedirectedRead(t *testing.T) {
 		for i := range 2 {
 			var e events
 			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "a b", Size: 5, Timeout: 20 * time.Second}, &e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want := []storage.Phase{storage.Connected, storage.Authenticated, storage.Redirected, storage.Opened, storage.FirstByte}
 			if i > 0 {
 				want = want[2:] // both connections are kept
@@ -122,9 +121,7 @@ func TestRedirectedWrite(t *testing.T) {
 	for i := range 3 {
 		var e events
 		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: seed, Timeout: 20 * time.Second}, &e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if e.server == "" || !slices.Contains(e.phases, storage.Redirected) {
 			t.Errorf("served by %q, phases %v", e.server, e.phases)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -54,12 +55,8 @@ func TestXRootDPassesTheSuite(t *testing.T) {
 func summed(t *testing.T, root, path, sum string) {
 	t.Helper()
 	svc, err := xrootd.Driver().Open(t.Context(), storagetest.TargetOf(t, root, storage.Credentials{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := svc.Client()
 	_, err = c.Do(t.Context(), &storage.Op{Kind: storage.Checksum, Path: path, Sum: sum, Size: -1, Timeout: 20 * time.Second}, &events{})
-	if err := errors.Join(err, c.Close(), svc.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, c.Close(), svc.Close()))
 }

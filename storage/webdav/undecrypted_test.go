@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/serve"
@@ -57,9 +58,7 @@ func tlsServers(t *testing.T) map[string]tlsServer {
 
 func trust(t testing.TB, caFile string) *tls.Config {
 	cred, err := storage.Auth{CAFile: caFile}.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cred.TLS
 }
 
@@ -115,9 +114,7 @@ func TestDiscardedUndecrypted(t *testing.T) {
 func agreedOn(t *testing.T, url string, conf *tls.Config) uint16 {
 	at := storagetest.TargetOf(t, url, storage.Credentials{}).URL
 	c, err := tls.Dial("tcp", at.Host, conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
 	return c.ConnectionState().CipherSuite
 }
@@ -137,9 +134,7 @@ func TestResumption(t *testing.T) {
 					target := storagetest.TargetOf(t, srv.url, storage.Credentials{TLS: conf})
 					target.Resume = mode
 					service, err := Driver().Open(t.Context(), target)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					defer service.Close()
 					var got [4]int
 					for i := range 2 {

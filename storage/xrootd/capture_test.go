@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -67,9 +68,7 @@ func record(t *testing.T, address string) *recorder {
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := &recorder{url: "root://" + l.Addr().String() + "//data"}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -111,9 +110,7 @@ func TestCaptures(t *testing.T) {
 	for name, op := range captures() {
 		t.Run(name, func(t *testing.T) {
 			said, err := os.ReadFile(captureFile(name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var e events
 			res, err := clientAt(t, parrot(t, func() []byte { return said }), storage.Credentials{}).Do(t.Context(), &op, &e)
 			switch {
@@ -137,26 +134,18 @@ func TestCaptures(t *testing.T) {
 func recordAll(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
 	for _, name := range []string{"x", "old", "remove"} {
-		if err := xr.WriteFile(name, made(captured)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, xr.WriteFile(name, made(captured)))
 	}
-	if err := os.MkdirAll(filepath.Dir(captureFile("")), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(captureFile("")), 0o755))
 	for name, op := range captures() {
 		r := record(t, xr.Servers[0].Address)
 		c := serviceAt(t, r.url, storage.Credentials{}).Client()
 		if _, err := c.Do(t.Context(), &op, &events{}); err != nil && name != "not there" {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 		r.mu.Lock()
-		if err := os.WriteFile(captureFile(name), r.got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(captureFile(name), r.got.Bytes(), 0o644))
 		r.mu.Unlock()
 	}
 }
@@ -166,9 +155,7 @@ func parrot(t testing.TB, said func() []byte) string {
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {

@@ -3,6 +3,7 @@ package xrootd
 import (
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -17,9 +18,7 @@ func TestCrowd(t *testing.T) {
 	for _, scheme := range []string{"root", "roots"} {
 		t.Run(scheme, func(t *testing.T) {
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: scheme == "roots"}})
-			if err := xr.WriteFile("f", made(64<<10)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, xr.WriteFile("f", made(64<<10)))
 			url, cred := xr.URL, storage.Credentials{}
 			if scheme == "roots" {
 				url, cred = xr.URLs[scheme], credentials(t, storage.Auth{CAFile: xr.CAFile})

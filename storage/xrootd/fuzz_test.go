@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
@@ -27,9 +28,7 @@ func recorded(f *testing.F, status uint16) (all, bodies [][]byte) {
 	slices.Sort(files)
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		all = append(all, b)
 		for len(b) >= headSize {
 			h, err := parseFrame(b)
@@ -208,9 +207,7 @@ func FuzzConversation(f *testing.F) {
 	slices.Sort(names)
 	for i, name := range names {
 		b, err := os.ReadFile(captureFile(name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b, byte(i))
 		f.Add(b[:len(b)*2/3], byte(i))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -183,9 +184,7 @@ func (f fault) meet(t *testing.T, shared bool) {
 func wellAgain(t *testing.T, c storage.Client) {
 	t.Helper()
 	want, err := content.Sum("crc32c", 7, 0, fileSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var e events
 	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "crc32c", Chunk: 4096,
 		Timeout: 20 * time.Second}, &e)

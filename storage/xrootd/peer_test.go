@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -80,9 +81,7 @@ func (p *peer) start(t testing.TB) *peer {
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := l.Addr().(*net.TCPAddr)
 	p.host, p.port = "127.0.0.1", uint16(a.Port)
 	p.url = "root://" + a.String() + "//data"

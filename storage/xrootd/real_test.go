@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -31,9 +32,7 @@ func (k *killer) Moved(n int) {
 func TestServerIsKilled(t *testing.T) {
 	const size = 64 << 20
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
-	if err := xr.WriteFile("big", made(size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("big", made(size)))
 	c := clientAt(t, xr.URL, storage.Credentials{})
 	ops := reads(size)
 	ops["write"] = storage.Op{Kind: storage.Write, Size: 8 * size, Seed: 7, Timeout: 20 * time.Second}
@@ -56,9 +55,7 @@ func TestServerIsKilled(t *testing.T) {
 				&events{}); storage.Classify(err) != storage.Refused {
 				t.Errorf("while it is down: %v", err)
 			}
-			if err := xr.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, xr.Restart(t.Context()))
 			var e events
 			again := storage.Op{Kind: storage.Read, Path: "big", Size: size, Sum: "crc32c", Timeout: 20 * time.Second}
 			res, err = c.Do(t.Context(), &again, &e)
@@ -71,9 +68,7 @@ func TestServerIsKilled(t *testing.T) {
 // open outlive their server.
 func TestServerStartsAgainBetweenReads(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
-	if err := xr.WriteFile("x", made(fileSize)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	c := clientAt(t, xr.URL, storage.Credentials{})
 	for _, keep := range []bool{true, false} {
 		op := storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "md5", Keep: keep, Timeout: 20 * time.Second}
@@ -82,9 +77,7 @@ func TestServerStartsAgainBetweenReads(t *testing.T) {
 			res, err := c.Do(t.Context(), &op, &e)
 			right(t, &op, res, &e, err)
 			xr.Kill()
-			if err := xr.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, xr.Restart(t.Context()))
 		}
 	}
 }
@@ -92,14 +85,10 @@ func TestServerStartsAgainBetweenReads(t *testing.T) {
 // TestServerIsStopped has a server that is there and does nothing.
 func TestServerIsStopped(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
-	if err := xr.WriteFile("x", made(fileSize)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	kept, fresh := clientAt(t, xr.URL, storage.Credentials{}), clientAt(t, xr.URL, storage.Credentials{})
 	wellAgain(t, kept)
-	if err := xr.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.Signal(syscall.SIGSTOP))
 	// A signal stops threads one by one: some may still answer.
 	for range 50 {
 		other := clientAt(t, xr.URL, storage.Credentials{})
@@ -119,9 +108,7 @@ func TestServerIsStopped(t *testing.T) {
 			}
 		}
 	}
-	if err := xr.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.Signal(syscall.SIGCONT))
 	wellAgain(t, kept)
 	wellAgain(t, fresh)
 }
@@ -130,9 +117,7 @@ func TestServerIsStopped(t *testing.T) {
 // operation on a session that is there.
 func TestOperationsAllocateNothing(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
-	if err := xr.WriteFile("x", made(1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(1<<20)))
 	page := func(op storage.Op) storage.Op {
 		op.Kind, op.Size, op.Keep, op.Ranges = storage.Read, -1, true, []storage.Range{{Offset: 8192, Length: 4096}}
 		return op
@@ -183,9 +168,7 @@ func TestRealDataServerIsLost(t *testing.T) {
 		op := storage.Op{Kind: storage.Read, Path: fmt.Sprint("big", i), Size: size, Sum: "crc32c", Timeout: 6 * time.Second}
 		for _, s := range xr.Servers {
 			if s.Role == lab.DataServer {
-				if err := os.WriteFile(filepath.Join(s.Data, op.Path), made(size), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(s.Data, op.Path), made(size), 0o644))
 			}
 		}
 		killed := ""
@@ -206,9 +189,7 @@ func TestRealDataServerIsLost(t *testing.T) {
 			right(t, &op, res, &k.events, err)
 			return
 		}
-		if err := xr.RestartPart(t.Context(), killed); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, xr.RestartPart(t.Context(), killed))
 	}
 	t.Error("it never went on at the other server")
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // A client that waits to send on a shared session learns that the session was lost in the
@@ -19,9 +21,7 @@ func TestSenderLearnsOfALostSession(t *testing.T) {
 	close(tr.ready)
 	first, second := tr.newStream(), tr.newStream()
 	for _, b := range []*clientStream{first, second} {
-		if err := b.Begin(t.Context(), time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Begin(t.Context(), time.Time{}))
 	}
 	p := [16]byte{}
 	ping := appendRequest(nil, 0, rqPing, &p, 0)
@@ -31,9 +31,7 @@ func TestSenderLearnsOfALostSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _, err := second.Write(ping); errs <- err }()
-	if err := far.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, far.Close())
 	for range 2 {
 		if err := <-errs; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("sending on a lost session: %v", err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -73,9 +74,7 @@ func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 					all += r.Signed
 				}
 				text, err := s.(storage.Reporter).Report(t.Context(), strings.Split(xr.URL, "/")[2])
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				ok := regexp.MustCompile(`<sig><ok>(\d+)</ok><bad>(\d+)</bad><ign>(\d+)</ign></sig>`).FindStringSubmatch(string(text))
 				if i == levels-1 {
 					all++ // the question itself
@@ -171,9 +170,7 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 			t.Run(name+"/"+auth, func(t *testing.T) {
 				t.Parallel()
 				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: auth, Extra: "sec.level all pedantic force\n"})
-				if err := xr.WriteFile("file", []byte("x")); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, xr.WriteFile("file", []byte("x")))
 				s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr))))
 				stat := storage.Op{Kind: storage.Stat, Path: "file", Timeout: 30 * time.Second}
 				for what, w := range wrong {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/storagetest"
@@ -81,13 +82,9 @@ func TestAsynchronousServerPassesTheSuite(t *testing.T) {
 func settings(t testing.TB, s *lab.System) storage.Auth {
 	t.Helper()
 	b, err := json.Marshal(s.Settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := storage.Auth{}
-	if err := json.Unmarshal(b, &a); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &a))
 	if a.CAFile == "" && a.CADir == "" {
 		a.CAFile = s.CAFile
 	}
@@ -110,8 +107,6 @@ func TestSharedSessionsPassTheSuite(t *testing.T) {
 func credentials(t testing.TB, a storage.Auth) storage.Credentials {
 	t.Helper()
 	c, err := a.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
 	"weir/storage"
@@ -28,21 +29,15 @@ import (
 func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(made)
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
@@ -51,9 +46,7 @@ func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
 // TestTLS meets a real server with right and wrong trust.
 func TestTLS(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	if err := xr.WriteFile("x", made(fileSize)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	plain := lab.StartXRootD(t, lab.XRootDConfig{})
 	good := credentials(t, storage.Auth{CAFile: xr.CAFile})
 	_, other := certificate(t)
@@ -99,9 +92,7 @@ func TestTLS(t *testing.T) {
 func TestDiscardedUndecrypted(t *testing.T) {
 	const size = 24 << 20
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	if err := xr.WriteFile("x", made(size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(size)))
 	for _, suite := range tlsconntest.Suites() {
 		for _, plain := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, plain %v", suite.Name, plain), func(t *testing.T) {
@@ -127,9 +118,7 @@ func TestDiscardedUndecrypted(t *testing.T) {
 // first is its choice, but what was asked for has to come in any case, and no session is resumed that was not to be.
 func TestResumption(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	if err := xr.WriteFile("x", made(fileSize)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, mode := range []storage.Resumption{storage.ResumeNone, storage.ResumeOwn} {
 			cred := credentials(t, storage.Auth{CAFile: xr.CAFile})

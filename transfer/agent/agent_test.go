@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
 )
@@ -29,7 +30,7 @@ func TestPullThroughADoor(t *testing.T) {
 		t.Errorf("the coordinator's clock is an hour ahead, the outcome %v", ahead)
 	}
 	to.has(t, 1, large(1<<20))
-	until(t, "samples", func() bool {
+	require.Eventually(t, "samples", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, r := range b.reports {
@@ -60,7 +61,7 @@ func TestTheCoordinatorsClockIsSet(t *testing.T) {
 		defer b.mu.Unlock()
 		return b.asked
 	}
-	until(t, "a report", func() bool {
+	require.Eventually(t, "a report", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return len(b.reports) > 2
@@ -70,7 +71,7 @@ func TestTheCoordinatorsClockIsSet(t *testing.T) {
 	}
 	for _, ahead := range []time.Duration{6 * time.Hour, -6 * time.Hour} {
 		b.set(func() { b.ahead = ahead })
-		until(t, "the new time", func() bool {
+		require.Eventually(t, "the new time", func() bool {
 			return (time.Until(s.clock.now()) - ahead).Abs() < time.Minute
 		})
 	}
@@ -85,10 +86,10 @@ func TestDuplicatesAndLostAnswers(t *testing.T) {
 	l := b.lease(from, to, 1, 1, "one")
 	b.set(func() { b.deaf = true })
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{l, l}})
-	until(t, "the outcome to be told again", func() bool { _, told := b.ended(1, 1); return told > 1 })
+	require.Eventually(t, "the outcome to be told again", func() bool { _, told := b.ended(1, 1); return told > 1 })
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{l}})
 	b.set(func() { b.deaf, b.forget = false, true })
-	until(t, "all to be known", func() bool { all, _ := to.activity.holding(); return len(all) == 0 })
+	require.Eventually(t, "all to be known", func() bool { all, _ := to.activity.holding(); return len(all) == 0 })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	moved := map[int64]bool{}
@@ -111,12 +112,10 @@ func TestCoordinatorAway(t *testing.T) {
 	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
 	one, two := b.lease(from, to, 1, 1, large(1<<16)), b.lease(from, to, 2, 1, large(1<<16))
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{one, two}})
-	until(t, "the orders", func() bool { all, _ := to.activity.holding(); return len(all) == 2 || len(b.outcomesOf()) > 0 })
+	require.Eventually(t, "the orders", func() bool { all, _ := to.activity.holding(); return len(all) == 2 || len(b.outcomesOf()) > 0 })
 	b.set(func() { b.away = true })
-	until(t, "the files", func() bool { all, _ := filepath.Glob(filepath.Join(to.root, "store/f?")); return len(all) == 2 })
-	if err := to.stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "the files", func() bool { all, _ := filepath.Glob(filepath.Join(to.root, "store/f?")); return len(all) == 2 })
+	require.NoError(t, to.stop())
 	again := b.runs("B", to.root)
 	b.set(func() { b.away = false })
 	for item := range int64(2) {
@@ -124,7 +123,7 @@ func TestCoordinatorAway(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	}
-	until(t, "all to be known", func() bool { all, _ := again.activity.holding(); return len(all) == 0 })
+	require.Eventually(t, "all to be known", func() bool { all, _ := again.activity.holding(); return len(all) == 0 })
 }
 
 func (b *boss) outcomesOf() []transfer.Outcome {
@@ -183,7 +182,7 @@ func TestCancel(t *testing.T) {
 		leases, ids = append(leases, l), append(ids, transfer.LeaseID{Item: item, Epoch: 1})
 	}
 	b.gives("B", transfer.Work{Leases: leases})
-	until(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
+	require.Eventually(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
 	begin := time.Now()
 	b.set(func() { b.cancel = ids })
 	for _, id := range ids {
@@ -211,7 +210,7 @@ func TestGoodbye(t *testing.T) {
 		leases = append(leases, l)
 	}
 	b.gives("B", transfer.Work{Leases: leases})
-	until(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
+	require.Eventually(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
 	if err := to.stop(); err != nil {
 		t.Error(err)
 	}
@@ -235,9 +234,7 @@ func TestRootIsGone(t *testing.T) {
 	from, root := b.runs("A", t.TempDir()), filepath.Join(t.TempDir(), "root")
 	o := b.options("B", root)
 	o.State = t.TempDir()
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(root, 0o700))
 	to := b.run(o)
 	if err := errors.Join(os.Rename(root, root+".away"), os.Mkdir(root, 0o700)); err != nil { // as after umount -l
 		t.Fatal(err)
@@ -293,7 +290,7 @@ func TestNewerAttempt(t *testing.T) {
 	second.Epoch = 2
 	first.Source.URL = newHang(t)
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{first}})
-	until(t, "the copy", func() bool { _, n := to.activity.movedBytes(); return n == 1 })
+	require.Eventually(t, "the copy", func() bool { _, n := to.activity.movedBytes(); return n == 1 })
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{second}})
 	if out, _ := b.ended(1, 2); out.Fault != "" {
 		t.Errorf("%+v", out)
@@ -325,9 +322,7 @@ func TestRefusal(t *testing.T) {
 	b := newBoss(t)
 	b.set(func() { b.refuse = http.StatusForbidden })
 	a, err := New(t.Context(), b.options("A", t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	if err := a.Run(t.Context()); wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "site A") {
 		t.Errorf("%v", err)
@@ -341,7 +336,7 @@ func TestDoorIsShut(t *testing.T) {
 	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
 	l := b.lease(from, to, 1, 1, "secret")
 	other := b.lease(from, to, 2, 1, "other")
-	until(t, "the agents", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.doors) == 2 })
+	require.Eventually(t, "the agents", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.doors) == 2 })
 	for _, c := range []struct {
 		path, token string
 		status      int
@@ -353,17 +348,13 @@ func TestDoorIsShut(t *testing.T) {
 		{"/../../etc/passwd", l.Source.Token, http.StatusBadRequest},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, from.URL(), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.URL.Path = c.path
 		if c.token != "" {
 			req.Header.Set("Authorization", "Bearer "+c.token)
 		}
 		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = res.Body.Close()
 		if res.StatusCode != c.status {
 			t.Errorf("%s: %d, want %d", c.path, res.StatusCode, c.status)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/token"
 	"weir/transfer"
 	"weir/transfer/client"
@@ -69,9 +70,7 @@ func newBoss(t *testing.T) *boss {
 	})
 	if publicly() {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", publicAddress+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 		b.server.StartTLS()
 		sum := sha256.Sum256(b.server.Certificate().Raw)
@@ -166,7 +165,7 @@ func (b *boss) gives(site string, w transfer.Work) {
 // ended waits for the outcome of an attempt, and returns how often it was told.
 func (b *boss) ended(item, epoch int64) (out transfer.Outcome, told int) {
 	b.t.Helper()
-	until(b.t, fmt.Sprintf("the outcome of %d.%d", item, epoch), func() bool {
+	require.Eventually(b.t, fmt.Sprintf("the outcome of %d.%d", item, epoch), func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		told = 0
@@ -179,21 +178,6 @@ func (b *boss) ended(item, epoch int64) (out transfer.Outcome, told int) {
 		return told > 0
 	})
 	return out, told
-}
-
-// until waits for a condition, at most a minute.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("waited a minute for %s", what)
-		}
-	}
 }
 
 // A site is an agent that runs.
@@ -245,7 +229,7 @@ func (b *boss) run(o Options) *site {
 // lease orders a pull of a file of from, which is made, by to.
 func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer.Lease {
 	b.t.Helper()
-	until(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // else nobody is let in
+	require.Eventually(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // else nobody is let in
 	name := fmt.Sprintf("store/f%d", item)
 	if err := os.MkdirAll(filepath.Join(from.root, "store"), 0o750); err != nil {
 		b.t.Fatal(err)

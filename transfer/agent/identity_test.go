@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 )
 
@@ -12,9 +13,7 @@ import (
 func TestCertificateOfAnOlderVersion(t *testing.T) {
 	a := &Agent{state: t.TempDir(), o: Options{Endpoint: &EndpointOptions{Listen: ":0"}}}
 	id, err := wire.Keep(filepath.Join(a.state, "door"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 2 {
 		pair, err := a.certificate()
 		if err != nil || !bytes.Equal(pair.Certificate[0], id.Cert.Certificate[0]) {

@@ -10,15 +10,14 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
 func opened(t *testing.T, dir string) (*journal, []memory) {
 	t.Helper()
 	j, left, err := openJournal(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return j, left
 }
 
@@ -85,13 +84,9 @@ func TestJournalBearsTornLines(t *testing.T) {
 	closed(t, j)
 	path := filepath.Join(dir, journalName)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for cut := 0; cut < len(text); cut += 11 {
-		if err := os.WriteFile(path, text[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, text[:cut], 0o600))
 		j, left := opened(t, dir)
 		if len(left) > 2 || cut < len(text)/3 && len(left) > 1 {
 			t.Errorf("cut at %d of %d: %d attempts", cut, len(text), len(left))

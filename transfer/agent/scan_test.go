@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -33,15 +34,13 @@ func TestScan(t *testing.T) {
 			name = "block/" + name
 		}
 		want[name] = text
-		if err := os.WriteFile(filepath.Join(top, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(top, name), []byte(text), 0o600))
 	}
 	b.gives("A", transfer.Work{Scans: []transfer.Scan{{ID: 9, Path: "in/run"}, {ID: 9, Path: "in/run"}, {ID: 10, Path: "nothing"},
 		{ID: 11, Path: "../.."}}})
 	found := map[int64][]transfer.ScannedFile{}
 	problems := map[int64]string{}
-	until(t, "the end of the scans", func() bool {
+	require.Eventually(t, "the end of the scans", func() bool {
 		clear(found)
 		done := map[int64]bool{}
 		b.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/client"
 )
@@ -18,14 +19,10 @@ import (
 func TestTemporariesAreTidiedUp(t *testing.T) {
 	dir := t.TempDir()
 	a, err := New(t.Context(), Options{Site: "A", Root: dir, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	for _, name := range []string{"7.1.part", "7.2.part", "8.1.part", "9.1.part.txt", "x.1.part", "09.1.part"} {
-		if err := os.WriteFile(filepath.Join(dir, ".weir", name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".weir", name), []byte("x"), 0o600))
 	}
 	_, cancel := context.WithCancelCause(t.Context())
 	a.activity.take(transfer.Lease{Item: 8, Epoch: 2}, cancel)
@@ -51,9 +48,7 @@ func lay(t *testing.T) string {
 	root := t.TempDir()
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	hidden := filepath.Join(root, ".weir")
 	do(os.MkdirAll(filepath.Join(hidden, "6.1.part"), 0o750)) // a folder
@@ -80,9 +75,7 @@ func names(t *testing.T, root string) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -94,9 +87,7 @@ func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	root := lay(t)
 	want := names(t, root)
 	a, err := New(t.Context(), Options{Site: "A", Root: root, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	if asked := a.parts(); len(asked) != 4 {
 		t.Errorf("asked about %v", asked)
@@ -120,20 +111,12 @@ func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 func TestHiddenFolderElsewhere(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "mine"), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("mine", filepath.Join(root, ".weir")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "mine"), 0o750))
+	require.NoError(t, os.Symlink("mine", filepath.Join(root, ".weir")))
 	kept := filepath.Join(root, "mine", "1.1.part")
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
 	a, err := New(t.Context(), Options{Site: "A", Root: root, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	if asked := a.parts(); len(asked) > 0 {
 		t.Errorf("asks about %v", asked)

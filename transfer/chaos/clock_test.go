@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // stepper is added to package time of the program under test: its wall clock is
@@ -62,16 +64,12 @@ func overlay(t *testing.T) string {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	std := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // of the toolchain that builds the program as well
 	text, err := os.ReadFile(filepath.Join(std, "time.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const before, call = "func Now() Time {\n", "\tsec, nsec, mono := runtimeNow()\n"
 	head, rest, ok := strings.Cut(string(text), before+call)
 	if !ok {
@@ -82,9 +80,7 @@ func overlay(t *testing.T) string {
 		filepath.Join(std, "stepped_clock.go"): write("stepped_clock.go", stepper),
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return write("overlay.json", string(list))
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // An echo stands between an agent and its coordinator: questions are lost, asked
@@ -33,9 +35,7 @@ func newEcho(t *testing.T, to func() string, seed uint64, n *tally) *echo {
 	t.Helper()
 	e := &echo{to: to, tally: n, rand: rand.New(rand.NewPCG(seed, 3)), ask: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e.url = "http://" + l.Addr().String()
 	server := &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup

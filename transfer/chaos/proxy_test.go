@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // A way is the network to the door of a site: what passes is delayed, stalled,
@@ -32,9 +34,7 @@ type way struct {
 func newWay(t *testing.T, to string, seed uint64, n *tally) *way {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := &way{listener: l, to: to, tally: n, rand: rand.New(rand.NewPCG(seed, 2)), conns: map[net.Conn]bool{}, flipping: 0.01}
 	w.wait.Go(w.accept)
 	t.Cleanup(func() {

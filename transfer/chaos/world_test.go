@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -79,9 +80,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 	w := &world{t: t, plan: p, pg: pg, bodies: map[string]*body{}, ways: map[string]*way{}, before: map[string]snapshot{},
 		turned: map[string]flaw{}, begun: time.Now()}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o755))
 	clock := func(name string) string { return filepath.Join(dir, "clock-"+name) }
 	o := trial.Options{Dir: dir, Program: []string{program}, Idle: true, Env: []string{"WEIR_TEST_CLOCK=" + clock(boss)}}
 	o.Coordinator = []string{"--plain", "--lease", fmt.Sprintf("%ds", p.lease), "--approve-up-to", "all"}
@@ -104,9 +103,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 	}
 	w.abroad(t)
 	tr, err := trial.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := tr.Close(); err != nil {
 			t.Error(err)
@@ -132,9 +129,7 @@ func free(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+
 		rand.IntN(254)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -168,9 +163,7 @@ func (w *world) boss() string {
 func (w *world) start() {
 	t := w.t
 	t.Helper()
-	if err := w.Coordinator().Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Coordinator().Start(t.Context()))
 	var err error
 	if w.ask, err = w.Client(); err != nil {
 		t.Fatal(err)
@@ -178,19 +171,11 @@ func (w *world) start() {
 	for _, name := range sites {
 		raw, err := w.ask.Token(t.Context(), transfer.NewToken{Subject: "agent of " + name, Roles: []string{"weir.agent:" + name},
 			Life: 30 * 24 * time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(w.Dir(), "token-"+name), []byte(raw), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Site(name).Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(w.Dir(), "token-"+name), []byte(raw), 0o600))
+		require.NoError(t, w.Site(name).Start(t.Context()))
 	}
-	if err := w.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Ready(t.Context()))
 	w.introduce()
 }
 

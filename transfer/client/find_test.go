@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // What was kept is found, and never mixed with what belongs to another coordinator.
@@ -18,9 +20,7 @@ func TestFindingTheCoordinator(t *testing.T) {
 		t.Errorf("nothing is known: %v", err)
 	}
 	kept := Config{URLs: []string{"https://here:1"}, Pin: "ab", Token: "secret"}
-	if err := kept.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kept.Save(path))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -36,15 +36,11 @@ func TestFindingTheCoordinator(t *testing.T) {
 		}
 	}
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("other\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(token, []byte("other\n"), 0o600))
 	if c, err := Find("https://there:1", token); err != nil || c.Token != "other" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, err := Find("", ""); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged file: %v", err)
 	}
@@ -71,16 +67,12 @@ func TestWhereTokensMayGo(t *testing.T) {
 func TestBusyCoordinatorStays(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and nothing answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conf := Config{URLs: []string{"https://" + l.Addr().String()}, Pin: strings.Repeat("0", 64), Token: "x"}
 	if !answers(t.Context(), conf) {
 		t.Error("a coordinator that accepts connections is taken for one that has gone")
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	if answers(t.Context(), conf) {
 		t.Error("a closed port is taken for a coordinator")
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // A file that could not be written as a whole is not there, and what was there
@@ -14,9 +16,7 @@ func TestWriteWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.json"), filepath.Join(dir, "link.json")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("a.json", link)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("a.json", link)))
 	for _, path := range []string{file, link, filepath.Join(dir, "new.json"), os.DevNull} {
 		broken := errors.New("it broke")
 		if err := writeWhole(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }); !errors.Is(err, broken) {

@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // local lets copies go to servers of this machine.
@@ -38,7 +40,7 @@ func at(s *serve.Server, path, raw string) tpc.Target {
 // quiet is an error if a folder has anything but these names.
 func quiet(t testing.TB, dir string, want ...string) {
 	t.Helper()
-	if got := names(t, dir); got != strings.Join(want, " ") {
+	if got := requests.Names(t, dir); got != strings.Join(want, " ") {
 		t.Errorf("the folder has %q, not %q", got, want)
 	}
 }
@@ -50,8 +52,8 @@ func TestCopiesBetweenDoors(t *testing.T) {
 	for _, push := range []bool{false, true} {
 		for _, size := range []int{0, 1, 100, 70_000, 5_000_000} {
 			from, to := t.TempDir(), t.TempDir()
-			text := made(uint64(size), size)
-			write(t, text, from, "f")
+			text := requests.Content(uint64(size), size)
+			requests.Write(t, text, from, "f")
 			a := start(t, serve.Config{Dir: from, Authenticate: trusting(t, i), Extensions: copying(local())})
 			b := start(t, serve.Config{Dir: to, Authenticate: trusting(t, i), Extensions: copying(local())})
 			source, dest := at(a, "/f", newToken(t, i, "storage.read:/f")), at(b, "/g", newToken(t, i, "storage.create:/g"))
@@ -63,7 +65,7 @@ func TestCopiesBetweenDoors(t *testing.T) {
 			if err := driver(t).Drive(t.Context(), o, func(n int64) { moved = n }); err != nil {
 				t.Fatalf("push %v, %d bytes: %v", push, size, err)
 			}
-			if read(t, to, "g") != text || moved != int64(size) {
+			if requests.Read(t, to, "g") != text || moved != int64(size) {
 				t.Errorf("push %v: %d bytes moved of %d, or others arrived", push, moved, size)
 			}
 			quiet(t, to, "g")
@@ -92,10 +94,8 @@ func sumOf(t testing.TB, text string) string {
 // What is asked for badly is refused before anything begins.
 func TestCopiesThatAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	write(t, "text", dir, "f")
-	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	requests.Write(t, "text", dir, "f")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
 	other := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}})
 	source := other.URL() + "/file000000.dat"
@@ -125,17 +125,17 @@ func TestCopiesThatAreRefused(t *testing.T) {
 		"of a folder":               {"/d", h{"Destination": other.URL() + "/y"}, 405},
 		"to a host not in the list": {"/f", h{"Destination": "http://example.org/f"}, 403},
 	} {
-		resp, body := do(t, s, exchange{method: "COPY", path: tt.path, header: tt.header})
+		resp, body := do(t, s, exchange{Method: "COPY", Path: tt.path, Header: tt.header})
 		if resp.StatusCode != tt.code || resp.StatusCode == 202 && !strings.Contains(body, "failure: ") {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
 		}
 	}
-	check(t, s, exchange{method: "COPY", path: "/x", header: h{"Source": source}, body: "a body", code: 415})
+	check(t, s, exchange{Method: "COPY", Path: "/x", Header: h{"Source": source}, Body: "a body", Code: 415})
 	quiet(t, dir, "d", "f")
-	check(t, other, exchange{method: "COPY", path: "/x", header: h{"Source": s.URL() + "/f"}, code: 501})
-	check(t, other, exchange{method: "COPY", path: "/file000000.dat", header: h{"Destination": s.URL() + "/x"}, code: 502})
+	check(t, other, exchange{Method: "COPY", Path: "/x", Header: h{"Source": s.URL() + "/f"}, Code: 501})
+	check(t, other, exchange{Method: "COPY", Path: "/file000000.dat", Header: h{"Destination": s.URL() + "/x"}, Code: 502})
 	ro := start(t, serve.Config{Dir: dir, ReadOnly: true, Extensions: copying(local())})
-	check(t, ro, exchange{method: "COPY", path: "/x", header: h{"Source": source}, code: 405})
+	check(t, ro, exchange{Method: "COPY", Path: "/x", Header: h{"Source": source}, Code: 405})
 	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(ro, "/f", ""), Passive: at(other, "/up", ""), Push: true}, nil); err != nil {
 		t.Errorf("a push from a server that is only read: %v", err)
 	}
@@ -153,9 +153,9 @@ func TestPrivatePeersAreRefused(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433",
 		"127.1", "0x7f.1"} {
 		for _, header := range []string{"Source", "Destination"} {
-			write(t, "text", dir, "f")
-			resp, body := do(t, s, exchange{method: "COPY", path: map[string]string{"Source": "/x", "Destination": "/f"}[header],
-				header: map[string]string{header: "http://" + host + port + "/f"}})
+			requests.Write(t, "text", dir, "f")
+			resp, body := do(t, s, exchange{Method: "COPY", Path: map[string]string{"Source": "/x", "Destination": "/f"}[header],
+				Header: map[string]string{header: "http://" + host + port + "/f"}})
 			if resp.StatusCode != 403 && !strings.Contains(body, "failure: ") {
 				t.Errorf("%s %s: %d %s", header, host, resp.StatusCode, body)
 			}
@@ -282,7 +282,7 @@ func TestSourcesWithoutChecksums(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
 	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err != nil ||
-		read(t, dir, "f") != "abcd" {
+		requests.Read(t, dir, "f") != "abcd" {
 		t.Error(err)
 	}
 	err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/g", ""), Passive: source(t, f), Verify: true}, nil)
@@ -303,11 +303,11 @@ func TestTransferHeaders(t *testing.T) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
 	}
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: copying(local())})
-	check(t, s, exchange{method: "COPY", path: "/f", code: 202, header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine",
+	check(t, s, exchange{Method: "COPY", Path: "/f", Code: 202, Header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine",
 		"TransferHeaderAuthorization": "Bearer secret",
 		"TransferHeaderX-More":        "1", "TransferHeaderRange": "bytes=0-1", "TransferHeaderHost": "evil",
 		"TransferHeaderContent-Length": "7"}})
-	check(t, s, exchange{method: "GET", path: "/f", code: 200, want: "abcd"})
+	check(t, s, exchange{Method: "GET", Path: "/f", Code: 200, Want: "abcd"})
 }
 
 // While bytes move, markers tell how many; and they keep a client waiting while the
@@ -379,7 +379,7 @@ func TestCancelledCopies(t *testing.T) {
 		t.Error("no error")
 	}
 	<-gone
-	until(t, "nothing is left", func() bool { return names(t, dir) == "" })
+	require.Eventually(t, "nothing is left", func() bool { return requests.Names(t, dir) == "" })
 }
 
 // Copies beyond the most are told to come again, and room is given back.

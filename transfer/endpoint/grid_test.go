@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"weir/internal/require"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // environment is what gfal2 and davix need to trust g, with a token if it is not "".
@@ -23,15 +25,13 @@ func (g *grid) environment(t *testing.T, raw string) {
 // The clients of the grid have a door and XRootD copy: between two doors, and between
 // a door and XRootD, pulled and pushed, with checksums compared.
 func TestGridClientsHaveDoorsCopy(t *testing.T) {
-	gfal, davix := need(t, "gfal-copy"), need(t, "davix-cp")
+	gfal, davix := requests.Program(t, "gfal-copy"), requests.Program(t, "davix-cp")
 	g := newGrid(t, "")
 	second := t.TempDir()
 	other := start(t, g.secure(t, second))
-	text := made(1, 3_000_000)
-	write(t, text, g.dir, "here")
-	if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := requests.Content(1, 3_000_000)
+	requests.Write(t, text, g.dir, "here")
+	require.NoError(t, os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644))
 	dav := func(url string) string { return "dav" + strings.TrimPrefix(url, "http") }
 	here, there := dav(g.door.URL()), dav(g.xrootd.URLs["https"])
 	plain := start(t, serve.Config{Dir: second, Extensions: copying(local())}) // without TLS and credentials
@@ -48,26 +48,27 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 		g.environment(t, g.token(t, "storage.read:/ storage.modify:/"))
 		if name == "plain" {
 			g.environment(t, "")
-			write(t, text, second, "there")
+			requests.Write(t, text, second, "there")
 		}
 		for _, mode := range []string{"pull", "push"} {
 			before := copies(t, tt.active[mode])
 			file := name + "-gfal-" + mode
-			out, err := run(t, gfal, "-v", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file)
-			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
+			out, err := requests.Run(t, gfal, "-v", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file)
+			if err != nil || requests.SHA256(requests.Read(t, tt.dir, file)) != requests.SHA256(text) {
 				t.Errorf("%s: %v\n%s", file, err, out)
 			}
-			if out, err := run(t, gfal, "--copy-mode", mode, tt.from, tt.to+"/"+file); err == nil {
+			if out, err := requests.Run(t, gfal, "--copy-mode", mode, tt.from, tt.to+"/"+file); err == nil {
 				t.Errorf("%s: a file that is there was replaced\n%s", file, out)
 			}
-			if out, err := run(t, gfal, "-f", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file); err != nil {
+			if out, err := requests.Run(t, gfal, "-f", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file); err != nil {
 				t.Errorf("%s once more: %v\n%s", file, err, out)
 			}
 			file = name + "-davix-" + mode
 			https := func(url string) string { return "http" + strings.TrimPrefix(url, "dav") }
-			out, err = run(t, davix, "--capath", g.xrootd.CADir, "--copy-mode", mode, "-H", "Authorization: Bearer "+os.Getenv("BEARER_TOKEN"),
+			out, err = requests.Run(t, davix, "--capath", g.xrootd.CADir, "--copy-mode", mode, "-H",
+				"Authorization: Bearer "+os.Getenv("BEARER_TOKEN"),
 				"-H", "TransferHeaderAuthorization: Bearer "+os.Getenv("BEARER_TOKEN"), https(tt.from), https(tt.to)+"/"+file)
-			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
+			if err != nil || requests.SHA256(requests.Read(t, tt.dir, file)) != requests.SHA256(text) {
 				t.Errorf("%s: %v\n%s", file, err, out)
 			}
 			if s := tt.active[mode]; s != nil && copies(t, s)-before != 3 {

@@ -9,35 +9,31 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/token"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // An issuer that tests trust.
 func newIssuer(t testing.TB) *token.Issuer {
 	t.Helper()
 	i, err := token.Keep(filepath.Join(t.TempDir(), "issuer.pem"), "https://coordinator.example", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return i
 }
 
 func newToken(t testing.TB, i *token.Issuer, scopes ...string) string {
 	t.Helper()
 	raw, err := i.Mint(token.Grant{Subject: "test", Audience: []string{"door"}, Scopes: scopes, Life: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return raw
 }
 
 func trusting(t testing.TB, i *token.Issuer) func(*http.Request) (serve.Rights, error) {
 	t.Helper()
 	c, err := token.NewChecker(token.Options{Trust: []token.Trust{i.Trust()}, Audience: []string{"door"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Bearer(c)
 }
 
@@ -45,12 +41,10 @@ func trusting(t testing.TB, i *token.Issuer) func(*http.Request) (serve.Rights, 
 func TestTokensRights(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"a", "ab", "b"} {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
 	}
 	for _, name := range []string{"a/f", "a/g", "ab/f", "b/f", "top"} {
-		write(t, "text", dir, name)
+		requests.Write(t, "text", dir, name)
 	}
 	i := newIssuer(t)
 	s := start(t, serve.Config{Dir: dir, Authenticate: trusting(t, i)})
@@ -86,16 +80,16 @@ func TestTokensRights(t *testing.T) {
 		{modify, "MOVE", "/a/named", "Destination /a/g", 204},
 		{modify, "DELETE", "/a/g", "", 204}, {modify, "DELETE", "/b/f", "", 403},
 	} {
-		x := exchange{method: tt.method, path: tt.path, code: tt.code, header: map[string]string{"Authorization": "Bearer " + tt.token}}
+		x := exchange{Method: tt.method, Path: tt.path, Code: tt.code, Header: map[string]string{"Authorization": "Bearer " + tt.token}}
 		if name, value, ok := strings.Cut(tt.header, " "); ok {
 			if name == "Destination" {
 				value = s.URL() + value
 			}
-			x.header[name] = value
+			x.Header[name] = value
 		}
 		check(t, s, x)
 	}
-	if got := read(t, dir, "b/f"); got != "text" {
+	if got := requests.Read(t, dir, "b/f"); got != "text" {
 		t.Errorf("b/f is %q", got)
 	}
 }
@@ -106,7 +100,7 @@ func TestTokensOfTwoKinds(t *testing.T) {
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, Token: "old", Authenticate: trusting(t, i)})
 	for raw, code := range map[string]int{"old": 200, newToken(t, i, "storage.read:/"): 200, newToken(t, i, "storage.read:/x"): 403,
 		"new": 401} {
-		check(t, s, exchange{method: "GET", path: "/file000000.dat", code: code, header: map[string]string{"Authorization": "Bearer " + raw}})
+		check(t, s, exchange{Method: "GET", Path: "/file000000.dat", Code: code, Header: map[string]string{"Authorization": "Bearer " + raw}})
 	}
 }
 
@@ -118,7 +112,7 @@ func certificate(t testing.TB, dir, name, subject, ca string, more ...string) {
 	if ca != "" {
 		args = append(args, "-CA", filepath.Join(dir, ca+".pem"), "-CAkey", filepath.Join(dir, ca+".key"))
 	}
-	mustRun(t, need(t, "openssl"), append(args, more...)...)
+	requests.MustRun(t, "openssl", append(args, more...)...)
 }
 
 // Certificates of an authority let in whom the Config names; those of another one, or
@@ -143,11 +137,11 @@ func TestCertificatesOfClients(t *testing.T) {
 			args = append(args, "--cert", filepath.Join(dir, name+".pem"), "--key", filepath.Join(dir, name+".key"))
 		}
 		url := s.URL() + "/file000000.dat"
-		out := mustRun(t, "curl", append(args, url, "-o", os.DevNull, url)...) // twice on one connection
+		out := requests.MustRun(t, "curl", append(args, url, "-o", os.DevNull, url)...) // twice on one connection
 		if strings.TrimSpace(out) != code+" "+code {
 			t.Errorf("%s: %s", name, out)
 		}
-		out = mustRun(t, "curl", append(args, "-H", "Authorization: Bearer "+newToken(t, i, "storage.read:/"), url)...)
+		out = requests.MustRun(t, "curl", append(args, "-H", "Authorization: Bearer "+newToken(t, i, "storage.read:/"), url)...)
 		if strings.TrimSpace(out) != "200" {
 			t.Errorf("%s with a token: %s", name, out)
 		}

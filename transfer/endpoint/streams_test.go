@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // answers is how many requests of a method a server has answered with a status.
@@ -32,9 +34,7 @@ func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 
 	for line := range strings.Lines(page.Body.String()) {
 		if n, ok := strings.CutPrefix(line, fmt.Sprintf("weir_serve_requests_total{method=%q,code=\"%d\"} ", method, code)); ok {
 			count, err := strconv.ParseInt(strings.TrimSpace(n), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return count
 		}
 	}
@@ -45,8 +45,8 @@ func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 
 // and verified; within what its token allows.
 func TestStreams(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	text := made(7, 2*streamPart+5)
-	write(t, text, from, "f")
+	text := requests.Content(7, 2*streamPart+5)
+	requests.Write(t, text, from, "f")
 	i := newIssuer(t)
 	a := start(t, serve.Config{Dir: from})
 	b := start(t, serve.Config{Dir: to, Authenticate: trusting(t, i), Extensions: copying(local())})
@@ -56,7 +56,7 @@ func TestStreams(t *testing.T) {
 	}
 	for n, want := range []int64{0, 0, 3, 6} {
 		name := fmt.Sprintf("g%d%c", want, 'a'+n)
-		if err := drive(name, int64(len(text)), []int{0, 1, 2, 1000}[n]); err != nil || read(t, to, name) != text {
+		if err := drive(name, int64(len(text)), []int{0, 1, 2, 1000}[n]); err != nil || requests.Read(t, to, name) != text {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := answers(t, a, "", "GET", http.StatusPartialContent); got != want {
@@ -74,7 +74,7 @@ func TestStreams(t *testing.T) {
 // A server without parts sends the whole file; one whose file changes in the middle, or
 // that lies about parts, is not believed.
 func TestStreamsFromOthers(t *testing.T) {
-	text := []byte(made(8, 2*streamPart))
+	text := []byte(requests.Content(8, 2*streamPart))
 	to := t.TempDir()
 	b := start(t, serve.Config{Dir: to, Extensions: copying(local())})
 	for name, tt := range map[string]struct {
@@ -106,7 +106,7 @@ func TestStreamsFromOthers(t *testing.T) {
 		}))
 		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: s.URL + "/f"}, Streams: 4,
 			Overwrite: true}, nil)
-		if tt.bad == "" && (err != nil || read(t, to, "f") != string(text)) || tt.bad != "" &&
+		if tt.bad == "" && (err != nil || requests.Read(t, to, "f") != string(text)) || tt.bad != "" &&
 			(err == nil || !strings.Contains(err.Error(), tt.bad)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -118,14 +118,12 @@ func TestStreamsFromOthers(t *testing.T) {
 // A real XRootD gives parts as well.
 func TestStreamsFromXRootD(t *testing.T) {
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	text := made(9, 3*streamPart+1)
-	if err := os.WriteFile(filepath.Join(x.Data, "f"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := requests.Content(9, 3*streamPart+1)
+	require.NoError(t, os.WriteFile(filepath.Join(x.Data, "f"), []byte(text), 0o644))
 	to := t.TempDir()
 	b := start(t, serve.Config{Dir: to, Extensions: copying(local())})
 	o := tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: x.URLs["http"] + "/f"}, Streams: 3, Verify: true}
-	if err := driver(t).Drive(t.Context(), o, nil); err != nil || read(t, to, "f") != text {
+	if err := driver(t).Drive(t.Context(), o, nil); err != nil || requests.Read(t, to, "f") != text {
 		t.Error(err)
 	}
 }
@@ -136,17 +134,13 @@ func TestPinsOfOthers(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
 	certificate(t, dir, "host", "/CN=self", "")
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "host.pem"), filepath.Join(dir, "host.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sum := sha256.Sum256(pair.Certificate[0])
 	pin, wrong := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
 	a := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1000}}, Certificate: &pair})
 	host := strings.TrimPrefix(a.URL(), "https://")
 	known, err := trust.ReadPins([]string{host + "=" + strings.ToUpper(pin)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		pins map[string]string
 		said string
@@ -163,7 +157,7 @@ func TestPinsOfOthers(t *testing.T) {
 		if err := driver(t).Drive(t.Context(), o, nil); (err == nil) != tt.good {
 			t.Errorf("%s: %v", name, err)
 		}
-		check(t, b, exchange{method: "COPY", path: "/bad", header: map[string]string{"Source": o.Passive.URL, "Weir-Pin": "nonsense"}, code: 400})
+		check(t, b, exchange{Method: "COPY", Path: "/bad", Header: map[string]string{"Source": o.Passive.URL, "Weir-Pin": "nonsense"}, Code: 400})
 	}
 	for _, bad := range []string{"", "host", "host=", "host:1=00", "=" + pin, ":1=" + pin, "[::1=" + pin, "h=" + pin + "0"} {
 		if pins, err := trust.ReadPins([]string{bad}); err == nil {

@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/lab"
 	"weir/serve"
+	"weir/serve/servetest/requests"
 )
 
 // a grid is a door and a real XRootD that trust one authority and one issuer.
@@ -30,12 +33,9 @@ func newGrid(t *testing.T, version string) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), issuer: newIssuer(t)}
 	g.xrootd = lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Auth: "ztn", Issuer: g.issuer.URL(), Keys: g.issuer.Keys()})
-	text, err := os.ReadFile(g.xrootd.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.roots = x509.NewCertPool()
-	g.roots.AppendCertsFromPEM(text)
+	var err error
+	g.roots, err = trust.Authorities(g.xrootd.CAFile)
+	require.NoError(t, err)
 	g.plain = start(t, g.config(t, g.dir))
 	g.door = start(t, g.secure(t, g.dir))
 	g.client = tpc.New(tpc.Options{TLS: &tls.Config{RootCAs: g.roots}})
@@ -60,9 +60,7 @@ func (g *grid) secure(t *testing.T, dir string) serve.Config {
 func (g *grid) token(t *testing.T, scopes ...string) string {
 	t.Helper()
 	raw, err := g.issuer.Mint(token.Grant{Subject: "test", Audience: []string{token.Any}, Scopes: scopes, Life: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return raw
 }
 
@@ -72,12 +70,10 @@ func TestCopiesWithXRootD(t *testing.T) {
 	for _, version := range lab.TestedXRootDs() {
 		t.Run(version, func(t *testing.T) {
 			g := newGrid(t, version)
-			text := made(1, 5_000_000)
+			text := requests.Content(1, 5_000_000)
 			want := strings.TrimPrefix(sumOf(t, text), "adler32:")
-			write(t, text, g.dir, "here")
-			if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			requests.Write(t, text, g.dir, "here")
+			require.NoError(t, os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644))
 			for _, scheme := range []string{"http", "https"} {
 				door := g.plain.URL()
 				if scheme == "https" {
@@ -115,7 +111,7 @@ func TestCopiesWithXRootD(t *testing.T) {
 					}
 					o.Active.Token = g.token(t, "storage.read:/elsewhere")
 					if err := g.client.Drive(t.Context(), o, nil); tpc.KindOf(err) != tpc.Denied {
-						t.Errorf("%s over %s with a token for another path: %v (%s)", name, scheme, err, tpc.KindOf(err))
+						t.Errorf("%s over %s with a token for another Path: %v (%s)", name, scheme, err, tpc.KindOf(err))
 					}
 				}
 			}

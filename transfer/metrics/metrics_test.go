@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/queue"
@@ -124,9 +125,7 @@ func TestAlerts(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	const path, mark, next = "../../docs/metrics.md", "<!-- transfer metrics -->\n", "<!-- metrics -->\n"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head, rest, ok := strings.Cut(string(text), mark)
 	_, tail, ok2 := strings.Cut(rest, next)
 	if !ok || !ok2 {
@@ -143,9 +142,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	want := head + mark + b.String() + "\n" + next + tail
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
 	} else if want != string(text) {
 		t.Errorf("%s differs from the metrics: WEIR_UPDATE=1 writes it", path)
 	}

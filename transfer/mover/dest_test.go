@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -43,9 +44,7 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			m := newMover(t, Options{})
 			if c.make != nil {
-				if err := c.make(m.opt.Root); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.make(m.opt.Root))
 			}
 			before := tree(t, m.opt.Root)
 			l := pullLease(from.url, "f", sum, size)
@@ -67,9 +66,7 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 func tree(t *testing.T, root string) string {
 	t.Helper()
 	out, err := exec.Command("find", root, "-path", filepath.Join(root, Hidden), "-prune", "-o", "-printf", "%P %y %s %l\n").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(out)
 }
 
@@ -81,13 +78,9 @@ func TestFolders(t *testing.T) {
 	for range 2 {
 		l := pullLease(from.url, "a/b/c/f", sum, 1000)
 		arrived(t, m, filepath.Join(from.dir, "a/b/c/f"), l, do(t, m, l))
-		if err := os.RemoveAll(filepath.Join(m.opt.Root, "a")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(filepath.Join(m.opt.Root, "a")))
 	}
-	if err := os.RemoveAll(filepath.Join(m.opt.Root, Hidden)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(m.opt.Root, Hidden)))
 	l := pullLease(from.url, "a/b/c/f", sum, 1000)
 	arrived(t, m, filepath.Join(from.dir, "a/b/c/f"), l, do(t, m, l))
 }
@@ -98,13 +91,9 @@ func inside(t *testing.T, root, mount string, leases ...transfer.Lease) []transf
 	t.Helper()
 	lab.Need(t, "unshare", "mount")
 	text, err := json.Marshal(job{Root: root, Leases: leases, Together: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), "job")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, text, 0o600))
 	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount+` && exec "$0"`, os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"=move:"+name)
 	out, err := cmd.CombinedOutput()

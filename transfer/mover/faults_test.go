@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/adler"
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
@@ -44,9 +45,7 @@ func source(t testing.TB, h http.HandlerFunc) string {
 func raw(t testing.TB, each func(c net.Conn, request string)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(func() {
@@ -220,9 +219,7 @@ func (f *flipping) Write(p []byte) (int, error) {
 func spoiling(t testing.TB, dir string, at, times int64, chunks bool) (url string, asked *atomic.Int64) {
 	t.Helper()
 	s, err := serve.New(serve.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	left := new(atomic.Int64)
 	left.Store(times)
@@ -292,9 +289,7 @@ func TestASourceThatIsSpoiledItself(t *testing.T) {
 	const size = 3 << 20
 	dir := t.TempDir()
 	sum := file(t, dir, "f", 1, size)
-	if err := flip(filepath.Join(dir, "f"), 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flip(filepath.Join(dir, "f"), 1<<20))
 	door := newSite(t, func(c *serve.Config) { c.Dir = dir })
 	without, _ := spoiling(t, dir, -1, 0, false)
 	plain := source(t, func(w http.ResponseWriter, r *http.Request) { // tells no checksum of any kind
@@ -382,9 +377,7 @@ func TestASourceWithoutRanges(t *testing.T) {
 // TestNobodyThere: a port that nobody listens on, and a name that is none.
 func TestNobodyThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	m := impatient(t)

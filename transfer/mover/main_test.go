@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -105,12 +106,8 @@ func startChild(t testing.TB, what string) (cmd *exec.Cmd, line string, rest *bu
 	cmd.Env = append(os.Environ(), childVar+"="+what)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone
 		_ = cmd.Wait()

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/adler"
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer"
@@ -34,20 +35,14 @@ func newSite(t testing.TB, change func(*serve.Config)) *site {
 func file(t testing.TB, dir, name string, seed uint64, size int64) string {
 	t.Helper()
 	full := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))
 	f, err := os.Create(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h := adler.New()
 	if _, err := content.NewReader(seed, size).WriteTo(io.MultiWriter(f, h)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	return adler.Text(h.Sum32())
 }
 
@@ -58,9 +53,7 @@ func newMover(t testing.TB, o Options) *Mover {
 		o.Root = t.TempDir()
 	}
 	m, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -104,9 +97,7 @@ func arrived(t testing.TB, m *Mover, from string, l transfer.Lease, out transfer
 func hashed(t testing.TB, name string) string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
@@ -119,9 +110,7 @@ func hashed(t testing.TB, name string) string {
 func parts(t testing.TB, m *Mover) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(m.opt.Root, Hidden, "*.*.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -36,17 +37,13 @@ func askEach(t *testing.T, handler http.HandlerFunc, try func(scheme string, a *
 		s := start(handler)
 		defer s.Close()
 		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		q := question{method: http.MethodGet, url: u}
 		if u.Scheme == "https" {
 			q.pin = pinOf(s)
 		}
 		a, err := m.pool.ask(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		try(u.Scheme, a)
 		a.close()
 	}
@@ -62,9 +59,7 @@ func TestGather(t *testing.T) {
 	}
 	askEach(t, handler, func(scheme string, a *answer) {
 		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		a.raw = a.conn.plain != nil
 		body := &taker{answer: a, ctx: t.Context(), file: f, buf: make([]byte, mostGulp)}
@@ -87,9 +82,7 @@ func TestGather(t *testing.T) {
 func lowat(t *testing.T, c *conn) (mark int) {
 	t.Helper()
 	raw, err := c.tcp.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got error
 	err = raw.Control(func(fd uintptr) { mark, got = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT) })
 	if err != nil || got != nil {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
@@ -52,12 +53,10 @@ func TestPushGoesOn(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := make(chan transfer.Outcome, 1)
 			go func() { done <- m.Do(ctx, l, nil) }()
-			until(t, "some has arrived", func() bool { return partSize(slowly, l) > 8<<20 })
+			require.Eventually(t, "some has arrived", func() bool { return partSize(slowly, l) > 8<<20 })
 			cancel(errors.New("the agent ends"))
 			failed(t, <-done, transfer.Transient)
-			if err := spoil(filepath.Join(slowly.dir, partName(l.Item, l.Epoch))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, spoil(filepath.Join(slowly.dir, partName(l.Item, l.Epoch))))
 			fast := newSite(t, func(c *serve.Config) { keeping(c); c.Dir = slowly.dir })
 			other := newMover(t, Options{})
 			file(t, other.opt.Root, "f", 1, size)
@@ -85,9 +84,7 @@ func TestPushGoesOn(t *testing.T) {
 func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool), back func(p []byte)) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	var conns atomic.Int64
 	ctx, stop := context.WithCancel(context.Background())
@@ -209,9 +206,7 @@ func TestPushKeepsNoPartInVain(t *testing.T) {
 func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
 	t.Helper()
 	u, err := address(l.Dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return (&push{m: m, l: l, to: u, temp: u}).keepsParts(t.Context())
 }
 

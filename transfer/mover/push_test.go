@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -50,9 +51,7 @@ func TestPushOfWhatHasArrived(t *testing.T) {
 	if out := do(t, m, l); out.Fault != "" {
 		t.Fatalf("%+v", out)
 	}
-	if err := os.Remove(filepath.Join(m.opt.Root, "f")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(m.opt.Root, "f")))
 	if out := do(t, m, l); out.Fault != "" || !out.Existed || !out.Verified {
 		t.Errorf("%+v", out)
 	}
@@ -68,17 +67,13 @@ func TestPushNeverReplaces(t *testing.T) {
 		func(name string) error { return os.Mkdir(name, 0o700) },
 	} {
 		name := filepath.Join(to.dir, "f")
-		if err := there(name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, there(name))
 		before, _ := os.ReadFile(name)
 		failed(t, do(t, m, pushLease(to.url, "f", sum, 1000)), transfer.Occupied)
 		if after, _ := os.ReadFile(name); string(after) != string(before) {
 			t.Errorf("case %d: it was replaced", i)
 		}
-		if err := os.RemoveAll(name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(name))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/adler"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -24,9 +25,7 @@ func placed(t *testing.T, dir, name string, seed uint64, size int64) string {
 	t.Helper()
 	sum := file(t, dir, name, seed, size)
 	for n := filepath.Join(dir, name); n != dir; n = filepath.Dir(n) {
-		if err := os.Chmod(n, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(n, 0o777))
 	}
 	return sum
 }
@@ -53,9 +52,7 @@ func TestPullFromXRootD(t *testing.T) {
 			}
 			failed(t, do(t, m, pullLease(url, "run1/none", sum, size)), transfer.SourceBad)
 			failed(t, do(t, m, pullLease(url, "run1/f", sum, size-1)), transfer.SourceBad)
-			if err := flip(filepath.Join(dir, "run1/f"), 1<<20); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, flip(filepath.Join(dir, "run1/f"), 1<<20))
 			failed(t, do(t, m, pullLease(url, "run1/f", sum, size)), transfer.SourceBad)
 		})
 	}
@@ -96,9 +93,7 @@ func TestPushToXRootD(t *testing.T) {
 			t.Errorf("a second time: %+v", out)
 		}
 		other := placed(t, dir, name+"x", uint64(i+9), size+1)
-		if err := os.Rename(filepath.Join(m.opt.Root, name), filepath.Join(m.opt.Root, name+"x")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(filepath.Join(m.opt.Root, name), filepath.Join(m.opt.Root, name+"x")))
 		failed(t, patient(t, m, pushLease(url, name+"x", sum, size)), transfer.Occupied)
 		if again := placedSum(t, filepath.Join(dir, name+"x")); again != other {
 			t.Error("another file was replaced")
@@ -112,18 +107,12 @@ func TestPushToXRootD(t *testing.T) {
 func placedSum(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := sumOf(f, 0, info.Size(), make([]byte, 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return adler.Text(s)
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -36,9 +37,7 @@ func TestTokensStayAtHome(t *testing.T) {
 	var shown atomic.Value
 	to := source(t, giving(data, &shown))
 	at, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for server, want := range map[string]string{"": "", "*.example.org": "", "127.0.0.1:1": "", at.Host: "Bearer " + secret,
 		"127.0.0.1": "Bearer " + secret} {
 		from := source(t, func(w http.ResponseWriter, r *http.Request) {
@@ -129,9 +128,7 @@ func TestTLS(t *testing.T) {
 func TestNoTLSThere(t *testing.T) {
 	plain := source(t, http.NotFound)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	for _, addr := range []string{strings.TrimPrefix(plain, "http://"), silent.Addr().String()} {
 		out := do(t, impatient(t), pullLease("https://"+addr, "f", "", 10))

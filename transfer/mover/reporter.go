@@ -3,9 +3,9 @@ package mover
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"weir/internal/burn"
 	"weir/transfer"
 )
 
@@ -73,7 +73,7 @@ type meter struct {
 	bytes int64
 }
 
-func (m *Mover) meter() meter { return meter{cpu: cpu(), bytes: m.moved.Load()} }
+func (m *Mover) meter() meter { return meter{cpu: burn.Process(), bytes: m.moved.Load()} }
 
 // share returns the part of the CPU seconds since a that belongs to bytes of an
 // attempt: all that were moved meanwhile share the time by their bytes. Threads of
@@ -84,13 +84,4 @@ func (a meter) share(b meter, bytes int64) float64 {
 		return 0
 	}
 	return (b.cpu - a.cpu).Seconds() * float64(bytes) / float64(all)
-}
-
-// cpu returns the CPU time that this process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

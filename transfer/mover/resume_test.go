@@ -9,28 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
 )
-
-// until waits for a condition, a minute at most.
-func until(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
-}
 
 // slow is a door that needs seconds for what these tests fetch.
 func slow(c *serve.Config) { c.Rate = 48 << 20 }
@@ -39,18 +23,12 @@ func slow(c *serve.Config) { c.Rate = 48 << 20 }
 func startMove(t testing.TB, j job) (kill func()) {
 	t.Helper()
 	text, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), "job")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, text, 0o600))
 	cmd, _, _ := startChild(t, "move:"+name)
 	return func() {
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 	}
 }
@@ -71,7 +49,7 @@ func TestResumeAfterKill(t *testing.T) {
 	root := t.TempDir()
 	l := pullLease(from.url, "f", sum, size)
 	kill := startMove(t, job{Root: root, Leases: []transfer.Lease{l}, Together: 1})
-	until(t, "the first bytes are noted", func() bool { return noted(root, l.Item, l.Epoch) })
+	require.Eventually(t, "the first bytes are noted", func() bool { return noted(root, l.Item, l.Epoch) })
 	kill()
 	m := newMover(t, Options{Root: root})
 	if kept := m.Kept(); len(kept) != 1 || kept[l.Item] != l.Epoch {
@@ -96,7 +74,7 @@ func breakOff(t *testing.T, m *Mover, l transfer.Lease, cause error) transfer.Ou
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan transfer.Outcome, 1)
 	go func() { done <- m.Do(ctx, l, nil) }()
-	until(t, "the first bytes are noted", func() bool { return noted(m.opt.Root, l.Item, l.Epoch) })
+	require.Eventually(t, "the first bytes are noted", func() bool { return noted(m.opt.Root, l.Item, l.Epoch) })
 	cancel(cause)
 	return <-done
 }
@@ -183,7 +161,7 @@ func TestSuperseded(t *testing.T) {
 	l := pullLease(from.url, "f", sum, size)
 	done := make(chan transfer.Outcome, 1)
 	go func() { done <- m.Do(t.Context(), l, nil) }()
-	until(t, "the first bytes are noted", func() bool { return noted(m.opt.Root, l.Item, l.Epoch) })
+	require.Eventually(t, "the first bytes are noted", func() bool { return noted(m.opt.Root, l.Item, l.Epoch) })
 	later := l
 	later.Epoch = 4
 	out := do(t, m, later)
@@ -205,14 +183,10 @@ func TestDrop(t *testing.T) {
 	sum := file(t, from.dir, "f", 1, size)
 	root := t.TempDir()
 	m, err := New(Options{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	failed(t, breakOff(t, m, pullLease(from.url, "f", sum, size), nil), transfer.Transient)
 	foreign := filepath.Join(root, Hidden, "8.1.part")
-	if err := errors.Join(os.WriteFile(foreign, []byte("x"), 0o600), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(foreign, []byte("x"), 0o600), m.Close()))
 	m = newMover(t, Options{Root: root})
 	if _, err := New(Options{Root: root}); err == nil {
 		t.Error("two movers in one folder")

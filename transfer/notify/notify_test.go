@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/transfer"
 )
@@ -46,9 +47,7 @@ func send(t *testing.T, target Target) (time.Duration, error) {
 	t.Helper()
 	target.Name = "x"
 	s, err := New(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, body := message()
 	return s.Send(t.Context(), m, body)
 }
@@ -71,9 +70,7 @@ func TestWebhook(t *testing.T) {
 	}))
 	defer server.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	key := []byte("a key of bytes")
 	target := Target{Webhook: server.URL + "/secret-path", Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), CAFile: ca,
 		Private: true}
@@ -133,9 +130,7 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, body := message()
 	begin := "--id=7-abc\n7\nrequest.partial request 7 ended as partial: 8 of 10 files are at C\n{other}\n"
 	if !strings.HasPrefix(string(text), begin) || !strings.HasSuffix(string(text), string(body)+"\n") ||
@@ -155,9 +150,7 @@ func TestCommand(t *testing.T) {
 		t.Error(err)
 	}
 	text, err = os.ReadFile(child)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var pid int
 	if _, err := fmt.Sscan(string(text), &pid); err != nil {
 		t.Fatal(err)
@@ -178,14 +171,10 @@ func TestMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	m, err := mail.ReadMessage(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	to, err := m.Header.AddressList("To")
 	if err != nil || len(to) != 2 || to[1].Address != "ada@example.org" || len(m.Header["Bcc"]) > 0 {
 		t.Errorf("%v, %v", m.Header, err)

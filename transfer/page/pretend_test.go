@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/page"
@@ -51,9 +52,7 @@ func may(_ context.Context, token string) (page.Who, error) {
 func pretend(t *testing.T) *pretender {
 	t.Helper()
 	pg, err := page.New(page.Config{Check: may, Loopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &pretender{page: pg, events: make(chan transfer.Event)}
 	mux := http.NewServeMux()
 	for _, pattern := range page.Patterns() {

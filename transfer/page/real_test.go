@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 
+	"weir/internal/require"
 	"weir/lab/browser"
 	"weir/transfer"
 )
@@ -95,14 +96,10 @@ func TestTransferInBrowser(t *testing.T) {
 	// Two files vanish at the only site that has them.
 	h.fill("A", "/store/run2", 0, 10)
 	for _, f := range []string{"f03.root", "f07.root"} {
-		if err := os.Remove(filepath.Join(h.roots["A"], "store/run2", f)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(h.roots["A"], "store/run2", f)))
 	}
 	r, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "C", Approve: true, Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Eval(`location.hash = "#/"`, nil)
 	p.Wait(`document.querySelector("[aria-label='What happened']")?.textContent.includes("partial")`)
 	p.Eval(`location.hash = "#/requests/`+itoa(r.ID)+`"`, nil)

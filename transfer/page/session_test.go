@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 )
 
@@ -28,9 +29,7 @@ func made(t *testing.T, c Config) *Page {
 	t.Helper()
 	c.Check = judge
 	p, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -51,9 +50,7 @@ func ask(p http.Handler, method, path, body string, head map[string]string, cook
 func text(t *testing.T, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -69,9 +70,7 @@ func TestBacktestTellsWhichPredictorIsRight(t *testing.T) {
 			}
 		}
 		var text strings.Builder
-		if err := v.Write(&text); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, v.Write(&text))
 		if want := fmt.Sprintf("Half of what %q predicts is less than", c.best); !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}

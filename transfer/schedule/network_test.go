@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -176,13 +177,9 @@ func TestKeepingANetwork(t *testing.T) {
 		t.Error("the same history was decided in two ways")
 	}
 	text, err := json.Marshal(a.net.Keep())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var kept []Kept
-	if err := json.Unmarshal(text, &kept); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &kept))
 	again := New(Rules{Max: 5}, 1)
 	again.Load(kept, a.now)
 	for i, l := range again.Links() {

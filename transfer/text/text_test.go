@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -18,14 +19,10 @@ func TestShortlistIsShort(t *testing.T) {
 		if i%2 == 1 {
 			one.State, one.Reason = transfer.FileFailed, "gone"
 		}
-		if err := l.Add(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Add(one))
 	}
 	var out strings.Builder
-	if err := l.Print(&out, 7); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Print(&out, 7))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(l.first)+len(l.missing) != 2*MaxRows || len(lines) != MaxRows+2 || !strings.Contains(lines[1], "/f1: gone") ||
 		lines[MaxRows+1] != "and 49980 more: weir transfer manifest 7 --all" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	scenarios "weir/scenarios/transfer"
 )
@@ -81,9 +82,7 @@ func FuzzParse(f *testing.F) {
 // The scenario that the manual shows can be read as it stands there.
 func TestParseManual(t *testing.T) {
 	page, err := os.ReadFile("../../docs/transfer-demo.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "```yaml\nname: mine")
 	text, _, found := strings.Cut(rest, "```")
 	s, err := Parse([]byte("name: mine" + text))
@@ -107,9 +106,7 @@ func TestNeedsOfSites(t *testing.T) {
 	}{"growing": {4, 30.3e9}, "sources": {0, 22.22e9}, "site-off": {0, 22.22e9}} {
 		text, _ := scenarios.Read(name)
 		s, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		needs := dirs.needs(s, &s.Cases[want.number], true, disk)
 		if len(needs) != 1 || needs[0].Need != want.bytes || needs[0].Free != 1 || needs[0].Folder != dirs.Default {
 			t.Errorf("%s: %v, want %s in all", name, needs, unit.Bytes(float64(want.bytes)))

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"weir/internal/db"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -48,22 +49,16 @@ func Server(t testing.TB) string {
 	t.Helper()
 	lab.Need(t, "postgres", "initdb", "pg_isready")
 	s, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name := fmt.Sprintf("test%d", made.Add(1))
 	c, err := pgx.Connect(context.Background(), s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = c.Exec(context.Background(), "CREATE DATABASE "+name)
 	if err = errors.Join(err, c.Close(context.Background())); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u.Path = "/" + name
 	return u.String()
 }
@@ -80,9 +75,7 @@ func opener(t testing.TB, url string) func() *db.DB {
 	return func() *db.DB {
 		t.Helper()
 		d, err := db.Open(t.Context(), url, db.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() {
 			if err := d.Close(); err != nil {
 				t.Errorf("close %s: %v", d, err)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/report/figure"
 )
@@ -90,18 +91,14 @@ func hostile() *figure.Figure {
 func drawer(t *testing.T, o Options) *Drawer {
 	t.Helper()
 	d, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
 func drawn(t *testing.T, d *Drawer, f *figure.Figure, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.Draw(&b, f, format); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Draw(&b, f, format))
 	return b.Bytes()
 }
 
@@ -187,9 +184,7 @@ func TestPNG(t *testing.T) {
 		o.DPI = dpi
 		b := drawn(t, drawer(t, o), curve(), "png")
 		img, err := png.Decode(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := int(math.Round(86 / 25.4 * float64(dpi))); img.Bounds().Dx() != want {
 			t.Errorf("%d pixels wide, want %d", img.Bounds().Dx(), want)
 		}
@@ -222,9 +217,7 @@ func TestStamp(t *testing.T) {
 			f := curve()
 			f.Stamp = stamp
 			img, err := png.Decode(bytes.NewReader(drawn(t, drawer(t, o), f, "png")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if n := dark(img, 0.3, 0, 1, 0.3, alarm(stamp)); n < 500 {
 				t.Errorf("%s, %s: %d pixels of the stamp", size, stamp, n)
 			}
@@ -263,9 +256,7 @@ func TestPDF(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range []*figure.Figure{curve(), histogram(), heatmap(), hostile()} {
 		path := filepath.Join(dir, "f.pdf")
-		if err := os.WriteFile(path, drawn(t, drawer(t, Defaults()), f, "pdf"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, drawn(t, drawer(t, Defaults()), f, "pdf"), 0o600))
 		said := run(t, "pdffonts", path)
 		if strings.Contains(said, " no  yes yes") || !strings.Contains(said, "TrueType") {
 			t.Errorf("fonts are not embedded: %s", said)

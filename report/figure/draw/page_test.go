@@ -9,15 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/report/figure"
 )
 
 func page(t *testing.T) *Page {
 	t.Helper()
 	p, err := NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -106,9 +105,7 @@ func TestRelativePath(t *testing.T) {
 	x, y := 0.0, 0.0
 	for i, w := range words {
 		v, err := strconv.ParseFloat(w, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i%2 == 0 {
 			x += v
 		} else {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // word matches a key as the page writes it.
@@ -19,9 +21,7 @@ var word = regexp.MustCompile("`([a-z0-9_]+)`")
 func Compare(t *testing.T, path, section string, types ...any) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, body, found := strings.Cut(string(b), "\n## "+section)
 	if !found {
 		t.Fatalf("%s has no section %q", path, section)

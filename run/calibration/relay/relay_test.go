@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 // request makes the head of an XRootD request, with n bytes behind it.
@@ -118,19 +120,13 @@ func TestRelay(t *testing.T) {
 	}))
 	defer server.Close()
 	r, err := Listen(t.Context(), server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, body := range []string{"", strings.Repeat("x", 100_000)} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+r.Address()+"/a", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		said, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if want := fmt.Sprintf("PUT %d", len(body)); err != nil || string(said) != want {
@@ -148,9 +144,7 @@ func TestRelay(t *testing.T) {
 		t.Errorf("taken twice: %+v", again)
 	}
 	held, err := net.Dial("tcp", r.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer held.Close()
 	if err := r.Close(); err != nil {
 		t.Error(err)

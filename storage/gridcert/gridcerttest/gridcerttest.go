@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/dn"
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -30,9 +31,7 @@ type Pair struct {
 func (p Pair) Sign(t testing.TB, template *x509.Certificate) Pair {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 1024) // short, for speed alone
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if template.SerialNumber == nil {
 		template.SerialNumber = big.NewInt(time.Now().UnixNano())
 	}
@@ -44,13 +43,9 @@ func (p Pair) Sign(t testing.TB, template *x509.Certificate) Pair {
 		parent, signer = template, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Pair{cert, key}
 }
 
@@ -90,14 +85,10 @@ func (p Pair) User(t testing.TB) Pair {
 func (p Pair) Proxy(t testing.TB, expires time.Time) Pair {
 	t.Helper()
 	subject, err := dn.WithCommonName(p.Cert.RawSubject, "123")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type policy struct{ Language asn1.ObjectIdentifier }
 	info, err := asn1.Marshal(struct{ Policy policy }{policy{asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p.Sign(t, &x509.Certificate{
 		RawSubject: subject, SerialNumber: big.NewInt(123), NotBefore: expires.Add(-time.Hour), NotAfter: expires,
 		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}},
@@ -109,9 +100,7 @@ func SignProxy(t testing.TB, by *x509.Certificate, signer crypto.Signer, key cry
 	change func(*x509.Certificate)) *x509.Certificate {
 	t.Helper()
 	subject, err := dn.WithCommonName(by.RawSubject, "4711")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		RawSubject: subject, SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: time.Now().Add(-time.Minute),
 		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
@@ -121,13 +110,9 @@ func SignProxy(t testing.TB, by *x509.Certificate, signer crypto.Signer, key cry
 		change(template)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, by, key, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cert
 }
 
@@ -139,9 +124,7 @@ func ProxyInfo(t testing.TB, pathLength int, policy asn1.ObjectIdentifier) pkix.
 		PathLength int `asn1:"optional,default:-1"`
 		Policy     language
 	}{pathLength, language{policy}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}
 }
 
@@ -151,12 +134,8 @@ func WriteFile(t testing.TB, mode os.FileMode, name string, parts ...[]byte) str
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(t.TempDir(), name)
 	}
-	if err := os.WriteFile(name, slices.Concat(parts...), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(name, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, slices.Concat(parts...), mode))
+	require.NoError(t, os.Chmod(name, mode))
 	return name
 }
 
@@ -170,9 +149,7 @@ func ProxyFile(t testing.TB, proxy, user Pair) string {
 func CADir(t testing.TB, ca Pair) string {
 	t.Helper()
 	hashes, err := dn.Hashes(ca.Cert.RawSubject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return filepath.Dir(WriteFile(t, 0o644, hashes[0]+".0", ca.CertPEM()))
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 )
@@ -52,9 +53,7 @@ func TestLoginUnix(t *testing.T) {
 func TestLoginKerberos(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
 	expired, err := s.TicketFor(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		change func(*storage.Auth)
 		want   string
@@ -111,19 +110,13 @@ func TestLoginToken(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
 	file := func(text string, err error) func(*storage.Auth) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return func(a *storage.Auth) { a.TokenFile = text }
 	}
 	broken, err := s.BrokenToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	brokenFile := t.TempDir() + "/broken"
-	if err := os.WriteFile(brokenFile, []byte(broken), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(brokenFile, []byte(broken), 0o600))
 	for name, test := range map[string]struct {
 		change func(*storage.Auth)
 		want   string
@@ -143,9 +136,7 @@ func TestLoginToken(t *testing.T) {
 func TestLoginTokenRefreshed(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
 	file, err := s.TokenFor(0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := methods(t, credentials(t, s, func(a *storage.Auth) { a.TokenFile = file }))
 	hint, err := login(t.Context(), s, m)
 	wants(t, "expired", hint, err, "the token expired at")
@@ -153,9 +144,7 @@ func TestLoginTokenRefreshed(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, []byte(fresh), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for range 100 {

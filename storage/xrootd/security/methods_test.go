@@ -14,15 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jcmturner/gokrb5/v8/keytab"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/xrootd/security/krb5"
 )
 
 func TestNew(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "krb5.conf")
-	if err := os.WriteFile(conf, []byte("[libdefaults]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(conf, []byte("[libdefaults]\n"), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, test := range map[string]struct {
 		cred storage.Credentials
@@ -60,13 +59,9 @@ func TestNew(t *testing.T) {
 func first(t *testing.T, m Method, s Server) string {
 	t.Helper()
 	e, err := m.Begin(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := e.Next(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -82,9 +77,7 @@ func TestUnixMessage(t *testing.T) {
 
 func TestTokenMessage(t *testing.T) {
 	m, err := Token(storage.Credentials{Token: "abc"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d := cmp.Diff("ztn\x00\x00T\x00\x00\x00\x04abc\x00", first(t, m, Server{Secure: true, Parameters: "0:4096:"})); d != "" {
 		t.Error(d)
 	}
@@ -113,24 +106,16 @@ func TestTokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	set := func(text string, at time.Time) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(file, at, at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.NoError(t, os.Chtimes(file, at, at))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		set("one\n", time.Unix(1, 0))
 		auth := storage.Auth{Method: "token", TokenFile: file}
 		cred, err := auth.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m, err := Token(cred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, step := range []struct {
 			text  string
 			sleep time.Duration
@@ -149,9 +134,7 @@ func TestTokenFile(t *testing.T) {
 				t.Errorf("step %d: %q, want %q", i, got, step.want)
 			}
 		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(file))
 		time.Sleep(2 * time.Second)
 		if got := first(t, m, Server{Secure: true, Parameters: "0:4096:"})[10:]; got != "four\x00" {
 			t.Errorf("without the file: %q", got)
@@ -185,22 +168,14 @@ func TestExpiry(t *testing.T) {
 func TestKerberosParameters(t *testing.T) {
 	dir := t.TempDir()
 	kt := keytab.New()
-	if err := kt.AddEntry("ada", "A.ORG", "secret", time.Now(), 1, 18); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kt.AddEntry("ada", "A.ORG", "secret", time.Now(), 1, 18))
 	keys, err := kt.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, text := range map[string][]byte{"keytab": keys, "krb5.conf": []byte("[libdefaults]\ndns_lookup_kdc = no\n")} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	m, err := Kerberos(krb5.Config{KeytabFile: filepath.Join(dir, "keytab"), Krb5File: filepath.Join(dir, "krb5.conf")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for parameters, want := range map[string]string{
 		"":                 "does not say which service it is",
 		"  ,fwd":           "does not say which service it is",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/storage"
 )
 
@@ -17,9 +18,7 @@ const offer = "&P=krb5,xrootd/localhost@WEIR.TEST&P=gsi,v:10400,c:ssl,ca:abc.0&P
 func TestPick(t *testing.T) {
 	unix := Unix("ada")
 	token, err := Token(storage.Credentials{Token: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type picked struct{ Name, Parameters, Error string }
 	for name, test := range map[string]struct {
 		offer   string
@@ -66,9 +65,7 @@ func FuzzPick(f *testing.F) {
 	f.Add(strings.Repeat("&P=a", 5000), false)
 	unix := Unix("ada")
 	token, err := Token(storage.Credentials{Token: "secret"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, offer string, secure bool) {
 		m, parameters, err := Pick(offer, secure, []Method{unix, token})
 		switch {

@@ -3,18 +3,18 @@ package security_test
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"weir/internal/require"
+	"weir/internal/trust"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/xrootd/security"
@@ -78,9 +78,7 @@ func connect(ctx context.Context, s *lab.System) (wire, error) {
 	if err != nil || !secure {
 		return w, err
 	}
-	pem, err := os.ReadFile(s.CAFile)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
+	pool, err := trust.Authorities(s.CAFile)
 	return wire{tls.Client(c, &tls.Config{RootCAs: pool, ServerName: "localhost"})}, err
 }
 
@@ -145,20 +143,14 @@ func (w wire) prove(name string, e security.Exchange) error {
 func credentials(t *testing.T, s *lab.System, change func(*storage.Auth)) storage.Credentials {
 	t.Helper()
 	b, err := json.Marshal(s.Settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var a storage.Auth
-	if err := json.Unmarshal(b, &a); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &a))
 	if change != nil {
 		change(&a)
 	}
 	cred, err := a.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cred
 }
 
@@ -166,8 +158,6 @@ func credentials(t *testing.T, s *lab.System, change func(*storage.Auth)) storag
 func methods(t *testing.T, cred storage.Credentials) []security.Method {
 	t.Helper()
 	m, err := security.New(cred)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }

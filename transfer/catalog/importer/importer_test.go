@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/all"
@@ -45,9 +46,7 @@ func fill(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o644)))
 	}
 }
 
@@ -58,9 +57,7 @@ func line(dataset, block, name, path string) string {
 func opened(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
@@ -80,16 +77,12 @@ func TestFolder(t *testing.T) {
 		os.Symlink("pipe", filepath.Join(dir, "d/topipe")),
 		os.Mkdir(filepath.Join(dir, "d/empty"), 0o755),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	wrong := map[string]string{}
 	got, err := collect(Folder(t.Context(), opened(t, dir), "/d/",
 		Options{Dataset: "/store/run1", Wrong: func(path string, err error) { wrong[path] = err.Error() }}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []string{
 		line("/store/run1", "", "f1", "d/f1"), line("/store/run1", "a", "a/f2", "d/a/f2"), line("/store/run1", "a", "a/deep/f3", "d/a/deep/f3"),
 		line("/store/run1", "with space?#%41", "with space?#%41/ä", "d/with space?#%41/ä"),
@@ -252,15 +245,11 @@ func FuzzCSV(f *testing.F) {
 func service(t *testing.T, address string) storage.Service {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, d := range all.Drivers() {
 		if slices.Contains(d.Schemes, u.Scheme) {
 			s, err := d.Open(t.Context(), storage.Target{URL: u})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			t.Cleanup(func() { _ = s.Close() })
 			return s
 		}
@@ -274,9 +263,7 @@ func TestListing(t *testing.T) {
 	x := lab.StartXRootD(t, lab.XRootDConfig{})
 	names := []string{"d/f1", "d/a/f2", "d/a/deep/f3", "d/with space/ä", "d/.weir/1.1.part", "other/f"}
 	for _, name := range names {
-		if err := x.WriteFile(name, []byte(name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.WriteFile(name, []byte(name)))
 	}
 	want := []string{
 		line("/store/run1", "", "f1", "d/f1"), line("/store/run1", "a", "a/f2", "d/a/f2"), line("/store/run1", "a", "a/deep/f3", "d/a/deep/f3"),
@@ -299,9 +286,7 @@ func TestListing(t *testing.T) {
 // A server that knows no checksums lists all the same.
 func TestListingWithoutSums(t *testing.T) {
 	x := lab.StartNginx(t, lab.NginxConfig{})
-	if err := x.WriteFile("a/f", []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.WriteFile("a/f", []byte("hello")))
 	got, err := collect(listingOf(t.Context(), remote{Service: service(t, x.URL), Sums: true}, Options{}))
 	if want := []string{"/a/f block=a size=5   path="}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
 )
@@ -32,13 +33,9 @@ func each(t *testing.T, f func(t *testing.T, s *store.Store, d *db.DB)) {
 func stocked(t testing.TB, d *db.DB) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"A", "B"} {
-		if err := s.AddSite(t.Context(), catalog.Site{Name: name, Kind: "agent"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.AddSite(t.Context(), catalog.Site{Name: name, Kind: "agent"}))
 	}
 	return s
 }
@@ -108,9 +105,7 @@ func census(t *testing.T, d *db.DB) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func TestSites(t *testing.T) {
@@ -132,9 +127,7 @@ func TestSites(t *testing.T) {
 			s.Saw(ctx, want.Name, time.Time{}, true, 5, "slow"),
 			s.SetSecret(ctx, want.Name, []byte{0, 200, 1}),
 		}
-		if err := errors.Join(steps...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(steps...))
 		got, err := s.Site(ctx, want.Name)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
@@ -334,9 +327,7 @@ func TestPlaceAndSpoil(t *testing.T) {
 		}
 		do := func(f func(x *db.Tx) error) {
 			t.Helper()
-			if err := d.Write(ctx, f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Write(ctx, f))
 			census(t, d)
 		}
 		do(func(x *db.Tx) error {
@@ -415,16 +406,12 @@ func TestRemove(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.RemoveSite(ctx, "B"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.RemoveSite(ctx, "B"))
 		census(t, d)
 		if got, err := s.Dataset(ctx, "/store/big"); err != nil || !maps.Equal(got.At, map[string]int64{"A": 5001}) {
 			t.Errorf("%v, %v", got, err)
 		}
-		if err := s.RemoveDataset(ctx, "/store/big"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.RemoveDataset(ctx, "/store/big"))
 		census(t, d)
 		if err := s.RemoveDataset(ctx, "/store/big"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("removed twice: %v", err)

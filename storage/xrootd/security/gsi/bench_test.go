@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
@@ -46,22 +48,22 @@ func benchLogin(b *testing.B, m *Method, p *peer) {
 	b.ResetTimer()
 	for done := 0; done < b.N; done += batch {
 		n := min(batch, b.N-done)
-		cpu -= used(b, syscall.RUSAGE_SELF)
+		cpu -= burn.Process()
 		for i := range n {
 			exchanges[i] = must(m.Begin(b.Context(), server))
 			messages[i] = must(exchanges[i].Next(nil))
 		}
 		b.StopTimer()
-		cpu += used(b, syscall.RUSAGE_SELF)
+		cpu += burn.Process()
 		for i := range n {
 			messages[i] = must(p.certify(messages[i]))
 		}
 		b.StartTimer()
-		cpu -= used(b, syscall.RUSAGE_SELF)
+		cpu -= burn.Process()
 		for i := range n {
 			must(exchanges[i].Next(messages[i]))
 		}
-		cpu += used(b, syscall.RUSAGE_SELF)
+		cpu += burn.Process()
 	}
 	b.ReportMetric(cpu.Seconds()*1000/float64(b.N), "ms-CPU/login")
 }
@@ -74,24 +76,18 @@ func BenchmarkBesideXrdcp(b *testing.B) {
 	lab.Need(b, "xrdcp")
 	s := newSite(b)
 	open := lab.StartXRootD(b, lab.XRootDConfig{})
-	if err := os.WriteFile(open.Data+"/a", []byte("hello\n"), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, os.WriteFile(open.Data+"/a", []byte("hello\n"), 0o644))
 	m := newMethod(b, s.cred)
-	if err := s.works(m, "localhost", nil); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, s.works(m, "localhost", nil))
 	const rounds, each = 4, 20
 	var ours, theirs, without time.Duration
 	for range b.N {
 		for range rounds {
-			before := used(b, syscall.RUSAGE_SELF)
+			before := burn.Process()
 			for range each {
-				if err := s.works(m, "localhost", nil); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.works(m, "localhost", nil))
 			}
-			ours += (used(b, syscall.RUSAGE_SELF) - before) / each
+			ours += (burn.Process() - before) / each
 			theirs += xrdcp(b, s.System)
 			without += xrdcp(b, open)
 		}
@@ -106,21 +102,19 @@ func BenchmarkBesideXrdcp(b *testing.B) {
 
 func xrdcp(b *testing.B, s *lab.System) time.Duration {
 	b.Helper()
-	before := used(b, syscall.RUSAGE_CHILDREN)
+	before := ofChildren(b)
 	cmd := exec.CommandContext(b.Context(), "xrdcp", "-s", "-f", strings.TrimSuffix(s.URL, "/")+"/a", os.DevNull)
 	cmd.Env = append(os.Environ(), s.Env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	return used(b, syscall.RUSAGE_CHILDREN) - before
+	return ofChildren(b) - before
 }
 
-// used returns the CPU time of this process or of its children that ended.
-func used(b *testing.B, who int) time.Duration {
+// ofChildren returns the CPU time of the children that have ended.
+func ofChildren(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(who, &u); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

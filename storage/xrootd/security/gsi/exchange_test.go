@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/gridcert"
 	"weir/storage/gridcert/gridcerttest"
@@ -111,17 +112,11 @@ func TestReplay(t *testing.T) {
 	m := newMethod(t, gridcerttest.Member(t, ca))
 	begin := func() (security.Exchange, []byte) {
 		e, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		hello, err := e.Next(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer, err := p.certify(hello)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return e, answer
 	}
 	first, one := begin()
@@ -148,23 +143,17 @@ func TestDamage(t *testing.T) {
 	p := &peer{pair: ca.Host(t, "localhost")}
 	m := newMethod(t, gridcerttest.Member(t, ca))
 	begun, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e := begun.(*exchange)
 	answer, err := p.certify(e.hello())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again := func(b []byte) error {
 		fresh := *e
 		fresh.round = 1
 		_, err := fresh.Next(b)
 		return err
 	}
-	if err := again(answer); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, again(answer))
 	for n := range len(answer) {
 		if err := again(answer[:n]); !errors.Is(err, storage.ErrProtocol) {
 			t.Fatalf("%d of %d bytes: %v", n, len(answer), err)
@@ -242,15 +231,11 @@ func TestHalf(t *testing.T) {
 	m := newMethod(t, gridcerttest.Member(t, ca))
 	_, text := (&peer{}).parameters()
 	g, err := m.groups.find(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	now := time.Now()
 	half := func(id *gridcert.Identity, at time.Time) *half {
 		h, err := g.half(id, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return h
 	}
 	first := half(m.current(t), now)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/gridcert"
 	"weir/storage/gridcert/gridcerttest"
@@ -65,17 +66,13 @@ func TestCapture(t *testing.T) {
 	offer := must(session.greet())
 	e := must(m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: offer})).(*exchange)
 	said := &teller{Exchange: e}
-	if err := session.authenticate(said, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, session.authenticate(said, nil))
 	fresh := capture{
 		Offer: []byte(offer), Hello: said.said[0], Answer: session.took, Proof: said.said[1], Tag: e.tag,
 		CA: must(os.ReadFile(s.CAFile)), Time: []byte(now.UTC().Format(time.RFC3339)),
 	}
 	if *update {
-		if err := os.MkdirAll(filepath.Join("testdata", "login"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join("testdata", "login"), 0o755))
 		for name, from := range fresh.files() {
 			gridcerttest.WriteFile(t, 0o644, must(filepath.Abs(filepath.Join("testdata", "login", name))), *from)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"weir/internal/dn"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/storage/gridcert"
 	"weir/storage/gridcert/gridcerttest"
@@ -257,9 +258,7 @@ func TestPeerAdmitsNobodyElse(t *testing.T) {
 func newMethod(t testing.TB, cred storage.Credentials) *Method {
 	t.Helper()
 	m, err := New(cred)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.names.Lookup = nil // a test that asks the DNS is wrong
 	return m
 }

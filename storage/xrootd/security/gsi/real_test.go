@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
@@ -31,12 +32,8 @@ func newSite(t testing.TB) *site {
 	t.Helper()
 	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi"})
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Data, "a"), []byte("hello\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Data, "a"), []byte("hello\n"), 0o644))
 	return &site{
 		System: s, address: net.JoinHostPort("127.0.0.1", u.Port()),
 		cred: storage.Credentials{From: storage.Auth{ProxyFile: s.Proxy, CADir: s.CADir}},
@@ -89,9 +86,7 @@ func (s *site) variants(t *testing.T) {
 func (s *site) credentials(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key.pem")
 	text, err := os.ReadFile(s.UserKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	gridcerttest.WriteFile(t, 0o600, key, text)
 	for name, from := range map[string]storage.Auth{
 		"certificate and key":     {CertFile: s.UserCert, KeyFile: key, CADir: s.CADir},
@@ -128,13 +123,9 @@ func toolProxy(t *testing.T, s *site, key string) string {
 
 func (s *site) refusals(t *testing.T) {
 	expired, err := s.ProxyFor(-time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, wrong, err := s.WrongCA()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stranger := gridcerttest.Member(t, gridcerttest.NewCA(t, "Stranger")).From.ProxyFile
 	for _, c := range []struct {
 		name, host string
@@ -165,9 +156,7 @@ func (s *site) middle(t *testing.T) {
 	m := newMethod(t, s.cred)
 	another := gridcerttest.NewCA(t, "Middle")
 	earlier, err := login(m, s.address, "localhost", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = earlier.conn.Close()
 	swap := func(kind uint32, data []byte) func([]byte) []byte {
 		return func(b []byte) []byte {
@@ -184,9 +173,7 @@ func (s *site) middle(t *testing.T) {
 		}
 	}
 	old, err := parseBuffer(earlier.took)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	oldMain, _ := old.find(bucketMain)
 	oldHalf, _ := old.find(bucketAgreement)
 	for _, c := range []struct {
@@ -203,17 +190,11 @@ func (s *site) middle(t *testing.T) {
 		{"garbage", func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }, storage.ErrProtocol},
 	} {
 		session, err := dial(s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		offer, err := session.greet()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		e, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: offer})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := session.authenticate(e, c.change); !errors.Is(err, c.is) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.is)
 		}
@@ -243,24 +224,16 @@ func (s *site) together(t *testing.T) {
 // renewal replaces the proxy's file in the middle of a run.
 func (s *site) renewal(t *testing.T) {
 	text, err := os.ReadFile(s.Proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := gridcerttest.WriteFile(t, 0o600, "x509up", text)
 	m := newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: file, CADir: s.CADir}})
 	now := time.Now()
 	m.clock = func() time.Time { return now }
-	if err := s.works(m, "localhost", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.works(m, "localhost", nil))
 	first := m.current(t)
 	another, err := s.ProxyFor(time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(another, file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(another, file))
 	if err := s.works(m, "localhost", nil); err != nil || m.current(t) != first {
 		t.Errorf("within the second: %v, read again: %v", err, m.current(t) != first)
 	}

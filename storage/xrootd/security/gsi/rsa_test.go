@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"testing"
 
+	"weir/internal/require"
 	"weir/storage/gridcert/gridcerttest"
 )
 
@@ -19,9 +20,7 @@ func TestBlocks(t *testing.T) {
 	for _, n := range []int{1, 8, 116, 117, 118, 400, 2000} {
 		data := bytes.Repeat([]byte("0\x00\xff7"), n)[:n]
 		signed, err := signBlocks(one.Key, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := recoverBlocks(public, signed)
 		if err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d bytes: %v, got %q", n, err, got)

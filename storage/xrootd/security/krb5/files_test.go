@@ -14,22 +14,20 @@ import (
 	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
+
+	"weir/internal/require"
 )
 
 func write(t *testing.T, file, text string) string {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	more := filepath.Join(dir, "more.d")
-	if err := os.Mkdir(more, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(more, 0o700))
 	write(t, filepath.Join(more, "site.conf"), "[realms]\nSITE.ORG = {\n kdc = kdc1.site.org\n kdc = tcp/[::1]:750\n}\n")
 	write(t, filepath.Join(more, "left.out~"), "nonsense")
 	write(t, filepath.Join(dir, "extra"), "[domain_realm]\n .far.org = FAR.ORG\n")
@@ -58,9 +56,7 @@ includedir /nowhere/at/all
 	}
 `)
 	s, err := readSettings(filepath.Join(dir, "missing") + ":" + main)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := s.lib.LibDefaults
 	got := map[string]any{
 		"realm": l.DefaultRealm, "life": l.TicketLifetime, "skew": l.Clockskew, "dns": s.dns,
@@ -191,13 +187,9 @@ func TestNumbers(t *testing.T) {
 
 func TestParseCache(t *testing.T) {
 	b, err := os.ReadFile("testdata/cache") // of kinit and kvno
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	owner, tickets, err := parseCache(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := []string{owner.String()}
 	for _, x := range tickets {
 		got = append(got, x.client.String()+" to "+x.service.String()+" for "+x.end.Sub(x.start).String())
@@ -253,9 +245,7 @@ func FuzzCache(f *testing.F) {
 	f.Add([]byte("\x05\x04\x00\x0c\x00\x01\x00\x08\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01A\x00\x00\x00\x03ada"))
 	f.Add([]byte("\x05\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01A\x00\x00\x00\x03ada\x00\x00\x00\x01\x7f\xff\xff\xff"))
 	real, err := os.ReadFile("testdata/cache") // of kinit and kvno, expired long ago
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(real)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		owner, tickets, err := parseCache(b)
@@ -280,20 +270,14 @@ func FuzzCache(f *testing.F) {
 func FuzzReply(f *testing.F) {
 	for _, name := range []string{"login", "grant", "refusal"} { // answers of a real KDC
 		b, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b)
 	}
 	user := principal{types.NewPrincipalName(1, "ada"), "WEIR.TEST"}
 	kt := keytab.New()
-	if err := kt.AddEntry("ada", user.realm, "secret", time.Unix(1, 0), 1, 18); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, kt.AddEntry("ada", user.realm, "secret", time.Unix(1, 0), 1, 18))
 	s, err := profile{}.settings()
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	k := &Client{settings: s, user: user, login: credentials.NewFromPrincipalName(user.name, user.realm).WithKeytab(kt)}
 	granter := &ticket{key: kt.Entries[0].Key}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -16,6 +16,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
+	"weir/internal/require"
 	"weir/storage/xrootd/security/krb5"
 )
 
@@ -24,13 +25,9 @@ import (
 func judge(t testing.TB, request []byte, file string) (string, time.Time) {
 	t.Helper()
 	kt, err := keytab.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var r messages.APReq
-	if err := r.Unmarshal(request); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Unmarshal(request))
 	if ok, err := r.Verify(kt, time.Minute, types.HostAddress{}, nil); !ok {
 		t.Fatalf("the service does not take the request: %v", err)
 	}
@@ -41,9 +38,7 @@ func judge(t testing.TB, request []byte, file string) (string, time.Time) {
 func open(t testing.TB, c krb5.Config) *krb5.Client {
 	t.Helper()
 	k, err := krb5.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return k
 }
 
@@ -72,9 +67,7 @@ func TestRequest(t *testing.T) {
 			test.config.Krb5File = k.conf
 			c := open(t, test.config)
 			request, err := c.Request(t.Context(), test.service)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if who, _ := judge(t, request, k.file(test.keytab)); who != test.user || c.User() != test.user {
 				t.Errorf("the request is of %s, the client of %s, want %s", who, c.User(), test.user)
 			}
@@ -89,9 +82,7 @@ func TestRequest(t *testing.T) {
 func TestEncryptions(t *testing.T) {
 	k := startKDC(t)
 	conf, err := os.ReadFile(k.conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, id := range map[string]int32{
 		"aes256-cts-hmac-sha1-96": 18, "aes128-cts-hmac-sha1-96": 17, "aes256-cts-hmac-sha384-192": 20, "aes128-cts-hmac-sha256-128": 19,
 	} {
@@ -138,9 +129,7 @@ func TestRequestsTogether(t *testing.T) {
 		_, at := judge(t, b, k.file("xrootd-localhost.keytab"))
 		times[at] = true
 		var r messages.APReq
-		if err := r.Unmarshal(b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Unmarshal(b))
 		tickets[string(r.Ticket.EncPart.Cipher)] = true
 	}
 	if len(times) != clients*each || len(tickets) != 1 {
@@ -205,9 +194,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, b, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // A ticket of seconds is renewed by those who come later, and one from a
@@ -231,9 +218,7 @@ func TestRenewal(t *testing.T) {
 	copyFile(t, k.ticket(), cache)
 	for _, c := range []*krb5.Client{fromKeytab, fromCache} {
 		request, err := c.Request(t.Context(), service)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		judge(t, request, k.file("xrootd-localhost.keytab"))
 		if !c.Until(service).After(first) {
 			t.Errorf("the ticket ends at %s, as the first one (%s) did", c.Until(service), first)
@@ -245,9 +230,7 @@ func TestRenewal(t *testing.T) {
 // his own patience, and one that is not there nobody at all.
 func TestSilentKDC(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	k := &kdc{t: t, dir: t.TempDir()}
 	c := open(t, krb5.Config{KeytabFile: fakeKeytab(t), Krb5File: k.write("krb5.conf", k.config(l.Addr().String()))})
 	var wait sync.WaitGroup
@@ -267,9 +250,7 @@ func TestSilentKDC(t *testing.T) {
 			t.Errorf("error %v, want that the KDC does not answer in time", err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	_, err = c.Request(t.Context(), service)
 	if err == nil || errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("error %v, want that the KDC does not answer", err)
@@ -281,17 +262,11 @@ func TestSilentKDC(t *testing.T) {
 func fakeKeytab(t testing.TB) string {
 	t.Helper()
 	kt := keytab.New()
-	if err := kt.AddEntry("ada", realm, "secret", time.Now(), 1, 18); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kt.AddEntry("ada", realm, "secret", time.Now(), 1, 18))
 	b, err := kt.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := t.TempDir() + "/fake.keytab"
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, b, 0o600))
 	return file
 }
 
@@ -313,9 +288,7 @@ func BenchmarkRequest(b *testing.B) {
 func answering(t *testing.T, reply []byte) *krb5.Client {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		for {
@@ -342,13 +315,9 @@ func TestStrangeKDC(t *testing.T) {
 	skewed := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+realm), realm, 37, "")
 	skewed.STime = time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	refusal, err := skewed.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	login, err := os.ReadFile("testdata/login") // meant for somebody else's key
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	framed := func(b []byte) []byte { return append([]byte{0, 0, byte(len(b) >> 8), byte(len(b))}, b...) }
 	for name, test := range map[string]struct {
 		reply []byte

@@ -1,0 +1,37 @@
+// Package require has the conditions that tests of all packages share. A test whose condition does not hold ends at once.
+package require
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// NoError ends t with err if it is not nil.
+func NoError(t testing.TB, err error) {
+	if err != nil {
+		t.Helper() // only here: it takes time, and this runs in benchmarks
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits until ok returns true. After three minutes, which end only what hangs, it ends t; what says what was
+// waited for.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(3 * time.Minute); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("waited three minutes for: %s", what)
+		}
+	}
+}
+
+// File returns the content of a file, and ends t if it cannot be read.
+func File(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	NoError(t, err)
+	return text
+}
