@@ -3,6 +3,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -62,9 +63,7 @@ const (
 
 // Complete returns s with the values of what is left out, but for Up, Congestion and Rate, whose zero has a meaning.
 func (s Spec) Complete() Spec {
-	if s.MTU == 0 {
-		s.MTU = defaultMTU
-	}
+	s.MTU = cmp.Or(s.MTU, defaultMTU)
 	if s.Queue == 0 {
 		s.Queue = max(s.RTT, unit.Duration(defaultQueue))
 		if slow := s.slowest(); slow > 0 {
@@ -72,9 +71,7 @@ func (s Spec) Complete() Spec {
 			s.Queue = max(s.Queue, unit.Duration(min(packets, float64(longest))))
 		}
 	}
-	if s.Share == 0 {
-		s.Share = 1
-	}
+	s.Share = cmp.Or(s.Share, 1)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -117,9 +118,7 @@ func (a *asked) get(ctx context.Context, began moment) (*statistics, moment, err
 
 func (a *asked) sample(now *statistics, at moment) *Sample {
 	service := now.since(a.last)
-	if service.Kind == "" {
-		service.Kind = a.kind
-	}
+	service.Kind = cmp.Or(service.Kind, a.kind)
 	s := &Sample{Time: at.wall, Seconds: (at.mono - a.lastAt.mono).Seconds(), Service: service}
 	if a.place == nil || a.place.state.Load() == placeHidden {
 		s.Procs = []Proc{service.proc()}

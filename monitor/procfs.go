@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,8 @@ type procFS struct {
 }
 
 func newProcFS(proc, sys string) *procFS {
-	if proc == "" {
-		proc = "/proc"
-	}
-	if sys == "" {
-		sys = "/sys"
-	}
+	proc = cmp.Or(proc, "/proc")
+	sys = cmp.Or(sys, "/sys")
 	return &procFS{proc: proc, sys: sys, buf: make([]byte, 16<<10), open: map[string]*os.File{}}
 }
 

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -221,9 +222,7 @@ func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 			if u, err := url.Parse(h.NodeExporter); err == nil && h.Name == "" {
 				h.Name = u.Hostname()
 			}
-			if h.Role == "" {
-				h.Role = scenario.RoleOther
-			}
+			h.Role = cmp.Or(h.Role, scenario.RoleOther)
 			out = append(out, h)
 			continue
 		}
@@ -250,9 +249,7 @@ func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 }
 
 func join(to *scenario.Host, h scenario.Host) {
-	if to.Name == "" {
-		to.Name = h.Name
-	}
+	to.Name = cmp.Or(to.Name, h.Name)
 	if h.Role != "" && to.Role != "" && h.Role != to.Role {
 		to.Role = scenario.RoleBoth
 	} else if to.Role == "" {

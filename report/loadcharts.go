@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -278,9 +279,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 	var all []string
 	for _, name := range strings.Split(names, ", ") {
 		words := map[string]string{"most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
-		if words == "" {
-			words = "the " + name
-		}
+		words = cmp.Or(words, "the "+name)
 		all = append(all, words)
 	}
 	text := fmt.Sprintf("%s %s at %s", say.Capital(say.List(all)), say.Either(len(all), "is", "are"), place)

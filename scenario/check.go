@@ -123,8 +123,7 @@ func (c *checker) endpoint(path, target string) {
 	}
 	u, err := url.Parse(target)
 	if err != nil {
-		var parse *url.Error
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err // without the text, which may hold a password
 		}
 		c.say(path, "not a URL; %v", err)
@@ -174,8 +173,7 @@ func (c *checker) work() {
 	errs := workload.Check(c.Work)
 	if joined, ok := errs.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
-			var key *workload.KeyError
-			if errors.As(err, &key) {
+			if key, ok := errors.AsType[*workload.KeyError](err); ok {
 				c.say("workload."+key.Key, "%s", key.Text)
 			} else {
 				c.say("workload", "%v", err)

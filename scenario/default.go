@@ -74,9 +74,7 @@ func (s *Scenario) complete() {
 	s.completeJobs()
 	if p := w.Part; p != nil {
 		p.Count = max(p.Count, 1)
-		if p.Order == "" {
-			p.Order = "random"
-		}
+		p.Order = cmp.Or(p.Order, "random")
 	}
 	if f.Make != nil && unset(f.Make.Size) {
 		f.Make.Size.Fixed = defaultSize
@@ -194,9 +192,7 @@ func (s *Scenario) completeJobs() {
 	if l.Jobs <= 0 {
 		return
 	}
-	if l.Cooldown == 0 {
-		l.Cooldown = defaultCooldown
-	}
+	l.Cooldown = cmp.Or(l.Cooldown, defaultCooldown)
 	for _, k := range []struct {
 		key      string
 		at       *unit.Duration

@@ -56,8 +56,7 @@ func (c *checker) links() {
 	}
 	if joined, ok := link.Check(c.Links).(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
-			var key *link.KeyError
-			if errors.As(err, &key) {
+			if key, ok := errors.AsType[*link.KeyError](err); ok {
 				c.say(strings.TrimSuffix("link."+key.Key, "."), "%s", key.Text)
 			}
 		}

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -43,9 +44,7 @@ func (s *Scenario) completeOn() {
 	if s.On.Workers == 0 && !s.On.JobPerClient {
 		s.On.Workers = max(1, len(s.On.Hosts), len(s.Links.Sites()))
 	}
-	if s.On.Wait == 0 {
-		s.On.Wait = waitForWorkers
-	}
+	s.On.Wait = cmp.Or(s.On.Wait, waitForWorkers)
 }
 
 // on checks where the clients are.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -70,9 +71,7 @@ type uncounted struct{ a *answer }
 
 // Write implements io.Writer.
 func (w uncounted) Write(p []byte) (int, error) {
-	if w.a.code == 0 {
-		w.a.code = http.StatusOK
-	}
+	w.a.code = cmp.Or(w.a.code, http.StatusOK)
 	return w.a.ResponseWriter.Write(p)
 }
 
@@ -83,9 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.metrics.inFlight.Add(1)
 	a := &answer{ResponseWriter: w, s: s, tls: r.TLS != nil}
 	defer func() {
-		if a.code == 0 {
-			a.code = http.StatusOK
-		}
+		a.code = cmp.Or(a.code, http.StatusOK)
 		s.metrics.count(r.Method, a.code, time.Since(start))
 		s.metrics.inFlight.Add(-1)
 		s.inFlight.Done()
@@ -214,8 +211,7 @@ func (r *Request) Fail(code int, message string) {
 // FailWith answers with the status of err. The text of an error that is no Refusal is
 // logged and not sent, since it may tell about the machine.
 func (r *Request) FailWith(err error) {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		r.Fail(refusal.Code, refusal.Reason)
 		return
 	}

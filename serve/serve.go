@@ -19,6 +19,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -153,15 +154,9 @@ func (c *Config) defaults() {
 	set(&c.IdleTimeout, 5*time.Minute)
 	set(&c.StallTimeout, time.Minute)
 	set(&c.Grace, 5*time.Second)
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
-	if c.Memory == 0 {
-		c.Memory = 64 << 20
-	}
-	if c.MaxFiles == 0 {
-		c.MaxFiles = 1_000_000
-	}
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
+	c.Memory = cmp.Or(c.Memory, 64<<20)
+	c.MaxFiles = cmp.Or(c.MaxFiles, 1_000_000)
 	c.Threads = max(c.Threads, 1)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

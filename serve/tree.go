@@ -138,8 +138,7 @@ func status(err error) int {
 		}
 	}
 	var errno syscall.Errno
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) && !errors.As(err, &errno) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok && !errors.As(err, &errno) {
 		return http.StatusForbidden // os.Root refuses by itself what leads outside
 	}
 	return http.StatusInternalServerError

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -137,9 +138,7 @@ func (a Auth) tls() (*tls.Config, error) {
 	}
 	conf := &tls.Config{InsecureSkipVerify: a.Insecure}
 	if cert != "" {
-		if key == "" {
-			key = cert
-		}
+		key = cmp.Or(key, cert)
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("client certificate %s: %w", cert, err)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -73,9 +74,7 @@ type endpointProgress struct {
 
 // ServedBy implements Progress.
 func (p *endpointProgress) ServedBy(host string) {
-	if host == "" {
-		host = p.name
-	}
+	host = cmp.Or(host, p.name)
 	p.Progress.ServedBy(host)
 }
 

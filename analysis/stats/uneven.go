@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -33,9 +34,7 @@ func Uneven(k int, n float64) (mean, high float64) {
 			high = m
 		}
 	}
-	if high == 0 {
-		high = n
-	}
+	high = cmp.Or(high, n)
 	mean = math.Max(1, 1+(sum/middle-1)*stretch)
 	return mean, math.Max(mean, high/middle)
 }

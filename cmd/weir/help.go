@@ -132,9 +132,7 @@ func forManual(c *cobra.Command) {
 	c.Long = indented.ReplaceAllStringFunc(c.Long, func(block string) string {
 		return "\n    " + strings.ReplaceAll(strings.TrimSuffix(block, "\n"), "\n", "\n    ") + "\n\n"
 	})
-	if c.Long == "" {
-		c.Long = c.Short + "."
-	}
+	c.Long = cmp.Or(c.Long, c.Short+".")
 	c.Long += "\n\n# EXIT STATUS\n"
 	for _, e := range exitCodes() {
 		c.Long += fmt.Sprintf("**%d**\n\t%s\n\n", e.code, e.means)

@@ -103,8 +103,7 @@ func writeJSON(w io.Writer, v any) error {
 // ignoreUnread returns err unless standard output has lost its reader, which is no error
 // of a command that has done its work.
 func ignoreUnread(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
 		return nil
 	}
 	return err

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ func openPG(ctx context.Context, url string, o Options) (*postgres, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "weir"
 	}
-	if c.ConnConfig.ConnectTimeout == 0 {
-		c.ConnConfig.ConnectTimeout = 10 * time.Second
-	}
+	c.ConnConfig.ConnectTimeout = cmp.Or(c.ConnConfig.ConnectTimeout, 10*time.Second)
 	// Where an administrator has given durability up for speed, ours is not.
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
@@ -120,8 +119,7 @@ func pgError(err error) error {
 	if err == nil || errors.Is(err, ErrBusy) {
 		return err
 	}
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case e.Code == "23505":
 			return fmt.Errorf("%w: %w", ErrExists, err)
@@ -153,8 +151,7 @@ func isConnect(err error) bool {
 
 // lostConn reports an unreachable server.
 func lostConn(err error) bool {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08")
 	}
 	var n net.Error

@@ -221,8 +221,7 @@ func (f *finder) address(text string) string {
 
 // Error returns err, in which the URL that package net/http names is without its secrets.
 func Error(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		u.URL = URL(u.URL)
 	}
 	return err

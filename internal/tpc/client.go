@@ -1,6 +1,7 @@
 package tpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -70,9 +71,7 @@ const mostWays = 1000
 
 // New returns a Client.
 func New(o Options) *Client {
-	if o.Name == "" {
-		o.Name = "weir"
-	}
+	o.Name = cmp.Or(o.Name, "weir")
 	c := &Client{o: o, nearest: map[Area]*Guard{}, ways: map[way]*http.Transport{}, silent: map[string]silence{}}
 	for _, area := range []Area{Public, Network, Loopback} {
 		c.nearest[area] = &Guard{Hosts: []string{"*"}, Upto: area}

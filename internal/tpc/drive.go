@@ -113,8 +113,7 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 			}
 			continue
 		case done && verdict != nil: // XRootD from 5.8 on, before anything was begun
-			var reported *Error
-			if errors.As(verdict, &reported) {
+			if reported, ok := errors.AsType[*Error](verdict); ok {
 				reported.Status, reported.Begun = e.Status, false
 				if reported.Kind == Failed {
 					reported.Kind = e.Kind

@@ -2,6 +2,7 @@ package tpc
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -162,9 +163,7 @@ var httpStatus = regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\
 // failure makes the error of what an endpoint says went wrong. Endpoints have no
 // codes for that, but their words mostly have the passive one's status in them.
 func failure(text string) *Error {
-	if text == "" {
-		text = "no reason given"
-	}
+	text = cmp.Or(text, "no reason given")
 	e := &Error{Kind: Failed, Begun: true, Text: "the endpoint says that the copy failed: " + text}
 	low, _, _ := strings.Cut(strings.ToLower(text), ", local=") // names of files follow, at XRootD
 	if m := httpStatus.FindStringSubmatch(low); m != nil {

@@ -62,8 +62,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns that of the Error in err, "" if there is none.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return ""

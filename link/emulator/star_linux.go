@@ -265,8 +265,7 @@ func (s *star) try(ctx context.Context) error {
 			}
 			return c.Close()
 		})
-		var late net.Error
-		if errors.As(err, &late) && late.Timeout() {
+		if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
 			err = fmt.Errorf("%w: does a firewall of this machine drop what comes from the devices weir*?", err)
 		}
 		if err != nil {

@@ -109,8 +109,7 @@ func UnderstandBy(ctx context.Context, command []string) (*Found, error) {
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
 		return nil, errors.New(say.Plain(string(failed.Stderr)))
 	}
 	if err != nil {

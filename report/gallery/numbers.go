@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"math"
@@ -67,9 +68,7 @@ func heat(out *csv.Writer, f *figure.Figure) {
 func header(a *figure.Axis) string {
 	if a.Duration {
 		name := a.Name
-		if name == "" {
-			name = a.Label
-		}
+		name = cmp.Or(name, a.Label)
 		return word(name + " (s)")
 	}
 	return word(a.Caption())

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,9 +170,7 @@ func (v *View) spark(columns int) string {
 
 func (v *View) preparation(now time.Time) screen.Progress {
 	p := v.task.Progress(now)
-	if p.Where == "" {
-		p.Where = "preparing"
-	}
+	p.Where = cmp.Or(p.Where, "preparing")
 	p.Where = v.position.run() + p.Where
 	return p
 }

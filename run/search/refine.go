@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -238,9 +239,7 @@ func (s *state) sharpest(c *curve, o *peak) int {
 			best, gain = n, g
 		}
 	}
-	if best == 0 {
-		best = o.clients
-	}
+	best = cmp.Or(best, o.clients)
 	return best
 }
 

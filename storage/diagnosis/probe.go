@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,9 +38,7 @@ func portOf(u *url.URL) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443", "ftp": "21"}[u.Scheme]
 	}
-	if port == "" {
-		port = "1094"
-	}
+	port = cmp.Or(port, "1094")
 	return net.JoinHostPort(u.Hostname(), port)
 }
 

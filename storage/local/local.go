@@ -10,6 +10,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,9 +132,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		return none, err
 	}
 	path := filepath.FromSlash(op.Path)
-	if path == "" {
-		path = "."
-	}
+	path = cmp.Or(path, ".")
 	if !filepath.IsLocal(path) {
 		return none, fmt.Errorf("the path leaves the target: %w", fs.ErrPermission)
 	}

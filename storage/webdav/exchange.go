@@ -1,6 +1,7 @@
 package webdav
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,9 +90,7 @@ func (x *call) redirect(r *request, l *link) (*origin, error) {
 		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
 	}
 	path := to.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	x.path = append(appendPrintable(x.path[:0], path), queryOf(to)...)
 	x.skip(l)
 	x.Reach(storage.Redirected)

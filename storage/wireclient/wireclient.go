@@ -8,6 +8,7 @@
 package wireclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -258,9 +259,7 @@ func AppendEntry(entries []storage.Entry, e storage.Entry) ([]storage.Entry, err
 // Handshake makes conn a TLS connection to host and counts the handshake. The errors of a handshake begin with "TLS: ".
 func (c *Call) Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Conn, error) {
 	begin := time.Now()
-	if conf.ServerName == "" {
-		conf.ServerName = host
-	}
+	conf.ServerName = cmp.Or(conf.ServerName, host)
 	secured := tls.Client(conn, conf)
 	if err := secured.Handshake(); err != nil {
 		return nil, failedHandshake(err)
@@ -272,9 +271,7 @@ func (c *Call) Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Con
 // Secure is Handshake for connections that can discard payload without decrypting it. pool holds their buffers.
 func (c *Call) Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsconn.Pool) (*tlsconn.Conn, error) {
 	begin := time.Now()
-	if conf.ServerName == "" {
-		conf.ServerName = host
-	}
+	conf.ServerName = cmp.Or(conf.ServerName, host)
 	secured, err := tlsconn.Client(conn, conf, pool)
 	if err != nil {
 		return nil, failedHandshake(err)

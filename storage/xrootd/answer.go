@@ -2,6 +2,7 @@ package xrootd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -121,9 +122,7 @@ func parseRedirect(b []byte) (redirection, error) {
 	}
 	host, opaque, _ := strings.Cut(text, "?")
 	opaque, _, _ = strings.Cut(opaque, "?") // what follows is for the login
-	if port == 0 {
-		port = defaultPort
-	}
+	port = cmp.Or(port, defaultPort)
 	host = strings.Trim(host, "[]")
 	if err := wireclient.CheckHost(host); err != nil || port > 65535 {
 		return r, wireclient.ProtocolError("a redirect to host %q, port %d", clip(host), port)

@@ -254,8 +254,7 @@ func broken(err error) bool {
 
 // refused returns the code of a refusal, 0 for any other error.
 func refused(err error) int32 {
-	var e *refusal
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*refusal](err); ok {
 		return e.code
 	}
 	return 0

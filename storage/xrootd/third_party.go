@@ -129,8 +129,7 @@ func (x *call) copies(l *link) error {
 
 // unsupported marks refusals before the copy.
 func unsupported(err error) error {
-	var r *refusal
-	if errors.As(err, &r) && strings.Contains(r.text, "tpc") || errors.Is(err, errors.ErrUnsupported) {
+	if r, ok := errors.AsType[*refusal](err); ok && strings.Contains(r.text, "tpc") || errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("%w: %w", ErrNoThirdParty, err)
 	}
 	return err

@@ -41,6 +41,7 @@
 package xrootd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -153,12 +154,7 @@ func methodsOf(t storage.Target) ([]security.Method, string, error) {
 	if i := strings.IndexAny(user, "@/"); i > 0 {
 		user = user[:i] // a Kerberos principal
 	}
-	if user == "" {
-		user = os.Getenv("USER")
-	}
-	if user == "" {
-		user = "weir"
-	}
+	user = cmp.Or(user, os.Getenv("USER"), "weir")
 	return methods, user, nil
 }
 

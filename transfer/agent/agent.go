@@ -12,6 +12,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -97,9 +98,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Slots < 0 || o.Slots > mostSlots {
 		return nil, fmt.Errorf("%d copies at once: use 1 to %d", o.Slots, mostSlots)
 	}
-	if o.Slots == 0 {
-		o.Slots = usualSlots
-	}
+	o.Slots = cmp.Or(o.Slots, usualSlots)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,12 +50,8 @@ func (c Config) Save(path string) error {
 // file. What was given for another coordinator than the file's takes neither pin
 // nor token from it.
 func Find(address, tokenFile string) (Config, error) {
-	if address == "" {
-		address = os.Getenv("WEIR_COORDINATOR")
-	}
-	if tokenFile == "" {
-		tokenFile = os.Getenv("WEIR_TOKEN_FILE")
-	}
+	address = cmp.Or(address, os.Getenv("WEIR_COORDINATOR"))
+	tokenFile = cmp.Or(tokenFile, os.Getenv("WEIR_TOKEN_FILE"))
 	c, err := kept()
 	if err != nil {
 		return Config{}, err

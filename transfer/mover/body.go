@@ -143,8 +143,7 @@ func writeTrouble(err error) error {
 	if fault := kindOf(err); fault != transfer.Transient {
 		return local("write", err)
 	}
-	var perr *os.PathError
-	if errors.As(err, &perr) {
+	if perr, ok := errors.AsType[*os.PathError](err); ok {
 		return perr.Err
 	}
 	return err

@@ -55,8 +55,7 @@ func troubleOf(ctx context.Context, err error) *trouble {
 	if ctx.Err() != nil {
 		return ended(context.Cause(ctx))
 	}
-	var t *trouble
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*trouble](err); ok {
 		return t
 	}
 	return &trouble{fault: kindOf(err), reason: err.Error(), err: err}
@@ -89,16 +88,14 @@ func local(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *trouble
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*trouble](err); ok {
 		return known
 	}
 	var perr *fs.PathError
 	if errors.As(err, &perr) { // its path is that of this machine, or a temporary name
 		err = perr.Err
 	}
-	var lerr *os.LinkError
-	if errors.As(err, &lerr) {
+	if lerr, ok := errors.AsType[*os.LinkError](err); ok {
 		err = lerr.Err
 	}
 	return &trouble{fault: kindOf(err), reason: doing + ": " + err.Error(), here: true, err: err}

@@ -96,9 +96,7 @@ const (
 
 // New opens a site's folder. Only one Mover at a time may have a state folder.
 func New(o Options) (*Mover, error) {
-	if o.Stall == 0 {
-		o.Stall = time.Minute
-	}
+	o.Stall = cmp.Or(o.Stall, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

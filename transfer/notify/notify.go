@@ -6,6 +6,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -157,9 +158,7 @@ func New(t Target) (*Sender, error) {
 	if err := t.Check(); err != nil {
 		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
 	}
-	if t.Timeout == 0 {
-		t.Timeout = usualTimeout
-	}
+	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
 	if len(t.Mail) > 0 && len(t.Sendmail) == 0 {
 		t.Sendmail = []string{"/usr/sbin/sendmail", "-t", "-i"}
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -292,9 +293,7 @@ func answer(w http.ResponseWriter, v any) {
 
 func refuse(w http.ResponseWriter, err error) {
 	status := wire.Status(err)
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
+	status = cmp.Or(status, http.StatusInternalServerError)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	body := struct {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -164,9 +165,7 @@ func (r *root) do(ctx context.Context, t tpc.Target, op storage.Op) (storage.Res
 		return storage.Result{}, err
 	}
 	op.Path = path
-	if op.Timeout == 0 {
-		op.Timeout = shortAnswer
-	}
+	op.Timeout = cmp.Or(op.Timeout, shortAnswer)
 	res, err := s.Do(ctx, &op, silent{})
 	r.release(s, err)
 	return res, convert(err)
@@ -295,8 +294,7 @@ func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) e
 		return errStalled
 	}
 	err = convert(err)
-	var e *tpc.Error
-	if errors.As(err, &e) && ctx.Err() == nil && (e.Kind == tpc.Denied || e.Kind == tpc.Failed) {
+	if e, ok := errors.AsType[*tpc.Error](err); ok && ctx.Err() == nil && (e.Kind == tpc.Denied || e.Kind == tpc.Failed) {
 		e.Kind = tpc.Unsupported
 	}
 	return err

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -367,9 +368,7 @@ func (s *scene) move(ctx context.Context) error {
 	s.begin = time.Now()
 	all := len(s.wanted)
 	open := s.c.Open
-	if open == 0 {
-		open = all
-	}
+	open = cmp.Or(open, all)
 	s.ids = make([]int64, all)
 	for next, ended := 0, 0; ended < all; {
 		n := min(open-(next-ended), all-next)

@@ -35,8 +35,7 @@ func (k *Client) logIn(ctx context.Context) (*ticket, error) {
 		return nil, denied("the %s has keys of the encryption types %v only, allowed are %v", k.where, k.keys, allowed)
 	}
 	reply, err := k.sendLogin(ctx, req)
-	var refusal messages.KRBError
-	if errors.As(err, &refusal) && refusal.ErrorCode == errorcode.KDC_ERR_PREAUTH_REQUIRED {
+	if refusal, ok := errors.AsType[messages.KRBError](err); ok && refusal.ErrorCode == errorcode.KDC_ERR_PREAUTH_REQUIRED {
 		if err = k.prove(&req, refusal.EData); err == nil {
 			reply, err = k.sendLogin(ctx, req)
 		}

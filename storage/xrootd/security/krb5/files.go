@@ -1,6 +1,7 @@
 package krb5
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -234,9 +235,7 @@ func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 		kt.Entries[0].Principal.Realm}
 	p := first
 	if user != "" {
-		if realm == "" {
-			realm = first.realm
-		}
+		realm = cmp.Or(realm, first.realm)
 		var err error
 		if p, err = parsePrincipal(user, realm); err != nil {
 			return p, nil, err

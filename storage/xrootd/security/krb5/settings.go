@@ -1,6 +1,7 @@
 package krb5
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,12 +26,7 @@ type settings struct {
 
 // readSettings reads files, or what KRB5_CONFIG names, or /etc/krb5.conf.
 func readSettings(files string) (*settings, error) {
-	if files == "" {
-		files = os.Getenv("KRB5_CONFIG")
-	}
-	if files == "" {
-		files = "/etc/krb5.conf"
-	}
+	files = cmp.Or(files, os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	p, err := readProfile(files)
 	if err != nil {
 		return nil, err
