@@ -56,6 +56,27 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	return storage.MultiEndpoint(endpoints), nil
 }
 
+// OpenOwnClient opens the target of a plan whose clients are external programs with weir's own driver of its protocol. It
+// returns nil if the clients are weir's own, or if there is no such driver. The caller closes the service.
+func OpenOwnClient(ctx context.Context, p *scenario.Plan, drivers []storage.Driver) (storage.Service, error) {
+	target, err := url.Parse(p.Endpoints()[0])
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	i := ownDriver(drivers, storage.Command, target.Scheme)
+	if p.Driver != storage.Command || i < 0 {
+		return nil, nil
+	}
+	own := *p
+	own.Driver, own.Command = drivers[i].Name, nil
+	return OpenService(ctx, &own, drivers, nil)
+}
+
+// ownDriver returns the index of a driver of scheme that is not except, below 0 if there is none.
+func ownDriver(drivers []storage.Driver, except storage.DriverName, scheme string) int {
+	return slices.IndexFunc(drivers, func(d storage.Driver) bool { return d.Name != except && slices.Contains(d.Schemes, scheme) })
+}
+
 // opened opens t with the driver d.
 func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.Target, drivers []storage.Driver) (_ storage.Service,
 	err error) {
@@ -85,9 +106,7 @@ type jobService struct {
 
 // withFiles returns own with the help of the driver of t's scheme, if there is one.
 func withFiles(own storage.Service, driver storage.DriverName, t storage.Target, drivers []storage.Driver) storage.Service {
-	i := slices.IndexFunc(drivers, func(d storage.Driver) bool {
-		return d.Name != driver && slices.Contains(d.Schemes, t.URL.Scheme)
-	})
+	i := ownDriver(drivers, driver, t.URL.Scheme)
 	if i < 0 {
 		return own
 	}

@@ -53,11 +53,30 @@ func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string,
 	}
 	ctx, cancel := context.WithTimeout(in.cleaning(), sweepTimeout)
 	defer cancel()
-	if failed, first := engine.Clean(ctx, c, paths, advance); failed > 0 {
+	if failed, first := remove(ctx, c, m, paths, advance); failed > 0 {
 		left = fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(paths),
 			who, dir, first)
 	}
 	return left, nil
+}
+
+// remove removes paths with c's service and, if that is a program that can remove no folders, what is left with weir's
+// own client of the target's protocol.
+func remove(ctx context.Context, c engine.Config, m *results.Manifest, paths []string, advance engine.Advance) (failed int, first error) {
+	failed, first = engine.Clean(ctx, c, paths, advance)
+	if !errors.Is(first, errors.ErrUnsupported) {
+		return failed, first
+	}
+	own, err := cluster.OpenOwnClient(ctx, c.Plan, all.Drivers())
+	if own == nil || err != nil {
+		return failed, errors.Join(first, err)
+	}
+	defer own.Close()
+	if paths, err = leftovers(m); err != nil {
+		return failed, err
+	}
+	c.Service = own
+	return engine.Clean(ctx, c, paths, advance)
 }
 
 // sweep removes what the manifest names, and warns of what stays.
@@ -154,7 +173,7 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
 	advance, done := console.Working("removing what " + dir + " has left")
-	failed, first := engine.Clean(ctx, engine.Config{Plan: plan, Service: service, Manifest: m}, left, advance)
+	failed, first := remove(ctx, engine.Config{Plan: plan, Service: service, Manifest: m}, m, left, advance)
 	done()
 	c.Target, c.Named, c.Removed = run.Plan.Target, len(left), len(left)-failed
 	if failed > 0 {
