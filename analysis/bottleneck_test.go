@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/monitor"
@@ -321,9 +322,7 @@ func TestFilesRunOut(t *testing.T) {
 	r := s.service()
 	run := written(t, r)
 	d, err := load(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.events = append(d.events, &measure.Event{Kind: measure.EventError, Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: " +
 		"too many open files"})
 	for n, step := range d.steps {
@@ -376,6 +375,27 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	if !strings.Contains(strings.Join(got[0].Evidence, " "), "Also saturated from 32 clients on: the CPU of ds2, the CPU of ds3") ||
 		!strings.Contains(strings.Join(got[1].Evidence, " "), "On ds3 it is saturated from 32 clients on.") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Programs that fill the CPU beside clients with a simulated service, which is a part of their process, are named. Where
+// the clients want little of it, the limit is unknown.
+func TestOthersBesideASimulatedService(t *testing.T) {
+	for _, c := range []struct {
+		own            float64 // cores of the clients' process
+		resource, text string
+	}{{0.5, ResourceCPU, "the CPU of here, shared by clients, service and other programs (87.5%)"}, {0.04, LimitUnknown, "unknown"}} {
+		f := &Findings{Measure: Rate, Model: "closed"}
+		for i, n := range []int{1, 2, 4, 8} {
+			f.Curve = append(f.Curve, Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Operations: 50,
+				Hosts: []HostFigure{{Host: "here", Role: "both", Cores: 4, CPU: new(1.0), userSystem: new(1.0), ClientCores: &c.own, simulated: true}}})
+		}
+		d := &data{}
+		d.resources(f)
+		got := d.bottleneck(f, 0)
+		if len(got) == 0 || got[0].Resource != c.resource || got[0].Text() != c.text {
+			t.Errorf("clients use %.2f cores: %+v", c.own, got)
+		}
 	}
 }
 

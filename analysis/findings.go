@@ -278,6 +278,7 @@ type HostFigure struct {
 	Contended  *float64 `json:"contended_cpu"`
 	saturated  float64  // share of the time in which nearly no core was idle, seconds with few idle cores in part
 	userSystem *float64 // share of all cores in user and system mode
+	simulated  bool     // the service is a part of the clients' process
 	unwatched  float64  // share of all cores of programs that were seen and not watched
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is

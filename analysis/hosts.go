@@ -10,6 +10,7 @@ import (
 
 	"weir/monitor"
 	"weir/scenario"
+	"weir/storage"
 )
 
 // Roles of hosts and of watched processes.
@@ -364,6 +365,7 @@ func (d *data) hosts(s *Step, t *total) {
 	s.Hosts = []HostFigure{}
 	for _, h := range d.watched.steps[t.number] {
 		f := h.figure()
+		f.simulated = d.plan.Driver == storage.Simulated
 		if f.Link != nil {
 			f.Link.Over = d.plan.Links.Over(strings.TrimPrefix(f.Host, "link "))
 		}

@@ -33,7 +33,7 @@ func checkQuiet(f *Findings) Check {
 		spare := s.spare()
 		for h := range each(s.Hosts) {
 			share, ok := h.others(s)
-			if !ok {
+			if !ok || h.simulated { // a simulated service sleeps where a real one computes: others take little from it
 				continue
 			}
 			lost, stolen := h.lost(s), value(h.Steal)
@@ -73,10 +73,11 @@ func gain(factor float64) string {
 }
 
 // others returns the share of h's CPU that no watched process used; ok is false where the processes of a side that h
-// has were not watched. Of jobs that are programs these count among the clients' processes.
+// has were not watched. Of jobs that are programs these count among the clients' processes, as does a simulated service.
 func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	serves, loads := h.Role == server || h.Role == "both", h.Role == client || h.Role == "both"
-	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
+	unwatched := serves && h.ServerCores == nil && !h.simulated || loads && h.ClientCores == nil
+	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || unwatched {
 		return 0, false
 	}
 	programs := ratio(h.programs(s), float64(h.Cores))
