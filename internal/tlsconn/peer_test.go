@@ -102,7 +102,8 @@ func (s Setting) ServerConfig(t testing.TB) *tls.Config {
 type Peer struct {
 	*Conn // out: what it seals with; its conn is nil
 	Raw   net.Conn
-	TLS   *tls.Conn // reads what the client sends; writes nothing
+	TLS   *tls.Conn             // reads what the client sends; writes nothing
+	Asked func(size int) []byte // of a protocol other than HTTP: what comes before a file of so many bytes
 	last  []byte
 }
 
