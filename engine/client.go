@@ -32,12 +32,18 @@ func errorPause(failures int, longest time.Duration) time.Duration {
 	return min(firstPause<<min(failures-failuresBeforePause, doublings), longest)
 }
 
-// A client is one virtual client: a session, a stream of tasks, a meter.
+// A client is one virtual client: a session, a stream of tasks, a meter. It is
+// run by one goroutine of its executor at a time, and by none while it sleeps.
 type client struct {
-	wakeup
+	exec    *executor
 	number  int
 	leaving atomic.Bool
-	gone    chan struct{} // closed when the client has ended
+	asleep  atomic.Bool
+	pausing bool          // it sleeps because tasks failed; its think time comes after that
+	planned time.Duration // when its sleep is to end, on the recorder's clock
+
+	ended bool    // guarded by the pool
+	next  *client // of the same number, to be started when this one has ended; guarded by the pool
 
 	past    *client // of the same number, before; nil after start
 	work    workload.Workload
@@ -51,14 +57,17 @@ type client struct {
 	computer *computer // of its jobs; nil before the first
 }
 
-func newClient(number, tasks int, past *client) *client {
-	return &client{number: number, tasks: tasks, past: past, wakeup: newWakeup(), gone: make(chan struct{})}
-}
-
 // leave tells the client to end after its current task, or now if it sleeps.
 func (c *client) leave() {
 	c.leaving.Store(true)
 	c.Wake()
+}
+
+// Wake implements Sleeper. It does nothing if the client is awake or has ended.
+func (c *client) Wake() {
+	if c.asleep.CompareAndSwap(true, false) {
+		c.exec.start(c)
+	}
 }
 
 // A clientRunner runs the operations of clients. All clients of a run share it.
@@ -74,19 +83,23 @@ type clientRunner struct {
 	due    <-chan time.Duration // open model: planned starts
 }
 
-// start runs a client from its first operation to its last.
-func (l *clientRunner) start(c *client) {
-	if err := l.open(c); err != nil {
-		l.rec.Meter().Fail(l.idle, err)
-		return
+// advance runs a client, which has just started or woken up, until it sleeps or has ended.
+func (l *clientRunner) advance(c *client) {
+	if c.session == nil {
+		if err := l.open(c); err != nil {
+			l.rec.Meter().Fail(l.idle, err)
+			l.pool.end(c)
+			return
+		}
 	}
 	if l.due != nil {
 		l.serve(c)
-	} else {
-		l.loop(c)
+	} else if l.loop(c) {
+		return // c is no longer this goroutine's
 	}
 	_ = c.session.Close() // nothing is left to be said to the service
 	c.session = nil
+	l.pool.end(c)
 }
 
 func (l *clientRunner) open(c *client) error {
@@ -108,38 +121,59 @@ func (l *clientRunner) open(c *client) error {
 }
 
 // loop is the closed model: task, pause, task, until told to leave, or until
-// all of its tasks are done.
-func (l *clientRunner) loop(c *client) {
-	for !c.leaving.Load() {
+// all of its tasks are done. It returns true if c sleeps: the goroutine of
+// its wake-up calls loop again.
+func (l *clientRunner) loop(c *client) (asleep bool) {
+	if c.planned > 0 && !c.leaving.Load() {
+		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-c.planned)
+	}
+	for c.planned = 0; ; {
+		if c.pausing {
+			c.pausing = false
+			l.rec.Paused(-1)
+			if l.sleep(c, c.task.Think) {
+				return true
+			}
+		}
+		if c.leaving.Load() {
+			return false
+		}
 		c.work.Next(c.rand, &c.task)
 		if !l.do(c, -1) {
-			return
+			return false
 		}
 		if c.tasks--; c.tasks == 0 {
 			c.meter.Task(0)
-			return
+			return false
 		}
 		c.meter.Task(c.task.Think)
-		if pause := errorPause(c.failed, time.Duration(l.Plan.ErrorPause)); pause > 0 {
+		pause := errorPause(c.failed, time.Duration(l.Plan.ErrorPause))
+		if c.pausing = pause > 0; c.pausing {
 			l.rec.Paused(1)
-			l.sleep(c, pause)
-			l.rec.Paused(-1)
+		} else {
+			pause = c.task.Think
 		}
-		l.sleep(c, c.task.Think)
+		if l.sleep(c, pause) {
+			return true
+		}
 	}
 }
 
-// sleep waits for d, or until c is to leave, and counts how late c woke.
-func (l *clientRunner) sleep(c *client, d time.Duration) {
+// sleep has c woken in d, or when it is to leave. It returns false if there is
+// nothing to wait for; otherwise c may already be run by another goroutine.
+func (l *clientRunner) sleep(c *client, d time.Duration) bool {
 	if d <= 0 || c.leaving.Load() {
-		return
+		return false
 	}
 	planned := l.rec.Now() + d
-	l.Pacer.Sleep(c, l.rec.Time(planned))
-	<-c.wakeup
-	if !c.leaving.Load() {
-		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
+	c.planned = planned
+	c.asleep.Store(true)
+	if c.leaving.Load() && c.asleep.CompareAndSwap(true, false) {
+		c.planned = 0
+		return false // leave came too early to wake it
 	}
+	l.Pacer.Sleep(c, l.rec.Time(planned))
+	return true
 }
 
 // serve is the open model: a task for each arrival.

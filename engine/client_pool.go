@@ -11,7 +11,7 @@ import (
 // 0; the last to come is the first to go, and a number that comes back goes on
 // with its own random numbers and file names.
 type clientPool struct {
-	start  func(c *client)
+	exec   *executor
 	rec    *measure.Recorder
 	count  bool // clients count as active from start to end
 	wg     sync.WaitGroup
@@ -23,8 +23,8 @@ type clientPool struct {
 	idle   []*client // gone, by number, to come back
 }
 
-func newClientPool(start func(c *client), rec *measure.Recorder, count bool) *clientPool {
-	return &clientPool{start: start, rec: rec, count: count, empty: newWakeup()}
+func newClientPool(exec *executor, rec *measure.Recorder, count bool) *clientPool {
+	return &clientPool{exec: exec, rec: rec, count: count, empty: newWakeup()}
 }
 
 // step has those who come from now on do so many tasks; 0: until they are told
@@ -65,25 +65,36 @@ func (w *clientPool) come() *client {
 		before = w.idle[last] // numbers leave from the top, so this is the next one
 		w.idle = w.idle[:last]
 	}
-	c := newClient(len(w.active), w.tasks, before)
+	c := &client{exec: w.exec, number: len(w.active), tasks: w.tasks, past: before}
 	if w.count {
 		w.rec.Active(1)
 	}
 	w.there.Add(1)
-	w.wg.Go(func() {
-		if before != nil {
-			<-before.gone
-		}
-		w.start(c)
-		close(c.gone)
-		if w.count {
-			w.rec.Active(-1)
-		}
-		if w.there.Add(-1) == 0 {
-			w.empty.Wake()
-		}
-	})
+	w.wg.Add(1)
+	if before != nil && !before.ended {
+		before.next = c
+	} else {
+		w.exec.start(c)
+	}
 	return c
+}
+
+// end counts c as ended, and starts the client that waits for its number.
+func (w *clientPool) end(c *client) {
+	w.mu.Lock()
+	c.ended = true
+	next := c.next
+	w.mu.Unlock()
+	if next != nil {
+		w.exec.start(next)
+	}
+	if w.count {
+		w.rec.Active(-1)
+	}
+	if w.there.Add(-1) == 0 {
+		w.empty.Wake()
+	}
+	w.wg.Done()
 }
 
 // wait returns when all clients that were told to leave, and all others, are gone.

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"syscall"
 	"testing"
+	"time"
 
+	"weir/internal/unit"
 	"weir/scenario"
 	"weir/workload"
 )
@@ -21,7 +24,7 @@ func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.kill(); r.checker.close() })
-	c := newClient(0, 0, nil)
+	c := &client{}
 	if err := r.runner.open(c); err != nil {
 		t.Fatal(err)
 	}
@@ -54,4 +57,43 @@ func TestTasksAllocateNothing(t *testing.T) {
 			t.Errorf("%s: a job of 2000 requests allocates %v times, want a few", name, n)
 		}
 	}
+}
+
+// BenchmarkLoop measures what the engine spends on a task of each of 64 clients, without a pause after it and with one in which
+// the client has no goroutine.
+func BenchmarkLoop(b *testing.B) {
+	const clients = 64
+	for _, think := range []time.Duration{0, time.Millisecond} {
+		b.Run("think="+think.String(), func(b *testing.B) {
+			conf, _ := closed(b, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", workload.Work{Kind: "read",
+				Session: "kept", Pick: "random", Think: workload.Span{Fixed: unit.Duration(think)}}, scenario.Step{})
+			p, err := NewPacer()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			conf.Pacer = p
+			r, err := newRun(b.Context(), conf)
+			if err != nil {
+				b.Fatal(err)
+			}
+			before := cpuTime(b)
+			r.pool.step(max(b.N/clients, 1))
+			r.pool.resize(clients)
+			r.pool.wait()
+			b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+			r.pool.exec.close()
+			r.kill()
+			r.checker.close()
+		})
+	}
+}
+
+// cpuTime returns the processor time of this process.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

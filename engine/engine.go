@@ -181,7 +181,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		runner.due = r.arrivals.due
 	}
 	r.runner = runner
-	r.pool = newClientPool(runner.start, r.rec, r.arrivals == nil)
+	r.pool = newClientPool(&executor{run: runner.advance}, r.rec, r.arrivals == nil)
 	return r, nil
 }
 
@@ -324,6 +324,7 @@ func (r *run) finish(ctx context.Context) error {
 		}
 		second.Stop()
 	}
+	r.pool.exec.close()
 	// A service that hangs must not hold up the end with each of the questions.
 	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()

@@ -84,7 +84,7 @@ func (m *remembered) Removed(path string) error {
 }
 
 // closed returns the configuration of a closed run on a simulated target.
-func closed(t *testing.T, target string, work workload.Work, steps ...scenario.Step) (Config, *notes) {
+func closed(t testing.TB, target string, work workload.Work, steps ...scenario.Step) (Config, *notes) {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {

@@ -15,5 +15,5 @@ func TestCrowd(t *testing.T) {
 		t.Skip("the race detector has shadow memory")
 	}
 	lab.Slow(t, "thousands of clients")
-	storagetest.Crowd(t, serviceAt(t, "ftp://"+startSink(t), storage.Credentials{}), "65536", 2000, 10<<10)
+	storagetest.Crowd(t, serviceAt(t, "ftp://"+startSink(t), storage.Credentials{}), "65536", 2000, 5<<10)
 }

@@ -24,68 +24,60 @@ func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Targe
 	return storage.Target{URL: u, Cred: cred}
 }
 
-// Crowd has clients of s, each in a goroutine of its own, read the 64 KiB of the file at path three times, and fails t if those that
-// sleep then hold more than most bytes each in this process. There are as many as WEIR_CROWD says, or the usual number.
+// Crowd has clients of s read the 64 KiB of the file at path three times, 64 at a time, and fails t if those that sleep then hold more
+// than most bytes each in this process: as in the engine, one that sleeps has no goroutine. There are as many as WEIR_CROWD says, or
+// the usual number.
 func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) {
 	t.Helper()
-	n := usual
-	if more, err := strconv.Atoi(os.Getenv("WEIR_CROWD")); err == nil {
-		n = more
-	}
+	clients := make([]storage.Client, CrowdSize(usual))
+	n := int64(len(clients))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	start := make(chan struct{}) // one token for each operation
-	var done, end sync.WaitGroup
-	failed := make(chan error, 1)
 	op := &storage.Op{Kind: storage.Read, Path: path, Size: 64 << 10, Timeout: time.Minute}
 	debug.FreeOSMemory() // what other tests have left must not be given to the clients
-	before, begin := resident(t), time.Now()
-	for range n {
-		client := s.Client()
-		end.Go(func() {
-			for range start {
-				if _, err := client.Do(ctx, op, deaf{}); err != nil {
-					select {
-					case failed <- err:
-					default:
-					}
-				}
-				done.Done()
-			}
-			_ = client.Close() // the suite looks at its errors
-		})
+	before, begin := Resident(t), time.Now()
+	for i := range clients {
+		clients[i] = s.Client()
+		defer func() { _ = clients[i].Close() }() // the suite looks at its errors
 	}
 	for round := range 3 {
-		done.Add(n)
-		for range n {
-			start <- struct{}{}
+		var all sync.WaitGroup
+		for first := range 64 {
+			all.Go(func() {
+				for i := first; i < len(clients) && !t.Failed(); i += 64 {
+					if _, err := clients[i].Do(ctx, op, deaf{}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 		}
-		done.Wait()
+		if all.Wait(); t.Failed() {
+			return
+		}
 		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond),
-			(resident(t)-before)/int64(n))
+			(Resident(t)-before)/n)
 	}
 	for range 2 { // how much garbage lies about is a matter of the moment's collector; pools are emptied by the second collection
 		debug.FreeOSMemory()
 	}
-	each := (resident(t) - before) / int64(n)
-	logMemory(t, "with garbage", uint64(n))
-	runtime.GC()
-	logMemory(t, "after a collection", uint64(n))
-	close(start)
-	end.Wait()
-	select {
-	case err := <-failed:
-		t.Fatal(err)
-	default:
-	}
+	each := (Resident(t) - before) / n
+	LogMemory(t, "asleep", uint64(n))
 	t.Logf("%d bytes resident for each of %d clients that sleep", each, n)
 	if each > most {
 		t.Errorf("%d clients hold %d bytes each, want at most %d", n, each, most)
 	}
 }
 
-// logMemory logs what Go's runtime holds for each of n clients.
-func logMemory(t *testing.T, when string, n uint64) {
+// CrowdSize returns how many clients a test of their memory has: the usual number, or what WEIR_CROWD says.
+func CrowdSize(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("WEIR_CROWD")); err == nil {
+		return n
+	}
+	return usual
+}
+
+// LogMemory logs what Go's runtime holds for each of n clients.
+func LogMemory(t *testing.T, when string, n uint64) {
 	t.Helper()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -100,8 +92,8 @@ func (deaf) Reached(storage.Phase) {}
 func (deaf) Moved(int)             {}
 func (deaf) ServedBy(string)       {}
 
-// resident returns this process's resident memory without pages of files, in bytes.
-func resident(t testing.TB) int64 {
+// Resident returns this process's resident memory without pages of files, in bytes.
+func Resident(t testing.TB) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {

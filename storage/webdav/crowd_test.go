@@ -20,7 +20,7 @@ func TestCrowd(t *testing.T) {
 	place(t, plain.Data, "f", 1, 64<<10)
 	t.Run("http", func(t *testing.T) {
 		s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, plain.URL, storage.Credentials{}))
-		storagetest.Crowd(t, s, "f", usual, 8<<10)
+		storagetest.Crowd(t, s, "f", usual, 3<<10)
 	})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		secure := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 3, Connections: 9900,
@@ -32,7 +32,7 @@ func TestCrowd(t *testing.T) {
 			t.Run(tls.VersionName(version)+", "+string(mode), func(t *testing.T) {
 				target := storagetest.TargetOf(t, secure.URLs["https"], storage.Credentials{TLS: conf})
 				target.Resume = mode
-				storagetest.Crowd(t, storagetest.Open(t, Driver(), target), "f", usual, 16<<10)
+				storagetest.Crowd(t, storagetest.Open(t, Driver(), target), "f", usual, 8<<10)
 			})
 		}
 	}

@@ -23,7 +23,7 @@ func TestCrowd(t *testing.T) {
 			if scheme == "roots" {
 				url, cred = xr.URLs[scheme], credentials(t, storage.Auth{CAFile: xr.CAFile})
 			}
-			storagetest.Crowd(t, serviceAt(t, url, cred), "f", 1000, 16<<10) // the aim is 8 KiB for 19,000 of them
+			storagetest.Crowd(t, serviceAt(t, url, cred), "f", 1000, 8<<10)
 		})
 	}
 }
