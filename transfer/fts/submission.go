@@ -384,21 +384,6 @@ func (f *File) check(in *fileKeys) *Error {
 	return nil
 }
 
-// canonical returns a scheme as it is on the wire.
-func canonical(scheme string) string {
-	switch scheme {
-	case "dav":
-		return "http"
-	case "davs":
-		return "https"
-	case "xroot":
-		return "root"
-	case "xroots":
-		return "roots"
-	}
-	return scheme
-}
-
 // parse reads a URL as FTS does, with davs and dav as other names of https and http, and xroots and xroot of
 // roots and root.
 func parse(text string) (*url.URL, *Error) {
@@ -412,11 +397,11 @@ func parse(text string) (*url.URL, *Error) {
 			u.Redacted())
 	}
 	u.Scheme = canonical(u.Scheme)
-	switch u.Scheme {
-	case "https", "http", "root", "roots":
-	case "":
+	switch {
+	case defaultPort(u.Scheme) != "":
+	case u.Scheme == "":
 		return nil, bad("Invalid value within the request: Missing scheme (%.300s)", text)
-	case "file":
+	case u.Scheme == "file":
 		return nil, bad("Invalid value within the request: Can not transfer local files (%.300s)", text)
 	default:
 		return nil, bad("Invalid value within the request: scheme %.20s is not supported: use https, davs, root or roots (%.300s)", u.Scheme,
@@ -425,7 +410,7 @@ func parse(text string) (*url.URL, *Error) {
 	switch {
 	case len(text) > maxURL:
 		return nil, bad("Invalid value within the request: a URL has more than %d bytes", maxURL)
-	case u.Hostname() == "":
+	case host(u) == "":
 		return nil, bad("Invalid value within the request: Missing host (%.300s)", text)
 	case strings.Trim(u.Path, "/") == "":
 		return nil, bad("Invalid value within the request: Missing path (%.300s)", text)
@@ -439,7 +424,7 @@ func parse(text string) (*url.URL, *Error) {
 			return nil, bad("Invalid value within the request: a path with a part %q is not accepted", part)
 		}
 	}
-	u.Host = strings.ToLower(u.Host)
+	u.Host = Server(u)
 	return u, nil
 }
 
