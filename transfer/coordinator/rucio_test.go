@@ -150,7 +150,7 @@ func (r *rucio) do(part string, in, out any) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
 	defer cancel()
 	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
 	if err != nil {
