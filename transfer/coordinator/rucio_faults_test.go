@@ -23,14 +23,11 @@ import (
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
 func (r *rucio) running(part string, in, out any) (kill func(), wait func() error) {
 	r.t.Helper()
-	text, err := json.Marshal(in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	file := r.input(in)
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Hour)
 	done := make(chan error, 1)
 	go func() {
-		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
+		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, file)
 		if err == nil {
 			said = strings.TrimSpace(said)
 			err = json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out)
