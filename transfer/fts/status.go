@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/digest"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -351,7 +352,8 @@ func metadataOf(f *queue.JobFile, k *KeptFile) json.RawMessage {
 	_ = json.Unmarshal(k.Metadata, &m) // an object, or null
 	there := map[string]any{"file_size": f.Found.Size}
 	if f.Found.Adler != "" {
-		there["checksum_type"], there["checksum_value"] = "ADLER32", f.Found.Adler
+		kind, digits := digest.Split(f.Found.Adler)
+		there["checksum_type"], there["checksum_value"] = strings.ToUpper(kind.Name), digits
 	}
 	m["dst_file"] = there
 	text, err := json.Marshal(m)

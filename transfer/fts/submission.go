@@ -47,7 +47,7 @@ type File struct {
 	SourceTexts  []string // the URLs as they were submitted
 	DestText     string
 	Size         int64  // -1: not known
-	Adler        string // 8 hex digits; "": not known
+	Adler        string // 8 hex digits, or another checksum as digest.Short has it; "": not known
 	Checksum     string // as it was submitted, or ADLER32
 	Strategy     string
 	Activity     string
@@ -367,20 +367,21 @@ func (f *File) check(in *fileKeys) *Error {
 	}
 	f.Checksum = *in.Checksum
 	name, value, _ := strings.Cut(f.Checksum, ":")
-	if !strings.EqualFold(name, "adler32") {
-		return bad("checksum %.100q: weir verifies ADLER32: submit ADLER32:VALUE, or ADLER32 alone, which compares both ends", f.Checksum)
-	}
-	if value == "" {
-		return nil
-	}
-	for len(value) < 8 {
-		value = "0" + value
-	}
-	sum, ok := digest.Adler32().Hex(strings.ToLower(value))
-	if !ok {
+	kind, known := digest.Lookup(name)
+	adler := kind.Name == digest.Adler32().Name
+	switch sum, ok := kind.Hex(strings.ToLower(value)); {
+	case !known:
+		return bad("checksum %.100q: expected ADLER32, CRC32C, MD5 or SHA256, as ALGORITHM:VALUE", f.Checksum)
+	case value == "" && adler: // it is that of the source
+	case value == "":
+		return bad("checksum %.100q: expected %[1]s:VALUE; ADLER32 alone compares both ends", f.Checksum)
+	case adler && !ok:
 		return bad("checksum %.100q: expected up to 8 hex digits", f.Checksum)
+	case !ok || !adler && len(value) != len(sum):
+		return bad("checksum %.100q: expected %d hex digits", f.Checksum, 2*kind.Size)
+	default:
+		f.Adler = kind.Kept(sum)
 	}
-	f.Adler = sum
 	return nil
 }
 
