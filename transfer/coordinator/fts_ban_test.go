@@ -190,7 +190,8 @@ func TestFTSBanNames(t *testing.T) {
 			t.Errorf("%s: %d %+v", c.banned, status, bans)
 		}
 		var no struct{ Message string }
-		if status := u.ask("POST", "/jobs", body, &no); status != http.StatusForbidden || !strings.Contains(no.Message, c.listed+" is banned") {
+		if status := u.ask("POST", "/jobs", body, &no); status != http.StatusForbidden ||
+			!strings.Contains(no.Message, c.listed+" is banned") {
 			t.Errorf("%s: %d %+v", c.banned, status, no)
 		}
 		root.gone("DELETE", "/ban/se?storage="+url.QueryEscape(c.listed))
@@ -201,8 +202,8 @@ func TestFTSBanNames(t *testing.T) {
 			t.Errorf("%s: %d %+v", c.banned, status, listed)
 		}
 	}
-	for _, name := range []string{"gsiftp://se.example.org", "root:", "root://", "127.0.0.1", "root://u@se.example.org", "root://se.example.org//x",
-		"root://se.example.org?x", "root://[::1", "root://se:x"} {
+	for _, name := range []string{"gsiftp://se.example.org", "root:", "root://", "127.0.0.1", "root://u@se.example.org",
+		"root://se.example.org//x", "root://se.example.org?x", "root://[::1", "root://se:x"} {
 		var no struct{ Message string }
 		status := root.ask("POST", "/ban/se", fmt.Sprintf(`{"storage":%q}`, name), &no)
 		if status != http.StatusBadRequest || !strings.Contains(no.Message, "root://se.example.org") {

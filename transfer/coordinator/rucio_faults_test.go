@@ -154,8 +154,8 @@ func rucioKilled(t *testing.T, database string) {
 		}
 	}
 	share := func(seconds float64) string { return fmt.Sprintf("%.1f s (%.1f%%)", seconds, 100*seconds/out.Wall) }
-	t.Logf("%d files: %d copied in this test; %.1f s in Rucio's daemons, of which %s in requests to weir and %s in rounds without news; CPU time "+
-		"of weir %s; %v", n, len(copied), out.Wall, share(out.Asked), share(out.Took["idle"]), share(used.Seconds()), out.Took)
+	t.Logf("%d files: %d copied in this test; %.1f s in Rucio's daemons, of which %s in requests to weir and %s in rounds without news; "+
+		"CPU time of weir %s; %v", n, len(copied), out.Wall, share(out.Asked), share(out.Took["idle"]), share(used.Seconds()), out.Took)
 	if measured && n >= 10_000 && out.Asked > out.Wall/10 {
 		t.Error("more than a tenth of the time was spent in requests to weir")
 	}
