@@ -87,7 +87,7 @@ func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.T
 		}
 	}
 	s, err := d.Open(ctx, there)
-	if err == nil && p.Work.Kind == workload.CommandJobWork {
+	if err == nil && len(p.Command) > 0 && p.Work.Kind == workload.CommandJobWork {
 		s = withFiles(s, d.Name, t, drivers)
 	}
 	return s, err

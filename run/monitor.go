@@ -3,9 +3,9 @@ package run
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 
+	"weir/cluster"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -61,21 +61,12 @@ func (r *session) reporter(ctx context.Context) (asks monitor.Reporter, release 
 	if own, ok := r.engine.Service.(storage.Reporter); ok {
 		return own, release
 	}
-	u, err := url.Parse(r.Plan.Target)
-	if driver := storage.DriverNamed(r.drivers, r.Plan.Driver); err != nil || !driver.External {
-		return nil, release
-	}
-	i := slices.IndexFunc(r.drivers, func(d storage.Driver) bool { return !d.External && slices.Contains(d.Schemes, u.Scheme) })
-	if i < 0 {
-		return nil, release
-	}
-	cred, err := r.Plan.Auth.Read()
-	if err != nil {
+	service, err := cluster.OpenOwnClient(ctx, r.Plan, r.drivers)
+	switch {
+	case err != nil:
 		return failedReporter{err}, release
-	}
-	service, err := r.drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
-	if err != nil {
-		return failedReporter{err}, release
+	case service == nil:
+		return nil, release
 	}
 	release = func() { _ = service.Close() } // nothing was written with it
 	if own, ok := service.(storage.Reporter); ok {
