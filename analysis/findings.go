@@ -281,8 +281,8 @@ type HostFigure struct {
 	simulated  bool     // the service is a part of the clients' process
 	unwatched  float64  // share of all cores of programs that were seen and not watched
 
-	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
-	DiskQueue      *float64 `json:"disk_queue"`     // of the busiest disk: mean requests waiting or in service
+	MostUsedCore   *float64 `json:"most_used_core"`         // largest mean of one core: not biased as BusiestCore is
+	DiskQueue      *float64 `json:"disk_queue"`             // of the busiest disk: mean requests waiting or in service
 	DisksInUse     int      `json:"disks_in_use,omitempty"` // the busiest and those that share its work; 0: no other does
 	DisksBusy      *float64 `json:"disks_busy,omitempty"`   // mean of those in use
 	DisksFull      int      `json:"disks_full,omitempty"`   // those in use that are at least 90% busy
