@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -93,8 +92,7 @@ type group struct {
 // Packages of tests only are groups above all others, so that nothing else imports them; each may import those before it.
 func groupTable(t *testing.T) (table []group) {
 	t.Helper()
-	page, err := os.ReadFile("ARCHITECTURE.md")
-	require.NoError(t, err)
+	page := require.File(t, "ARCHITECTURE.md")
 	quoted := regexp.MustCompile("`([a-z0-9/]+)`")
 	var tests, names []string
 	for line := range strings.Lines(string(page)) {
@@ -164,8 +162,7 @@ func imports(t *testing.T) map[string][]string {
 
 // Each row of the ten changes counts the packages that a change touches. There are at most three, and those named exist.
 func TestTenChanges(t *testing.T) {
-	page, err := os.ReadFile("ARCHITECTURE.md")
-	require.NoError(t, err)
+	page := require.File(t, "ARCHITECTURE.md")
 	packages := imports(t)
 	rows := regexp.MustCompile(`(?m)^\| an? [^|]+\| (\d+) \| ([^|]+) \|$`).FindAllStringSubmatch(string(page), -1)
 	if len(rows) != 10 {
@@ -204,8 +201,7 @@ func TestPackageComments(t *testing.T) {
 // TestArchitectureNames finds each `package.Name` of ARCHITECTURE.md in the
 // code, so that the page keeps up with renames.
 func TestArchitectureNames(t *testing.T) {
-	page, err := os.ReadFile("ARCHITECTURE.md")
-	require.NoError(t, err)
+	page := require.File(t, "ARCHITECTURE.md")
 	folders := map[string]string{} // of packages, by their last word: the outermost of each
 	for room := range imports(t) {
 		if old := folders[path.Base(room)]; old == "" || len(room) < len(old) {
@@ -261,8 +257,7 @@ func declares(t *testing.T, folder, name string) bool {
 
 // The functions of the walks exist, and each is called where the page says.
 func TestArchitectureWalks(t *testing.T) {
-	page, err := os.ReadFile("ARCHITECTURE.md")
-	require.NoError(t, err)
+	page := require.File(t, "ARCHITECTURE.md")
 	type hop struct{ file, function string }
 	hops := map[string]hop{}
 	row := regexp.MustCompile("(?m)^\\| (\\d+) \\| `([^`]+)` `([^`]+)` \\| [^|]+ \\| `?([^|`]+)`? \\|$")

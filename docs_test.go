@@ -68,8 +68,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	for _, file := range sources(t) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := require.File(t, file)
 		for _, m := range pageName.FindAllStringSubmatch(string(text), -1) {
 			check(file, m[1], m[2])
 		}
@@ -87,8 +86,7 @@ var (
 // withoutCode returns a page without its blocks of code.
 func withoutCode(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := require.File(t, page)
 	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(string(text), "")
 }
 
@@ -129,10 +127,8 @@ func sources(t *testing.T) (files []string) {
 
 // CONTRIBUTING.md names each module that go.mod requires directly, and no module that go.mod does not have.
 func TestDependencies(t *testing.T) {
-	page, err := os.ReadFile("CONTRIBUTING.md")
-	require.NoError(t, err)
-	mod, err := os.ReadFile("go.mod")
-	require.NoError(t, err)
+	page := require.File(t, "CONTRIBUTING.md")
+	mod := require.File(t, "go.mod")
 	named := map[string]bool{}
 	module := regexp.MustCompile(`\b(?:github\.com|(?:google\.)?golang\.org|gonum\.org|codeberg\.org|modernc\.org|go\.yaml\.in|filippo\.io)/[\w./-]*\w`)
 	for _, name := range module.FindAllString(string(page), -1) {
@@ -157,8 +153,7 @@ var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
 // Each row of docs/security.md names tests, and they are there.
 func TestSecurityDocs(t *testing.T) {
-	page, err := os.ReadFile("docs/security.md")
-	require.NoError(t, err)
+	page := require.File(t, "docs/security.md")
 	rows := 0
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")

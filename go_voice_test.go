@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,8 +62,7 @@ func TestGoVoice(t *testing.T) {
 // checkGo checks the lines of a file, and its comments and strings unless it is a test: those quote what others write.
 func checkGo(t *testing.T, name string) {
 	t.Helper()
-	src, err := os.ReadFile(name)
-	require.NoError(t, err)
+	src := require.File(t, name)
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	require.NoError(t, err)
@@ -100,8 +98,7 @@ func checkGo(t *testing.T, name string) {
 // checkScript checks the lines of a script in TypeScript, or of the help.
 func checkScript(t *testing.T, name string) {
 	t.Helper()
-	src, err := os.ReadFile(name)
-	require.NoError(t, err)
+	src := require.File(t, name)
 	for i, line := range strings.Split(string(src), "\n") {
 		checkVoice(t, name, i+1, line)
 	}

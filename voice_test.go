@@ -2,7 +2,6 @@ package weir
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,8 +35,7 @@ func TestVoice(t *testing.T) {
 		t.Fatalf("pages %q, %v", pages, err)
 	}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := require.File(t, page)
 		code := false
 		for i, line := range strings.Split(string(text), "\n") {
 			if strings.HasPrefix(line, "```") {

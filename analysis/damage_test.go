@@ -27,8 +27,7 @@ func small() resultstest.Service {
 func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings, error) {
 	t.Helper()
 	path := filepath.Join(run.Dir, name)
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := require.File(t, path)
 	defer func() {
 		require.NoError(t, os.WriteFile(path, whole, 0o600))
 	}()
@@ -42,8 +41,7 @@ func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings,
 
 func content(t *testing.T, run *results.Run, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(run.Dir, name))
-	require.NoError(t, err)
+	b := require.File(t, filepath.Join(run.Dir, name))
 	return b
 }
 

@@ -31,8 +31,7 @@ func TestDocumentedVersion(t *testing.T) {
 
 // The thresholds of docs/methods.md are those of the code.
 func TestDocumentedThresholds(t *testing.T) {
-	b, err := os.ReadFile("../docs/methods.md")
-	require.NoError(t, err)
+	b := require.File(t, "../docs/methods.md")
 	_, section, _ := strings.Cut(string(b), "## What limits the curve")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := 0

@@ -110,8 +110,7 @@ func TestPromisedKeys(t *testing.T) {
 func TestBrokenOffRunIsAnalysed(t *testing.T) {
 	run := written(t, resultstest.Typical())
 	path := filepath.Join(run.Dir, results.IntervalsFile)
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := require.File(t, path)
 	whole := of(t, resultstest.Typical())
 	for _, share := range []float64{0.01, 0.3, 0.5, 0.77, 0.999} {
 		require.NoError(t, os.WriteFile(path, b[:int(share*float64(len(b)))], 0o600))

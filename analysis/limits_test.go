@@ -100,8 +100,7 @@ func TestKnownLimits(t *testing.T) {
 func limitsPage(t *testing.T, table string) {
 	t.Helper()
 	const methods = "../docs/methods.md"
-	text, err := os.ReadFile(methods)
-	require.NoError(t, err)
+	text := require.File(t, methods)
 	place := regexp.MustCompile(`(?s)(<!-- limits -->\n).*?(<!-- end -->)`)
 	if os.Getenv("WEIR_UPDATE") != "" {
 		require.NoError(t, os.WriteFile(methods, place.ReplaceAll(text, []byte("<!-- limits -->\n"+table+"<!-- end -->")), 0o600))

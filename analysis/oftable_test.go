@@ -70,8 +70,7 @@ func TestTwentyPoints(t *testing.T) {
 
 // docs/methods.md prints these figures.
 func TestMethodsOfTables(t *testing.T) {
-	page, err := os.ReadFile("../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../docs/methods.md")
 	top := tableOf(t, "gridftp/AverageThroughput.csv", TableOptions{}).Fits.Poly4.Max
 	said := []string{fmt.Sprintf("a fourth-order maximum of %.4f Gbit/s at %.4f jobs", top.Yield.Value*8/1e9, top.Clients.Value)}
 	for _, network := range []string{"1000", "100"} {

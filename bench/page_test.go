@@ -42,8 +42,7 @@ func TestWritePage(t *testing.T) {
 	}
 	var p page
 	for i, name := range strings.Split(*resultsFlag, ",") {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := require.File(t, name)
 		more, err := readPage(text)
 		require.NoError(t, err)
 		if i > 0 {
@@ -754,8 +753,7 @@ func TestSummaryNamesLosses(t *testing.T) {
 
 // docs/benchmarks.md is what render makes of the figures in it, so that text in the cases and text on the page do not differ.
 func TestPageIsRendered(t *testing.T) {
-	old, err := os.ReadFile("../docs/benchmarks.md")
-	require.NoError(t, err)
+	old := require.File(t, "../docs/benchmarks.md")
 	p, err := readPage(old)
 	require.NoError(t, err)
 	if len(p.cases) != len(cases(fullScale())) {

@@ -125,8 +125,7 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 			b.Error(err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "cost"))
-	require.NoError(b, err)
+	text := require.File(b, filepath.Join(dir, "cost"))
 	var c cost
 	require.NoError(b, json.Unmarshal(text, &c))
 	telling := 0.0

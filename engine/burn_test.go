@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/burn"
+	"weir/internal/require"
 	"weir/measure"
 	"weir/scenario"
 	"weir/workload"
@@ -22,9 +23,7 @@ func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, c
 		scenario.Step{Clients: clients, Duration: seconds(1)})
 	conf.Pacer = nil
 	before := burn.Process()
-	if err := Run(t.Context(), conf); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Run(t.Context(), conf))
 	cpu = burn.Process() - before
 	v, efficiency = n.jobs(1)
 	return v, efficiency, cpu
@@ -59,9 +58,7 @@ func TestBurningIsBrokenOff(t *testing.T) {
 		scenario.Step{Clients: 9, Duration: seconds(.3)})
 	conf.Pacer, conf.Plan.GracefulStop = nil, seconds(.1)
 	begin := time.Now()
-	if err := Run(t.Context(), conf); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Run(t.Context(), conf))
 	if gone := time.Since(begin); gone > time.Minute {
 		t.Errorf("it took %v", gone)
 	}

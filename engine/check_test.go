@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/storage"
 	"weir/workload"
 )
@@ -50,9 +51,7 @@ func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 			}
 			s := &sumless{Service: conf.Service}
 			conf.Service = s
-			if err := Run(t.Context(), conf); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Run(t.Context(), conf))
 			v := n.held(1)
 			asked, summed := float64(v.Unverifiable+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]),
 				s.summed.Load()
@@ -101,9 +100,7 @@ func TestWrongChecksumIsAskedForAgain(t *testing.T) {
 			for i := range conf.Files {
 				conf.Files[i].Made, conf.Files[i].Seed = kind == "checksum", content.Seed(1, conf.Files[i].Path)
 			}
-			if err := Run(t.Context(), conf); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Run(t.Context(), conf))
 			v := n.held(1)
 			if v.Failed[storage.Checksummed] > 0 || kind == "read" && v.Verified < 10 {
 				t.Errorf("%s: %d payloads are called wrong, %d right", kind, v.Failed[storage.Checksummed], v.Verified)
@@ -144,9 +141,7 @@ func TestRefusedChecksumIsAskedForAgain(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Verify: .2, Sum: "adler32"}
 		conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, stepOf(4, 10))
 		conf.Service = refusesSecond{conf.Service}
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		if v := n.held(1); v.Unverifiable > 0 || v.Verified < 10 {
 			t.Errorf("%d payloads verified, %d unverifiable", v.Verified, v.Unverifiable)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/scenario"
 	"weir/workload"
@@ -39,9 +40,7 @@ func TestNoOperationWhileTheServiceRests(t *testing.T) {
 				conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB", work, one, two)
 				conf.Plan.Model = model
 				begin := time.Now()
-				if err := Run(t.Context(), conf); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Run(t.Context(), conf))
 				if rest, begun := n.rest(1); rest < 3 || rest > 5 || begun > 0 {
 					t.Errorf("%v s without clients, %d operations in them, want about 4 s and none", rest, begun)
 				}
@@ -86,9 +85,7 @@ func TestOperationsThatHangAreBrokenOffBeforeARest(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=1&service=40s&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
 			one, two)
 		conf.Plan.GracefulStop = seconds(5)
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		if v := n.held(2); v.Done < 2 {
 			t.Errorf("%d operations in the step after it, want 2 or 3", v.Done)
 		}
@@ -130,9 +127,7 @@ func TestSecondsAreWrittenWhileThePilotThinks(t *testing.T) {
 		second := step
 		second.Number = 2
 		conf.Steps = &thinker{steps: []scenario.Step{step, second}, think: 10 * time.Second}
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		if n.intervals[0].Phase == measure.GracefulStop || n.intervals[0].Seconds > 1 {
 			t.Errorf("the first interval is %s of %v s: waiting for the first step belongs to none", n.intervals[0].Phase, n.intervals[0].Seconds)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
@@ -23,9 +24,7 @@ func TestArrivalsPlannedForLaterDoNotArriveAtTheEnd(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
 			step)
 		conf.Plan.Model = "open"
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		var sum measure.Interval
 		for _, v := range n.intervals {
 			sum.Add(v)
@@ -68,9 +67,7 @@ func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		if gone := time.Since(begin); gone > 62*time.Second {
 			t.Errorf("ended after %v, want 20 s + 10 s + 30 s of drain at most", gone)
 		}
@@ -162,9 +159,7 @@ func TestClosingSessionsIsTold(t *testing.T) {
 			work := workload.Work{Kind: "read", Session: session}
 			conf, n := closed(t, "simulated://x?servers=9&service=10ms&dist=constant&files=100x1B", work, stepOf(4, 10))
 			conf.Service = lingering{conf.Service}
-			if err := Run(t.Context(), conf); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Run(t.Context(), conf))
 			if v := n.held(1); math.Abs(v.Closing-want) > .02*want {
 				t.Errorf("%s: %.2f s, want %.2f", session, v.Closing, want)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
@@ -41,9 +42,7 @@ func heldWith(t *testing.T, clients int, pause float64, fails func(n int64) bool
 		scenario.Step{Clients: clients, Duration: seconds(60)})
 	conf.Plan.ErrorPause = seconds(pause)
 	conf.Service = &failing{Service: conf.Service, fails: fails}
-	if err := Run(t.Context(), conf); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Run(t.Context(), conf))
 	v := n.held(1)
 	return v.Done, v.Errors(), v.Paused
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
 	"weir/scenario"
@@ -47,13 +48,9 @@ func (d *director) Interval(v *measure.Interval) error {
 func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	service, err := xrootd.Driver().Open(t.Context(), storage.Target{URL: u})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = service.Close() }()
 	work := jobbing(workload.Job{Events: 20, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.005)}})
 	work.Timeout, work.Verify = seconds(1), .1
@@ -80,9 +77,7 @@ func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	if err := Run(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Run(t.Context(), c))
 	d.wg.Wait()
 	if len(d.acts) > 0 {
 		t.Fatalf("after %v: %d acts never ended, the first is: %s; %+v", time.Since(begin), len(d.acts), d.acts[0].name, d.all.Failed)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/scenario"
@@ -57,9 +58,7 @@ func TestEfficiencyOfJobsIsTheoretical(t *testing.T) {
 		work := jobbing(workload.Job{Events: 100, Event: 40 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.03)}})
 		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x8MiB", work,
 			scenario.Step{Clients: 7, Duration: seconds(100)})
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, efficiency := n.jobs(1)
 		near(t, "efficiency", efficiency, 30./80, .02)
 		near(t, "a job's wall clock time", v.Wall.Mean(), 8, .02)
@@ -78,9 +77,7 @@ func TestReadAheadOverlapsWithComputing(t *testing.T) {
 			job := workload.Job{Events: 50, Event: 32 << 10, Page: 8 << 10, Ahead: 32 << 10, Compute: workload.Span{Fixed: seconds(c.compute)}}
 			target := fmt.Sprintf("simulated://x?servers=100&service=%v&dist=constant&files=100x8MiB", time.Duration(seconds(c.read)))
 			conf, n := closed(t, target, jobbing(job), scenario.Step{Clients: 3, Duration: seconds(60)})
-			if err := Run(t.Context(), conf); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Run(t.Context(), conf))
 			v, efficiency := n.jobs(1)
 			wall := c.read + 49*max(c.read, c.compute) + c.compute
 			near(t, "a job's wall clock time", v.Wall.Mean(), wall, .005)
@@ -101,9 +98,7 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 			scenario.Step{Clients: 2, Warmup: seconds(5), Duration: seconds(10)})
 		conf.Plan.GracefulStop = seconds(3.3)
 		begin := time.Now()
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, efficiency := n.jobs(1)
 		near(t, "efficiency", efficiency, 1, .02)
 		near(t, "compute time", v.Compute, 20, .02)
@@ -129,9 +124,7 @@ func TestOutcomesOfJobs(t *testing.T) {
 			work.Timeout = unit.Duration(2 * time.Second)
 			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work,
 				scenario.Step{Clients: 2, Duration: seconds(30)})
-			if err := Run(t.Context(), conf); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Run(t.Context(), conf))
 			v, _ := n.jobs(1)
 			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.JobsFailed > 0) != (want == "failed") || v.Crashed+
 				v.JobsFailed != v.Failed[class] {
@@ -151,9 +144,7 @@ func TestStepsEndWithTheirJobs(t *testing.T) {
 		one.Clients, two.Clients, two.Cooldown = 5, 2, 0
 		conf, n := closed(t, "simulated://x?servers=100&service=50ms&dist=constant&files=100x8MiB", jobbing(job), one, two)
 		begin := time.Now()
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		near(t, "the run's time", time.Since(begin).Seconds(), 3*2.5+1+3*2.5, .001)
 		for i, clients := range []int64{5, 2} {
 			v, efficiency := n.jobs(i + 1)
@@ -181,9 +172,7 @@ func TestOpenJobsCountFromTheirPlannedStart(t *testing.T) {
 		step := scenario.Step{Clients: 1, Rate: 2, Duration: seconds(20)}
 		conf, n := closed(t, "simulated://x?servers=1&service=11111111ns&dist=constant&files=100x8MiB", jobbing(job), step)
 		conf.Plan.Model = "open"
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, efficiency := n.jobs(1) // job k begins at k s, and should have begun at k/2
 		near(t, "efficiency", efficiency, .9, .02)
 		near(t, "mean wall clock time", v.Wall.Mean(), 1+19*.5/2, .06)
@@ -201,9 +190,7 @@ func TestJobsOnShortFiles(t *testing.T) {
 		for i := range conf.Files {
 			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other one is half as long
 		}
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, _ := n.jobs(1)
 		if v.Ended == 0 || v.JobsFailed < v.Ended-1 || v.JobsFailed != v.Failed[storage.Short] || v.Moved != v.Used || v.Used < 80<<10*v.Ended {
 			t.Errorf("%d jobs done, %d failed, %v, %d bytes moved, %d used", v.Ended, v.JobsFailed, v.Failed, v.Moved, v.Used)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/scenario"
 	"weir/storage"
@@ -21,13 +22,9 @@ import (
 func listingOf(t *testing.T, target string, w workload.Work) ([]workload.File, error) {
 	t.Helper()
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := webdav.Driver().Open(t.Context(), storage.Target{URL: u})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	return Prepare(t.Context(), Config{Service: s, Plan: &scenario.Plan{Work: w, Target: target, Files: scenario.Files{Listing: true}}}, nil,
 		nil)
@@ -42,9 +39,7 @@ func plant(t *testing.T, dir string) map[string]int64 {
 	}
 	for name, size := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, make([]byte, size), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, make([]byte, size), 0o644)))
 	}
 	return files
 }
@@ -58,9 +53,7 @@ func TestListingsForBrowsers(t *testing.T) {
 			delete(want, "..two")
 		}
 		files, err := listingOf(t, target, inParts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := map[string]int64{}
 		for _, f := range files {
 			got[f.Path] = f.Size
@@ -109,13 +102,9 @@ func TestNoListings(t *testing.T) {
 		location = /data/login/ { return 302 /data/; }
 		location /data/empty { autoindex on; autoindex_format html; }`})
 	for _, dir := range []string{"off", "empty"} {
-		if err := os.MkdirAll(filepath.Join(s.Data, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(s.Data, dir), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(s.Data, "a.json"), []byte(`{"not": "a listing"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.Data, "a.json"), []byte(`{"not": "a listing"}`), 0o644))
 	for path, want := range map[string]error{
 		"off": storage.ErrNoListing, "page": storage.ErrNoListing, "text": storage.ErrNoListing, "empty": ErrNoFiles, "a.json": syscall.ENOTDIR,
 		"away": storage.ErrRedirected, "login": storage.ErrRedirected,

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/internal/require"
 	"weir/storage"
 	"weir/workload"
 )
@@ -107,9 +108,7 @@ func below(t *testing.T, s storage.Service, folder string) []string {
 	for try := 0; err != nil && try < 50; try++ { // some operations are made to fail
 		res, err = s.Client().Do(t.Context(), &storage.Op{Kind: storage.List, Path: folder}, noProgress{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range res.Entries {
 		path := strings.TrimPrefix(folder+"/"+e.Name, "/")
 		if !e.Dir {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"weir/engine/scratch"
+	"weir/internal/require"
 	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
@@ -21,12 +22,8 @@ func TestOutputOfJobs(t *testing.T) {
 				homes(t, conf)
 				j := conf.Plan.Work.Job
 				j.Access, j.Page, j.OutputShare, j.OutputFiles = access, 40<<10, 0.3, 3
-				if err := os.WriteFile(scratch.Output(conf.Scratch, 99), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := Run(t.Context(), conf); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(scratch.Output(conf.Scratch, 99), nil, 0o600))
+				require.NoError(t, Run(t.Context(), conf))
 				reads := 1.0
 				if access == workload.Direct {
 					reads = 10
@@ -65,9 +62,7 @@ func TestOutputThatFails(t *testing.T) {
 		homes(t, conf)
 		j := conf.Plan.Work.Job
 		j.OutputSize, conf.Room = 500<<10, scratch.NewRoom(1000<<10) // two copies of 400 KiB, and no output
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, _ := n.jobs(1)
 		if v.Ended > 0 && v.JobsFailed == 0 || v.JobsFailed != v.Failed[storage.Scratch] || v.JobsFailed == 0 {
 			t.Errorf("%d done, %d failed: %v", v.Ended, v.JobsFailed, v.Failed)
@@ -81,9 +76,7 @@ func TestOutputThatFails(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=100&service=100ms&dist=constant&seed=5&files=100x400KiB&error.busy=50%", work,
 			scenario.Step{Clients: 3, Duration: seconds(40)})
 		homes(t, conf)
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		all := n.sum()
 		if all.JobsFailed == 0 || all.JobsFailed != all.Failed[storage.Busy] || all.Outputs != all.Ended {
 			t.Errorf("%d failed, %v, %d files, %d done", all.JobsFailed, all.Failed, all.Outputs, all.Ended)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func TestAlarmsComeInOrder(t *testing.T) {
@@ -29,9 +31,7 @@ func TestAlarmsComeInOrder(t *testing.T) {
 // by the benchmark: a busy machine wakes late, whoever paces.)
 func TestPacerWakes(t *testing.T) {
 	p, err := NewPacer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer p.Close()
 	begin := time.Now()
 	late := newWakeup()
@@ -58,9 +58,7 @@ func TestPacerWakes(t *testing.T) {
 // BenchmarkWake measures how late 1000 sleepers a second are woken.
 func BenchmarkWake(b *testing.B) {
 	p, err := NewPacer()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer p.Close()
 	var late []time.Duration
 	ring := newWakeup()

@@ -9,6 +9,7 @@ import (
 
 	"weir/engine/scratch"
 	"weir/internal/content"
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/scenario"
@@ -53,9 +54,7 @@ func (n *notes) sum() (all measure.Interval) {
 func TestStagedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := staging(t, "", 5)
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		v, efficiency := n.jobs(1)
 		near(t, "efficiency", efficiency, .75, .02)
 		near(t, "a job's wall clock time", v.Wall.Mean(), .4, .01)
@@ -91,9 +90,7 @@ func TestStagedJobsThatFail(t *testing.T) {
 		}},
 		"full disk": {"", storage.Scratch, func(t *testing.T, conf *Config) {
 			for i := range 3 { // not removed by a failed job but with its folder: the device must not be, so a link is
-				if err := os.Symlink("/dev/full", scratch.Copy(conf.Scratch, i)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Symlink("/dev/full", scratch.Copy(conf.Scratch, i)))
 			}
 		}},
 		"events behind the end": {"", storage.Short, func(_ *testing.T, conf *Config) {
@@ -112,9 +109,7 @@ func TestStagedJobsThatFail(t *testing.T) {
 				if c.spoil != nil {
 					c.spoil(t, &conf)
 				}
-				if err := Run(t.Context(), conf); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Run(t.Context(), conf))
 				v, _ := n.jobs(1)
 				first := c.class == storage.Scratch && name == "full disk" // whose links the first jobs have removed
 				switch {
@@ -150,9 +145,7 @@ func TestStagedJobsBrokenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := staging(t, "&bandwidth=1MB/s", 4)
 		conf.Plan.Steps[0].Duration, conf.Plan.GracefulStop = seconds(1), seconds(.1)
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), conf))
 		if all := n.sum(); all.Moved == 0 || all.Ended+all.JobsFailed+all.Crashed > 4 {
 			t.Errorf("%d bytes moved, %d jobs done, %d failed, %d crashed", all.Moved, all.Ended, all.JobsFailed, all.Crashed)
 		}
@@ -164,9 +157,7 @@ func TestReadingACopyAllocatesNothing(t *testing.T) {
 	l, f, op, job := copyOf(t, 4<<20, 8<<10)
 	if got := testing.AllocsPerRun(100, func() {
 		op.Ranges[0] = storage.Range{Offset: 40 << 10, Length: 40 << 10}
-		if err := l.readCopy(f, op, job); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.readCopy(f, op, job))
 	}); got > 0 {
 		t.Errorf("%v allocations for 5 pages", got)
 	}
@@ -175,13 +166,9 @@ func TestReadingACopyAllocatesNothing(t *testing.T) {
 func copyOf(t testing.TB, size, page int) (*clientRunner, copyFile, *storage.Op, *workload.Job) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy")
-	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
 	f, err := openCopy(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return &clientRunner{}, f, &storage.Op{Kind: storage.Read, Ranges: make([]storage.Range, 1)}, &workload.Job{Page: unit.Size(page)}
 }
@@ -194,9 +181,7 @@ func BenchmarkCopyPages(b *testing.B) {
 	b.Run("weir", func(b *testing.B) {
 		for i := range b.N {
 			op.Ranges[0] = storage.Range{Offset: int64(i) * page % size, Length: page}
-			if err := l.readCopy(f, op, job); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, l.readCopy(f, op, job))
 		}
 	})
 	b.Run("bare", func(b *testing.B) {

@@ -142,8 +142,7 @@ func TestTable(t *testing.T) {
 // The tables of docs/metrics.md are made from the metrics: a section for each group, with the labels that its metrics share.
 func TestMetricsAreDocumented(t *testing.T) {
 	const path = "../docs/metrics.md"
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := require.File(t, path)
 	head, _, ok := strings.Cut(string(text), "<!-- metrics -->\n")
 	if !ok {
 		t.Fatalf("%s has no line <!-- metrics -->", path)
@@ -229,8 +228,7 @@ func TestRunThatGoesOn(t *testing.T) {
 // part makes a file of one run in another be the first part of it.
 func part(t *testing.T, from, to, name string, share float64) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(from, name))
-	require.NoError(t, err)
+	text := require.File(t, filepath.Join(from, name))
 	f, err := os.OpenFile(filepath.Join(to, name), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	require.NoError(t, err)
 	info, err := f.Stat()

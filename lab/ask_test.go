@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // answer is what a server says: status and body behind the length of it.
@@ -19,9 +21,7 @@ func answer(status uint16, body string) string {
 func told(t testing.TB, said string) (map[string]bool, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	if err := ours.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ours.SetDeadline(time.Now().Add(10*time.Second)))
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // Servers behind HAProxy share the work; each tells of its own part in its
@@ -21,9 +23,7 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 	for _, c := range []GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
 		t.Run(fmt.Sprintf("%d servers, loopback: %v", c.Servers, c.Loopback), func(t *testing.T) {
 			s := StartGridFTP(t, c)
-			if err := s.WriteFile("f", payload()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.WriteFile("f", payload()))
 			fetch := func() {
 				to := filepath.Join(t.TempDir(), "f")
 				run(t, nil, "globus-url-copy", s.URL+"/f", "file://"+to)
@@ -44,19 +44,13 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 			for _, server := range s.Servers[1:] {
 				worked(t, s, server)
 			}
-			if err := s.KillPart("gftp-2"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.KillPart("gftp-2"))
 			for range c.Servers {
 				fetch()
 			}
-			if err := s.RestartPart(t.Context(), "gftp-2"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.RestartPart(t.Context(), "gftp-2"))
 			run(t, nil, "globus-url-copy", s.Servers[2].URL+"/f", "file:///dev/null")
-			if err := s.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Stop())
 			for _, server := range s.Servers[1:] {
 				if _, err := net.InterfaceByName(server.Interface); err == nil {
 					t.Errorf("interface %s is left", server.Interface)
@@ -70,9 +64,7 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 func logged(t *testing.T, server Server) int {
 	t.Helper()
 	log, err := os.ReadFile(server.TransferLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Count(string(log), fmt.Sprintf(" NBYTES=%d ", len(payload())))
 }
 
@@ -89,9 +81,7 @@ func worked(t *testing.T, s *System, server Server) {
 		return
 	}
 	b, err := os.ReadFile("/sys/class/net/" + server.Interface + "/statistics/rx_bytes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err != nil || n < size || n > size*12/10+20_000 {
 		t.Errorf("%d bytes came through %s, and files of %d in all", n, server.Interface, size)
 	}
@@ -101,17 +91,13 @@ func worked(t *testing.T, s *System, server Server) {
 func haproxy(t *testing.T, s *System, question string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", s.StatsSocket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	if _, err := fmt.Fprintln(conn, question); err != nil {
 		t.Fatal(err)
 	}
 	b, err := io.ReadAll(bufio.NewReader(conn))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -124,9 +110,7 @@ func field(t *testing.T, table, server, name string) int {
 	for i, n := range names {
 		if n == name && i < len(line) {
 			v, err := strconv.Atoi(line[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return v
 		}
 	}

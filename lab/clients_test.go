@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func TestNginxAnswersItsClients(t *testing.T) {
@@ -18,9 +20,7 @@ func TestNginxAnswersItsClients(t *testing.T) {
 	s := StartNginx(t, NginxConfig{Config: Config{TLS: true}, Workers: 2, SlowRate: 100_000})
 	want := payload()
 	local := filepath.Join(t.TempDir(), "local")
-	if err := os.WriteFile(local, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(local, want, 0o644))
 	run(t, nil, "curl", "-sSf", "-T", local, s.URL+"/new/folder/up.dat")
 	same(t, filepath.Join(s.Data, "new/folder/up.dat"), want)
 	part := run(t, nil, "curl", "-sSf", "-r", "100-199", s.URL+"/new/folder/up.dat")
@@ -57,24 +57,18 @@ func TestNginxAnswersItsClients(t *testing.T) {
 
 func TestNginxAsksForAPassword(t *testing.T) {
 	s := StartNginx(t, NginxConfig{User: "ada", Password: "s3cret word"})
-	if err := s.WriteFile("f", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.WriteFile("f", []byte("x")))
 	for _, c := range []struct {
 		user, password string
 		want           int
 	}{{"", "", 401}, {"ada", "wrong", 401}, {"ada", "s3cret word", 200}} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/f", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if c.user != "" {
 			req.SetBasicAuth(c.user, c.password)
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != c.want {
 			t.Errorf("%q %q: %d, want %d", c.user, c.password, resp.StatusCode, c.want)
@@ -85,9 +79,7 @@ func TestNginxAsksForAPassword(t *testing.T) {
 func TestNginxSlow(t *testing.T) {
 	const rate = 100_000
 	s := StartNginx(t, NginxConfig{SlowRate: rate})
-	if err := s.WriteFile("f", make([]byte, 2*rate)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.WriteFile("f", make([]byte, 2*rate)))
 	start := time.Now()
 	if n := len(Get(t, s.URLs["slow"]+"/f")); n != 2*rate {
 		t.Fatalf("%d bytes", n)
@@ -104,9 +96,7 @@ func TestXRootDAnswersItsClients(t *testing.T) {
 	want := payload()
 	dir := t.TempDir()
 	local := filepath.Join(dir, "local")
-	if err := os.WriteFile(local, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(local, want, 0o644))
 	run(t, nil, "xrdcp", "-s", local, s.URL+"/up.dat")
 	same(t, filepath.Join(s.Data, "up.dat"), want)
 	run(t, []string{"X509_CERT_DIR=" + s.CADir}, "xrdcp", "-s", s.URLs["roots"]+"/up.dat", filepath.Join(dir, "tls"))
@@ -135,9 +125,7 @@ func TestXRootDAnswersItsClients(t *testing.T) {
 func TestXRootDRefusesOtherHosts(t *testing.T) {
 	s := StartXRootD(t, XRootDConfig{})
 	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tried := 0
 	for _, a := range addrs {
 		ip, ok := a.(*net.IPNet)
@@ -160,9 +148,7 @@ func TestGridFTPAnswersItsClients(t *testing.T) {
 	want := payload()
 	dir := t.TempDir()
 	local := filepath.Join(dir, "local")
-	if err := os.WriteFile(local, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(local, want, 0o644))
 	run(t, nil, "globus-url-copy", "file://"+local, s.URL+"/up.dat")
 	same(t, filepath.Join(s.Data, "up.dat"), want)
 	run(t, nil, "globus-url-copy", "-p", "4", s.URL+"/up.dat", "file://"+filepath.Join(dir, "streams"))

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/require"
 )
 
 // One cluster, three data servers: what all its tests share.
 func TestCluster(t *testing.T) {
 	Need(t, "xrdcp", "curl")
 	reports, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer reports.Close()
 	var told []string
 	lost := make(chan string, 8)
@@ -46,15 +46,11 @@ func TestCluster(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { killed(t, s) })
 	t.Run("lost", func(t *testing.T) {
 		pids := s.Pids("ds3")
-		if err := syscall.Kill(-pids[1], syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(-pids[1], syscall.SIGKILL))
 		if what := <-lost; what != "ds3-xrootd signal: killed" {
 			t.Errorf("told as lost: %s", what)
 		}
-		if err := s.RestartPart(t.Context(), "ds3"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.RestartPart(t.Context(), "ds3"))
 	})
 	t.Run("stopped", func(t *testing.T) { gone(t, s) })
 	if n := len(lost); n > 0 {
@@ -67,9 +63,7 @@ func members(t *testing.T, s *System) {
 		t.Fatal(diff)
 	}
 	known, err := locate(t.Context(), s.Servers[0].Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var ports []string
 	for _, server := range s.Servers[1:] {
 		_, port, _ := strings.Cut(server.Address, ":")
@@ -107,9 +101,7 @@ func members(t *testing.T, s *System) {
 // those written through it land on data servers.
 func files(t *testing.T, s *System) {
 	for i := range 9 {
-		if err := s.WriteFile(fmt.Sprintf("spread/f%d", i), payload()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.WriteFile(fmt.Sprintf("spread/f%d", i), payload()))
 	}
 	for _, server := range s.Servers[1:] {
 		if found, _ := filepath.Glob(filepath.Join(server.Data, "spread/f*")); len(found) == 0 {
@@ -131,9 +123,7 @@ func files(t *testing.T, s *System) {
 
 func overHTTP(t *testing.T, s *System) {
 	local := filepath.Join(t.TempDir(), "local")
-	if err := os.WriteFile(local, payload(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(local, payload(), 0o600))
 	run(t, nil, "curl", "-sSf", "-L", "--cacert", s.CAFile, "-T", local, s.URLs["https"]+"/by-http")
 	back := filepath.Join(t.TempDir(), "back")
 	run(t, nil, "curl", "-sSf", "-L", "--cacert", s.CAFile, "-o", back, s.URLs["http"]+"/by-http")
@@ -142,9 +132,7 @@ func overHTTP(t *testing.T, s *System) {
 
 // reported waits until each xrootd, and no cmsd, has sent its statistics.
 func reported(t *testing.T, s *System, reports net.PacketConn) {
-	if err := reports.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, reports.SetReadDeadline(time.Now().Add(20*time.Second)))
 	from := map[string]bool{}
 	for b := make([]byte, 1<<16); len(from) < len(s.Servers); {
 		n, _, err := reports.ReadFrom(b)
@@ -174,13 +162,9 @@ func where(s *System, name string) []string {
 }
 
 func hung(t *testing.T, s *System) {
-	if err := s.SignalPart("ds1", syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.SignalPart("ds1", syscall.SIGSTOP))
 	ds1, err := s.Server("ds1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	within(t, patience, "silence of a stopped data server", func() bool { // its threads stop one by one
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -189,9 +173,7 @@ func hung(t *testing.T, s *System) {
 	if err := askXRootD(s.Servers[2].Address)(t.Context()); err != nil {
 		t.Errorf("another data server: %v", err)
 	}
-	if err := s.SignalPart("ds1", syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.SignalPart("ds1", syscall.SIGCONT))
 	if err := askXRootD(ds1.Address)(t.Context()); err != nil {
 		t.Errorf("after it went on: %v", err)
 	}
@@ -205,16 +187,12 @@ func killed(t *testing.T, s *System) {
 		t.Fatalf("the file is on %v", on)
 	}
 	name, fetch := on[0], []string{"xrdcp", "-f", "-s", s.URL + "/survivor", "/dev/null"}
-	if err := s.KillPart(name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.KillPart(name))
 	if n := len(s.Pids(name)); n != 0 || len(s.Pids()) != 6 {
 		t.Errorf("after killing %s it has %d processes, all have %v", name, n, s.Pids())
 	}
 	server, err := s.Server(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, port, _ := strings.Cut(server.Address, ":")
 	within(t, patience, "the redirector to miss "+name, func() bool {
 		known, err := locate(t.Context(), s.Servers[0].Address)
@@ -232,17 +210,13 @@ func killed(t *testing.T, s *System) {
 			run(t, s.Env, "xrdcp", "-f", "-s", s.URL+"/"+file, "/dev/null")
 		}
 	}
-	if err := s.RestartPart(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.RestartPart(t.Context(), name))
 	run(t, s.Env, fetch...)
 	if err := s.RestartPart(t.Context(), name); err != nil { // of one that runs
 		t.Fatal(err)
 	}
 	run(t, s.Env, fetch...)
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	run(t, s.Env, fetch...)
 	if n := len(s.Pids()); n != 8 {
 		t.Errorf("%d processes after all", n)
@@ -282,9 +256,7 @@ func TestXRootDConfigIsChecked(t *testing.T) {
 func closed(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(shared(t), "closed")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	return filepath.Join(dir, "lab")
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // TestSettingsReachTheServers has servers of each version that are configured as in 2008.
@@ -22,9 +24,7 @@ func TestSettingsReachTheServers(t *testing.T) {
 				"ds1-cmsd":   {"cms.delay suspend 1"}, "redirector-xrootd": {"xrd.sched mint 8"},
 			} {
 				conf, err := os.ReadFile(filepath.Join(s.Dir, name+".cfg"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				for _, want := range wants {
 					if !strings.Contains("\n"+string(conf), "\n"+want) {
 						t.Errorf("%s lacks the line %q:\n%s", name, want, conf)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // TestDisk: servers with limited disks read and write no faster than their limits, each for itself, are in control groups
@@ -26,9 +28,7 @@ func TestDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			if err := os.WriteFile(filepath.Join(s.Data, "f"), make([]byte, size), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(s.Data, "f"), make([]byte, size), 0o644))
 			if out, err := exec.CommandContext(t.Context(), "sync", "-f", s.Data).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -59,9 +59,7 @@ func TestDisk(t *testing.T) {
 			if left := remains(data, groups); len(left) < 2 {
 				t.Errorf("there are only %q", left)
 			}
-			if err := s.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Stop())
 			if left := remains(data, groups); len(left) > 0 {
 				t.Errorf("%q remain", left)
 			}
@@ -100,9 +98,7 @@ func TestScratchDisk(t *testing.T) {
 		t.Errorf("endless memory on node2: %v %s", err, out)
 	}
 	groups, devices := s.disks.name, s.disks.numbers
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Stop())
 	if left := remains(s.Dir, groups); len(left) > 0 {
 		t.Errorf("%q remain", left)
 	}

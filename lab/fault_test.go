@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"weir/internal/require"
 )
 
 func TestMissingProgram(t *testing.T) {
@@ -70,21 +72,15 @@ func TestBrokenConfig(t *testing.T) {
 func folders(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(os.TempDir(), "weir-lab-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 
 // A program that runs but never answers is given up in time, and said so.
 func TestSilentServer(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "nginx")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho warming up\nexec tail -f /dev/null\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Dir(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho warming up\nexec tail -f /dev/null\n"), 0o755))
+	require.NoError(t, os.Chmod(filepath.Dir(program), 0o755))
 	public(t, program)
 	_, err := NginxConfig{Config: Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}}.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no right answer in time") || !strings.Contains(err.Error(), "warming up") {
@@ -96,9 +92,7 @@ func TestSilentServer(t *testing.T) {
 func public(t *testing.T, path string) {
 	t.Helper()
 	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(dir, 0o755))
 	}
 }
 
@@ -109,9 +103,7 @@ func TestPortInUse(t *testing.T) {
 	s.Kill()
 	address := s.ports[0].address()
 	stranger, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = s.Restart(t.Context())
 	_ = stranger.Close()
 	if err == nil || !strings.Contains(err.Error(), "Address already in use") {
@@ -126,9 +118,7 @@ func TestPortInUse(t *testing.T) {
 // the reserved one, get none; its own server does.
 func TestReservedPortIsKept(t *testing.T) {
 	p, err := reserve(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer p.free()
 	only := only(p.number)
 	l, err := (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -144,9 +134,7 @@ func TestReservedPortIsKept(t *testing.T) {
 	}
 	_ = server.Close()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer other.Close()
 	conn, err := (&net.Dialer{Control: only}).DialContext(t.Context(), "tcp", other.Addr().String())
 	if !errors.Is(err, unix.EADDRNOTAVAIL) {
@@ -176,9 +164,7 @@ func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	public(t, filepath.Join(dir, "x"))
 	full := filepath.Join(dir, "full")
-	if err := os.MkdirAll(filepath.Join(full, "precious"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(full, "precious"), 0o755))
 	Need(t, "nginx")
 	if _, err := (NginxConfig{Config: Config{Dir: full}}.Start(t.Context())); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder with something in it: %v", err)
@@ -192,14 +178,10 @@ func TestFolders(t *testing.T) {
 	}{{"mine", true}, {"new", false}} {
 		given := filepath.Join(dir, c.name)
 		if c.made {
-			if err := os.Mkdir(given, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(given, 0o755))
 		}
 		s := StartNginx(t, NginxConfig{Config: Config{Dir: given}})
-		if err := s.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Stop())
 		if _, err := os.Stat(given); (err == nil) != c.made {
 			t.Errorf("folder %s after stop: %v", c.name, err)
 		}
@@ -219,9 +201,7 @@ func shared(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	public(t, filepath.Join(dir, "x"))
-	if err := os.Chmod(dir, 0o1777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o1777))
 	return dir
 }
 
@@ -242,23 +222,15 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 
 func TestSignalStopsTheService(t *testing.T) {
 	s := StartXRootD(t, XRootDConfig{})
-	if err := s.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Signal(syscall.SIGSTOP))
 	conn, err := net.Dial("tcp", s.ports[0].address()) // the kernel takes the connection
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, conn.SetDeadline(time.Now().Add(100*time.Millisecond)))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a stopped server: %v, want silence", err)
 	}
-	if err := s.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Signal(syscall.SIGCONT))
 	if err := s.parts[0].ask(t.Context()); err != nil {
 		t.Errorf("after it went on: %v", err)
 	}

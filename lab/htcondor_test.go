@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // patience is what hundreds of processes may need on a machine that has a hundred
@@ -33,9 +35,7 @@ func TestHTCondorRunsJobs(t *testing.T) {
 	s.Use(t)
 	dir := t.TempDir()
 	for _, name := range []string{"here", "out"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	for name, content := range map[string]string{"job": job, "input": "for its owner's eyes only\n", "submit": fmt.Sprintf(`executable = job
 arguments = $(Process) %s
@@ -48,9 +48,7 @@ output = out/$(Process).said
 log = events
 queue %d
 `, dir, jobs)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700))
 	}
 	events := func(kind string) int {
 		b, _ := os.ReadFile(filepath.Join(dir, "events"))
@@ -67,9 +65,7 @@ queue %d
 		return len(here) == jobs || events("012") > 0
 	})
 	t.Logf("%d jobs run after %.1f s", jobs, time.Since(begin).Seconds())
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	within(t, patience, "all jobs to end", func() bool { return events("005") == jobs || events("012") > 0 })
 	if n := events("012"); n > 0 {
 		t.Errorf("%d jobs were held", n)

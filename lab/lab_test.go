@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // payload is 300,000 bytes that no text conversion leaves as they are.
@@ -74,9 +76,7 @@ func TestLifeOfASystem(t *testing.T) {
 			Need(t, kind.needs)
 			s := kind.start(t, Config{})
 			want := payload()
-			if err := s.WriteFile("sub/file.dat", want); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.WriteFile("sub/file.dat", want))
 			fetch := func() {
 				t.Helper()
 				dest := filepath.Join(t.TempDir(), "copy")
@@ -89,9 +89,7 @@ func TestLifeOfASystem(t *testing.T) {
 			before := s.Pids()
 			s.Kill()
 			refuses(t, s)
-			if err := s.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Restart(t.Context()))
 			fetch()
 			if err := s.Restart(t.Context()); err != nil { // of a system that runs
 				t.Fatal(err)
@@ -101,9 +99,7 @@ func TestLifeOfASystem(t *testing.T) {
 			if len(pids) != 2 {
 				t.Fatalf("pids %v: want one process before and one after", pids)
 			}
-			if err := s.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Stop())
 			for _, pid := range pids {
 				if alive(pid) {
 					t.Errorf("process group %d lives on", pid)

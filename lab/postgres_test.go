@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // It runs as a plain user whoever starts it, with its files for nobody else,
@@ -34,9 +36,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	for _, pid := range s.Pids() {
 		info, err := os.Stat(filepath.Join("/proc", fmt.Sprint(pid)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if owner := info.Sys().(*syscall.Stat_t).Uid; owner == 0 {
 			t.Errorf("process %d runs as root", pid)
 		}
@@ -45,9 +45,7 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("its files: %v, %v", info, err)
 	}
 	s.Kill()
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	if got := ask("SELECT n FROM kept"); got != "42" {
 		t.Errorf("after a crash: %s", got)
 	}

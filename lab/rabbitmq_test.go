@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // It runs as a plain user whoever starts it, with its own Erlang names, admits its user only, keeps queues when it is killed, and is gone
@@ -21,18 +23,14 @@ func TestRabbitMQ(t *testing.T) {
 	}
 	for _, pid := range pids {
 		info, err := os.Stat(filepath.Join("/proc", fmt.Sprint(pid)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if owner := info.Sys().(*syscall.Stat_t).Uid; owner == 0 {
 			t.Errorf("process %d runs as root", pid)
 		}
 	}
 	Subscribe(t, s, "/queue/a", "/topic/b")
 	s.Kill()
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	Subscribe(t, s, "/queue/a")
 	leftNothing(t, s)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // An array of jobs runs at once, and each leaves its file and says what it has to say.
@@ -18,16 +20,12 @@ func TestSlurmRunsJobs(t *testing.T) {
 	s.Use(t)
 	dir := t.TempDir()
 	for _, name := range []string{"here", "out"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	for name, content := range map[string]string{"job": job, "input": "for its owner's eyes only\n",
 		"script": "#!/bin/sh\nmkdir out/$SLURM_ARRAY_TASK_ID.d && cd out/$SLURM_ARRAY_TASK_ID.d && cp ../../input . " +
 			"&& exec ../../job $SLURM_ARRAY_TASK_ID " + dir + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700))
 	}
 	begin = time.Now()
 	submit := exec.CommandContext(t.Context(), "sbatch", "--parsable", fmt.Sprintf("--array=0-%d", jobs-1), "--output=out/%a", "script")
@@ -40,9 +38,7 @@ func TestSlurmRunsJobs(t *testing.T) {
 		return len(here) == jobs
 	})
 	t.Logf("%d jobs run after %.1f s", jobs, time.Since(begin).Seconds())
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	within(t, patience, "all jobs to end", func() bool {
 		out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").Output()
 		return err == nil && len(out) == 0

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // One logs in to each node by its name, as oneself, in a home of the lab's; what
@@ -23,21 +25,15 @@ func TestSSH(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(file, payload(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, payload(), 0o600))
 	run(t, nil, "scp", "-q", file, "node2:there")
 	if got := run(t, nil, "ssh", "node2", "cat there"); got != string(payload()) {
 		t.Error("the file that was copied there is another one")
 	}
 	run(t, nil, "ssh", "node1", "sleep 1000 >/dev/null 2>&1 & echo $! >pid; readlink /proc/self/ns/pid >ns")
 	space, err := os.ReadFile(filepath.Join(s.Servers[0].Data, "ns"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.KillPart("node1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.KillPart("node1"))
 	if left := inSpace(t, strings.TrimSpace(string(space))); len(left) > 0 {
 		t.Errorf("of node1 are left: %v", left)
 	}
@@ -46,9 +42,7 @@ func TestSSH(t *testing.T) {
 		t.Errorf("a dead node answers: %s", out)
 	}
 	run(t, nil, "ssh", "node2", "true")
-	if err := s.RestartPart(t.Context(), "node1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.RestartPart(t.Context(), "node1"))
 	run(t, nil, "ssh", "node1", "true")
 }
 

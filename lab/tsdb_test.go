@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // leftNothing fails t unless nothing is left of s after Stop.
 func leftNothing(t *testing.T, s *System) {
 	t.Helper()
 	pids := s.Pids()
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Stop())
 	for _, pid := range pids {
 		if alive(pid) {
 			t.Errorf("process %d is left", pid)
@@ -40,9 +40,7 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 		}
 		<-time.After(100 * time.Millisecond)
 	}
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Restart(t.Context()))
 	if text := Get(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
 		t.Errorf("forgotten when it was started again: %s", text)
 	}
@@ -53,14 +51,10 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 func post(t *testing.T, to, kind, body string) string {
 	t.Helper()
 	resp, err := http.Post(to, kind, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // client runs a real client that gives up early and returns what it printed.
@@ -26,9 +28,7 @@ func there(t *testing.T, s *System, url, name string) {
 	t.Helper()
 	want, dir := payload(), t.TempDir()
 	local, back := filepath.Join(dir, "local"), filepath.Join(dir, "back")
-	if err := os.WriteFile(local, want, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(local, want, 0o600))
 	for _, argv := range [][]string{{local, url + "/" + name}, {url + "/" + name, back}} {
 		if out, err := client(t, s.Env, "xrdcp", "-s", argv[0], argv[1]); err != nil {
 			t.Fatalf("xrdcp %v: %v\n%s", argv, err, out)
@@ -59,9 +59,7 @@ func wrongCredentials(t *testing.T, s *System) map[string][]string {
 	t.Helper()
 	must := func(file string, err error) string {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return file
 	}
 	switch s.Auth {
@@ -150,13 +148,9 @@ func TestUnixLetsOneUserIn(t *testing.T) {
 		ok   bool
 	}{{s.User, true}, {"nobody-else", false}} {
 		conn, err := dial(t.Context(), s.Servers[0].Address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
-		if err := greet(conn); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, greet(conn))
 		if _, err := xrdRequest(conn, xrdLogin, [16]byte{4: 'w', 14: 4}, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -175,9 +169,7 @@ func TestUnixLetsOneUserIn(t *testing.T) {
 func gone(t *testing.T, s *System) {
 	t.Helper()
 	pids, ports := s.Pids(), s.ports
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Stop())
 	for _, pid := range pids {
 		if alive(pid) {
 			t.Errorf("process group %d lives on", pid)

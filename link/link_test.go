@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,8 +143,7 @@ func TestDeal(t *testing.T) {
 
 // The reference names each key.
 func TestReference(t *testing.T) {
-	b, err := os.ReadFile("../docs/links.md")
-	require.NoError(t, err)
+	b := require.File(t, "../docs/links.md")
 	var fields []string
 	for i := range reflect.TypeFor[Spec]().NumField() {
 		fields = append(fields, reflect.TypeFor[Spec]().Field(i).Tag.Get("yaml"))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,8 +210,7 @@ func (p *played) Report(ctx context.Context, server string) ([]byte, error) {
 // TestAskRefused: a server that refuses is said once in two minutes, and tried
 // again ever less often; the others are asked each second.
 func TestAskRefused(t *testing.T) {
-	text, err := os.ReadFile("testdata/xrootd/server.xml")
-	require.NoError(t, err)
+	text := require.File(t, "testdata/xrootd/server.xml")
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[string]int{}

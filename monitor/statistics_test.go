@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,8 +16,7 @@ import (
 // toldBy reads what a real server has told.
 func toldBy(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata/xrootd", name))
-	require.NoError(t, err)
+	b := require.File(t, filepath.Join("testdata/xrootd", name))
 	return b
 }
 

@@ -34,8 +34,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := require.File(t, path)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s differs (look at it, then run the test with -update):\n%s", path, diff)
 	}

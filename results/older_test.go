@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -31,8 +30,7 @@ func TestWorkersOfFormat2(t *testing.T) {
 
 // The page that specifies the formats names their versions.
 func TestDocumentedVersions(t *testing.T) {
-	page, err := os.ReadFile("../docs/results.md")
-	require.NoError(t, err)
+	page := require.File(t, "../docs/results.md")
 	for what, version := range map[string]int{"version of the run directory's format": FormatVersion,
 		"version of the plan's format": scenario.PlanVersion} {
 		if want := fmt.Sprintf("%s; this page describes %d |", what, version); !strings.Contains(string(page), want) {

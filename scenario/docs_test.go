@@ -31,8 +31,7 @@ const page = "../docs/scenario.md"
 // TestReference compares the page's tables with the code, line by line: every
 // key, what it takes, its default. -update writes them.
 func TestReference(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := require.File(t, page)
 	told := map[string]bool{}
 	table := regexp.MustCompile(`(?s)<!-- keys: ([a-z ]+) -->\n(.*?)<!-- end -->`)
 	made := table.ReplaceAllFunc(text, func(block []byte) []byte {
@@ -266,8 +265,7 @@ func TestSchema(t *testing.T) {
 // TestOperationsPage compares the page's table of who can do what with the
 // drivers.
 func TestOperationsPage(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := require.File(t, page)
 	can := map[string][]storage.Kind{}
 	for _, d := range all.Drivers() {
 		for _, scheme := range d.Schemes {

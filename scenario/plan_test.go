@@ -29,8 +29,7 @@ func golden(t *testing.T, name string, got []byte) {
 		require.NoError(t, os.MkdirAll("testdata", 0o750))
 		require.NoError(t, os.WriteFile(path, got, 0o600))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := require.File(t, path)
 	if d := cmp.Diff(string(want), string(got)); d != "" {
 		t.Errorf("%s (run with -update if this is meant):\n%s", path, d)
 	}

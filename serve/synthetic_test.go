@@ -249,8 +249,7 @@ func TestKernelSends(t *testing.T) {
 	require.NoError(t, err)
 	sent := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := require.File(t, file)
 		for line := range strings.Lines(string(text)) {
 			var n int
 			if _, result, ok := strings.Cut(line, ") = "); ok {

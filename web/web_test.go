@@ -26,8 +26,7 @@ func TestBundle(t *testing.T) {
 
 // What is installed is named exactly, and from no particular place.
 func TestLockfile(t *testing.T) {
-	lock, err := os.ReadFile("package-lock.json")
-	require.NoError(t, err)
+	lock := require.File(t, "package-lock.json")
 	if strings.Contains(string(lock), `"resolved"`) {
 		t.Error("package-lock.json holds addresses: web/.npmrc is to leave them out")
 	}
@@ -46,8 +45,7 @@ func TestNothingIsEvaluated(t *testing.T) {
 		t.Fatal(len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := require.File(t, file)
 		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",
 			"createContextualFragment", "srcdoc", "cssText", `setAttribute("style"`} {
 			if strings.Contains(string(text), way) {

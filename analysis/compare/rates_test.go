@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -63,8 +62,7 @@ func TestRates(t *testing.T) {
 	both := lot{noise: 0.03, own: 0.03, steps: 5}
 	drift := shared
 	drift.drift = 0.2
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	for _, c := range []struct {
 		rate
 		least, most float64

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -114,8 +113,7 @@ func TestRepeatCovers(t *testing.T) {
 	if math.Abs(share-0.95) > 0.01 { // 0.0034 is a standard deviation
 		t.Errorf("covered in %v of the cases", share)
 	}
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	if want := fmt.Sprintf("covered the truth in %.1f%% of the cases", 100*share); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -50,8 +49,7 @@ func TestNoMaximumIsMadeUp(t *testing.T) {
 // documented checks that docs/methods.md prints what a test has computed.
 func documented(t *testing.T, text string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	// Other processors round sums differently, which moves a few resamples.
 	if !strings.Contains(strings.ReplaceAll(string(page), "\n", " "), text) && runtime.GOARCH == "amd64" {
 		t.Errorf("docs/methods.md does not say %q", text)

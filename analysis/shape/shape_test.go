@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -157,8 +156,7 @@ func TestNoKneeInNoise(t *testing.T) {
 			claimed++
 		}
 	}
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	if want := fmt.Sprintf("On 200 straight curves of seven steps with 3%% noise, %d knees were claimed",
 		claimed); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)

@@ -203,8 +203,7 @@ const methods = "../../docs/methods.md"
 // page compares the page's table with what was counted; WEIR_UPDATE=1 writes it.
 func page(t *testing.T, counted *rates) {
 	t.Helper()
-	text, err := os.ReadFile(methods)
-	require.NoError(t, err)
+	text := require.File(t, methods)
 	table := regexp.MustCompile(`(?s)(<!-- theory -->\n).*?(<!-- end -->)`)
 	if os.Getenv("WEIR_UPDATE") != "" {
 		var b strings.Builder

@@ -173,8 +173,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page does not have %s", r.name)
 		}
 	}
-	written, err := os.ReadFile("../../docs/truth.md")
-	require.NoError(t, err)
+	written := require.File(t, "../../docs/truth.md")
 	want := []string{intro, again, aboutHealthy}
 	for _, r := range all {
 		want = append(want, fmt.Sprintf("\n| %s | %s<br>*%s* | ", r.name, cell(r.situation), cell(r.truth)))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"weir/internal/require"
 )
 
 func TestLedger(t *testing.T) {
@@ -69,13 +71,9 @@ func TestReadSubmission(t *testing.T) {
 	dir := t.TempDir()
 	w := Work{Dir: dir, Program: os.Args[0], Count: 3}
 	s, err := Begin("here", &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.IDs = []string{"12"}
-	if err := s.Write(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write())
 	got, err := ReadSubmission(dir, "here")
 	if err != nil || got.Tag != s.Tag || !slices.Equal(got.IDs, s.IDs) || got.Out(2) != filepath.Join(dir, "out/2") {
 		t.Errorf("%+v, %v", got, err)
@@ -85,9 +83,7 @@ func TestReadSubmission(t *testing.T) {
 	}
 	for _, text := range []string{"", "{", `{"system": "here", "tag": "*", "count": 1}`,
 		`{"system": "here", "tag": "weir-../../home/x", "count": 1}`, `{"system": "here", "tag": "` + s.Tag + `", "count": -1}`} {
-		if err := os.WriteFile(filepath.Join(dir, submissionFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, submissionFile), []byte(text), 0o600))
 		if _, err := ReadSubmission(dir, "here"); err == nil {
 			t.Errorf("%s was believed", text)
 		}

@@ -136,8 +136,7 @@ func built(t *testing.T, source, nfpm, version string) made {
 	entries, err := os.ReadDir(m.dir)
 	require.NoError(t, err)
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(m.dir, e.Name()))
-		require.NoError(t, err)
+		text := require.File(t, filepath.Join(m.dir, e.Name()))
 		m.files[e.Name()] = text
 		if !strings.Contains(out.String(), fmt.Sprintf("%10d  %s\n", len(text), filepath.Join(m.dir, e.Name()))) {
 			t.Errorf("%s is not listed:\n%s", e.Name(), out.String())

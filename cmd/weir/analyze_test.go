@@ -13,8 +13,7 @@ import (
 // The examples of docs/analyze.md do what the page says: each line below a
 // command stands in what it prints.
 func TestAnalyzePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/analyze.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/analyze.md")
 	t.Chdir(t.TempDir())
 	ran, said := 0, ""
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {

@@ -258,8 +258,7 @@ func TestCalibrateRefuses(t *testing.T) {
 func TestCalibrationPage(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs", "gfal-copy")
-	page, err := os.ReadFile("../../docs/calibration.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/calibration.md")
 	web, xrd := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
 	here := strings.NewReplacer("http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"])
 	ran := 0

@@ -82,8 +82,7 @@ func testKilledCampaign(t *testing.T, clean bool) {
 
 func content(t *testing.T, dir, run string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, run, results.IntervalsFile))
-	require.NoError(t, err)
+	b := require.File(t, filepath.Join(dir, run, results.IntervalsFile))
 	return string(b)
 }
 

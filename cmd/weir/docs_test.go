@@ -23,8 +23,7 @@ import (
 // t fails where the heading is not there.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + page)
-	require.NoError(t, err)
+	text := require.File(t, "../../docs/"+page)
 	_, after, ok := strings.Cut("\n"+string(text), "\n"+heading+"\n")
 	if !ok {
 		t.Fatalf("docs/%s has no %q", page, heading)
@@ -120,8 +119,7 @@ func short(command string) []string {
 // cut short.
 func TestScenarioPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/scenario.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/scenario.md")
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 1<<20)
 	example := regexp.MustCompile("(?s)```yaml\n(name: my-first\n.*?)```").FindSubmatch(page)

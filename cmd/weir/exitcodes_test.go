@@ -260,8 +260,7 @@ func TestRanksOfExitCodes(t *testing.T) {
 
 // The table of the docs and that of the help are the one in the code.
 func TestExitCodesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/seeing.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/seeing.md")
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
 	code, help := weir(t, "help", "exit-codes")
 	if code != exitFine || len(rows) != len(exitCodes()) {

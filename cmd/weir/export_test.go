@@ -206,8 +206,7 @@ func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	require.Eventually(t, "the database knows the run", known)
 	db.Kill() // it comes back
 	seconds := func() int {
-		text, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
-		require.NoError(t, err)
+		text := require.File(t, filepath.Join(dir, results.IntervalsFile))
 		return strings.Count(string(text), "\n")
 	}
 	before := seconds()

@@ -128,8 +128,7 @@ func measureAll(t *testing.T, args ...string) []*analysis.Findings {
 
 func findings(t *testing.T, dir string) *analysis.Findings {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, results.FindingsFile))
-	require.NoError(t, err)
+	b := require.File(t, filepath.Join(dir, results.FindingsFile))
 	f := &analysis.Findings{}
 	require.NoError(t, json.Unmarshal(b, f))
 	return f

@@ -132,8 +132,7 @@ func TestPageServer(t *testing.T) {
 					t.Errorf("%d threads: the server used %.2f cores for pages of %.2f s a second", i+1, *s.ServerCores, pages*cost)
 				}
 			}
-			report, err := os.ReadFile(filepath.Join(dir, "report.html"))
-			require.NoError(t, err)
+			report := require.File(t, filepath.Join(dir, "report.html"))
 			charted(t, string(report), "CPU against load</h3>")
 			if b := f[i].Bottleneck; i == 0 && (len(b) == 0 || b[0].Resource != analysis.ResourceCore ||
 				!strings.HasPrefix(b[0].Text(), "the server's CPU (1 thread)") || !strings.Contains(unwrapped(said), "the server's CPU (1 thread)")) {
@@ -169,8 +168,7 @@ func TestDirectAndStaged(t *testing.T) {
 				t.Errorf("the comparison does not say %q:\n%s", w, said)
 			}
 		}
-		page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
-		require.NoError(t, err)
+		page := require.File(t, filepath.Join(dir, "compare.html"))
 		charted(t, string(page), "Cluster throughput</h3>", "CPU efficiency of jobs</h3>")
 		// Four links carry the copies of 8 jobs' work, one the pages of 17.
 		if *direct.ClusterThroughput > 1.15**staged.ClusterThroughput && *staged.ClusterThroughput < 12 || t.Failed() {
@@ -266,8 +264,7 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 // is long is shorter, and the scenarios, which other tests run, are planned.
 func TestJobsPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/jobs.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/jobs.md")
 	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4",
 		"clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
 	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)

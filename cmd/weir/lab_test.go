@@ -238,8 +238,7 @@ func TestLabUpBalanced(t *testing.T) {
 func TestLabPage(t *testing.T) {
 	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
 		"initdb", "pg_isready")
-	page, err := os.ReadFile("../../docs/lab.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/lab.md")
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		for _, call := range strings.Split("\n"+block[1], "\n$ ")[1:] {

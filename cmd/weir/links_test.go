@@ -130,8 +130,7 @@ load: {clients: 3, jobs: 1, duration: 60s, ramp: 0, warmup: 0}
 			if crashed == 0 && f.Curve[0].JobSeconds.Max < 3 {
 				t.Errorf("a job took %v s at most over a link that was down for 3", f.Curve[0].JobSeconds.Max)
 			}
-			events, err := os.ReadFile(filepath.Join(dir, results.EventsFile))
-			require.NoError(t, err)
+			events := require.File(t, filepath.Join(dir, results.EventsFile))
 			for _, w := range []string{"link is down for 3 s", "link is up again"} {
 				if crashed == 0 && !strings.Contains(string(events), w) {
 					t.Errorf("no event %q in %s", w, events)
@@ -286,8 +285,7 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 func TestExampleOfLinks(t *testing.T) {
 	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
-	page, err := os.ReadFile("../../docs/links.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/links.md")
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -175,8 +174,7 @@ func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 		if server.TransferLog == "" {
 			continue
 		}
-		b, err := os.ReadFile(server.TransferLog)
-		require.NoError(t, err)
+		b := require.File(t, server.TransferLog)
 		for _, m := range regexp.MustCompile(`NBYTES=(\d+) .*TYPE=RETR`).FindAllSubmatch(b, -1) {
 			n, err := strconv.ParseInt(string(m[1]), 10, 64)
 			require.NoError(t, err)
@@ -189,8 +187,7 @@ func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 // page fails t unless the report shows what this test is about.
 func page(t *testing.T, run string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(run, "report.html"))
-	require.NoError(t, err)
+	b := require.File(t, filepath.Join(run, "report.html"))
 	for _, want := range []string{"Phases of the steps", "Backends", "Workers", "cool down", "gftp-3"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the report has no %q", want)

@@ -26,8 +26,7 @@ func TestMachinesPage(t *testing.T) {
 	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: "+
 		"100ms, duration: 2s}\n", web.URL)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600))
-	b, err := os.ReadFile("../../docs/machines.md")
-	require.NoError(t, err)
+	b := require.File(t, "../../docs/machines.md")
 	page, _, _ := strings.Cut(string(b), "\n## Runs recorded apart\n")
 	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s",
 		"node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")

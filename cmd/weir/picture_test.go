@@ -20,8 +20,7 @@ import (
 // its bytes.
 func smallPicture(t *testing.T, from, to string, width, height int) int {
 	t.Helper()
-	b, err := os.ReadFile(from)
-	require.NoError(t, err)
+	b := require.File(t, from)
 	whole, err := png.Decode(bytes.NewReader(b))
 	require.NoError(t, err)
 	if got := whole.Bounds(); got.Dx() != width || got.Dy() < height/2 {

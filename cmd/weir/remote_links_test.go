@@ -177,8 +177,7 @@ func forOthers(t *testing.T) (dir, program string) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	own, err := exec.LookPath("weir")
 	require.NoError(t, err)
-	b, err := os.ReadFile(own)
-	require.NoError(t, err)
+	b := require.File(t, own)
 	program = filepath.Join(dir, "weir")
 	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(program, b, 0o755), os.Chmod(program, 0o755)} {
 		require.NoError(t, err)

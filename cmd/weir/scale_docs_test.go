@@ -22,8 +22,7 @@ import (
 // that it names are there.
 func TestScalePage(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../docs/scale.md")
-	require.NoError(t, err)
+	b := require.File(t, "../../docs/scale.md")
 	page := string(b)
 	r := newRemote(t)
 	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(page)

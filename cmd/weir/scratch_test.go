@@ -198,7 +198,6 @@ func TestStagedJobsInterrupted(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
+	b := require.File(t, path)
 	return string(b)
 }

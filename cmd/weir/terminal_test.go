@@ -25,8 +25,7 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdin = strings.NewReader("")
 	_ = cmd.Run() // the code is that of validity
-	b, err := os.ReadFile(log)
-	require.NoError(t, err)
+	b := require.File(t, log)
 	return string(b)
 }
 

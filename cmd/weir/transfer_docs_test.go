@@ -261,8 +261,7 @@ func (n *newcomer) moves(line string) {
 // fault, status and state.
 func TestTransferPageTells(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/transfer.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/transfer.md")
 	starts := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/weir (.*)$`).FindAllSubmatch(page, -1)
 	if len(starts) != 2 {
 		t.Errorf("%d services", len(starts))
@@ -272,8 +271,7 @@ func TestTransferPageTells(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", s[1], code, said)
 		}
 	}
-	code, err := os.ReadFile("../../transfer/transfer.go")
-	require.NoError(t, err)
+	code := require.File(t, "../../transfer/transfer.go")
 	words := regexp.MustCompile(`(?m)^\t\w+ +(?:Status|State|ErrorClass) += "([^"]+)"`).FindAllSubmatch(code, -1)
 	if len(words) < 25 {
 		t.Errorf("%d words", len(words))

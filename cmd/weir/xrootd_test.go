@@ -61,8 +61,7 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	t.Log(said)
-	page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
-	require.NoError(t, err)
+	page := require.File(t, filepath.Join(dir, results.ReportFile))
 	f := findings(t, dir)
 	for _, c := range f.Curve {
 		lost := c.Unverified

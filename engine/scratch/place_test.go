@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/storage"
 	"weir/workload"
@@ -23,9 +24,7 @@ func staged(parent string, quota int64) []workload.Work {
 func place(t *testing.T, parent string, quota int64) *Place {
 	t.Helper()
 	p, err := OpenPlace(staged(parent, quota), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 

@@ -7,38 +7,32 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func open(t *testing.T, parent string, copies int) *Folder {
 	t.Helper()
 	f, err := Open(parent, copies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
 // kill leaves the folder as a process does that is killed.
 func kill(t *testing.T, f *Folder) {
 	t.Helper()
-	if err := f.manifest.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.manifest.Close())
 }
 
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -94,9 +88,7 @@ func TestForeignFilesStay(t *testing.T) {
 	} {
 		f := open(t, parent, 2)
 		path := filepath.Join(f.Path(), name)
-		if err := put(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, put(path))
 		if err := f.Close(); err == nil || !strings.Contains(err.Error(), "is not removed") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -151,25 +143,19 @@ func TestForeignFoldersStay(t *testing.T) {
 	parent, far := t.TempDir(), open(t, t.TempDir(), 1)
 	write(t, Copy(far.Path(), 0), "a copy")
 	kill(t, far)
-	if err := os.Symlink(far.Path(), filepath.Join(parent, prefix+"link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(far.Path(), filepath.Join(parent, prefix+"link")))
 	write(t, filepath.Join(parent, prefix+"file"), "no folder")
 	for name, text := range map[string]string{
 		"torn": `{"weir_scratch":1,"cop`, "empty": "", "newer": `{"weir_scratch":2,"copies":1}`, "negative": `{"weir_scratch":1,"copies":-1}`,
 		"huge": `{"weir_scratch":1,"copies":99999999999}`, "other": `{"copies":1}`, "noise": "\x00\xff[]", "array": "[1]",
 	} {
 		dir := filepath.Join(parent, prefix+name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(dir, 0o700))
 		write(t, filepath.Join(dir, manifestName), text)
 		write(t, Copy(dir, 0), "a copy")
 	}
 	bare, hollow := filepath.Join(parent, prefix+"bare"), filepath.Join(parent, prefix+"hollow")
-	if err := errors.Join(os.Mkdir(bare, 0o700), os.Mkdir(hollow, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(bare, 0o700), os.Mkdir(hollow, 0o700)))
 	write(t, Copy(bare, 0), "a copy")
 	before := names(t, parent)
 	found := Clear(parent)
@@ -185,9 +171,7 @@ func TestForeignFoldersStay(t *testing.T) {
 		t.Errorf("behind a link: %v", err)
 	}
 	long := time.Now().Add(-time.Hour) // an empty folder, and nobody is about to fill it
-	if err := os.Chtimes(hollow, long, long); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(hollow, long, long))
 	Clear(parent)
 	if _, err := os.Stat(hollow); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the empty folder: %v", err)

@@ -58,8 +58,7 @@ func TestFormat(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := require.File(t, golden)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("the content of files has changed (-want +got):\n%s", diff)
 	}

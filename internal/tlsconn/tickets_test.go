@@ -9,6 +9,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 // TestResumption connects several times, with one place for tickets and with another one. After a resumed handshake all
@@ -42,15 +44,11 @@ func TestResumption(t *testing.T) {
 				{&one, "a", true},
 			} {
 				raw, err := d.Dial(context.Background(), "127.0.0.1", port, time.Now().Add(30*time.Second))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				mine := ClientConfig()
 				mine.ClientSessionCache = step.tickets.For(step.server)
 				c, err := Client(raw, mine, pool)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer c.Close()
 				if c.Resumed() != step.resumed || c.Undecrypted() == s.Whole {
 					t.Errorf("connection %d: resumed %v, undecrypted %v, want %v, %v", i, c.Resumed(), c.Undecrypted(), step.resumed, !s.Whole)
@@ -111,15 +109,11 @@ func TestOddTickets(t *testing.T) {
 				_, _ = p.TLS.Read(make([]byte, 1)) // until the client has gone
 			})
 			raw, err := newDialer(t).Dial(context.Background(), "127.0.0.1", port, time.Now().Add(30*time.Second))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			mine := ClientConfig()
 			mine.ClientSessionCache = new(Tickets).For("a")
 			c, err := Client(raw, mine, &Pool{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer c.Close()
 			got := make([]byte, len(data))
 			if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, data) || c.tickets != nil {

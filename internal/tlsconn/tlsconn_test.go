@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"weir/internal/require"
 )
 
 func content(n int) []byte {
@@ -276,9 +278,7 @@ func FuzzRecords(f *testing.F) {
 			_, _ = io.Copy(io.Discard, raw)
 		})
 		raw, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		oracle := tls.Client(raw, ClientConfig())
 		want, wantErr := io.ReadAll(oracle)
 		_ = raw.Close()

@@ -238,8 +238,7 @@ func TestWrite(t *testing.T) {
 	if got := files(t, dir); len(got) != 4*len(names)+2 {
 		t.Errorf("%v", got)
 	}
-	first, err := os.ReadFile(filepath.Join(dir, names[0]+".pdf"))
-	require.NoError(t, err)
+	first := require.File(t, filepath.Join(dir, names[0]+".pdf"))
 	mine := filepath.Join(dir, "mine.txt")
 	if err := errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(filepath.Join(dir, names[0]+".pdf"), []byte("old"),
 		0o600)); err != nil {

@@ -3,7 +3,6 @@ package campaign
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -158,8 +157,7 @@ func TestLetters(t *testing.T) {
 func TestDriftOfTwoVariants(t *testing.T) {
 	const blocks, change = 5, 0.05
 	gap := apart(Order(2, blocks, 1), change)
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	if want := fmt.Sprintf("makes B look %.2f%% worse", 100*gap); !strings.Contains(string(page), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -195,8 +194,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 	if n.missed3 > 200/20 || n.held < 200*95/100 || n.lost10 > 200/20 || n.share > 1 {
 		t.Errorf("%+v: want 95%% of the best in the range, at most 10 that miss the best by 3%%, no more than the time", n)
 	}
-	page, err := os.ReadFile("../../docs/methods.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/methods.md")
 	want := fmt.Sprintf("on %d of them no load was tested that gives the best less 3%%; the best of the tested loads is in the range that "+
 		"was named on %d; the load that was named gives more than 10%% less on %d; it took %.1f steps in the mean, %d at most.",
 		n.missed3, n.held, n.lost10, float64(n.steps)/200, n.most)

@@ -109,8 +109,7 @@ func TestCaptures(t *testing.T) {
 	}
 	for name, op := range captures() {
 		t.Run(name, func(t *testing.T) {
-			said, err := os.ReadFile(captureFile(name))
-			require.NoError(t, err)
+			said := require.File(t, captureFile(name))
 			var e events
 			res, err := clientAt(t, parrot(t, func() []byte { return said }), storage.Credentials{}).Do(t.Context(), &op, &e)
 			switch {

@@ -83,8 +83,7 @@ func TestJournalBearsTornLines(t *testing.T) {
 	j.begin(leaseOf(2, 1))
 	closed(t, j)
 	path := filepath.Join(dir, journalName)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := require.File(t, path)
 	for cut := 0; cut < len(text); cut += 11 {
 		require.NoError(t, os.WriteFile(path, text[:cut], 0o600))
 		j, left := opened(t, dir)

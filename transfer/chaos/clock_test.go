@@ -68,8 +68,7 @@ func overlay(t *testing.T) string {
 		return path
 	}
 	std := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // of the toolchain that builds the program as well
-	text, err := os.ReadFile(filepath.Join(std, "time.go"))
-	require.NoError(t, err)
+	text := require.File(t, filepath.Join(std, "time.go"))
 	const before, call = "func Now() Time {\n", "\tsec, nsec, mono := runtimeNow()\n"
 	head, rest, ok := strings.Cut(string(text), before+call)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/client"
@@ -65,9 +66,7 @@ func TestRoles(t *testing.T) {
 		if role == "" {
 			raw, err = "", nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c := h.client(raw)
 		for name, ask := range questions {
 			status := wire.Status(ask(c))
@@ -124,9 +123,7 @@ func TestHostileQuestions(t *testing.T) {
 	h := start(t, Config{Plain: true})
 	h.pair(1)
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deep := strings.Repeat(`{"a":`, 100000)
 	for _, c := range []struct {
 		method, path, body string
@@ -172,9 +169,7 @@ func TestHostileQuestions(t *testing.T) {
 		{"POST", "agent/report", `{"site":"Q","session":"x"}`, 410, "not registered"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, h.URL()+"/api/v1/"+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+raw)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -208,9 +203,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 	}
 	names, err := filepath.Glob(filepath.Join(h.conf.State, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range names {
 		if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte(secret)) {
 			t.Errorf("%s holds the secret (%v)", name, err)
@@ -231,9 +224,7 @@ func TestStartingAgain(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := Open(t.Context(), Config{State: h.conf.State}); err == nil ||
 		!strings.Contains(err.Error(), "in use by another coordinator") {
 		t.Errorf("%v", err)
@@ -324,16 +315,12 @@ func TestPages(t *testing.T) {
 		"/healthz": "ok", "/metrics": `weir_transfer_site_up{site="A",kind="agent"} 1`, "/.well-known/jwks.json": `"keys"`, "/": "<html",
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if path == "/metrics" {
 			req.Header.Set("Authorization", "Bearer "+raw)
 		}
 		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if res.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {

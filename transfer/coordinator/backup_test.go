@@ -16,6 +16,7 @@ import (
 	"filippo.io/age"
 
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/internal/tarfile"
 	"weir/lab"
 	"weir/transfer"
@@ -39,9 +40,7 @@ func TestDisaster(t *testing.T) {
 			h.scan(dataset, "A")
 		}
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		until(t, "files move", func() bool {
 			q, err = h.admin.Request(t.Context(), q.ID)
 			return err == nil && q.Count.Done > 10
@@ -53,9 +52,7 @@ func TestDisaster(t *testing.T) {
 			t.Fatalf("%+v, %v", about, err)
 		}
 		lost, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		until(t, "the request after the backup ends", func() bool {
 			r, err := h.admin.Request(t.Context(), lost.ID)
 			return err == nil && r.Status == transfer.Completed
@@ -170,22 +167,14 @@ func TestBackupRefuses(t *testing.T) {
 func sealed(t *testing.T, name string) []byte {
 	t.Helper()
 	to, err := age.NewScryptRecipient(passphrase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	to.SetWorkFactor(10)
 	var b bytes.Buffer
 	w, err := age.Encrypt(&b, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	packed := gzip.NewWriter(w)
 	archive := tar.NewWriter(packed)
-	if err := tarfile.AddText(archive, name, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(archive.Close(), packed.Close(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tarfile.AddText(archive, name, []byte("x")))
+	require.NoError(t, errors.Join(archive.Close(), packed.Close(), w.Close()))
 	return b.Bytes()
 }

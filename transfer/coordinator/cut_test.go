@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/serve"
@@ -37,9 +38,7 @@ func TestThirdPartiesPush(t *testing.T) {
 	h.scan("/run2", "A")
 	for dataset, to := range map[string]string{"/run1": "B", "/run2": "Y"} {
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: transfer.Third, Tries: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
 			h.tell(q.ID)
@@ -80,9 +79,7 @@ func temporaries(t *testing.T, dir string) (all []string) {
 func hidden(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, ".weir*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -102,13 +99,9 @@ func startSlow(t *testing.T, rate int64) *slow {
 func (s *slow) figure(t *testing.T, name string) (n float64) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer res.Body.Close()
 	text, _ := io.ReadAll(res.Body)
 	for line := range strings.Lines(string(text)) {
@@ -148,9 +141,7 @@ func TestCancelReachesThirdParties(t *testing.T) {
 			h.stock("/run1", map[bool]string{false: "S", true: "F"}[tt.push], from, 1, size)
 			before := s.figure(t, bytes)
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: to, Mode: transfer.Third})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			moved := func() float64 { return s.figure(t, bytes) - before }
 			until(t, "some of it has moved", func() bool { return moved() > size/16 && len(temporaries(t, filepath.Join(dest, "run1"))) > 0 })
 			cancelled := time.Now()
@@ -191,9 +182,7 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	h.addSite("X", x.URLs["http"])
 	h.stock("/run1", "X", x, 1, size)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "S", Mode: transfer.Third})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const bytes = "weir_serve_payload_received_bytes_total"
 	until(t, "some of it has moved", func() bool { return s.figure(t, bytes) > size/4 })
 	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
@@ -232,9 +221,7 @@ func TestThirdPartiesKnowPins(t *testing.T) {
 	h.scan("/run1", "A")
 	h.up("B")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Third, Tries: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer/metrics"
 )
@@ -20,9 +21,7 @@ func dashboards(t *testing.T, h *house) {
 	t.Helper()
 	lab.Need(t, "promtool")
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	prom := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{strings.TrimPrefix(h.URL(), "http://")}, Token: raw})
 	until(t, "Prometheus has scraped the coordinator", func() bool {
 		query := "count_over_time(weir_transfer_coordinator_info[1m]) >= 4"
@@ -33,9 +32,7 @@ func dashboards(t *testing.T, h *house) {
 		t.Errorf("promtool check rules: %v: %s", err, said)
 	}
 	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	scraped := h.scrape()
 	named := func(where, expr string) {
 		for _, name := range regexp.MustCompile(`weir_transfer_\w+`).FindAllString(expr, -1) {
@@ -87,9 +84,7 @@ func boardOf(t *testing.T) map[string]string {
 	if err == nil {
 		err = json.Unmarshal(text, &board)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]string{}
 	for _, a := range board.Annotations.List {
 		all[a.Name] = a.Expr

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -48,9 +49,7 @@ func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Co
 	if !macaroons {
 		file := gridcerttest.WriteFile(t, 0o644, "rules", []byte("u ada /data a\n"))
 		for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} { // the servers' user reads it
-			if err := os.Chmod(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(dir, 0o755))
 		}
 		servers.Macaroons, servers.Extra = "", "\nofs.authorize 1\nacc.authdb "+file
 	}
@@ -474,9 +473,7 @@ func TestExpiredProxies(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	r.ahead.Store(int64(10*time.Hour + proxyKept + time.Hour))
-	if err := r.pruneProxies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.pruneProxies(t.Context()))
 	if status, text := u.ask("GET", "/delegation/"+u.whoami().Delegation, nil); status != http.StatusOK || string(text) != "null" {
 		t.Errorf("an expired proxy is kept: %d %s", status, text)
 	}
@@ -521,9 +518,7 @@ func TestVOMSRoles(t *testing.T) {
 		"server.key": server.KeyPEM(), "ca.pem": ca.CertPEM()} {
 		gridcerttest.WriteFile(t, 0o600, at(name), text)
 	}
-	if err := os.MkdirAll(at("vomsdir/atlas"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(at("vomsdir/atlas"), 0o700))
 	gridcerttest.WriteFile(t, 0o600, at("vomsdir/atlas/voms.example.org.lsc"), []byte("/CN=voms.example.org\n/O=Weir  Test/CN=VOMS\n"))
 	h := start(t, Config{Approve: -1, CA: at("ca.pem"), VOMSDir: at("vomsdir"),
 		VOMSRoles: map[string][]string{"/atlas": {mayRead}, "/atlas/Role=production": {maySubmit}}})
@@ -539,13 +534,9 @@ func TestVOMSRoles(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		text, err := os.ReadFile(at("proxy.pem"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cert, err := tls.X509KeyPair(text, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return h.gridUser(cert)
 	}
 	plain := h.gridUserOf(at("user.pem"), at("user.key")).whoami()

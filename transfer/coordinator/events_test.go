@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
+	"weir/internal/require"
 )
 
 // A coordinator that ends does not wait for pages that follow its events: their
@@ -14,19 +16,13 @@ func TestEventsEndWithTheCoordinator(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer "+raw)
 	ask := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	res, err := ask.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer res.Body.Close()
 	from := bufio.NewReader(res.Body)
 	if line, err := from.ReadString('\n'); err != nil || res.StatusCode != http.StatusOK {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/transfer/fts"
@@ -25,9 +26,7 @@ func TestFTSCancelFiles(t *testing.T) {
 	for _, name := range []string{"f0", "f1"} {
 		p.put(p.x, "d/"+name, data)
 	}
-	if err := p.x.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.x.Signal(syscall.SIGSTOP))
 	waits := `{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}`
 	id := u.submit(`{"files":[` + p.pair("d/f0", "") + "," + p.pair("d/f1", "") + "," + waits + `]}`)
 	var files []ftsFile
@@ -55,9 +54,7 @@ func TestFTSCancelFiles(t *testing.T) {
 	if err != nil || !strings.Contains(out, "CANCELED\nFile does not belong to the job") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if err := p.x.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.x.Signal(syscall.SIGCONT))
 	j := u.ended(id)
 	states := []string{}
 	for _, f := range j.Files {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer/fts"
 )
@@ -26,9 +27,7 @@ func TestFTSDelete(t *testing.T) {
 	at := p.x.URLs["https"] + "/h/"
 	list := filepath.Join(t.TempDir(), "list")
 	text := at + "a\n" + davs(at) + "b%20c\n" + at + "none\n\n" + at + "a\n"
-	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, []byte(text), 0o600))
 	out, err := p.ftsCommand(bin, []string{"--fts-access-token", u.raw}, "fts-rest-delete-submit", "-b", "-i", "1", "-f", list)
 	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {
 		t.Fatalf("%v\n%s", err, out)
@@ -93,9 +92,7 @@ func TestFTSDeleteToken(t *testing.T) {
 	p.put(p.x, "i/a", []byte("a"))
 	p.put(p.x, "i/b", []byte("b"))
 	raw, err := p.x.Token(time.Hour, "storage.modify:/ storage.read:/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := p.x.URLs["https"] + "/i/"
 	id := u.submit(fmt.Sprintf(`{"delete":[{"surl":%q,"token":%q},%q],"params":{"retry":-1}}`, at+"a", raw, at+"b"))
 	if j := u.ended(id); j.State != fts.FinishedDirty {
@@ -137,9 +134,7 @@ func TestFTSStrictCopyAndRetryDelay(t *testing.T) {
 	began := time.Now()
 	// The destination does not let the server's user write there.
 	folder := filepath.Join(p.y.Data, "locked")
-	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "x"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "x"), nil, 0o600)))
 	id = u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q]}],"params":{"retry":1,"retry_delay":2}}`,
 		p.x.URLs["https"]+"/k/delayed", p.y.URLs["https"]+"/locked/delayed"))
 	if j := u.ended(id); j.State != fts.Failed || time.Since(began) < 2*time.Second {

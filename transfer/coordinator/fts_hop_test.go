@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer/fts"
 )
@@ -42,9 +43,7 @@ func TestFTSMultihop(t *testing.T) {
 		return err == nil && bytes.Equal(got, data)
 	}
 	bulk := filepath.Join(t.TempDir(), "bulk.json")
-	if err := os.WriteFile(bulk, []byte(hops(x+"/q/f", y+"/q/way", x+"/q/way2", y+"/q/end")+"}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bulk, []byte(hops(x+"/q/f", y+"/q/way", x+"/q/way2", y+"/q/end")+"}"), 0o600))
 	out, err := p.ftsCommand(bin, []string{"--fts-access-token", u.raw}, "fts-rest-transfer-submit", "-b", "-i", "1", "--multi-hop",
 		"--compare-checksum", "-f", bulk)
 	if err != nil || !strings.Contains(out, "Job finished with state FINISHED") {

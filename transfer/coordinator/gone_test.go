@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
@@ -44,13 +45,9 @@ func TestExplainADestinationThatIsDown(t *testing.T) {
 	b.register("")
 	h.fill("/store/run1", "A", 2, 1000)
 	h.fill("/store/run1", "B", 2, 1000)
-	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session}))
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "it is said", func() bool {
 		e, err := h.admin.Explain(t.Context(), q.ID, "")
 		return err == nil && len(e.Reasons) == 1 && strings.HasPrefix(e.Reasons[0].Text, "Its destination B is down: its agent was stopped")

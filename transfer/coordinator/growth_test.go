@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/transfer"
@@ -65,9 +66,7 @@ func TestGrowth(t *testing.T) {
 			return strings.Contains(query, "FROM request WHERE TRUE ") || // the latest requests
 				strings.HasPrefix(query, "SELECT COALESCE(MAX(") || strings.HasPrefix(query, "SELECT COUNT(*) FROM ") // the end of an index; this test
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for query, step := range scans {
 			t.Errorf("%s\n\tfor %s", step, query)
 		}
@@ -186,9 +185,7 @@ func (p *past) work(a, b *robot) {
 	for key := range 3 { // one is done, one stays open, one waits for an approval
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/now", To: "B", Approve: key < 2, Key: strconv.Itoa(key),
 			Expires: time.Now().Add(time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if key > 0 {
 			continue
 		}

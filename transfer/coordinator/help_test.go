@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
@@ -190,16 +191,10 @@ func did(l transfer.Lease) transfer.Outcome {
 		Begin: now.Add(-10 * time.Millisecond), End: now}
 }
 
-// until waits for something to be so: longer than a lease lives, after which a file
-// goes on whose mover, on a busy machine, was not heard of.
+// until waits for something to be so.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !f(); {
-		if time.Now().After(end) {
-			t.Fatalf("in vain: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	require.Eventually(t, what, f)
 }
 
 // ended waits for a request to end.

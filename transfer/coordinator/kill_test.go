@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -94,23 +95,15 @@ func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd
 	t.Helper()
 	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names,
 		conf.Broker})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childKey+"="+string(text))
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	said := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(out)
@@ -136,17 +129,11 @@ func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
 	url, kill := spawn(t, *conf)
 	conf.Listen = strings.TrimPrefix(url, "https://")
 	id, err := wire.Keep(conf.State)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	raw, err := os.ReadFile(conf.State + "/" + adminFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(admin.Close)
 	return &house{t: t, admin: admin, Coordinator: &Coordinator{url: url, pin: id.Pin}}, kill
 }
@@ -179,9 +166,7 @@ func TestKilledCoordinators(t *testing.T) {
 		a.write("/store/run1", files, 20_000)
 		h.scan("/store/run1", "A")
 		q, err := admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		kills := 0
 		for !q.Status.Ended() {
 			if kills < 5 && q.Count.Done < files {
@@ -227,9 +212,7 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "postgres", "initdb", "pg_isready")
 	pg, err := lab.PostgreSQLConfig{}.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = pg.Stop() })
 	h := start(t, Config{DB: pg.URL, Approve: -1})
 	a, b := h.place("A", true), h.place("B", false)
@@ -240,9 +223,7 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 		return err == nil && len(sites) == 2
 	})
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "it has begun", func() bool {
 		q, err = h.admin.Request(t.Context(), q.ID)
 		return err == nil && q.Count.Done > 0
@@ -252,9 +233,7 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 		_, err := h.admin.Request(t.Context(), q.ID)
 		return wire.Status(err) == 503
 	})
-	if err := pg.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pg.Restart(t.Context()))
 	defer func() {
 		if !q.Status.Ended() {
 			t.Logf("%+v", q)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
@@ -276,9 +277,7 @@ func TestSilentAgentComesBack(t *testing.T) {
 	}
 	up := func() bool {
 		s, err := h.catalog.Site(t.Context(), "A")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s.Up
 	}
 	later.Add(int64(agentTimeout + time.Second))
@@ -368,16 +367,12 @@ func TestAnotherRootIsRefused(t *testing.T) {
 				NewRoot: isNew})
 			return err
 		}
-		if err := register("one", "r1", false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, register("one", "r1", false))
 		if err := register("two", "r2", false); wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "another agent runs") {
 			t.Errorf("while the first one runs: %v", err)
 		}
 		h.fill("/d", "B", 2, 10)
-		if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}))
 		until(t, "it has gone", func() bool { // or is silent for long enough
 			err := register("two", "r2", false)
 			return wire.Status(err) == http.StatusConflict && strings.Contains(err.Error(), "mounted")
@@ -385,9 +380,7 @@ func TestAnotherRootIsRefused(t *testing.T) {
 		if err := register("three", "r1", false); err != nil {
 			t.Errorf("the right one: %v", err)
 		}
-		if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "three"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "three"}))
 		until(t, "a new root is taken", func() bool { return register("four", "r2", true) == nil })
 		if err := register("four", "r2", false); err != nil {
 			t.Errorf("it is the site's now: %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -82,18 +83,14 @@ func TestTheDestinationIsAsked(t *testing.T) {
 	lost := h.robot("C") // an agent of a site with B's files, which dies
 	lost.register("")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var leases []transfer.Lease
 	for len(leases) < 2 {
 		leases = append(leases, lost.some()...)
 	}
 	c := &place{t: t, root: t.TempDir()}
 	text, err := os.ReadFile(filepath.Join(b.root, "store/run1/f0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.put("/store/run1/f0", text) // the first one had arrived
 	h.enter(c, "C", true)         // and here the next process is
 	until(t, "the first file is done", func() bool {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/transfer/fts"
@@ -147,9 +148,7 @@ func TestMessagesAreKept(t *testing.T) {
 		for _, id := range ids {
 			u.ended(id)
 		}
-		if err := b.Restart(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Restart(context.WithoutCancel(t.Context())))
 		of, ends := lab.Subscribe(t, b, toStates), lab.Subscribe(t, b, toEnds)
 		for range 5 {
 			kill()

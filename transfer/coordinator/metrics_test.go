@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"weir/export/exporttest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -38,21 +39,15 @@ func TestMetricsOfTransfers(t *testing.T) {
 		a, b := h.place("A", true), h.place("B", false)
 		a.write("/store/run1", 20, 300_000)
 		h.scan("/store/run1", "A")
-		if err := os.Remove(filepath.Join(a.root, "store/run1/f3")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(a.root, "store/run1/f3")))
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Share: "production"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Status != transfer.Partial || q.Count.Done != 19 {
 			h.tell(q.ID)
 			t.Fatalf("%+v", q)
 		}
 		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var failed, bad, moved float64
 		for _, one := range attempts {
 			if moved += float64(one.Moved); one.Fault != "" {

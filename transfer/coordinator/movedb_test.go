@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -40,9 +41,7 @@ func TestMoveDB(t *testing.T) {
 		return false
 	})
 	before, err := h.admin.Manifest(t.Context(), q.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, to := range []string{server, back} {
 		from := []string{"", server}[i]
 		h.end()

@@ -18,6 +18,7 @@ import (
 	reflector "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -39,12 +40,8 @@ func newAPIWriter(t *testing.T) *apiWriter {
 	t.Helper()
 	w := &apiWriter{t: t, schemas: object{}, types: map[string]reflect.Type{}}
 	w.reflect = reflector.Reflector{Anonymous: true, AllowAdditionalProperties: true, Namer: w.name}
-	if err := w.reflect.AddGoComments("weir", "transfer"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.reflect.AddGoComments("weir", "internal/wire"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.reflect.AddGoComments("weir", "transfer"))
+	require.NoError(t, w.reflect.AddGoComments("weir", "internal/wire"))
 	return w
 }
 
@@ -82,9 +79,7 @@ func plain(t *testing.T, s *reflector.Schema) (out any) {
 	if err == nil {
 		err = json.Unmarshal(bytes.ReplaceAll(text, []byte(`"#/$defs/`), []byte(`"#/components/schemas/`)), &out)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -205,9 +200,7 @@ func writeAPI(t *testing.T, all []operation) []byte {
 		"servers": []any{object{"url": "/"}}, "security": []any{object{"token": []any{}}}, "paths": paths,
 		"components": object{"schemas": w.schemas, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}},
 	}, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(text, '\n')
 }
 
@@ -218,9 +211,7 @@ func TestOpenAPI(t *testing.T) {
 	const path = "transfer/coordinator/openapi.json"
 	want := writeAPI(t, h.operations)
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, want, 0o600))
 		return
 	}
 	if diff := cmp.Diff(string(want), string(openAPI)); diff != "" {
@@ -244,27 +235,19 @@ func (h *house) ask(t *testing.T, method, path, token string, body any, want int
 	var text io.Reader = http.NoBody
 	if body != nil {
 		b, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if res.StatusCode != want {
 		t.Errorf("%s %s: %s: %s", method, path, res.Status, got)
 	}
@@ -275,9 +258,7 @@ func (h *house) ask(t *testing.T, method, path, token string, body any, want int
 func TestAnswersFitTheirSchemas(t *testing.T) {
 	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback})
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, b, q := h.pair(3)
 	leases := b.some()
 	bad := did(leases[0])
@@ -286,14 +267,10 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("https://weir.invalid/openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("https://weir.invalid/openapi.json", doc))
 	fits := func(method, path, described string, body []byte) {
 		t.Helper()
 		pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(described)
@@ -315,9 +292,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	text := h.ask(t, "POST", "/fts/jobs", raw, job, http.StatusOK)
 	fits("POST", "/fts/jobs", "/fts/jobs", text)
 	var made fts.SubmittedJob
-	if err := json.Unmarshal(text, &made); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &made))
 	text = h.ask(t, "POST", "/api/v1/tokens", raw, transfer.NewToken{Subject: "x", Roles: []string{mayRead}, LifeSeconds: 60}, http.StatusOK)
 	fits("POST", "/api/v1/tokens", "/api/v1/tokens", text)
 	fill := strings.NewReplacer("{number}", fmt.Sprint(q.ID), "{ids}", made.ID, "{id}", fts.DelegationID("admin"))
@@ -345,9 +320,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Plain: true})
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, one := range []struct {
 		method, path, token string
 		body                any

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/transfer"
@@ -25,13 +26,9 @@ func TestPythonClient(t *testing.T) {
 	a.write("/store/run1", 5, 10_000)
 	h.scan("/store/run1", "A")
 	raw, err := h.admin.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{maySubmit}, Life: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folder, err := filepath.Abs("../../client/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "python3", "-W", "error", "testdata/client.py")
 	cmd.Env = append(os.Environ(), "URL="+h.URL()+"#"+h.Pin(), "TOKEN="+raw, "PYTHONPATH="+folder, "PYTHONDONTWRITEBYTECODE=1")
 	said, err := cmd.CombinedOutput()

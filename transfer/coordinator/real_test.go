@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/transfer"
 	realagent "weir/transfer/agent"
 	"weir/transfer/client"
@@ -119,9 +120,7 @@ func (p *place) put(name string, b []byte) {
 func same(t *testing.T, name string, a, b *place) {
 	t.Helper()
 	x, err := os.ReadFile(filepath.Join(a.root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	y, err := os.ReadFile(filepath.Join(b.root, name))
 	if err != nil || !bytes.Equal(x, y) {
 		t.Errorf("%s: %d bytes with adler32 %08x, and %d with %08x (%v)", name, len(x), adler32.Checksum(x), len(y), adler32.Checksum(y), err)
@@ -178,9 +177,7 @@ func TestRealAgents(t *testing.T) {
 		h.scan("/store/run1", "A")
 		for _, to := range []string{"C", "B"} {
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: to})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Done != 20 {
 				t.Errorf("to %s: %+v", to, q)
 				h.tell(q.ID)
@@ -189,9 +186,7 @@ func TestRealAgents(t *testing.T) {
 		c.write("/store/run2", 20, 300_000)
 		h.scan("/store/run2", "C")
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Done != 20 {
 			t.Errorf("pushed: %+v", q)
 			h.tell(q.ID)
@@ -206,14 +201,10 @@ func TestRealAgents(t *testing.T) {
 			same(t, fmt.Sprintf("/store/run2/f%d", i), c, b)
 		}
 		for i, spoil := range []func(string) error{os.Remove, func(f string) error { return os.Truncate(f, 5) }} { // behind the catalog's back
-			if err := spoil(filepath.Join(b.root, fmt.Sprintf("store/run2/f%d", i))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, spoil(filepath.Join(b.root, fmt.Sprintf("store/run2/f%d", i))))
 		}
 		again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if again = h.ended(again.ID); again.Status != transfer.Partial || again.Count.Skipped != 18 || again.Count.Done != 1 {
 			t.Errorf("once more: %+v", again)
 			h.tell(again.ID)
@@ -236,9 +227,7 @@ func TestFilesInTheRoot(t *testing.T) {
 	h.up("A")
 	h.scanAt("/store/run1", "A", "")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*folderFiles {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -23,9 +24,7 @@ func TestRecordedBackups(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			conf := Config{State: filepath.Join(t.TempDir(), "new")}
 			about, err := (&Backup{State: conf.State, Passphrase: passphrase}).Restore(t.Context(), bytes.NewReader(text))
 			if err != nil || len(about.Rows) == 0 {
@@ -67,9 +66,7 @@ func recordBackup(t *testing.T, file string) {
 	if _, err := (&Backup{State: h.conf.State, Passphrase: passphrase, Version: "recorded"}).Write(t.Context(), &saved); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, saved.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, saved.Bytes(), 0o644))
 }
 
 // checkRecorded checks the state that recordBackup has made, and completes its work.

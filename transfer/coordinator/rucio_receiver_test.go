@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -23,9 +24,7 @@ func TestRucioReceiver(t *testing.T) {
 	two := r.twoRules()
 	var out struct{ Wall float64 }
 	_, wait := r.running("daemons", map[string]any{"fts": r.fts, "bulk": 1, "ended": len(two.files), "receiver": true}, &out)
-	if err := wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, wait())
 	two.check(two.state())
 	until(t, "the broker has all messages", func() bool { return r.scrape().sum("messages_waiting") == 0 })
 	t.Logf("the daemons took %.1f s", out.Wall)

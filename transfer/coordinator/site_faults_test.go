@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/require"
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/internal/wire"
@@ -81,27 +82,19 @@ func guarded(t *testing.T, good string) (*lab.System, *keeper) {
 func metricsOf(t *testing.T, h *house) string {
 	t.Helper()
 	raw, err := h.Admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+"/metrics", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer "+raw)
 	to := &http.Transport{DisableKeepAlives: true}
 	if h.Pin() != "" {
 		to.TLSClientConfig = wire.Pinned(h.Pin())
 	}
 	res, err := (&http.Client{Transport: to}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -128,19 +121,13 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 		h.stock("/run1", "S", s, 60, 1000)
 		h.stock("/run2", "X", x, 60, 1000)
 		pull, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		third, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "S", Tries: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, q := range []transfer.Request{pull, third} {
 			until(t, "the site is known to refuse", func() bool {
 				e, err := h.admin.Explain(t.Context(), q.ID, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return slices.ContainsFunc(e.Reasons, func(r transfer.Reason) bool {
 					return r.Files > 30 && strings.Contains(r.Text, "S has refused all files since") && strings.Contains(r.Text, "401")
 				})
@@ -185,9 +172,7 @@ func TestOneDeniedFileFailsAlone(t *testing.T) {
 	h.place("B", false)
 	h.stock("/run1", "S", s, 20, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Count.Done != 19 || q.Count.Failed != 1 {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)
@@ -209,16 +194,12 @@ func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 	h.stock("/run1/bad", "S", s, 5, 1000)
 	h.stock("/run1/good", "S", s, 20, 1000)
 	bad, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1/bad", To: "B", Tries: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "the site looks as if it refused everything", func() bool {
 		return strings.Contains(metricsOf(t, h), `weir_transfer_site_refuses{site="S"} 1`)
 	})
 	good, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1/good", To: "B", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if good = h.ended(good.ID); good.Status != transfer.Completed {
 		t.Errorf("%+v", good)
 		h.tell(good.ID)
@@ -248,21 +229,15 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 		t.Helper()
 		until(t, "it is said why it waits", func() bool {
 			e, err := h.admin.Explain(t.Context(), q.ID, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return len(e.Reasons) == 1 && strings.Contains(e.Reasons[0].Text, "--lend-token")
 		})
 	}
 	toX, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	waits(toX)
 	toB, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var w transfer.Work
 	asked := make(chan struct{})
 	go func() {
@@ -300,9 +275,7 @@ func TestStreamedCopiesKeepTokens(t *testing.T) {
 	}
 	h.stock("/run1", "S", s, 3, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Completed || !slices.Contains(h.modes(q.ID), transfer.Streamed) {
 		t.Errorf("%+v, copied by %v", q, h.modes(q.ID))
 	}
@@ -325,9 +298,7 @@ func TestMacaroonsAreLent(t *testing.T) {
 	b := h.robot("B")
 	b.register("")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Pull})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, l := range b.work().Leases {
 		raw, err := base64.RawURLEncoding.DecodeString(l.Source.Token)
 		if text := string(raw); err != nil || strings.Contains(text, secret) || !strings.Contains(text, "path:/data/run1") ||
@@ -344,9 +315,7 @@ func TestMacaroonsAreLent(t *testing.T) {
 	for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
 		mode := map[string]transfer.Mode{"A": transfer.Pull, "X": transfer.Push}[to]
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: mode, Tries: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
 			h.tell(q.ID)
@@ -376,9 +345,7 @@ func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 	h.scan("/run2", "A")
 	for dataset, to := range map[string]string{"/run1": "A", "/run2": "S"} {
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
 			h.tell(q.ID)
@@ -407,9 +374,7 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 	add("old")
 	h.stock("/run1", "S", slow.System, 1, 8<<20)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "it moves", func() bool {
 		keeps.mu.Lock()
 		defer keeps.mu.Unlock()
@@ -447,9 +412,7 @@ func TestSourceThatCannotCopy(t *testing.T) {
 	}
 	h.stock("/run2", "P", plain, 3, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Mode: transfer.Third, Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)
@@ -485,23 +448,17 @@ func TestLeftoversAreSwept(t *testing.T) {
 		a.register("")
 		h.fill("/run1", "A", 3, 1000)
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var all []transfer.Outcome
 		for len(all) < 3 {
 			for _, l := range a.work().Leases { // an agent that is killed in the middle leaves these
 				path := filepath.Join(x.Data, transfer.PartName(l.Item, l.Epoch))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("half"), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("half"), 0o644)))
 				all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Transient, Reason: "the test"})
 			}
 		}
 		other := filepath.Join(x.Data, ".weir/17.3.part") // nobody's that is known
-		if err := os.WriteFile(other, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(other, nil, 0o644))
 		if _, err := a.report(all...); err != nil {
 			t.Fatal(err)
 		}
@@ -511,16 +468,12 @@ func TestLeftoversAreSwept(t *testing.T) {
 		ctx := t.Context()
 		count := func() (n int) {
 			found, err := filepath.Glob(filepath.Join(x.Data, ".weir", "*"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return len(found)
 		}
 		due := func() {
 			t.Helper()
-			if err := h.db.Exec(ctx, "UPDATE leftover SET due = 0"); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.db.Exec(ctx, "UPDATE leftover SET due = 0"))
 			if _, err := h.sweep(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -556,24 +509,18 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 	a.register("")
 	data := h.stock("/run1", "A", &lab.System{Data: t.TempDir()}, 1, 1000)[0]
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := a.work().Leases[0]
 	part := filepath.Join(x.Data, transfer.PartName(l.Item, l.Epoch))
 	for path, b := range map[string][]byte{part: []byte("half"), filepath.Join(x.Data, l.Dest.Path): data} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
 	}
 	a.session, a.holding = "two", map[int64]transfer.Lease{} // it was killed, and has lost its journal
 	a.register("")
 	if q = h.ended(q.ID); q.Status != transfer.Completed {
 		t.Fatalf("%+v", q)
 	}
-	if err := h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"))
 	if _, err := h.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -595,9 +542,7 @@ func TestMangledNameIsNotDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Failed {
 		t.Errorf("%+v", q)
 	}
@@ -621,9 +566,7 @@ func mangler(t *testing.T, to string) string {
 func proxyTo(t *testing.T, to string, change func(*http.Request)) string {
 	t.Helper()
 	at, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(at)
 		change(r.Out)
@@ -648,15 +591,11 @@ func TestServersWithoutChecksums(t *testing.T) {
 			h := start(t, Config{Approve: -1, Plain: true})
 			a := h.place("A", false)
 			a.write("/deep/er/run1", 3, 1000)
-			if err := os.WriteFile(filepath.Join(a.root, "deep/er/run1/empty"), nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(a.root, "deep/er/run1/empty"), nil, 0o644))
 			h.scan("/deep/er/run1", "A")
 			h.addSite("N", dav.URLs["http"])
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2, Unchecked: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Done != 4 {
 				t.Errorf("%+v", q)
 				h.tell(q.ID)
@@ -687,23 +626,17 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	a := h.place("A", false)
 	a.write("/run1", 3, 1000)
 	h.scan("/run1", "A")
-	if err := os.WriteFile(filepath.Join(a.root, "run1/f1"), bytes.Repeat([]byte("x"), 1000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(a.root, "run1/f1"), bytes.Repeat([]byte("x"), 1000), 0o644))
 	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
 	h.addSite("N", dav.URLs["http"])
 	h.stock("/run2", "S", s, 3, 1600)
 	h.stock("/run3", "S", s, 3, 0)
-	if err := os.WriteFile(filepath.Join(s.Data, "run2/f1"), bytes.Repeat([]byte("x"), 1600), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.Data, "run2/f1"), bytes.Repeat([]byte("x"), 1600), 0o644))
 	for name, good := range map[string]int64{"/run1": 2, "/run2": 2, "/run3": 3} {
 		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: name, To: "N", Tries: 2, Unchecked: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q = h.ended(q.ID); q.Count.Done != good || q.Count.Failed != 3-good {
 			t.Errorf("%s: %+v", name, q)
 			h.tell(q.ID)
@@ -749,19 +682,11 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: "S", Path: "f"}}
-		if err := h.recordTemporaries(t.Context(), []transfer.Lease{l}); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.db.Exec(t.Context(), "UPDATE leftover SET due = ?", h.now().Add(3*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.sweepSoon(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.recordTemporaries(t.Context(), []transfer.Lease{l}))
+		require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = ?", h.now().Add(3*time.Hour)))
+		require.NoError(t, h.sweepSoon(t.Context()))
 		var due time.Time
-		if err := h.db.Read(t.Context(), func(tx *db.Tx) error { return tx.Row("SELECT due FROM leftover").Scan(db.When(&due)) }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.db.Read(t.Context(), func(tx *db.Tx) error { return tx.Row("SELECT due FROM leftover").Scan(db.When(&due)) }))
 		if due.After(h.now().Add(sweepAgain)) {
 			t.Errorf("it is looked for at %v", due)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
@@ -43,9 +44,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	a.write("/store/run1", files, 20_000)
 	h.scan("/store/run1", "A")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request := func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) }
 	longest := time.Duration(0)
 	for n := range kills {
@@ -80,13 +79,9 @@ func TestStandbyTakesOver(t *testing.T) {
 func standbyHouse(t *testing.T, state, url, also string) *house {
 	t.Helper()
 	id, err := wire.Keep(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	admin, err := client.New(client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(admin.Close)
 	return &house{t: t, admin: admin, also: []string{also}, Coordinator: &Coordinator{url: url, pin: id.Pin}}
 }
@@ -95,9 +90,7 @@ func standbyHouse(t *testing.T, state, url, also string) *house {
 func adminToken(t *testing.T, state string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(state, adminFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.TrimSpace(string(raw))
 }
 
@@ -139,19 +132,13 @@ func TestSuspendedCoordinator(t *testing.T) {
 	a.write("/store/run1", files, 20_000)
 	h.scan("/store/run1", "A")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request := func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) }
 	until(t, "files arrive", func() bool { q = insist(t, request); return q.Count.Done > 20 })
-	if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Process.Signal(syscall.SIGSTOP))
 	breakConnections(t, confs[0].DB)
 	<-second // it works
-	if err := old.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Process.Signal(syscall.SIGCONT))
 	if err := old.Wait(); err == nil {
 		t.Error("the old coordinator ends without an error")
 	}
@@ -170,15 +157,11 @@ func TestSuspendedCoordinator(t *testing.T) {
 func breakConnections(t *testing.T, address string) {
 	t.Helper()
 	d, err := db.Open(t.Context(), address, db.Options{Conns: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	err = d.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // A standby with keys of its own, or with a database of one process, would not be one.
@@ -203,17 +186,13 @@ func TestStandbyRefuses(t *testing.T) {
 func copyKeys(t *testing.T, from, to string) {
 	t.Helper()
 	entries, err := os.ReadDir(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(from, e.Name()))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -221,9 +200,7 @@ func copyKeys(t *testing.T, from, to string) {
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

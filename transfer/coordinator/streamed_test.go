@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -95,16 +96,10 @@ func TestStreamedCopies(t *testing.T) {
 				h.addSite("X2", to.URLs["https"])
 			}
 			all := h.stock(dataset, pair[0], from, 4, 3_000_000)
-			if err := os.Remove(filepath.Join(from.Data, dataset, "f2")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(from.Data, dataset, "f3"), make([]byte, len(all[3])), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Join(from.Data, dataset, "f2")))
+			require.NoError(t, os.WriteFile(filepath.Join(from.Data, dataset, "f3"), make([]byte, len(all[3])), 0o644))
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: pair[1], Tries: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if q = h.ended(q.ID); q.Status != transfer.Partial || q.Count.Done != 2 {
 				t.Errorf("%+v", q)
 				h.tell(q.ID)
@@ -185,9 +180,7 @@ func TestStreamedCopiesEnd(t *testing.T) {
 	h.addSite("N", nginx.URL)
 	h.stock("/long", "S", slow.System, 3, 16<<20)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/long", To: "N"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "one is on its way", func() bool { return h.metric("weir_transfer_moved_bytes_total", `source="S"`) > 1<<20 })
 	h.registry.mu.Lock()
 	moving := 0
@@ -221,9 +214,7 @@ func TestStreamedCopiesForbidden(t *testing.T) {
 	h.addSite("B", b.URL)
 	h.stock("/run1", "A", a, 1, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Status != transfer.Failed {
 		t.Errorf("%+v", q)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -43,9 +44,7 @@ func rateOf(t *testing.T, conf string, files int) float64 {
 	h.stock("/run", "X", x, files, 1<<16)
 	began := time.Now()
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run", To: "Y", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if q = h.ended(q.ID); q.Count.Done != int64(files) {
 		t.Fatalf("%s: %+v", conf, q)
 	}

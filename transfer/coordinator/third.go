@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"weir/internal/digest"
 	"weir/internal/pause"
 	"weir/internal/token"
 	"weir/internal/tpc"
@@ -43,7 +42,7 @@ type thirdCopy struct {
 	late        bool   // the source may push for a while yet, and finish the temporary file
 	none        string // why the other end of the copy gives no macaroon to the proxy of its job
 	needsStream bool   // its checksum is not known before its bytes have passed
-	sum         string // of the bytes that passed through the coordinator, as digest.Short has it; "": they did not
+	sum         string // adler32 of the bytes that passed through the coordinator; "": they did not
 }
 
 func (c *Coordinator) newThird(l transfer.Lease) *thirdCopy {
@@ -253,14 +252,7 @@ func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 
 // corrupt returns the error of a source with other bytes.
 func (k *thirdCopy) corrupt(has, want string) error {
-	kind, digits := digest.Split(has)
-	return failf(transfer.SourceBad, "the file at %s is corrupt: its %s is %s instead of %s", k.l.Source.Site, kind.Name, digits, hexOf(want))
-}
-
-// hexOf returns the digits of a checksum.
-func hexOf(sum string) string {
-	_, digits := digest.Split(sum)
-	return digits
+	return failf(transfer.SourceBad, "the file at %s is corrupt: its adler32 is %s instead of %s", k.l.Source.Site, has, want)
 }
 
 // retry calls f until it succeeds or fails for good: credentials may be renewed meanwhile, and servers
@@ -290,10 +282,9 @@ func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tp
 		return k.c.tpc.Stat(ctx, t)
 	}
 	w := tpc.Wish{Size: k.l.Size, Want: want, Patience: digestTime}
-	switch {
-	case k.l.Unchecked:
+	if k.l.Unchecked {
 		w.Patience = uncheckedTime
-	case k.c.streams() && (want == "" || k.l.Job != "") || k.streamsFile(): // its bytes can be summed up here
+	} else if k.c.streams() && want == "" || k.streamsFile() { // its bytes can be summed up here
 		w.Brief = uncheckedTime
 	}
 	return k.c.tpc.Checksum(ctx, t, w)
@@ -369,10 +360,7 @@ func (k *thirdCopy) remove(ctx context.Context) error {
 }
 
 func describe(info tpc.Info) string {
-	if info.Adler == "" {
-		return fmt.Sprintf("%d bytes, checksum not available", info.Size)
-	}
-	return fmt.Sprintf("%d bytes, %s", info.Size, digest.Words(info.Adler))
+	return fmt.Sprintf("%d bytes, adler32 %s", info.Size, cmp.Or(info.Adler, "not available"))
 }
 
 // checkSource returns the checksum that the file must have. It asks the source for it if the catalog
@@ -380,7 +368,6 @@ func describe(info tpc.Info) string {
 func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 	var info tpc.Info
 	var err error
-	bySource := k.l.Job != "" && k.l.Unchecked && k.l.Adler != "" // verify_checksum source
 	if k.l.Adler == "" || k.l.Unchecked {
 		info, err = k.checksum(ctx, k.source(), k.l.Adler)
 	} else {
@@ -401,11 +388,11 @@ func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 		return "", failf(transfer.SourceBad, "%s has %d bytes of it instead of %d", k.l.Source.Site, info.Size, k.l.Size)
 	case k.l.Adler != "" && info.Adler != "" && info.Adler != k.l.Adler:
 		return "", k.corrupt(info.Adler, k.l.Adler)
-	case info.Adler == "" && (k.l.Adler == "" && !k.l.Unchecked || bySource):
+	case k.l.Adler == "" && info.Adler == "" && !k.l.Unchecked:
 		if k.needsStream = k.c.streams(); k.needsStream {
-			return k.l.Adler, nil
+			return "", nil
 		}
-		return "", failf(transfer.Unverified, "its checksum cannot be verified: %s does not provide one", k.l.Source.Site)
+		return "", failf(transfer.Unverified, "its checksum is not known, and %s does not provide one", k.l.Source.Site)
 	}
 	return cmp.Or(k.l.Adler, info.Adler), nil
 }
@@ -531,8 +518,7 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 	case err != nil:
 		return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
 	}
-	reads := k.sum != "" || k.l.Job != "" && k.c.streams()
-	if info.Adler == "" && reads && !k.l.Unchecked && info.Size == k.l.Size {
+	if info.Adler == "" && k.sum != "" && !k.l.Unchecked && info.Size == k.l.Size {
 		if info.Adler, err = k.readBack(ctx, t); err != nil {
 			return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
 		}
@@ -544,7 +530,7 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 		return failf(transfer.Checksum, "%d bytes arrived at %s instead of %d", info.Size, k.l.Dest.Site, k.l.Size)
 	case info.Adler != "" && want != "":
 		if info.Adler != want {
-			return failf(transfer.Checksum, "what arrived at %s has %s instead of %s", k.l.Dest.Site, digest.Words(info.Adler), hexOf(want))
+			return failf(transfer.Checksum, "what arrived at %s has adler32 %s instead of %s", k.l.Dest.Site, info.Adler, want)
 		}
 		k.out.Verified = true
 	case !k.l.Unchecked:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -68,16 +69,10 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 				}
 			}
 			all := h.stock("/run1", "X", x, 10, 1_000_000)
-			if err := os.Remove(filepath.Join(x.Data, "run1/f3")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Join(x.Data, "run1/f3")))
+			require.NoError(t, os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644))
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			q = h.ended(q.ID)
 			if q.Status != transfer.Partial || q.Count.Done != 8 || q.Count.Failed != 2 {
 				t.Errorf("%+v", q)
@@ -106,9 +101,7 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if again = h.ended(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
 				t.Errorf("once more: %+v", again)
 				h.tell(again.ID)
@@ -137,9 +130,7 @@ func TestAgentsAndXRootD(t *testing.T) {
 			h.scan("/run2", "A")
 			for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
 				q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if q = h.ended(q.ID); q.Status != transfer.Completed {
 					t.Errorf("%s: %+v", dataset, q)
 					h.tell(q.ID)
@@ -166,9 +157,7 @@ func TestSitesGoAndComeBack(t *testing.T) {
 	h.addSite("Y", y.URLs["https"])
 	h.stock("/run1", "X", x, 2, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var e transfer.Explanation
 	until(t, "it waits for a source", func() bool {
 		if e, err = h.admin.Explain(t.Context(), q.ID, ""); err != nil {
@@ -193,9 +182,7 @@ func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	h.addSite("X", x.URLs["http"])
 	all := h.stock("/run1", "S", slow.System, 1, 8<<20)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	until(t, "it is on its way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 1 })
 	kill()
 	spawn(t, conf)
@@ -226,9 +213,7 @@ func TestKilledSiteLeavesNoTemporary(t *testing.T) {
 			h.addSite("X", x.URLs["https"])
 			h.stock("/run1", "S", slow.System, 4, 8<<20)
 			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			until(t, "all are on their way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 4 })
 			x.Kill()
 			if len(hidden(t, filepath.Join(x.Data, "run1"))) == 0 {
@@ -240,9 +225,7 @@ func TestKilledSiteLeavesNoTemporary(t *testing.T) {
 			if q = h.ended(q.ID); q.Status != transfer.Cancelled { // the removal of the temporary files has failed by now
 				t.Errorf("%+v", q)
 			}
-			if err := x.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, x.Restart(t.Context()))
 			until(t, "no temporary is left", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 0 })
 		})
 	}

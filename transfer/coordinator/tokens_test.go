@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
 )
@@ -19,9 +20,7 @@ func TestTokensAreRevoked(t *testing.T) {
 		h := start(t, conf)
 		ctx := t.Context()
 		raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{mayRead, maySubmit}, Life: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ann, bob := h.client(raw), h.as("bob", mayRead)
 		all, err := h.admin.Tokens(ctx)
 		if err != nil || len(all) != 3 {
@@ -67,9 +66,7 @@ func TestTokensAreRevoked(t *testing.T) {
 			t.Errorf("bob: %v", err)
 		}
 		old, err := h.Admin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := h.admin.RevokeToken(ctx, by["administrator"].ID); err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +90,7 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	h := start(t, Config{})
 	ctx := t.Context()
 	raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{agentOf + "A", mayRead}, Life: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, b := h.robot("A"), h.robot("B")
 	a.ask = h.client(raw)
 	a.register("")

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
 )
@@ -21,9 +22,7 @@ func TestARequestIsCarriedOut(t *testing.T) {
 	}
 	h.fill("/store/run1", "A", 20, 1000)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for !q.Status.Ended() {
 		w := b.work()
 		var all []transfer.Outcome

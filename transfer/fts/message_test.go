@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -166,9 +167,7 @@ func TestMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all, err := Messages(aChange(c.state, c.change), MessageOptions{Endpoint: "weir.example.org"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var kinds []string
 			var got map[string]any
 			for _, m := range all {
@@ -184,9 +183,7 @@ func TestMessages(t *testing.T) {
 				t.Fatalf("%q", kinds)
 			}
 			var want map[string]any
-			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(c.want), &want))
 			for field, value := range want {
 				if fmt.Sprint(got[field]) != fmt.Sprint(value) {
 					t.Errorf("%s is %v instead of %v", field, got[field], value)

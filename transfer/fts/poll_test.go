@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -17,9 +18,7 @@ func TestPolledFiles(t *testing.T) {
 	now := time.Date(2026, 11, 26, 4, 0, 0, 0, time.UTC)
 	kept := func(f File) string {
 		text, err := json.Marshal(f.Keep())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(text)
 	}
 	source := []queue.PairSource{{Site: "A", Path: "f", URL: "https://a.example.org/f"}}
@@ -36,13 +35,9 @@ func TestPolledFiles(t *testing.T) {
 	j := &queue.JobState{Job: queue.Job{ID: "one", Params: "{}"}}
 	fields := append(polled(), "source_surl")
 	short, err := AppendFiles(nil, j, files, append(fields, "file_state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	long, err := AppendFiles(nil, j, files, append(fields, "transfer_host"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var a, b []map[string]any
 	if err := json.Unmarshal(short, &a); err != nil {
 		t.Fatalf("%v: %s", err, short)

@@ -124,8 +124,7 @@ func TestAlerts(t *testing.T) {
 // The table in docs/metrics.md is made from the metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	const path, mark, next = "../../docs/metrics.md", "<!-- transfer metrics -->\n", "<!-- metrics -->\n"
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := require.File(t, path)
 	head, rest, ok := strings.Cut(string(text), mark)
 	_, tail, ok2 := strings.Cut(rest, next)
 	if !ok || !ok2 {

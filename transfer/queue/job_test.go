@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -29,9 +30,7 @@ func TestJob(t *testing.T) {
 		if err := w.SubmitJob(w.ctx, Job{ID: "one", By: "bob"}, parts[1:]); !errors.Is(err, ErrDuplicate) {
 			t.Errorf("the same id again: %v", err)
 		}
-		if err := w.SubmitJob(w.ctx, Job{ID: "two", By: "bob"}, parts[1:]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.SubmitJob(w.ctx, Job{ID: "two", By: "bob"}, parts[1:]))
 		same := []JobPart{{To: "D", Pairs: []Pair{parts[1].Pairs[0], parts[1].Pairs[0]}}}
 		if err := w.SubmitJob(w.ctx, Job{ID: "three"}, same); !errors.Is(err, ErrRefused) {
 			t.Errorf("two files with one destination: %v", err)
@@ -108,9 +107,7 @@ func TestSourceList(t *testing.T) {
 		{{"A", "f", "https://a/f"}}, {{"A", "f", "https://a/f"}, {"B", "", "http://b/"}}, {{`A"`, `x\y`, "<é>"}}, {{"A", "x},{y", "[]{}"}}, nil,
 	} {
 		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, err := readSourceList(string(text)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}

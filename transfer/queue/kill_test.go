@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -32,9 +33,7 @@ func TestKill(t *testing.T) {
 			for round := range 4 {
 				killed(t, url, 5+40*round, told)
 				d, err := db.Open(t.Context(), url, db.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				w := newWorld(t, d, Options{})
 				w.audit()
 				for id, state := range told {
@@ -45,9 +44,7 @@ func TestKill(t *testing.T) {
 						t.Errorf("it was told that %d is %s, it is %s", item, state, one.State)
 					}
 				}
-				if err := d.Close(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, d.Close())
 			}
 			if len(told) < 20 {
 				t.Errorf("only %d files were begun in all", len(told))
@@ -62,12 +59,8 @@ func killed(t *testing.T, url string, lines int, told map[string]string) {
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s")
 	c.Env = append(os.Environ(), childURL+"="+url)
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
 	n := 0
 	for scan := bufio.NewScanner(out); scan.Scan(); {
 		if state, id, ok := strings.Cut(scan.Text(), " "); ok && (state == "leased" || state == "done") {
@@ -76,9 +69,7 @@ func killed(t *testing.T, url string, lines int, told map[string]string) {
 			t.Errorf("the child: %s", scan.Text())
 		}
 		if n++; n == lines {
-			if err := c.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Process.Kill())
 		}
 	}
 	_ = c.Wait() // it was killed
@@ -94,9 +85,7 @@ func TestChild(t *testing.T) {
 		t.Skip("it is run by TestKill")
 	}
 	d, err := db.Open(t.Context(), url, db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := newWorld(t, d, Options{})
 	w.now = time.Now()
 	w.site("A", true, -1)

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 )
 
 // SQLite takes a partial index only for a query that repeats its condition word
@@ -13,9 +14,7 @@ import (
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	d, err := db.Open(t.Context(), dbtest.File(t), db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := newWorld(t, d, Options{})
 	defer func() { w.must(d.Close()) }()
 	for query, index := range map[string]string{

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/transfer"
 )
 
@@ -23,9 +24,7 @@ func TestRandom(t *testing.T) {
 	seeds := []uint64{1, 2, uint64(time.Now().UnixNano())}
 	if text := os.Getenv("WEIR_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		seeds = []uint64{n}
 	}
 	for _, seed := range seeds {

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -31,9 +32,7 @@ func TestYear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := address(t)
 			d, err := db.Open(t.Context(), at, db.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			y := year{world: newWorld(t, d, Options{Patience: 1000 * 24 * time.Hour}), address: at, part: files / yearParts}
 			defer func() { y.must(d.Close()) }()
 			y.begin()

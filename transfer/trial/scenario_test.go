@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -81,8 +80,7 @@ func FuzzParse(f *testing.F) {
 
 // The scenario that the manual shows can be read as it stands there.
 func TestParseManual(t *testing.T) {
-	page, err := os.ReadFile("../../docs/transfer-demo.md")
-	require.NoError(t, err)
+	page := require.File(t, "../../docs/transfer-demo.md")
 	_, rest, _ := strings.Cut(string(page), "```yaml\nname: mine")
 	text, _, found := strings.Cut(rest, "```")
 	s, err := Parse([]byte("name: mine" + text))

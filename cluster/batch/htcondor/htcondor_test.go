@@ -11,6 +11,7 @@ import (
 
 	"weir/cluster/batch"
 	"weir/cluster/batch/batchtest"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -35,9 +36,7 @@ func withoutOutputs(t *testing.T) {
 func submit(t *testing.T, c batchtest.Case) (batch.Job, *batchtest.Log) {
 	t.Helper()
 	j, err := New().Submit(t.Context(), c.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := j.Remove(context.Background()); err != nil {
 			t.Error(err)
@@ -91,9 +90,7 @@ func full(t *testing.T) {
 func held(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1, "hang")
 	j, log := submit(t, c)
-	if err := os.Remove(c.Files[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(c.Files[0]))
 	follow(t, j, log, "the worker is held", func() bool { return j.Counts().Held == 1 })
 	i := slices.IndexFunc(log.All, func(c batch.Change) bool { return c.State == batch.Held })
 	if i < 0 || !strings.Contains(log.All[i].Reason, "secret.json") || !strings.Contains(log.All[i].Reason, "(code 13, subcode 2)") {
@@ -126,9 +123,7 @@ func refused(t *testing.T) {
 func TestEnvironmentsAreAdded(t *testing.T) {
 	w := &batch.Work{Program: "/bin/true", Dir: "/tmp/x", Count: 1, Options: []string{"request_cpus = 2", `Env = "A=1 B='x ""y""'"`}}
 	text, err := describe(w, &batch.Submission{})
-	if err := errors.Join(checkOptions(w.Options), err); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(checkOptions(w.Options), err))
 	want := "environment = \"A=1 B='x \"\"y\"\"' WEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)\"\n"
 	if !strings.Contains(text, want) {
 		t.Errorf("%s\nwant %s", text, want)

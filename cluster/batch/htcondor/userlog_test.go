@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/cluster/batch"
+	"weir/internal/require"
 )
 
 // begin is when the jobs of the logs below were submitted.
@@ -68,9 +69,7 @@ const oneLife = `000 (012.003.000) 2026-12-31 23:59:51.792Z Job submitted from h
 func TestUserLog(t *testing.T) {
 	utc := func(s string) time.Time {
 		at, err := time.Parse("06-01-02 15:04:05.999", s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return at
 	}
 	change := func(at string, worker int, s batch.State, host, reason string, exit int) batch.Change {
@@ -131,9 +130,7 @@ func TestLogGrows(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	f, err := os.Create(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	got := 0
 	for i := 0; i < len(oneLife); i += 7 {
@@ -141,9 +138,7 @@ func TestLogGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := l.next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got += len(all)
 	}
 	if want := strings.Count(oneLife, "...\n"); got != want {

@@ -12,6 +12,7 @@ import (
 
 	"weir/cluster/batch"
 	"weir/cluster/batch/batchtest"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -27,9 +28,7 @@ func TestLocal(t *testing.T) {
 func deaf(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1, "deaf")
 	j, err := Local().Submit(t.Context(), c.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	batchtest.Await(t, "the worker runs", func() bool { _, ok := c.Trace(0); return ok })
 	if err := j.Remove(t.Context()); err != nil || j.Counts().Removed != 1 {
 		t.Errorf("%v: %+v", err, j.Counts())
@@ -53,9 +52,7 @@ func TestSSH(t *testing.T) {
 func unreachable(t *testing.T) {
 	c := batchtest.Place{Hosts: []string{"node1", "no-such-node.invalid"}}.Work(t, 3, "leave")
 	j, err := SSH().Submit(t.Context(), c.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var log batchtest.Log
 	if err := errors.Join(j.Follow(t.Context(), log.Add), j.Remove(t.Context())); err != nil {
 		t.Error(err)
@@ -81,15 +78,11 @@ func unreachable(t *testing.T) {
 func nodeLost(t *testing.T, nodes *lab.System) {
 	c := batchtest.Place{Hosts: []string{"node1", "node2"}}.Work(t, 2, "hang")
 	j, err := SSH().Submit(t.Context(), c.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range 2 {
 		batchtest.Await(t, "the worker runs", func() bool { _, ok := c.Trace(n); return ok && j.Counts().Running == 2 })
 	}
-	if err := nodes.KillPart("node2"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nodes.KillPart("node2"))
 	batchtest.Await(t, "the loss is told", func() bool { return j.Counts().Failed == 1 })
 	if n := j.Counts(); n.Running != 1 || !strings.Contains(n.Away[0], "node2") && !strings.Contains(n.Away[0], "onnection") {
 		t.Errorf("%+v", n)
@@ -109,9 +102,7 @@ func nodeLost(t *testing.T, nodes *lab.System) {
 func TestUnpack(t *testing.T) {
 	w := batch.Work{Dir: t.TempDir(), Program: os.Args[0], Count: 2, Brings: []string{"r.json"}}
 	sub, err := batch.Begin("local", &w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, good := range map[string]bool{"0/stdout": true, "./1/r.json": true, "2/stdout": false, "../stdout": false, "0/../../x": false,
 		"/etc/stdout": false, "0/other": false, "stdout": false, "-1/stdout": false} {
 		var b bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"weir/cluster/batch"
 	"weir/cluster/batch/batchtest"
+	"weir/internal/require"
 	"weir/lab"
 )
 
@@ -70,9 +71,7 @@ func TestTransientSlurm(t *testing.T) {
 	system := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 4, Extra: "Prolog=" + prolog})
 	system.Use(t)
 	t.Run("LaunchFailed", func(t *testing.T) {
-		if err := os.WriteFile(filepath.Join(state, "prolog-fails"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(state, "prolog-fails"), nil, 0o600))
 		_, j, log := submit(t, batchtest.Place{}, 1, "leave")
 		followed := make(chan error)
 		go func() { followed <- j.Follow(t.Context(), log.Add) }()
@@ -125,9 +124,7 @@ func busy(t *testing.T, program, before, after string) {
 	t.Helper()
 	dir := t.TempDir()
 	real, err := exec.LookPath(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counted := "case \"$*\" in *--help*) exec " + real + " \"$@\";; esac\nmkdir " + dir + "/1 2>/dev/null || mkdir " + dir +
 		"/2 2>/dev/null || exec " + real + " \"$@\"\n"
 	if before != "" {
@@ -141,9 +138,7 @@ func busy(t *testing.T, program, before, after string) {
 
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
 }
 
 func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batchtest.Case, batch.Job, *batchtest.Log) {
@@ -151,9 +146,7 @@ func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batcht
 	p.System = New()
 	c := p.Work(t, count, words...)
 	j, err := New().Submit(t.Context(), c.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := j.Remove(context.Background()); err != nil {
 			t.Error(err)
@@ -178,9 +171,7 @@ func full(t *testing.T) {
 		if last := log.Of(n); trace.Job != last[0].JobID || trace.Number != strconv.Itoa(n) {
 			t.Errorf("worker %d: %+v, %+v", n, trace, last)
 		}
-		if err := syscall.Kill(trace.Outside(c.Traces), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(trace.Outside(c.Traces), syscall.SIGTERM))
 	}
 	if err := <-followed; err != nil || j.Counts().Failed != 5 {
 		t.Errorf("%v: %+v", err, j.Counts())

@@ -223,8 +223,7 @@ func (s *site) together(t *testing.T) {
 
 // renewal replaces the proxy's file in the middle of a run.
 func (s *site) renewal(t *testing.T) {
-	text, err := os.ReadFile(s.Proxy)
-	require.NoError(t, err)
+	text := require.File(t, s.Proxy)
 	file := gridcerttest.WriteFile(t, 0o600, "x509up", text)
 	m := newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: file, CADir: s.CADir}})
 	now := time.Now()

@@ -81,8 +81,7 @@ func TestRequest(t *testing.T) {
 // The session keys of all encryption types that we ask for.
 func TestEncryptions(t *testing.T) {
 	k := startKDC(t)
-	conf, err := os.ReadFile(k.conf)
-	require.NoError(t, err)
+	conf := require.File(t, k.conf)
 	for name, id := range map[string]int32{
 		"aes256-cts-hmac-sha1-96": 18, "aes128-cts-hmac-sha1-96": 17, "aes256-cts-hmac-sha384-192": 20, "aes128-cts-hmac-sha256-128": 19,
 	} {
