@@ -124,7 +124,7 @@ chaos: needs ## faults, for as long as they take: of runs on many machines (thre
 	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
 	WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
 
-# The files are there twice: 10,000 need 20 GB in TMPDIR.
+# The files at the source are links to a hundred contents: 10,000 need 11 GB in TMPDIR, as long as the test runs.
 test-rucio: needs ## Rucio transfers 10,000 files of 1 MiB with weir (FILES=1000 fewer), on SQLite and on PostgreSQL, and what it waits for is printed
 	WEIR_REQUIRE=all WEIR_RUCIO_FILES=$(or $(FILES),10000) go test ./transfer/coordinator -run TestRucioKilled -timeout 6h -count 1 -v
 

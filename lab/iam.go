@@ -2,6 +2,8 @@ package lab
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -12,6 +14,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +30,7 @@ import (
 type IAMConfig struct {
 	Life     time.Duration // of access tokens; 0 is an hour
 	Rotate   bool          // a refresh token is good once
+	ES256    bool          // it signs with ECDSA, else with RSA
 	Exchange bool          // tokens are exchanged for access tokens only, as Keycloak does unless it is configured
 }
 
@@ -40,8 +44,8 @@ type IAM struct {
 	c       IAMConfig
 	server  *http.Server
 	mu      sync.Mutex
-	key     *rsa.PrivateKey
-	kid     string
+	keys    map[string]crypto.Signer // that it publishes, by name
+	kid     string                   // of the one with which it signs
 	down    bool
 	asked   map[string]int      // requests to the token endpoint, by grant
 	refresh map[string]iamGrant // by refresh token
@@ -53,7 +57,7 @@ type iamGrant map[string]any
 // StartIAM starts an issuer in this process for a test.
 func StartIAM(t testing.TB, c IAMConfig) *IAM {
 	t.Helper()
-	i := &IAM{c: c, Secret: rand.Text(), asked: map[string]int{}, refresh: map[string]iamGrant{},
+	i := &IAM{c: c, Secret: rand.Text(), asked: map[string]int{}, refresh: map[string]iamGrant{}, keys: map[string]crypto.Signer{},
 		CAFile: filepath.Join(t.TempDir(), "iam.pem")}
 	if i.c.Life == 0 {
 		i.c.Life = time.Hour
@@ -106,15 +110,29 @@ func (i *IAM) certificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{id.der}, PrivateKey: id.key}
 }
 
-// NewKey has the issuer sign with another key; the former one is withdrawn.
+// NewKey has the issuer sign with another key; it publishes the former ones until Withdraw.
 func (i *IAM) NewKey() {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	var key crypto.Signer
+	var err error
+	if i.c.ES256 {
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	} else {
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	}
 	if err != nil {
 		panic(err) // never: Go's random numbers do not fail
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.key, i.kid = key, rand.Text()
+	i.kid = rand.Text()
+	i.keys[i.kid] = key
+}
+
+// Withdraw has the issuer publish no other key than that with which it signs.
+func (i *IAM) Withdraw() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = map[string]crypto.Signer{i.kid: i.keys[i.kid]}
 }
 
 // Down has the issuer answer everything with status 503, or work again.
@@ -135,7 +153,7 @@ func (i *IAM) Asked() map[string]int {
 func (i *IAM) Keys() []byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	text, err := keySet(&i.key.PublicKey, i.kid)
+	text, err := keySet(i.keys)
 	if err != nil {
 		panic(err) // never: strings
 	}
@@ -156,7 +174,7 @@ func (i *IAM) sign(g iamGrant) string {
 	maps.Copy(all, g)
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	i.mu.Lock()
-	key, kid := i.key, i.kid
+	key, kid := i.keys[i.kid], i.kid
 	i.mu.Unlock()
 	text, err := signToken(key, kid, all)
 	if err != nil {
@@ -173,18 +191,34 @@ func (i *IAM) read(raw string) (g iamGrant, err error) {
 	}
 	body, bodyErr := unb64(parts[1])
 	signature, err := unb64(parts[2])
-	i.mu.Lock()
-	public := i.key.PublicKey
-	i.mu.Unlock()
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if bodyErr != nil || err != nil || rsa.VerifyPKCS1v15(&public, crypto.SHA256, sum[:], signature) != nil ||
-		json.Unmarshal(body, &g) != nil {
+	if bodyErr != nil || err != nil || !i.signed(sum[:], signature) || json.Unmarshal(body, &g) != nil {
 		return nil, errors.New("invalid access token: " + raw)
 	}
 	if end, _ := g["exp"].(float64); time.Now().Unix() >= int64(end) {
 		return nil, errors.New("access token expired: " + raw) // IAM says it with the token
 	}
 	return g, nil
+}
+
+// signed reports whether a signature of a sum is by one of its keys.
+func (i *IAM) signed(sum, signature []byte) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, key := range i.keys {
+		switch public := key.Public().(type) {
+		case *rsa.PublicKey:
+			if rsa.VerifyPKCS1v15(public, crypto.SHA256, sum, signature) == nil {
+				return true
+			}
+		case *ecdsa.PublicKey:
+			if len(signature) == 64 &&
+				ecdsa.Verify(public, sum, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (i *IAM) serve(w http.ResponseWriter, r *http.Request) {

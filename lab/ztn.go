@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -47,13 +48,14 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	v.Protocol = "ztn"
 	v.Security = "xrootd.tls capable all\nsec.protocol ztn\nofs.authorize 1\nofs.authlib libXrdAccSciTokens.so config=" + path
 	s.Env = append(s.Env, "BEARER_TOKEN_FILE="+s.TokenFile)
+	s.env = append(s.env, "X509_CERT_DIR="+s.CADir) // of copies that the server makes
 	s.set("method", "token")
 	s.set("token_file", s.TokenFile)
 }
 
 // keyCache writes the issuer's public key where the servers' token library keeps the keys it has fetched.
 func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
-	keys, err := keySet(&s.issuer.key.PublicKey, tokenKey)
+	keys, err := keySet(map[string]crypto.Signer{tokenKey: s.issuer.key})
 	s.fail(err)
 	rows := s.keyRow(tokenIssuer, keys)
 	if c.Issuer != "" {
@@ -76,17 +78,53 @@ func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")"
 }
 
-// keySet is the JSON Web Key Set of one key (RFC 7517).
-func keySet(public *rsa.PublicKey, id string) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"keys": []any{map[string]string{
-		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": id,
-		"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
-	}}})
+// keySet is the JSON Web Key Set of keys by name (RFC 7517), which are RSA or ECDSA on P-256.
+func keySet(keys map[string]crypto.Signer) (json.RawMessage, error) {
+	all := []map[string]string{}
+	for id, key := range keys {
+		one := map[string]string{"use": "sig", "kid": id, "alg": algorithm(key)}
+		switch public := key.Public().(type) {
+		case *rsa.PublicKey:
+			one["kty"], one["n"], one["e"] = "RSA", b64(public.N.Bytes()), b64(big.NewInt(int64(public.E)).Bytes())
+		case *ecdsa.PublicKey:
+			point, err := public.Bytes() // 4, x, y
+			if err != nil {
+				return nil, err
+			}
+			one["kty"], one["crv"], one["x"], one["y"] = "EC", "P-256", b64(point[1:33]), b64(point[33:])
+		}
+		all = append(all, one)
+	}
+	return json.Marshal(map[string]any{"keys": all})
 }
 
-// signToken makes a JSON Web Token (RFC 7519, RS256) of claims.
-func signToken(key *rsa.PrivateKey, id string, claims map[string]any) (string, error) {
-	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": "RS256", "kid": id})
+// algorithm returns the algorithm of a key's signatures (RFC 7518).
+func algorithm(key crypto.Signer) string {
+	if _, is := key.(*ecdsa.PrivateKey); is {
+		return "ES256"
+	}
+	return "RS256"
+}
+
+// sign signs the SHA-256 of a text, as a JSON Web Signature has it.
+func sign(key crypto.Signer, sum []byte) ([]byte, error) {
+	private, is := key.(*ecdsa.PrivateKey)
+	if !is {
+		return key.Sign(rand.Reader, sum, crypto.SHA256)
+	}
+	r, s, err := ecdsa.Sign(rand.Reader, private, sum)
+	if err != nil {
+		return nil, err
+	}
+	both := make([]byte, 64)
+	r.FillBytes(both[:32])
+	s.FillBytes(both[32:])
+	return both, nil
+}
+
+// signToken makes a JSON Web Token (RFC 7519) of claims.
+func signToken(key crypto.Signer, id string, claims map[string]any) (string, error) {
+	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": algorithm(key), "kid": id})
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +134,7 @@ func signToken(key *rsa.PrivateKey, id string, claims map[string]any) (string, e
 	}
 	text := b64(head) + "." + b64(body)
 	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	signature, err := sign(key, sum[:])
 	if err != nil {
 		return "", err
 	}

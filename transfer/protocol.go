@@ -51,7 +51,7 @@ type Lease struct {
 
 	Name   string `json:"name"` // of the file: /store/run1/f1.root
 	Size   int64  `json:"size_bytes"`
-	Adler  string `json:"adler32,omitempty"` // 8 hex digits; "": not known, the source is asked
+	Adler  string `json:"adler32,omitempty"` // 8 hex digits, of jobs also ALGORITHM:DIGITS; "": not known, the source is asked
 	Source End    `json:"source"`
 	Dest   End    `json:"dest"`
 

@@ -30,12 +30,14 @@ type lite struct {
 
 // Pragmas of all connections, and those of readers and of the writer. Keys are
 // checked as PostgreSQL always does. The log is folded into the file every 4000
-// pages, and cut to 64 MiB.
+// pages, and cut to 64 MiB. A cache of n KiB takes twice that, since the allocator of
+// modernc.org/sqlite rounds a page and its header up to 8 KiB; that of a reader is emptied whenever
+// somebody has written since its last transaction.
 const (
 	pragmas = "PRAGMA busy_timeout=10000; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;"
-	reading = "PRAGMA query_only=ON; PRAGMA cache_size=-16384;"
+	reading = "PRAGMA query_only=ON; PRAGMA cache_size=-4096;"
 	writing = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; " +
-		"PRAGMA cache_size=-65536;"
+		"PRAGMA cache_size=-32768;"
 )
 
 func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) {

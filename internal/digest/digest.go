@@ -38,6 +38,32 @@ func Lookup(name string) (a Algorithm, ok bool) {
 	return a, false
 }
 
+// Short returns a checksum ALGORITHM:DIGITS as those of files are kept: an adler32 without its name.
+func Short(sum string) string { return strings.TrimPrefix(sum, Adler32().Name+":") }
+
+// Split returns algorithm and digits of a checksum that Short has returned, adler32 of "".
+func Split(short string) (a Algorithm, digits string) {
+	name, digits, named := strings.Cut(short, ":")
+	if a, ok := Lookup(name); named && ok {
+		return a, digits
+	}
+	return Adler32(), short
+}
+
+// Words returns such a checksum as errors have it: "adler32 1a2b3c4d".
+func Words(short string) string {
+	a, digits := Split(short)
+	return a.Name + " " + digits
+}
+
+// Kept is Short of digits of the algorithm; "" of none.
+func (a Algorithm) Kept(digits string) string {
+	if digits == "" {
+		return ""
+	}
+	return Short(a.Name + ":" + digits)
+}
+
 func (a Algorithm) named(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
 	return name == a.Name || name == a.RFC3230 || name == a.RFC9530

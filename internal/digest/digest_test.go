@@ -28,6 +28,20 @@ func TestInHeader(t *testing.T) {
 	}
 }
 
+// Checksums of files are kept with the name of their algorithm, except adler32.
+func TestShort(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"adler32:62d01d6f": {"62d01d6f", "adler32", "62d01d6f"}, "md5:abcd": {"md5:abcd", "md5", "abcd"}, "": {"", "adler32", ""},
+		"crc32c:62d01d6f": {"crc32c:62d01d6f", "crc32c", "62d01d6f"}, "sha256:ff": {"sha256:ff", "sha256", "ff"},
+	} {
+		short := Short(text)
+		a, digits := Split(short)
+		if short != want[0] || a.Name != want[1] || digits != want[2] || a.Kept(digits) != short || Words(short) != want[1]+" "+want[2] {
+			t.Errorf("%q: %q, %s %q, %q", text, short, a.Name, digits, Words(short))
+		}
+	}
+}
+
 func FuzzFind(f *testing.F) {
 	f.Add("adler32=0x62d01d6", "adler=:AAAAAQ==:")
 	f.Fuzz(func(t *testing.T, digest, repr string) {

@@ -149,7 +149,8 @@ func (c *Client) way(to way) *http.Transport {
 		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10,
 		// no proxy: it would be asked in the place of the address that the guard has seen
 	}
-	if to.bulk { // else they would be most of what a small request costs
+	w.ReadBufferSize = 1 << 10 // thousands of copies wait for their answers at once
+	if to.bulk {
 		w.WriteBufferSize, w.ReadBufferSize = 256<<10, 256<<10
 	}
 	c.ways[to] = w

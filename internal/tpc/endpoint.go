@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/content"
 	"weir/internal/digest"
 	"weir/internal/pause"
 )
@@ -17,7 +18,7 @@ import (
 // Info is what an endpoint reports on a file.
 type Info struct {
 	Size  int64  // -1 if it does not tell
-	Adler string // 8 hex digits; "" if it was not asked for or is unknown
+	Adler string // 8 hex digits, or a checksum of another algorithm as digest.Short has it; "" if it was not asked for or is unknown
 	ETag  string
 }
 
@@ -26,9 +27,6 @@ const (
 	shortAnswer = 2 * time.Minute
 	longAnswer  = time.Hour
 )
-
-// emptyAdler is the adler32 of no bytes.
-const emptyAdler = "00000001"
 
 // firstAsk is the wait before a checksum is asked for again; it doubles.
 const firstAsk = 500 * time.Millisecond
@@ -60,7 +58,7 @@ func (c *Client) info(ctx context.Context, t Target, res *http.Response) (info I
 // A Wish is for a checksum.
 type Wish struct {
 	Size     int64         // of the file, as far as it is known
-	Want     string        // what it should be, as Info.Adler; "" if unknown
+	Want     string        // what it should be, as Info.Adler, whose algorithm is asked for; "": adler32, which is not known
 	Patience time.Duration // how long an endpoint that has the file but tells no checksum is asked again
 	Brief    time.Duration // the same for one that does not say that it is computing it (202, as dCache); 0 is Patience
 }
@@ -85,9 +83,11 @@ func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
 
 func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (Info, error) {
 	ask := Request{Method: http.MethodHead, Target: t, Header: http.Header{}, alone: alone}
-	AskAdler(ask.Header)
+	kind, _ := digest.Split(w.Want)
+	askDigest(ask.Header, kind)
 	began := time.Now()
-	until := began.Add(w.Patience >> c.silence(t.URL))
+	at := server(t.URL) + " " + kind.Name
+	until := began.Add(w.Patience >> c.silence(at))
 	for wait := firstAsk; ; wait *= 2 {
 		var res *http.Response
 		err := c.sums.Ask(ctx, server(t.URL), w.Size, func(ctx context.Context) (err error) {
@@ -99,19 +99,19 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 		if err != nil {
 			return Info{}, err
 		}
-		adler := digest.Adler32().InHeader(res.Header)
-		if adler == "" && res.StatusCode == http.StatusOK && res.ContentLength == 0 {
-			adler = emptyAdler // XRootD does not tell it
+		sum := kind.Kept(kind.InHeader(res.Header))
+		if sum == "" && res.StatusCode == http.StatusOK && res.ContentLength == 0 {
+			sum = emptySum(kind) // XRootD does not tell it
 		}
 		last := until
-		if brief := began.Add(w.Brief >> c.silence(t.URL)); w.Brief > 0 && res.StatusCode != http.StatusAccepted && brief.Before(last) {
+		if brief := began.Add(w.Brief >> c.silence(at)); w.Brief > 0 && res.StatusCode != http.StatusAccepted && brief.Before(last) {
 			last = brief
 		}
-		if again := adler == "" && time.Now().Add(wait).Before(last); !again || res.StatusCode/100 != 2 { // 202: dCache is computing it
+		if again := sum == "" && time.Now().Add(wait).Before(last); !again || res.StatusCode/100 != 2 { // 202: dCache is computing it
 			info, err := c.info(ctx, t, res)
 			if err == nil {
-				c.heard(t.URL, adler != "", began)
-				info.Adler = adler
+				c.heard(at, sum != "", began)
+				info.Adler = sum
 			}
 			return info, err
 		}
@@ -119,6 +119,15 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 			return Info{}, fmt.Errorf("HEAD: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// emptySum is the checksum of no bytes.
+func emptySum(kind digest.Algorithm) string {
+	h, err := content.NewHash(kind.Name)
+	if err != nil {
+		return ""
+	}
+	return digest.Short(content.Text(kind.Name, h))
 }
 
 // length asks for a file's length with GET; -1 if that does not tell it either.
@@ -136,8 +145,8 @@ func (c *Client) length(ctx context.Context, t Target) (int64, error) {
 	return res.ContentLength, nil
 }
 
-// A silence is how often in a row an endpoint reported no checksum, and when it was last
-// seen to.
+// A silence is how often in a row an endpoint reported no checksum of an algorithm, and when it was
+// last seen to.
 type silence struct {
 	times int
 	last  time.Time
@@ -149,7 +158,7 @@ const mostSilence = 30
 func (c *Client) silence(at string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.silent[server(at)].times
+	return c.silent[at].times
 }
 
 // heard notes whether an endpoint reported a checksum that was requested at began.
@@ -157,13 +166,12 @@ func (c *Client) silence(at string) int {
 func (c *Client) heard(at string, reported bool, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := server(at)
-	s := c.silent[name]
+	s := c.silent[at]
 	switch {
 	case reported:
-		delete(c.silent, name)
+		delete(c.silent, at)
 	case s.last.Before(began) && (s.times > 0 || len(c.silent) < mostWays):
-		c.silent[name] = silence{min(s.times+1, mostSilence), time.Now()}
+		c.silent[at] = silence{min(s.times+1, mostSilence), time.Now()}
 	}
 }
 
@@ -322,9 +330,9 @@ func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 	return a, nil
 }
 
-// AskAdler sets the headers that ask an endpoint for adler32: RFC 3230's, which all
+// askDigest sets the headers that ask an endpoint for a checksum: RFC 3230's, which all
 // storage servers know, and RFC 9530's.
-func AskAdler(h http.Header) {
-	h.Set("Want-Digest", "adler32")
-	h.Set("Want-Repr-Digest", "adler=5")
+func askDigest(h http.Header, a digest.Algorithm) {
+	h.Set("Want-Digest", a.RFC3230)
+	h.Set("Want-Repr-Digest", a.RFC9530+"=5")
 }

@@ -82,10 +82,7 @@ func (r *registry) bannedAs(s catalog.Site) (ban, bool) {
 	if len(r.bans) == 0 {
 		return ban{}, false
 	}
-	se := ""
-	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
-		se = fts.SE(u)
-	}
+	se := r.element(s.Name)
 	for _, b := range r.bans {
 		if b.Kind == banSE && (b.Name == s.Name || b.Name == se) {
 			return b, true
@@ -250,24 +247,25 @@ func (c *Coordinator) ftsBanSE(q *call) (int, any, error) {
 	return http.StatusOK, orEmpty(jobs), err
 }
 
+// element returns the storage element of a site: its name if it has no endpoint. The registry is locked.
+func (r *registry) element(site string) string {
+	u, err := url.Parse(r.sites[site].URL)
+	if err != nil || u.Host == "" {
+		return site
+	}
+	return fts.SE(u)
+}
+
 // storageOf returns a storage element as FTS names it, or the name of a site.
 func (c *Coordinator) storageOf(text string) (string, error) {
 	if _, known := c.registry.site(text); known {
 		return text, nil
 	}
-	u, err := url.Parse(strings.ToLower(strings.TrimSuffix(text, "/")))
-	if err == nil {
-		switch u.Scheme {
-		case "davs":
-			u.Scheme = "https"
-		case "dav":
-			u.Scheme = "http"
-		}
+	if se, ok := fts.ReadSE(text); ok {
+		return se, nil
 	}
-	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.Path != "" || u.User != nil || u.RawQuery != "" {
-		return "", fts.Refuse(http.StatusBadRequest, "storage %.100q: expected one such as https://se.example.org, or the name of a site", text)
-	}
-	return fts.SE(u), nil
+	return "", fts.Refuse(http.StatusBadRequest, "storage %.100q: expected one such as https://se.example.org or root://se.example.org, "+
+		"or the name of a site", text)
 }
 
 func (c *Coordinator) ftsUnbanSE(q *call) (int, any, error) {

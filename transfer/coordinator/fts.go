@@ -675,8 +675,12 @@ func (c *Coordinator) ftsList(q *call) (int, any, error) {
 	for _, j := range all {
 		m := fts.Job(j)
 		fits := true
-		for name, field := range map[string]string{"vo_name": "vo_name", "dlg_id": "cred_id", "source_se": "source_se", "dest_se": "dest_se"} {
+		for name, field := range map[string]string{"vo_name": "vo_name", "dlg_id": "cred_id"} {
 			fits = fits && (q.param(name) == "" || m[field] == q.param(name))
+		}
+		for _, name := range []string{"source_se", "dest_se"} {
+			se, _ := m[name].(string)
+			fits = fits && chosen(q.param(name), se, "")
 		}
 		if states := q.param("state_in"); fits && (states == "" || slices.Contains(strings.Split(states, ","), fts.State(j))) {
 			rows = append(rows, m)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,6 +162,53 @@ func TestFTSBanCancels(t *testing.T) {
 	var bans []fts.BanAnswer
 	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 2 || bans[0].Status != banCancels {
 		t.Errorf("%d %+v", status, bans)
+	}
+}
+
+// Whatever names a storage element has, with other names of its scheme, ports, capitals and forms of an address, a ban by one of them
+// is for jobs with any other, is listed by the name that FTS would use, and is lifted by that.
+func TestFTSBanNames(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	for _, c := range []struct{ banned, source, listed string }{
+		{"root://127.0.0.1", "xroot://127.0.0.1:9/f", "root://127.0.0.1"},
+		{"xroot://127.0.0.1:1094//", "root://127.0.0.1:9//f", "root://127.0.0.1"},
+		{"XROOTS://LocalHost.", "roots://localhost:1094/f", "roots://localhost"},
+		{"roots://localhost:1095", "xroots://LOCALHOST/f", "roots://localhost"},
+		{"davs://localhost:443/", "https://LocalHost.:8443/f", "https://localhost"},
+		{"dav://[0:0:0:0:0:0:0:1]:80", "http://[::1]:9/f", "http://::1"},
+		{"http://127.0.0.1", "http://[::ffff:127.0.0.1]:8/f", "http://127.0.0.1"},
+	} {
+		body := fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":["http://127.0.0.2:9/f"]}]}`, c.source)
+		var affected []string
+		if status := root.ask("POST", "/ban/se", fmt.Sprintf(`{"storage":%q}`, c.banned), &affected); status != http.StatusOK {
+			t.Errorf("%s: %d", c.banned, status)
+		}
+		var bans []fts.BanAnswer
+		if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 1 || bans[0].SE != c.listed {
+			t.Errorf("%s: %d %+v", c.banned, status, bans)
+		}
+		var no struct{ Message string }
+		if status := u.ask("POST", "/jobs", body, &no); status != http.StatusForbidden ||
+			!strings.Contains(no.Message, c.listed+" is banned") {
+			t.Errorf("%s: %d %+v", c.banned, status, no)
+		}
+		root.gone("DELETE", "/ban/se?storage="+url.QueryEscape(c.listed))
+		id := u.submit(body)
+		var listed []ftsJob
+		if status := u.ask("GET", "/jobs?source_se="+url.QueryEscape(c.banned), "", &listed); status != http.StatusOK ||
+			!slices.ContainsFunc(listed, func(j ftsJob) bool { return j.ID == id }) {
+			t.Errorf("%s: %d %+v", c.banned, status, listed)
+		}
+	}
+	for _, name := range []string{"gsiftp://se.example.org", "root:", "root://", "127.0.0.1", "root://u@se.example.org",
+		"root://se.example.org//x", "root://se.example.org?x", "root://[::1", "root://se:x"} {
+		var no struct{ Message string }
+		status := root.ask("POST", "/ban/se", fmt.Sprintf(`{"storage":%q}`, name), &no)
+		if status != http.StatusBadRequest || !strings.Contains(no.Message, "root://se.example.org") {
+			t.Errorf("%s: %d %+v", name, status, no)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *Coordinator) configTable() []ftsRoute {
 func (c *Coordinator) ftsGetSE(q *call) (int, any, error) {
 	out := map[string]any{}
 	for name, s := range c.settings().se {
-		if only := q.param("se"); only == "" || only == name {
+		if chosen(q.param("se"), name, name) {
 			out[name] = map[string]any{"se_info": s.Answer()}
 		}
 	}

@@ -150,6 +150,23 @@ func TestFTSConfig(t *testing.T) {
 		t.Errorf("%d %+v", status, elements)
 	}
 
+	// Storage elements have several names.
+	body = `{"xroots://SE.example.org.:1094/":{"se_info":{"inbound_max_active":5}}}`
+	if status := root.ask("POST", "/config/se", body, &list); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+	status = root.ask("GET", "/config/se?se=xroots://se.example.org", "", &elements)
+	if status != http.StatusOK || elements["roots://se.example.org"]["se_info"]["inbound_max_active"] != 5.0 {
+		t.Errorf("%d %+v", status, elements)
+	}
+	root.gone("DELETE", "/config/se?se=roots://se.example.org:1094")
+	var link map[string]any
+	body = `{"symbolicname":"l","source":"xroot://SE.example.org","destination":"http://[0::1]:80"}`
+	if status := root.ask("POST", "/config/links", body, &link); status != http.StatusCreated || link["source"] != "root://se.example.org" ||
+		link["destination"] != "http://::1" {
+		t.Errorf("%d %+v", status, link)
+	}
+
 	// The defaults of jobs.
 	if status := root.ask("POST", "/config/global", `{"retry":2,"max_time_queue":3,"global_timeout":60}`, &done); status != http.StatusOK {
 		t.Errorf("%d", status)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"time"
@@ -43,20 +42,16 @@ func (c *Coordinator) optimizerTable() []ftsRoute {
 	}
 }
 
-// element returns the storage element of a site: its name if it has no endpoint. The registry is locked.
-func (r *registry) element(site string) string {
-	u, err := url.Parse(r.sites[site].URL)
-	if err != nil || u.Host == "" {
-		return site
-	}
-	return fts.SE(u)
-}
-
 // chosenLink reports whether a link is among those that the caller asks for. The registry is locked.
 func (c *Coordinator) chosenLink(q *call, a *fts.OptimizerAnswer, source, dest string) bool {
 	a.Source, a.Dest = c.registry.element(source), c.registry.element(dest)
-	from, to := q.param("source_se"), q.param("dest_se")
-	return (from == "" || from == a.Source || from == source) && (to == "" || to == a.Dest || to == dest)
+	return chosen(q.param("source_se"), a.Source, source) && chosen(q.param("dest_se"), a.Dest, dest)
+}
+
+// chosen reports whether a caller who asks for a storage element, or for any (""), asks for this one.
+func chosen(asked, element, site string) bool {
+	se, _ := fts.ReadSE(asked)
+	return asked == "" || asked == site || se != "" && se == element
 }
 
 func (c *Coordinator) ftsOptimizer(q *call) (int, any, error) {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weir/internal/tape"
+	"weir/internal/token"
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/transfer/fts"
@@ -34,10 +37,14 @@ type tapeServer struct {
 	released []string
 	canceled []string
 	polls    int
+
+	check   func(raw string) error // of the token of a request to the tape system; nil: none is needed
+	tokens  map[string]bool        // that were accepted
+	refused int
 }
 
-// startTape starts one before a server.
-func startTape(t *testing.T, before *lab.System) *tapeServer {
+// startTape starts one before a server: over TLS, with that server's certificate, if it checks tokens.
+func startTape(t *testing.T, before *lab.System, check func(raw string) error) *tapeServer {
 	t.Helper()
 	to, err := url.Parse(before.URLs["https"])
 	if err != nil {
@@ -47,16 +54,21 @@ func startTape(t *testing.T, before *lab.System) *tapeServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &tapeServer{onDisk: map[string]bool{}, onTape: map[string]bool{}, broken: map[string]string{}, requests: map[string][]string{}}
+	s := &tapeServer{onDisk: map[string]bool{}, onTape: map[string]bool{}, broken: map[string]string{}, requests: map[string][]string{},
+		check: check, tokens: map[string]bool{}}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	pass := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host // Host stays: MOVE compares it
+		if lent := r.In.Header.Values("Transferheaderauthorization"); len(lent) > 0 {
+			r.Out.Header["TransferHeaderAuthorization"] = lent // XRootD before 5.7 knows it as it was sent only
+			r.Out.Header.Del("Transferheaderauthorization")
+		}
 	}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+tape.WellKnown, func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, map[string]any{"sitename": "lab-tape", "endpoints": []any{
 			map[string]any{"uri": "http://other.example.org/v0", "version": "v0"},
-			map[string]any{"uri": "http://" + r.Host + "/api/v1/", "version": "v1"}}})
+			map[string]any{"uri": s.URL + "/api/v1/", "version": "v1"}}})
 	})
 	mux.HandleFunc("POST /api/v1/stage", s.stage)
 	mux.HandleFunc("GET /api/v1/stage/{id}", s.progress)
@@ -73,15 +85,43 @@ func startTape(t *testing.T, before *lab.System) *tapeServer {
 		}
 		pass.ServeHTTP(w, r)
 	})
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = tape.Clean(r.URL.Path)
+		if check != nil && strings.HasPrefix(r.URL.Path, "/api/") && !s.admits(r) {
+			http.Error(w, "the token is not valid", http.StatusForbidden)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
+	if check == nil {
+		s.Start()
+	} else {
+		id, err := tls.LoadX509KeyPair(before.HostFiles())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{id}}
+		s.StartTLS()
+	}
 	t.Cleanup(func() {
 		s.Close()
 		transport.CloseIdleConnections()
 	})
 	return s
+}
+
+// admits checks the token of a request.
+func (s *tapeServer) admits(r *http.Request) bool {
+	raw := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	err := s.check(raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.refused++
+		return false
+	}
+	s.tokens[raw] = true
+	return true
 }
 
 func answerJSON(w http.ResponseWriter, out any) {
@@ -196,7 +236,7 @@ func TestFTSStage(t *testing.T) {
 	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
-	s := startTape(t, p.x)
+	s := startTape(t, p.x, nil)
 	u := p.ftsUser("alice", maySubmit)
 	data := strings.Repeat("tape\n", 10_000)
 	var files []string
@@ -270,7 +310,7 @@ func TestFTSStageEnds(t *testing.T) {
 	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
-	s := startTape(t, p.x)
+	s := startTape(t, p.x, nil)
 	u := p.ftsUser("alice", maySubmit)
 	job := func(source, name string, params string) string {
 		return fmt.Sprintf(`{"files":[{"sources":["%s/n/%s"],"destinations":["%s/n/%s"]}],"params":{%s}}`, source, name, p.y.URLs["https"], name,
@@ -317,7 +357,7 @@ func TestFTSArchive(t *testing.T) {
 	lab.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
-	s := startTape(t, p.y)
+	s := startTape(t, p.y, nil)
 	u := p.ftsUser("alice", maySubmit)
 	submit := func(timeout int, names ...string) string {
 		t.Helper()
@@ -349,4 +389,76 @@ func TestFTSArchive(t *testing.T) {
 	if j := u.ended(submit(1, "late")); j.State != fts.Failed || !strings.HasPrefix(j.Files[0].Reason, "ARCHIVING [110] archive timeout") {
 		t.Errorf("%+v", j)
 	}
+}
+
+// Tape systems are asked with the tokens of jobs, which an issuer signs with ECDSA, also when these have expired meanwhile. One that
+// refuses the token fails the file when its time is over.
+func TestFTSTapeTokens(t *testing.T) {
+	lab.Slow(t, "waits for tokens to expire")
+	t.Parallel()
+	const life = 4 * time.Second
+	p, iam, out := startIAM(t, lab.IAMConfig{ES256: true, Life: life})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
+	checker, err := token.NewChecker(token.Options{Trust: []token.Trust{{Issuer: iam.URL, Keys: iam.Keys()}},
+		Audience: []string{"https://wlcg.cern.ch/jwt/v1/any"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startTape(t, p.x, func(raw string) error {
+		claims, err := checker.Check(t.Context(), raw)
+		if err == nil && !claims.May(token.Read, "/m/a") {
+			err = errors.New("it is for something else")
+		}
+		return err
+	})
+	hour := map[string]any{"exp": time.Now().Add(time.Hour).Unix()}
+	u := p.bearing(iam.Token("rucio", FTSScope, hour))
+	data := []byte("with tokens, from and to tape\n")
+	p.put(p.x, "m/a", data)
+	p.put(p.y, "m/b", data)
+	s.onTape["/data/m/a"] = true
+	stage, read := iam.Token("rucio", "storage.stage:/ storage.read:/", nil), iam.Token("rucio", "storage.read:/", nil)
+	write := iam.Token("rucio", "storage.modify:/ storage.read:/", nil)
+	job := func(source, dest, from, params string) string {
+		return u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q],"source_tokens":[%q],"destination_tokens":[%q]}],
+			"params":{"retry":-1,%s}}`, source, dest, from, write, params))
+	}
+	staged := job(s.URL+"/data/m/a", p.y.URLs["https"]+"/m/a", stage, `"bring_online":60`)
+	archived := job(p.y.URLs["https"]+"/m/b", s.URL+"/data/m/b", read, `"archive_timeout":60`)
+	until(t, "one is being brought online, and the other being archived", func() bool {
+		return slices.Equal(u.states(staged), []string{fts.Staging}) && slices.Equal(u.states(archived), []string{fts.Archiving})
+	})
+	over := time.Now().Add(life + time.Second)
+	until(t, "the tokens expire", func() bool { return time.Now().After(over) })
+	s.set(func() {
+		if len(s.tokens) < 2 || s.refused > 0 {
+			t.Errorf("%d tokens, %d refused", len(s.tokens), s.refused)
+		}
+		s.onDisk["/data/m/a"], s.onTape["/data/m/b"], s.onDisk["/data/m/b"] = true, true, true
+	})
+	for _, id := range []string{staged, archived} {
+		if j := u.ended(id); j.State != fts.Finished {
+			t.Errorf("%+v", j)
+		}
+	}
+	s.set(func() {
+		if len(s.tokens) < 3 || s.refused > 0 {
+			t.Errorf("%d tokens, %d refused", len(s.tokens), s.refused)
+		}
+	})
+	for _, file := range []string{filepath.Join(p.y.Data, "m/a"), filepath.Join(p.x.Data, "m/b")} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != string(data) {
+			t.Errorf("%s: %q, %v", file, got, err)
+		}
+	}
+	other := iam.Token("rucio", "storage.read:/other", hour)
+	j := u.ended(job(s.URL+"/data/m/a", p.y.URLs["https"]+"/m/c", other, `"bring_online":1`))
+	if j.State != fts.Failed || !strings.HasPrefix(j.Files[0].Reason, "STAGING [110]") || !strings.Contains(j.Files[0].Reason, "403") {
+		t.Errorf("%+v", j)
+	}
+	noTokenIn(t, "the log", out.String(), stage, read, write, other)
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,6 +160,55 @@ func TestExternalIssuers(t *testing.T) {
 		t.Errorf("the log has no name: %s", text)
 	}
 	noTokenIn(t, "the log", out.String(), append(tokens, good)...)
+}
+
+// Tokens that are signed with a new key of an issuer (ES256) are good once weir asks for the keys again, at most once in a minute; those of
+// a former key until that is withdrawn. While the issuer does not answer, the keys that are known count for a day.
+func TestIssuerKeys(t *testing.T) {
+	t.Parallel()
+	iam := lab.StartIAM(t, lab.IAMConfig{ES256: true})
+	var passed atomic.Int64
+	now := func() time.Time { return time.Now().Round(0).Add(time.Duration(passed.Load())) }
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Now: now, Issuers: []Issuer{{URL: iam.URL}}})
+	holder := func() *ftsUser {
+		return h.bearing(iam.Token("ada", FTSScope, map[string]any{"exp": time.Now().Add(100 * time.Hour).Unix()}))
+	}
+	check := func(what string, u *ftsUser, want int) {
+		t.Helper()
+		var who ftsWho
+		if status := u.ask("GET", "/whoami", "", &who); status != want {
+			t.Errorf("%s: %d instead of %d: %s", what, status, want, who.Message)
+		}
+	}
+	pass := func(d time.Duration) { passed.Add(int64(d)) }
+	former := holder()
+	check("the first key", former, http.StatusOK)
+	iam.NewKey()
+	second := holder()
+	check("a new key, at once", second, http.StatusUnauthorized)
+	pass(61 * time.Second)
+	check("a new key, after a minute", second, http.StatusOK)
+	check("the former key, which is still published", former, http.StatusOK)
+	iam.Withdraw()
+	iam.Down(true)
+	pass(2 * time.Hour)
+	check("the former key, while the issuer does not answer", former, http.StatusOK)
+	check("the second key, while the issuer does not answer", second, http.StatusOK)
+	iam.Down(false)
+	pass(61 * time.Second)
+	check("the former key, withdrawn", former, http.StatusUnauthorized)
+	check("the second key, after that", second, http.StatusOK)
+	iam.NewKey()
+	iam.Down(true)
+	third := holder()
+	pass(61 * time.Second)
+	check("a third key that cannot be asked for", third, http.StatusUnauthorized)
+	pass(25 * time.Hour)
+	check("known keys, after a day", second, http.StatusServiceUnavailable)
+	iam.Down(false)
+	pass(61 * time.Second)
+	check("known keys, when the issuer answers again", second, http.StatusOK)
+	check("the third key, when the issuer answers again", third, http.StatusOK)
 }
 
 // noTokenIn fails t if a text has a part of a token.

@@ -114,6 +114,50 @@ func TestRootTokens(t *testing.T) {
 	}
 }
 
+// Servers that forward the token of a login (ofs.tpc fcreds) copy from each other with the token for the destination, if the source accepts
+// that as well. If it does not, the bytes pass through the coordinator with a token for each end.
+func TestRootTokensForwarded(t *testing.T) {
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			const forwards = "ofs.tpc fcreds ztn =BEARER_TOKEN_FILE pgm /usr/bin/xrdcp --server\n"
+			iam := lab.StartIAM(t, lab.IAMConfig{})
+			conf := lab.XRootDConfig{Version: version, Auth: "ztn", Extra: forwards, Issuer: iam.URL, Keys: iam.Keys()}
+			x := lab.StartXRootD(t, conf)
+			conf.Authority = x
+			y := lab.StartXRootD(t, conf)
+			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
+			u := p.ftsUser("rucio", maySubmit)
+			data := bytes.Repeat([]byte("with one token\n"), 10_000)
+			p.put(x, "c/f", data)
+			read := iam.Token("rucio", "storage.read:/", nil)
+			for i, c := range []struct {
+				scope string
+				mode  transfer.Mode
+			}{{"storage.modify:/ storage.read:/", transfer.Third}, {"storage.modify:/d storage.read:/d", transfer.Streamed}} {
+				dest := fmt.Sprintf("d/%d", i)
+				id := u.submit(fmt.Sprintf(`{"files":[{"sources":["%s/c/f"],"destinations":["%s/%s"],"source_tokens":[%q],
+					"destination_tokens":[%q]}],"params":{"retry":-1}}`, x.URLs["roots"], y.URLs["roots"], dest, read,
+					iam.Token("rucio", c.scope, nil)))
+				if j := u.ended(id); j.State != "FINISHED" {
+					t.Errorf("%+v", j)
+				}
+				if got, err := os.ReadFile(filepath.Join(y.Data, dest)); err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				jobs, err := p.queue.Jobs(t.Context(), []string{id})
+				if err != nil || len(jobs) != 1 {
+					t.Fatalf("%d jobs, %v", len(jobs), err)
+				}
+				attempts, err := p.admin.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
+				if err != nil || len(attempts) != 1 || attempts[0].Mode != c.mode {
+					t.Errorf("%s: %+v, %v", dest, attempts, err)
+				}
+			}
+		})
+	}
+}
+
 // FTS's own client submits root URLs. A site of one is named and limited, and datasets are copied from and to it.
 func TestRootClient(t *testing.T) {
 	t.Parallel()

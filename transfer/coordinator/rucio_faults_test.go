@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,14 +23,11 @@ import (
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
 func (r *rucio) running(part string, in, out any) (kill func(), wait func() error) {
 	r.t.Helper()
-	text, err := json.Marshal(in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	file := r.input(in)
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Hour)
 	done := make(chan error, 1)
 	go func() {
-		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
+		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, file)
 		if err == nil {
 			said = strings.TrimSpace(said)
 			err = json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out)
@@ -67,7 +66,8 @@ func arrived(t *testing.T, dir string) (n int) {
 }
 
 // Rucio's daemons and weir are killed in the middle of a rule, and no file is lost or copied twice, whether weir has SQLite or PostgreSQL.
-// WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for.
+// WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for; they have a hundred contents, and those at the
+// source are hard links.
 func TestRucioKilled(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) { rucioKilled(t, conf.DB) })
@@ -76,20 +76,28 @@ func TestRucioKilled(t *testing.T) {
 func rucioKilled(t *testing.T, database string) {
 	r := startRucio(t, true, func(c *Config, _ *lab.RucioConfig) { c.DB = database })
 	r.setup()
-	n, size, bulk, measured := 200, 100_000, 10, false
+	n, size, bulk, contents, measured := 200, 100_000, 10, 200, false
 	if many, err := strconv.Atoi(os.Getenv("WEIR_RUCIO_FILES")); err == nil {
-		n, size, bulk, measured = many, 1<<20, 100, true
+		n, size, bulk, contents, measured = many, 1<<20, 100, 100, true
 	}
 	var files []rucioFile
-	content := func(name string) []byte { return bytes.Repeat([]byte(name+"\n"), size/(len(name)+1)) }
+	content := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%07d\n", i%contents), size/8) }
 	for i := range n {
-		name := "f" + strconv.Itoa(i)
-		data := content(name)
-		files = append(files, rucioFile{name, len(data), adlerOf(data)})
+		data := content(i)
+		files = append(files, rucioFile{"f" + strconv.Itoa(i), len(data), adlerOf(data)})
 	}
 	made := r.rule("many", files, "Y", "X")
-	for name, at := range made.Paths {
-		r.put(r.x, filepath.Join("store", at), content(name))
+	for i, f := range files {
+		at := filepath.Join("store", made.Paths[f.Name])
+		if i < contents {
+			r.put(r.x, at, content(i))
+			continue
+		}
+		to := filepath.Join(r.x.Data, at)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Link(filepath.Join(r.x.Data, "store",
+			made.Paths[files[i%contents].Name]), to)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	in := map[string]any{"fts": r.fts, "bulk": bulk, "ended": n}
 	var out struct {
@@ -117,13 +125,15 @@ func rucioKilled(t *testing.T, database string) {
 	if state := r.state(map[string]string{"many": made.Rule}); state.Rules["many"] != "OK" || len(state.Open) > 0 {
 		t.Errorf("%s, %d requests are open", state.Rules["many"], len(state.Open))
 	}
-	for _, f := range files {
+	for i, f := range files {
 		got, err := os.ReadFile(filepath.Join(store, made.Paths[f.Name]))
-		if err != nil || !bytes.Equal(got, content(f.Name)) {
+		if err != nil || !bytes.Equal(got, content(i)) {
 			t.Errorf("%s: %d bytes, %v", f.Name, len(got), err)
 		}
 	}
+	before := childrenCPU(t)
 	r.kill()
+	used := childrenCPU(t) - before // of weir: no other child has ended meanwhile
 	d, err := db.Open(t.Context(), cmp.Or(database, "sqlite:"+filepath.Join(r.conf.State, tableFile)), db.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +153,22 @@ func rucioKilled(t *testing.T, database string) {
 			t.Errorf("a file was copied %d times", times)
 		}
 	}
-	t.Logf("%d files: %d copied in this test; %.1f s in all, of which %.1f s in requests to weir and %.1f s in rounds without news; %v", n,
-		len(copied), out.Wall, out.Asked, out.Took["idle"], out.Took)
+	share := func(seconds float64) string { return fmt.Sprintf("%.1f s (%.1f%%)", seconds, 100*seconds/out.Wall) }
+	t.Logf("%d files: %d copied in this test; %.1f s in Rucio's daemons, of which %s in requests to weir and %s in rounds without news; "+
+		"CPU time of weir %s; %v", n, len(copied), out.Wall, share(out.Asked), share(out.Took["idle"]), share(used.Seconds()), out.Took)
+	if measured && n >= 10_000 && out.Asked > out.Wall/10 {
+		t.Error("more than a tenth of the time was spent in requests to weir")
+	}
+}
+
+// childrenCPU returns the CPU time of all processes that this one has started and that have ended.
+func childrenCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // A rule that ends cancels its files in weir, also while they are copied, and nothing is left at the destination. A file with two

@@ -143,16 +143,23 @@ func (r *rucio) state(rules map[string]string) (s rucioState) {
 	return s
 }
 
+// input writes the argument of a part of testdata/rucio.py to a file: it may be longer than an argument of a program.
+func (r *rucio) input(in any) (file string) {
+	r.t.Helper()
+	text, err := json.Marshal(in)
+	file = filepath.Join(r.t.TempDir(), "in.json")
+	if err = errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
+		r.t.Fatal(err)
+	}
+	return file
+}
+
 // do runs a part of testdata/rucio.py and decodes what it writes.
 func (r *rucio) do(part string, in, out any) {
 	r.t.Helper()
-	text, err := json.Marshal(in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
 	defer cancel()
-	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, string(text))
+	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, r.input(in))
 	if err != nil {
 		r.t.Fatal(err)
 	}

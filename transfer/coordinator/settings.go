@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
@@ -106,9 +105,7 @@ func (c *Coordinator) applyLimits() {
 	limits := schedule.Limits{In: map[string]int{}, Out: map[string]int{}}
 	elements := map[string]string{}
 	for _, s := range r.sites {
-		if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
-			elements[s.Name] = fts.SE(u)
-		}
+		elements[s.Name] = r.element(s.Name)
 		for _, name := range []string{s.Name, elements[s.Name]} {
 			if one, set := r.settings.se[name]; set {
 				limits.In[s.Name], limits.Out[s.Name] = one.In, one.Out

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"sync"
 	"time"
 
-	"weir/internal/adler"
+	"weir/internal/content"
+	"weir/internal/digest"
 	"weir/internal/tpc"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -72,7 +74,7 @@ func (k *thirdCopy) stream(ctx context.Context) error {
 	k.c.registry.mu.Lock()
 	k.active.streamed = true
 	k.c.registry.mu.Unlock()
-	s := newStream(ctx, k.l.Size, k.tell)
+	s := newStream(ctx, k.l.Size, k.l.Adler, k.tell)
 	source := k.source()
 	err := k.c.tpc.Store(s.ctx, k.temp(), k.l.Size, func() (io.ReadCloser, error) {
 		return s.open(func() (io.ReadCloser, error) { return k.c.tpc.Open(s.ctx, source) })
@@ -99,12 +101,18 @@ func (k *thirdCopy) compare(want string) (string, error) {
 		return max(want, k.sum), nil
 	}
 	k.out.Adler = k.sum
-	return want, failf(transfer.Checksum, "what came from %s has adler32 %s instead of %s", k.l.Source.Site, k.sum, want)
+	return want, failf(transfer.Checksum, "what came from %s has %s instead of %s", k.l.Source.Site, digest.Words(k.sum), hexOf(want))
 }
 
-// readBack returns the checksum of a file at an endpoint that has none: its bytes are read.
+// readBack returns the checksum of a file at an endpoint that has none: its bytes are read. Readings beyond the limit of copies wait.
 func (k *thirdCopy) readBack(ctx context.Context, t tpc.Target) (string, error) {
-	s := newStream(ctx, k.l.Size, func(int64) {})
+	select {
+	case k.c.streamed <- struct{}{}:
+		defer func() { <-k.c.streamed }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	s := newStream(ctx, k.l.Size, k.l.Adler, func(int64) {})
 	body, err := s.open(func() (io.ReadCloser, error) { return k.c.tpc.Open(s.ctx, t) })
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
@@ -119,6 +127,7 @@ type byteStream struct {
 	ctx     context.Context // of all requests; it ends if no byte moves for too long
 	stop    context.CancelCauseFunc
 	size    int64
+	kind    string // algorithm
 	stalled *time.Timer
 	moved   func(int64)
 
@@ -132,13 +141,15 @@ type pass struct {
 	s   *byteStream
 	in  io.ReadCloser
 	at  int64
-	sum uint32
+	sum hash.Hash
 	err error // of the source
 }
 
-// newStream returns a byteStream. moved is called now and then with the bytes that have passed. The caller calls end.
-func newStream(ctx context.Context, size int64, moved func(int64)) *byteStream {
-	s := &byteStream{size: size, moved: moved}
+// newStream returns a byteStream, whose checksum is of the algorithm of want. moved is called now and then with the bytes that have passed.
+// The caller calls end.
+func newStream(ctx context.Context, size int64, want string, moved func(int64)) *byteStream {
+	kind, _ := digest.Split(want)
+	s := &byteStream{size: size, kind: kind.Name, moved: moved}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	s.stalled = time.AfterFunc(tpc.StallTime, func() { s.stop(errStalled) })
 	return s
@@ -149,8 +160,9 @@ func (s *byteStream) open(source func() (io.ReadCloser, error)) (io.ReadCloser, 
 	in, err := source()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pass = &pass{s: s, in: in, sum: 1, err: err}
-	if err != nil {
+	sum, hashErr := content.NewHash(s.kind)
+	s.pass = &pass{s: s, in: in, sum: sum, err: err}
+	if err = errors.Join(err, hashErr); err != nil {
 		return nil, err
 	}
 	return s.pass, nil
@@ -176,7 +188,7 @@ func (s *byteStream) end(err error) (sum string, source, copying error) {
 	case errors.Is(err, errStalled):
 		p.err = nil
 	}
-	return adler.Text(p.sum), p.err, err
+	return digest.Short(content.Text(s.kind, p.sum)), p.err, err
 }
 
 // Read implements io.Reader.
@@ -188,7 +200,7 @@ func (p *pass) Read(b []byte) (int, error) {
 	if s.pass != p {
 		return 0, errors.New("the copy has ended")
 	}
-	p.sum = adler.Update(p.sum, b[:n])
+	_, _ = p.sum.Write(b[:n]) // never fails
 	p.at += int64(n)
 	if n > 0 {
 		s.stalled.Reset(tpc.StallTime)

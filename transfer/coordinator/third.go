@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"weir/internal/digest"
 	"weir/internal/pause"
 	"weir/internal/token"
 	"weir/internal/tpc"
@@ -42,7 +43,7 @@ type thirdCopy struct {
 	late        bool   // the source may push for a while yet, and finish the temporary file
 	none        string // why the other end of the copy gives no macaroon to the proxy of its job
 	needsStream bool   // its checksum is not known before its bytes have passed
-	sum         string // adler32 of the bytes that passed through the coordinator; "": they did not
+	sum         string // of the bytes that passed through the coordinator, as digest.Short has it; "": they did not
 }
 
 func (c *Coordinator) newThird(l transfer.Lease) *thirdCopy {
@@ -252,7 +253,14 @@ func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 
 // corrupt returns the error of a source with other bytes.
 func (k *thirdCopy) corrupt(has, want string) error {
-	return failf(transfer.SourceBad, "the file at %s is corrupt: its adler32 is %s instead of %s", k.l.Source.Site, has, want)
+	kind, digits := digest.Split(has)
+	return failf(transfer.SourceBad, "the file at %s is corrupt: its %s is %s instead of %s", k.l.Source.Site, kind.Name, digits, hexOf(want))
+}
+
+// hexOf returns the digits of a checksum.
+func hexOf(sum string) string {
+	_, digits := digest.Split(sum)
+	return digits
 }
 
 // retry calls f until it succeeds or fails for good: credentials may be renewed meanwhile, and servers
@@ -282,9 +290,10 @@ func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tp
 		return k.c.tpc.Stat(ctx, t)
 	}
 	w := tpc.Wish{Size: k.l.Size, Want: want, Patience: digestTime}
-	if k.l.Unchecked {
+	switch {
+	case k.l.Unchecked:
 		w.Patience = uncheckedTime
-	} else if k.c.streams() && want == "" || k.streamsFile() { // its bytes can be summed up here
+	case k.c.streams() && (want == "" || k.l.Job != "") || k.streamsFile(): // its bytes can be summed up here
 		w.Brief = uncheckedTime
 	}
 	return k.c.tpc.Checksum(ctx, t, w)
@@ -360,7 +369,10 @@ func (k *thirdCopy) remove(ctx context.Context) error {
 }
 
 func describe(info tpc.Info) string {
-	return fmt.Sprintf("%d bytes, adler32 %s", info.Size, cmp.Or(info.Adler, "not available"))
+	if info.Adler == "" {
+		return fmt.Sprintf("%d bytes, checksum not available", info.Size)
+	}
+	return fmt.Sprintf("%d bytes, %s", info.Size, digest.Words(info.Adler))
 }
 
 // checkSource returns the checksum that the file must have. It asks the source for it if the catalog
@@ -368,6 +380,7 @@ func describe(info tpc.Info) string {
 func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 	var info tpc.Info
 	var err error
+	bySource := k.l.Job != "" && k.l.Unchecked && k.l.Adler != "" // verify_checksum source
 	if k.l.Adler == "" || k.l.Unchecked {
 		info, err = k.checksum(ctx, k.source(), k.l.Adler)
 	} else {
@@ -388,11 +401,11 @@ func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 		return "", failf(transfer.SourceBad, "%s has %d bytes of it instead of %d", k.l.Source.Site, info.Size, k.l.Size)
 	case k.l.Adler != "" && info.Adler != "" && info.Adler != k.l.Adler:
 		return "", k.corrupt(info.Adler, k.l.Adler)
-	case k.l.Adler == "" && info.Adler == "" && !k.l.Unchecked:
+	case info.Adler == "" && (k.l.Adler == "" && !k.l.Unchecked || bySource):
 		if k.needsStream = k.c.streams(); k.needsStream {
-			return "", nil
+			return k.l.Adler, nil
 		}
-		return "", failf(transfer.Unverified, "its checksum is not known, and %s does not provide one", k.l.Source.Site)
+		return "", failf(transfer.Unverified, "its checksum cannot be verified: %s does not provide one", k.l.Source.Site)
 	}
 	return cmp.Or(k.l.Adler, info.Adler), nil
 }
@@ -518,7 +531,8 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 	case err != nil:
 		return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
 	}
-	if info.Adler == "" && k.sum != "" && !k.l.Unchecked && info.Size == k.l.Size {
+	reads := k.sum != "" || k.l.Job != "" && k.c.streams()
+	if info.Adler == "" && reads && !k.l.Unchecked && info.Size == k.l.Size {
 		if info.Adler, err = k.readBack(ctx, t); err != nil {
 			return at(k.l.Dest, fmt.Errorf("reading back from %s: %w", k.l.Dest.Site, err))
 		}
@@ -530,7 +544,7 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 		return failf(transfer.Checksum, "%d bytes arrived at %s instead of %d", info.Size, k.l.Dest.Site, k.l.Size)
 	case info.Adler != "" && want != "":
 		if info.Adler != want {
-			return failf(transfer.Checksum, "what arrived at %s has adler32 %s instead of %s", k.l.Dest.Site, info.Adler, want)
+			return failf(transfer.Checksum, "what arrived at %s has %s instead of %s", k.l.Dest.Site, digest.Words(info.Adler), hexOf(want))
 		}
 		k.out.Verified = true
 	case !k.l.Unchecked:

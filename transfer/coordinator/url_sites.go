@@ -11,6 +11,7 @@ import (
 	"weir/internal/tpc"
 	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
+	"weir/transfer/fts"
 	"weir/transfer/remote"
 )
 
@@ -23,7 +24,7 @@ type urlSites struct {
 
 func (c *Coordinator) newURLSites() *urlSites { return &urlSites{c, map[string]string{}} }
 
-// of returns the site of a URL and the path below it.
+// of returns the site of a URL of a job and the path below it.
 func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err error) {
 	base := u.Scheme + "://" + u.Host
 	path = strings.TrimLeft(u.Path, "/")
@@ -35,7 +36,7 @@ func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err e
 	site, best, inside := "", -1, false
 	for _, one := range s.c.registry.sites {
 		at, err := url.Parse(one.URL)
-		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || hostPort(at) != hostPort(u) {
+		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || fts.Server(at) != u.Host {
 			continue
 		}
 		below := strings.Trim(at.Path, "/")

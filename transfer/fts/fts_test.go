@@ -52,6 +52,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Two URLs of one file are one, whatever their scheme, port and host are called.
+func TestSameDestination(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"davs://se.example.org/f", "https://SE.example.org.:443/f"}, {"xroot://[::1]/f", "root://[0:0:0:0:0:0:0:1]:1094/f"},
+		{"http://127.0.0.1/f", "dav://[::ffff:127.0.0.1]:80/f"},
+	} {
+		_, err := Read(strings.NewReader(`{"files":[{"sources":["https://a/f"],"destinations":["` + pair[0] + `"]},
+			{"sources":["https://a/g"],"destinations":["` + pair[1] + `"]}]}`))
+		if e := new(Error); !errors.As(err, &e) || e.Status != 409 {
+			t.Errorf("%q: %v", pair, err)
+		}
+	}
+}
+
 // The state of a job follows from the counts of its requests.
 func TestState(t *testing.T) {
 	part := func(s transfer.Status, c transfer.Counts) queue.JobRequest {

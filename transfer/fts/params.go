@@ -258,7 +258,7 @@ func (s *Submission) checksums() error {
 		if s.Verify == "none" {
 			s.Files[i].Adler = ""
 		} else if s.Verify == "source" && s.Files[i].Adler == "" {
-			return Refuse(http.StatusBadRequest, "file %d: verify_checksum source requires a checksum, ADLER32:VALUE", i)
+			return Refuse(http.StatusBadRequest, "file %d: verify_checksum source requires a checksum, such as ADLER32:VALUE", i)
 		}
 	}
 	return nil

@@ -3,11 +3,10 @@ package fts
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
+	"weir/internal/digest"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -119,9 +118,6 @@ func (f *File) Keep() KeptFile {
 	return KeptFile{Report: f.Report, Dest: f.DestText, Sources: f.SourceTexts, Checksum: f.Checksum, Strategy: f.Strategy,
 		Size: max(f.Size, 0), Metadata: f.Metadata}
 }
-
-// SE is the storage element of a URL, in FTS's words: scheme and host.
-func SE(u *url.URL) string { return u.Scheme + "://" + u.Hostname() }
 
 // State returns the state of a job.
 func State(j *queue.JobState) string {
@@ -356,7 +352,8 @@ func metadataOf(f *queue.JobFile, k *KeptFile) json.RawMessage {
 	_ = json.Unmarshal(k.Metadata, &m) // an object, or null
 	there := map[string]any{"file_size": f.Found.Size}
 	if f.Found.Adler != "" {
-		there["checksum_type"], there["checksum_value"] = "ADLER32", f.Found.Adler
+		kind, digits := digest.Split(f.Found.Adler)
+		there["checksum_type"], there["checksum_value"] = strings.ToUpper(kind.Name), digits
 	}
 	m["dst_file"] = there
 	text, err := json.Marshal(m)
@@ -408,14 +405,6 @@ func Reason(f *transfer.Item) string {
 // DelegationID returns the id of the credentials of a user.
 func DelegationID(user string) string {
 	return strings.ReplaceAll(uuid5(BaseID, "user "+user), "-", "")[:16]
-}
-
-func seOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s://%s", u.Scheme, u.Hostname())
 }
 
 // orNil makes null of an absent text.

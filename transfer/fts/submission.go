@@ -47,7 +47,7 @@ type File struct {
 	SourceTexts  []string // the URLs as they were submitted
 	DestText     string
 	Size         int64  // -1: not known
-	Adler        string // 8 hex digits; "": not known
+	Adler        string // 8 hex digits, or another checksum as digest.Short has it; "": not known
 	Checksum     string // as it was submitted, or ADLER32
 	Strategy     string
 	Activity     string
@@ -367,36 +367,22 @@ func (f *File) check(in *fileKeys) *Error {
 	}
 	f.Checksum = *in.Checksum
 	name, value, _ := strings.Cut(f.Checksum, ":")
-	if !strings.EqualFold(name, "adler32") {
-		return bad("checksum %.100q: weir verifies ADLER32: submit ADLER32:VALUE, or ADLER32 alone, which compares both ends", f.Checksum)
-	}
-	if value == "" {
-		return nil
-	}
-	for len(value) < 8 {
-		value = "0" + value
-	}
-	sum, ok := digest.Adler32().Hex(strings.ToLower(value))
-	if !ok {
+	kind, known := digest.Lookup(name)
+	adler := kind.Name == digest.Adler32().Name
+	switch sum, ok := kind.Hex(strings.ToLower(value)); {
+	case !known:
+		return bad("checksum %.100q: expected ADLER32, CRC32C, MD5 or SHA256, as ALGORITHM:VALUE", f.Checksum)
+	case value == "" && adler: // it is that of the source
+	case value == "":
+		return bad("checksum %.100q: expected %[1]s:VALUE; ADLER32 alone compares both ends", f.Checksum)
+	case adler && !ok:
 		return bad("checksum %.100q: expected up to 8 hex digits", f.Checksum)
+	case !ok || !adler && len(value) != len(sum):
+		return bad("checksum %.100q: expected %d hex digits", f.Checksum, 2*kind.Size)
+	default:
+		f.Adler = kind.Kept(sum)
 	}
-	f.Adler = sum
 	return nil
-}
-
-// canonical returns a scheme as it is on the wire.
-func canonical(scheme string) string {
-	switch scheme {
-	case "dav":
-		return "http"
-	case "davs":
-		return "https"
-	case "xroot":
-		return "root"
-	case "xroots":
-		return "roots"
-	}
-	return scheme
 }
 
 // parse reads a URL as FTS does, with davs and dav as other names of https and http, and xroots and xroot of
@@ -412,11 +398,11 @@ func parse(text string) (*url.URL, *Error) {
 			u.Redacted())
 	}
 	u.Scheme = canonical(u.Scheme)
-	switch u.Scheme {
-	case "https", "http", "root", "roots":
-	case "":
+	switch {
+	case defaultPort(u.Scheme) != "":
+	case u.Scheme == "":
 		return nil, bad("Invalid value within the request: Missing scheme (%.300s)", text)
-	case "file":
+	case u.Scheme == "file":
 		return nil, bad("Invalid value within the request: Can not transfer local files (%.300s)", text)
 	default:
 		return nil, bad("Invalid value within the request: scheme %.20s is not supported: use https, davs, root or roots (%.300s)", u.Scheme,
@@ -425,7 +411,7 @@ func parse(text string) (*url.URL, *Error) {
 	switch {
 	case len(text) > maxURL:
 		return nil, bad("Invalid value within the request: a URL has more than %d bytes", maxURL)
-	case u.Hostname() == "":
+	case host(u) == "":
 		return nil, bad("Invalid value within the request: Missing host (%.300s)", text)
 	case strings.Trim(u.Path, "/") == "":
 		return nil, bad("Invalid value within the request: Missing path (%.300s)", text)
@@ -439,7 +425,7 @@ func parse(text string) (*url.URL, *Error) {
 			return nil, bad("Invalid value within the request: a path with a part %q is not accepted", part)
 		}
 	}
-	u.Host = strings.ToLower(u.Host)
+	u.Host = Server(u)
 	return u, nil
 }
 

@@ -53,7 +53,7 @@ type Pair struct {
 	Dest    string // URL
 	Path    string // at the destination site
 	Size    int64  // -1: not known
-	Adler   string // 8 hex digits; "": not known
+	Adler   string // 8 hex digits, or another checksum as digest.Short has it; "": not known
 	Params  string // JSON of the API that it came by, which the queue only keeps
 	After   int    // number of the file that it waits for, plus 1; 0: none
 	Made    int    // number of the file whose copy it removes, if weir made it, plus 1; 0: it is no removal after others

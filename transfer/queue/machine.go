@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/digest"
 	"weir/internal/say"
 	"weir/transfer"
 )
@@ -154,7 +155,7 @@ func validated(f file, o transfer.Outcome, t terms) transfer.Outcome {
 	case f.size >= 0 && o.Size != f.size:
 		o.Fault, o.Reason = transfer.Checksum, "reported as done with "+sized(o.Size)+" instead of "+sized(f.size)
 	case o.Adler != "" && f.adler != "" && o.Adler != adler(f.adler):
-		o.Fault, o.Reason = transfer.Checksum, "reported as done with adler32 "+o.Adler+" instead of "+adler(f.adler)
+		o.Fault, o.Reason = transfer.Checksum, "reported as done with "+digest.Words(o.Adler)+" instead of "+digest.Words(adler(f.adler))
 	case !t.unchecked && (!o.Verified || o.Adler == "" && f.adler != ""):
 		o.Fault, o.Reason = transfer.Unverified, "reported as done, but its checksum was not read back from the destination"
 	}
@@ -162,7 +163,7 @@ func validated(f file, o transfer.Outcome, t terms) transfer.Outcome {
 }
 
 // adler makes texts of the same checksum the same: some servers drop leading
-// zeros or write capitals.
+// zeros of an adler32 or write capitals.
 func adler(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(text) >= 8 {

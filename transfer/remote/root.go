@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"weir/internal/digest"
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/storage"
@@ -190,12 +191,13 @@ func (r *root) checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.Info
 		return info, err
 	}
 	defer done()
-	res, err := r.do(ctx, t, storage.Op{Kind: storage.Checksum, Sum: "adler32", Timeout: longAnswer})
+	kind, _ := digest.Split(w.Want)
+	res, err := r.do(ctx, t, storage.Op{Kind: storage.Checksum, Sum: kind.Name, Timeout: longAnswer})
 	switch tpc.KindOf(err) {
 	case tpc.Unsupported, tpc.Failed: // it has none
 		return info, nil
 	}
-	info.Adler = strings.TrimPrefix(res.Sum, "adler32:")
+	info.Adler = digest.Short(res.Sum)
 	return info, err
 }
 

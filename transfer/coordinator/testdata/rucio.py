@@ -1,10 +1,12 @@
-"""Fills a Rucio for the tests, runs its daemons and reads its state: PART INPUT, both JSON."""
+"""Fills a Rucio for the tests, runs its daemons and reads its state: PART FILE, whose JSON is the part's argument."""
 import ctypes
 import json
 import shutil
 import subprocess
 import sys
 import time
+
+BULK = 250  # files at once: Rucio asks for them with nested conditions, for which SQLite fails at 500
 
 
 def setup(arg):
@@ -33,18 +35,24 @@ def setup(arg):
 
 
 def rule(arg):
-    """Adds a dataset whose files are at some RSEs, and a rule for another one."""
+    """Adds a dataset, or a container of several, whose files are at some RSEs, and a rule for another one."""
     from rucio.client import Client
 
     c = Client()
-    c.add_dataset("test", arg["name"])
+    several = len(arg["files"]) > BULK
+    if several:
+        c.add_container("test", arg["name"])
     paths = {}
-    for i in range(0, len(arg["files"]), 1000):
-        some = arg["files"][i:i + 1000]
+    for i in range(0, len(arg["files"]), BULK):
+        some = arg["files"][i:i + BULK]
+        dataset = arg["name"] + (".%d" % i if several else "")
+        c.add_dataset("test", dataset)
         for rse in arg["at"]:
             c.add_replicas(rse, [dict(f, scope="test") for f in some])
         dids = [{"scope": "test", "name": f["name"]} for f in some]
-        c.add_files_to_dataset("test", arg["name"], dids)
+        c.add_files_to_dataset("test", dataset, dids)
+        if several:
+            c.attach_dids("test", arg["name"], [{"scope": "test", "name": dataset}])
         for replica in c.list_replicas(dids):
             pfn = next(iter(replica["pfns"]))
             paths[replica["name"]] = "test" + pfn.split("/test", 1)[1]
@@ -69,8 +77,8 @@ def runners(bulk):
     for daemon in (finisher, poller, submitter):
         stop = daemon.GRACEFUL_STOP
         stop.wait = lambda timeout=None, stop=stop: threading.Event.wait(stop, 0)
-    return {"submitter": lambda: submitter.run(once=True, group_bulk=bulk, bulk=1000),
-            "poller": lambda: poller.run(once=True, older_than=0), "finisher": lambda: finisher.run(once=True)}
+    return {"submitter": lambda: submitter.run(once=True, group_bulk=bulk, bulk=BULK),
+            "poller": lambda: poller.run(once=True, older_than=0, db_bulk=BULK), "finisher": lambda: finisher.run(once=True, db_bulk=BULK)}
 
 
 def once(arg):
@@ -178,4 +186,4 @@ def state(arg):
 
 
 parts = {"setup": setup, "rule": rule, "end": end, "once": once, "daemons": daemons, "state": state}
-print("\n" + json.dumps(parts[sys.argv[1]](json.loads(sys.argv[2])), default=str))
+print("\n" + json.dumps(parts[sys.argv[1]](json.load(open(sys.argv[2]))), default=str))
