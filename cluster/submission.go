@@ -106,7 +106,7 @@ func (w *RemoteWorkers) submit(ctx context.Context, dir string, count int) error
 	job, err := w.System.Submit(ctx, batch.Work{
 		Name: w.Plan.Name, Dir: dir, Program: self[0], Args: []string{"worker", "--pass", filepath.Base(pass)},
 		Files: append(files[:len(files):len(files)], pass),
-		Count: count, Options: w.Plan.On.Submit, Hosts: w.Plan.On.Hosts,
+		Count: count, Options: w.Plan.On.Options(), Hosts: w.Plan.On.Hosts,
 	})
 	if err != nil {
 		return fmt.Errorf("submit to %s: %w", w.System.Name(), err)

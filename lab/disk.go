@@ -218,6 +218,38 @@ func (d *disks) remove() error {
 	return errors.Join(errs...)
 }
 
+// removeGroups removes the control groups whose names begin so, with the groups in them.
+func removeGroups(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	var all []string
+	for _, pattern := range []string{cgroups, cgroups + "/*"} {
+		tops, err := filepath.Glob(pattern + "/" + prefix + "-*")
+		if err != nil {
+			return err
+		}
+		for _, top := range tops {
+			_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					all = append(all, path)
+				}
+				return nil // or it is gone
+			})
+		}
+	}
+	var errs []error
+	for _, folder := range slices.Backward(all) {
+		errs = append(errs, retry(func() error { // the last of its processes may not be gone
+			if err := os.Remove(folder); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
 // retry repeats what may be in use for a moment.
 func retry(do func() error) (err error) {
 	for range 50 {

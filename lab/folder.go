@@ -157,7 +157,7 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
 			for limit in /sys/fs/cgroup/blkio/blkio.throttle.*_bps_device; do echo "$number 0" >"$limit"; done
 			umount -l "$at"
 		done </proc/self/mounts
-		rmdir /sys/fs/cgroup/"$3"-* /sys/fs/cgroup/*/"$3"-*
+		find /sys/fs/cgroup -depth -type d -path "*/$3-*" -exec rmdir {} +
 		[ "$try" -lt 3 ] && sleep 0.3 && continue # while processes of the groups end
 	fi
 	find "$1" -mindepth "$2" -delete && exit 0

@@ -28,6 +28,7 @@ func TestServersDieWithUs(t *testing.T) {
 	balanced := func(t *testing.T) []*System { return []*System{StartGridFTP(t, GridFTPConfig{Servers: 2})} }
 	for name, start := range map[string]func(*testing.T) []*System{
 		"servers": servers, "disks": limited, "balanced": balanced, "htcondor": poolAtWork, "slurm": slurmAtWork, "ssh": nodeAtWork,
+		"kubernetes": kubernetesAtWork,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
@@ -36,8 +37,9 @@ func TestServersDieWithUs(t *testing.T) {
 			}
 			for _, s := range start(t) {
 				fmt.Println("folder", s.Dir)
-				if s.disks != nil {
-					for _, group := range s.disks.groups {
+				if s.groups != "" {
+					groups, _ := filepath.Glob(cgroups + "/*/" + s.groups + "-*")
+					for _, group := range groups {
 						fmt.Println("folder", group)
 					}
 				}
@@ -135,6 +137,23 @@ func slurmAtWork(t *testing.T) []*System {
 	here := filepath.Join(t.TempDir(), "here")
 	run(t, nil, "sbatch", "--output=/dev/null", "--wrap", "touch "+here+"; sleep 1000")
 	return atWork(t, s, here)
+}
+
+// kubernetesAtWork is a Kubernetes that runs a pod.
+func kubernetesAtWork(t *testing.T) []*System {
+	s := StartKubernetes(t, KubernetesConfig{})
+	s.Use(t)
+	file := filepath.Join(t.TempDir(), "pod.json")
+	pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec": {"hostNetwork": true,
+		"containers": [{"name": "waits", "image": "` + pauseImage + `"}]}}`
+	if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "kubectl", "create", "-f", file)
+	within(t, patience, "the pod to run", func() bool {
+		return run(t, nil, "kubectl", "get", "pod", "waits", "-o", "jsonpath={.status.phase}") == "Running"
+	})
+	return []*System{s}
 }
 
 // nodeAtWork is a node on which something runs that nobody waits for.

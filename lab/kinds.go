@@ -45,6 +45,9 @@ func Kinds() []Kind {
 		Name: "htcondor", What: "personal HTCondor pool with hundreds of slots", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },
 	}, {
+		Name: "kubernetes", What: "Kubernetes with one node, this machine, for root", Auths: none, Slots: true,
+		config: func(c Config, o Options) starter { return KubernetesConfig{Config: c, Pods: o.Slots} },
+	}, {
 		Name: "nginx", What: "nginx as an HTTP and WebDAV server", Auths: none, TLS: true, Disk: true,
 		config: func(c Config, _ Options) starter { return NginxConfig{Config: c} },
 	}, {
@@ -262,7 +265,11 @@ func (s *System) AuthBlock() string {
 
 // OnBlock returns the on block of a scenario whose workers the system runs.
 func (s *System) OnBlock() string {
-	if s.Batch != "ssh" {
+	switch s.Batch {
+	case "ssh":
+	case "kubernetes":
+		return "{batch: kubernetes, kubernetes: {image: '" + KubernetesImage + "'}, submit: ['hostNetwork: true']}"
+	default:
 		return "{batch: " + s.Batch + "}"
 	}
 	return "{batch: ssh, hosts: [" + strings.Join(s.names(), ", ") + "]}"

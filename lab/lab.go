@@ -57,6 +57,7 @@ type System struct {
 	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
 	sweeper *sweeper
 	disks   *disks // nil without limits
+	groups  string // what the names of its control groups begin with, "" if it has none
 	stopped bool
 	err     error // of putting it together
 }
@@ -80,8 +81,9 @@ type Config struct {
 	// says how. It is called by another goroutine, at any time until Stop returns.
 	Lost func(part string, why error)
 
-	ours bool // whoever starts the system runs it, root as well
-	as   int  // user that runs it where root starts it; 0 is plainUser
+	ours    bool // whoever starts the system runs it, root as well
+	grouped bool // it has control groups
+	as      int  // user that runs it where root starts it; 0 is plainUser
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.
@@ -131,13 +133,14 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	if err == nil {
 		err = s.makeDir(c.Dir)
 	}
-	groups := ""
+	if c.grouped || c.Disk != (Disk{}) {
+		s.groups = fmt.Sprintf("weir-lab-%d-%08x", os.Getpid(), crc32.ChecksumIEEE([]byte(s.Dir)))
+	}
 	if c.Disk != (Disk{}) {
-		groups = fmt.Sprintf("weir-lab-%d-%08x", os.Getpid(), crc32.ChecksumIEEE([]byte(s.Dir)))
-		s.disks = &disks{Disk: c.Disk, name: groups, numbers: map[string]string{}}
+		s.disks = &disks{Disk: c.Disk, name: s.groups, numbers: map[string]string{}}
 	}
 	if err == nil {
-		s.sweeper, err = sweep(s.Dir, s.given != nil, groups)
+		s.sweeper, err = sweep(s.Dir, s.given != nil, s.groups)
 	}
 	for i := 0; err == nil && i < len(folders); i++ {
 		err = s.mkdir(filepath.Join(s.Dir, folders[i]))
@@ -251,6 +254,7 @@ func (s *System) Stop() error {
 	if s.disks != nil {
 		err = s.disks.remove()
 	}
+	err = errors.Join(err, removeGroups(s.groups))
 	if s.given == nil {
 		return errors.Join(err, os.RemoveAll(s.Dir))
 	}

@@ -90,6 +90,9 @@ func StartHTCondor(t testing.TB, c HTCondorConfig) *System { return startFor(t, 
 // StartSlurm starts [Slurm] for a test.
 func StartSlurm(t testing.TB, c SlurmConfig) *System { return startFor(t, c) }
 
+// StartKubernetes starts [Kubernetes] for a test.
+func StartKubernetes(t testing.TB, c KubernetesConfig) *System { return startFor(t, c) }
+
 // StartSSH starts [SSH] for a test.
 func StartSSH(t testing.TB, c SSHConfig) *System { return startFor(t, c) }
 

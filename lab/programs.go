@@ -84,6 +84,9 @@ func built(name string) (string, error) {
 	return "", fmt.Errorf("no folder build/%s in the source tree: make needs makes it", name)
 }
 
+// rootUser is what find says of the user who may do all.
+const rootUser = "root"
+
 // unpackedXRootD begins the name by which find looks for a version of XRootD that need not be this system's.
 const unpackedXRootD = "xrootd-"
 
@@ -119,8 +122,19 @@ func find(name string) (string, error) {
 	case "condor_master":
 		dir, err := unpackedCondor()
 		return filepath.Join(dir, "usr/sbin", name), err
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl":
+		dir, err := built("kubernetes")
+		if err != nil {
+			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
+		}
+		return filepath.Join(dir, name), nil
 	case namespaces:
 		return "", tryApart()
+	case rootUser:
+		if os.Geteuid() != 0 {
+			return "", &MissingError{Program: name, Why: "only root can start a node of Kubernetes"}
+		}
+		return "", nil
 	case "python3": // the system's: another may be in a folder that a plain user cannot enter
 		if isFile("/usr/bin/python3") {
 			return "/usr/bin/python3", nil

@@ -104,7 +104,7 @@ func (o *offlineRun) submit(ctx context.Context, state string) error {
 	}
 	on := o.Plan.On
 	o.job, err = o.system.Submit(ctx, batch.Work{Name: o.Plan.Name, Dir: o.parts, Program: self[0], Args: []string{"part", planFile},
-		Files: append(bundle.Files, file), Brings: []string{partFile}, Count: on.Workers, Options: on.Submit, Hosts: on.Hosts})
+		Files: append(bundle.Files, file), Brings: []string{partFile}, Count: on.Workers, Options: on.Options(), Hosts: on.Hosts})
 	if err != nil {
 		return fmt.Errorf("submit to %s: %w", o.system.Name(), err)
 	}

@@ -171,9 +171,19 @@ func onKeys() []key {
 		{"on.job_per_client", "Each client is a job of the batch system, active once it has a slot, for the measurement time."},
 		{"on.hosts", "Machines to start workers on by ssh, in turn."},
 		{"on.address", "Name or address, with or without port, at which workers reach this machine. Default: detected."},
-		{"on.submit", "Lines of the submit description (HTCondor), #SBATCH options (Slurm) or ssh options."},
+		{"on.submit", "Lines of the submit description (HTCondor), #SBATCH options (Slurm), fields of the pod (Kubernetes) or ssh options."},
 		{"on.wait", "Longest wait for workers before the first step begins without the missing ones."},
 		{"on.apart", "Workers cannot reach this machine: each records its part, to be merged."},
+		{"on.kubernetes", "How the pods of batch: kubernetes are made."},
+		{"on.kubernetes.image", "Image of the workers: the same version of weir, as in registry.example.org/weir:1.2.3."},
+		{"on.kubernetes.context", "Context of the kubeconfig. Default: its current context."},
+		{"on.kubernetes.namespace", "Namespace. Default: that of the context."},
+		{"on.kubernetes.node_selector", "Labels of the nodes, as in [disktype=nvme]."},
+		{"on.kubernetes.requests", "Resources that each pod requests, as in [cpu=4, memory=2Gi]."},
+		{"on.kubernetes.limits", "Limits of its resources, as in [memory=2Gi]."},
+		{"on.kubernetes.tolerations", "Taints of nodes that it tolerates, as in ['dedicated=load:NoSchedule']."},
+		{"on.kubernetes.service_account", "Service account of the pods."},
+		{"on.kubernetes.deadline", "Longest time of all workers, after which Kubernetes ends them. Default: 1d."},
 	}
 }
 

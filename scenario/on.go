@@ -27,11 +27,13 @@ type On struct {
 	Wait    unit.Duration `json:"wait,omitempty"           yaml:"wait"`   // longest that the first step waits for all workers
 	// workers cannot reach this machine: each measures for itself, and brings a run directory back
 	Apart bool `json:"apart,omitempty"          yaml:"apart"`
+	// batch: kubernetes only
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"        yaml:"kubernetes"`
 }
 
 // Batches are the values of On.Batch: local starts processes of this machine,
 // which come in over the network as those of a batch system do.
-func Batches() []string { return []string{"local", "htcondor", "slurm", "ssh"} }
+func Batches() []string { return []string{"local", "htcondor", "slurm", "kubernetes", "ssh"} }
 
 // waitForWorkers is how long the first step waits for workers unless it is said.
 const waitForWorkers = unit.Duration(5 * time.Minute)
@@ -45,13 +47,14 @@ func (s *Scenario) completeOn() {
 		s.On.Workers = max(1, len(s.On.Hosts), len(s.Links.Sites()))
 	}
 	s.On.Wait = cmp.Or(s.On.Wait, waitForWorkers)
+	s.On.Kubernetes.complete(s.On.Batch)
 }
 
 // on checks where the clients are.
 func (c *checker) on() {
 	o := c.On
 	if o.Batch == "" {
-		c.refuse(o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0,
+		c.refuse(o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 || !o.Kubernetes.isZero(),
 			"on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
 		return
 	}
@@ -75,6 +78,7 @@ func (c *checker) on() {
 		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999",
 			quote(o.Address))
 	}
+	c.onKubernetes(o)
 	c.onlyHere(o)
 }
 
@@ -113,8 +117,8 @@ func (o On) Text(most int) string {
 	if o.Batch == "" {
 		return ""
 	}
-	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "ssh": "by ssh on " +
-		strings.Join(o.Hosts, ", ")}[o.Batch]
+	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "kubernetes": "by Kubernetes",
+		"ssh": "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
 	if o.JobPerClient {
 		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
 	}

@@ -80,7 +80,7 @@ type Transient struct {
 // src/srun/allocate.c, those of HTCondor of src/condor_daemon_client and src/condor_io (SECMAN, AUTHENTICATE and
 // CEDAR codes), those of ssh of its client and of the C library.
 func transients() []Transient {
-	return []Transient{
+	return append([]Transient{
 		{System: "Slurm", Answer: "job is pending execution", Means: "the job was requeued, or its start is not confirmed yet"},
 		{System: "Slurm", Answer: "job is not running", Means: "the job is starting or was requeued"},
 		{System: "Slurm", Answer: "job credential revoked", Means: "the node ended this start of the job, which is queued again"},
@@ -133,6 +133,21 @@ func transients() []Transient {
 		{System: "ssh", Answer: "connection reset by", Means: "its sshd dropped the connection", Unsure: true},
 		{System: "ssh", Answer: "resource temporarily unavailable", Means: "a machine is short of processes or memory", Unsure: true},
 		{System: "local", Answer: "resource temporarily unavailable", Means: "this machine is short of processes or memory", Unsure: true},
+	}, kubernetesTransients()...)
+}
+
+// kubernetesTransients returns those of Kubernetes: reasons of metav1.Status and texts of etcd and of Go's net/http.
+func kubernetesTransients() []Transient {
+	return []Transient{
+		{System: "Kubernetes", Answer: "(toomanyrequests)", Means: "the API server has too much to do"},
+		{System: "Kubernetes", Answer: "(serviceunavailable)", Means: "the API server is not ready", Unsure: true},
+		{System: "Kubernetes", Answer: "(servertimeout)", Means: "the API server did not answer in time", Unsure: true},
+		{System: "Kubernetes", Answer: "(timeout)", Means: "the API server did not answer in time", Unsure: true},
+		{System: "Kubernetes", Answer: "the server is currently unable to handle", Means: "the API server is not ready", Unsure: true},
+		{System: "Kubernetes", Answer: "etcdserver: leader changed", Means: "the database of the cluster changes over", Unsure: true},
+		{System: "Kubernetes", Answer: "etcdserver: request timed out", Means: "the database of the cluster is busy", Unsure: true},
+		{System: "Kubernetes", Answer: "tls handshake timeout", Means: "the API server does not answer"},
+		{System: "Kubernetes", Answer: "http2: client connection lost", Means: "the connection to the API server broke", Unsure: true},
 	}
 }
 

@@ -30,6 +30,10 @@ func TestTransientAnswers(t *testing.T) {
 		{"ssh", "ssh: Could not resolve hostname no-such-node.invalid: Name or service not known", false},
 		{"ssh", "ssh: connect to host 127.0.0.1 port 9: Connection refused", false},
 		{"ssh", "alice@node1: Permission denied (publickey).", false},
+		{"Kubernetes", "kubectl: Error from server (ServiceUnavailable): apiserver not ready", true},
+		{"Kubernetes", "kubectl: Unable to connect to the server: net/http: TLS handshake timeout", true},
+		{"Kubernetes", `kubectl: Error from server (Forbidden): pods is forbidden: User "ada" cannot list resource "pods"`, false},
+		{"Kubernetes", "kubectl: The connection to the server 127.0.0.1:9 was refused - did you specify the right host or port?", false},
 		{"local", "srun: error: Unable to confirm allocation for job 429: Job is pending execution", false},
 	} {
 		if _, got := TransientAnswer(c.system, c.answer); got != c.transient {

@@ -70,7 +70,7 @@ func TestComplete(t *testing.T) {
 		{"calibrate --client ", []string{"xrdcp", "curl", "gfal-copy"}},
 		{"calibrate --kind ", []string{"read", "write"}},
 		{"compare --metric p50,p9", []string{"p50,p99"}},
-		{"lab up ", []string{"gridftp", "htcondor", "nginx", "postgresql", "rabbitmq", "rucio", "slurm", "ssh", "xrootd"}},
+		{"lab up ", []string{"gridftp", "htcondor", "kubernetes", "nginx", "postgresql", "rabbitmq", "rucio", "slurm", "ssh", "xrootd"}},
 		{"lab up xrootd --auth k", []string{"krb5"}},
 		{"report --format svg,p", []string{"svg,png", "svg,pdf"}},
 		{"export runs/c", []string{"runs/camp"}},

@@ -237,7 +237,7 @@ func TestLabUpBalanced(t *testing.T) {
 // systems, and what a scenario says of those.
 func TestLabPage(t *testing.T) {
 	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
-		"initdb", "pg_isready")
+		"initdb", "pg_isready", "etcd", "containerd", "catatonit", "kube-apiserver", "kubelet", "root")
 	page := require.File(t, "../../docs/lab.md")
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"weir/analysis"
+	"weir/cluster/batch"
 	"weir/internal/require"
 	"weir/lab"
 	"weir/measure"
@@ -95,6 +97,37 @@ func TestRunOnSlurm(t *testing.T) {
 	t.Run("clients are jobs", func(t *testing.T) { clientsAsJobs(t, "slurm", s.URL) })
 }
 
+// In pods of a real Kubernetes, whose image has this program; they need this machine's libraries for it.
+func TestRunOnKubernetes(t *testing.T) {
+	program, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab.StartKubernetes(t, lab.KubernetesConfig{Program: program}).Use(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	on := []string{"--set", "on.kubernetes={image: '" + lab.KubernetesImage + "', limits: [memory=1Gi]}", "--set",
+		"on.submit=['hostNetwork: true', " +
+			"'volumes: [{name: a, hostPath: {path: /lib}}, {name: b, hostPath: {path: /lib64}}, {name: c, hostPath: {path: /usr}}]', " +
+			"'containers: [{volumeMounts: [{name: a, mountPath: /lib}, {name: b, mountPath: /lib64}, {name: c, mountPath: /usr}]}]']"}
+	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "kubernetes", s.URL, on...) })
+	t.Run("apart", func(t *testing.T) {
+		r := newRemote(t)
+		code, said := r.start(t, append([]string{"run", "--on", "kubernetes", "--workers", "2", "--target", s.URL, "--clients", "4",
+			"--duration", "2s", "--set", "workload.think=20ms", "--set", "on.apart=true", "--set", "on.wait=20s", "--out", "run"}, on...)...).ended()
+		if code != exitFine && code != exitInvalid {
+			t.Fatalf("exit code %d\n%s", code, said)
+		}
+		if f := findings(t, r.run()); len(f.Curve) != 1 || f.Curve[0].Clients != 4 {
+			t.Errorf("%+v\n%s", f.Curve, said)
+		}
+	})
+	left, err := batch.Run(t.Context(), nil, "kubectl", "get", "jobs,pods,secrets", "--output=name")
+	if err != nil || left != "" {
+		t.Errorf("left in the cluster: %s, %v", left, err)
+	}
+}
+
 // On machines that ssh reaches.
 func TestRunOverSSH(t *testing.T) {
 	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
@@ -120,10 +153,10 @@ func TestRunOverSSH(t *testing.T) {
 }
 
 // killedOnBatch kills a controller whose workers live on, and starts it again.
-func killedOnBatch(t *testing.T, system, url string) {
+func killedOnBatch(t *testing.T, system, url string, more ...string) {
 	r := newRemote(t)
-	p := r.start(t, "run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--duration", "5s", "--set",
-		"workload.think=20ms", "--out", "run")
+	p := r.start(t, append([]string{"run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--duration", "5s", "--set",
+		"workload.think=20ms", "--out", "run"}, more...)...)
 	untilHeld(t, r.run(), 1)
 	p.kill(t)
 	code, said := r.start(t, "run", "--resume", "run").ended()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/cluster"
+	"weir/cluster/batch/kubernetes"
 	"weir/engine"
 	"weir/link/emulator"
 	"weir/monitor"
@@ -82,4 +83,17 @@ func partCommand(s streams) *cobra.Command {
 		s.quiet = true
 		return run.Part(run.Config{Version: version(), Console: s.console(), Interrupts: in, View: s.view(in)}, args[0])
 	})
+}
+
+// podCommand is the first process of a pod: it runs weir with its arguments as a worker.
+func podCommand(s streams) *cobra.Command {
+	c := command("pod ARGUMENT...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
+		status, err := kubernetes.Pod(args, s.out, s.err)
+		if err != nil || status != 0 {
+			return exit{exitCode(status), err}
+		}
+		return nil
+	})
+	c.DisableFlagParsing = true
+	return c
 }

@@ -6,6 +6,7 @@ import (
 
 	"weir/cluster/batch"
 	"weir/cluster/batch/htcondor"
+	"weir/cluster/batch/kubernetes"
 	"weir/cluster/batch/shell"
 	"weir/cluster/batch/slurm"
 )
@@ -21,7 +22,9 @@ func Open(word string) (batch.System, error) {
 		return htcondor.New(), nil
 	case "slurm":
 		return slurm.New(), nil
+	case "kubernetes":
+		return kubernetes.New(), nil
 	default:
-		return nil, fmt.Errorf("unknown batch system %q: use htcondor, slurm, ssh or local", word)
+		return nil, fmt.Errorf("unknown batch system %q: use htcondor, slurm, kubernetes, ssh or local", word)
 	}
 }
