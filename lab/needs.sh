@@ -12,6 +12,8 @@ fi
 
 missing=
 for package in $(grep -v '^#' packages.txt | awk '{print $1}'); do
+	# Docker's packages have these programs, and would be removed for Debian's.
+	case $package in containerd | runc) ! command -v "$package" >/dev/null || continue ;; esac
 	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$state" = installed ] || missing="$missing $package"
 done
