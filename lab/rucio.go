@@ -26,6 +26,11 @@ host, port = sys.argv[1].rsplit(":", 1)
 run_simple(host, int(port), application, threaded=True)
 `
 
+// rucioWAL lets Rucio read its database while it writes: a rule for thousands of files does both in one request, with two connections.
+const rucioWAL = `import sqlite3, sys
+sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode=WAL")
+`
+
 // RucioConfig says which Rucio is wanted; its zero value is a good one.
 type RucioConfig struct {
 	Config
@@ -74,6 +79,7 @@ func (s *System) rucio(ctx context.Context, c RucioConfig) {
 	s.Env = append(s.Env, "RUCIO_HOME="+s.Dir, "RUCIO_CONFIG="+conf, "PYTHONWARNINGS=ignore", "SQLALCHEMY_SILENCE_UBER_WARNING=1",
 		"PATH="+filepath.Join(python, "bin")+":"+os.Getenv("PATH"))
 	s.tool(ctx, s.user, s.Env, program, filepath.Join(python, "rucio/tools/bootstrap.py"))
+	s.tool(ctx, s.user, s.Env, program, "-c", rucioWAL, filepath.Join(s.Dir, "rucio.db"))
 	s.URL = "http://" + v.Address
 	s.URLs["http"] = s.URL
 	server := s.part("rucio", askHTTP(s.URL+"/ping", "version"), program, s.file("serve.py", []byte(rucioServer)), v.Address)
