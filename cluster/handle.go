@@ -17,6 +17,12 @@ func (k *controller) admit(w *remote) {
 	defer k.assignMonitor(w)
 	k.workers = append(k.workers, w)
 	k.show(w)
+	switch { // one that was lost comes back as another worker, after the last orders to all
+	case k.leaving:
+		_ = w.say(order{Leave: true})
+	case k.ended:
+		_ = w.say(order{End: true})
+	}
 }
 
 func (k *controller) handle(ctx context.Context, h workerInput) error {

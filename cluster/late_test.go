@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,6 +63,27 @@ func TestALateWorkerIsTold(t *testing.T) {
 	}
 	if n.count("warning", "worker 7 reported a second after it had been written") != 1 {
 		t.Errorf("events %v", n.events)
+	}
+}
+
+// orders keeps what a worker is told.
+type orders struct {
+	connection
+	all []order
+}
+
+func (o *orders) say(more order) error { o.all = append(o.all, more); return nil }
+
+// Who comes after all were told to leave, or that there are no more steps, is told so as well: the run would not end.
+func TestAWorkerThatComesAtTheEnd(t *testing.T) {
+	for _, leaving := range []bool{true, false} {
+		k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{}, time.Now)
+		k.leaving, k.ended = leaving, !leaving
+		told := &orders{connection: newSession(0)}
+		k.admit(&remote{connection: told})
+		if !slices.ContainsFunc(told.all, func(o order) bool { return o.Leave == leaving && o.End != leaving }) {
+			t.Errorf("leaving %v: it was told %+v", leaving, told.all)
+		}
 	}
 }
 
