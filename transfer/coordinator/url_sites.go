@@ -26,7 +26,8 @@ func (c *Coordinator) newURLSites() *urlSites { return &urlSites{c, map[string]s
 
 // of returns the site of a URL of a job and the path below it.
 func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err error) {
-	base := u.Scheme + "://" + u.Host
+	server := fts.Server(u)
+	base := u.Scheme + "://" + server
 	path = strings.TrimLeft(u.Path, "/")
 	whole := path + "/"
 	if name := s.known[base]; name != "" {
@@ -36,7 +37,7 @@ func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err e
 	site, best, inside := "", -1, false
 	for _, one := range s.c.registry.sites {
 		at, err := url.Parse(one.URL)
-		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || fts.Server(at) != u.Host {
+		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || fts.Server(at) != server {
 			continue
 		}
 		below := strings.Trim(at.Path, "/")
