@@ -134,7 +134,7 @@ func (p *past) write() {
 					FROM item WHERE id > ?`, []any{(before + 1) * 100000000}},
 				{`INSERT INTO notification (target, id, request, status, body, made, due, tries, problem, ended)
 					SELECT 'mail', CAST(id AS TEXT), id, status, '{}', made, made, 1, '', made FROM request WHERE id > ? AND failed_n > 0`, []any{before}},
-				{"INSERT INTO bearer_job (bearer, job) SELECT 'rights', job FROM request WHERE id > ? AND job <> '' AND ended > ?", // others are removed
+				{"INSERT INTO bearer_job (bearer, job) SELECT 'rights', job FROM request WHERE id > ? AND job <> '' AND ended > ?",
 					[]any{before, time.Now().Add(-2 * jobBearers)}},
 			} {
 				if _, err := tx.Exec(q.text, q.args...); err != nil {
