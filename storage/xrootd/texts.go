@@ -157,6 +157,13 @@ func checkName(name string, before int) error {
 	return nil
 }
 
+// otherSum reports whether an answer is a checksum of another kind.
+func otherSum(b []byte, alg string) bool {
+	name, rest := word(b)
+	_, err := parseChecksum(b, string(name))
+	return err == nil && len(rest) > 0 && !strings.EqualFold(string(name), alg)
+}
+
 // parseChecksum reads "adler32 1a2b3c4d" and returns "adler32:1a2b3c4d".
 func parseChecksum(b []byte, alg string) (string, error) {
 	name, rest := word(b)
