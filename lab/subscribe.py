@@ -15,7 +15,7 @@ class Printer(stomp.ConnectionListener):
         print(json.dumps({"subscribed": frame.headers["receipt-id"]}), flush=True)
 
 
-conn = stomp.Connection12([(host, int(port))], vhost=vhost, reconnect_attempts_max=1)
+conn = stomp.Connection12([(host, int(port))], vhost=vhost, reconnect_attempts_max=10)
 conn.set_listener("", Printer())
 conn.connect(user, password, wait=True)
 for i, destination in enumerate(destinations):
