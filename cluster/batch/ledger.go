@@ -124,6 +124,32 @@ func (l *Ledger) FollowWatched(ctx context.Context, tell func(Change), watch fun
 	return err
 }
 
+// FollowAsked follows the ledger while ask, which notes changes, is called once a second, and less often the more workers there are:
+// what it costs the batch system grows with them. It ends when over returns true, which is called after each ask, or ctx ends. A
+// system that gives no answer, as it may when it is busy, is asked again for five minutes.
+func (l *Ledger) FollowAsked(ctx context.Context, tell func(Change), ask func(context.Context) error, over func() bool) error {
+	return l.FollowWatched(ctx, tell, func(ctx context.Context) error {
+		tick := time.NewTicker(time.Second + time.Duration(len(l.last))*5*time.Millisecond)
+		defer tick.Stop()
+		for silent := time.Now(); ; {
+			switch err := ask(ctx); {
+			case err == nil:
+				silent = time.Now()
+			case time.Since(silent) > 5*time.Minute:
+				return err
+			}
+			if over() {
+				return nil
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+}
+
 // Counts implements Job.
 func (l *Ledger) Counts() Counts {
 	l.mu.Lock()

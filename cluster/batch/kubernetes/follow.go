@@ -24,14 +24,9 @@ const (
 	slow = 5 * time.Second
 )
 
-// every is how often the cluster is asked: what it costs its API server grows with the pods.
-func (j *job) every() time.Duration {
-	return time.Second + time.Duration(j.sub.Count)*5*time.Millisecond
-}
-
 // Follow implements batch.Job.
 func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
-	err := j.FollowWatched(ctx, tell, j.watch)
+	err := j.FollowAsked(ctx, tell, j.askAndClear, j.over)
 	j.asking.Lock()
 	defer j.asking.Unlock()
 	if err == nil {
@@ -40,34 +35,25 @@ func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
 	return err
 }
 
-// watch asks until all workers are over, or ctx is, and then deletes what was made. An API server that gives no
-// answer is asked again.
-func (j *job) watch(ctx context.Context) error {
-	tick := time.NewTicker(j.every())
-	defer tick.Stop()
-	for silent := time.Now(); ; {
-		err := j.ask(ctx)
-		if err == nil && j.Counts().Left() == 0 {
-			j.asking.Lock()
-			err = j.clear(context.WithoutCancel(ctx))
-			j.asking.Unlock()
-			if err == nil {
-				j.End()
-				return nil
-			}
-		}
-		switch {
-		case err == nil:
-			silent = time.Now()
-		case time.Since(silent) > 5*time.Minute:
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
+// askAndClear asks, and deletes what was made when all workers are over.
+func (j *job) askAndClear(ctx context.Context) error {
+	if err := j.ask(ctx); err != nil || j.Counts().Left() > 0 {
+		return err
 	}
+	j.asking.Lock()
+	defer j.asking.Unlock()
+	return j.clear(context.WithoutCancel(ctx))
+}
+
+// over reports whether all workers are and what was made is deleted, and then closes the ledger.
+func (j *job) over() bool {
+	j.asking.Lock()
+	defer j.asking.Unlock()
+	if j.Counts().Left() > 0 || !j.sub.Over {
+		return false
+	}
+	j.End()
+	return true
 }
 
 // ask asks for the Job and all pods, notes what is new, and fetches what workers have left.

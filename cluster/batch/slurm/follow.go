@@ -27,43 +27,15 @@ const (
 	leaving = 2 * time.Minute
 )
 
-// every is how often Slurm is asked: what it costs its controller grows with the tasks.
-func (j *job) every() time.Duration {
-	return time.Second + time.Duration(j.sub.Count)*5*time.Millisecond
-}
-
 // Follow implements batch.Job.
 func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
-	err := j.FollowWatched(ctx, tell, j.watch)
+	err := j.FollowAsked(ctx, tell, j.ask, j.over)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err == nil {
 		err = j.failed
 	}
 	return err
-}
-
-// watch asks Slurm until all workers are over, or ctx is. A Slurm that gives no answer, as it may when it is busy, is
-// asked again.
-func (j *job) watch(ctx context.Context) error {
-	tick := time.NewTicker(j.every())
-	defer tick.Stop()
-	for silent := time.Now(); ; {
-		switch err := j.ask(ctx); {
-		case err == nil:
-			silent = time.Now()
-		case time.Since(silent) > 5*time.Minute:
-			return err
-		}
-		if j.over() {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // over reports whether all workers are and all is brought, and then closes the ledger.
