@@ -52,6 +52,43 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	}
 }
 
+// A worker was silent when a step began and stays in the one before, whose clients still work: they are among those of
+// the step, which takes no less time for that.
+func TestAWorkerStaysInTheStepBefore(t *testing.T) {
+	n := &notes{}
+	s := newSum(n)
+	a, b := newSession(0), newSession(0)
+	add := func(by connection, at, step int, phase string, clients float64) {
+		v := &measure.Interval{Start: time.Unix(int64(at), 0), Seconds: 1, Step: step, Phase: phase, Clients: clients,
+			Sum: measure.Sum{Done: int64(clients)}}
+		if got := s.add(v, claim{by, 1}); got != added {
+			t.Errorf("step %d at %d s: %v", step, at, got)
+		}
+	}
+	for at := range 10 {
+		step := 1 + at/5
+		add(a, at, step, measure.Measured, 8*float64(step))
+		if at < 7 {
+			add(b, at, 1, measure.GracefulStop, 2)
+		}
+		require.NoError(t, s.before(time.Unix(int64(at), 0)))
+	}
+	require.NoError(t, s.flush())
+	once(t, n)
+	for _, v := range n.intervals {
+		want := map[int64]float64{5: 16, 6: 18, 7: 16, 8: 16, 9: 16}[v.Start.Unix()]
+		if v.Step == 2 && v.Start.Unix() > 5 && (v.Clients != want || v.Done != int64(want) || v.Seconds != 1) {
+			t.Errorf("%d clients did %d operations in %v s from %v on", int(v.Clients), v.Done, v.Seconds, v.Start.Unix())
+		}
+	}
+	again := newSum(n) // another controller read what was written up to now
+	again.past, again.written = map[slot]bool{}, map[int64]int{6: 2}
+	v := &measure.Interval{Start: time.Unix(6, 0), Seconds: 1, Step: 1, Phase: measure.GracefulStop, Clients: 2}
+	if got := again.add(v, claim{b, 1}); got != wasWritten {
+		t.Errorf("a second that another controller wrote: %v", got)
+	}
+}
+
 // It is told, once for each worker.
 func TestALateWorkerIsTold(t *testing.T) {
 	n := &notes{}

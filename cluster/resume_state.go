@@ -43,12 +43,14 @@ func (k *controller) loadState(p *ResumeState, begun map[int]int) error {
 	k.number = p.Broken
 	k.loaded = k.began
 	k.sum.past, k.sum.extents, k.events = map[slot]bool{}, map[slot]extent{}, map[eventKey]bool{}
+	k.sum.written = map[int64]int{}
 	for v, err := range p.Intervals {
 		if err != nil {
 			return err
 		}
 		at := k.sum.slotOf(v)
 		k.sum.past[at] = true
+		k.sum.written[at.second] = max(k.sum.written[at.second], at.step)
 		if v.Step == p.Broken {
 			k.before.replayInterval(v)
 		}

@@ -58,6 +58,9 @@ type sum struct {
 	slots   map[slot]*known
 	mark    int64           // all seconds before this one have been written
 	past    map[slot]bool   // written by a controller that was killed
+	written map[int64]int   // the last step of each second that it wrote
+	step    int             // the last one that a worker reported
+	since   int64           // the second in which that began
 	extents map[slot]extent // its seconds, for all kinds and servers
 	times   times
 }
@@ -78,7 +81,7 @@ const (
 func (s *sum) add(v *measure.Interval, c claim) addResult {
 	at, is := s.slotOf(v), added
 	switch {
-	case s.past[at]:
+	case s.past[at], s.phase == nil && at.step < s.written[at.second]: // in the order of steps
 		s.times.add(at.whole(), v, c.connection)
 		c.written(c.no)
 		return wasWritten
@@ -88,15 +91,43 @@ func (s *sum) add(v *measure.Interval, c claim) addResult {
 	default:
 		s.times.add(at.whole(), v, c.connection)
 	}
+	if at.step > s.step {
+		s.step, s.since = at.step, at.second
+	}
+	s.put(at, &known{v, []claim{c}})
+	return is
+}
+
+// put adds what is known of a slot.
+func (s *sum) put(at slot, v *known) {
 	have := s.slots[at]
 	if have == nil {
-		have = &known{Interval: v}
-		s.slots[at] = have
-	} else {
-		have.Add(v)
+		s.slots[at] = v
+		return
 	}
-	have.claims = append(have.claims, c)
-	return is
+	have.Add(v.Interval)
+	have.claims = append(have.claims, v.claims...)
+}
+
+// catchUp counts what a worker did in its last step, while the others were in the next one for longer than a second, in
+// theirs: it was silent when that began, and its clients are among those that load the service.
+func (s *sum) catchUp() {
+	if s.phase != nil {
+		return
+	}
+	for at, v := range s.slots {
+		if at.step >= s.step || at.second <= s.since {
+			continue
+		}
+		to, ok := s.times.join(at.whole(), s.step)
+		if !ok {
+			continue
+		}
+		delete(s.slots, at)
+		at.step, at.phase = to.step, to.phase
+		v.Step, v.Phase = to.step, to.phase
+		s.put(at, v)
+	}
 }
 
 // before writes all seconds that ended before t.
@@ -113,6 +144,7 @@ func (s *sum) over() error {
 }
 
 func (s *sum) write(is func(slot) bool) error {
+	s.catchUp()
 	var ready []*known
 	wholes := map[slot]bool{}
 	for at, v := range s.slots {

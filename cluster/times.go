@@ -85,6 +85,32 @@ func (t times) cover(step int, x extent, by connection) {
 	}
 }
 
+// join has those that were in a slot count in the phase of a later step in which most workers were in that second, and
+// returns it; false if there was none.
+func (t times) join(old slot, step int) (slot, bool) {
+	s := t[old.second]
+	if s == nil {
+		return slot{}, false
+	}
+	var to slot
+	most := 0.0
+	for at, all := range s.slots {
+		sum := 0.0
+		for _, x := range all {
+			sum += x.seconds
+		}
+		if at.step == step && (sum > most || sum == most && at.phase < to.phase) {
+			to, most = at, sum
+		}
+	}
+	if most == 0 {
+		return slot{}, false
+	}
+	maps.Copy(s.slots[to], s.slots[old])
+	delete(s.slots, old)
+	return to, true
+}
+
 // workers is how many there were, those that were not to the end by their share.
 func (s *secondOf) workers() float64 {
 	sum, most := 0.0, 0.0

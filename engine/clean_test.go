@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"weir/measure"
+	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
 )
@@ -111,6 +115,37 @@ func TestRemovalsAreRepeated(t *testing.T) {
 			conf.Service = refusing{conf.Service, left, c.err}
 			if failed, err := Clean(t.Context(), conf, []string{conf.Files[0].Path}, nil); failed != c.failed || (err != nil) != (failed > 0) {
 				t.Errorf("%d times %v: %d not removed: %v", c.answers, c.err, failed, err)
+			}
+		})
+	}
+}
+
+// Files are made in spite of a connection that broke or a busy service, and the run says so; a denial is final.
+func TestPreparationsAreRepeated(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		answers int64
+		repeats string
+	}{
+		{syscall.ECONNRESET, 1, "1 operation of the preparation failed and was repeated: connection reset"},
+		{storage.ErrBusy, 3, "3 operations of the preparation failed and were repeated"},
+		{storage.ErrBusy, 5, ""}, {fs.ErrPermission, 1, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conf, sink := closed(t, "simulated://x?service=1ms&files=0x0", workload.Work{Kind: "read", Session: "kept"}, stepOf(1, 1))
+			conf.Plan.Files = scenario.Files{Make: &scenario.Make{Count: 1, Size: workload.Dist{Fixed: 10}}}
+			left := &atomic.Int64{}
+			left.Store(c.answers)
+			conf.Service = refusing{conf.Service, left, c.err}
+			_, err := Prepare(t.Context(), conf, nil, nil)
+			if (err == nil) != (c.repeats != "") {
+				t.Errorf("%d times %v: %v", c.answers, c.err, err)
+			}
+			told := slices.ContainsFunc(sink.events, func(e measure.Event) bool {
+				return e.Kind == measure.EventWarning && strings.HasPrefix(e.Text, cmp.Or(c.repeats, "?"))
+			})
+			if told != (c.repeats != "") {
+				t.Errorf("%d times %v: the events are %v", c.answers, c.err, sink.events)
 			}
 		})
 	}

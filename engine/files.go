@@ -76,7 +76,7 @@ func sample(files []*workload.File, n int) []*workload.File {
 func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed bool) error {
 	m := missing{all: len(files)}
 	err := p.each(ctx, len(files), "sizes asked", func(ctx context.Context, s storage.Client, i int) error {
-		size, err := sizeOf(ctx, s, files[i].Path)
+		size, err := p.sizeOf(ctx, s, files[i].Path)
 		files[i].Size = size
 		if err != nil {
 			m.add(files[i].Path, err)
@@ -98,11 +98,11 @@ func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed 
 // sizeOf asks for the size of one file, and if the service answers without one, for
 // its first byte, with which some give it. The size is negative beside an error,
 // which wraps workload.ErrSizes if the service gives none.
-func sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
-	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: path, Size: -1, Timeout: prepareTimeout}, noProgress{})
+func (p *preparer) sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
+	res, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Path: path, Size: -1})
 	if err == nil && res.Size < 0 { // Apache's HEAD of an empty file has no length, that of content made on demand often has none
-		begin := storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: prepareTimeout}
-		if read, _ := s.Do(ctx, &begin, noProgress{}); read.Size >= 0 { // an empty file has no first byte, but a size
+		begin := storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}}
+		if read, _ := p.ask(ctx, s, &begin); read.Size >= 0 { // an empty file has no first byte, but a size
 			return read.Size, nil
 		}
 	}
@@ -156,7 +156,7 @@ func (m *missing) err() error {
 // service does not answer is not compared: the load shows it.
 func (p *preparer) compareSizes(ctx context.Context, files []*workload.File) error {
 	return p.each(ctx, len(files), "sizes compared", func(ctx context.Context, s storage.Client, i int) error {
-		size, err := sizeOf(ctx, s, files[i].Path)
+		size, err := p.sizeOf(ctx, s, files[i].Path)
 		if err != nil {
 			return nil
 		}
@@ -207,7 +207,7 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	for folders := []string{""}; len(folders) > 0; looked++ {
 		folder := folders[0]
 		folders = folders[1:]
-		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, noProgress{})
+		res, err := p.ask(ctx, s, &storage.Op{Kind: storage.List, Path: folder})
 		if err != nil {
 			return nil, fmt.Errorf("files.listing: %w", err)
 		}
@@ -248,7 +248,7 @@ func (p *preparer) checkLinks(ctx context.Context, files []workload.File) error 
 	all = sample(all, mostLooked)
 	var lost atomic.Int64
 	err := p.each(ctx, len(all), "files compared", func(ctx context.Context, s storage.Client, i int) error {
-		_, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: all[i].Path, Timeout: prepareTimeout}, noProgress{})
+		_, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Path: all[i].Path})
 		if errors.Is(err, fs.ErrNotExist) {
 			lost.Add(1)
 			return nil

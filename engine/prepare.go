@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/pause"
+	"weir/internal/say"
+	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
@@ -53,7 +56,7 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 			err = workload.Enough(w, files)
 		}
 	}
-	if err != nil {
+	if err = errors.Join(err, p.warnOfRepeats()); err != nil {
 		return nil, err
 	}
 	return files, nil
@@ -63,6 +66,36 @@ type preparer struct {
 	Config
 	advance Advance
 	done    atomic.Int64
+	repeats atomic.Int64
+	fault   atomic.Value // the last error after which an operation was repeated
+}
+
+// ask does op. It repeats it three times, after 0, 1 and 2 s, if the connection broke or the service was busy. What such a write has
+// left is removed first: some services do not replace files.
+func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
+	op.Timeout = prepareTimeout
+	for attempt := 0; ; attempt++ {
+		res, err = s.Do(ctx, op, noProgress{})
+		class := storage.Classify(err)
+		if class != storage.Reset && class != storage.Busy || attempt == 3 || !pause.For(ctx, time.Duration(attempt)*time.Second) {
+			return res, err
+		}
+		p.repeats.Add(1)
+		p.fault.Store(err.Error())
+		if op.Kind == storage.Write {
+			_, _ = s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path, Timeout: prepareTimeout}, noProgress{}) // often there is nothing
+		}
+	}
+}
+
+// warnOfRepeats tells that the service failed, though the load has not begun.
+func (p *preparer) warnOfRepeats() error {
+	n := int(p.repeats.Load())
+	if n == 0 || p.Sink == nil {
+		return nil
+	}
+	return p.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: measure.EventWarning, Text: fmt.Sprintf(
+		"%s of the preparation failed and %s repeated: %s", say.Plural(n, "operation"), say.Either(n, "was", "were"), p.fault.Load())})
 }
 
 // folders makes the run's folder and the homes of clients that write.
@@ -88,7 +121,7 @@ func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) err
 	if err := p.Manifest.Created(path+"/", 0, 0); err != nil {
 		return err
 	}
-	_, err := s.Do(ctx, &storage.Op{Kind: storage.Mkdir, Path: path, Timeout: prepareTimeout}, noProgress{})
+	_, err := p.ask(ctx, s, &storage.Op{Kind: storage.Mkdir, Path: path})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // then writing makes folders, or says why not
 	}
@@ -162,11 +195,11 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 	if err := p.Manifest.Created(f.Path, f.Size, f.Seed); err != nil {
 		return err
 	}
-	op := storage.Op{Kind: storage.Write, Path: f.Path, Size: f.Size, Seed: f.Seed, Timeout: prepareTimeout}
-	if _, err := s.Do(ctx, &op, noProgress{}); err != nil {
+	op := storage.Op{Kind: storage.Write, Path: f.Path, Size: f.Size, Seed: f.Seed}
+	if _, err := p.ask(ctx, s, &op); err != nil {
 		return err
 	}
-	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: prepareTimeout}, noProgress{})
+	res, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Path: f.Path})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -176,8 +209,8 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 	if err != nil || !look || p.Plan.Work.Sum == "" {
 		return err
 	}
-	op = storage.Op{Kind: storage.Read, Path: f.Path, Size: f.Size, Sum: p.Plan.Work.Sum, Timeout: prepareTimeout}
-	if res, err = s.Do(ctx, &op, noProgress{}); err != nil {
+	op = storage.Op{Kind: storage.Read, Path: f.Path, Size: f.Size, Sum: p.Plan.Work.Sum}
+	if res, err = p.ask(ctx, s, &op); err != nil {
 		return err
 	}
 	if want, ok := workload.Expected(*f, &op, op.Sum); ok && res.Sum != "" && want != res.Sum {

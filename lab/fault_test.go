@@ -175,7 +175,7 @@ func TestFolders(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		made bool // beforehand, by us
-	}{{"mine", true}, {"new", false}} {
+	}{{"mine", true}, {"new", false}, {"missing/new", false}} {
 		given := filepath.Join(dir, c.name)
 		if c.made {
 			require.NoError(t, os.Mkdir(given, 0o755))

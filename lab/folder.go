@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// makeDir makes Dir, in a folder that the servers' user can come to.
+// makeDir makes Dir and the folders above it; the servers' user must be able to come there.
 func (s *System) makeDir(dir string) error {
 	where, err := filepath.Abs(dir)
 	if err != nil {
@@ -37,6 +37,9 @@ func (s *System) makeDir(dir string) error {
 	}
 	names, err := os.ReadDir(where)
 	if errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(where), 0o755); err != nil {
+			return err
+		}
 		s.Dir = where
 		return s.mkdir(where)
 	}
