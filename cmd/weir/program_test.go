@@ -45,11 +45,12 @@ func TestAnalysisByUproot(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	_, http := serving(t, "serve", xrootd.Data, "--while-stdin")
-	for name, url := range map[string]string{"http": http, "root": xrootd.URL} {
+	for name, c := range map[string]struct{ url, stage string }{"http": {http, ""}, "root": {xrootd.URL, ""}, "staged": {http, "--stage, "},
+		"staged, root": {xrootd.URL, "--stage, "}} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			code, said := weir(t, "run", "../../scenarios/jobs/analysis.yaml", "--quiet", "--out", dir, "--target", url, "--clients", "2", "--set",
-				"load.jobs=1")
+			code, said := weir(t, "run", "../../scenarios/jobs/analysis.yaml", "--quiet", "--out", dir, "--target", c.url, "--clients", "2", "--set",
+				"load.jobs=1", "--set", "client.command=[python3, ../../scenarios/jobs/analysis.py, "+c.stage+`"{url}"]`)
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d:\n%s", code, said)
 			}

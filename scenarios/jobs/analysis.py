@@ -1,15 +1,25 @@
-"""An analysis job: reads a tree over the network and fills a histogram.
+"""An analysis job: reads a tree over the network, or from a copy on the local disk, and fills a histogram.
 
     python3 analysis.py http://127.0.0.1:8080/events.root
+    python3 analysis.py --stage http://127.0.0.1:8080/events.root
 
 It wants the Python packages uproot, awkward and numpy, fsspec and aiohttp for
 http://, and fsspec-xrootd for root://.
 """
 
+import shutil
 import sys
 
+import fsspec
 import numpy
 import uproot
+
+
+def stage(url, name="events.root"):
+    """Copies the file into the job's own folder."""
+    with fsspec.open(url, "rb") as source, open(name, "wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+    return name
 
 
 def main(url):
@@ -26,6 +36,9 @@ def main(url):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: analysis.py URL")
-    main(sys.argv[1])
+    if len(sys.argv) == 3 and sys.argv[1] == "--stage":
+        main(stage(sys.argv[2]))
+    elif len(sys.argv) == 2:
+        main(sys.argv[1])
+    else:
+        sys.exit("usage: analysis.py [--stage] URL")
