@@ -20,6 +20,7 @@ const (
 	removeTime  = 30 * time.Second
 	tellSilence = 5 * time.Second
 	mostSilence = 90 * time.Second
+	mostServers = 64 // that may each have a copy of a folder
 )
 
 // Clean removes what is left of a run, by the manifest's own paths: files first,
@@ -29,9 +30,10 @@ const (
 // reason. It gives up when the service has not answered for 90 s, and adv hears
 // before that for how long it has not.
 func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed int, first error) {
-	k := &cleaner{preparer: preparer{Config: c, advance: adv}, total: len(left), began: time.Now()}
+	k := &cleaner{preparer: preparer{Config: c, advance: adv}, total: len(left), ours: map[string]bool{}, began: time.Now()}
 	var files, folders []string
 	for _, path := range left {
+		k.ours[strings.TrimSuffix(path, "/")] = true
 		if dir, ok := strings.CutSuffix(path, "/"); ok {
 			folders = append(folders, dir)
 		} else {
@@ -59,6 +61,7 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 type cleaner struct {
 	preparer
 	total      int
+	ours       map[string]bool // what is to be removed
 	gone       atomic.Int64
 	began      time.Time
 	lastAnswer atomic.Int64 // when the service answered last, in nanoseconds since began
@@ -111,9 +114,10 @@ func (k *cleaner) all(ctx context.Context, paths []string, suffix string) error 
 }
 
 // remove removes one file or empty folder. A folder is looked into first:
-// WebDAV's DELETE would take along whatever somebody else has put there.
+// WebDAV's DELETE would take along whatever somebody else has put there. What is there
+// of this run is removed again: a redirector removes a folder from one of its servers at a time.
 func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, folder bool) error {
-	if folder {
+	for round := 0; folder; round++ {
 		res, err := k.ask(ctx, s, &storage.Op{Kind: storage.List, Path: path})
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -122,8 +126,21 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 			return fmt.Errorf("is the folder empty? %w", err)
 		case res.Incomplete:
 			return fmt.Errorf("%s: left alone: the listing may lack files, so the folder may not be empty: %w", path, errors.ErrUnsupported)
-		case len(res.Entries) > 0:
-			return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, res.Entries[0].Name)
+		}
+		if len(res.Entries) == 0 {
+			break
+		}
+		for _, e := range res.Entries {
+			inner := path + "/" + e.Name
+			if !k.ours[inner] {
+				return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, e.Name)
+			}
+			if round == mostServers {
+				return fmt.Errorf("%s: it holds %q, which is there again after each removal", path, e.Name)
+			}
+			if err := k.remove(ctx, s, inner, e.Dir); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := k.ask(ctx, s, &storage.Op{Kind: storage.Remove, Path: path, Folder: folder})

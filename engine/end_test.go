@@ -121,8 +121,21 @@ func TestRemoveLeavesFoldersWithFilesOfOthersAlone(t *testing.T) {
 	}
 }
 
+// A folder that several servers have is removed from each of them.
+func TestRemoveOfAFolderThatSeveralServersHave(t *testing.T) {
+	for copies, want := range map[int]string{1: "", 3: "", mostServers + 10: "there again after each removal"} {
+		s := &shelf{entries: map[string][]storage.Entry{"mine": {{Name: "c0", Dir: true}}, "mine/c0": {}}, copies: copies}
+		k := &cleaner{ours: map[string]bool{"mine": true, "mine/c0": true}}
+		err := k.remove(t.Context(), s, "mine", true)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && len(s.removed) != copies+1 {
+			t.Errorf("%d copies: %v, removed %v", copies, err, s.removed)
+		}
+	}
+}
+
 type shelf struct {
 	entries map[string][]storage.Entry
+	copies  int // of mine/c0
 	removed []string
 }
 
@@ -131,6 +144,9 @@ func (s *shelf) Close() error { return nil }
 func (s *shelf) Do(_ context.Context, op *storage.Op, _ storage.Progress) (storage.Result, error) {
 	if op.Kind == storage.Remove {
 		s.removed = append(s.removed, op.Path)
+		if s.copies--; s.copies == 0 {
+			s.entries["mine"] = nil
+		}
 		return storage.Result{}, nil
 	}
 	entries, ok := s.entries[op.Path]
