@@ -315,6 +315,9 @@ func TestChecksSeeFaults(t *testing.T) {
 		"cut off": {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "was aborted"},
 		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect,
 			"other programs used at most 32.5%"},
+		"the kernel uses the CPU": {sample(func(s *monitor.Sample) { // of an encrypted disk
+			s.CPU.System, s.Kernel = s.CPU.System+0.3, 0.3*s.Seconds*float64(s.Cores)
+		}), "quiet machines", OK, "", "other programs used at most 2.5%"},
 		"others use the CPU behind a full link": {func(s *resultstest.Service) {
 			s.Sample = func(s *monitor.Sample) {
 				if s.CPU != nil {

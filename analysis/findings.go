@@ -280,6 +280,7 @@ type HostFigure struct {
 	userSystem *float64 // share of all cores in user and system mode
 	simulated  bool     // the service is a part of the clients' process
 	unwatched  float64  // share of all cores of programs that were seen and not watched
+	kernel     float64  // share of all cores of threads of the kernel
 
 	MostUsedCore   *float64 `json:"most_used_core"`         // largest mean of one core: not biased as BusiestCore is
 	DiskQueue      *float64 `json:"disk_queue"`             // of the busiest disk: mean requests waiting or in service

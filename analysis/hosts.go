@@ -48,7 +48,7 @@ type hostSum struct {
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
 	retransmits, drops, connections                 mean
-	userSystem, interrupts, others                  mean
+	userSystem, interrupts, others, kernel          mean
 	contended, busy, waits                          mean
 	cores                                           []spread // of each core
 	allCores, clients                               spread   // share of all cores; cores that clients used
@@ -136,6 +136,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 // part, from saturated on as a whole.
 func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
 	h.others.add(k.others, weight)
+	h.kernel.add(k.kernel, weight)
 	if s.Waits != nil {
 		h.waits.add(*s.Waits, weight)
 	}
@@ -144,7 +145,7 @@ func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
 		watched += ratio(p.User+p.System, s.Seconds)
 	}
 	h.busy.add(full, weight)
-	h.contended.add(full*max(s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)), k.others, 0), weight)
+	h.contended.add(full*max(s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores))-k.kernel, k.others, 0), weight)
 }
 
 // addProcs adds what the watched processes used.
@@ -225,7 +226,7 @@ func (h *hostSum) figure() HostFigure {
 	f.spreads = map[string]ranged{}
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
 	f.CPUWaits, f.irq = h.waits.value(), h.interrupts.value()
-	f.userSystem, f.unwatched = h.userSystem.value(), h.others.or0()
+	f.userSystem, f.unwatched, f.kernel = h.userSystem.value(), h.others.or0(), h.kernel.or0()
 	f.Contended, f.saturated = h.contended.value(), h.busy.or0()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
 	for name, d := range h.disks {
@@ -450,6 +451,7 @@ type look struct {
 	cpu, iowait, steal, core     float64 // shares
 	serverCores, clientCores     float64
 	others                       float64 // share of the CPU that programs used which were seen and not watched
+	kernel                       float64 // that threads of the kernel used
 	serverRSS, clientRSS         int64
 	available                    int64
 	diskBusy                     float64 // of the busiest
@@ -473,7 +475,9 @@ func lookAt(s *monitor.Sample) look {
 	if s.TCP != nil {
 		k.retransmits = ratio(float64(s.TCP.Retransmits), s.Seconds)
 	}
-	k.others = min(ratio(s.Others/float64(max(1, s.Cores)), s.Seconds), k.cpu) // a process that begins to work is seen late, with all it used
+	cores := float64(max(1, s.Cores))
+	k.others = min(ratio(s.Others/cores, s.Seconds), k.cpu) // a process that begins to work is seen late, with all it used
+	k.kernel = min(ratio(s.Kernel/cores, s.Seconds), k.cpu)
 	k.serverCores, k.serverRSS = processes(s, server)
 	k.clientCores, k.clientRSS = processes(s, client)
 	if s.Service == nil {

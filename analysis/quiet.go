@@ -72,7 +72,8 @@ func gain(factor float64) string {
 	return fmt.Sprintf("%.1f times as much", factor)
 }
 
-// others returns the share of h's CPU that no watched process used; ok is false where the processes of a side that h
+// others returns the share of h's CPU that programs used which are no watched process; what threads of the kernel did, such as those of
+// encrypted disks and of NFS servers, they mostly did for the service. ok is false where the processes of a side that h
 // has were not watched. Of jobs that are programs these count among the clients' processes, as does a simulated service.
 func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	serves, loads := h.Role == server || h.Role == "both", h.Role == client || h.Role == "both"
@@ -82,7 +83,7 @@ func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	}
 	programs := ratio(h.programs(s), float64(h.Cores))
 	watched := ratio(value(h.ServerCores)+value(h.ClientCores), float64(h.Cores))
-	return max(0, *h.userSystem-watched-programs, h.unwatched-programs), true
+	return max(0, *h.userSystem-watched-programs-h.kernel, h.unwatched-programs), true
 }
 
 // programs returns the cores that external client programs kept busy, which are no watched processes.

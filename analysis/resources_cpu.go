@@ -18,7 +18,7 @@ func cpuUses(h *HostFigure, s *Step) []ResourceUsage {
 	others, known := h.others(s)
 	if known {
 		u.foreign += others
-		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+map[bool]float64{false: s.ExternalCores}[s.programs], float64(h.Cores))
+		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+map[bool]float64{false: s.ExternalCores}[s.programs], float64(h.Cores)) + h.kernel
 	}
 	all := []ResourceUsage{u}
 	if core, thread := coreUse(h, others*float64(h.Cores)); core.Resource != "" {
@@ -55,6 +55,7 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	if others, ok := h.others(s); ok {
 		cores("other programs", others*all)
 	}
+	cores("threads of the kernel", h.kernel*all)
 	cores("interrupts", value(h.irq)*all)
 	cores("other guests of the hypervisor", value(h.Steal)*all)
 	if len(parts) == 0 {

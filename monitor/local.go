@@ -121,7 +121,7 @@ func (l *local) look(_ context.Context) (*Sample, error) {
 		if s.Procs = procs; l.scratch != nil {
 			s.Scratch = l.scratch()
 		}
-		s.Others = float64(l.table.others) / 1e6
+		s.Others, s.Kernel = float64(l.table.others)/1e6, float64(l.table.kernel)/1e6
 	}
 	return s, l.news(problems)
 }

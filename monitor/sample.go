@@ -33,6 +33,8 @@ type Sample struct {
 	// CPU seconds of the span that programs used which are in no group. Programs that began and ended between two
 	// looks are not in it.
 	Others float64 `json:"others_cpu_seconds,omitempty"`
+	// CPU seconds of the span that threads of the kernel used: those of encrypted and mirrored disks, of NFS servers, of loop devices.
+	Kernel float64 `json:"kernel_threads_cpu_seconds,omitempty"`
 
 	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
 	Link    *Link    `json:"link,omitempty"`    // what an emulated link went through; Host is its name then

@@ -14,6 +14,7 @@ type table struct {
 	look   int
 	groups []*group
 	others int64 // CPU time of programs in no group in the last look, microseconds
+	kernel int64 // of threads of the kernel
 }
 
 // An entry is a process that was seen.
@@ -61,10 +62,14 @@ func (t *table) update() error {
 		}
 	}
 	t.removeEnded()
-	t.others = 0
+	t.others, t.kernel = 0, 0
 	for _, e := range fresh {
 		t.classify(e)
-		if e.group == nil && !e.kernel {
+		switch {
+		case e.group != nil:
+		case e.kernel:
+			t.kernel += e.used
+		default:
 			t.others += e.used
 		}
 	}

@@ -74,6 +74,9 @@ func TestOthers(t *testing.T) {
 	f.process(fakeProcess{pid: 22, ppid: 2, comm: "kworker", start: 5, system: 90, kernel: true})
 	f.process(fakeProcess{pid: 30, ppid: 1, comm: "make", start: 90, user: 7})
 	others(7)
+	if tab.kernel != 90*10_000 {
+		t.Errorf("%d us of threads of the kernel", tab.kernel)
+	}
 	f.process(fakeProcess{pid: 30, ppid: 1, comm: "make", start: 90, user: 17})
 	others(10)
 	f.process(fakeProcess{pid: 21, ppid: 1, comm: "cron", start: 5, user: 4030})
