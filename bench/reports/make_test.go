@@ -49,7 +49,9 @@ func TestMakeOnce(t *testing.T) {
 	path := filepath.Join(folder, "docs/reports/009-small.md")
 	text := "# Small\n\n```sh\nweir run --clients 1,2 --duration 1s --out runs/009-one\n```\n\n```text\n```\n\n" +
 		"![Throughput](figures/009-one-throughput-vs-clients.svg)\n\n" +
-		"```sh\nweir run --clients 1,2,3 --duration 2s --out runs/009-two\n```\n\n```text\nold\n```\n"
+		"```sh\nweir run --clients 1,2,3 --duration 2s --out runs/009-two\n```\n\n```text\nold\n```\n" +
+		"\n```sh\nweir compare runs/009-one runs/009-two --figures runs/009-both --format svg\n```\n\n```text\n```\n\n" +
+		"![Both](figures/009-both-throughput-vs-clients.svg)\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	m := newMaker(t.Context(), t, folder, weir)
 	m.all(t, "009-one")
@@ -68,15 +70,17 @@ func TestMakeOnce(t *testing.T) {
 	}
 	p, err := readPage(path)
 	require.NoError(t, err)
-	for i, steps := range []string{"\n        2 ", "\n        3 "} {
+	for i, steps := range []string{"\n        2 ", "\n        3 ", "009-two against 009-one"} {
 		if out := p.output(p.runs[i]); !strings.Contains(out, steps) || strings.Contains(out, folder) ||
 			!strings.Contains(out, "\nmeasured  ") || strings.Contains(out, "old") {
 			t.Errorf("%s: %s", p.runs[i].name, out)
 		}
 	}
-	if svg, err := os.ReadFile(filepath.Join(folder, "docs/reports/figures/009-one-throughput-vs-clients.svg")); err != nil ||
-		!strings.Contains(string(svg), "<svg") {
-		t.Errorf("no figure: %v", err)
+	for _, name := range []string{"009-one", "009-both"} {
+		svg := require.File(t, filepath.Join(folder, "docs/reports/figures", name+"-throughput-vs-clients.svg"))
+		if !strings.Contains(string(svg), "<svg") {
+			t.Errorf("no figure of %s: %s", name, svg)
+		}
 	}
 }
 
@@ -143,7 +147,7 @@ func (m *maker) make(path string, r *run) error {
 	if errors.Is(err, fs.ErrNotExist) && *drawFlag {
 		return nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || r.compares() {
 		printed, err = m.run(r, dir)
 	}
 	if err != nil {
@@ -165,7 +169,7 @@ func (m *maker) make(path string, r *run) error {
 // are others the next time.
 func (m *maker) run(r *run, dir string) ([]byte, error) {
 	command := r.command
-	if _, err := os.Stat(dir); err == nil {
+	if _, err := os.Stat(dir); err == nil && !r.compares() {
 		if strings.HasPrefix(command, "weir run ") {
 			command = "weir run --resume runs/" + r.name
 		} else if err := os.Rename(dir, fmt.Sprintf("%s.unfinished-%d", dir, time.Now().Unix())); err != nil {
@@ -196,7 +200,10 @@ func (m *maker) draw(r *run, dir string) error {
 	}
 	drawn := filepath.Join(m.path, r.name)
 	sources := map[string]string{"": dir} // prefixes of figures
-	if !isRun(dir) {
+	switch {
+	case r.compares():
+		drawn, sources = dir, nil
+	case !isRun(dir):
 		delete(sources, "")
 		inner, err := filepath.Glob(filepath.Join(dir, "*", "about.json"))
 		if err != nil {

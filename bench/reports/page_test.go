@@ -16,7 +16,7 @@ type page struct {
 	runs  []*run
 }
 
-// A run is a command of a page.
+// A run is a command of a page, or a comparison of runs.
 type run struct {
 	name    string
 	command string
@@ -26,7 +26,7 @@ type run struct {
 }
 
 var (
-	outDir  = regexp.MustCompile(`--out runs/([0-9]{3}-[a-z0-9-]+)`)
+	outDir  = regexp.MustCompile(`--(?:out|figures) runs/([0-9]{3}-[a-z0-9-]+)`)
 	picture = regexp.MustCompile(`!\[[^\]]*\]\(figures/([0-9]{3}-[a-z0-9-]+)\.svg\)`)
 )
 
@@ -94,6 +94,9 @@ func (p *page) find() error {
 	}
 	return nil
 }
+
+// compares reports whether the command compares runs that are there, which takes no time.
+func (r *run) compares() bool { return strings.HasPrefix(r.command, "weir compare ") }
 
 // owner returns the run of a figure, nil if there is none.
 func (p *page) owner(figure string) (owner *run) {
