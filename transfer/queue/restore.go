@@ -25,7 +25,7 @@ func SkipNumbers(ctx context.Context, d *db.DB) error {
 		if _, err := tx.Exec("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'request'", skippedRequests); err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE item SET epoch = epoch + ? WHERE state IN (?, ?, ?)", skippedEpochs, ready, resting, leased); err != nil {
+		if _, err := tx.Exec("UPDATE item SET epoch = epoch + ? WHERE state NOT IN (?, ?)", skippedEpochs, done, skipped); err != nil {
 			return err
 		}
 		_, err := tx.Exec("UPDATE lease SET epoch = epoch + ?, until = 0", skippedEpochs)

@@ -11,8 +11,9 @@ import (
 // forgottenAtOnce is about how many files are removed in one transaction.
 const forgottenAtOnce = 1000
 
-// Forget removes requests that ended before the given time, with their files and attempts, those first that ended first; the last request
-// of a job with the job. The catalog keeps its replicas. Each call removes a bounded part: more reports whether there is more to remove.
+// Forget removes requests that ended before the given time, with their files and attempts, those first that ended first; those of a job, and
+// the job with the last one, when all of them ended before that time. The catalog keeps its replicas. Each call removes a bounded part: more
+// reports whether there is more to remove.
 func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err error) {
 	err = q.db.Write(ctx, func(tx *db.Tx) error {
 		more = true
@@ -34,7 +35,8 @@ func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err er
 func forget(tx *db.Tx, before time.Time, most int) (n int, more bool, err error) {
 	var id int64
 	var job string
-	err = tx.Row("SELECT id, job FROM request WHERE ended > 0 AND ended < ? AND work = '' ORDER BY ended LIMIT 1 {{lock}}", before).
+	err = tx.Row(`SELECT id, job FROM request WHERE ended > 0 AND ended < ? AND work = '' AND NOT EXISTS (SELECT 1 FROM request o
+		WHERE o.job = request.job AND o.job <> '' AND (o.ended = 0 OR o.ended >= ?)) ORDER BY ended LIMIT 1 {{lock}}`, before, before).
 		Scan(&id, &job)
 	if errors.Is(err, db.ErrNone) {
 		return 0, false, nil

@@ -58,3 +58,43 @@ func TestForget(t *testing.T) {
 		}
 	})
 }
+
+// A job is kept whole until all of its requests ended long ago: its state is that of all its files, and a copy on the way is removed when
+// the hop after it has ended, however long ago it was made.
+func TestForgetJobs(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		second, gone := pairTo(1, "B", "C", "f"), pairTo(2, "B", "B", "f")
+		second.After, gone.After, gone.Made, gone.Size, gone.Adler = 1, 2, 1, 0, ""
+		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Pairs: []Pair{pairTo(0, "A", "B", "f")}},
+			{To: "C", Pairs: []Pair{second}}, {To: "B", Terms: JobTerms{Delete: true}, Pairs: []Pair{gone}}}))
+		w.report(success(w.lease("B", 10)[0]))
+		w.pass(time.Second)
+		hop := w.lease("C", 10)
+		forget := func(parts int) {
+			t.Helper()
+			for more := true; more; {
+				var err error
+				more, err = w.Forget(w.ctx, w.clock().Add(-7*24*time.Hour))
+				w.must(err)
+			}
+			n, err := db.Get(w.ctx, w.db, func(tx *db.Tx) (n int, err error) {
+				return n, tx.Row("SELECT COUNT(*) FROM request").Scan(&n)
+			})
+			if err != nil || n != parts {
+				t.Errorf("%d requests of the job are left instead of %d: %v", n, parts, err)
+			}
+		}
+		w.now = w.now.Add(8 * 24 * time.Hour)
+		forget(3)
+		w.report(success(hop[0]))
+		w.pass(time.Second)
+		remove, err := w.Take(w.ctx, []Choice{{Item: w.waiting("B", 10)[0].ID, Source: "B", Mode: transfer.Delete}})
+		w.must(err)
+		done := success(remove[0])
+		done.Adler = ""
+		w.report(done)
+		forget(3)
+		w.pass(8 * 24 * time.Hour)
+		forget(0)
+	})
+}
