@@ -403,13 +403,14 @@ func (c *Coordinator) applyOutcomes(ctx context.Context, from string, all []tran
 	all = c.classify(from, all)
 	changes, err := c.queue.Report(ctx, from, all)
 	if err == nil {
-		c.applyChanges(changes, all)
+		c.applyChanges(from, changes, all)
 	}
 	return err
 }
 
-// applyChanges removes the leases of changed files and wakes whoever waits for changes.
-func (c *Coordinator) applyChanges(changes []queue.Change, outcomes []transfer.Outcome) {
+// applyChanges removes the leases of changed files, of those that the agent of a site has reported its own only, and wakes whoever waits
+// for changes.
+func (c *Coordinator) applyChanges(from string, changes []queue.Change, outcomes []transfer.Outcome) {
 	if len(changes) == 0 {
 		return
 	}
@@ -420,7 +421,7 @@ func (c *Coordinator) applyChanges(changes []queue.Change, outcomes []transfer.O
 	c.registry.mu.Lock()
 	for _, ch := range changes {
 		l := c.registry.lease(transfer.LeaseID{Item: ch.Item, Epoch: ch.Epoch})
-		if l == nil {
+		if l == nil || from != "" && from != l.mover {
 			continue
 		}
 		if o := by[l.ID()]; o != nil && !ch.Stale {

@@ -302,6 +302,9 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 	if q, err := h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
 		t.Errorf("another site's agent has ended it: %+v, %v", q, err)
 	}
+	if ack, err := b.report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
+		t.Errorf("another site's agent has aborted it: %+v, %v", ack, err)
+	}
 	_, err := a.ask.Register(t.Context(), transfer.Register{Site: "B", Session: "x"})
 	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.agent:B") {
 		t.Errorf("A says it is B: %v", err)

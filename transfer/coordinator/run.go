@@ -157,7 +157,7 @@ func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time
 // expire has the queue expire leases, requests and pauses.
 func (c *Coordinator) expire(ctx context.Context) error {
 	missing, changes, err := c.queue.Expire(ctx)
-	c.applyChanges(changes, nil)
+	c.applyChanges("", changes, nil)
 	c.addMissing(missing)
 	return err
 }
