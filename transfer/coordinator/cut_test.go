@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,4 +230,61 @@ func TestThirdPartiesKnowPins(t *testing.T) {
 	for i := range 3 {
 		same(t, fmt.Sprintf("/run1/f%d", i), places[0], places[1])
 	}
+}
+
+// Copies of third parties that a coordinator breaks off as it ends use up no try: a file that may be tried once arrives after a restart.
+func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1})
+	s, d := startSlow(t, 4<<20), startSlow(t, 0)
+	h.addSite("S", s.url)
+	h.addSite("D", d.url)
+	h.stock("/run1", "S", s.System, 1, 8<<20)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Tries: 1})
+	require.NoError(t, err)
+	until(t, "it is on its way", func() bool {
+		items, err := h.admin.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
+		return err == nil && len(items) == 1 && items[0].Moved > 0
+	})
+	h.end()
+	h.begin()
+	if q = h.ended(q.ID); q.Status != transfer.Completed {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	if err != nil || len(attempts) != 2 || attempts[0].Fault != transfer.MoverStopped {
+		t.Errorf("%+v, %v", attempts, err)
+	}
+}
+
+// A file that was to be replaced, at an endpoint without checksums, is not taken for the new one of the same size when the answer to the
+// renaming is lost, nor when the coordinator was killed.
+func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
+	lab.Slow(t, "waits for a checksum")
+	t.Parallel()
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "MOVE" {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Length", "5")
+	}))
+	defer there.Close()
+	h := start(t, Config{})
+	h.addSite("D", there.URL)
+	l := transfer.Lease{Item: 1, Epoch: 1, Mode: transfer.Third, Size: 5, Replace: true, Unchecked: true,
+		Dest: transfer.End{Site: "D", Path: "f"}}
+	if err := h.newThird(l).rename(t.Context()); err == nil {
+		t.Error("the answer was lost, and the temporary file is still there")
+	}
+	active := &activeLease{Lease: l}
+	h.registry.mu.Lock()
+	h.registry.leases[l.Item] = active
+	h.registry.mu.Unlock()
+	if o, known := h.verifyOrphan(t.Context(), active); !known || o.Fault != transfer.LeaseLost {
+		t.Errorf("after a kill: %+v, %v", o, known)
+	}
+	h.registry.mu.Lock()
+	delete(h.registry.leases, l.Item)
+	h.registry.mu.Unlock()
 }

@@ -7,6 +7,7 @@ import (
 
 	"weir/lab"
 	"weir/transfer"
+	"weir/transfer/queue"
 )
 
 // A destination that does not answer is asked again after a while, each time a
@@ -38,4 +39,22 @@ func TestAskLater(t *testing.T) {
 			t.Error("a lease that is over is asked for")
 		}
 	})
+}
+
+// A lease that only the database knows counts for its agent while it is looked for, and no more after that.
+func TestMissingLeasesAreCounted(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	a := h.robot("A")
+	a.register("")
+	l := transfer.Lease{Item: 1, Epoch: 1, Mode: transfer.Pull, Source: transfer.End{Site: "B"}, Dest: transfer.End{Site: "A"}}
+	h.addMissing([]queue.ExpiredLease{{Lease: l}})
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	if active := h.registry.leases[1]; active != nil {
+		h.removeLease(active)
+	}
+	if n := h.registry.agents["A"].count; n != 0 {
+		t.Errorf("the agent has %d leases", n)
+	}
 }

@@ -62,8 +62,7 @@ func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 		l := c.registry.lease(m.ID())
 		if l == nil {
 			l = &activeLease{Lease: m.Lease, mover: moverOf(m.Lease), dispatched: true, heard: m.Heard}
-			c.registry.leases[m.Item] = l
-			c.registry.net.Began(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
+			c.addLease(l)
 		}
 		if l.stop != nil || l.retry > 0 || now.Before(c.lost.next[m.Item]) {
 			continue // it runs here, or is being looked for
@@ -168,7 +167,7 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 		o.Reason += ", and the file is not at its destination"
 	case err != nil:
 		return o, false
-	case info.Size == l.Size && (info.Adler == l.Adler || info.Adler == "" && l.Unchecked && !l.Replace):
+	case info.Size == l.Size && (info.Adler != "" && info.Adler == l.Adler || info.Adler == "" && l.Unchecked && !l.Replace):
 		o.Fault, o.Reason = "", ""
 		o.Size, o.Adler, o.Verified = info.Size, info.Adler, info.Adler != "" && info.Adler == l.Adler
 	}

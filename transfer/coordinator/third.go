@@ -136,6 +136,8 @@ func (k *thirdCopy) copy(ctx context.Context) {
 			k.out.Fault, k.out.Reason = transfer.RequestCancelled, cause.Error()
 		} else if errors.Is(cause, errTimeout) {
 			k.out.Fault, k.out.Reason, k.out.At = transfer.Transient, fmt.Sprintf("%v, %v", cause, k.l.Timeout), ""
+		} else if errors.Is(cause, context.Canceled) {
+			k.out.Fault, k.out.Reason, k.out.At = transfer.MoverStopped, "the coordinator was stopped", ""
 		}
 	}
 	k.out.End = k.c.now()
@@ -553,8 +555,8 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 	return nil
 }
 
-// rename gives the file its name. If the answer was lost the file's existence decides: what is there
-// is verified afterwards.
+// rename gives the file its name. If the answer was lost the file's existence decides, or that of the temporary file: what is there is
+// verified afterwards.
 func (k *thirdCopy) rename(ctx context.Context) error {
 	move := k.c.tpc.Move
 	if k.l.Replace {
@@ -570,6 +572,10 @@ func (k *thirdCopy) rename(ctx context.Context) error {
 			return nil // an earlier request was executed
 		}
 		return failf(transfer.Occupied, "%s has got another file of this name: it is not replaced", k.l.Dest.Site)
+	case errors.As(err, &e) && e.Begun && k.l.Replace: // the name may be that of the file that was to be replaced
+		if _, statErr := k.c.tpc.Stat(ctx, k.temp()); tpc.KindOf(statErr) == tpc.Missing {
+			return nil
+		}
 	case errors.As(err, &e) && e.Begun:
 		if _, statErr := k.c.tpc.Stat(ctx, k.final()); statErr == nil {
 			return nil
