@@ -248,7 +248,11 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	if err != nil {
 		b.tries++
 		pause := min(time.Second<<min(b.tries-1, 10), triedPause, max(b.life/20, 100*time.Millisecond))
-		if hopeless(err) {
+		var refused *token.ClientError
+		if b.refresh != "" && errors.As(err, &refused) && refused.Code == "invalid_grant" { // it is dead: the token itself is exchanged
+			b.refresh = ""
+			c.health.database(c.saveBearer(context.WithoutCancel(ctx), b))
+		} else if hopeless(err) {
 			pause = refusedPause
 		}
 		b.failed, b.next = err, now.Add(pause)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -449,5 +450,37 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	}
 	if n := iam.Asked(); n["token-exchange storage.read:/"] != 1 {
 		t.Errorf("%v", n)
+	}
+}
+
+// A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.
+func TestDeadRefreshTokens(t *testing.T) {
+	t.Parallel()
+	iam := lab.StartIAM(t, lab.IAMConfig{})
+	h := start(t, Config{JobArea: tpc.Loopback, SiteCA: iam.CAFile,
+		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}}})
+	keep := func(job string) *bearer {
+		t.Helper()
+		id, add, err := h.inspectBearer(t.Context(), iam.Token("rucio", "storage.read:/", nil))
+		require.NoError(t, err)
+		require.NoError(t, h.keepBearers(t.Context(), job, map[string]*bearer{id: add}))
+		b, err := h.bearer(t.Context(), id)
+		require.NoError(t, err)
+		return b
+	}
+	renew := func(b *bearer) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return h.renewBearer(t.Context(), b)
+	}
+	b := keep("one")
+	b.mu.Lock()
+	b.refresh = "dead"
+	b.mu.Unlock()
+	if err := renew(b); err == nil {
+		t.Fatal("the issuer took it")
+	}
+	if err := renew(keep("two")); err != nil || b.refresh == "dead" {
+		t.Errorf("the token of the next job: %v", err)
 	}
 }
