@@ -10,6 +10,7 @@ import (
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
+	"weir/transfer/notify"
 )
 
 // Who has lost the database but not the keys is told that the coordinator begins with
@@ -67,5 +68,22 @@ func TestRefusalsAreSentences(t *testing.T) {
 		if err == nil || err.Error() != want || wire.Status(err) != 404 {
 			t.Errorf("%q, want %q", err, want)
 		}
+	}
+}
+
+// A request that was forgotten before its end was notified, as after a long time without a coordinator, does not hold up the
+// notifications of others.
+func TestForgottenRequestsAreNotNotified(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Notify: []notify.Target{{Name: "hook", Command: []string{"true"}, On: []transfer.Status{transfer.Completed}}}})
+	_, b, q := h.pair(1)
+	if _, err := b.report(did(b.some()[0])); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(q.ID)
+	require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM request WHERE id = ?", q.ID))
+	require.NoError(t, h.db.Exec(t.Context(), "UPDATE notified SET event = 0"))
+	if _, err := h.notifyEnded(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

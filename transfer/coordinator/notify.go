@@ -18,6 +18,7 @@ import (
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/notify"
+	"weir/transfer/queue"
 )
 
 const (
@@ -88,6 +89,10 @@ func (c *Coordinator) notifyEnded(ctx context.Context) (more bool, err error) {
 			continue
 		}
 		some, err := c.notificationsOf(ctx, e)
+		if errors.Is(err, queue.ErrNotFound) { // it was forgotten meanwhile
+			c.log.Warn("a request that ended is not notified: it was removed", "request", e.Request)
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
