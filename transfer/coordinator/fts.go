@@ -297,17 +297,17 @@ func (c *Coordinator) needsApproval(q *call, s *fts.Submission) error {
 	if c.conf.Approve < 0 || q.has(mayApprove) {
 		return nil
 	}
-	bytes := int64(0)
+	bytes := 0.0 // may be more than an integer holds
 	for i := range s.Files {
 		if s.Files[i].Size < 0 {
 			return fts.Refuse(http.StatusForbidden, "file %d has no filesize, and this service transfers files of an unknown size only for users "+
 				"with the role %s", i, mayApprove)
 		}
-		bytes += s.Files[i].Size
+		bytes += float64(s.Files[i].Size)
 	}
-	if bytes > c.conf.Approve {
-		return fts.Refuse(http.StatusForbidden, "the job has %s; without the role %s at most %s are possible", unit.Bytes(float64(bytes)),
-			mayApprove, unit.Bytes(float64(max(c.conf.Approve, 0))))
+	if bytes > float64(c.conf.Approve) {
+		return fts.Refuse(http.StatusForbidden, "the job has %s; without the role %s at most %s are possible", unit.Bytes(bytes), mayApprove,
+			unit.Bytes(float64(max(c.conf.Approve, 0))))
 	}
 	return nil
 }

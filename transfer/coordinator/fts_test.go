@@ -517,3 +517,14 @@ func TestFTSSites(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// Sizes whose sum is no number any more are not small.
+func TestApprovalOfEndlessJobs(t *testing.T) {
+	t.Parallel()
+	c := &Coordinator{conf: Config{Approve: 1 << 40}}
+	q := &call{caller: caller{roles: []string{maySubmit}}}
+	s := &fts.Submission{Files: []fts.File{{Size: 1 << 50}, {Size: 1 << 62}, {Size: 1 << 62}}}
+	if err := c.needsApproval(q, s); err == nil {
+		t.Error("a job with more than 8 EiB needs no approval")
+	}
+}
