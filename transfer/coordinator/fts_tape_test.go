@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/tape"
 	"weir/internal/token"
+	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/transfer/fts"
@@ -461,4 +462,44 @@ func TestFTSTapeTokens(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	noTokenIn(t, "the log", out.String(), stage, read, write, other)
+}
+
+// A tape system that does not answer does not hold up the files of others.
+func TestTapeSystemsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	asked, silent := make(chan struct{}, 100), make(chan struct{})
+	a := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == tape.WellKnown {
+			asked <- struct{}{}
+			<-silent
+		}
+	}))
+	defer a.Close()
+	defer close(silent)
+	staged := make(chan struct{}, 100)
+	var b *httptest.Server
+	b = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case tape.WellKnown:
+			answerJSON(w, map[string]any{"endpoints": []any{map[string]any{"uri": b.URL + "/api/v1", "version": "v1"}}})
+		case "/api/v1/stage":
+			staged <- struct{}{}
+			answerJSON(w, map[string]any{"requestId": "one"})
+		}
+	}))
+	defer b.Close()
+	u := start(t, Config{Approve: -1, JobArea: tpc.Loopback}).ftsUser("rucio", maySubmit)
+	submit := func(from string) {
+		t.Helper()
+		u.submit(fmt.Sprintf(`{"files":[{"sources":["%s/f"],"destinations":["http://127.0.0.1:9/%s"],"filesize":1}],
+			"params":{"bring_online":3600,"verify_checksum":"none"}}`, from, from[len(from)-4:]))
+	}
+	submit(a.URL)
+	<-asked
+	submit(b.URL)
+	select {
+	case <-staged:
+	case <-time.After(30 * time.Second):
+		t.Error("the second tape system was not asked")
+	}
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/internal/pause"
@@ -26,30 +28,59 @@ const (
 	tapeGiveUp  = 10 * time.Minute // after which releases and cancellations are not tried any more
 )
 
-// tapeAll asks tape systems until ctx ends.
+// tapeAll asks tape systems until ctx ends, each site by itself: one that does not answer does not hold up the files of others.
 func (c *Coordinator) tapeAll(ctx context.Context) {
-	apis := map[string]keptAPI{}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	var mu sync.Mutex
+	busy, apis := map[string]bool{}, map[string]*keptAPI{}
 	for ; ctx.Err() == nil; pause.For(ctx, second) {
-		due, err := c.queue.TapeDue(ctx, tapeRound)
+		mu.Lock()
+		others := slices.Collect(maps.Keys(busy))
+		mu.Unlock()
+		due, err := c.queue.TapeDue(ctx, tapeRound, others...)
 		if ctx.Err() != nil {
 			return
 		}
 		c.health.database(err)
-		for _, some := range c.tapeBulks(ctx, due) {
-			if ctx.Err() != nil {
-				return
+		by := map[string][]queue.TapeFile{}
+		for _, f := range due {
+			by[f.Site] = append(by[f.Site], f)
+		}
+		for site, files := range by {
+			if apis[site] == nil {
+				apis[site] = &keptAPI{}
 			}
-			news := c.askTape(ctx, apis, some)
-			if news == nil {
-				return
-			}
-			c.health.database(c.queue.TapeReport(context.WithoutCancel(ctx), news)) // also of an answer that came while ctx ended
-			c.wakeAll()
+			api := apis[site]
+			mu.Lock()
+			busy[site] = true
+			mu.Unlock()
+			asking.Go(func() {
+				c.askSite(ctx, api, files)
+				mu.Lock()
+				defer mu.Unlock()
+				delete(busy, site)
+			})
 		}
 	}
 }
 
-// A keptAPI is where the tape system of a site was found.
+// askSite asks the tape system of a site for files.
+func (c *Coordinator) askSite(ctx context.Context, k *keptAPI, files []queue.TapeFile) {
+	for _, some := range c.tapeBulks(ctx, files) {
+		if ctx.Err() != nil {
+			return
+		}
+		news := c.askTape(ctx, k, some)
+		if news == nil {
+			return
+		}
+		c.health.database(c.queue.TapeReport(context.WithoutCancel(ctx), news)) // also of an answer that came while ctx ended
+		c.wakeAll()
+	}
+}
+
+// A keptAPI is where the tape system of a site was found, until it is looked for again.
 type keptAPI struct {
 	api   tape.API
 	until time.Time
@@ -106,22 +137,20 @@ func (c *Coordinator) tapeEnd(ctx context.Context, f queue.TapeFile) (transfer.E
 }
 
 // tapeAPI returns the API of a site's tape system.
-func (c *Coordinator) tapeAPI(ctx context.Context, apis map[string]keptAPI, site string, end transfer.End) (tape.API, error) {
+func (c *Coordinator) tapeAPI(ctx context.Context, k *keptAPI, site string, end transfer.End) (tape.API, error) {
 	c.registry.mu.Lock()
 	at, guard := c.registry.sites[site].URL, c.guard(site)
 	c.registry.mu.Unlock()
-	k, known := apis[site]
-	if !known || c.now().After(k.until) {
+	if c.now().After(k.until) {
 		api, err := tape.Discover(ctx, c.tpc.Client, tpc.Target{URL: at, Guard: guard})
 		if err != nil {
-			delete(apis, site)
 			return api, err
 		}
-		k = keptAPI{api, c.now().Add(tapeKept)}
-		apis[site] = k
+		*k = keptAPI{api, c.now().Add(tapeKept)}
 	}
-	k.api.Target.Token, k.api.Target.Cert = end.Token, end.Cert
-	return k.api, nil
+	api := k.api
+	api.Target.Token, api.Target.Cert = end.Token, end.Cert
+	return api, nil
 }
 
 // tapePath returns the path of a file for the tape system: that of its URL.
@@ -135,11 +164,11 @@ func (c *Coordinator) tapePath(f queue.TapeFile) string {
 }
 
 // askTape asks a tape system once. It returns what becomes of the files, nil if ctx ended before the answer.
-func (c *Coordinator) askTape(ctx context.Context, apis map[string]keptAPI, b *tapeBulk) []queue.TapeNews {
+func (c *Coordinator) askTape(ctx context.Context, k *keptAPI, b *tapeBulk) []queue.TapeNews {
 	if b.failed != nil {
 		return c.tapeFailed(ctx, b, b.failed)
 	}
-	api, err := c.tapeAPI(ctx, apis, b.site, b.end)
+	api, err := c.tapeAPI(ctx, k, b.site, b.end)
 	if err != nil {
 		return c.tapeFailed(ctx, b, err)
 	}

@@ -68,10 +68,11 @@ func (t TapeFile) row() []any {
 	return []any{t.Item, int64(t.Kind), int64(t.Step), t.Site, t.Path, t.Metadata, t.Request, t.Began, t.Ended, t.Until, t.Due}
 }
 
-// TapeDue returns files of which tape systems are to be asked now, at most n.
-func (q *Queue) TapeDue(ctx context.Context, n int) ([]TapeFile, error) {
+// TapeDue returns files of which tape systems are to be asked now, at most n, without those of some sites.
+func (q *Queue) TapeDue(ctx context.Context, n int, without ...string) ([]TapeFile, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]TapeFile, error) {
-		all, err := db.All(tx, scanTape, "SELECT "+tapeColumns+" FROM tape WHERE due > 0 AND due <= ? ORDER BY due LIMIT ?", q.now(), n)
+		all, err := db.All(tx, scanTape, "SELECT "+tapeColumns+" FROM tape WHERE due > 0 AND due <= ? AND NOT site {{in}} ORDER BY due LIMIT ?",
+			q.now(), append([]string{""}, without...), n)
 		if err != nil || len(all) == 0 {
 			return nil, err
 		}
