@@ -100,6 +100,23 @@ func TestJob(t *testing.T) {
 	})
 }
 
+// A file of a job is found by its name, in whatever order the files were submitted.
+func TestFindInJobs(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Pairs: []Pair{pairTo(0, "A", "B", "c"),
+			pairTo(1, "A", "B", "a"), pairTo(2, "A", "B", "b")}}}))
+		j, _ := w.jobFiles("j")
+		for i, name := range []string{"/c", "/a", "/b"} {
+			if one, err := w.Find(w.ctx, j.Parts[0].ID, name); err != nil || one.ID != j.Parts[0].ID*perRequest+int64(i)+1 {
+				t.Errorf("%s: %+v, %v", name, one, err)
+			}
+		}
+		if _, err := w.Find(w.ctx, j.Parts[0].ID, "/d"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a file that it does not have: %v", err)
+		}
+	})
+}
+
 // Sources are read as they were written, with whatever their texts have.
 func TestSourceList(t *testing.T) {
 	t.Parallel()

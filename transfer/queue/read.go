@@ -436,14 +436,18 @@ func (q *Queue) waits(v *view) (waits, error) {
 
 // Find returns the file of that name in a request.
 func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
-	var id int64
+	first := request*perRequest + 1
+	where, args := "id = ? AND name = ?", []any(nil)
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
 		r, err := requestRow(tx, request)
 		if err != nil {
 			return err
 		}
+		if r.Job != "" { // its files are in the order of the submission
+			where, args = "id >= ? AND id < ? AND name = ?", []any{first, first + perRequest, name}
+			return nil
+		}
 		// Files are added in the order of their names, without a gap.
-		first := request*perRequest + 1
 		i := sort.Search(int(r.Count.Files), func(i int) bool {
 			var at string
 			if rowErr := tx.Row("SELECT name FROM item WHERE id = ?", first+int64(i)).Scan(&at); rowErr != nil {
@@ -451,13 +455,13 @@ func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.
 			}
 			return at >= name
 		})
-		id = first + int64(i)
+		args = []any{first + int64(i), name}
 		return err
 	})
 	if err != nil {
 		return transfer.Item{}, err
 	}
-	return q.item(ctx, request, unknown("request %d has no file %q", request, name), "id = ? AND name = ?", id, name)
+	return q.item(ctx, request, unknown("request %d has no file %q", request, name), where, args...)
 }
 
 // attempts reads attempts for which a condition holds.

@@ -11,9 +11,9 @@ import (
 // forgottenAtOnce is about how many files are removed in one transaction.
 const forgottenAtOnce = 1000
 
-// Forget removes requests that ended before the given time, with their files and attempts, those first that ended first; those of a job, and
-// the job with the last one, when all of them ended before that time. The catalog keeps its replicas. Each call removes a bounded part: more
-// reports whether there is more to remove.
+// Forget removes requests that ended before the given time, with their files and attempts, those first that ended first; those of a job,
+// and the job with the last one, when all of them ended before that time. The catalog keeps its replicas. Each call removes a bounded part:
+// more reports whether there is more to remove.
 func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err error) {
 	err = q.db.Write(ctx, func(tx *db.Tx) error {
 		more = true
