@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,9 +264,13 @@ func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
 func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
 	lab.Slow(t, "waits for a checksum")
 	t.Parallel()
+	var digest atomic.Bool
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "MOVE" {
 			panic(http.ErrAbortHandler)
+		}
+		if r.Header.Get("Want-Digest") != "" && digest.Load() {
+			w.Header().Set("Digest", "adler32=1")
 		}
 		w.Header().Set("Content-Length", "5")
 	}))
@@ -283,6 +288,11 @@ func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
 	h.registry.mu.Unlock()
 	if o, known := h.verifyOrphan(t.Context(), active); !known || o.Fault != transfer.LeaseLost {
 		t.Errorf("after a kill: %+v, %v", o, known)
+	}
+	digest.Store(true)
+	active.Job, active.Adler = "a job", "00000001"
+	if o, known := h.verifyOrphan(t.Context(), active); !known || o.Fault != "" || !o.Existed {
+		t.Errorf("a file that may have been there before: %+v, %v", o, known)
 	}
 	h.registry.mu.Lock()
 	delete(h.registry.leases, l.Item)

@@ -170,6 +170,7 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	case info.Size == l.Size && (info.Adler != "" && info.Adler == l.Adler || info.Adler == "" && l.Unchecked && !l.Replace):
 		o.Fault, o.Reason = "", ""
 		o.Size, o.Adler, o.Verified = info.Size, info.Adler, info.Adler != "" && info.Adler == l.Adler
+		o.Existed = l.Job != "" // it may have been there before: only copies that weir has made are removed after a hop
 	}
 	return o, true
 }
