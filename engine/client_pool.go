@@ -66,16 +66,16 @@ func (w *clientPool) come() *client {
 		w.idle = w.idle[:last]
 	}
 	c := &client{exec: w.exec, number: len(w.active), tasks: w.tasks, past: before}
-	if w.count {
-		w.rec.Active(1)
-	}
 	w.there.Add(1)
 	w.wg.Add(1)
 	if before != nil && !before.ended {
-		before.next = c
-	} else {
-		w.exec.start(c)
+		before.next = c // which counts until then
+		return c
 	}
+	if w.count {
+		w.rec.Active(1)
+	}
+	w.exec.start(c)
 	return c
 }
 
@@ -86,9 +86,8 @@ func (w *clientPool) end(c *client) {
 	next := c.next
 	w.mu.Unlock()
 	if next != nil {
-		w.exec.start(next)
-	}
-	if w.count {
+		w.exec.start(next) // and counts in the place of c
+	} else if w.count {
 		w.rec.Active(-1)
 	}
 	if w.there.Add(-1) == 0 {

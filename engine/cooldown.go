@@ -118,7 +118,7 @@ func (r *run) resting() error {
 	if err := r.cut(measure.GracefulStop); err != nil {
 		return err
 	}
-	if why, now := r.stop.Due(r.rec.Now()); now {
+	if why, now := r.stop.Due(r.rec.Now() - r.loaded); now {
 		r.ending = why
 		return errFinished
 	}

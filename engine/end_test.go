@@ -182,3 +182,41 @@ func TestClosingSessionsIsTold(t *testing.T) {
 		})
 	}
 }
+
+// lateSteps names the first step after an hour, as weir run --begin does.
+type lateSteps struct{ StepSource }
+
+func (s lateSteps) Next(ctx context.Context) (scenario.Step, error) {
+	time.Sleep(time.Hour)
+	return s.StepSource.Next(ctx)
+}
+
+// The time for which a run waits for its first step is not that of its load.
+func TestTheLoadIsStoppedByItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB",
+			workload.Work{Kind: "read", Session: "kept"}, stepOf(2, 60))
+		conf.Plan.Stop.Time = seconds(30)
+		conf.Steps = lateSteps{FixedSteps(conf.Plan)}
+		require.NoError(t, Run(t.Context(), conf))
+		if sum := n.held(1); sum.Seconds < 9 || sum.Seconds > 11 {
+			t.Errorf("%v s were measured, want 30 s less 20 s of warm-up", sum.Seconds)
+		}
+	})
+}
+
+// A client that waits for the task of the one of its number before it does not run yet.
+func TestClientsThatWaitForTheirNumberDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, three := stepOf(4, 10), stepOf(1, 10), stepOf(4, 10)
+		conf, n := closed(t, "simulated://x?servers=4&service=100s&dist=constant&files=100x1KiB",
+			workload.Work{Kind: "read", Session: "kept"}, one, two, three)
+		conf.Plan.GracefulStop = seconds(300)
+		require.NoError(t, Run(t.Context(), conf))
+		for step := range 3 {
+			if sum := n.held(step + 1); math.Abs(sum.Clients-4) > .01 {
+				t.Errorf("step %d had %v clients, of which 4 run", step+1, sum.Clients)
+			}
+		}
+	})
+}

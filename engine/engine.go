@@ -140,7 +140,8 @@ type run struct {
 	stop     *Stopper
 	wall     wall
 	step     scenario.Step
-	idle     storage.Kind // of intervals in which nothing ever ran
+	loaded   time.Duration // when the first step began, by the clock of rec
+	idle     storage.Kind  // of intervals in which nothing ever ran
 	ending   measure.Ending
 	hard     context.Context
 	kill     context.CancelFunc
@@ -203,6 +204,7 @@ var errFinished = errors.New("finished early")
 func (r *run) steps(ctx context.Context) error {
 	step, err := r.Steps.Next(ctx)
 	r.rec.Cut(0, measure.GracefulStop, r.idle) // how long the first step was waited for belongs to none
+	r.loaded = r.rec.Now()
 	for ; err == nil; step, err = r.next(ctx) {
 		r.step = step
 		if err = r.oneStep(ctx); err != nil {

@@ -52,7 +52,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		if err := r.cut(name); err != nil {
 			return err
 		}
-		if why, now := r.stop.Due(r.rec.Now()); now {
+		if why, now := r.stop.Due(r.rec.Now() - r.loaded); now {
 			return r.early(name, why)
 		}
 	}
