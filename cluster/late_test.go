@@ -164,3 +164,98 @@ func TestNamesAreGivenOnce(t *testing.T) {
 		t.Errorf("%v, events %v", err, n.events)
 	}
 }
+
+// One of ten workers has no turn for 15 s and reports them as one interval: each of these seconds is one second, with the clients
+// that are in the phase that the others are in.
+func TestAWorkerIsStalled(t *testing.T) {
+	workers := make([]*session, 10)
+	for i := range workers {
+		workers[i] = newSession(0)
+	}
+	for _, c := range []struct {
+		name string
+		at   func(second int) (step int, phase string) // where the others are
+		want float64                                   // clients in each second after the one in which it was stalled
+	}{
+		{"in a phase", func(int) (int, string) { return 1, measure.Measured }, 20},
+		{"over the end of a phase", func(s int) (int, string) { return 1, []string{measure.Warmup, measure.Measured}[min(s/6, 1)] }, 18},
+		{"over the end of a step", func(s int) (int, string) { return 1 + min(s/6, 1), measure.Measured }, 18},
+	} {
+		n := &notes{}
+		s := newSum(n)
+		add := func(by connection, start, seconds float64, step int, phase string, done int64) {
+			v := &measure.Interval{Start: time.UnixMilli(int64(1000 * start)), Seconds: seconds, Step: step, Phase: phase, Clients: 2,
+				Sum: measure.Sum{Done: done}}
+			if got := s.add(v, claim{by, 1}); got != added {
+				t.Errorf("%v s: %v", start, got)
+			}
+		}
+		for second := range 30 {
+			step, phase := c.at(second)
+			for i, w := range workers {
+				switch {
+				case i > 0 || second < 3 || second > 18:
+					add(w, float64(second), 1, step, phase, 1)
+				case second == 3:
+					add(w, float64(second), 15.25, step, phase, 1)
+				case second == 18:
+					add(w, 18.25, .75, step, phase, 1)
+				}
+			}
+			if second < 3 || second >= 18 {
+				require.NoError(t, s.before(time.Unix(int64(second), 0)))
+			}
+		}
+		require.NoError(t, s.flush())
+		once(t, n)
+		sum := 0.0
+		for _, v := range n.intervals {
+			want := 20.0
+			if second := v.Start.Unix(); second > 5 && second < 18 {
+				want = c.want
+			}
+			if sum += v.Seconds; v.Seconds < .9 || v.Seconds > 1.1 || v.Clients < want-.5 || v.Clients > want+.5 {
+				t.Errorf("%s: %v clients for %v s at %v, want %v for 1 s", c.name, v.Clients, v.Seconds, v.Start.Unix(), want)
+			}
+		}
+		if sum < 29.95 || sum > 30.05 {
+			t.Errorf("%s: %v s were written, want 30", c.name, sum)
+		}
+	}
+}
+
+// All workers have no turn for some seconds, at different times: no time is lost.
+func TestAllWorkersAreStalled(t *testing.T) {
+	for _, jobs := range []bool{false, true} {
+		n := &notes{}
+		s := newSum(n)
+		if jobs {
+			s.phase = func(int64) string { return measure.Measured }
+		}
+		a, b := newSession(0), newSession(0)
+		add := func(by connection, start, seconds float64) {
+			v := &measure.Interval{Start: time.Unix(int64(start), 0), Seconds: seconds, Step: 1, Phase: measure.Measured, Clients: 2,
+				Sum: measure.Sum{Done: 1}}
+			if got := s.add(v, claim{by, 1}); got != added {
+				t.Errorf("%v s: %v", start, got)
+			}
+		}
+		add(a, 0, 10)
+		add(b, 0, 1)
+		add(b, 1, 1)
+		require.NoError(t, s.before(time.Unix(1, 0)))
+		add(a, 10, 1)
+		require.NoError(t, s.before(time.Unix(1, 0)))
+		add(b, 2, 6)
+		require.NoError(t, s.before(time.Unix(2, 0)))
+		add(b, 8, 1)
+		add(b, 9, 1)
+		add(b, 10, 1)
+		require.NoError(t, s.before(time.Unix(10, 0)))
+		require.NoError(t, s.flush())
+		once(t, n)
+		if clients, seconds := n.held(1); clients < 3.99 || clients > 4.01 || seconds < 10.99 || seconds > 11.01 {
+			t.Errorf("%v clients for %v s, want 4 for 11 s", clients, seconds)
+		}
+	}
+}

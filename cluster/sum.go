@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -132,7 +133,7 @@ func (s *sum) catchUp() {
 
 // before writes all seconds that ended before t.
 func (s *sum) before(t time.Time) error {
-	err := s.write(func(at slot) bool { return at.second < t.Unix() })
+	err := s.write(t.Unix(), func(at slot) bool { return at.second < t.Unix() })
 	s.mark = max(s.mark, t.Unix())
 	s.times.forget(t.Unix() - 1) // what follows begins where the last one ended
 	return err
@@ -140,10 +141,11 @@ func (s *sum) before(t time.Time) error {
 
 // over writes all seconds of the phases that no worker is in any more when all rest after a step.
 func (s *sum) over() error {
-	return s.write(func(at slot) bool { return at.phase != measure.GracefulStop })
+	return s.write(math.MaxInt64, func(at slot) bool { return at.phase != measure.GracefulStop })
 }
 
-func (s *sum) write(is func(slot) bool) error {
+// write writes some of the slots, when all seconds before until are known.
+func (s *sum) write(until int64, is func(slot) bool) error {
 	s.catchUp()
 	var ready []*known
 	wholes := map[slot]bool{}
@@ -154,7 +156,7 @@ func (s *sum) write(is func(slot) bool) error {
 			delete(s.slots, at)
 		}
 	}
-	extents := s.times.extents(wholes, s.phase != nil)
+	extents := s.times.extents(wholes, until, s.phase != nil)
 	for at, was := range s.extents { // the controller was killed between two lines
 		if now, ok := extents[at]; ok {
 			now.start, now.seconds = was.start, was.seconds
@@ -189,7 +191,7 @@ func (s *sum) write(is func(slot) bool) error {
 
 // flush writes all there is.
 func (s *sum) flush() error {
-	err := s.write(func(slot) bool { return true })
+	err := s.write(math.MaxInt64, func(slot) bool { return true })
 	clear(s.times)
 	return err
 }

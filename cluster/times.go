@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -28,7 +29,8 @@ type times map[int64]*secondOf
 // A secondOf is what the workers reported of one second.
 type secondOf struct {
 	slots map[slot]map[intervalKey]extent
-	there map[connection]float64   // how much of it each worker reported, in seconds
+	inner map[slot][]extent        // of intervals that began before it and ended after it
+	there map[connection]float64   // how much of it each worker reported in other intervals, in seconds
 	busy  map[int]extent           // clients and jobs of each step, each for as long as it was there
 	first map[connection]time.Time // when a worker's first slot of it began
 	end   time.Time                // of what has been written; zero: nothing
@@ -45,8 +47,8 @@ type intervalKey struct {
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
-		s = &secondOf{slots: map[slot]map[intervalKey]extent{}, there: map[connection]float64{}, busy: map[int]extent{},
-			first: map[connection]time.Time{}}
+		s = &secondOf{slots: map[slot]map[intervalKey]extent{}, inner: map[slot][]extent{}, there: map[connection]float64{},
+			busy: map[int]extent{}, first: map[connection]time.Time{}}
 		t[second] = s
 	}
 	return s
@@ -62,15 +64,16 @@ func (t times) add(at slot, v *measure.Interval, by connection) {
 	if _, known := s.slots[at][which]; known {
 		return
 	}
+	x.seconds -= t.cover(at, x, by)
 	s.slots[at][which] = x
 	if first, ok := s.first[by]; !ok || v.Start.Before(first) {
 		s.first[by] = v.Start
 	}
-	t.cover(at.step, x, by)
 }
 
-// cover records which seconds x covers: of more than one if the worker had no turn when the first was over.
-func (t times) cover(step int, x extent, by connection) {
+// cover records which seconds x, of a slot, covers: of more than one if the worker had no turn when the first was over. It returns how
+// many it covers wholly after the first: the worker was stalled, and each of them is of that slot if other workers were in it.
+func (t times) cover(at slot, x extent, by connection) (inner float64) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
 		to := time.Unix(second+1, 0)
@@ -78,11 +81,18 @@ func (t times) cover(step int, x extent, by connection) {
 			to = end
 		}
 		s, span := t.of(second), to.Sub(from).Seconds()
-		s.there[by] += span
-		busy := s.busy[step]
-		s.busy[step] = extent{time.Unix(second, 0), 1, busy.clients + x.clients*span, busy.jobs + x.jobs*span}
+		if second > x.start.Unix() && second < end.Unix() {
+			at.second = second
+			s.inner[at] = append(s.inner[at], extent{from, span, x.clients, x.jobs})
+			inner += span
+		} else {
+			s.there[by] += span
+		}
+		busy := s.busy[at.step]
+		s.busy[at.step] = extent{time.Unix(second, 0), 1, busy.clients + x.clients*span, busy.jobs + x.jobs*span}
 		from = to
 	}
+	return inner
 }
 
 // join has those that were in a slot count in the phase of a later step in which most workers were in that second, and
@@ -118,6 +128,11 @@ func (s *secondOf) workers() float64 {
 		sum += x
 		most = max(most, x)
 	}
+	for at, all := range s.inner {
+		if len(s.slots[at]) > 0 {
+			sum, most = sum+float64(len(all)), max(most, 1)
+		}
+	}
 	if most == 0 {
 		return 1
 	}
@@ -136,9 +151,9 @@ func (t times) forget(second int64) {
 	}
 }
 
-// extents returns the times of slots that are about to be written. Workers that are jobs begin and end at any time:
-// each of their slots is a whole second.
-func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
+// extents returns the times of slots that are about to be written, when all seconds before until are known. Workers that are jobs
+// begin and end at any time: each of their slots is a whole second.
+func (t times) extents(of map[slot]bool, until int64, jobs bool) map[slot]extent {
 	all := map[slot]extent{}
 	var order []slot
 	for at := range of {
@@ -146,10 +161,16 @@ func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
 			continue
 		}
 		if jobs {
-			all[at] = t[at.second].busy[at.step]
+			x := t[at.second].busy[at.step]
+			for _, s := range t.silent(at.second, until) {
+				busy := s.busy[at.step]
+				x.seconds, x.clients, x.jobs = x.seconds+busy.seconds, x.clients+busy.clients, x.jobs+busy.jobs
+			}
+			x.clients, x.jobs = x.clients/x.seconds, x.jobs/x.seconds
+			all[at] = x
 			continue
 		}
-		all[at] = t[at.second].mean(at)
+		all[at] = t.mean(at, until)
 		order = append(order, at)
 	}
 	slices.SortFunc(order, func(a, b slot) int {
@@ -181,12 +202,28 @@ func (t times) follow(second int64, x extent) extent {
 	return x
 }
 
+// silent are the seconds after one, up to until, in which no worker began an interval: their time is that of the one.
+func (t times) silent(second, until int64) iter.Seq2[int64, *secondOf] {
+	return func(yield func(int64, *secondOf) bool) {
+		for second++; second < until && t[second] != nil && len(t[second].slots) == 0 && yield(second, t[second]); second++ {
+		}
+	}
+}
+
 // mean is a slot's share of the workers' time, with those that were there in it, each for as long as it was.
-func (s *secondOf) mean(at slot) extent {
+func (t times) mean(at slot, until int64) extent {
+	s := t[at.second]
 	var starts []time.Time
 	var sum extent
 	for _, x := range s.slots[at] {
 		starts = append(starts, x.start)
+	}
+	all := slices.AppendSeq(slices.Clone(s.inner[at]), maps.Values(s.slots[at]))
+	for second, later := range t.silent(at.second, until) {
+		at.second = second
+		all = append(all, later.inner[at]...)
+	}
+	for _, x := range all {
 		sum.seconds += x.seconds
 		sum.clients += x.clients * x.seconds
 		sum.jobs += x.jobs * x.seconds
