@@ -36,6 +36,7 @@ type recorded struct {
 	until  int           // seconds that it has; 0: all
 	ends   string        // text of its end; "": it was killed
 	kinds  []storage.Kind
+	joined [2]int // lines, from and to, that are one: the process was stalled
 	before func(*results.Writer)
 }
 
@@ -53,6 +54,7 @@ func (r recorded) write(t *testing.T) string {
 		r.kinds = []storage.Kind{storage.Read}
 	}
 	now, told := start, 0
+	lines := []*measure.Interval{}
 	for _, s := range r.plan.Steps {
 		if r.until > 0 && told >= r.until {
 			break
@@ -84,13 +86,23 @@ func (r recorded) write(t *testing.T) string {
 					for range s.Clients {
 						v.Latency.Record(time.Second)
 					}
-					require.NoError(t, w.Interval(v))
+					if n := len(lines); n > r.joined[0] && n < r.joined[1] {
+						first := lines[r.joined[0]]
+						first.Seconds += v.Seconds
+						first.Sum.Add(&v.Sum)
+					}
+					lines = append(lines, v)
 				}
 			}
 			now = now.Add(time.Second)
 			sample := &monitor.Sample{Time: now, Seconds: 1, Host: "localhost", Role: "client", Step: s.Number, Cores: 4, CPU: &monitor.CPU{Idle: 1},
 				Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, User: 0.5, RSS: 100}}}
 			require.NoError(t, w.Sample(sample))
+		}
+	}
+	for i, v := range lines {
+		if i <= r.joined[0] || i >= r.joined[1] {
+			require.NoError(t, w.Interval(v))
 		}
 	}
 	if r.ends != "" {
@@ -180,6 +192,25 @@ func TestRunsThatBeganApart(t *testing.T) {
 	all[2].late = 20 * time.Second
 	if f := merged(t, all); len(f.Curve) != 0 || f.Validity.Status != analysis.Invalid {
 		t.Errorf("20 s apart: %d steps, %s", len(f.Curve), f.Validity.Status)
+	}
+}
+
+// A run that was stalled has one line of several seconds, or one that reaches into the next: no time counts twice.
+func TestStalledRuns(t *testing.T) {
+	for _, late := range []time.Duration{0, 300 * time.Millisecond} {
+		want := 0.0
+		for _, joined := range [][2]int{{}, {6, 8}, {5, 12}} {
+			all := parts(t, 2)
+			all[1].late, all[1].joined = late, joined
+			s := &merged(t, all).Curve[0]
+			if want == 0 {
+				want = s.Duration
+			}
+			if math.Abs(s.Duration-want) > 0.4 || math.Abs(s.ActiveClients-6) > 0.1 || math.Abs(s.Throughput/6e6-1) > 0.05 {
+				t.Errorf("%v late, lines %v: %v clients, %v B/s for %v s, want 6 and 6e6 for %v", late, joined, s.ActiveClients, s.Throughput,
+					s.Duration, want)
+			}
+		}
 	}
 }
 

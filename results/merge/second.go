@@ -17,6 +17,7 @@ type source struct {
 	stop func()
 	head *measure.Interval // the first that was not taken; nil: there are no more
 	at   place             // where it was last
+	seen int64             // second of the last line that was taken
 }
 
 // A place is where a run is in its plan.
@@ -78,16 +79,13 @@ func addIntervals(out measure.Sink, parts []*part) error {
 		if !any {
 			return nil
 		}
-		spans := make([][]*span, len(all))
-		for i, s := range all {
-			var err error
-			if spans[i], err = s.second(now); err != nil {
-				return err
-			}
+		spans, err := take(all, now)
+		if err != nil {
+			return err
 		}
 		for _, sum := range together(all, spans) {
-			// Machines cut their seconds some milliseconds apart; sums follow each other.
-			if before.Sub(sum.start).Abs() < slack && before.Before(sum.until) {
+			// Machines cut their seconds some milliseconds apart, or later when they are busy; sums follow each other.
+			if sum.start.Sub(before) < slack && before.Before(sum.until) {
 				sum.start = before
 			}
 			before = sum.until
@@ -121,8 +119,31 @@ func earliest(all []*source) (second int64, any bool) {
 	return second, any
 }
 
-// second takes all lines of a second, in spans of one phase.
-func (s *source) second(now int64) (spans []*span, err error) {
+// take takes all lines of a second. Where a run has one of several seconds, since it was stalled, these are taken together.
+func take(all []*source, now int64) ([][]*span, error) {
+	spans := make([][]*span, len(all))
+	for more := true; more; {
+		more = false
+		for i, s := range all {
+			var err error
+			if spans[i], err = s.second(now, spans[i]); err != nil {
+				return nil, err
+			}
+			for _, x := range spans[i] {
+				if last := x.until.Unix() - 1; last > now {
+					now, more = last, true
+				}
+			}
+		}
+	}
+	for i := range spans {
+		spans[i] = absorbed(spans[i])
+	}
+	return spans, nil
+}
+
+// second adds all lines up to those of a second to spans of one phase.
+func (s *source) second(now int64, spans []*span) ([]*span, error) {
 	for s.head != nil && s.head.Start.Unix() <= now {
 		v := s.head
 		here := place{v.Step, v.Phase}
@@ -135,6 +156,9 @@ func (s *source) second(now int64) (spans []*span, err error) {
 		}
 		x.take(v)
 		s.at = here
+		if v.Start.Unix() != s.seen {
+			s.reported, s.seen = s.reported+1, v.Start.Unix()
+		}
 		if x.until.After(s.last) {
 			s.last = x.until
 		}
@@ -142,10 +166,7 @@ func (s *source) second(now int64) (spans []*span, err error) {
 			return nil, err
 		}
 	}
-	if len(spans) > 0 {
-		s.reported++
-	}
-	return absorbed(spans), nil
+	return spans, nil
 }
 
 // absorbed is spans without the shortest, which count for their neighbors: phases
