@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"weir/measure"
 	"weir/scenario"
 )
 
@@ -44,12 +45,15 @@ func (d *data) populationCurves() []PopulationCurve {
 		}
 		c := PopulationCurve{Name: planned.Name, Work: p.plan.WorkText(), Measure: p.measure(), Curve: []Step{}}
 		for _, t := range p.held() {
-			mine := 0
-			if at := t.number - 1; at >= 0 && at < len(planned.Clients) {
-				mine = planned.Clients[at]
+			if d.repeated(t.number) {
+				continue
+			}
+			mine, all := 0, 0
+			if at := d.place(t.number); at < min(len(planned.Clients), len(d.plan.Steps)) {
+				mine, all = planned.Clients[at], d.plan.Steps[at].Clients
 			}
 			for k := range t.seconds {
-				t.seconds[k].clients *= ratio(float64(mine), float64(d.clientsOf(t.number)))
+				t.seconds[k].clients *= ratio(float64(mine), float64(all))
 			}
 			s := t.step()
 			s.Clients = mine
@@ -62,12 +66,23 @@ func (d *data) populationCurves() []PopulationCurve {
 	return all
 }
 
-// clientsOf returns the clients of a step of the plan, 0 if it has none of that number.
-func (d *data) clientsOf(number int) int {
-	for i := range d.plan.Steps {
-		if d.plan.Steps[i].Number == number {
-			return d.plan.Steps[i].Clients
+// place returns the place in the plan, from 0, of the step of that number, or the number of steps if it has none: a resumed run goes on
+// with the plan's next step, or with that which was broken off, under a new number.
+func (d *data) place(number int) int {
+	places, next := map[int]int{}, 0
+	for _, e := range d.events {
+		switch at, known := places[e.Step]; {
+		case e.Kind == measure.EventResume && known:
+			next = at
+		case e.Kind == measure.EventStep && e.Step > 0 && e.Step <= len(d.plan.Steps):
+			places[e.Step], next = e.Step-1, e.Step
+		case e.Kind == measure.EventStep:
+			places[e.Step] = next
+			next++
 		}
 	}
-	return 0
+	if at, known := places[number]; known {
+		return at
+	}
+	return len(d.plan.Steps)
 }

@@ -87,3 +87,18 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 		t.Error("it was resumed after its end")
 	}
 }
+
+// Steps of a resumed run are those of the plan from the one that was broken off on.
+func TestPlacesOfSteps(t *testing.T) {
+	d := newData(&scenario.Plan{Steps: make([]scenario.Step, 3)})
+	for _, e := range []measure.Event{{Kind: measure.EventStep, Step: 1}, {Kind: measure.EventStep, Step: 2}, {Kind: measure.EventResume, Step: 2},
+		{Kind: measure.EventStep, Step: 4}, {Kind: measure.EventResume, Step: 4}, {Kind: measure.EventStep, Step: 6},
+		{Kind: measure.EventResume}, {Kind: measure.EventStep, Step: 8}} {
+		d.events = append(d.events, &e)
+	}
+	for step, want := range map[int]int{1: 0, 2: 1, 4: 1, 6: 1, 8: 2, 9: 3} {
+		if got := d.place(step); got != want {
+			t.Errorf("step %d has place %d, want %d", step, got, want)
+		}
+	}
+}

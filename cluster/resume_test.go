@@ -201,3 +201,22 @@ func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 		t.Errorf("all have told up to %v; the new one has nothing to tell of before %v", at, fresh.latest)
 	}
 }
+
+// A resumed run gives each population the clients of the step that is held again, whose number is a new one.
+func TestPopulationsOfAResumedRun(t *testing.T) {
+	p := &scenario.Plan{Populations: []scenario.Population{{Name: "a", Clients: []int{10, 10}}, {Name: "b", Clients: []int{10, 40}}},
+		Steps: []scenario.Step{{Number: 1, Clients: 20}, {Number: 2, Clients: 50}}}
+	for step, want := range map[scenario.Step][2]int{
+		{Number: 1, Clients: 20}: {10, 10}, {Number: 2, Clients: 50}: {10, 40}, {Number: 3, Place: 1, Clients: 20}: {10, 10},
+	} {
+		k := newController(engine.Config{Plan: p, Sink: &notes{}}, WorkerOptions{}, time.Now)
+		for i := range 2 {
+			k.workers = append(k.workers, &remote{connection: newSession(0), there: true, ready: true, site: i})
+			k.heard(k.workers[i])
+		}
+		require.NoError(t, k.begin(t.Context(), engine.Answer{Step: step}))
+		if got := [2]int{k.workers[0].clients, k.workers[1].clients}; got != want {
+			t.Errorf("step %d: %d clients, want %d", step.Number, got, want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	}
 	k.cool, k.number = step.Cooldown > 0 || step.Jobs > 0, step.Number
 	step.Begin = k.clock().Add(k.notice(len(mine)))
-	shares := distribute(step.Clients, step.Number-1, mine, k.Plan)
+	shares := distribute(step.Clients, cmp.Or(step.Place, step.Number)-1, mine, k.Plan)
 	total := 0
 	for _, n := range shares {
 		total += n

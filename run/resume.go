@@ -142,7 +142,7 @@ func (run *resumed) steps() []scenario.Step {
 	number := max(len(run.run.Plan.Steps), run.progress.Last)
 	left := slices.Clone(run.run.Plan.Steps[run.first:])
 	for i := range left {
-		left[i].Number, left[i].Begin = number+1+i, time.Time{}
+		left[i].Number, left[i].Place, left[i].Begin = number+1+i, run.first+1+i, time.Time{}
 	}
 	return left
 }

@@ -95,6 +95,8 @@ type Step struct {
 	Cooldown unit.Duration `json:"cooldown,omitempty"`
 
 	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
+
+	Place int `json:"-"` // in the plan, from 1, of a step of a resumed run, whose number is another; 0: Number
 }
 
 // Stop says when a run ends before its last step. Zero values are off.
