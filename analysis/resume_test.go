@@ -91,11 +91,9 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 // Steps of a resumed run are those of the plan from the one that was broken off on.
 func TestPlacesOfSteps(t *testing.T) {
 	d := newData(&scenario.Plan{Steps: make([]scenario.Step, 3)})
-	for _, e := range []measure.Event{{Kind: measure.EventStep, Step: 1}, {Kind: measure.EventStep, Step: 2}, {Kind: measure.EventResume, Step: 2},
-		{Kind: measure.EventStep, Step: 4}, {Kind: measure.EventResume, Step: 4}, {Kind: measure.EventStep, Step: 6},
-		{Kind: measure.EventResume}, {Kind: measure.EventStep, Step: 8}} {
-		d.events = append(d.events, &e)
-	}
+	begun, resumed := measure.EventStep, measure.EventResume
+	d.events = []*measure.Event{event(begun, 1, 0), event(begun, 2, 1), event(resumed, 2, 2), event(begun, 4, 3), event(resumed, 4, 4),
+		event(begun, 6, 5), event(resumed, 0, 6), event(begun, 8, 7)}
 	for step, want := range map[int]int{1: 0, 2: 1, 4: 1, 6: 1, 8: 2, 9: 3} {
 		if got := d.place(step); got != want {
 			t.Errorf("step %d has place %d, want %d", step, got, want)
