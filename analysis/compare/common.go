@@ -43,21 +43,21 @@ func loadName(groups []Group) string {
 	return name
 }
 
-// steps returns the steps of a run that count by their load, and the loads in their order.
+// steps returns the steps of a run that count by their load, and the loads in their order. One that does not count has
+// its place among those of its load all the same.
 func steps(f *analysis.Findings) (map[load]*analysis.Step, []load) {
-	by := map[load]*analysis.Step{}
+	by, seen := map[load]*analysis.Step{}, map[load]int{}
 	var order []load
 	for i := range f.Curve {
 		s := &f.Curve[i]
+		l := load{clients: s.Clients}
+		if s.Rate > 0 {
+			l = load{rate: s.Rate} // clients are only a limit there
+		}
+		seen[l]++
+		l.again = seen[l]
 		if s.Excluded != "" {
 			continue
-		}
-		l := load{clients: s.Clients, again: 1}
-		if s.Rate > 0 {
-			l = load{rate: s.Rate, again: 1} // clients are only a limit there
-		}
-		for by[l] != nil {
-			l.again++
 		}
 		by[l] = s
 		order = append(order, l)

@@ -226,3 +226,12 @@ func TestHostileFindings(t *testing.T) {
 		require.NoError(t, c.JSON(&strings.Builder{}))
 	}
 }
+
+// A step that does not count keeps its place: the second one of its load is not compared with the first one of another run.
+func TestExcludedStepsKeepTheirPlace(t *testing.T) {
+	f := &analysis.Findings{Curve: []analysis.Step{{Step: 1, Clients: 8, Excluded: "outage"}, {Step: 2, Clients: 16}, {Step: 3, Clients: 8}}}
+	by, order := steps(f)
+	if len(order) != 2 || by[load{clients: 8, again: 1}] != nil || by[load{clients: 8, again: 2}] == nil || by[load{clients: 16, again: 1}] == nil {
+		t.Errorf("%+v", order)
+	}
+}
