@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/internal/unit"
 )
@@ -80,16 +81,17 @@ func wide(batches []stats.Point) bool {
 }
 
 // chance returns how likely a drift as large as that of a trend through batches is in a load that holds its level. A
-// line through few batches leaves residuals that look dependent where the load has a step or a bend, which hides the
-// slope: there, a rank test and a test for two levels are asked as well.
+// line leaves residuals that look dependent where the load has a step or a bend, which hides the slope: a test for two
+// levels is asked as well, and of few batches a rank test.
 func chance(trend stats.Trend, batches []stats.Point) float64 {
+	x := means(batches)
 	if len(batches) >= leastPersistent {
 		if trend.Correlation >= persistent {
 			return 0
 		}
-		return trend.P
+		const tests = 2
+		return min(1, tests*min(trend.P, stats.Shift(x)))
 	}
-	x := means(batches)
 	const tests = 3
 	return min(1, tests*min(trend.P, stats.MannKendall(x), stats.Shift(x)))
 }
@@ -191,10 +193,15 @@ func checkSteady(f *Findings) Check {
 				unit.Seconds(s.SteadyPart.From), f.show(all)))
 		}
 	}
-	if judged == 0 && bounded {
+	again := f.changed()
+	switch {
+	case len(f.Curve) == 0:
+		return c.skip("no step counts")
+	case judged == 0 && bounded && len(again) == 0:
 		return c.skip("each step lasts until its last job is done, so fewer jobs run towards its end")
 	}
 	switch longer := "measure longer (load.duration)"; {
+	case len(again) > 0:
 	case judged+len(unclear) == 0:
 		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
 	case judged == 0:
@@ -203,7 +210,7 @@ func checkSteady(f *Findings) Check {
 		c.note("whether the throughput was steady at "+strings.Join(head(unclear, 4), ", ")+": it varied too much", longer)
 	}
 	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(f.Curve))
-	if len(drifted)+len(warmed) > 0 {
+	if len(drifted)+len(warmed)+len(again) > 0 {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
@@ -211,8 +218,25 @@ func checkSteady(f *Findings) Check {
 			strings.Join(head(drifted, 4), ", "))
 	}
 	if len(warmed) > 0 {
-		c.addDetail("%d of %d steps were still warming up when their measurement began (%s): use a longer warm-up", len(warmed), judged,
+		c.addDetail("%d of %d steps had not settled when their measurement began (%s): use a longer warm-up", len(warmed), judged,
 			strings.Join(head(warmed, 3), "; "))
 	}
+	if len(again) > 0 {
+		c.addDetail("loads gave another result when they were held again: %s", strings.Join(head(again, 4), ", "))
+	}
 	return c
+}
+
+// changed lists the loads that certainly gave another result when they were held again, unless that is hysteresis.
+func (f *Findings) changed() (all []string) {
+	if len(f.Hysteresis) > 0 {
+		return nil
+	}
+	for _, r := range shape.Repeated(f.points()) {
+		if r.Certain && math.Abs(r.Change) >= unsteady {
+			all = append(all, fmt.Sprintf("%s %+.0f%% in step %d after step %d", f.at(&f.Curve[r.Up]), 100*r.Change, f.Curve[r.Down].Step,
+				f.Curve[r.Up].Step))
+		}
+	}
+	return all
 }

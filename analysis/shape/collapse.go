@@ -59,12 +59,12 @@ func broken(best, p *Point) (below, certain bool) {
 	return difference > half, ok
 }
 
-// A Return is a load that was held on the way up and again on the way down.
+// A Return is a load that was held on the way up and again on the way down, or again at any time.
 type Return struct {
 	Load    float64
-	Up      int // places of the points
+	Up      int // places of the points, the earlier one first
 	Down    int
-	Change  float64 // of the yield, from the way up to the way down
+	Change  float64 // of the yield, from the earlier to the later one
 	Certain bool    // 5% or more, and the 95% interval of the difference leaves out 0
 }
 
@@ -96,6 +96,44 @@ func Hysteresis(points []Point) []Return {
 		r.Certain = known && math.Abs(r.Change) >= leastChange && math.Abs(difference) > half
 	}
 	return out
+}
+
+// Repeated compares, of each load that was held more than once, the two points that differ most. A difference is certain
+// by the 99% interval of the differences of all such pairs.
+func Repeated(points []Point) []Return {
+	var out []Return
+	place, pairs := map[float64]int{}, 0
+	for later := range points {
+		for earlier := range later {
+			a, b := &points[earlier], &points[later]
+			if a.Load != b.Load || !a.usable() || !b.usable() || !(a.Yield > 0) {
+				continue
+			}
+			pairs++
+			i, ok := place[a.Load]
+			if !ok {
+				i = len(out)
+				place[a.Load], out = i, append(out, Return{})
+			}
+			if r := (Return{Load: a.Load, Up: earlier, Down: later, Change: (b.Yield - a.Yield) / a.Yield}); !ok ||
+				math.Abs(r.Change) > math.Abs(out[i].Change) {
+				out[i] = r
+			}
+		}
+	}
+	for i := range out {
+		difference, half, known := apart(&points[out[i].Up], 1, &points[out[i].Down], surely*pairs)
+		out[i].Certain = known && math.Abs(difference) > half
+	}
+	return out
+}
+
+// Rise returns how many of points are the way up, all of them if loads do not rise and then fall.
+func Rise(points []Point) int {
+	if peak, ok := upAndDown(points); ok {
+		return peak + 1
+	}
+	return len(points)
 }
 
 // upAndDown returns the place of the last of the heaviest loads; ok is false if loads do not rise to it, or if none

@@ -33,8 +33,8 @@ func MannKendall(x []float64) float64 {
 }
 
 // Shift returns the two-sided p of the hypothesis that x has one level, against two levels with a step between them:
-// Student's t of the best split with two values or more on each side, times the number of splits (Bonferroni). Below
-// five values it is 1.
+// Student's t of the best split with two values or more on each side, times the number of splits (Bonferroni). From ten
+// values on, neighbors that resemble each other count as fewer, as in Slope. Below five values it is 1.
 func Shift(x []float64) float64 {
 	const side = 2
 	if len(x) < 5 {
@@ -45,7 +45,8 @@ func Shift(x []float64) float64 {
 		a, b := x[:k], x[k:]
 		n, m := float64(len(a)), float64(len(b))
 		off := math.Abs(Mean(a) - Mean(b))
-		spread := math.Sqrt((Squares(a) + Squares(b)) / (n + m - 2) * (1/n + 1/m))
+		share := independent(a, b)
+		spread := math.Sqrt((Squares(a) + Squares(b)) / (n + m - 2) * (1/n + 1/m) / share)
 		switch {
 		case off <= 1e-12*math.Abs(Mean(x)):
 		case spread <= 0:
@@ -55,4 +56,21 @@ func Shift(x []float64) float64 {
 		}
 	}
 	return min(1, splits*least)
+}
+
+// independent returns as how large a share of the values of two levels they count, since neighbors resemble each other:
+// (1-r)/(1+r), with r the autocorrelation of lag 1 around the levels, of which n values show about 3/n too little. Fewer
+// than ten values do not tell it.
+func independent(a, b []float64) float64 {
+	if len(a)+len(b) < 10 {
+		return 1
+	}
+	var rest []float64
+	for _, x := range [][]float64{a, b} {
+		for _, v := range x {
+			rest = append(rest, v-Mean(x))
+		}
+	}
+	r := min(max(0, Lag1(rest)+3/float64(len(rest))), mostCorrelation)
+	return (1 - r) / (1 + r)
 }

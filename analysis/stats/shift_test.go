@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -18,6 +19,7 @@ func TestTrendAndShiftAreSeenInFewValues(t *testing.T) {
 		{"constant", []float64{5, 5, 5, 5, 5, 5}, false, false},
 		{"too few", []float64{1, 2, 3, 4}, false, false},
 		{"exact step", []float64{1, 1, 1, 2, 2, 2}, false, true},
+		{"a late fall", []float64{40, 41, 40, 39, 41, 40, 39, 41, 15, 15}, false, true},
 	} {
 		if mk, sh := MannKendall(c.x), Shift(c.x); (mk < 0.01) != c.mk || (sh < 0.01) != c.sh {
 			t.Errorf("%s: p of a trend %.4f, of a shift %.4f", c.name, mk, sh)
@@ -45,6 +47,29 @@ func TestNoiseHasNoTrendAndNoShift(t *testing.T) {
 		}
 		if mk > 2*runs*p || sh > 2*runs*p {
 			t.Errorf("%d values: %d trends and %d shifts in %d runs of noise", n, mk, sh, runs)
+		}
+	}
+}
+
+// Neighbors of a longer hold resemble each other: that is no shift more often than it is a slope.
+func TestNoiseThatLastsHasNoShift(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	const runs, p, rho = 2000, 0.01, 0.3
+	for _, n := range []int{10, 15, 20} {
+		shifts := 0
+		for range runs {
+			x := make([]float64, n)
+			last := r.NormFloat64()
+			for i := range x {
+				last = rho*last + math.Sqrt(1-rho*rho)*r.NormFloat64()
+				x[i] = 100 + 10*last
+			}
+			if Shift(x) < p {
+				shifts++
+			}
+		}
+		if shifts > 4*runs*p {
+			t.Errorf("%d values: %d shifts in %d runs of noise", n, shifts, runs)
 		}
 	}
 }
