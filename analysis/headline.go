@@ -96,7 +96,12 @@ func (f *Findings) sameText() string {
 	case f.oneLoad(), len(o.Equals) == 1 && f.load(s) == f.load(&f.Curve[f.heaviest()]):
 		return ""
 	case len(o.Equals) == 1 && f.load(s) == f.load(&f.Curve[f.lightest()]):
+		if f.failsBeyond() {
+			return ""
+		}
 		return fmt.Sprintf("More %s give less.", things)
+	case len(o.Equals) == 1 && f.failsBeyond(): // what they give is not compared
+		return fmt.Sprintf("Fewer %s give less.", things)
 	case len(o.Equals) == 1:
 		return fmt.Sprintf("Fewer or more %s give less.", things)
 	case f.gaps():
@@ -153,11 +158,17 @@ func (f *Findings) verdict() string {
 	lines := []string{f.Headline}
 	if best := f.best(); best >= 0 {
 		s := &f.Curve[best]
-		lines = append(lines, f.sameText(), f.beyondText(), f.highestText(), f.cpuText(s), f.kneeText(), f.peakText())
+		lines = append(lines, f.sameText(), f.beyondText(), f.returnText(), f.highestText(), f.cpuText(s), f.kneeText(), f.peakText())
 		lines = append(lines, f.jobClauses(s)...)
 		lines = append(lines, f.limitClause())
 	}
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n")
+}
+
+// failsBeyond reports whether too many operations fail at the heaviest load, which is beyond the optimum.
+func (f *Findings) failsBeyond() bool {
+	last, equals := &f.Curve[f.heaviest()], f.Optimum.Equals
+	return last.unwell() > shape.FewErrors && f.load(last) > f.load(f.numbered(equals[len(equals)-1]))
 }
 
 // beyondText says what comes after the optimum, and whether there is a maximum.
@@ -169,8 +180,12 @@ func (f *Findings) beyondText() string {
 	switch {
 	case f.oneLoad():
 		return "One load shows no maximum."
-	case last.unwell() > shape.FewErrors && f.load(last) > f.load(high):
-		return fmt.Sprintf("Beyond %s too many operations fail: at %s throughput is %s, and %s fail.", f.at(high), f.at(last), f.show(end),
+	case f.failsBeyond():
+		what := "operations"
+		if last.lostJobs() > last.ErrorRatio {
+			what = "jobs"
+		}
+		return fmt.Sprintf("Beyond %s too many %s fail: at %s %s is %s, and %s fail.", f.at(high), what, f.at(last), f.noun(), f.show(end),
 			unit.Percent(last.unwell()))
 	case o.Inside && end < top:
 		return fmt.Sprintf("Beyond %s %s falls, to %s at %s.", f.at(high), f.noun(), f.show(end), f.at(last))
@@ -180,6 +195,17 @@ func (f *Findings) beyondText() string {
 		return say.Capital(f.noun()) + " still grows at the heaviest load: there is no maximum in the tested range."
 	}
 	return fmt.Sprintf("There is no maximum in the tested range, which ends at %s.", f.at(last))
+}
+
+// returnText says that loads give another result on the way down, "" if they do not.
+func (f *Findings) returnText() string {
+	h := f.returned()
+	if h == nil {
+		return ""
+	}
+	up, down := f.numbered(h.Up), f.numbered(h.Down)
+	return fmt.Sprintf("On the way down %s is %s at %s, after %s on the way up, which alone counts.", f.noun(), f.show(f.mean(down)),
+		f.at(down), f.show(f.mean(up)))
 }
 
 // highestText names the step with the highest mean, if that is another.

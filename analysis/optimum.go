@@ -163,6 +163,17 @@ func (f *Findings) collapse(points []shape.Point, best int) *Collapse {
 	return c
 }
 
+// returned is the load that certainly differs most between the way up and the way down, nil if none does.
+func (f *Findings) returned() *Hysteresis {
+	var most *Hysteresis
+	for h := range each(f.Hysteresis) {
+		if h.Certain && (most == nil || math.Abs(h.Change) > math.Abs(most.Change)) {
+			most = h
+		}
+	}
+	return most
+}
+
 func (f *Findings) hysteresis(points []shape.Point) []Hysteresis {
 	all := []Hysteresis{}
 	for _, r := range shape.Hysteresis(points) {

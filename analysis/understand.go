@@ -9,10 +9,17 @@ import (
 )
 
 // understand fills in what the curve says: the optimum, the models, the knee and the loads that are singled out.
-// Without a step at which anything went well there are none.
+// Without a step at which anything went well there are none. Where loads certainly give another result on the way down,
+// the way up alone says what the service gives.
 func (f *Findings) understand() {
 	points := f.points()
 	f.Hysteresis = f.hysteresis(points)
+	if f.returned() != nil {
+		whole := f.Curve
+		defer func() { f.Curve = whole }()
+		points = points[:shape.Rise(points)]
+		f.Curve = f.Curve[:len(points)]
+	}
 	o, ok := shape.OptimumOf(points)
 	if !ok {
 		return
