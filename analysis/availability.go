@@ -322,8 +322,10 @@ func (f *Findings) checkAvailability(left int) Check {
 	switch {
 	case n > 0 && left == 0:
 		c.Status = Fail
-	case n > 0 || len(texts) > 0:
+	case n > 0:
 		c.Status = Warn
+	case len(texts) > 0:
+		c.worsen(Warn, "all steps count: they lost little of their measurement, or the service always stalls, or the plan cuts a link")
 	default:
 		c.Detail = fmt.Sprintf("operations succeeded at all times: there was no %s without a success", unit.Seconds(leastOutage))
 		if at, longest := f.bursts(); longest > 0 {

@@ -14,7 +14,10 @@ import (
 
 // atOneLoad is for curves that are none: it can only say what is full.
 func (l *ladder) atOneLoad(all []full) []Bottleneck {
-	const alone = "One load does not show whether more would give more: test several, from light to heavy."
+	alone := "One load does not show whether more would give more: test several, from light to heavy."
+	if l.last() > 0 {
+		alone = "The loads are too near to each other to show whether more would give more: test some from light to heavy."
+	}
 	s := l.steps[l.last()]
 	var idle []full // others fill it, and clients and service want little of it
 	all = slices.DeleteFunc(all, func(x full) bool {

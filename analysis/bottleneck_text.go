@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/analysis/shape"
 	"weir/internal/say"
 	"weir/internal/unit"
 )
@@ -223,6 +224,18 @@ func (f *Findings) unknownText(b *Bottleneck) string {
 	}
 	if f.oneLoad() {
 		return fmt.Sprintf("The limit is unknown: %s.", why)
+	}
+	most, at := 0.0, 0.0
+	for s := range each(f.Curve) {
+		if s.Excluded == "" {
+			most = max(most, f.mean(s))
+		}
+		if s.Step == b.Step {
+			at = f.mean(s)
+		}
+	}
+	if at < shape.NearBest*most {
+		return fmt.Sprintf("From %s on %s grows by less than half as much as the load. The limit is unknown: %s.", f.limitAt(b), f.noun(), why)
 	}
 	return fmt.Sprintf("%s levels off from %s on. The limit is unknown: %s.", say.Capital(f.noun()), f.limitAt(b), why)
 }

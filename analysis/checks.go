@@ -45,7 +45,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
 	var others []string
 	for i := range f.Curve {
-		if len(d.few(&f.Curve[i])) > 0 {
+		if f.Curve[i].Excluded == "" && len(d.few(&f.Curve[i])) > 0 {
 			others = append(others, f.at(&f.Curve[i]))
 		}
 	}

@@ -108,6 +108,9 @@ func (d *data) checkLittle(f *Findings) Check {
 	if d.plan.Model == scenario.OpenModel {
 		return c.skip("the open model has no fixed number of clients")
 	}
+	if len(f.Curve) == 0 {
+		return c.skip("no step counts")
+	}
 	judged, worst, why := 0, -1, ""
 	for i := range f.Curve {
 		s := &f.Curve[i]

@@ -17,10 +17,11 @@ import (
 
 // validity runs all checks. One that fails makes the result invalid, one that warns suspect.
 func (d *data) validity(f *Findings, best, left int) Validity {
+	counting := f.Counting()
 	checks := []Check{
 		d.checkData(f), d.checkClock(), f.checkAvailability(left), d.checkEnough(f, best), checkErrors(f, best), d.checkErrorPauses(f),
 		d.checkVerification(f), d.checkBytes(),
-		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
+		d.checkGenerator(f, best), d.checkLittle(counting), checkSteady(counting), checkQuiet(f), d.checkCost(),
 	}
 	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f), d.checkBackends(f)} {
 		if c != nil {

@@ -1,0 +1,126 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+// scaled makes a run of s of which each second's rate is a factor of what it was; clients wait as much longer.
+func scaled(s resultstest.Service, factor func(iv *measure.Interval) float64) resultstest.Service {
+	s.Interval = func(iv *measure.Interval) {
+		x := factor(iv)
+		iv.Done = int64(math.Round(float64(iv.Done) * x))
+		iv.Tasks, iv.Begun, iv.Moved, iv.Wire = iv.Done, iv.Done, iv.Done*s.File, iv.Done*(s.File+300)
+		iv.Latency = measure.Histogram{}
+		for range iv.Done {
+			iv.Latency.Record(time.Duration(iv.Clients / float64(iv.Done) * 1e9))
+		}
+	}
+	return s
+}
+
+// A cache that no longer holds the files, or capacity that is added, shows in the step in which it happens, however late.
+func TestAStepThatChangesIsNotSteady(t *testing.T) {
+	for _, after := range []time.Duration{3 * time.Second, 5 * time.Second, 8 * time.Second} {
+		for _, factor := range []float64{0.4, 2} {
+			s := flat()
+			s.Duration, s.Lambda = 10, 100
+			from := stepAt(&s, 2).Add(after)
+			f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+				if iv.Start.Before(from) {
+					return 1
+				}
+				return factor
+			}))
+			if c := find(t, f, "steadiness"); c.Status != Warn || !strings.Contains(c.Detail, "4 clients") {
+				t.Errorf("%v after %v: %+v", factor, after, c)
+			}
+		}
+	}
+}
+
+// A service that broke down at the heaviest load and stays broken: what it gave on the way up is its curve.
+func TestBrokenServiceOnTheWayDown(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 2, 4, 8, 16, 32, 16, 4}, 8
+	f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+		if iv.Step >= 6 {
+			return 0.1
+		}
+		return 1
+	}))
+	if o := f.Optimum; o == nil || o.Clients != 16 || !o.Inside || f.Fits == nil || len(f.Curve) != 8 {
+		t.Errorf("%+v of %d steps, fits %+v", o, len(f.Curve), f.Fits)
+	}
+	if r := f.returned(); r == nil || r.Change > -0.85 || !strings.Contains(f.Verdict, "On the way down") {
+		t.Errorf("%+v\n%s", f.Hysteresis, f.Verdict)
+	}
+}
+
+// A load that gives much less when it is held again says that the service changed; noise does not.
+func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 4, 8, 1, 4, 8}, 8
+	for _, left := range []float64{1, 0.97, 0.6} {
+		f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+			if iv.Step == 5 {
+				return left
+			}
+			return 1
+		}))
+		c := find(t, f, "steadiness")
+		if want := map[bool]string{true: Warn, false: OK}[left < 0.9]; c.Status != want || want == Warn && !strings.Contains(c.Detail, "4 clients -40%") {
+			t.Errorf("%v is left: %+v", left, c)
+		}
+	}
+}
+
+// A step that does not count says nothing else against the run.
+func TestExcludedStepsAreNotJudgedAgain(t *testing.T) {
+	s := flat()
+	s.Interval = away(stepAt(&s, 2).Add(-4*time.Second), 2*time.Second, storage.None) // to the end of the second step
+	f := of(t, s)
+	if f.Curve[1].Excluded == "" || find(t, f, "Little's law").Status != OK || find(t, f, "steadiness").Status != OK {
+		t.Errorf("%+v", f.Validity.Checks)
+	}
+}
+
+// An outage between the measurement times excludes nothing, and no text says so.
+func TestOutageOutsideOfMeasurements(t *testing.T) {
+	s := flat()
+	s.Interval = away(stepAt(&s, 2).Add(-2*time.Second), 2*time.Second, storage.Refused)
+	f := of(t, s)
+	if c := find(t, f, "availability"); len(f.excluded()) != 0 || c.Status != Warn || strings.Contains(c.Text(), "excluded") {
+		t.Errorf("%d steps excluded: %+v", len(f.excluded()), c)
+	}
+}
+
+// Loads at which too many operations fail are not compared: nothing is said of what they give.
+func TestLoadsThatFailAreNotSaidToGiveLess(t *testing.T) {
+	s := flat()
+	s.Clients = []int{1, 2, 4, 8, 16}
+	s.Interval = func(iv *measure.Interval) {
+		if iv.Step == 5 {
+			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 4}
+		}
+	}
+	if f := of(t, s); strings.Contains(f.Verdict, "more clients give less") || !strings.Contains(f.Verdict, "too many operations fail") {
+		t.Error(f.Verdict)
+	}
+}
+
+// What still grows is not said to level off.
+func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
+	s := flat()
+	s.Clients, s.Sigma, s.Kappa = []int{2, 32}, 0.1, 0
+	f := of(t, s)
+	if !strings.Contains(f.Headline, "still growing") || strings.Contains(f.LimitText(), "levels off") {
+		t.Errorf("%s\n%s", f.Verdict, f.LimitText())
+	}
+}
