@@ -22,7 +22,7 @@ const (
 	leastExpected    = 20.0 // successes that the rate of the other seconds promises in that time: by chance none of them happens once in 10^8
 	fewestExpected   = 5.0  // the same where operations failed in that time
 	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
-	repeatedStalls   = 3    // so many stalls without failures are how the service works, and exclude no step
+	repeatedStalls   = 3    // so many stalls without failures that last alike are how the service works, and exclude no step
 	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
 	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
 	leastBursts      = 3    // seconds to judge by
@@ -60,18 +60,12 @@ func (d *data) availability(f *Findings) {
 		f.Outages = append(f.Outages, d.withoutBursts(f, d.outages())...)
 	}
 	planned := d.plannedOutages()
-	stalls := 0
-	for o := range each(f.Outages) {
-		if o.Kind == OutageStalled {
-			stalls++
-		}
-	}
 	for s := range each(f.Curve) {
 		var reason string
 		for o := range each(f.Outages) {
 			lost := d.heldWithin(s.Step, o.From, o.To)
 			s.Unavailable += lost
-			recurring := o.Kind == OutageStalled && stalls >= repeatedStalls || planned
+			recurring := o.Kind == OutageStalled && f.stallsLike(o) >= repeatedStalls || planned
 			if lost > outageShare*s.Duration && !recurring && reason == "" {
 				reason = o.text()
 			}
@@ -85,6 +79,16 @@ func (d *data) availability(f *Findings) {
 		}
 		s.Excluded = reason
 	}
+}
+
+// stallsLike counts the stalls without failures that last at least half as long as o.
+func (f *Findings) stallsLike(o *Outage) (n int) {
+	for other := range each(f.Outages) {
+		if other.Kind == OutageStalled && other.Seconds >= o.Seconds/2 {
+			n++
+		}
+	}
+	return n
 }
 
 // withoutBursts leaves out the stalls of steps in which the service works in bursts, as one does that grants bytes

@@ -75,7 +75,8 @@ func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
 			return 1
 		}))
 		c := find(t, f, "steadiness")
-		if want := map[bool]string{true: Warn, false: OK}[left < 0.9]; c.Status != want || want == Warn && !strings.Contains(c.Detail, "4 clients -40%") {
+		changed := left < 0.9
+		if (c.Status == Warn) != changed || changed && !strings.Contains(c.Detail, "4 clients -40%") {
 			t.Errorf("%v is left: %+v", left, c)
 		}
 	}
@@ -122,5 +123,24 @@ func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
 	f := of(t, s)
 	if !strings.Contains(f.Headline, "still growing") || strings.Contains(f.LimitText(), "levels off") {
 		t.Errorf("%s\n%s", f.Verdict, f.LimitText())
+	}
+}
+
+// A long stall is an outage also where the service stalls for a moment now and then.
+func TestALongStallAmongShortOnes(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 2, 4, 8, 16}, 8
+	s.Interval = func(iv *measure.Interval) {
+		length := 1200 * time.Millisecond
+		if iv.Step == 3 {
+			length = 5 * time.Second
+		}
+		if iv.Step < 5 {
+			away(stepAt(&s, iv.Step-1).Add(1500*time.Millisecond), length, storage.None)(iv)
+		}
+	}
+	f := of(t, s)
+	if len(f.Outages) != 4 || len(f.excluded()) != 1 || f.Curve[2].Excluded == "" {
+		t.Errorf("%d stalls, %d steps excluded", len(f.Outages), len(f.excluded()))
 	}
 }

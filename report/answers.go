@@ -107,7 +107,7 @@ func stretch(f *analysis.Findings, b analysis.Boundary) string {
 			text = "from " + significantLoad(f, *b.From) + " to " + clients(f, last)
 		}
 	}
-	if strings.Contains(b.Detail, ", but again with ") {
+	if strings.Contains(b.Detail, ", but again at ") {
 		text += ", and again above"
 	}
 	return text

@@ -21,7 +21,7 @@ func TestBoundaryText(t *testing.T) {
 		"from 4 to 12 clients": {From: at(4), To: at(9), Next: at(18), Crossing: at(12.9),
 			Detail: "holds from 4 to 9 clients, not below: 1"},
 		"with 919 clients":                 {From: at(918.7), To: at(918.7), Next: at(950), Crossing: at(918.9), Detail: "x, not below: 1"},
-		"up to 9 clients, and again above": {From: at(1), To: at(9), Next: at(18), Detail: "holds, but again with 40 clients"},
+		"up to 9 clients, and again above": {From: at(1), To: at(9), Next: at(18), Detail: "holds, but again at 40 clients"},
 	} {
 		if got := boundary(f, b); got != want {
 			t.Errorf("%q, want %q", got, want)
