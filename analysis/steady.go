@@ -166,12 +166,10 @@ func (f *Findings) steadiness() (n int, bounded bool, unclear []string) {
 	return n, bounded, unclear
 }
 
-// checkSteady lists the steps whose load drifted while it should have held.
-func checkSteady(f *Findings) Check {
-	c := Check{Name: "steadiness", Status: OK}
-	var drifted, warmed []string
-	judged, bounded, unclear := f.steadiness()
-	rare := ratio(mostFalse, float64(judged)) // each step may be unlike by chance: so many are tested
+// drifts lists the steps that drifted, and those that settled after their measurement began. Each step may be unlike by
+// chance: so many are judged.
+func (f *Findings) drifts(judged int) (drifted, warmed []string) {
+	rare := ratio(mostFalse, float64(judged))
 	for s := range each(f.Curve) {
 		if s.Steady == nil {
 			continue
@@ -193,6 +191,14 @@ func checkSteady(f *Findings) Check {
 				unit.Seconds(s.SteadyPart.From), f.show(all)))
 		}
 	}
+	return drifted, warmed
+}
+
+// checkSteady lists the steps whose load drifted while it should have held.
+func checkSteady(f *Findings) Check {
+	c := Check{Name: "steadiness", Status: OK}
+	judged, bounded, unclear := f.steadiness()
+	drifted, warmed := f.drifts(judged)
 	again := f.changed()
 	switch {
 	case len(f.Curve) == 0:
