@@ -109,12 +109,37 @@ func (d *disks) mount(server, image, at string) error {
 		return errors.Join(err, detach(loops))
 	}
 	d.mounts = append(d.mounts, at)
-	var st unix.Stat_t
-	if err := unix.Stat(loops[0], &st); err != nil {
-		return err
+	var numbers [2]string
+	for i, loop := range loops {
+		var st unix.Stat_t
+		if err := unix.Stat(loop, &st); err != nil {
+			return err
+		}
+		numbers[i] = fmt.Sprintf("%d:%d", unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev)))
 	}
-	d.numbers[server] = fmt.Sprintf("%d:%d", unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev)))
+	d.numbers[server] = numbers[0]
+	limitDirty(numbers[1], dirtySeconds*d.rate(server))
 	return detach(loops)
+}
+
+// dirtySeconds is for how long a disk has to write what writers may have left in the page cache.
+const dirtySeconds = 5
+
+// limitDirty has writers wait while so many bytes are to be written to a device. Kernels before 6.2 cannot do that: there writers wait for
+// the page cache of the machine or of the control group.
+func limitDirty(device string, bytes int64) {
+	folder := filepath.Join("/sys/class/bdi", device)
+	for _, each := range [][2]string{{"strict_limit", "1"}, {"max_bytes", strconv.FormatInt(bytes, 10)}} {
+		_ = os.WriteFile(filepath.Join(folder, each[0]), []byte(each[1]), 0o644)
+	}
+}
+
+// rate is that of a server's disk in bytes/s.
+func (d *disks) rate(server string) int64 {
+	if d.Slow > 0 && server == d.last {
+		return d.Slow
+	}
+	return d.Rate
 }
 
 // detach removes loop devices, each as soon as nothing is on it.
@@ -158,10 +183,7 @@ func throttles() []string {
 // group makes the control groups of a server, and returns their folders.
 func (d *disks) group(server string) (folders []string, err error) {
 	device := d.numbers[server]
-	rate, memory := strconv.FormatInt(d.Rate, 10), strconv.FormatInt(d.Memory, 10)
-	if d.Slow > 0 && server == d.last {
-		rate = strconv.FormatInt(d.Slow, 10)
-	}
+	rate, memory := strconv.FormatInt(d.rate(server), 10), strconv.FormatInt(d.Memory, 10)
 	type setting struct{ folder, file, value string }
 	var all []setting
 	name := d.name + "-" + server

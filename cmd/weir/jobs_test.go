@@ -225,6 +225,8 @@ func TestFullJobScenarios(t *testing.T) {
 			"load.cooldown=100ms"},
 		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--duration", "2s", "--set",
 			"load.warmup=500ms"},
+		"disks.yaml": {"--set", "files.make.count=3", "--set", "workload.job={events: 5, event_size: 100kB, page: 4KiB, compute: 10ms}",
+			"--duration", "2s", "--set", "load.warmup=500ms"},
 	} {
 		for _, f := range measureAll(t, slices.Concat([]string{"../../scenarios/jobs/" + name}, common, args)...) {
 			done := int64(0)
@@ -252,7 +254,7 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 	}
 	tested := []string{
 		"analysis.py", "analysis.yaml", // see TestAnalysisByUproot
-		"cut-link.yaml", "direct-vs-staged-small.yaml", "direct-vs-staged.yaml", "lan-wan-small.yaml", "lan-wan.yaml",
+		"cut-link.yaml", "direct-vs-staged-small.yaml", "direct-vs-staged.yaml", "disks.yaml", "lan-wan-small.yaml", "lan-wan.yaml",
 		"make_events.py", "output.yaml", "six-clients.yaml",
 	}
 	if !slices.Equal(files, tested) {

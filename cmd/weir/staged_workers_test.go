@@ -275,3 +275,27 @@ func TestScratchDeviceInSamples(t *testing.T) {
 		t.Errorf("no sample names %s", device)
 	}
 }
+
+// Jobs that read directly and jobs that copy, from servers and onto nodes whose disks have limits.
+func TestDisksScenario(t *testing.T) {
+	if os.Geteuid() != 0 {
+		lab.Without(t, "root", "limited disks are for root")
+	}
+	disk := lab.Config{Disk: lab.Disk{Rate: 20e6, Size: 1e9, Memory: 192e6}}
+	s := lab.StartXRootD(t, lab.XRootDConfig{Config: disk, Servers: 2})
+	nodes := lab.StartSSH(t, lab.SSHConfig{Config: disk, Nodes: 2})
+	nodes.Use(t)
+	for _, access := range []string{"direct", "staged"} {
+		r := newRemote(t)
+		code, said := r.start(t, "run", filepath.Join(scenarios(t), "jobs/disks.yaml"), "--target", s.URL, "--set", "on="+nodes.OnBlock(), "--out",
+			"run", "--set", "access="+access, "--set", "files.make.count=8", "--set", "workload.job.compute=20ms", "--clients", "4", "--duration", "6s",
+			"--set", "load.ramp=0s", "--set", "load.warmup=0s").ended()
+		if code != exitFine && code != exitInvalid {
+			t.Fatalf("exit code %d\n%s", code, said)
+		}
+		got := &findings(t, r.run()).Curve[0]
+		if got.Jobs == nil || got.Jobs.Done == 0 || got.Jobs.Failed+got.Jobs.Crashed > 0 || (got.Staged > 0) != (access == "staged") {
+			t.Errorf("%s: jobs %+v, %d bytes staged\n%s", access, got.Jobs, got.Staged, said)
+		}
+	}
+}
