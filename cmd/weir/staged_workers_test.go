@@ -287,9 +287,9 @@ func TestDisksScenario(t *testing.T) {
 	nodes.Use(t)
 	for _, access := range []string{"direct", "staged"} {
 		r := newRemote(t)
-		code, said := r.start(t, "run", filepath.Join(scenarios(t), "jobs/disks.yaml"), "--target", s.URL, "--set", "on="+nodes.OnBlock(), "--out",
-			"run", "--set", "access="+access, "--set", "files.make.count=8", "--set", "workload.job.compute=20ms", "--clients", "4", "--duration", "6s",
-			"--set", "load.ramp=0s", "--set", "load.warmup=0s").ended()
+		code, said := r.start(t, "run", filepath.Join(scenarios(t), "jobs/disks.yaml"), "--target", s.URL, "--set", "on="+nodes.OnBlock(),
+			"--out", "run", "--set", "access="+access, "--set", "files.make.count=8", "--set", "workload.job.compute=20ms", "--clients", "4",
+			"--duration", "6s", "--set", "load.ramp=0s", "--set", "load.warmup=0s").ended()
 		if code != exitFine && code != exitInvalid {
 			t.Fatalf("exit code %d\n%s", code, said)
 		}
