@@ -53,6 +53,7 @@ type hostSum struct {
 	cores                                           []spread // of each core
 	allCores, clients                               spread   // share of all cores; cores that clients used
 	disks                                           map[string]*diskSum
+	looks                                           []diskLook
 	nets                                            map[string]*netSum
 	services                                        map[string]*groupSum // of the service's processes, by name
 	firstSwap, lastSwap                             int64
@@ -65,6 +66,29 @@ type hostSum struct {
 type diskSum struct {
 	busy, read, write, queue mean
 	spread                   spread // of busy
+	looks                    int    // samples that it has counted
+}
+
+// A diskLook is a sample of a host's disks: the time that it shares with the hold, and whether that is all of it.
+type diskLook struct {
+	weight float64
+	whole  bool
+}
+
+func (d *diskSum) add(disk *monitor.Disk, weight float64, whole bool) {
+	d.busy.add(disk.Busy, weight)
+	d.read.add(disk.Read, weight)
+	d.write.add(disk.Write, weight)
+	d.queue.add(disk.Queue, weight)
+	d.spread.add(disk.Busy, weight, whole)
+	d.looks++
+}
+
+// idle counts the samples that do not name the disk: a loop device that did nothing, or a disk that was not there.
+func (d *diskSum) idle(looks []diskLook) {
+	for _, l := range looks[d.looks:] {
+		d.add(&monitor.Disk{}, l.weight, l.whole)
+	}
 }
 
 type netSum struct {
@@ -191,11 +215,11 @@ func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
 	}
 	for disk := range each(s.Disks) {
 		d := entryOf(&h.disks, disk.Name)
-		d.busy.add(disk.Busy, weight)
-		d.read.add(disk.Read, weight)
-		d.write.add(disk.Write, weight)
-		d.queue.add(disk.Queue, weight)
-		d.spread.add(disk.Busy, weight, whole)
+		d.idle(h.looks)
+		d.add(disk, weight, whole)
+	}
+	if len(s.Disks) > 0 {
+		h.looks = append(h.looks, diskLook{weight, whole})
 	}
 	for n := range each(s.Nets) {
 		of := entryOf(&h.nets, n.Name)
@@ -222,6 +246,9 @@ func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
 }
 
 func (h *hostSum) figure() HostFigure {
+	for _, d := range h.disks {
+		d.idle(h.looks)
+	}
 	f := h.HostFigure
 	f.spreads = map[string]ranged{}
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
