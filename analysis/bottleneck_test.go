@@ -185,6 +185,9 @@ func TestBottleneck(t *testing.T) {
 			busy(x, 0.95*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Read: 3e7, Busy: 1, Queue: 40 + n}, {Name: "sdb", Read: 3e7, Busy: 0.3, Queue: 1}}
 		})), []string{"cpu store.example.org server 64"}, []string{"The limit is not the disk of store.example.org"}},
+		"a disk beside one that is full at all loads": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			x.Disks = []monitor.Disk{{Name: "sda", Write: 3e7, Busy: 1, Queue: 40}, {Name: "sdb", Read: 4e8, Busy: min(1, rate/most), Queue: n / 10}}
+		})), []string{"disk store.example.org server 64"}, []string{"sdb is 100% busy, reads 400 MB/s, writes 30.0 MB/s"}},
 		"the scratch disk of a worker's machine": {limit(func(x *monitor.Sample, n, rate float64) {
 			if x.Role == client {
 				x.Scratch = "vda1"

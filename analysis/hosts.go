@@ -54,6 +54,7 @@ type hostSum struct {
 	allCores, clients                               spread   // share of all cores; cores that clients used
 	disks                                           map[string]*diskSum
 	looks                                           []diskLook
+	aside                                           map[string]bool // disks that are full at all loads, while others are at some
 	nets                                            map[string]*netSum
 	services                                        map[string]*groupSum // of the service's processes, by name
 	firstSwap, lastSwap                             int64
@@ -246,9 +247,6 @@ func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
 }
 
 func (h *hostSum) figure() HostFigure {
-	for _, d := range h.disks {
-		d.idle(h.looks)
-	}
 	f := h.HostFigure
 	f.spreads = map[string]ranged{}
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
@@ -257,7 +255,8 @@ func (h *hostSum) figure() HostFigure {
 	f.Contended, f.saturated = h.contended.value(), h.busy.or0()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
 	for name, d := range h.disks {
-		if v := d.busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {
+		d.idle(h.looks)
+		if v := d.busy.value(); v != nil && !h.aside[name] && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {
 			f.Disk, f.DiskBusy, f.DiskQueue = name, v, d.queue.value()
 			f.keep(ResourceDisk, &d.spread)
 		}
@@ -310,7 +309,7 @@ func (h *hostSum) fillDisks(f *HostFigure) {
 	full, used := 0, 0
 	for name, d := range h.disks {
 		kind := (&monitor.Disk{Name: name}).Repeats() == (&monitor.Disk{Name: f.Disk}).Repeats()
-		if kind && d.busy.or0() >= 0.01 && d.read.or0()+d.write.or0() >= leastShare*(busiest.read.or0()+busiest.write.or0()) {
+		if kind && !h.aside[name] && d.busy.or0() >= 0.01 && d.read.or0()+d.write.or0() >= leastShare*(busiest.read.or0()+busiest.write.or0()) {
 			used++
 			mean.add(d.busy.or0(), 1)
 			if d.busy.or0() >= boundOf(ResourceDisk).reached {

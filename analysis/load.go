@@ -117,6 +117,7 @@ func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	}); err != nil {
 		return nil, err
 	}
+	d.watched.setDisksAside()
 	for e, err := range run.Events() {
 		if err != nil {
 			return nil, err

@@ -75,6 +75,37 @@ func (d *data) watch(s *monitor.Sample) {
 	w.point(s)
 }
 
+// setDisksAside has the disks of a host that are full at all loads, as a backup fills one, not count as its busiest where others become
+// full with the load.
+func (w *watched) setDisksAside() {
+	hosts := map[string][]*hostSum{}
+	for _, step := range w.steps {
+		for name, h := range step {
+			hosts[name] = append(hosts[name], h)
+		}
+	}
+	for _, sums := range hosts {
+		full := map[string]int{} // steps in which a disk is
+		for _, h := range sums {
+			for name, d := range h.disks {
+				if d.idle(h.looks); d.busy.or0() >= boundOf(ResourceDisk).reached {
+					full[name]++
+				}
+			}
+		}
+		always, grows := map[string]bool{}, false
+		for name, n := range full {
+			always[name] = n == len(sums)
+			grows = grows || n < len(sums)
+		}
+		for _, h := range sums {
+			if grows {
+				h.aside = always
+			}
+		}
+	}
+}
+
 // host returns the sums of s's host in step.
 func (w *watched) host(step int, s *monitor.Sample) *hostSum {
 	hosts := w.steps[step]
