@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/db"
 	"weir/transfer"
 )
 
@@ -94,6 +95,10 @@ one 0 failed ended permanent from B no`
 		if len(left) != 2 {
 			t.Fatalf("%d are left", len(left))
 		}
+		w.must(w.db.Write(w.ctx, func(tx *db.Tx) error { // the part that deletes has ended as well
+			_, err := tx.Exec("UPDATE request SET ended = 1 WHERE ended = 0")
+			return err
+		}))
 		for more := true; more; { // the job is forgotten before its changes were published
 			var err error
 			more, err = w.Forget(w.ctx, w.clock().Add(time.Hour))
