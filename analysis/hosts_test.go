@@ -20,7 +20,8 @@ func TestDisksThatAreSeldomInSamples(t *testing.T) {
 		t.Errorf("the busiest disk is %s, busy for %v of the time", f.Disk, *f.DiskBusy)
 	}
 	loop := h.disks["loop1"]
-	if v, ok := loop.spread.interval(); *loop.busy.value() != 0.2 || loop.read.or0() != 20 || *loop.queue.value() != 4 || !ok || v.mean != 0.2 {
+	v, ok := loop.spread.interval()
+	if *loop.busy.value() != 0.2 || loop.read.or0() != 20 || *loop.queue.value() != 4 || !ok || v.mean != 0.2 {
 		t.Errorf("loop1 is %v busy, reads %v bytes/s, queue %v, interval %v", *loop.busy.value(), loop.read.or0(), *loop.queue.value(), v)
 	}
 }

@@ -259,3 +259,21 @@ func TestAllWorkersAreStalled(t *testing.T) {
 		}
 	}
 }
+
+// The last jobs end shortly after a second has begun: it is not a second of the run for that, and no time of clients is lost.
+func TestJobsEndAfterASecondBegan(t *testing.T) {
+	n := &notes{}
+	s := newSum(n)
+	s.phase = func(int64) string { return measure.GracefulStop }
+	for i := range 2 {
+		v := &measure.Interval{Start: time.UnixMilli(7500), Seconds: .5 + .25*float64(i), Step: 1, Clients: 2, Sum: measure.Sum{Done: 1}}
+		if got := s.add(v, claim{newSession(0), 1}); got != added {
+			t.Error(got)
+		}
+	}
+	require.NoError(t, s.flush())
+	once(t, n)
+	if len(n.intervals) != 1 || n.intervals[0].Seconds != 1 || n.intervals[0].Clients != 2.5 {
+		t.Errorf("%+v", n.intervals[0])
+	}
+}

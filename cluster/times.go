@@ -164,7 +164,10 @@ func (t times) extents(of map[slot]bool, until int64, jobs bool) map[slot]extent
 			x := t[at.second].busy[at.step]
 			for _, s := range t.silent(at.second, until) {
 				busy := s.busy[at.step]
-				x.seconds, x.clients, x.jobs = x.seconds+busy.seconds, x.clients+busy.clients, x.jobs+busy.jobs
+				x.clients, x.jobs = x.clients+busy.clients, x.jobs+busy.jobs
+				if len(s.inner) > 0 { // a worker was stalled for all of it, not one that ended in it
+					x.seconds += busy.seconds
+				}
 			}
 			x.clients, x.jobs = x.clients/x.seconds, x.jobs/x.seconds
 			all[at] = x

@@ -41,7 +41,8 @@ func (RabbitMQConfig) needs() []string { return []string{"rabbitmq-server", "epm
 
 func (s *System) rabbit(c RabbitMQConfig) {
 	epmd := s.program(c.Config, "epmd")
-	names, node, amqp, stomp := s.newPort(false), s.newPort(false), s.newPort(false), s.newPort(false)
+	// RabbitMQ ends at once if it cannot listen on its node's port on all addresses.
+	names, node, amqp, stomp := s.newPort(false), s.newPort(true), s.newPort(false), s.newPort(false)
 	v := rabbitValues{AMQP: amqp.address(), STOMP: stomp.address(), User: "weir", Password: rand.Text()}
 	s.URL = "stomp://" + stomp.address()
 	s.URLs["stomp"], s.URLs["amqp"] = s.URL, "amqp://"+amqp.address()
