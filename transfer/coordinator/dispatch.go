@@ -182,11 +182,11 @@ type plan struct {
 func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices []queue.Choice, plans map[int64]*plan, full []string) {
 	now, r := c.now(), &c.registry
 	plans = map[int64]*plan{}
-	add := func(item int64, source string, size int64, m method, p *plan) {
-		p.Item, p.Size, p.Mode, p.mover, p.Source.Site, p.Dest.Site = item, size, m.mode, m.mover, source, dest
-		choices = append(choices, queue.Choice{Item: item, Source: source, Mode: m.mode})
-		plans[item] = p
-		c.beginTrial(item, m.mover, source, dest)
+	add := func(cand *queue.Candidate, source string, size int64, m method, p *plan) {
+		p.Item, p.Request, p.Size, p.Mode, p.mover, p.Source.Site, p.Dest.Site = cand.ID, cand.Request, size, m.mode, m.mover, source, dest
+		choices = append(choices, queue.Choice{Item: cand.ID, Source: source, Mode: m.mode})
+		plans[cand.ID] = p
+		c.beginTrial(cand.ID, m.mover, source, dest)
 		r.begin(&p.activeLease, now)
 	}
 	r.mu.Lock()
@@ -196,7 +196,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 		if cand.Check {
 			if mover, ok := c.checkerOf(dest); ok && c.blocked(mover, dest) == "" {
 				p := &plan{activeLease{seconds: float64(cand.Size) / checkRate}, checks}
-				add(cand.ID, dest, cand.Size, method{transfer.Check, mover}, p)
+				add(&cand, dest, cand.Size, method{transfer.Check, mover}, p)
 			} else {
 				full = append(full, dest)
 			}
@@ -204,7 +204,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 		}
 		if cand.Delete {
 			if r.deleting[dest] < deletes && c.blocked("", dest) == "" {
-				add(cand.ID, dest, 0, method{mode: transfer.Delete}, &plan{})
+				add(&cand, dest, 0, method{mode: transfer.Delete}, &plan{})
 			} else {
 				full = append(full, dest)
 			}
@@ -221,9 +221,9 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 			continue
 		}
 		rank := ch.Rank()
-		add(cand.ID, ch.Source, cand.Size, ways.by[ch.Source], &plan{activeLease{want: cand.Want, seconds: rank.Copy}, rank.Limit})
+		add(&cand, ch.Source, cand.Size, ways.by[ch.Source], &plan{activeLease{want: cand.Want, seconds: rank.Copy}, rank.Limit})
 	}
-	r.pushed[dest] = false
+	r.pushed[dest], r.plans = false, plans
 	for _, p := range plans {
 		if p.mover != "" && p.mover != dest {
 			r.pushed[dest] = true
@@ -252,8 +252,8 @@ func (c *Coordinator) checkerOf(site string) (mover string, ok bool) {
 	return site, a != nil && a.room(c.registry.net.Rules().Ahead) > 0
 }
 
-// handOver gives leases to their movers in place of the plans. gone are the outcomes of those whose
-// movers have gone meanwhile.
+// handOver gives leases to their movers in place of the plans. gone are the outcomes of those that were cancelled or whose movers have
+// gone meanwhile.
 func (c *Coordinator) handOver(ctx context.Context, leases []transfer.Lease, plans map[int64]*plan) (gone []transfer.Outcome) {
 	now := c.now()
 	c.registry.mu.Lock()
@@ -261,17 +261,23 @@ func (c *Coordinator) handOver(ctx context.Context, leases []transfer.Lease, pla
 	for _, p := range plans {
 		c.registry.end(&p.activeLease, now)
 	}
+	c.registry.plans = nil
 	for _, l := range leases {
 		p := plans[l.Item]
 		l.AtOnce = p.limit
 		h := &activeLease{Lease: l, mover: p.mover, want: p.want, seconds: p.seconds, given: now, heard: now, renewed: now}
 		c.addLease(h)
-		if h.mover == "" {
+		a := c.registry.agents[h.mover]
+		switch {
+		case p.cancelled:
+			h.cancelled = true
+			gone = append(gone, c.failed(h, transfer.RequestCancelled, errCancelled.Error()))
+		case h.mover == "":
 			c.beginThird(ctx, h)
-		} else if a := c.registry.agents[h.mover]; a != nil {
+		case a != nil:
 			a.ready = append(a.ready, h)
 			a.wake()
-		} else {
+		default:
 			gone = append(gone, c.failed(h, transfer.MoverStopped, "the agent of site "+h.mover+" has gone"))
 		}
 	}

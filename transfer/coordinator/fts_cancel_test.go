@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/transfer"
 	"weir/transfer/fts"
+	"weir/transfer/queue"
 )
 
 // Files of a job are cancelled one by one, also while they are being copied; the others arrive.
@@ -69,6 +72,43 @@ func TestFTSCancelFiles(t *testing.T) {
 	}
 	if status := u.ask("DELETE", at, "", &state); status != http.StatusOK || state != fts.Canceled {
 		t.Errorf("%d %q", status, state)
+	}
+}
+
+// A file that is cancelled while its lease is taken, before anyone copies it, is not copied.
+func TestCancelledWhileTaken(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
+	u := h.ftsUser("alice", maySubmit)
+	dest := siteName(&url.URL{Scheme: "http", Host: "127.0.0.1:9"})
+	h.registry.mu.Lock()
+	h.registry.closed = true // the test dispatches
+	h.registry.mu.Unlock()
+	id := u.submit(`{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}]}`)
+	var candidates []queue.Candidate
+	until(t, "the file waits", func() (ok bool) {
+		var err error
+		candidates, err = h.queue.Waiting(t.Context(), queue.Want{Dest: dest, N: 1})
+		require.NoError(t, err)
+		return len(candidates) == 1
+	})
+	choices, plans, _ := h.choose(dest, candidates)
+	leases, err := h.queue.Take(t.Context(), choices)
+	require.NoError(t, err)
+	if len(leases) != 1 {
+		t.Fatalf("%+v", leases)
+	}
+	var state string
+	if status := u.ask("DELETE", fmt.Sprintf("/jobs/%s/files/%d", id, leases[0].Item), "", &state); status != http.StatusOK || state != fts.Canceled {
+		t.Errorf("%d %q", status, state)
+	}
+	gone := h.handOver(t.Context(), leases, plans)
+	if len(gone) != 1 || gone[0].Fault != transfer.RequestCancelled {
+		t.Errorf("%+v", gone)
+	}
+	require.NoError(t, h.applyOutcomes(t.Context(), "", gone))
+	if j := u.ended(id); j.State != fts.Canceled || !strings.Contains(j.Files[0].Reason, "canceled by alice") {
+		t.Errorf("%+v", j)
 	}
 }
 

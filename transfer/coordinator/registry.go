@@ -27,6 +27,7 @@ type registry struct {
 	mu       sync.Mutex
 	agents   map[string]*agent      // by site
 	leases   map[int64]*activeLease // by item
+	plans    map[int64]*plan        // of leases that are being taken, by item
 	net      *schedule.Network
 	sites    map[string]catalog.Site // as last read from the database
 	secrets  map[string]secrets      // of sites without agents

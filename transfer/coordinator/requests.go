@@ -123,7 +123,7 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 	return c.queue.Get(ctx, id)
 }
 
-// abortAll aborts the chosen leases.
+// abortAll aborts the chosen leases. Those that are being taken get no mover.
 func (c *Coordinator) abortAll(ctx context.Context, chosen func(*activeLease) bool) {
 	var never []transfer.Outcome
 	c.registry.mu.Lock()
@@ -131,6 +131,9 @@ func (c *Coordinator) abortAll(ctx context.Context, chosen func(*activeLease) bo
 		if !l.cancelled && chosen(l) && c.abort(l) {
 			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
+	}
+	for _, p := range c.registry.plans {
+		p.cancelled = p.cancelled || chosen(&p.activeLease)
 	}
 	c.registry.mu.Unlock()
 	if err := c.applyOutcomes(ctx, "", never); err != nil {
