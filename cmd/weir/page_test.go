@@ -33,6 +33,7 @@ for a in "$@"; do printf '%s\0' "$a" >>"$WEIR_LOG"; done
 printf '\n' >>"$WEIR_LOG"
 `
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755))
+	t.Setenv("WEIR_LAB_ON", "{batch: ssh, hosts: [node1, node2]}")
 	t.Setenv("WEIR_LAB_URL", "root://localhost:1094//data")
 	t.Setenv("WEIR_LAB_SERVERS", "[root://localhost:1095//data, root://localhost:1096//data]")
 	for _, page := range slices.Concat(pages, jobs, []string{"../../docs/xrootd.md"}) {
@@ -64,7 +65,8 @@ func commandsOf(t *testing.T, page, bin string) [][]string {
 	require.NoError(t, err)
 	log := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(log, nil, 0o600))
-	for _, m := range regexp.MustCompile(`(?m)^(?:#     |    )((?:weir|for) .*)$`).FindAllStringSubmatch(string(b), -1) {
+	text := regexp.MustCompile(`\\\n#? +`).ReplaceAllString(string(b), "") // lines that continue
+	for _, m := range regexp.MustCompile(`(?m)^(?:#     |    )((?:weir|for) .*)$`).FindAllStringSubmatch(text, -1) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-euc", m[1])
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "WEIR_LOG="+log, "WEIR_LAB_AUTH={method: unix}")
 		if out, err := cmd.CombinedOutput(); err != nil {
