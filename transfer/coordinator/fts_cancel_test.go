@@ -99,7 +99,8 @@ func TestCancelledWhileTaken(t *testing.T) {
 		t.Fatalf("%+v", leases)
 	}
 	var state string
-	if status := u.ask("DELETE", fmt.Sprintf("/jobs/%s/files/%d", id, leases[0].Item), "", &state); status != http.StatusOK || state != fts.Canceled {
+	file := fmt.Sprintf("/jobs/%s/files/%d", id, leases[0].Item)
+	if status := u.ask("DELETE", file, "", &state); status != http.StatusOK || state != fts.Canceled {
 		t.Errorf("%d %q", status, state)
 	}
 	gone := h.handOver(t.Context(), leases, plans)
