@@ -1,8 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"weir/monitor"
@@ -87,7 +91,7 @@ func (g *guard) stop() error {
 	return g.watch.Stop()
 }
 
-// Pids returns the processes of the workers that are on this machine.
+// Pids returns the processes of the workers that are on this machine, also of those in containers.
 func (d *Server) Pids() []int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,10 +99,51 @@ func (d *Server) Pids() []int {
 		return nil
 	}
 	var all []int
+	var contained map[process]int
 	for _, s := range d.run.sessions {
-		if s.worker.on == d.run.here && s.worker.pid > 0 && !s.isClosed() {
-			all = append(all, s.worker.pid)
+		w := s.worker
+		if w.on.boot != d.run.here.boot || w.pid <= 0 || s.isClosed() {
+			continue
+		}
+		if s.pid == 0 && w.on == d.run.here {
+			s.pid = w.pid
+		}
+		if s.pid == 0 {
+			if contained == nil {
+				contained = containedProcesses(d.run.here.pids)
+			}
+			s.pid = cmp.Or(contained[process{w.on.pids, w.pid}], -1)
+		}
+		if s.pid > 0 {
+			all = append(all, s.pid)
 		}
 	}
 	return all
+}
+
+// A process is known by its number in its namespace, as /proc/PID/ns/pid has it.
+type process struct {
+	namespace string
+	pid       int
+}
+
+// containedProcesses returns the numbers here of processes that are in other namespaces than this one.
+func containedProcesses(here string) map[process]int {
+	found := map[process]int{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	for _, dir := range dirs {
+		space, err := os.Readlink(dir + "/ns/pid")
+		if err != nil || space == here { // it has ended, or is another user's
+			continue
+		}
+		status, _ := os.ReadFile(dir + "/status")
+		_, numbers, _ := strings.Cut(string(status), "\nNSpid:")
+		numbers, _, _ = strings.Cut(numbers, "\n")
+		if all := strings.Fields(numbers); len(all) > 1 {
+			outer, _ := strconv.Atoi(all[0])
+			inner, _ := strconv.Atoi(all[len(all)-1])
+			found[process{space, inner}] = outer
+		}
+	}
+	return found
 }

@@ -15,6 +15,7 @@ import (
 type session struct {
 	worker *remote
 	turn   sync.Mutex // held while reports are handed on: they stay in order
+	pid    int        // of the worker's process on this machine; 0: not looked for, -1: there is none. The Server's mutex guards it
 
 	mu       sync.Mutex
 	orders   []numbered // not known to have arrived
