@@ -309,6 +309,13 @@ func TestChecksSeeFaults(t *testing.T) {
 		"some errors": {hold(func(iv *measure.Interval) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
 		}), "errors", Warn, Suspect, "timeout"},
+		"clients that wait for nothing": {func(s *resultstest.Service) {
+			s.Interval = func(iv *measure.Interval) {
+				if iv.Step == 6 && iv.Phase == measure.Ramp {
+					iv.Step, iv.Phase, iv.Failed = 5, measure.GracefulStop, map[storage.Class]int64{storage.Timeout: 4}
+				}
+			}
+		}, "errors", Warn, Suspect, "4 operations at 16 clients failed only in the graceful stop: up to 25%"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
 		}), "steadiness", Warn, "", "drifted during"},

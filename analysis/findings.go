@@ -76,7 +76,7 @@ type Findings struct {
 	Populations []PopulationCurve `json:"populations,omitempty"`
 	Workers     []WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
 	Transfers   *TransferFigures  `json:"transfers,omitempty"`        // of a record of transfers
-	Parts       *PartFits         `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
+	Parts       *PartFits         `json:"subinterval_fits,omitempty"` // where workers are jobs of a batch system
 
 	pageThreads int // of the built-in server, that serve pages that cost CPU time; 0: none do
 }
@@ -379,7 +379,7 @@ func (d *data) findings() *Findings {
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	d.missingWorkers(f)
 	f.Transfers = d.transferFigures()
-	if d.plan.On.JobPerClient {
+	if slices.Contains([]string{"htcondor", "slurm", "kubernetes"}, d.plan.On.Batch) {
 		f.Parts = f.partFits()
 	}
 	d.resources(f)

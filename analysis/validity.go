@@ -264,10 +264,31 @@ func checkErrors(f *Findings, best int) Check {
 		c.Detail += fmt.Sprintf("; %s at %s", unit.Percent(s.ErrorRatio), f.at(s))
 		c.Status = worse(c.Status, Warn)
 	}
+	if s, n := f.failedLate(); s != nil {
+		stuck := min(1, ratio(float64(n), s.ActiveClients))
+		c.Detail += fmt.Sprintf("; %d operations at %s failed only in the graceful stop: up to %s of the clients may have waited for them "+
+			"during the measurement", n, f.at(s), unit.Percent(stuck))
+		c.Status = worse(c.Status, Warn)
+	}
 	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > mostFailed && f.Transfers == nil {
 		c.Status = Fail
 	}
 	return c
+}
+
+// failedLate returns the step with the most operations that failed in its graceful stop, and how many: all had begun before. nil if they
+// are nowhere more than the errors of the measurement explain.
+func (f *Findings) failedLate() (step *Step, n int64) {
+	for _, p := range f.Phases {
+		i := slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == p.Step })
+		if p.Phase != measure.GracefulStop || p.Errors <= max(n, 2) || i < 0 {
+			continue
+		}
+		if s := &f.Curve[i]; float64(p.Errors) > (0.01+2*s.ErrorRatio)*s.ActiveClients {
+			step, n = s, p.Errors
+		}
+	}
+	return step, n
 }
 
 func counts(f *Findings) (done, errors int64, by map[storage.Class]int64) {

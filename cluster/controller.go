@@ -48,6 +48,7 @@ type controller struct {
 	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs
 	events  map[eventKey]bool    // that were written before
+	warned  map[string]int       // one more than the number of the step in which workers gave a warning last
 	others  map[string]bool      // other versions of workers that were reported
 	watched map[string]time.Time // up to when, by host, before
 	resumed bool                 // the run's steps are known
@@ -65,7 +66,7 @@ func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *co
 	}
 	return &controller{
 		Config: c, options: o.complete(), clock: clock, began: now, emptySince: now, lastTick: now,
-		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), inbox: make(chan workerInput), here: here,
+		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), inbox: make(chan workerInput), here: here, warned: map[string]int{},
 	}
 }
 

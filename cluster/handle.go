@@ -61,6 +61,12 @@ func (k *controller) report(w *remote, r *report) error {
 			k.ending = end // all workers end for the same reason, but for one that is lost
 		}
 	case r.Event != nil && k.events[eventKeyOf(r.Event)]: // written before the restart
+	case r.Event != nil && r.Event.Kind == measure.EventWarning:
+		if k.warned[r.Event.Text] == k.number+1 { // another worker said the same
+			return nil
+		}
+		k.warned[r.Event.Text] = k.number + 1
+		return k.Sink.Event(*r.Event)
 	case r.Event != nil:
 		return k.Sink.Event(*r.Event)
 	case r.Done && r.Error != "" && k.options.closed:

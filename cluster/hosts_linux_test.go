@@ -24,7 +24,8 @@ func TestAWorkerInAContainer(t *testing.T) {
 	require.NoError(t, err)
 	here := thisMachine()
 	d := &Server{run: &run{controller: &controller{here: here}, sessions: map[string]*session{}}}
-	for name, on := range map[string]machine{"here": here, "container": {here.boot, inside}, "none": {here.boot, "pid:[1]"}, "other": {"other", inside}} {
+	machines := map[string]machine{"here": here, "container": {here.boot, inside}, "none": {here.boot, "pid:[1]"}, "other": {"other", inside}}
+	for name, on := range machines {
 		s := newSession(0)
 		if s.worker = (&remote{on: on, pid: 1}); name == "here" {
 			s.worker.pid = os.Getpid()

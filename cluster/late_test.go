@@ -277,3 +277,19 @@ func TestJobsEndAfterASecondBegan(t *testing.T) {
 		t.Errorf("%+v", n.intervals[0])
 	}
 }
+
+// What all workers warn of is said once in a step.
+func TestWorkersGiveTheSameWarning(t *testing.T) {
+	n := &notes{}
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
+	for step := range 2 {
+		k.number = step
+		for range 3 {
+			w := &remote{connection: newSession(0), there: true}
+			require.NoError(t, k.report(w, &report{Event: &measure.Event{Kind: measure.EventWarning, Text: "broken off"}}))
+		}
+	}
+	if n.count(measure.EventWarning, "broken off") != 2 {
+		t.Errorf("events %v", n.events)
+	}
+}

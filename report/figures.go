@@ -19,7 +19,7 @@ type Plots struct {
 	Backends      []figure.Figure // servers that share the load, stacked and beside each other
 	Servers       []figure.Figure // data servers beside each other
 	Links         []figure.Figure // emulated links, against load and time
-	Parts         []figure.Figure // the four parts of the steps, where each client is a job of a batch system
+	Parts         []figure.Figure // the four parts of the steps, where workers are jobs of a batch system
 	Hosts         []figure.Figure // the busiest hosts beside each other
 
 	OtherSteps []figure.Figure // how long operations took in the steps that Distributions leaves out

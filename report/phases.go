@@ -13,7 +13,7 @@ import (
 )
 
 // partCharts plot the four parts of all steps against the clients that were
-// active in them, where each client is a job of a batch system: they come as
+// active in them, where workers are jobs of a batch system: clients come as
 // slots get free, are all there, and leave.
 func partCharts(f *analysis.Findings) []figure.Figure {
 	if f.Parts == nil {

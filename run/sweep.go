@@ -60,11 +60,10 @@ func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string,
 	return left, nil
 }
 
-// remove removes paths with c's service and, if that is a program that can remove no folders, what is left with weir's
-// own client of the target's protocol.
+// remove removes paths with c's service and, if that is a program, what is left with weir's own client of the target's protocol: most
+// programs remove no folders.
 func remove(ctx context.Context, c engine.Config, m *results.Manifest, paths []string, advance engine.Advance) (failed int, first error) {
-	failed, first = engine.Clean(ctx, c, paths, advance)
-	if !errors.Is(first, errors.ErrUnsupported) {
+	if failed, first = engine.Clean(ctx, c, paths, advance); failed == 0 {
 		return failed, first
 	}
 	own, err := cluster.OpenOwnClient(ctx, c.Plan, all.Drivers())

@@ -171,6 +171,7 @@ func TestScenarios(t *testing.T) {
 		"gfal-copy.yaml":    listed,
 		"native.yaml":       listed,
 		"small.yaml":        here,
+		"batches.yaml":      here,
 		"remote-pool.yaml":  here, // its jobs behind the link: TestHTCondorBehindALink
 	}
 	files, err := filepath.Glob("../../scenarios/*.yaml")

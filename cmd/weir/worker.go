@@ -20,6 +20,14 @@ import (
 // These commands are processes that weir starts. They leave it to the run, whose end ends
 // them, to handle signals.
 
+// setPath has programs found where a batch system gives its jobs no PATH: the shell of a script would set one as well.
+func setPath() error {
+	if os.Getenv("PATH") != "" {
+		return nil
+	}
+	return os.Setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+}
+
 // workerCommand speaks with its run on standard input and output or, started by a batch
 // system, over the network with a pass.
 func workerCommand(s streams) *cobra.Command {
@@ -39,6 +47,9 @@ func workerCommand(s streams) *cobra.Command {
 		p, err := cluster.ReadPass(pass)
 		if err != nil {
 			return usage(err)
+		}
+		if err := setPath(); err != nil {
+			return err
 		}
 		ctx, cancel := s.untilSignal(c.Context(), false)
 		defer cancel()

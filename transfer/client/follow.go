@@ -22,15 +22,19 @@ const (
 	mostMeasured = 200 // files in flight whose bytes are asked for
 )
 
-// Retry calls ask until the coordinator answers, for up to 15 s: it may be starting,
+// Retry calls ask until the coordinator answers, for up to 15 s after the first failure: it may be starting,
 // or busy. ask must be harmless to repeat. Unless reached is true, a refused first
 // connection is an error at once.
 func Retry[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
-	for begin := time.Now(); ; reached = true {
+	var failed time.Time
+	for ; ; reached = true {
 		v, err := ask()
+		if failed.IsZero() {
+			failed = time.Now()
+		}
 		status := wire.Status(err)
 		again := Unreachable(err) || errors.Is(err, ErrCut) || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
-		if !again || !reached && errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, trust.ErrPin) || time.Since(begin) > retryFor {
+		if !again || !reached && errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, trust.ErrPin) || time.Since(failed) > retryFor {
 			return v, err
 		}
 		if !pause.For(ctx, retryEvery) {

@@ -23,6 +23,7 @@ import (
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/transfer/fts"
+	"weir/transfer/queue"
 )
 
 // A tapeServer is a storage endpoint with a tape system: a real server, and the WLCG Tape REST API, version 1, before it. Files are
@@ -350,6 +351,19 @@ func TestFTSStageEnds(t *testing.T) {
 		p.y.URLs["https"])
 	if status := u.ask("POST", "/jobs", two, &no); status != http.StatusBadRequest || !strings.Contains(no.Message, "brought online") {
 		t.Errorf("%d %+v", status, no)
+	}
+}
+
+// What a file has on disk is to be released: a tape system that does not answer is asked for a day, however long the file took.
+func TestReleaseIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	for since, want := range map[time.Duration]queue.TapeStep{time.Hour: queue.TapeRelease, 25 * time.Hour: queue.TapeOver} {
+		f := queue.TapeFile{Kind: queue.Stage, Step: queue.TapeRelease, Began: h.now().Add(-100 * time.Hour), Until: h.now().Add(-since)}
+		news := h.tapeFailed(t.Context(), &tapeBulk{step: f.Step, files: []queue.TapeFile{f}}, &tpc.Error{Kind: tpc.Unreachable})
+		if len(news) != 1 || news[0].Step != want || !news[0].Due.After(h.now()) {
+			t.Errorf("after %v: %+v", since, news)
+		}
 	}
 }
 

@@ -82,8 +82,8 @@ func (c *Coordinator) history(q *call, _ *struct{}) (answer transfer.History, er
 		}
 		answer.Tries = append(answer.Tries, t)
 	}
-	if len(list) == n {
-		answer.Next = list[n-1].End.UnixNano()
+	if len(list) >= n {
+		answer.Next = list[len(list)-1].End.UnixNano()
 	}
 	return answer, err
 }

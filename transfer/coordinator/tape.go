@@ -25,7 +25,7 @@ const (
 	tapeMost    = 1000             // files of one request
 	tapeKept    = 10 * time.Minute // how long the URL of an API is kept
 	longestPoll = 5 * time.Minute
-	tapeGiveUp  = 10 * time.Minute // after which releases and cancellations are not tried any more
+	tapeGiveUp  = 24 * time.Hour // after which releases and cancellations are not tried any more
 )
 
 // tapeAll asks tape systems until ctx ends, each site by itself: one that does not answer does not hold up the files of others.
@@ -299,7 +299,7 @@ func (c *Coordinator) tapeFailed(ctx context.Context, b *tapeBulk, err error) []
 		n.Due = now.Add(max(after, pollPause(now.Sub(f.Began))))
 		switch {
 		case f.Step == queue.TapeRelease || f.Step == queue.TapeCancel:
-			if final || class == transfer.Denied || now.Sub(f.Began) > tapeGiveUp {
+			if final || class == transfer.Denied || now.Sub(f.Until) > tapeGiveUp {
 				n.Step = queue.TapeOver // its copy on disk ends by itself
 			}
 		case final && kind == tpc.Missing && f.Step == queue.TapePoll && f.Kind == queue.Stage:

@@ -90,7 +90,7 @@ type Pending struct {
 	Status   transfer.Status
 	Requests int64
 	Count    transfer.Counts // without bytes and attempts
-	Oldest   time.Time       // when the oldest request with waiting files began; zero: none waits
+	Oldest   time.Time       // when the oldest request began whose files wait for a transfer; zero: none waits
 }
 
 // Pending adds up all requests that have not ended, however many there are.
@@ -102,7 +102,7 @@ func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
 				&c.Skipped, &c.Failed, &c.Cancelled)
 			return o, err
 		}, `SELECT dest, share, status, COUNT(*), COALESCE(MIN(CASE WHEN ready_n + resting_n > 0 AND began > 0 THEN began END), 0),
-			CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT),
+			CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n + staging_n + archiving_n + held_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT),
 			CAST(SUM(done_n) AS BIGINT), CAST(SUM(skipped_n) AS BIGINT), CAST(SUM(failed_n) AS BIGINT), CAST(SUM(dropped_n) AS BIGINT)
 			FROM request WHERE ended = 0 GROUP BY dest, share, status ORDER BY dest, share, status`)
 		if err != nil {
@@ -483,9 +483,18 @@ func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.At
 		item, (id+1)*perRequest, item, after.Epoch, after.Epoch, lateColumn(after), min(max(n, 1), 10_000))
 }
 
-// Since returns the attempts that ended after a time, the oldest first, at most n.
+// Since returns the attempts that ended after a time, the oldest first, at most n and those that ended in the same moment as the last:
+// leases expire together.
 func (q *Queue) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
-	return q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch LIMIT ?", after, min(max(n, 1), 100_000))
+	n = min(max(n, 1), 100_000)
+	list, err := q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch, late LIMIT ?", after, n)
+	if err != nil || len(list) < n {
+		return list, err
+	}
+	last := list[n-1]
+	more, err := q.attempts(ctx, "ended = ? AND (item > ? OR item = ? AND (epoch > ? OR epoch = ? AND late > ?)) ORDER BY item, epoch, late",
+		last.End, last.Item, last.Item, last.Epoch, last.Epoch, lateColumn(last))
+	return append(list, more...), err
 }
 
 // All yields the files of a request in the order of their ids, read page by page:

@@ -7,22 +7,26 @@ import (
 	"weir/internal/db"
 )
 
-// Numbers that SkipNumbers leaves out: requests that were submitted after a backup, and attempts at a file.
+// Numbers that SkipNumbers leaves out: requests that were submitted after a backup, attempts at a file, and events.
 const (
 	skippedRequests = 100_000
 	skippedEpochs   = 1000
+	skippedEvents   = 1_000_000_000
 )
 
 // SkipNumbers prepares a restored database of SQLite, whose coordinator has worked on after the backup: agents may know requests and
-// attempts of that time. New requests, and with them files, get numbers that were not given. Each file that is not done gets an
-// epoch that was not given, and its lease, whose mover may hold a later one, is ended: it is attempted again, and skipped if the
-// destination has it.
+// attempts of that time, and those who follow events ask for later ones. New requests, and with them files, and events get numbers that
+// were not given. Each file that is not done gets an epoch that was not given, and its lease, whose mover may hold a later one, is
+// ended: it is attempted again, and skipped if the destination has it.
 func SkipNumbers(ctx context.Context, d *db.DB) error {
 	if d.Dialect() != db.SQLite {
 		return errors.New("only a database of SQLite is restored")
 	}
 	return d.Write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'request'", skippedRequests); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE event_last SET id = id + ?", skippedEvents); err != nil {
 			return err
 		}
 		if _, err := tx.Exec("UPDATE item SET epoch = epoch + ? WHERE state NOT IN (?, ?)", skippedEpochs, done, skipped); err != nil {

@@ -98,3 +98,32 @@ func TestForgetJobs(t *testing.T) {
 		forget(0)
 	})
 }
+
+// Whoever follows events asks a restored coordinator for those after the last that the lost one gave: there are some.
+func TestEventsAfterARestore(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		if w.db.Dialect() != db.SQLite {
+			return // a backup is restored into SQLite
+		}
+		w.dataset("/d", 1, "A")
+		w.submit(transfer.Submission{Dataset: "/d", To: "B", Approve: true})
+		w.work()
+		for _, l := range w.lease("B", 1) {
+			w.report(success(l))
+		}
+		before, err := w.Events(w.ctx, 0, 1000)
+		w.must(err)
+		if len(before) == 0 {
+			t.Fatal("no events")
+		}
+		last := before[len(before)-1].ID
+		w.must(SkipNumbers(w.ctx, w.db))
+		w.dataset("/e", 1, "A")
+		w.submit(transfer.Submission{Dataset: "/e", To: "B", Approve: true})
+		after, err := w.Events(w.ctx, last+1000, 1000)
+		w.must(err)
+		if len(after) == 0 {
+			t.Error("no event has a number that the lost coordinator did not give")
+		}
+	})
+}

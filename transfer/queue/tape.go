@@ -43,7 +43,7 @@ type TapeFile struct {
 	Request  string // id that the tape system gave
 	Began    time.Time
 	Ended    time.Time
-	Until    time.Time
+	Until    time.Time // it fails if it is not on disk, or on tape, by then; of TapeRelease and TapeCancel: since when
 	Due      time.Time
 	Pin      time.Duration // how long the copy on disk is needed, as far as the job says
 	Job      string
@@ -103,7 +103,7 @@ func (q *Queue) TapeReport(ctx context.Context, news []TapeNews) error {
 			case !waits && (n.Step == TapeAsk || n.Step == TapePoll):
 				// It was cancelled meanwhile.
 				if n.Step = TapeOver; n.Kind == Stage && n.Request != "" {
-					n.Step, n.Due = TapeCancel, e.now
+					n.Step, n.Until, n.Due = TapeCancel, e.now, e.now
 				}
 			case !waits:
 			case n.Failed != "":
@@ -184,8 +184,8 @@ func (e *edit) saveTape() error {
 		if to.step == TapeOver {
 			due = time.Time{}
 		}
-		_, err := e.tx.Exec("UPDATE tape SET step = ?, due = ? WHERE kind = ? AND step = ? AND item {{in}}", int64(to.step), due, int64(Stage),
-			int64(to.was), over)
+		_, err := e.tx.Exec("UPDATE tape SET step = ?, until = ?, due = ? WHERE kind = ? AND step = ? AND item {{in}}", int64(to.step), e.now,
+			due, int64(Stage), int64(to.was), over)
 		if err != nil {
 			return err
 		}

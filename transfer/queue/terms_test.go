@@ -121,11 +121,14 @@ func TestTape(t *testing.T) {
 		if j.Parts[0].Staging != 3 || j.Parts[0].Count.Queued != 3 || files[0].Waits != Stage {
 			t.Errorf("%+v %+v", j.Parts[0], files[0])
 		}
+		if all, err := w.Pending(w.ctx); err != nil || len(all) != 1 || all[0].Count.Queued != 3 || !all[0].Oldest.IsZero() {
+			t.Errorf("%+v, %v", all, err)
+		}
 		polls := due(TapePoll, 3)
 		w.must(w.TapeReport(w.ctx, []TapeNews{{TapeFile: polls[0], There: true}, {TapeFile: polls[1], Failed: "STAGING [5] no"},
 			{TapeFile: polls[2]}}))
 		w.must(w.CancelFiles(w.ctx, []int64{polls[2].Item}, "it was cancelled"))
-		if cancel := due(TapeCancel, 1); cancel[0].Item != polls[2].Item {
+		if cancel := due(TapeCancel, 1); cancel[0].Item != polls[2].Item || !cancel[0].Until.Equal(w.clock()) {
 			t.Errorf("%+v", cancel)
 		}
 		leases := w.lease("B", 10)
@@ -146,7 +149,7 @@ func TestTape(t *testing.T) {
 			t.Errorf("%+v", archive)
 		}
 		w.must(w.TapeReport(w.ctx, []TapeNews{{TapeFile: archive, There: true}}))
-		if release := due(TapeRelease, 1); release[0].Item != archive.Item || release[0].Request != "r" {
+		if release := due(TapeRelease, 1); release[0].Item != archive.Item || release[0].Request != "r" || !release[0].Until.Equal(w.clock()) {
 			t.Errorf("%+v", release)
 		}
 		j, files = w.jobFiles("j")
@@ -196,6 +199,35 @@ func TestRetryDelay(t *testing.T) {
 		_, files := w.jobFiles("j")
 		if d := files[0].NotBefore.Sub(w.clock()); d != time.Hour {
 			t.Errorf("%v", d)
+		}
+	})
+}
+
+// Attempts end together: a page ends behind all that ended in the same moment, so that the next page has the rest.
+func TestPagesOfAttempts(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Tries: 9, Pairs: []Pair{pairTo(0, "A", "B", "x"),
+			pairTo(1, "A", "B", "y"), pairTo(2, "A", "B", "z")}}}))
+		for _, l := range w.lease("B", 3) {
+			w.report(failure(l, transfer.Transient, "no"))
+		}
+		seen := map[int64]int{}
+		var after time.Time
+		for range 5 {
+			page, err := w.Since(w.ctx, after, 2)
+			w.must(err)
+			for _, a := range page {
+				seen[a.Item]++
+				after = a.End
+			}
+		}
+		if len(seen) != 3 {
+			t.Errorf("attempts at files: %v", seen)
+		}
+		for item, n := range seen {
+			if n != 1 {
+				t.Errorf("file %d has %d attempts", item, n)
+			}
 		}
 	})
 }
