@@ -80,7 +80,8 @@ func TestCommands(t *testing.T) {
 				c.Dir = root
 				c.Env = append(os.Environ(), "PATH="+filepath.Dir(weir)+":"+os.Getenv("PATH"), "WEIR_LAB_URL=root://127.0.0.1:1094//data",
 					"WEIR_LAB_URL_HTTP=http://127.0.0.1:1094/data", "WEIR_LAB_ON={batch: ssh, hosts: [node1]}",
-					"WEIR_LAB_HOSTS=[]", "WEIR_LAB_SERVERS=[root://127.0.0.1:1094//data]", "WEIR_LAB_AUTH={}")
+					"WEIR_LAB_HOSTS=[]", "WEIR_LAB_BALANCER={haproxy: /run/haproxy/stats}",
+					"WEIR_LAB_SERVERS=[root://127.0.0.1:1094//data]", "WEIR_LAB_AUTH={}")
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v: %s", command, err, out)
 				}
