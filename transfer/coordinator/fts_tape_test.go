@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -360,7 +361,8 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 	h := start(t, Config{})
 	for since, want := range map[time.Duration]queue.TapeStep{time.Hour: queue.TapeRelease, 25 * time.Hour: queue.TapeOver} {
 		f := queue.TapeFile{Kind: queue.Stage, Step: queue.TapeRelease, Began: h.now().Add(-100 * time.Hour), Until: h.now().Add(-since)}
-		news := h.tapeFailed(t.Context(), &tapeBulk{step: f.Step, files: []queue.TapeFile{f}}, &tpc.Error{Kind: tpc.Unreachable})
+		down := &tpc.Error{Kind: tpc.Unreachable, Err: syscall.ECONNREFUSED}
+		news := h.tapeFailed(t.Context(), &tapeBulk{step: f.Step, files: []queue.TapeFile{f}}, down)
 		if len(news) != 1 || news[0].Step != want || !news[0].Due.After(h.now()) {
 			t.Errorf("after %v: %+v", since, news)
 		}

@@ -487,13 +487,13 @@ func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.At
 // leases expire together.
 func (q *Queue) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
 	n = min(max(n, 1), 100_000)
-	list, err := q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch, late LIMIT ?", after, n)
+	list, err := q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch LIMIT ?", after, n)
 	if err != nil || len(list) < n {
 		return list, err
 	}
 	last := list[n-1]
-	more, err := q.attempts(ctx, "ended = ? AND (item > ? OR item = ? AND (epoch > ? OR epoch = ? AND late > ?)) ORDER BY item, epoch, late",
-		last.End, last.Item, last.Item, last.Epoch, last.Epoch, lateColumn(last))
+	more, err := q.attempts(ctx, "ended = ? AND (item, epoch) > (?, ?) ORDER BY ended, item, epoch LIMIT 1000000", last.End, last.Item,
+		last.Epoch)
 	return append(list, more...), err
 }
 
