@@ -280,7 +280,7 @@ func checkErrors(f *Findings, best int) Check {
 // are nowhere more than the errors of the measurement explain.
 func (f *Findings) failedLate() (step *Step, n int64) {
 	for _, p := range f.Phases {
-		i := slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == p.Step })
+		i := f.indexOf(p.Step)
 		if p.Phase != measure.GracefulStop || p.Errors <= max(n, 2) || i < 0 {
 			continue
 		}
