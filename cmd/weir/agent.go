@@ -114,7 +114,7 @@ func (f *agentFlags) run(ctx context.Context, s streams) error {
 	defer cancel()
 	a, err := agent.New(ctx, o)
 	if err != nil {
-		return err
+		return serviceEnd(ctx, err)
 	}
 	where := "without an endpoint"
 	if a.URL() != "" {

@@ -183,7 +183,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 	defer cancel()
 	c, err := coordinator.Open(ctx, conf)
 	if err != nil {
-		return err
+		return serviceEnd(ctx, err)
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	admin, err := c.Admin()

@@ -18,6 +18,7 @@ import (
 	"weir/measure"
 	"weir/results"
 	"weir/run"
+	"weir/transfer/trial"
 )
 
 // Whatever measures and is ended by a signal exits with that signal's code, has
@@ -292,5 +293,47 @@ func TestCalibrateTerminated(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "calibration.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Services exit with 0 when a service manager ends them, also while the coordinator is away or waits as a standby.
+func TestServicesEndWithZero(t *testing.T) {
+	t.Parallel()
+	url, served := servedUntilKilled(t)
+	require.NoError(t, served.Process.Signal(syscall.SIGTERM))
+	if err := served.Wait(); err != nil {
+		t.Errorf("weir serve %s: %v", url, err)
+	}
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "a"}, {Name: "b"}}})
+	require.NoError(t, r.Site("a").Stop())
+	require.NoError(t, r.Coordinator().Kill())
+	require.NoError(t, r.Site("b").Stop())
+	require.NoError(t, r.Coordinator().Start(t.Context()))
+	require.NoError(t, r.Coordinator().Stop())
+}
+
+// A standby that waits ends in the same way.
+func TestAStandbyEndsWithZero(t *testing.T) {
+	t.Parallel()
+	db := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true}).URL
+	dir := t.TempDir()
+	state := filepath.Join(dir, "active")
+	const command = "exec weir coordinator --listen 127.0.0.1:0 "
+	active := start(t, dir, "sh", "-c", command+"--state active --db "+db)
+	require.Eventually(t, "the coordinator has made its keys", func() bool {
+		_, err := os.Stat(filepath.Join(state, "admin.token"))
+		return err == nil
+	})
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "other"), os.DirFS(state)))
+	standby := start(t, dir, "sh", "-c", command+"--state other --standby --db "+db+" 2>log")
+	require.Eventually(t, "the standby waits", func() bool {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		return strings.Contains(string(log), "standby: waiting for the database")
+	})
+	for _, p := range []*process{standby, active} {
+		p.send(t, syscall.SIGTERM)
+		if code, said := p.ended(); code != exitFine {
+			t.Errorf("%s: exit code %d\n%s", p.Args, code, said)
+		}
 	}
 }

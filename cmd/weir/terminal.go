@@ -142,6 +142,14 @@ func afterSignal(ctx context.Context, err error) error {
 	return exit{codeOf(by.Signal), err}
 }
 
+// serviceEnd returns how a service ended: err, but nil if it only says that a signal ended ctx, which is its normal end.
+func serviceEnd(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), run.ErrInterrupted) && (errors.Is(err, context.Canceled) || errors.Is(err, run.ErrInterrupted)) {
+		return nil
+	}
+	return err
+}
+
 // untilSignal returns ctx until the first signal or, if whileStdin is set, the end of
 // standard input.
 func (s streams) untilSignal(ctx context.Context, whileStdin bool) (context.Context, context.CancelFunc) {

@@ -32,6 +32,7 @@ const (
 // to be resumed, and Run returns nil. It fails if the coordinator refuses this
 // site when it comes in for the first time, or the endpoint breaks.
 func (a *Agent) Run(ctx context.Context) error {
+	asked := ctx
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	watch, err := monitor.Start(ctx, nil, monitor.Options{}, a.samples)
@@ -60,7 +61,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	talk.Wait()
 	a.deregister(context.WithoutCancel(ctx))
 	err = watch.Stop()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Cause(asked)) {
 		err = errors.Join(cause, err)
 	}
 	return err

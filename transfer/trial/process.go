@@ -128,9 +128,21 @@ func (p *Process) saidFirst(line string, ended <-chan struct{}) error {
 // Kill ends the process as kill -9 does, and waits until it is gone.
 func (p *Process) Kill() error { return p.end(os.Kill) }
 
-// Stop has the process end as a signal of a service manager does, and waits for
-// it.
-func (p *Process) Stop() error { return p.end(os.Interrupt) }
+// Stop has the process end as a service manager does, by SIGTERM, and waits for it. It fails if the exit code is not 0.
+func (p *Process) Stop() error {
+	if !p.Running() {
+		return nil
+	}
+	if err := p.end(syscall.SIGTERM); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return fmt.Errorf("%s was to end: %w", p.name, p.err)
+	}
+	return nil
+}
 
 func (p *Process) end(how os.Signal) error {
 	if !p.Running() {
