@@ -1,130 +1,116 @@
 #!/bin/bash
-# Installs a package in a copy of this system that is thrown away, moves a dataset with its services, upgrades and removes it.
-# It runs as root, as the first process of mount, process and network namespaces of its own:
-#   unshare --mount --pid --net --fork --kill-child install.sh OLD.deb NEW.deb FOLDER
+# Installs a release on a machine with systemd that is thrown away, moves a dataset with its services, upgrades and removes it; first the
+# deb, then the rpm:
+#   install.sh FOLDER-OF-1.2.3 FOLDER-OF-1.2.4 FOLDER
+# Its environment is that of machine.sh.
 set -euo pipefail
+work=$3
+. "${BASH_SOURCE[0]%/*}/machine.sh"
+machine one 1
+for kind in deb rpm; do
+	cp "$1"/weir[_-]1.2.3*.$kind "$work/one/upper/old.$kind"
+	cp "$2"/weir[_-]1.2.4*.$kind "$work/one/upper/new.$kind"
+done
+one() { on one "$1"; }
+coordinator() { one "setpriv --reuid=weir --regid=weir --clear-groups env WEIR_CONFIG=/var/lib/weir/coordinator.json weir $*"; }
+runs() { one "systemctl is-active --quiet weir-coordinator weir-agent weir-b"; }
+# No unit has failed, and none was started again.
+sound() { [ "$(one "systemctl show --value -p Result -p NRestarts weir-coordinator weir-agent weir-b" | sort -u | xargs)" = "0 success" ]; }
 
-if [ "${1-}" != inside ]; then
-	mount -t tmpfs tmpfs "$3"
-	mkdir "$3"/upper "$3"/work "$3"/root
-	mount -t overlay overlay -o "lowerdir=/,upperdir=$3/upper,workdir=$3/work" "$3/root"
-	for folder in tmp var/tmp run; do
-		mount -t tmpfs tmpfs "$3/root/$folder"
-		chmod 1777 "$3/root/$folder"
-	done
-	mount -t proc proc "$3/root/proc"
-	mount --rbind /dev "$3/root/dev"
-	ip link set lo up
-	cp "$1" "$3/root/tmp/old.deb"
-	cp "$2" "$3/root/tmp/new.deb"
-	cp "$0" "$3/root/tmp/install.sh"
-	exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C chroot "$3/root" bash /tmp/install.sh inside
-fi
-
-trap 'echo "line $LINENO: $BASH_COMMAND" >&2; tail -n 20 /tmp/*.log >&2' ERR
-cd /
-
-fail() {
-	echo "$*" >&2
-	false
-}
-
-# value UNIT KEY: what an installed unit says.
-value() { sed -n "s/^$2=//p" "/usr/lib/systemd/system/$1.service"; }
-
-# start UNIT [CONFIG]: starts a service as its unit does, and with no more privileges.
-start() {
-	local user line
-	user=$(value "$1" User)
-	line=$(value "$1" ExecStart)
-	[ -z "${2-}" ] || line=${line/%--config */--config $2}
-	env -i PATH=/usr/bin LC_ALL=C $(value "$1" Environment) setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs \
-		--bounding-set=-all --inh-caps=-all $line >>"/tmp/${2+b-}$1.log" 2>&1 &
-	pid=$!
-}
-
-# coordinator ARGUMENTS: a command as an administrator gives it on the coordinator's machine.
-coordinator() { setpriv --reuid=weir --regid=weir --clear-groups env WEIR_CONFIG=/var/lib/weir/coordinator.json /usr/bin/weir "$@"; }
-
-until_true() {
-	for _ in $(seq 300); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	fail "not within 30 s: $*"
-}
-
-dpkg -i /tmp/old.deb
-[ "$(weir version | cut -d, -f1)" = "weir 1.2.3" ]
-[ -e /usr/share/man/man1/weir-coordinator.1.gz ]
-[ -e /usr/share/weir/grafana/weir-transfers.json ]
-[ -e /usr/share/weir/prometheus/weir.yml ]
-[ "$(stat -c %U:%a /var/lib/weir)" = weir:700 ]
-for each in coordinator agent serve; do weir config check $each /etc/weir/$each.yaml; done
-for unit in coordinator agent serve; do systemd-analyze verify --man=no "/usr/lib/systemd/system/weir-$unit.service"; done
+one "dpkg -i /old.deb" >&2
+[ "$(one "weir version | cut -d, -f1")" = "weir 1.2.3" ]
+one "ls /usr/share/man/man1/weir-coordinator.1.gz /usr/share/weir/grafana/weir-transfers.json /usr/share/weir/prometheus/weir.yml" >&2
+[ "$(one "stat -c %U:%a /var/lib/weir")" = weir:700 ]
+for unit in coordinator agent serve; do
+	one "weir config check $unit /etc/weir/$unit.yaml && systemd-analyze verify --man=no weir-$unit.service" >&2
+	exposed=$(one "systemd-analyze security --no-pager weir-$unit" | sed -n 's/.*exposure level.*: \([0-9]\)\.\([0-9]\).*/\1\2/p')
+	[ "$exposed" -lt 30 ] || fail "weir-$unit: an exposure of $exposed tenths"
+	! one "systemctl is-active --quiet weir-$unit || systemctl is-enabled --quiet weir-$unit" || fail "weir-$unit was started or enabled"
+done
 
 # An administrator configures the services, and starts a coordinator and the agents of two sites.
-sed -i 's,^# url:.*,url: https://localhost:9443,' /etc/weir/coordinator.yaml
-start weir-coordinator
-first=$pid
+one "systemctl enable --now weir-coordinator" >&2
 until_true coordinator site list
-address=$(sed -n 's/^coordinator at //p' /tmp/weir-coordinator.log)
+address=$(one "journalctl --no-pager -o cat -u weir-coordinator" | sed -n 's/^coordinator at //p')
+[ "${address%#*}" = https://one:9443 ]
 for site in A B; do
-	coordinator coordinator token --site $site >/etc/weir/$site.token
-	chown weir-agent /etc/weir/$site.token
-	chmod 600 /etc/weir/$site.token
+	coordinator coordinator token --site $site >"$work/one/token"
+	one "umask 077; cat >/etc/weir/$site.token; chown weir-agent /etc/weir/$site.token" <"$work/one/token"
 done
-install -d -o weir-agent /var/lib/weir-agent/store/run1 /srv/b
-sed -i "s,^coordinator:.*,coordinator: $address,; s,/etc/weir/agent.token,A.token," /etc/weir/agent.yaml
-sed "s,^site: A,site: B,; s,^root:.*,root: /srv/b,; s,A.token,B.token,; s,:9444,:9445," /etc/weir/agent.yaml >/etc/weir/b.yaml
-for n in 1 2 3; do head -c 1000000 /dev/urandom >/var/lib/weir-agent/store/run1/f$n; done
-start weir-agent
-start weir-agent /etc/weir/b.yaml
+one "sed -i 's,^coordinator:.*,coordinator: $address,; s,/etc/weir/agent.token,A.token,' /etc/weir/agent.yaml
+	sed 's,^site: A,site: B,; s,^root:.*,root: /srv/b,; s,A.token,B.token,; s,:9444,:9445,' /etc/weir/agent.yaml >/etc/weir/b.yaml
+	sed 's,/etc/weir/agent.yaml,/etc/weir/b.yaml,' /usr/lib/systemd/system/weir-agent.service >/etc/systemd/system/weir-b.service
+	systemctl daemon-reload
+	install -d -o weir-agent /var/lib/weir-agent/store/run1 /srv/b
+	for n in 1 2 3; do head -c 1000000 /dev/urandom >/var/lib/weir-agent/store/run1/f\$n; done
+	systemctl enable --now weir-agent weir-b" >&2
 up() { [ "$(coordinator site list --json | grep -c '"up": *true')" = 2 ]; }
 until_true up
 coordinator dataset add /store/run1 --site A
 coordinator transfer submit /store/run1 --to B --approve --wait
-diff -r /var/lib/weir-agent/store /srv/b/store
+one "diff -r /var/lib/weir-agent/store /srv/b/store"
+sound
 
-# The upgrade keeps what was configured and what is in the database.
-dpkg -i /tmp/new.deb
-[ "$(weir version | cut -d, -f1)" = "weir 1.2.4" ]
-grep -q '^url: https://localhost' /etc/weir/coordinator.yaml
-kill "$first"
-wait "$first"
-start weir-coordinator
-first=$pid
+# The upgrade keeps what was configured and what is in the database, and restarts the services.
+was=$(one "systemctl show --value -p MainPID weir-coordinator weir-agent" | xargs)
+one "dpkg -i /new.deb" >&2
+[ "$(one "weir version | cut -d, -f1")" = "weir 1.2.4" ]
+one "grep -q '^coordinator: $address' /etc/weir/agent.yaml"
 until_true up
+[ "$(one "systemctl show --value -p MainPID weir-coordinator weir-agent" | xargs)" != "$was" ]
+! one "systemctl is-active --quiet weir-serve" || fail "an upgrade started weir-serve"
 coordinator dataset list | grep /store/run1
-head -c 1000 /dev/urandom >/var/lib/weir-agent/store/run1/f4
+one "head -c 1000 /dev/urandom >/var/lib/weir-agent/store/run1/f4"
 coordinator dataset add /store/run1 --site A
 coordinator transfer submit /store/run1 --to B --approve --wait
-diff -r /var/lib/weir-agent/store /srv/b/store
+one "diff -r /var/lib/weir-agent/store /srv/b/store"
+sound
+
 # A backup of the service while it runs, as its administrator makes it.
-head -c 24 /dev/urandom | base64 >/etc/weir/backup.passphrase
-saved() { weir coordinator "$1" /tmp/weir.age --passphrase-file /etc/weir/backup.passphrase --state "$2"; }
+one "umask 077; head -c 24 /dev/urandom | base64 >/etc/weir/backup.passphrase"
+saved() { one "weir coordinator $1 /root/weir.age --passphrase-file /etc/weir/backup.passphrase --state $2"; }
 saved backup /var/lib/weir
 ! saved backup /var/lib/weir || fail "a backup was replaced"
-saved restore /tmp/restored
-cmp /tmp/restored/secrets.key /var/lib/weir/secrets.key
-[ "$(sqlite3 /tmp/restored/weir.db 'SELECT COUNT(*) FROM attempt')" -ge 4 ]
-! saved restore /tmp/restored || fail "a coordinator was replaced"
-[ "$(find /var/lib/weir ! -user weir | wc -l)" = 0 ]
-kill "$first"
-wait "$first"
+saved restore /root/restored
+one "cmp /root/restored/secrets.key /var/lib/weir/secrets.key"
+[ "$(one "sqlite3 /root/restored/weir.db 'SELECT COUNT(*) FROM attempt'")" -ge 4 ]
+! saved restore /root/restored || fail "a coordinator was replaced"
+[ "$(one "find /var/lib/weir ! -user weir | wc -l")" = 0 ]
+
+# A service that is killed is started again, one with a wrong configuration is not. All stop without a failure.
+one "systemctl kill -s KILL weir-coordinator"
+until_true one '[ "$(systemctl show --value -p NRestarts weir-coordinator)" = 1 ]'
+until_true up
+one "systemctl stop weir-coordinator weir-agent weir-b"
+[ "$(one "systemctl show --value -p Result weir-coordinator weir-agent weir-b" | xargs)" = "success success success" ]
+one "sed -i 's/^listen:/lisen:/' /etc/weir/coordinator.yaml; systemctl start weir-coordinator"
+until_true one "systemctl is-failed --quiet weir-coordinator"
+one "journalctl --no-pager -u weir-coordinator -n 5 | grep 'did you mean listen'"
+one "sed -i 's/^lisen:/listen:/' /etc/weir/coordinator.yaml"
 
 # A database that a later version has changed is refused.
-sqlite3 /var/lib/weir/weir.db "INSERT INTO schema_files VALUES ('coordinator', 99, '100_later.sql', '')"
-start weir-coordinator
-! wait "$pid" || fail "a coordinator runs with a database of a later version"
-grep 'the database was made by a newer version of this program (100_later.sql)' /tmp/weir-coordinator.log
+one "sqlite3 /var/lib/weir/weir.db \"INSERT INTO schema_files VALUES ('coordinator', 99, '100_later.sql', '')\"
+	systemctl start weir-coordinator"
+until_true one "journalctl --no-pager -u weir-coordinator | grep 'the database was made by a newer version of this program (100_later.sql)'"
 
 # What was made stays.
-dpkg -r weir
-[ ! -e /usr/bin/weir ]
-[ -e /etc/weir/coordinator.yaml ]
-dpkg -P weir
-[ ! -e /etc/weir/coordinator.yaml ]
-[ -e /var/lib/weir/weir.db ]
-[ -e /srv/b/store/run1/f4 ]
+one "systemctl start weir-agent; dpkg -r weir" >&2
+! one "systemctl is-active --quiet weir-agent || ls /usr/bin/weir" || fail "something of the package remains"
+one "ls /etc/weir/coordinator.yaml"
+one "dpkg -P weir" >&2
+! one "ls /etc/weir/coordinator.yaml" || fail "the configuration remains"
+one "ls /var/lib/weir/weir.db /srv/b/store/run1/f4"
+
+# The rpm has the same scripts, with other arguments.
+one "rm -r /etc/weir; rpm -i --nodeps --nosignature /old.rpm; systemctl enable --now weir-serve; echo '# mine' >>/etc/weir/serve.yaml" >&2
+was=$(one "systemctl show --value -p MainPID weir-serve")
+until_true one "curl -sf http://127.0.0.1:8443/store/run1/f4"
+one "rpm -U --nodeps --nosignature /new.rpm" >&2
+[ "$(one "weir version | cut -d, -f1")" = "weir 1.2.4" ]
+[ "$(one "systemctl show --value -p MainPID weir-serve")" != "$was" ]
+until_true one "curl -sf http://127.0.0.1:8443/store/run1/f4"
+one "grep -q mine /etc/weir/serve.yaml"
+one "rpm -e --nodeps weir" >&2
+! one "systemctl is-active --quiet weir-serve || ls /usr/bin/weir" || fail "something of the rpm remains"
+one "ls /var/lib/weir-agent/store/run1/f4"
 echo "installed, upgraded and removed"
