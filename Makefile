@@ -136,5 +136,5 @@ test-xrootd: needs build ## whatever is tested on XRootD, on each of its version
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./report ./scenario ./internal/content -update
 
-clean:
-	rm -rf $(BIN) $(BUILD) dist runs web/dist/*.js web/dist/*.css
+clean: ## what was built; runs/ stays
+	rm -rf $(BIN) $(BUILD) dist web/dist/*.js web/dist/*.css

@@ -31,10 +31,13 @@ for each in "one weir-coordinator" "one weir-agent" "two weir-agent"; do
 	on ${each% *} "systemctl is-enabled --quiet ${each#* }"
 done
 
-# Once more: tokens and state are kept. A wrong argument is refused before anything happens.
+# Once more: tokens and state are kept, and what an administrator has changed as well, beside. A wrong argument is refused before anything happens.
 sum=$(on two "sha256sum /etc/weir/agent.token")
+on two "echo 'slots: 9' >>/etc/weir/agent.yaml; rm -f /etc/weir/*.old"
 "$script" "$package" one A=one:/data/a B=two:/data/b
 until_true up
+[ "$(on two "cd /etc/weir; ls *.old; grep slots *")" = "$(printf 'agent.yaml.old\nagent.yaml.old:slots: 9')" ]
+! on one "ls /etc/weir/coordinator.yaml.before /etc/weir/agent.yaml.before" 2>/dev/null || fail "copies remain"
 [ "$(on two "sha256sum /etc/weir/agent.token")" = "$sum" ]
 coordinator dataset list | grep /store
 ! "$script" "$package" one "A=one:/data/a;reboot" || false
