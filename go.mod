@@ -27,6 +27,7 @@ require (
 	github.com/vishvananda/netns v0.0.5
 	github.com/yuin/goldmark v1.8.7
 	golang.org/x/crypto v0.58.0
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/image v0.30.0
 	golang.org/x/net v0.61.0
 	golang.org/x/perf v0.0.0-20250305200902-02a15fd477ba

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"weir/internal/trust"
 )
 
 // Listen opens the address of the Config, after checking that it is not more
@@ -118,11 +120,13 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	if s.conf.Certificate != nil {
 		conf.Certificates = []tls.Certificate{*s.conf.Certificate}
 	} else {
-		pair, err := tls.LoadX509KeyPair(s.conf.CertFile, s.conf.KeyFile)
+		renewed, err := trust.NewRenewed(s.conf.CertFile, s.conf.KeyFile, func(err error) {
+			s.conf.Log.Warn("the certificate has changed and cannot be read: the one before is used", "error", err)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("serve: certificate: %w", err)
 		}
-		conf.Certificates = []tls.Certificate{pair}
+		conf.GetCertificate = renewed.Certificate
 	}
 	if s.clients != nil {
 		conf.ClientAuth, conf.ClientCAs = tls.RequestClientCert, s.clients

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +18,7 @@ import (
 	"weir/internal/durable"
 	"weir/internal/screen"
 	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
 	"weir/scenario/flagfile"
@@ -191,6 +193,11 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	local := client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}
+	if u, err := url.Parse(c.URL()); conf.Cert != "" && err == nil && trust.Vouched(conf.Cert, u.Hostname()) != nil {
+		if local.CAFile, err = filepath.Abs(conf.Cert); err != nil { // commands here know the certificate itself
+			return err
+		}
+	}
 	if note := local.Claim(ctx); note != "" {
 		s.printErr("weir: %s\n", note)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	_ "golang.org/x/crypto/x509roots/fallback" // Mozilla's authorities, where the system has none: in a container
 
 	"weir/analysis"
 	"weir/internal/redact"

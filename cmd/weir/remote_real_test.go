@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,10 +123,85 @@ func TestRunOnKubernetes(t *testing.T) {
 			t.Errorf("%+v\n%s", f.Curve, said)
 		}
 	})
+	t.Run("manifest", kubernetesManifest)
 	left, err := batch.Run(t.Context(), nil, "kubectl", "get", "jobs,pods,secrets", "--output=name")
 	if err != nil || left != "" {
 		t.Errorf("left in the cluster: %s, %v", left, err)
 	}
+}
+
+// kubernetesManifest applies deploy/kubernetes.yaml: the coordinator runs, commands in its pod reach it, and so does the job with a load
+// test.
+func kubernetesManifest(t *testing.T) {
+	dir := t.TempDir()
+	kubectl := func(args ...string) string {
+		t.Helper()
+		said, err := batch.Run(t.Context(), nil, append([]string{"kubectl", "--namespace=weir"}, args...)...)
+		if err != nil {
+			t.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+		}
+		return said
+	}
+	file, ours := filepath.Join(dir, "all.yaml"), newIssuer(t, "ours")
+	require.NoError(t, os.WriteFile(file, []byte(manifestHere(t, dir)), 0o600))
+	ours.sign("host", &x509.Certificate{DNSNames: []string{"weir.example.org"}})
+	kubectl("create", "namespace", "weir")
+	kubectl("create", "secret", "tls", "weir-cert", "--cert", ours.file("host.pem"), "--key", ours.file("host.key"))
+	kubectl("apply", "--filename", file)
+	kubectl("rollout", "status", "deployment/weir-coordinator", "--timeout=3m")
+	in := []string{"exec", "deployment/weir-coordinator", "--", "weir"}
+	if token := kubectl(append(in, "coordinator", "token", "--site", "A")...); len(strings.TrimSpace(token)) < 100 {
+		t.Errorf("the token is %q", token)
+	}
+	if said := kubectl(append(in, "site", "list")...); !strings.Contains(said, "no sites") {
+		t.Errorf("weir site list: %s", said)
+	}
+	kubectl("wait", "--for=condition=complete", "job/weir-load", "--timeout=3m")
+	if f := findings(t, filepath.Join(dir, "weir-runs/first")); len(f.Curve) != 3 {
+		t.Errorf("the load test has the curve %+v", f.Curve)
+	}
+}
+
+// manifestHere is deploy/kubernetes.yaml with what a lab's cluster has: its image, volumes that are folders in dir, the network and the
+// libraries of this machine.
+func manifestHere(t *testing.T, dir string) string {
+	text := string(require.File(t, "../../deploy/kubernetes.yaml"))
+	var objects []string
+	for _, o := range strings.Split(text, "\n---\n") {
+		if !strings.Contains(o, "kind: ServiceMonitor") { // no operator of Prometheus is here
+			objects = append(objects, o)
+		}
+	}
+	text = strings.Join(objects, "\n---\n")
+	for old, now := range map[string]string{
+		"image: registry.example.org/weir:1.2.3":      "image: " + lab.KubernetesImage + "\n          imagePullPolicy: Never",
+		"\n      automountServiceAccountToken: false": "\n      automountServiceAccountToken: false\n      hostNetwork: true",
+		"          volumeMounts:\n": "          volumeMounts:\n            - {name: a, mountPath: /lib}\n" +
+			"            - {name: b, mountPath: /lib64}\n            - {name: c, mountPath: /usr}\n",
+		"      volumes:\n": "      volumes:\n        - {name: a, hostPath: {path: /lib}}\n" +
+			"        - {name: b, hostPath: {path: /lib64}}\n        - {name: c, hostPath: {path: /usr}}\n",
+		"https://se.example.org/data": "simulated://x?servers=2&service=5ms&files=9x1KiB",
+		"--duration, 30s":             "--duration, 1s",
+		`{cpu: "4", memory: 2Gi}`:     `{cpu: "1", memory: 100Mi}`,
+		":9443":                       ":19443",
+		" 9443":                       " 19443",
+	} {
+		if !strings.Contains(text, old) {
+			t.Fatalf("deploy/kubernetes.yaml has no %q", old)
+		}
+		text = strings.ReplaceAll(text, old, now)
+	}
+	for claim, mode := range map[string]string{"weir-state": "ReadWriteOncePod", "weir-runs": "ReadWriteOnce"} {
+		folder := filepath.Join(dir, claim)
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		require.NoError(t, os.Chown(folder, 65532, 65532))
+		text += "\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: " + claim + "}\nspec: {capacity: {storage: 50Gi}, " +
+			"accessModes: [" + mode + "], hostPath: {path: " + folder + "}, claimRef: {namespace: weir, name: " + claim + "}}\n"
+	}
+	for path := dir; path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
+		require.NoError(t, os.Chmod(path, 0o755)) // for the pods' user
+	}
+	return text
 }
 
 // On machines that ssh reaches.

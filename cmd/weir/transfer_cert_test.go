@@ -4,16 +4,22 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"weir/internal/require"
+	"weir/transfer/client"
 	"weir/transfer/trial"
 )
 
@@ -92,4 +98,39 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	r.wants(2, as(ann[:2], "transfer list"), "--client-cert and --client-key must be given together")
 	r.wants(0, as(boss, "transfer approve 1"))
 	r.wants(0, as(ann, "transfer show 1 --wait"), "completed")
+}
+
+// Commands on the coordinator's machine know its certificate although no authority of this system vouches for it, and a certificate
+// that is renewed needs no restart.
+func TestCertificateOfAnAuthority(t *testing.T) {
+	t.Parallel()
+	ours := newIssuer(t, "ours")
+	renew := func() *big.Int {
+		cert, _ := ours.sign("host", &x509.Certificate{DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+		return cert.SerialNumber
+	}
+	first := renew()
+	r := rooms(t, trial.Options{Coordinator: []string{"--cert", ours.file("host.pem"), "--key", ours.file("host.key")}})
+	r.wants(exitFine, words("site list"), "up")
+	shown := func() *big.Int {
+		conf, err := client.Read(r.ConfigFile())
+		require.NoError(t, err)
+		u, err := url.Parse(conf.URLs[0])
+		require.NoError(t, err)
+		conn, err := tls.Dial("tcp", u.Host, &tls.Config{InsecureSkipVerify: true})
+		require.NoError(t, err)
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber
+	}
+	if got := shown(); got.Cmp(first) != 0 {
+		t.Errorf("it shows the certificate %v, want %v", got, first)
+	}
+	second := renew()
+	require.Eventually(t, "the renewed certificate", func() bool { return shown().Cmp(second) == 0 })
+	r.wants(exitFine, words("site list"), "up")
+	require.NoError(t, os.Remove(ours.file("host.key")))
+	require.Eventually(t, "a warning", func() bool { shown(); return strings.Contains(logsIn(r.Dir()), "the one before is used") })
+	if got := shown(); got.Cmp(second) != 0 {
+		t.Errorf("it shows the certificate %v, want %v", got, second)
+	}
 }

@@ -334,11 +334,13 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.conf.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.conf.Cert, c.conf.Key)
+		renewed, err := trust.NewRenewed(c.conf.Cert, c.conf.Key, func(err error) {
+			c.log.Warn("the certificate has changed and cannot be read: the one before is used", "error", err)
+		})
 		if err != nil {
 			return nil, err
 		}
-		secure.Certificates = []tls.Certificate{pair}
+		secure.GetCertificate = renewed.Certificate
 	} else {
 		id, err := wire.Keep(c.conf.State)
 		if err != nil {

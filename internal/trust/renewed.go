@@ -1,0 +1,94 @@
+package trust
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// lookAgain is how often the files of a certificate are looked at, at most.
+const lookAgain = time.Second
+
+// A Renewed is a server's certificate in PEM files, which are read again after they have changed. Its methods may be called by
+// several goroutines at once.
+type Renewed struct {
+	cert, key string
+	failed    func(error)
+
+	mu      sync.Mutex
+	looked  time.Time // when the files were looked at
+	read    [2]stamp  // what they were when they were read
+	current *tls.Certificate
+}
+
+// A stamp tells one state of a file from another.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+// NewRenewed reads a certificate and its key. While files that have changed later cannot be read or do not belong together, the
+// certificate stays the one before, and failed is called with the reason, once for each change.
+func NewRenewed(cert, key string, failed func(error)) (*Renewed, error) {
+	r := &Renewed{cert: cert, key: key, failed: failed}
+	return r, r.load(r.stamps())
+}
+
+// Certificate is a GetCertificate of crypto/tls.
+func (r *Renewed) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.looked) >= lookAgain {
+		r.looked = now
+		if found := r.stamps(); found != r.read {
+			if err := r.load(found); err != nil {
+				r.failed(err)
+			}
+		}
+	}
+	return r.current, nil
+}
+
+func (r *Renewed) load(found [2]stamp) error {
+	r.read = found
+	pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+	if err == nil {
+		r.current = &pair
+	}
+	return err
+}
+
+// stamps looks at both files. That of a file that cannot be looked at is the zero value.
+func (r *Renewed) stamps() (found [2]stamp) {
+	for i, file := range []string{r.cert, r.key} {
+		if info, err := os.Stat(file); err == nil {
+			found[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return found
+}
+
+// Vouched returns nil if this system's authorities vouch for the first certificate in a PEM file under the name of a host. Other
+// certificates in the file may be its authorities.
+func Vouched(file, host string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	block, rest := pem.Decode(text)
+	if block == nil {
+		return fmt.Errorf("%s: it has no certificate in PEM", file)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return err
+	}
+	others := x509.NewCertPool()
+	others.AppendCertsFromPEM(rest)
+	_, err = cert.Verify(x509.VerifyOptions{DNSName: host, Intermediates: others})
+	return err
+}
