@@ -45,6 +45,35 @@ func TestAStepThatChangesIsNotSteady(t *testing.T) {
 	}
 }
 
+// A service that gets slower, or faster, by the second changes little in each step; all steps together show it. One that is fast at the
+// beginning of each step, as with a cache for writes, does not go on changing.
+func TestACreepThroughAllSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		factor func(sinceRun, sinceStep float64) float64
+		warns  bool
+	}{
+		"1% a second slower":   {func(run, _ float64) float64 { return math.Exp(-0.01 * run) }, true},
+		"0.7% a second faster": {func(run, _ float64) float64 { return math.Exp(0.007 * run) }, true},
+		"level":                {func(_, _ float64) float64 { return 1 }, false},
+		"bursts":               {func(_, step float64) float64 { return 1 + 0.06*math.Exp(-step/1.5) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, noise := range []float64{0.01, 0.03} {
+				s := resultstest.Typical()
+				s.Clients, s.Duration, s.Noise = []int{1, 2, 4, 8, 16}, 10, noise
+				begin := resultstest.Start()
+				f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+					return c.factor(iv.Start.Sub(begin).Seconds(), max(0, iv.Start.Sub(stepAt(&s, iv.Step-1)).Seconds()))
+				}))
+				check := find(t, f, "steadiness")
+				if warns := strings.Contains(check.Detail, "through all steps"); warns != c.warns || warns != (check.Status == Warn) {
+					t.Errorf("noise %g: %+v", noise, check)
+				}
+			}
+		})
+	}
+}
+
 // A service that broke down at the heaviest load and stays broken: what it gave on the way up is its curve.
 func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	s := flat()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"weir/analysis/shape"
 	"weir/analysis/stats"
@@ -38,7 +39,7 @@ func (s *Step) steady(t *total) {
 		return
 	}
 	whole := chance(trend, all)
-	s.Drift, s.change = &trend.Ratio, whole
+	s.Drift, s.change, s.creep = &trend.Ratio, whole, creepOf(trend, all, t)
 	cut, found := warmUp(t)
 	rest := t.seconds[cut:]
 	left := batches(rest, t.counted)
@@ -194,6 +195,62 @@ func (f *Findings) drifts(judged int) (drifted, warmed []string) {
 	return drifted, warmed
 }
 
+// A creep is how the level of one step changed while it was measured, by the second.
+type creep struct {
+	known    bool
+	rate     float64 // a second, as a share of the step's mean
+	late     float64 // the same of the second half alone
+	p        float64 // of rate, by chance
+	from, to time.Time
+}
+
+func creepOf(trend stats.Trend, all []stats.Point, t *total) creep {
+	second := all[len(all)-max(leastSlope, len(all)/2):]
+	late, ok := stats.Slope(second)
+	span := 0.0
+	for _, p := range second {
+		span += p.Weight
+	}
+	return creep{ok, trend.Ratio / t.span, ratio(late.Ratio, span), trend.P, t.seconds[0].start, t.seconds[len(t.seconds)-1].end()}
+}
+
+// leastSlope is the number of batches that a slope needs.
+const leastSlope = 5
+
+// crept is how much a level must have changed from the first measurement to the last, as a share of its mean, to be worth a remark.
+const crept = 0.2
+
+// creeping returns by how much the level changed through all steps, a second and from the first measurement to the last, as
+// shares of the mean: a service that gets slower by 1% a second does so in each step, whatever the load, and the curve shows time
+// as well as load. It is judged within the steps, whose p values are combined (Stouffer and others, The American Soldier,
+// volume 1, 1949, page 45); what changes only at their beginning does not go on. ok is false if that is no more than chance, or little.
+func (f *Findings) creeping() (rate, whole float64, ok bool) {
+	var z, n, late, weight float64
+	var from, to time.Time
+	for s := range each(f.Curve) {
+		c := s.creep
+		if !c.known {
+			continue
+		}
+		n++
+		z += math.Copysign(math.Sqrt2*math.Erfinv(1-max(c.p, 1e-12)), c.rate)
+		rate, late, weight = rate+s.Duration*c.rate, late+s.Duration*c.late, weight+s.Duration
+		if from.IsZero() || c.from.Before(from) {
+			from = c.from
+		}
+		if c.to.After(to) {
+			to = c.to
+		}
+	}
+	if n < 2 {
+		return 0, 0, false // of one step, its drift says it
+	}
+	rate, late = rate/weight, late/weight
+	whole = rate * to.Sub(from).Seconds()
+	chance := math.Erfc(math.Abs(z) / math.Sqrt(2*n))
+	return rate, whole, chance <= mostFalse/2 && math.Abs(whole) >= crept && late*rate > 0 && math.Abs(late) >= math.Abs(rate)/2
+}
+
 // checkSteady lists the steps whose load drifted while it should have held.
 func checkSteady(f *Findings) Check {
 	c := Check{Name: "steadiness", Status: OK}
@@ -216,7 +273,8 @@ func checkSteady(f *Findings) Check {
 		c.note("whether the throughput was steady at "+strings.Join(head(unclear, 4), ", ")+": it varied too much", longer)
 	}
 	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(f.Curve))
-	if len(drifted)+len(warmed)+len(again) > 0 {
+	rate, whole, creeps := f.creeping()
+	if len(drifted)+len(warmed)+len(again) > 0 || creeps {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
@@ -226,6 +284,10 @@ func checkSteady(f *Findings) Check {
 	if len(warmed) > 0 {
 		c.addDetail("%d of %d steps had not settled when their measurement began (%s): use a longer warm-up", len(warmed), judged,
 			strings.Join(head(warmed, 3), "; "))
+	}
+	if creeps {
+		c.addDetail("the throughput changed by %+.2g%% a second through all steps, which is %+.0f%% from the first measurement to the last: "+
+			"the curve shows time as well as load; repeat it with the loads in another order", 100*rate, 100*whole)
 	}
 	if len(again) > 0 {
 		c.addDetail("loads gave another result when they were held again: %s", strings.Join(head(again, 4), ", "))

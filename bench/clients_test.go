@@ -87,6 +87,9 @@ func (r *rig) residentSide(name string, n int, of func(clients int) load) side {
 			return nil, err
 		}
 		sum := o.sum("")
+		if sum.Sessions > int64(n+n/50) {
+			return nil, fmt.Errorf("%d sessions of %d clients: the server closes connections", sum.Sessions, n)
+		}
 		return figures{
 			clients: float64(sum.Sessions), resident: float64(all-alone) / float64(n),
 			rate: *o.curve[0].Rate, failed: float64(o.failures()),

@@ -111,7 +111,7 @@ func (c *link) get(req *http.Request, n int) bool {
 
 // wait is what an answer takes before it begins.
 func (c *link) wait(path string) {
-	d := time.Duration(c.Delay)
+	d := time.Duration(float64(c.Delay) * (1 + c.Ages*c.since().Seconds()))
 	if c.Grow > 0 {
 		d += time.Duration(c.delay.Add(int64(c.Grow)))
 	}

@@ -44,6 +44,11 @@ func driftRigs() []rig {
 			truth:     "The cache warms up during the step: the mean represents no state of the service.",
 			play:      unsteady(spec{Files: 4000, Size: 4096, Delay: ms(0.5), Cold: ms(10)}),
 		}, {
+			name:      "ages",
+			situation: "The response time grows by 1% of 10 ms each second; 2, 4, 6 and 8 clients for 8 s each.",
+			truth:     "No step changes by 10%, the service loses a quarter of its rate from the first to the last: the run is not valid.",
+			play:      ages,
+		}, {
 			name: "too-short", short: true,
 			situation: "Two steps of 0.3 s.",
 			truth:     "Too short to be valid.",
@@ -76,6 +81,13 @@ func drifts(s *stage, c spec) {
 	x := r.best()
 	s.expect(x.Steady == nil || !*x.Steady || r.check("steadiness") == "warn" || r.check("steadiness") == "fail",
 		"a step that is not called steady expected")
+	s.notValid(r)
+}
+
+func ages(s *stage) {
+	r := s.read(s.faulty(spec{Delay: ms(10), Ages: 0.01}), "2, 4, 6, 8", "8s", ", verify: 0%")
+	s.totals(r)
+	s.expect(r.check("steadiness") == "warn", "a warning of the steadiness expected")
 	s.notValid(r)
 }
 

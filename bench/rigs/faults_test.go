@@ -28,6 +28,7 @@ type spec struct {
 
 	Delay   duration `json:",omitempty"` // before each answer, of all at once
 	Grow    duration `json:",omitempty"` // what each GET adds to the delay of the next
+	Ages    float64  `json:",omitempty"` // share by which the delay grows each second
 	Lock    duration `json:",omitempty"` // before each answer, one at a time
 	Burn    duration `json:",omitempty"` // CPU time of each GET
 	Threads int      `json:",omitempty"` // GOMAXPROCS; 0 is Go's default
