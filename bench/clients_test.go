@@ -55,9 +55,9 @@ func sleeping(s scale) comparison {
 		about: fmt.Sprintf("%d clients in one process, each with a connection, think for %v between reads of 64 KiB. Memory is VmRSS "+
 			"(median) minus that of a run with one client, per client.", s.clients, s.think),
 		metrics: []metric{clients, resident, rate, failed},
-		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
+		bars:    []bar{{metric: resident, a: "weir", limit: 4 << 10}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(s.crowded(), 64<<10)
+			srv := r.smallServer(r.crowded(), 64<<10)
 			return []side{r.memorySide(srv)}
 		},
 	}
@@ -156,8 +156,8 @@ func starting(s scale) comparison {
 		metrics: []metric{startTime, clients, failed},
 		bars:    []bar{{metric: startTime, a: "weir", limit: 2}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(s.crowded(), 64<<10)
-			l := r.reads(srv, theFile, s.crowd)
+			srv := r.smallServer(r.crowded(), 64<<10)
+			l := r.reads(srv, theFile, r.crowd)
 			l.think, l.settle, l.hold = s.think, 0, each
 			l.clients = strings.TrimSuffix(strings.Repeat(l.clients+",", steps), ",")
 			return []side{{"weir", func() (figures, error) {
@@ -165,9 +165,9 @@ func starting(s scale) comparison {
 				if err != nil {
 					return nil, err
 				}
-				took, sessions := o.connected(int64(s.crowd))
+				took, sessions := o.connected(int64(r.crowd))
 				if took == 0 {
-					return nil, fmt.Errorf("only %d of %d clients connected in %v", sessions, s.crowd, steps*each)
+					return nil, fmt.Errorf("only %d of %d clients connected in %v", sessions, r.crowd, steps*each)
 				}
 				return figures{startTime: took.Seconds(), clients: float64(sessions), failed: float64(o.failures())}, nil
 			}}}
@@ -188,8 +188,8 @@ func waking(s scale) comparison {
 			why: "The median is on time; the tail is the wait for a core that the server or another process uses.",
 		}},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(s.crowded(), 64<<10)
-			l := r.reads(srv, theFile, s.crowd)
+			srv := r.smallServer(r.crowded(), 64<<10)
+			l := r.reads(srv, theFile, r.crowd)
 			l.think, l.ramp, l.settle, l.hold = think, think, think, 2*r.hold
 			return []side{{"weir", func() (figures, error) {
 				o, err := r.run(l, nil)
@@ -217,8 +217,8 @@ func many(s scale) comparison {
 		metrics: []metric{clients, processes, resident, rate, failed},
 		bars:    []bar{{metric: clients, a: "weir", least: true, limit: float64(s.many)}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(s.crowded(), 64<<10)
-			l := r.reads(srv, theFile, s.many)
+			srv := r.smallServer(r.crowded(), 64<<10)
+			l := r.reads(srv, theFile, r.many)
 			l.think, l.ramp, l.settle = s.think, s.think, s.think/5
 			return []side{{"weir", func() (figures, error) {
 				var most struct {
@@ -240,7 +240,7 @@ func many(s scale) comparison {
 				sum := o.sum("")
 				return figures{
 					clients: float64(sum.Sessions), processes: float64(most.processes),
-					resident: float64(most.bytes) / float64(s.many), rate: *o.curve[0].Rate, failed: float64(o.failures()),
+					resident: float64(most.bytes) / float64(r.many), rate: *o.curve[0].Rate, failed: float64(o.failures()),
 				}, nil
 			}}}
 		},

@@ -115,17 +115,17 @@ func sleepingSecured(s scale) comparison {
 		bars: []bar{{metric: resident, a: "weir", limit: 16 << 10}, {metric: resident, a: "weir", b: "weir, plain", limit: 2},
 			{metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
-			srv, ca := r.secured(s.crowded())
+			srv, ca := r.secured(r.crowded())
 			r.file(filepath.Join(srv.data, theFile), 64<<10)
 			of := func(n int) load {
 				l := r.asleep(srv, n)
 				l.auth = "auth: {ca_file: " + ca + "}\n"
 				return l
 			}
-			plain := r.smallServer(s.crowded(), 64<<10)
+			plain := r.smallServer(r.crowded(), 64<<10)
 			return []side{
-				r.residentSide("weir", s.crowd, of),
-				r.residentSide("weir, plain", s.crowd, func(n int) load { return r.asleep(plain, n) }),
+				r.residentSide("weir", r.crowd, of),
+				r.residentSide("weir, plain", r.crowd, func(n int) load { return r.asleep(plain, n) }),
 			}
 		},
 	}
