@@ -124,6 +124,10 @@ func TestBottleneck(t *testing.T) {
 				x.CPU = &monitor.CPU{User: 1}
 			}}, []string{"unknown   2"}, []string{"The limit is probably not the CPU of one.example.org, although other programs and " +
 			"guests used 99% of it"}},
+		"a backup fills the disk at the only load, whose files are in the cache": {station{clients: []int{64}, latency: 0.1, most: 400,
+			sample: onServer(func(x *monitor.Sample, _, _ float64) {
+				x.Disks = []monitor.Disk{{Name: "sda", Write: 3e7, Busy: 1, Queue: 40}}
+			})}, []string{"none   64"}, []string{"hardly any of it for this load"}},
 		"a CPU that may be full, for which something waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			nearlyBusy(x, rate/most, 0.66)
 		})),

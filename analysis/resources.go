@@ -54,16 +54,19 @@ func boundOf(resource string) bound {
 
 // Bounds that are no shares.
 const (
-	leastQueue   = 1.5   // requests at a disk: with fewer a second one would hardly have waited
-	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves at a time
-	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
-	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for one
-	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
-	leastMemory  = 0.03  // share of the memory that is available
-	swapGrew     = 0.005 // of the memory, in one step
-	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
-	leastTraffic = 1e5   // bytes per second that are worth a line
-	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
+	leastQueue  = 1.5   // requests at a disk: with fewer a second one would hardly have waited
+	deepQueue   = 32    // requests at a disk: as many as make it busy, however many it serves at a time
+	queueGrows  = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
+	busyThreads = 0.9   // share of a pool's threads, if jobs wait for one
+	waitingJobs = 0.5   // mean number of jobs that wait for a thread
+	leastMemory = 0.03  // share of the memory that is available
+	swapGrew    = 0.005 // of the memory, in one step
+	fewWaiting  = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
+	// share of the payload that a disk has to move to limit it: reading a block from a slow disk takes a few hundred times as long as
+	// from memory
+	leastFromDisk = 0.002
+	leastTraffic  = 1e5 // bytes per second that are worth a line
+	slowest       = 1e7 // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
 // resources fills in the use of every resource that was seen in each step, the most used first, those of unknown size
@@ -72,7 +75,14 @@ func (d *data) resources(f *Findings) {
 	for s := range each(f.Curve) {
 		s.Resources = []ResourceUsage{}
 		for h := range each(s.Hosts) {
-			s.Resources = append(s.Resources, hostUses(h, s)...)
+			uses := hostUses(h, s)
+			for u := range each(uses) {
+				if len(f.Curve) == 1 && u.Resource == ResourceDisk && d.elsewhere(h, s) { // of several loads, that it is full at all tells
+					u.reached, u.near, u.clear = false, false, true
+					u.Detail += ": hardly any of it for this load"
+				}
+			}
+			s.Resources = append(s.Resources, uses...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
 		}
 		s.Resources = append(s.Resources, d.generatorUses(s)...)
@@ -80,6 +90,19 @@ func (d *data) resources(f *Findings) {
 			return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Host, b.Host))
 		})
 	}
+}
+
+// elsewhere reports whether a disk works for others: in the direction of the load it moves less than leastFromDisk of the payload,
+// which then comes from a cache, or from other disks.
+func (d *data) elsewhere(h *HostFigure, s *Step) bool {
+	moves := 0.0
+	if d.down > 0 {
+		moves += h.DiskRead
+	}
+	if d.up > 0 {
+		moves += h.DiskWrite
+	}
+	return s.Throughput > 0 && moves < leastFromDisk*s.Throughput
 }
 
 // shareOf is p's value, and less than any share where it is nil.

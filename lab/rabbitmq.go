@@ -41,8 +41,9 @@ func (RabbitMQConfig) needs() []string { return []string{"rabbitmq-server", "epm
 
 func (s *System) rabbit(c RabbitMQConfig) {
 	epmd := s.program(c.Config, "epmd")
-	// RabbitMQ ends at once if it cannot listen on its node's port on all addresses.
-	names, node, amqp, stomp := s.newPort(false), s.newPort(true), s.newPort(false), s.newPort(false)
+	// RabbitMQ ends at once if it cannot listen on its node's port on all addresses, and epmd, which listens on all of loopback, says
+	// nothing and exits with 0.
+	names, node, amqp, stomp := s.newPort(true), s.newPort(true), s.newPort(false), s.newPort(false)
 	v := rabbitValues{AMQP: amqp.address(), STOMP: stomp.address(), User: "weir", Password: rand.Text()}
 	s.URL = "stomp://" + stomp.address()
 	s.URLs["stomp"], s.URLs["amqp"] = s.URL, "amqp://"+amqp.address()

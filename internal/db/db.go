@@ -54,6 +54,8 @@ import (
 )
 
 var (
+	// ErrText tells that PostgreSQL does not take a text: it has a NUL character, or is not UTF-8.
+	ErrText = errors.New("text with a NUL character, or that is not UTF-8")
 	// ErrBusy tells that the database cannot serve now, though it may later: it
 	// is locked, full, restarting or cannot be reached. Nothing was written.
 	ErrBusy = errors.New("the database cannot serve now")

@@ -123,6 +123,8 @@ func pgError(err error) error {
 		switch {
 		case e.Code == "23505":
 			return fmt.Errorf("%w: %w", ErrExists, err)
+		case e.Code == "22021", e.Code == "22P05":
+			return fmt.Errorf("%w: %w", ErrText, err)
 		case serial(e), e.Code == "55P03", strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57P"),
 			e.Code == "58030":
 			return fmt.Errorf("%w: %w", ErrBusy, err)

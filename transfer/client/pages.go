@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"weir/internal/pause"
 	"weir/transfer"
@@ -19,7 +20,8 @@ const (
 
 // DatasetsBelow returns all datasets whose names begin with prefix, by name.
 func (c *Client) DatasetsBelow(ctx context.Context, prefix string) (all []catalog.Dataset, err error) {
-	for after := prefix[:max(len(prefix)-1, 0)]; ; { // such names sort after what is one byte shorter
+	_, last := utf8.DecodeLastRuneInString(prefix)
+	for after := prefix[:len(prefix)-last]; ; { // such names sort after what is one character shorter
 		page, err := c.Datasets(ctx, after, pageSize)
 		if err != nil {
 			return nil, err

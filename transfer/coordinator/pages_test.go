@@ -3,6 +3,7 @@ package coordinator
 import (
 	"testing"
 
+	"weir/internal/db/dbtest"
 	"weir/internal/wire"
 	"weir/transfer"
 )
@@ -80,5 +81,33 @@ func TestFirstFilesOfManyStates(t *testing.T) {
 	_, err = h.admin.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, "lost?"}, 0)
 	if wire.Status(err)/100 != 4 {
 		t.Errorf("a state that is none: %v", err)
+	}
+}
+
+// Datasets are found by the beginning of their names, which may end in the middle of any script, on both databases. What is no text is
+// refused.
+func TestDatasetsBelow(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, Config{DB: address(t)})
+			h.robot("A").register("http://127.0.0.1:1")
+			for _, d := range []string{"/store/gr", "/store/größe", "/store/größer", "/store/grün", "/store/日本", "/store/日本語"} {
+				h.fill(d, "A", 1, 10)
+			}
+			for prefix, want := range map[string]int{
+				"": 6, "/store/gr": 4, "/store/grö": 2, "/store/größe": 2, "/store/grü": 1, "/store/日": 2, "/store/日本語": 1, "/store/é": 0,
+			} {
+				if all, err := h.admin.DatasetsBelow(t.Context(), prefix); err != nil || len(all) != want {
+					t.Errorf("%q: %v, %v, want %d", prefix, all, err, want)
+				}
+			}
+			for _, after := range []string{"/store/\x00", "/store/\xff", "/store/gr\xc3"} {
+				if _, err := h.admin.Datasets(t.Context(), after, 10); err != nil && wire.Status(err) != 400 {
+					t.Errorf("%q: %v", after, err)
+				}
+			}
+		})
 	}
 }

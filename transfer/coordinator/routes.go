@@ -221,6 +221,8 @@ func (c *Coordinator) refusal(ctx context.Context, err error) error {
 		return wire.Refuse(http.StatusNotFound, "%s", trimKind(err, queue.ErrNotFound))
 	case errors.Is(err, queue.ErrRefused), errors.Is(err, store.ErrExists), errors.As(err, &conflict):
 		return wire.Refuse(http.StatusConflict, "%s", trimKind(err, queue.ErrRefused))
+	case errors.Is(err, db.ErrText):
+		return wire.Refuse(http.StatusBadRequest, "%s", db.ErrText)
 	case errors.Is(err, catalog.ErrBad):
 		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
