@@ -11,11 +11,8 @@ for kind in deb rpm; do
 	cp "$1"/weir[_-]1.2.3*.$kind "$work/one/upper/old.$kind"
 	cp "$2"/weir[_-]1.2.4*.$kind "$work/one/upper/new.$kind"
 done
-one() { on one "$1"; }
-coordinator() { one "setpriv --reuid=weir --regid=weir --clear-groups env WEIR_CONFIG=/var/lib/weir/coordinator.json weir $*"; }
-runs() { one "systemctl is-active --quiet weir-coordinator weir-agent weir-b"; }
-# No unit has failed, and none was started again.
-sound() { [ "$(one "systemctl show --value -p Result -p NRestarts weir-coordinator weir-agent weir-b" | sort -u | xargs)" = "0 success" ]; }
+one() { on one "set -e; $1"; }
+units="weir-coordinator weir-agent weir-b"
 
 one "dpkg -i /old.deb" >&2
 [ "$(one "weir version | cut -d, -f1")" = "weir 1.2.3" ]
@@ -44,12 +41,11 @@ one "sed -i 's,^coordinator:.*,coordinator: $address,; s,/etc/weir/agent.token,A
 	install -d -o weir-agent /var/lib/weir-agent/store/run1 /srv/b
 	for n in 1 2 3; do head -c 1000000 /dev/urandom >/var/lib/weir-agent/store/run1/f\$n; done
 	systemctl enable --now weir-agent weir-b" >&2
-up() { [ "$(coordinator site list --json | grep -c '"up": *true')" = 2 ]; }
 until_true up
 coordinator dataset add /store/run1 --site A
 coordinator transfer submit /store/run1 --to B --approve --wait
 one "diff -r /var/lib/weir-agent/store /srv/b/store"
-sound
+sound one "$units"
 
 # The upgrade keeps what was configured and what is in the database, and restarts the services.
 was=$(one "systemctl show --value -p MainPID weir-coordinator weir-agent" | xargs)
@@ -64,7 +60,7 @@ one "head -c 1000 /dev/urandom >/var/lib/weir-agent/store/run1/f4"
 coordinator dataset add /store/run1 --site A
 coordinator transfer submit /store/run1 --to B --approve --wait
 one "diff -r /var/lib/weir-agent/store /srv/b/store"
-sound
+sound one "$units"
 
 # A backup of the service while it runs, as its administrator makes it.
 one "umask 077; head -c 24 /dev/urandom | base64 >/etc/weir/backup.passphrase"
@@ -81,8 +77,8 @@ one "cmp /root/restored/secrets.key /var/lib/weir/secrets.key"
 one "systemctl kill -s KILL weir-coordinator"
 until_true one '[ "$(systemctl show --value -p NRestarts weir-coordinator)" = 1 ]'
 until_true up
-one "systemctl stop weir-coordinator weir-agent weir-b"
-[ "$(one "systemctl show --value -p Result weir-coordinator weir-agent weir-b" | xargs)" = "success success success" ]
+one "systemctl stop $units"
+[ "$(one "systemctl show --value -p Result $units" | xargs)" = "success success success" ]
 one "sed -i 's/^listen:/lisen:/' /etc/weir/coordinator.yaml; systemctl start weir-coordinator"
 until_true one "systemctl is-failed --quiet weir-coordinator"
 one "journalctl --no-pager -u weir-coordinator -n 5 | grep 'did you mean listen'"

@@ -38,6 +38,15 @@ on() {
 		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root bash -c "$2"
 }
 
+# coordinator ARGUMENTS: a command as an administrator gives it on the coordinator's machine, which is one.
+coordinator() { on one "setpriv --reuid=weir --regid=weir --clear-groups env WEIR_CONFIG=/var/lib/weir/coordinator.json weir $*"; }
+
+# up: two sites are up.
+up() { [ "$(coordinator site list --json | grep -c '"up": *true')" = 2 ]; }
+
+# sound NAME UNITS: none of a machine's units has failed or was started again.
+sound() { [ "$(on "$1" "systemctl show --value -p Result -p NRestarts $2" | sort -u | xargs)" = "0 success" ]; }
+
 until_true() {
 	for _ in $(seq 600); do
 		! "$@" >/dev/null 2>&1 || return 0
