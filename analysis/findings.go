@@ -198,16 +198,16 @@ type Step struct {
 	serverByHost    bool         // ServerCPU is of whole hosts, not of processes
 	latencySeconds  float64      // summed over operations done
 	thinkSeconds    float64
-	lateSeconds     float64 // by which starts after pauses were late, summed
-	failedSeconds   float64 // that failed operations took, summed
-	closingSeconds  float64 // that clients took to close sessions, summed
-	computeSeconds  float64 // that jobs computed, summed
-	burned          float64 // cores that jobs kept busy on purpose, by computing
-	eachJob         bool    // its tasks are jobs of events
-	programs        bool    // its tasks are programs of the user's
-	oneByOne        bool    // what its jobs do comes one after the other: requests and computing
-	change          float64 // how likely its drift is by chance
-	creep           creep
+	lateSeconds     float64   // by which starts after pauses were late, summed
+	failedSeconds   float64   // that failed operations took, summed
+	closingSeconds  float64   // that clients took to close sessions, summed
+	computeSeconds  float64   // that jobs computed, summed
+	burned          float64   // cores that jobs kept busy on purpose, by computing
+	eachJob         bool      // its tasks are jobs of events
+	programs        bool      // its tasks are programs of the user's
+	oneByOne        bool      // what its jobs do comes one after the other: requests and computing
+	change          float64   // how likely its drift is by chance
+	creep           creep     // how its level changed, by the second
 	warmed          float64   // the same of what was cut off from its beginning
 	bounded         bool      // it was to end with the last of so many jobs
 	burst           float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts

@@ -54,19 +54,17 @@ func boundOf(resource string) bound {
 
 // Bounds that are no shares.
 const (
-	leastQueue  = 1.5   // requests at a disk: with fewer a second one would hardly have waited
-	deepQueue   = 32    // requests at a disk: as many as make it busy, however many it serves at a time
-	queueGrows  = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
-	busyThreads = 0.9   // share of a pool's threads, if jobs wait for one
-	waitingJobs = 0.5   // mean number of jobs that wait for a thread
-	leastMemory = 0.03  // share of the memory that is available
-	swapGrew    = 0.005 // of the memory, in one step
-	fewWaiting  = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
-	// share of the payload that a disk has to move to limit it: reading a block from a slow disk takes a few hundred times as long as
-	// from memory
-	leastFromDisk = 0.002
-	leastTraffic  = 1e5 // bytes per second that are worth a line
-	slowest       = 1e7 // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
+	leastQueue   = 1.5   // requests at a disk: with fewer a second one would hardly have waited
+	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves at a time
+	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
+	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for one
+	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
+	leastMemory  = 0.03  // share of the memory that is available
+	swapGrew     = 0.005 // of the memory, in one step
+	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
+	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow one takes a few hundred times as long as memory
+	leastTraffic = 1e5   // bytes per second that are worth a line
+	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
 // resources fills in the use of every resource that was seen in each step, the most used first, those of unknown size
@@ -76,11 +74,8 @@ func (d *data) resources(f *Findings) {
 		s.Resources = []ResourceUsage{}
 		for h := range each(s.Hosts) {
 			uses := hostUses(h, s)
-			for u := range each(uses) {
-				if len(f.Curve) == 1 && u.Resource == ResourceDisk && d.elsewhere(h, s) { // of several loads, that it is full at all tells
-					u.reached, u.near, u.clear = false, false, true
-					u.Detail += ": hardly any of it for this load"
-				}
+			if len(f.Curve) == 1 { // of several loads, that it is full at all of them tells
+				d.ruleOut(uses, h, s)
 			}
 			s.Resources = append(s.Resources, uses...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
@@ -92,9 +87,9 @@ func (d *data) resources(f *Findings) {
 	}
 }
 
-// elsewhere reports whether a disk works for others: in the direction of the load it moves less than leastFromDisk of the payload,
-// which then comes from a cache, or from other disks.
-func (d *data) elsewhere(h *HostFigure, s *Step) bool {
+// ruleOut rules the host's disk out that works for others: in the direction of the load it moves less than leastOnDisk of the
+// payload, which then comes from a cache, or from other disks.
+func (d *data) ruleOut(uses []ResourceUsage, h *HostFigure, s *Step) {
 	moves := 0.0
 	if d.down > 0 {
 		moves += h.DiskRead
@@ -102,7 +97,12 @@ func (d *data) elsewhere(h *HostFigure, s *Step) bool {
 	if d.up > 0 {
 		moves += h.DiskWrite
 	}
-	return s.Throughput > 0 && moves < leastFromDisk*s.Throughput
+	for u := range each(uses) {
+		if u.Resource == ResourceDisk && moves < leastOnDisk*s.Throughput {
+			u.reached, u.near, u.clear = false, false, true
+			u.Detail += ": hardly any of it for this load"
+		}
+	}
 }
 
 // shareOf is p's value, and less than any share where it is nil.

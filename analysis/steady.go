@@ -205,7 +205,7 @@ type creep struct {
 }
 
 func creepOf(trend stats.Trend, all []stats.Point, t *total) creep {
-	second := all[len(all)-max(leastSlope, len(all)/2):]
+	second := all[len(all)-max(stats.LeastSlope, len(all)/2):]
 	late, ok := stats.Slope(second)
 	span := 0.0
 	for _, p := range second {
@@ -213,9 +213,6 @@ func creepOf(trend stats.Trend, all []stats.Point, t *total) creep {
 	}
 	return creep{ok, trend.Ratio / t.span, ratio(late.Ratio, span), trend.P, t.seconds[0].start, t.seconds[len(t.seconds)-1].end()}
 }
-
-// leastSlope is the number of batches that a slope needs.
-const leastSlope = 5
 
 // crept is how much a level must have changed from the first measurement to the last, as a share of its mean, to be worth a remark.
 const crept = 0.2
@@ -247,8 +244,8 @@ func (f *Findings) creeping() (rate, whole float64, ok bool) {
 	}
 	rate, late = rate/weight, late/weight
 	whole = rate * to.Sub(from).Seconds()
-	chance := math.Erfc(math.Abs(z) / math.Sqrt(2*n))
-	return rate, whole, chance <= mostFalse/2 && math.Abs(whole) >= crept && late*rate > 0 && math.Abs(late) >= math.Abs(rate)/2
+	p := math.Erfc(math.Abs(z) / math.Sqrt(2*n))
+	return rate, whole, p <= mostFalse/2 && math.Abs(whole) >= crept && late*rate > 0 && math.Abs(late) >= math.Abs(rate)/2
 }
 
 // checkSteady lists the steps whose load drifted while it should have held.

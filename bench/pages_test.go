@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"weir/lab"
 	"weir/measure"
 )
 
@@ -121,7 +120,7 @@ func jobsMemory(s scale) comparison {
 		metrics: []metric{clients, resident, rate, failed},
 		bars:    []bar{{metric: failed, a: "weir", limit: 0}, {metric: failed, a: "weir, read-ahead", limit: 0}},
 		setup: func(r *rig) []side {
-			srv := r.smallServer(lab.NginxConfig{Workers: workers, Connections: r.held}, 64<<20)
+			srv := r.smallServer(r.crowded(), 64<<20)
 			var sides []side
 			for _, c := range []struct{ name, more string }{{"weir", ""}, {"weir, read-ahead", ", read_ahead: 40KiB"}} {
 				sides = append(sides, r.residentSide(c.name, r.crowd, func(n int) load {

@@ -120,9 +120,7 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	if s.conf.Certificate != nil {
 		conf.Certificates = []tls.Certificate{*s.conf.Certificate}
 	} else {
-		renewed, err := trust.NewRenewed(s.conf.CertFile, s.conf.KeyFile, func(err error) {
-			s.conf.Log.Warn("the certificate has changed and cannot be read: the one before is used", "error", err)
-		})
+		renewed, err := trust.NewRenewed(s.conf.CertFile, s.conf.KeyFile, s.conf.Log)
 		if err != nil {
 			return nil, fmt.Errorf("serve: certificate: %w", err)
 		}

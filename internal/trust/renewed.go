@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ const lookAgain = time.Second
 // several goroutines at once.
 type Renewed struct {
 	cert, key string
-	failed    func(error)
+	log       *slog.Logger
 
 	mu      sync.Mutex
 	looked  time.Time // when the files were looked at
@@ -32,9 +33,9 @@ type stamp struct {
 }
 
 // NewRenewed reads a certificate and its key. While files that have changed later cannot be read or do not belong together, the
-// certificate stays the one before, and failed is called with the reason, once for each change.
-func NewRenewed(cert, key string, failed func(error)) (*Renewed, error) {
-	r := &Renewed{cert: cert, key: key, failed: failed}
+// certificate stays the one before, and a warning is logged, once for each change.
+func NewRenewed(cert, key string, log *slog.Logger) (*Renewed, error) {
+	r := &Renewed{cert: cert, key: key, log: log}
 	return r, r.load(r.stamps())
 }
 
@@ -46,7 +47,7 @@ func (r *Renewed) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		r.looked = now
 		if found := r.stamps(); found != r.read {
 			if err := r.load(found); err != nil {
-				r.failed(err)
+				r.log.Warn("the certificate has changed and cannot be read: the one before is used", "error", err)
 			}
 		}
 	}

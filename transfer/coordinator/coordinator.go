@@ -334,9 +334,7 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.conf.Cert != "" {
-		renewed, err := trust.NewRenewed(c.conf.Cert, c.conf.Key, func(err error) {
-			c.log.Warn("the certificate has changed and cannot be read: the one before is used", "error", err)
-		})
+		renewed, err := trust.NewRenewed(c.conf.Cert, c.conf.Key, c.log)
 		if err != nil {
 			return nil, err
 		}
