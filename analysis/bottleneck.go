@@ -71,7 +71,7 @@ func (l *ladder) sort(all []full) sorted {
 		case x.usedByOthers():
 			crowded = append(crowded, x)
 			v.before = append(v.before, l.usedByOthersText(&x))
-		case grown <= efficiency && (x.resource == ResourceCPU || x.resource == ResourceGenerator):
+		case grown <= efficiency && (x.resource == ResourceCPU || x.resource == ResourceCore || x.resource == ResourceGenerator):
 			v.causes = append(v.causes, l.grownUp(x))
 		default:
 			v.before = append(v.before, l.beforeText(&x))

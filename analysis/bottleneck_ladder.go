@@ -14,7 +14,7 @@ const (
 	growthSlip = 0.05 // that noise may add to it
 	leastRange = 1.25 // factor between loads that can show anything
 	roomSlip   = 1.1  // what a resource that is full may give more than its room, by noise
-	efficiency = 2    // factor by which a CPU that is full may give more still, as each operation costs less in a crowd
+	efficiency = 2    // factor by which cores that are full may give more still, as each operation costs less in a crowd
 	noInterval = 0.1  // half of the interval of a yield that has none, as a share of it
 )
 

@@ -267,6 +267,11 @@ func TestBottleneck(t *testing.T) {
 			x.Procs[0].MeasuredThreads, x.Procs[0].BusiestThread = 1, x.Procs[0].User
 		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 cores",
 			"At 32 clients it was used to 78.4%", "Other programs and guests used 98.4% of the CPU"}},
+		"one thread, full at all loads, that gives a third more in a crowd": {station{clients: []int{1, 2, 8, 32}, latency: 1. / 300, most: 400,
+			sample: onServer(func(x *monitor.Sample, _, _ float64) {
+				x.CPU = &monitor.CPU{User: 0.25, Idle: 0.75}
+				x.Procs[0].User, x.Procs[0].Threads, x.Procs[0].MeasuredThreads, x.Procs[0].BusiestThread = 0.98, 1, 1, 0.98
+			})}, []string{"core store.example.org server 2"}, []string{"stored (1 process, 1 thread) used 0.98 cores"}},
 		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.95*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}
