@@ -76,7 +76,7 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	case "krb5":
 		s.krb5(ctx, c, v)
 	case "gsi":
-		s.gsi(v)
+		s.gsi(c, v)
 	case "ztn":
 		s.ztn(ctx, c, v)
 	}

@@ -107,7 +107,7 @@ func (s *System) gridUsers() {
 	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
 	s.set("ca_dir", s.CADir)
 	var v xrootdValues // what XRootD would get
-	s.gsi(&v)
+	s.gsi(XRootDConfig{}, &v)
 	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir,
 		"GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
 }

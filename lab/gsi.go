@@ -16,7 +16,7 @@ import (
 const gridUser = "weir lab user"
 
 // gsi makes a user with certificate and proxy.
-func (s *System) gsi(v *xrootdValues) {
+func (s *System) gsi(c XRootDConfig, v *xrootdValues) {
 	if s.err != nil {
 		return
 	}
@@ -27,6 +27,10 @@ func (s *System) gsi(v *xrootdValues) {
 	v.Protocol = "gsi"
 	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
 		" -crl:0 -gridmap:" + s.gridmap() + " -gmapopt:1 -dlgpxy:0"
+	if c.Delegation {
+		v.Security += " -exppxy:=creds"
+		v.Extra += "\nsetenv X509_CERT_DIR = " + s.CADir + "\nofs.tpc fcreds gsi =X509_USER_PROXY pgm /usr/bin/xrdcp --server\n"
+	}
 	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy)
 	s.set("method", "x509")
 	s.set("proxy_file", s.Proxy)

@@ -35,6 +35,8 @@ type XRootDConfig struct {
 	// Auth is the one way in which clients must prove who they are, at each server: "" or "none", "unix", "krb5",
 	// "gsi" or "ztn" (which adds TLS).
 	Auth string
+	// Delegation has servers with gsi fetch files from others with the proxies that clients delegate (third-party copies of root://).
+	Delegation bool
 	// Copies has each server copy files from and to other HTTP servers when it is asked to (COPY, HTTP-TPC). XRootD
 	// does so only with TLS, which this adds; plain http works as well.
 	Copies bool

@@ -50,7 +50,8 @@ func authKeys() []key {
 		{"auth.krb5_file", "Kerberos configuration. Left out: KRB5_CONFIG, or /etc/krb5.conf."},
 		{"auth.ca_file", "Certificate authorities to trust, PEM."},
 		{"auth.ca_dir", "Folder of certificate authorities to trust."},
-		{"auth.delegate", "GridFTP: delegate a proxy to the server at login, as gfal-copy and globus-url-copy do."},
+		{"auth.delegate", "Delegate a limited proxy to the server at login: with GridFTP, as gfal-copy and globus-url-copy do, and " +
+			"to XRootD servers."},
 		{"auth.data_channel", "How GridFTP secures data connections: not at all (clear), or with the delegated proxy, " +
 			"which both sides show (authenticated), and also signed (safe) or encrypted (private) data."},
 		{"auth.insecure", "Trust any server certificate, and let tokens and passwords go over plain http."},

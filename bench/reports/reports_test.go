@@ -90,12 +90,13 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// planned makes the command that plans a run: weir plan with what follows weir run, without a lab.
+// planned makes the command that plans a run: weir plan with what follows weir run, without a lab and without commands that follow.
 func planned(command string) (string, bool) {
 	i := strings.LastIndex(command, "weir run ")
 	if i < 0 {
 		return "", false
 	}
+	command, _, _ = strings.Cut(command, "\nkill ")
 	plan := outDir.ReplaceAllString("weir plan "+command[i+len("weir run "):], "")
 	if strings.Count(command[:i], "'")%2 == 1 { // within the quotes of sh -c
 		plan = strings.TrimSuffix(strings.TrimSpace(plan), "'")

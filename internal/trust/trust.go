@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -67,17 +68,30 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return read(file, x509.NewCertPool())
 }
 
-// WithSystem returns the system's authorities and those in a PEM file. Without a file it returns nil, which
-// crypto/tls takes for the system's.
-func WithSystem(file string) (*x509.CertPool, error) {
-	if file == "" {
+// WithSystem returns the system's authorities and those of a PEM file, or of the files of a folder whose names are hashes (0123abcd.0).
+// Without one it returns nil, which crypto/tls takes for the system's.
+func WithSystem(path string) (*x509.CertPool, error) {
+	if path == "" {
 		return nil, nil
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // this system has none
 	}
-	return read(file, pool)
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return read(path, pool)
+	}
+	hashed, err := filepath.Glob(filepath.Join(path, "????????.[0-9]"))
+	if err != nil || len(hashed) == 0 {
+		return nil, fmt.Errorf("%s: no authority in it: their files have names such as 0123abcd.0", path)
+	}
+	for _, file := range hashed {
+		if _, err := read(file, pool); err != nil {
+			return nil, err
+		}
+	}
+	return pool, nil
 }
 
 func read(file string, pool *x509.CertPool) (*x509.CertPool, error) {

@@ -2,7 +2,6 @@ package ftp
 
 import (
 	"bytes"
-	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
@@ -167,13 +166,9 @@ func (x *call) delegate(ch *channel) error {
 	if err != nil {
 		return while("delegation", handshakeError(err))
 	}
-	key, err := requestedKey(request)
+	proxy, err := ch.id.Delegate(request, time.Now())
 	if err != nil {
 		return while("delegation", err)
-	}
-	proxy, err := ch.id.Delegate(key, time.Now())
-	if err != nil {
-		return err
 	}
 	_, err = ch.tls.Write(proxy)
 	return err
@@ -198,26 +193,6 @@ func readDER(read func([]byte) (int, error)) ([]byte, error) {
 		}
 	}
 	return nil, wireclient.ProtocolError("a request for a proxy of more than %d bytes", maxRequest)
-}
-
-// requestedKey returns the key for which the server wants a proxy.
-func requestedKey(der []byte) (*rsa.PublicKey, error) {
-	request, err := x509.ParseCertificateRequest(der)
-	if err != nil {
-		return nil, wireclient.ProtocolError("the server's request for a proxy: %v", err)
-	}
-	if err := request.CheckSignature(); err != nil {
-		return nil, wireclient.ProtocolError("the server's request for a proxy: %v", err)
-	}
-	key, ok := request.PublicKey.(*rsa.PublicKey)
-	if !ok {
-		return nil, wireclient.ProtocolError("the server wants a proxy for a key of type %v; RSA is what proxies have",
-			request.PublicKeyAlgorithm)
-	}
-	if n := key.N.BitLen(); n < 1024 {
-		return nil, gridcert.Refuse("the server wants a proxy for a key of %d bits, fewer than the 1024 that are the least", n)
-	}
-	return key, nil
 }
 
 // lastToken sends the last token, after which the server knows who we are.

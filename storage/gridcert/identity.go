@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/internal/dn"
+	"weir/storage/wireclient"
 )
 
 // An Identity is a proxy with its key, ready to be used. It is not changed once it is made.
@@ -110,6 +111,12 @@ func IsProxy(c *x509.Certificate) bool {
 
 func oidProxyInfo() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14} }
 
+// Lengths of keys that are accepted.
+const (
+	leastKeyBits = 1024
+	mostKeyBits  = 8192
+)
+
 // parseKey returns the first private key of a text, nil if there is none.
 func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -123,8 +130,8 @@ func parseKey(text []byte) (*rsa.PrivateKey, error) {
 		if err != nil {
 			return nil, Refuse("private key: %v", err)
 		}
-		if key.N.BitLen() < 1024 {
-			return nil, Refuse("the private key has %d bits, fewer than the 1024 that are the least: make one of 2048", key.N.BitLen())
+		if n := key.N.BitLen(); n < leastKeyBits {
+			return nil, Refuse("the private key has %d bits, fewer than the %d that are the least: make one of 2048", n, leastKeyBits)
 		}
 		return key, nil
 	}
@@ -170,14 +177,38 @@ func makeProxy(user *x509.Certificate, userKey *rsa.PrivateKey, now time.Time) (
 	return proxy, key, err
 }
 
-// Delegate signs a limited proxy for the key of a server, valid for 12 hours at most, and returns it in DER. With it
-// the server can act for the user until then, except start jobs; no further proxy can be derived from it.
-func (id *Identity) Delegate(key *rsa.PublicKey, now time.Time) ([]byte, error) {
+// Delegate signs a limited proxy for the key of a server's request (PKCS #10, DER), valid for 12 hours at most, and returns it in DER.
+// With it the server can act for the user until then, except start jobs; no further proxy can be derived from it.
+func (id *Identity) Delegate(request []byte, now time.Time) ([]byte, error) {
+	key, err := requestedKey(request)
+	if err != nil {
+		return nil, err
+	}
 	der, err := signProxy(id.Chain[0], id.Key, key, policy{language: limited()}, now)
 	if err != nil {
 		return nil, Refuse("delegate a proxy: %v", err)
 	}
 	return der, nil
+}
+
+// requestedKey returns the key for which a server wants a proxy.
+func requestedKey(der []byte) (*rsa.PublicKey, error) {
+	request, err := x509.ParseCertificateRequest(der)
+	if err == nil {
+		err = request.CheckSignature()
+	}
+	if err != nil {
+		return nil, wireclient.ProtocolError("the server's request for a proxy: %v", err)
+	}
+	key, ok := request.PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return nil, wireclient.ProtocolError("the server wants a proxy for a key of type %v; RSA is what proxies have",
+			request.PublicKeyAlgorithm)
+	}
+	if n := key.N.BitLen(); n < leastKeyBits || n > mostKeyBits {
+		return nil, Refuse("the server wants a proxy for a key of %d bits; %d to %d are accepted", n, leastKeyBits, mostKeyBits)
+	}
+	return key, nil
 }
 
 // signProxy signs a proxy by RFC 3820 for a key.

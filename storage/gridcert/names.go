@@ -44,17 +44,11 @@ func NewNames(allowed, hint string, dns bool) *Names {
 // Check returns an error unless the certificate has the server's name, its address, a name that was allowed, or,
 // where the DNS may be asked, the name that its address has there: redirectors name data servers by address.
 func (n *Names) Check(cert *x509.Certificate, host, address string, now time.Time) error {
-	asked := host
-	host = strings.TrimSuffix(host, ".")
-	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
-		address = ip.String()
-		if slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
-			return nil
-		}
-	}
-	hasNames := len(cert.DNSNames)+len(cert.IPAddresses)+len(cert.EmailAddresses)+len(cert.URIs) > 0
-	if fits(cert, host) || (!hasNames || n.DNS) && n.fitsCommonName(cert, host) {
+	if n.Fits(cert, host) {
 		return nil
+	}
+	if ip := ipOf(host); ip != nil {
+		address = ip.String()
 	}
 	var reverse []string
 	if n.DNS && address != "" {
@@ -73,8 +67,21 @@ func (n *Names) Check(cert *x509.Certificate, host, address string, now time.Tim
 	if len(reverse) > 0 {
 		also = " (" + strings.Join(reverse, ", ") + " in the DNS)"
 	}
-	return Refuse("the server's certificate is for %s, not for %s%s%s", strings.Join(has, ", "), asked, also, n.hint)
+	return Refuse("the server's certificate is for %s, not for %s%s%s", strings.Join(has, ", "), host, also, n.hint)
 }
+
+// Fits reports whether the certificate has the server's name, its address, or a name that was allowed, without asking the DNS.
+func (n *Names) Fits(cert *x509.Certificate, host string) bool {
+	if ip := ipOf(host); ip != nil && slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	hasNames := len(cert.DNSNames)+len(cert.IPAddresses)+len(cert.EmailAddresses)+len(cert.URIs) > 0
+	return fits(cert, host) || (!hasNames || n.DNS) && n.fitsCommonName(cert, host)
+}
+
+// ipOf returns the address that a host is given by, nil if it has a name.
+func ipOf(host string) net.IP { return net.ParseIP(strings.Trim(strings.TrimSuffix(host, "."), "[]")) }
 
 // fits reports whether one of the certificate's alternative names is host.
 func fits(cert *x509.Certificate, host string) bool {

@@ -3,21 +3,24 @@ package gridcert
 import (
 	"cmp"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"weir/storage"
 )
 
-// A Source is the files of an identity, read again when they change. It is safe for concurrent use.
+// A Source is the files of an identity, read again when they change, or a certificate in memory. It is safe for concurrent use.
 type Source struct {
-	certFile, keyFile string // keyFile is "" if certFile holds the key
+	certFile, keyFile string           // keyFile is "" if certFile holds the key
+	memory            *tls.Certificate // instead of files
 
 	mutex  sync.Mutex
 	looked time.Time   // when the files were looked at
@@ -52,6 +55,9 @@ func NewSource(from storage.Auth) *Source {
 	return &Source{certFile: fmt.Sprintf("/tmp/x509up_u%d", os.Getuid())}
 }
 
+// SourceOf returns the source of a proxy in memory, or of a certificate of which one is made.
+func SourceOf(cert *tls.Certificate) *Source { return &Source{memory: cert} }
+
 // Current returns the identity. At most once a second it looks whether the files have changed; an identity that was
 // read serves on while new files are no good, for as long as it lasts.
 func (s *Source) Current(now time.Time) (*Identity, error) {
@@ -75,6 +81,9 @@ func (s *Source) Current(now time.Time) (*Identity, error) {
 
 // what names the credentials in messages.
 func (s *Source) what() string {
+	if s.memory != nil {
+		return "the proxy"
+	}
 	if s.keyFile != "" || s.made {
 		return "certificate " + s.certFile
 	}
@@ -133,6 +142,17 @@ func (s *Source) load(now time.Time) (id *Identity, made bool, err error) {
 			err = fmt.Errorf("%s: %w", s.what(), err)
 		}
 	}()
+	if s.memory != nil {
+		key, ok := s.memory.PrivateKey.(*rsa.PrivateKey)
+		if !ok {
+			return nil, false, Refuse("its key is a %T; the protocol knows RSA only", s.memory.PrivateKey)
+		}
+		all, err := x509.ParseCertificates(slices.Concat(s.memory.Certificate...))
+		if err != nil {
+			return nil, false, Refuse("%v", err)
+		}
+		return adopt(all, key, now)
+	}
 	text, err := readFile(s.certFile)
 	if err != nil {
 		return nil, false, err

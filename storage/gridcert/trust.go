@@ -32,6 +32,9 @@ type Trust struct {
 	dirs     []string // folders of authorities, in files called by the hash of their names
 	Insecure bool     // servers are not verified
 
+	memory bool           // authorities are those of pool
+	pool   *x509.CertPool // nil: the system's
+
 	mutex        sync.Mutex
 	authorities  map[string]*authority           // by hash
 	certificates map[[sha256.Size]byte]time.Time // until when they are believed
@@ -59,10 +62,15 @@ func NewTrust(from storage.Auth) *Trust {
 	}
 }
 
+// TrustIn returns the trust in the authorities of a pool, nil: those of the system. Revocations are not known.
+func TrustIn(pool *x509.CertPool) *Trust {
+	return &Trust{memory: true, pool: pool, certificates: map[[sha256.Size]byte]time.Time{}}
+}
+
 // Expect returns an error if none of the authorities is known by which the server says that its certificate is
 // signed.
 func (t *Trust) Expect(hashes []string, now time.Time) error {
-	if t.Insecure || t.file != "" || len(hashes) == 0 {
+	if t.Insecure || t.memory || t.file != "" || len(hashes) == 0 {
 		return nil // the certificate itself will tell
 	}
 	t.mutex.Lock()
@@ -177,15 +185,20 @@ func (t *Trust) Verify(cert *x509.Certificate, now time.Time) error {
 
 // chain checks that a known authority signed the certificate and has not revoked it, and the dates.
 func (t *Trust) chain(cert *x509.Certificate, now time.Time) error {
-	roots, lists, err := t.signers(cert, now)
-	if err != nil {
-		return err
+	var roots []*x509.Certificate
+	var lists []*pkix.CertificateList
+	pool := t.pool
+	if !t.memory {
+		var err error
+		if roots, lists, err = t.signers(cert, now); err != nil {
+			return err
+		}
+		pool = x509.NewCertPool()
+		for _, r := range roots {
+			pool.AddCert(r)
+		}
 	}
-	pool := x509.NewCertPool()
-	for _, r := range roots {
-		pool.AddCert(r)
-	}
-	_, err = cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if now.After(cert.NotAfter) {
 		return Refuse("the server's certificate (%s) expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 	}
@@ -226,6 +239,9 @@ func (t *Trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Ce
 }
 
 func (t *Trust) places() string {
+	if t.memory {
+		return "those of TLS connections"
+	}
 	if t.file != "" {
 		return strings.Join(append([]string{t.file}, t.dirs...), ",")
 	}

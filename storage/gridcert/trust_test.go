@@ -1,12 +1,9 @@
 package gridcert
 
 import (
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io/fs"
-	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,30 +94,22 @@ func TestTrustPlaces(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	ca, other := gridcerttest.NewCA(t, "Revoked"), gridcerttest.NewCA(t, "Revoked")
 	host, fine := ca.Host(t, "a"), ca.Host(t, "b")
-	list := func(signer gridcerttest.Pair) []byte {
-		der := must(x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
-			Number: big.NewInt(1), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: time.Now().Add(-time.Hour),
-			RevokedCertificateEntries: []x509.RevocationListEntry{{SerialNumber: host.Cert.SerialNumber, RevocationTime: time.Now()}},
-		}, signer.Cert, signer.Key))
-		return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
-	}
 	with := func(text []byte) *Trust {
 		dir := gridcerttest.CADir(t, ca)
-		hash, _, _ := strings.Cut(must(os.ReadDir(dir))[0].Name(), ".")
-		gridcerttest.WriteFile(t, 0o644, filepath.Join(dir, hash+".r0"), text)
+		gridcerttest.WriteList(t, dir, text)
 		return NewTrust(storage.Auth{CADir: dir})
 	}
 	verify := func(tr *Trust, p gridcerttest.Pair) error {
 		return tr.Verify(p.Cert, time.Now())
 	}
-	for name, text := range map[string][]byte{"version 2": list(ca), "version 1": oldList(t, ca, host)} {
+	for name, text := range map[string][]byte{"version 2": ca.Revoke(t, host), "version 1": oldList(t, ca, host)} {
 		tr := with(text)
 		refusedFor(t, name, verify(tr, host), "was revoked at")
 		if err := verify(tr, fine); err != nil {
 			t.Errorf("%s, another certificate: %v", name, err)
 		}
 	}
-	if err := verify(with(list(other)), host); err != nil {
+	if err := verify(with(other.Revoke(t, host)), host); err != nil {
 		t.Errorf("a list by somebody else: %v", err)
 	}
 	refusedFor(t, "garbage", verify(with([]byte("x")), host), ".r0")

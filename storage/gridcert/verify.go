@@ -16,7 +16,6 @@ import (
 const (
 	mostPresented = 20
 	mostProxies   = 10
-	mostKeyBits   = 8192
 	clockSkew     = 5 * time.Minute // by which the clock of a proxy's signer may be ahead
 )
 

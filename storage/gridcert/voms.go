@@ -22,12 +22,12 @@ import (
 // VOMS verifies the attributes in proxies, which VOMS servers have signed. It is not changed once it is made.
 type VOMS struct {
 	dir   string
-	roots *x509.CertPool
+	roots func(now time.Time) *x509.CertPool
 }
 
 // NewVOMS returns a verifier. dir has the accepted servers in files VO/HOST.lsc: the names of the server's certificate and of its issuer,
 // up to one of roots, a line each.
-func NewVOMS(dir string, roots *x509.CertPool) *VOMS { return &VOMS{dir, roots} }
+func NewVOMS(dir string, roots func(now time.Time) *x509.CertPool) *VOMS { return &VOMS{dir, roots} }
 
 // Attributes returns the attributes (FQANs) of a holder, without NULL roles and capabilities, and until when they are valid. Those that
 // cannot be verified are left out; err says why.
@@ -232,7 +232,7 @@ func (v *VOMS) server(chain []*x509.Certificate, vo, host string, now time.Time)
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: v.roots, Intermediates: between, CurrentTime: now,
+	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: v.roots(now), Intermediates: between, CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return fmt.Errorf("the certificate of their issuer: %w", err)
 	}

@@ -46,7 +46,7 @@ func newVOMSRig(t *testing.T) *vomsRig {
 		"server.key": r.server.KeyPEM()} {
 		gridcerttest.WriteFile(t, 0o600, r.at(name), text)
 	}
-	r.voms = NewVOMS(r.at("vomsdir"), r.roots)
+	r.voms = NewVOMS(r.at("vomsdir"), always(r.roots))
 	require.NoError(t, os.MkdirAll(r.at("vomsdir/atlas"), 0o700))
 	r.accept(dn.Text(r.server.Cert.RawSubject) + "\n" + dn.Text(r.ca.Cert.RawSubject) + "\n")
 	return r
@@ -126,7 +126,7 @@ func TestVOMSAttributes(t *testing.T) {
 	if fqans, _, err := r.voms.Attributes(h, time.Now()); err != nil || len(fqans) != 2 {
 		t.Errorf("second chain: %q, %v", fqans, err)
 	}
-	untrusted := NewVOMS(r.at("vomsdir"), x509.NewCertPool())
+	untrusted := NewVOMS(r.at("vomsdir"), always(x509.NewCertPool()))
 	if fqans, _, err := untrusted.Attributes(h, time.Now()); err == nil || len(fqans) > 0 {
 		t.Errorf("an authority that is not trusted: %q, %v", fqans, err)
 	}
@@ -170,11 +170,15 @@ func FuzzVOMS(f *testing.F) {
 	f.Add(block.Bytes)
 	f.Add([]byte{0x30, 0})
 	user := gridcerttest.NewCA(f, "fuzz").Host(f, "x").Cert
-	v := NewVOMS(f.TempDir(), x509.NewCertPool())
+	v := NewVOMS(f.TempDir(), always(x509.NewCertPool()))
 	f.Fuzz(func(t *testing.T, der []byte) {
 		c := &x509.Certificate{Extensions: []pkix.Extension{{Id: vomsOID(5), Value: der}}}
 		if fqans, _, err := v.Attributes(&Holder{User: user, Chain: []*x509.Certificate{c, user}}, time.Now()); len(fqans) > 0 {
 			t.Errorf("%q, %v", fqans, err)
 		}
 	})
+}
+
+func always(pool *x509.CertPool) func(time.Time) *x509.CertPool {
+	return func(time.Time) *x509.CertPool { return pool }
 }

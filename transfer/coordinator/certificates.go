@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,18 +16,19 @@ import (
 	"time"
 
 	"weir/internal/dn"
-	"weir/internal/trust"
 	"weir/internal/wire"
 	"weir/storage/gridcert"
 )
 
-// mostPresented bounds the certificates that are known.
-const mostPresented = 1000
+const (
+	mostPresented = 1000 // certificates that are known
+	verifyEvery   = time.Minute
+)
 
 // clientCertificates verify what clients present in TLS. crypto/tls does not know proxies.
 type clientCertificates struct {
-	roots *x509.CertPool
-	voms  *gridcert.VOMS // nil: attributes count nothing
+	authorities *gridcert.Authorities
+	voms        *gridcert.VOMS // nil: attributes count nothing
 
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]*presented
@@ -37,6 +39,7 @@ type presented struct {
 	holder *gridcert.Holder
 	fqans  []string // attributes that VOMS servers have signed
 	until  time.Time
+	again  time.Time // when it is verified again: it may be revoked
 }
 
 // openCertificates has a server ask for certificates of clients.
@@ -44,15 +47,16 @@ func (c *Coordinator) openCertificates(secure *tls.Config) error {
 	if c.conf.CA == "" {
 		return nil
 	}
-	roots, err := trust.Authorities(c.conf.CA)
+	authorities, err := gridcert.NewAuthorities(c.conf.CA, c.now(), c.log)
 	if err != nil {
-		return err
+		return fmt.Errorf("authorities of clients: %w", err)
 	}
-	c.certificates = &clientCertificates{roots: roots, known: map[[sha256.Size]byte]*presented{}}
+	c.certificates = &clientCertificates{authorities: authorities, known: map[[sha256.Size]byte]*presented{}}
 	if c.conf.VOMSDir != "" {
-		c.certificates.voms = gridcert.NewVOMS(c.conf.VOMSDir, roots)
+		c.certificates.voms = gridcert.NewVOMS(c.conf.VOMSDir, authorities.Pool)
 	}
-	secure.ClientAuth, secure.ClientCAs = tls.RequestClientCert, roots // verified for each request, so that the answer has the reason
+	secure.ClientCAs = authorities.Pool(c.now())
+	secure.ClientAuth = tls.RequestClientCert // verified for each request, so that the answer has the reason
 	return nil
 }
 
@@ -81,14 +85,14 @@ func (c *Coordinator) verifyChain(chain []*x509.Certificate) (*presented, error)
 	k.mu.Lock()
 	p := k.known[id]
 	k.mu.Unlock()
-	if p != nil && now.Before(p.until) {
+	if p != nil && now.Before(p.until) && now.Before(p.again) {
 		return p, nil
 	}
-	holder, err := gridcert.VerifyChain(chain, k.roots, now)
+	holder, err := k.authorities.Verify(chain, now)
 	if err != nil {
 		return nil, err
 	}
-	p = &presented{holder: holder, until: holder.Until}
+	p = &presented{holder: holder, until: holder.Until, again: now.Add(verifyEvery)}
 	if k.voms != nil {
 		var ends time.Time
 		if p.fqans, ends, err = k.voms.Attributes(holder, now); err != nil {

@@ -52,8 +52,8 @@ type Config struct {
 	Cert      string              // file with the certificate chain; "": a self-signed certificate, known by its pin
 	Key       string              // file with its key
 	Plain     bool                // HTTP without TLS, on loopback only
-	CA        string              // file with the authorities of client certificates; "": only tokens are accepted
-	SiteCA    string              // file with authorities of sites' certificates, besides those of the system
+	CA        string              // authorities of client certificates, see gridcert.NewAuthorities; "": only tokens are accepted
+	SiteCA    string              // authorities of sites' certificates, besides those of the system, see trust.WithSystem
 	Names     map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
 	Rules     schedule.Rules      // of limits and sources
 	Shares    map[string]float64  // weights of activities

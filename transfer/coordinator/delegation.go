@@ -171,7 +171,7 @@ func (c *Coordinator) ftsDelegate(q *call) (int, any, error) {
 	case !key.PublicKey.Equal(chain[0].PublicKey):
 		return bad("The proxy does not match the stored associated private key")
 	}
-	holder, err := gridcert.VerifyChain(chain, c.certificates.roots, c.now())
+	holder, err := c.certificates.authorities.Verify(chain, c.now())
 	switch {
 	case err != nil:
 		return bad("%s", err)

@@ -306,6 +306,24 @@ func (u *gridUser) ended(id string) (j ftsJob) {
 	return j
 }
 
+// A certificate that its authority has revoked is refused as soon as the list is read again.
+func TestRevokedUser(t *testing.T) {
+	t.Parallel()
+	ca := gridcerttest.NewCA(t, "Revoked")
+	dir := gridcerttest.CADir(t, ca)
+	var ahead atomic.Int64
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, CA: dir, Names: map[string][]string{"Ada Tester": {maySubmit}},
+		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	user := ca.User(t)
+	u := h.gridUser(tls.Certificate{Certificate: [][]byte{user.Cert.Raw}, PrivateKey: user.Key})
+	u.whoami()
+	gridcerttest.WriteList(t, dir, ca.Revoke(t, user))
+	ahead.Store(int64(11 * time.Minute))
+	if status, text := u.ask("GET", "/whoami", nil); status != http.StatusUnauthorized || !strings.Contains(string(text), "was revoked at") {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 // Proxies that break a rule are refused with FTS's status and a reason, and so are those of others.
 func TestDelegationRefusals(t *testing.T) {
 	t.Parallel()

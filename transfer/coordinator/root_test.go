@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,6 +154,59 @@ func TestRootTokensForwarded(t *testing.T) {
 				if err != nil || len(attempts) != 1 || attempts[0].Mode != c.mode {
 					t.Errorf("%s: %+v, %v", dest, attempts, err)
 				}
+			}
+		})
+	}
+}
+
+// Servers with certificates admit the coordinator with the proxy of a job. One that forwards delegated proxies (ofs.tpc fcreds)
+// fetches the file itself; for another one the bytes pass through the coordinator.
+func TestRootProxies(t *testing.T) {
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			conf := lab.XRootDConfig{Version: version, Auth: "gsi", Delegation: true}
+			x := lab.StartXRootD(t, conf)
+			conf.Authority = x
+			y := lab.StartXRootD(t, conf)
+			conf.Delegation = false
+			z := lab.StartXRootD(t, conf)
+			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CADir, CA: x.CADir, JobArea: tpc.Loopback,
+				Names: map[string][]string{labUser: {maySubmit}}}), x, y}
+			u := p.gridUserOf(x.Proxy, x.Proxy)
+			if status, text := u.delegate(nil); status != http.StatusCreated {
+				t.Fatalf("%d %s", status, text)
+			}
+			data := bytes.Repeat([]byte("with a proxy\n"), 100_000)
+			p.put(x, "c/f", data)
+			file := func(to *lab.System, name string) string {
+				return fmt.Sprintf(`{"sources":["%s/c/f"],"destinations":["%s/%s"],"checksum":"ADLER32:%s"}`, x.URL, to.URL, name, adlerOf(data))
+			}
+			for to, want := range map[*lab.System]transfer.Mode{y: transfer.Third, z: transfer.Streamed} {
+				id := u.submit(file(to, "deep/f"))
+				if j := u.ended(id); j.State != "FINISHED" {
+					t.Errorf("%s: %+v", want, j)
+				}
+				if got, err := os.ReadFile(filepath.Join(to.Data, "deep/f")); err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%s: %d bytes, %v", want, len(got), err)
+				}
+				if left := hidden(t, filepath.Join(to.Data, "deep")); len(left) > 0 {
+					t.Errorf("%s: temporaries are left: %v", want, left)
+				}
+				jobs, err := p.queue.Jobs(t.Context(), []string{id})
+				if err != nil || len(jobs) != 1 {
+					t.Fatalf("%d jobs, %v", len(jobs), err)
+				}
+				attempts, err := p.admin.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
+				if err != nil || len(attempts) != 1 || attempts[0].Mode != want {
+					t.Errorf("%s: %+v, %v", want, attempts, err)
+				}
+			}
+			if status, text := u.ask("DELETE", "/delegation/"+u.whoami().Delegation, nil); status != http.StatusNoContent {
+				t.Errorf("%d %s", status, text)
+			}
+			if j := u.ended(u.submit(file(y, "without"))); j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "gsi") {
+				t.Errorf("without a proxy: %+v", j)
 			}
 		})
 	}

@@ -52,6 +52,8 @@ type root struct {
 // A key is all that sessions differ in.
 type key struct {
 	server, token, pin, servers string
+	proxy                       *tls.Certificate
+	delegates                   bool
 	guard                       *tpc.Guard
 }
 
@@ -68,13 +70,14 @@ func (s *session) end() {
 	_ = s.service.Close()
 }
 
-// session returns a session for a file, and the file's path.
-func (r *root) session(ctx context.Context, t tpc.Target) (*session, string, error) {
+// session returns a session for a file, and the file's path. With delegates, its servers get a proxy of the target's.
+func (r *root) session(ctx context.Context, t tpc.Target, delegates bool) (*session, string, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil {
 		return nil, "", &tpc.Error{Kind: tpc.Unsupported, Text: "the URL cannot be read"}
 	}
-	k := key{u.Scheme + "://" + u.Host, t.Token, t.Pin, strings.Join(t.Servers, " "), t.Guard}
+	delegates = delegates && t.Cert != nil
+	k := key{u.Scheme + "://" + u.Host, t.Token, t.Pin, strings.Join(t.Servers, " "), t.Cert, delegates, t.Guard}
 	path := strings.TrimLeft(u.Path, "/")
 	r.mu.Lock()
 	for i, s := range slices.Backward(r.idle) {
@@ -87,6 +90,9 @@ func (r *root) session(ctx context.Context, t tpc.Target) (*session, string, err
 	r.mu.Unlock()
 	at := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
 	cred := storage.Credentials{Method: storage.NoAuth, TLS: r.tls.Clone()}
+	if t.Cert != nil {
+		cred.Method, cred.TLS.Certificates, cred.From.Delegate = storage.X509Auth, []tls.Certificate{*t.Cert}, delegates
+	}
 	if t.Token != "" {
 		cred.Method, cred.Token = storage.TokenAuth, t.Token
 		if u.Scheme == "roots" {
@@ -96,7 +102,7 @@ func (r *root) session(ctx context.Context, t tpc.Target) (*session, string, err
 	if t.Pin != "" {
 		trust.Pin(cred.TLS, t.Pin)
 	}
-	service, err := xrootd.Driver().Open(ctx, storage.Target{URL: at, Cred: cred, Reach: reach(t, Web(u))})
+	service, err := xrootd.Driver().Open(ctx, storage.Target{URL: at, Cred: cred, Reach: reach(t, Web(u), delegates)})
 	if err != nil {
 		return nil, "", &tpc.Error{Kind: tpc.Unsupported, Text: err.Error(), Err: err}
 	}
@@ -133,14 +139,19 @@ func (r *root) close() {
 	}
 }
 
-// reach resolves the servers of a target. They must be allowed by its guard and, if it has a token, be its own or among its Servers:
-// the token is sent to all of them.
-func reach(t tpc.Target, home *url.URL) storage.Reach {
-	own := tpc.Target{URL: "https://" + home.Host, Token: t.Token, Servers: t.Servers}
+// reach resolves the servers of a target. They must be allowed by its guard and, if it has a token or delegates a proxy, be its own or
+// among its Servers: each of them gets that.
+func reach(t tpc.Target, home *url.URL, delegates bool) storage.Reach {
+	lends := t.Token
+	if delegates {
+		lends = "proxy"
+	}
+	own := tpc.Target{URL: "https://" + home.Host, Token: lends, Servers: t.Servers}
 	return func(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 		at := net.JoinHostPort(host, strconv.Itoa(int(port)))
-		if t.Token != "" && own.TokenAt(&url.URL{Scheme: "https", Host: at}) == "" {
-			return netip.AddrPort{}, fmt.Errorf("%w: %s redirects to %s, which may not see the token", tpc.ErrRefused, home.Host, at)
+		if lends != "" && own.TokenAt(&url.URL{Scheme: "https", Host: at}) == "" {
+			return netip.AddrPort{}, fmt.Errorf("%w: %s redirects to %s, which may not see the token or get a proxy", tpc.ErrRefused,
+				home.Host, at)
 		}
 		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		if err != nil {
@@ -161,7 +172,7 @@ func reach(t tpc.Target, home *url.URL) storage.Reach {
 
 // do runs an operation on the file of a target.
 func (r *root) do(ctx context.Context, t tpc.Target, op storage.Op) (storage.Result, error) {
-	s, path, err := r.session(ctx, t)
+	s, path, err := r.session(ctx, t, false)
 	if err != nil {
 		return storage.Result{}, err
 	}
@@ -202,7 +213,7 @@ func (r *root) checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.Info
 }
 
 func (r *root) open(ctx context.Context, t tpc.Target) (io.ReadCloser, error) {
-	s, path, err := r.session(ctx, t)
+	s, path, err := r.session(ctx, t, false)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +246,7 @@ func (r *reading) Close() error {
 }
 
 func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() (io.ReadCloser, error)) error {
-	s, path, err := r.session(ctx, t)
+	s, path, err := r.session(ctx, t, false)
 	if err != nil {
 		return err
 	}
@@ -259,11 +270,11 @@ func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() 
 // drive has the active endpoint fetch the file of the passive one. What a server refuses before the end counts as not supported: it may
 // need credentials of its own at the other one.
 func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) error {
-	source, from, err := r.session(ctx, o.Passive)
+	source, from, err := r.session(ctx, o.Passive, false)
 	if err != nil {
 		return err
 	}
-	dest, to, err := r.session(ctx, o.Active)
+	dest, to, err := r.session(ctx, o.Active, true)
 	if err != nil {
 		r.release(source, nil)
 		return err

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +152,29 @@ func CADir(t testing.TB, ca Pair) string {
 	hashes, err := dn.Hashes(ca.Cert.RawSubject)
 	require.NoError(t, err)
 	return filepath.Dir(WriteFile(t, 0o644, hashes[0]+".0", ca.CertPEM()))
+}
+
+// Revoke makes a list of revoked certificates, in PEM, which has expired. Its file is CADir's with r0 instead of 0.
+func (p Pair) Revoke(t testing.TB, revoked ...Pair) []byte {
+	t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: time.Now().Add(-time.Hour)}
+	for _, r := range revoked {
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
+			x509.RevocationListEntry{SerialNumber: r.Cert.SerialNumber, RevocationTime: time.Now()})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, p.Cert, p.Key)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
+}
+
+// WriteList writes a list of revoked certificates into a folder of CADir.
+func WriteList(t testing.TB, dir string, list []byte) {
+	t.Helper()
+	entries, err := filepath.Glob(filepath.Join(dir, "????????.0"))
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("no authority in %s: %v", dir, err)
+	}
+	WriteFile(t, 0o644, strings.TrimSuffix(entries[0], ".0")+".r0", list)
 }
 
 // Member makes the credentials of a user of an authority.

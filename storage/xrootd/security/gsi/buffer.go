@@ -32,6 +32,7 @@ const (
 	bucketOptions      = 3019 // options of the client
 	bucketCertificates = 3022 // certificates, PEM
 	bucketIssuer       = 3023 // hash of an authority's name
+	bucketRequest      = 3024 // request for a certificate, PEM
 	bucketCiphers      = 3025 // names of ciphers
 	bucketDigests      = 3026 // names of digests
 )
@@ -40,6 +41,7 @@ const (
 const (
 	stepHello       = 1000 // client: who are you?
 	stepProof       = 1001 // client: this is who we are
+	stepDelegated   = 1002 // client: the proxy
 	stepCertificate = 2001 // server: this is who I am
 	stepDelegate    = 2002 // server: sign a proxy for me
 )
@@ -195,6 +197,21 @@ func (s *sealer) seal(b, data []byte) []byte {
 	}
 	s.cbc.CryptBlocks(b[from:], b[from:])
 	return b
+}
+
+// unseal decrypts what the server has encrypted, which begins with its vector.
+func (s *sealer) unseal(data []byte) ([]byte, error) {
+	size := s.block.BlockSize()
+	if len(data) <= vectorSize || (len(data)-vectorSize)%size != 0 {
+		return nil, malformed("%d encrypted bytes are no blocks of %d", len(data), size)
+	}
+	out := make([]byte, len(data)-vectorSize)
+	cipher.NewCBCDecrypter(s.block, data[:size]).CryptBlocks(out, data[vectorSize:])
+	pad := int(out[len(out)-1])
+	if pad == 0 || pad > size || len(bytes.TrimRight(out[len(out)-pad:], string(out[len(out)-1:]))) > 0 {
+		return nil, malformed("encrypted bytes have no padding: the server has another key")
+	}
+	return out[:len(out)-pad], nil
 }
 
 // reset begins a message with a vector.

@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// An exchange is one login: hello, the server's certificate, proof.
+// An exchange is one login: hello, the server's certificate, proof, and the proxy if the server wants one.
 type exchange struct {
 	method  *Method
 	server  security.Server
@@ -21,6 +22,7 @@ type exchange struct {
 	offer   offer
 	version int // the lower one of the server's and ours
 	round   int
+	named   bool    // the certificate has the server's name, whatever the DNS says
 	tag     []byte  // what the server has to sign
 	sealer  *sealer // with the secret that was agreed upon
 }
@@ -33,8 +35,8 @@ func (e *exchange) Seal(b, data []byte) ([]byte, error) {
 	return e.sealer.seal(b, data), nil
 }
 
-// Next returns the first message for a nil challenge and the second, which is the last, for the server's answer to
-// it.
+// Next returns the first message for a nil challenge, the second for the server's answer to it, and a proxy if the server asks for one
+// after that.
 func (e *exchange) Next(challenge []byte) ([]byte, error) {
 	e.round++
 	switch e.round {
@@ -42,11 +44,51 @@ func (e *exchange) Next(challenge []byte) ([]byte, error) {
 		return e.hello(), nil
 	case 2:
 		return e.prove(challenge)
-	}
-	if msg, err := parseBuffer(challenge); err == nil && msg.step == stepDelegate {
-		return nil, unexpected(msg)
+	case 3:
+		if msg, err := parseBuffer(challenge); err == nil && msg.step == stepDelegate {
+			return e.delegate(msg)
+		}
 	}
 	return nil, malformed("the server asks for a message after the last one")
+}
+
+// delegates reports whether the server may ask for a proxy.
+func (e *exchange) delegates() bool { return e.method.delegates && e.version >= signsAgreement }
+
+// delegate returns the message with a proxy for the key that the server has made, or with the reason why it gets none.
+func (e *exchange) delegate(msg buffer) ([]byte, error) {
+	if !e.delegates() || e.sealer == nil {
+		return nil, unexpected(msg)
+	}
+	sealed, _ := msg.find(bucketMain)
+	inner, err := e.sealer.unseal(sealed)
+	if err != nil {
+		return nil, err
+	}
+	main, err := parseBuffer(inner)
+	if err != nil {
+		return nil, err
+	}
+	tag, _ := main.find(bucketTag)
+	signedTag, err := e.sign(tag)
+	if err != nil {
+		return nil, err
+	}
+	answer := bucket{bucketMessage, []byte("no proxy: only the DNS says that this is " + e.server.Host + "\x00")}
+	if e.named {
+		text, _ := main.find(bucketRequest)
+		request, _ := pem.Decode(text)
+		if request == nil {
+			return nil, malformed("the server wants a proxy and sends no request for it")
+		}
+		proxy, err := e.id.Delegate(request.Bytes, e.method.clock())
+		if err != nil {
+			return nil, err
+		}
+		answer = bucket{bucketCertificates, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy})}
+	}
+	return encode(stepDelegated, bucket{bucketModule, []byte(e.offer.module)},
+		bucket{bucketMain, e.sealer.seal(nil, encode(stepDelegated, bucket{bucketSignedTag, signedTag}, answer))}), nil
 }
 
 // Hint describes the identity that the client presented.
@@ -54,11 +96,19 @@ func (e *exchange) Hint() string {
 	return fmt.Sprintf("the client was %s, whose proxy lasts until %s", e.id.Subject, e.id.Until.UTC().Format(time.RFC3339))
 }
 
-// wantsProxy is the option that all clients of proxies send.
-const wantsProxy = 0x80
+// Options of clients.
+const (
+	offersProxy = 0x01 // the server shall ask for a proxy
+	signsProxy  = 0x04 // a server that asks for a proxy gets one
+	hasProxy    = 0x80 // all clients of proxies send it
+)
 
 func (e *exchange) hello() []byte {
 	e.tag = newTag()
+	options := uint32(hasProxy)
+	if e.delegates() {
+		options |= offersProxy | signsProxy
+	}
 	module := e.offer.module
 	if e.version >= signsAgreement && !e.offer.padded {
 		module += "nopad"
@@ -67,7 +117,7 @@ func (e *exchange) hello() []byte {
 		bucket{bucketModule, []byte(module)},
 		bucket{bucketVersion, number(uint32(e.method.version))},
 		bucket{bucketIssuer, []byte(e.id.Issuer)},
-		bucket{bucketOptions, number(wantsProxy)},
+		bucket{bucketOptions, number(options)},
 		bucket{bucketMain, encode(stepHello, bucket{bucketTag, e.tag})},
 	)
 }
@@ -197,6 +247,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 		if err := m.names.Check(cert, e.server.Host, e.server.Address, m.clock()); err != nil {
 			return nil, err
 		}
+		e.named = m.names.Fits(cert, e.server.Host)
 	}
 	tag, err := recoverBlocks(key, a.signedTag)
 	if err != nil {
@@ -232,12 +283,17 @@ func parseShown(text []byte) (*x509.Certificate, *rsa.PublicKey, error) {
 // could be the digest of a certificate that gives our identity to others; the shortest of those have 34 bytes.
 const longestTag = 32
 
+// sign signs a tag of the server's.
+func (e *exchange) sign(tag []byte) ([]byte, error) {
+	if len(tag) == 0 || len(tag) > longestTag {
+		return nil, malformed("the server's tag has %d bytes", len(tag))
+	}
+	return signBlocks(e.id.Key, tag)
+}
+
 // proof returns the second message.
 func (e *exchange) proof(a answer, suite, digest string, own *half) ([]byte, error) {
-	if len(a.tag) > longestTag {
-		return nil, malformed("the server's tag has %d bytes", len(a.tag))
-	}
-	signedTag, err := signBlocks(e.id.Key, a.tag)
+	signedTag, err := e.sign(a.tag)
 	if err != nil {
 		return nil, err
 	}

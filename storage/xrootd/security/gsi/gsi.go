@@ -8,8 +8,10 @@
 // None of this protects the data that follows; TLS does.
 //
 // The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6). Servers before 10400 do not sign
-// their public value; they are accepted, as the reference does. Proxies are never delegated: no server receives a
-// key or can sign in the client's name.
+// their public value; they are accepted, as the reference does.
+//
+// With Auth.Delegate servers get a limited proxy of the client's, if they are of version 10400 or later and their certificate has the name
+// that was asked for, whatever the DNS says.
 package gsi
 
 import (
@@ -31,18 +33,20 @@ const ourVersion = 10600
 // authorities, certificates of servers that were verified, parameters of agreements that were checked. It is safe
 // for concurrent use.
 type Method struct {
-	source  *gridcert.Source
-	trust   *gridcert.Trust
-	names   *gridcert.Names
-	groups  *groups
-	user    string
-	version int
-	clock   func() time.Time
+	source    *gridcert.Source
+	trust     *gridcert.Trust
+	names     *gridcert.Names
+	groups    *groups
+	user      string
+	delegates bool
+	version   int
+	clock     func() time.Time
 }
 
 // New reads the proxy (see gridcert.NewSource) and returns its method; gridcert.NewTrust says where authorities are. The
 // files may change while the method is in use: the proxy is looked at once a second, authorities every ten minutes.
-// With cred.From.Insecure servers are not checked.
+// With cred.From.Insecure servers are not checked. Credentials that name no files and have a certificate in TLS use that,
+// and its authorities.
 //
 // $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0 forbids asking the DNS for a server's
 // name, as for XRootD's own clients.
@@ -50,13 +54,13 @@ type Method struct {
 // What makes a login impossible is an error that wraps fs.ErrPermission.
 func New(cred storage.Credentials) (*Method, error) {
 	m := &Method{
-		source:  gridcert.NewSource(cred.From),
-		trust:   gridcert.NewTrust(cred.From),
-		names:   gridcert.NewNames(os.Getenv("XrdSecGSISRVNAMES"), "; XrdSecGSISRVNAMES can allow it", os.Getenv("XrdSecGSITRUSTDNS") != "0"),
-		groups:  newGroups(),
-		user:    cred.User,
-		version: ourVersion,
-		clock:   time.Now,
+		source: gridcert.NewSource(cred.From),
+		trust:  gridcert.NewTrust(cred.From),
+		names:  gridcert.NewNames(os.Getenv("XrdSecGSISRVNAMES"), "; XrdSecGSISRVNAMES can allow it", os.Getenv("XrdSecGSITRUSTDNS") != "0"),
+		groups: newGroups(), user: cred.User, delegates: cred.From.Delegate && !cred.From.Insecure, version: ourVersion, clock: time.Now,
+	}
+	if cred.From.ProxyFile == "" && cred.From.CertFile == "" && cred.TLS != nil && len(cred.TLS.Certificates) > 0 {
+		m.source, m.trust = gridcert.SourceOf(&cred.TLS.Certificates[0]), gridcert.TrustIn(cred.TLS.RootCAs)
 	}
 	if _, err := m.source.Current(m.clock()); err != nil {
 		return nil, fmt.Errorf("gsi: %w", err)

@@ -51,6 +51,9 @@ type peer struct {
 	half    func([]byte) []byte
 	x       *big.Int // its secret exponent; nil means any
 	client  []byte   // module that the client chose
+	options uint32   // of the client
+	sealer  *sealer  // with the secret that was agreed upon
+	proxy   *rsa.PublicKey
 }
 
 func or[T any](given bool, value, otherwise T) T {
@@ -88,6 +91,8 @@ func (p *peer) certify(hello []byte) ([]byte, error) {
 	version, _ := msg.find(bucketVersion)
 	signs := min(binary.BigEndian.Uint32(version), p.says()) >= signsAgreement
 	p.client, _ = msg.find(bucketModule)
+	options, _ := msg.find(bucketOptions)
+	p.options = binary.BigEndian.Uint32(options)
 	inner, _ := msg.find(bucketMain)
 	main, err := parseBuffer(inner)
 	if err != nil {
@@ -166,6 +171,7 @@ func (p *peer) admit(proof []byte) error {
 	if err != nil {
 		return err
 	}
+	p.sealer = must(must(chooseSuite(name)).sealer(secret, true))
 	chain, _ := main.find(bucketCertificates)
 	certs, err := gridcert.ParseCertificates(chain)
 	if err != nil || len(certs) < 2 {
@@ -179,6 +185,7 @@ func (p *peer) admit(proof []byte) error {
 		return errors.New("the public key is not the proxy's")
 	}
 	signedTag, _ := main.find(bucketSignedTag)
+	p.proxy = leaf
 	tag, err := recoverBlocks(leaf, signedTag)
 	if err != nil || !bytes.Equal(tag, p.challenge()) {
 		return fmt.Errorf("tag %q, %w", tag, err)
@@ -223,26 +230,33 @@ func unseal(name string, secret, data []byte, vector bool) (buffer, error) {
 
 // login runs the whole exchange between a method and the peer.
 func (p *peer) login(m *Method, host string) error {
-	e, err := m.Begin(context.Background(), security.Server{Host: host, Parameters: p.offer()})
+	_, err := p.exchange(m, security.Server{Host: host})
+	return err
+}
+
+// exchange is login, and returns the client's side of it.
+func (p *peer) exchange(m *Method, s security.Server) (security.Exchange, error) {
+	s.Parameters = p.offer()
+	e, err := m.Begin(context.Background(), s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hello, err := e.Next(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := p.certify(hello)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	proof, err := e.Next(answer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.admit(proof); err != nil {
-		return fmt.Errorf("the server refuses: %w", err)
+		return nil, fmt.Errorf("the server refuses: %w", err)
 	}
-	return nil
+	return e, nil
 }
 
 func TestPeerAdmitsNobodyElse(t *testing.T) {

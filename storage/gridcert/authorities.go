@@ -1,0 +1,130 @@
+package gridcert
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"weir/internal/dn"
+	"weir/internal/trust"
+)
+
+// Authorities are those of clients: of a file in PEM, or of a folder of hashed names with revocation lists (0123abcd.0, 0123abcd.r0),
+// as /etc/grid-security/certificates has them. A folder is read again every ten minutes. It is safe for concurrent use.
+type Authorities struct {
+	path string
+	log  *slog.Logger
+
+	mutex   sync.Mutex
+	pool    *x509.CertPool
+	revoked map[string]map[string]time.Time // by the name of the issuer and the serial number
+	until   time.Time                       // zero: for ever
+}
+
+// NewAuthorities reads a file or a folder. Later errors are logged, and what was read before remains.
+func NewAuthorities(path string, now time.Time, log *slog.Logger) (*Authorities, error) {
+	a := &Authorities{path: path, log: log}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = a.read(now)
+	} else if err == nil {
+		a.pool, err = trust.Authorities(path)
+	}
+	return a, err
+}
+
+var hashedName = regexp.MustCompile(`^[0-9a-f]{8}\.0$`)
+
+// read reads the folder.
+func (a *Authorities) read(now time.Time) error {
+	entries, err := os.ReadDir(a.path)
+	if err != nil {
+		return err
+	}
+	pool, revoked, n := x509.NewCertPool(), map[string]map[string]time.Time{}, 0
+	for _, e := range entries {
+		if !hashedName.MatchString(e.Name()) {
+			continue
+		}
+		hash := filepath.Join(a.path, e.Name()[:8])
+		roots, err := readNumbered(hash+".", ParseCertificates)
+		if err != nil {
+			return err
+		}
+		lists, err := readNumbered(hash+".r", parseRevocations)
+		if err != nil {
+			return err
+		}
+		for _, r := range roots {
+			pool.AddCert(r)
+			n++
+			for _, list := range lists {
+				add(revoked, r, list)
+			}
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: no authority in it: their files have names such as 0123abcd.0", a.path)
+	}
+	a.pool, a.revoked, a.until = pool, revoked, now.Add(believed)
+	return nil
+}
+
+// add adds what a list of the authority revokes. A list without a valid signature does not count.
+func add(revoked map[string]map[string]time.Time, by *x509.Certificate, list *pkix.CertificateList) {
+	if by.CheckCRLSignature(list) != nil { //nolint:staticcheck // see parseRevocations
+		return
+	}
+	serials := revoked[string(by.RawSubject)]
+	if serials == nil {
+		serials = map[string]time.Time{}
+		revoked[string(by.RawSubject)] = serials
+	}
+	for _, entry := range list.TBSCertList.RevokedCertificates {
+		serials[serial(entry.SerialNumber)] = entry.RevocationTime
+	}
+}
+
+// state returns what is known now.
+func (a *Authorities) state(now time.Time) (*x509.CertPool, map[string]map[string]time.Time) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if !a.until.IsZero() && now.After(a.until) {
+		if err := a.read(now); err != nil {
+			a.until = now.Add(time.Minute)
+			a.log.Error("authorities of clients are as they were read before", "error", err)
+		}
+	}
+	return a.pool, a.revoked
+}
+
+// Pool returns the authorities. It must not be changed.
+func (a *Authorities) Pool(now time.Time) *x509.CertPool {
+	pool, _ := a.state(now)
+	return pool
+}
+
+// Verify is VerifyChain with these authorities, and refuses revoked certificates. Lists that have expired still count. What it returns
+// should not be believed for long.
+func (a *Authorities) Verify(chain []*x509.Certificate, now time.Time) (*Holder, error) {
+	pool, revoked := a.state(now)
+	h, err := VerifyChain(chain, pool, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chain[len(h.Chain)-1:] {
+		if at, is := revoked[string(c.RawIssuer)][serial(c.SerialNumber)]; is {
+			return nil, fmt.Errorf("the certificate of %s was revoked at %s", dn.Text(c.RawSubject), at.UTC().Format(time.RFC3339))
+		}
+	}
+	return h, nil
+}
+
+func serial(n *big.Int) string { return string(n.Bytes()) }
