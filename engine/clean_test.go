@@ -128,6 +128,7 @@ func TestPreparationsAreRepeated(t *testing.T) {
 		repeats string
 	}{
 		{syscall.ECONNRESET, 1, "1 operation of the preparation failed and was repeated: connection reset"},
+		{storage.ErrCrashed, 1, "1 operation of the preparation failed and was repeated: the client's program crashed"},
 		{storage.ErrBusy, 3, "3 operations of the preparation failed and were repeated"},
 		{storage.ErrBusy, 5, ""}, {fs.ErrPermission, 1, ""},
 	} {

@@ -70,14 +70,15 @@ type preparer struct {
 	fault   atomic.Value // the last error after which an operation was repeated
 }
 
-// ask does op. It repeats it three times, after 0, 1 and 2 s, if the connection broke or the service was busy. What such a write has
-// left is removed first: some services do not replace files.
+// ask does op. It repeats it three times, after 0, 1 and 2 s, if the connection broke, the service was busy or the client's program
+// crashed. What such a write has left is removed first: some services do not replace files.
 func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
 	op.Timeout = prepareTimeout
 	for attempt := 0; ; attempt++ {
 		res, err = s.Do(ctx, op, noProgress{})
 		class := storage.Classify(err)
-		if class != storage.Reset && class != storage.Busy || attempt == 3 || !pause.For(ctx, time.Duration(attempt)*time.Second) {
+		passing := class == storage.Reset || class == storage.Busy || errors.Is(err, storage.ErrCrashed)
+		if !passing || attempt == 3 || !pause.For(ctx, time.Duration(attempt)*time.Second) {
 			return res, err
 		}
 		p.repeats.Add(1)

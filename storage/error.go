@@ -19,6 +19,7 @@ var (
 	// the service's size of a file is not that of the list or the listing
 	ErrSize       = errors.New("file size differs")
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
+	ErrCrashed    = errors.New("the client's program crashed")               // ended by a signal that a fault of its own caused
 	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
 	ErrRedirected = errors.New("the target redirects to another server")
 	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has none

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -9,12 +10,30 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/dn"
 	"weir/storage"
+	"weir/storage/gridcert"
 )
 
 // credentials sets the environment of programs: that of this process, with messages in English and the credentials
 // where common tools look for them. Secrets are never put on a command line, which every user of the host can read.
 func (s *service) credentials(c storage.Credentials) error {
+	for _, file := range []*string{&c.From.ProxyFile, &c.From.CertFile, &c.From.KeyFile, &c.From.CADir, &c.From.CAFile, &c.From.TicketFile,
+		&c.From.Krb5File, &c.From.TokenFile} { // programs run in folders of their own, and Globus wants absolute names
+		if *file != "" && (file != &c.From.TicketFile || !strings.Contains(*file, ":")) {
+			var err error
+			if *file, err = filepath.Abs(*file); err != nil {
+				return err
+			}
+		}
+	}
+	authorities := c.From.CADir
+	if authorities == "" && c.From.CAFile != "" {
+		authorities = filepath.Join(s.dir, "authorities")
+		if err := hashed(c.From.CAFile, authorities); err != nil {
+			return fmt.Errorf("auth: %w", err)
+		}
+	}
 	env := map[string]string{}
 	for _, pair := range slices.Concat(s.tool.env, os.Environ()) { // the environment wins
 		if name, value, ok := strings.Cut(pair, "="); ok {
@@ -27,7 +46,8 @@ func (s *service) credentials(c storage.Credentials) error {
 		{from.ProxyFile, "X509_USER_PROXY"},
 		{from.CertFile, "X509_USER_CERT"},
 		{cmp.Or(from.KeyFile, from.CertFile), "X509_USER_KEY"},
-		{from.CADir, "X509_CERT_DIR", "SSL_CERT_DIR"},
+		{authorities, "X509_CERT_DIR"},
+		{from.CADir, "SSL_CERT_DIR"},
 		{from.CAFile, "SSL_CERT_FILE", "CURL_CA_BUNDLE"},
 		{from.TicketFile, "KRB5CCNAME"},
 		{from.Krb5File, "KRB5_CONFIG"},
@@ -53,6 +73,44 @@ func (s *service) credentials(c storage.Credentials) error {
 		return nil
 	}
 	return s.tool.auth(s, c)
+}
+
+// hashed writes the authorities of a PEM file into a folder, under the hashes of their names, as Globus, gfal2 and XRootD look for them.
+// What they may sign is not limited.
+func hashed(file, folder string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	all, err := gridcert.ParseCertificates(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, cert := range all {
+		hashes, err := dn.Hashes(cert.RawSubject)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, h := range hashes {
+			name, n := filepath.Join(folder, h), 0
+			for ; exists(fmt.Sprintf("%s.%d", name, n)); n++ {
+			}
+			policy := fmt.Sprintf("access_id_CA X509 '%s'\npos_rights globus CA:sign\ncond_subjects globus '\"*\"'\n", dn.Text(cert.RawSubject))
+			if err := errors.Join(os.WriteFile(fmt.Sprintf("%s.%d", name, n), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600),
+				os.WriteFile(name+".signing_policy", []byte(policy), 0o600)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
 }
 
 // environ returns the environment of a program that runs in dir, or, if that is empty, in the current folder.

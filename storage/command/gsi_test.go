@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,10 +44,20 @@ func TestGridProxies(t *testing.T) {
 					t.Errorf("the server's checksum is %s, want %s", res.Sum, want)
 				}
 			}
+			// as workers have them: names in their folder, and authorities in one file
+			folder, err := os.Getwd()
+			require.NoError(t, err)
+			bundled := target
+			bundled.Cred.From.CADir, bundled.Cred.From.CAFile = "", g.CAFile
+			bundled.Cred.From.ProxyFile, err = filepath.Rel(folder, g.Proxy)
+			require.NoError(t, err)
+			op := storage.Op{Kind: storage.Read, Path: name, Size: size, Timeout: time.Minute}
+			if _, err := clientOf(t, bundled).Do(t.Context(), &op, &heard{}); err != nil {
+				t.Errorf("with a file of authorities: %v", err)
+			}
 			expired, err := g.ProxyFor(-time.Hour)
 			require.NoError(t, err)
 			target.Cred.From.ProxyFile = expired
-			op := storage.Op{Kind: storage.Read, Path: name, Size: size, Timeout: time.Minute}
 			if _, err := clientOf(t, target).Do(t.Context(), &op, &heard{}); storage.Classify(err) != storage.Denied {
 				t.Errorf("a proxy that has expired: %v", err)
 			}

@@ -126,7 +126,7 @@ func TestJobsThatFail(t *testing.T) {
 	} {
 		res, err := job(t, c.argv...)
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+" (") ||
-			storage.Classify(err) != storage.Other {
+			storage.Classify(err) != storage.Other || errors.Is(err, storage.ErrCrashed) != (name == "memory") {
 			t.Errorf("%s: %v, class %v", name, err, storage.Classify(err))
 		}
 		if res.Process == nil || res.Process.ExitCode != c.status {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -146,6 +147,12 @@ func (e *exitError) Error() string {
 }
 
 func (e *exitError) Unwrap() error { return e.class }
+
+// Is reports whether the program crashed, for storage.ErrCrashed.
+func (e *exitError) Is(target error) bool {
+	return target == storage.ErrCrashed && slices.Contains([]syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE,
+		syscall.SIGILL}, e.result.signal)
+}
 
 // check makes an error of an exit status that is not 0.
 func (s *service) check(l line, r result) error {
