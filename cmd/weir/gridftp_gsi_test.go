@@ -55,8 +55,8 @@ func TestProxiesBehindABalancer(t *testing.T) {
 	}
 }
 
-// TestGfalJobs is the test of 2017 whole and small: jobs of HTCondor, one client each, run gfal-copy with a proxy and copy to /dev/null from
-// six GridFTP servers behind HAProxy.
+// TestGfalJobs is the test of 2017 whole and small: jobs of HTCondor, one client each, run gfal-copy with a proxy and copy to /dev/null
+// from six GridFTP servers behind HAProxy.
 func TestGfalJobs(t *testing.T) {
 	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 6})
 	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})

@@ -90,6 +90,7 @@ func hashed(file, folder string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, cert := range all {
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 		hashes, err := dn.Hashes(cert.RawSubject)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -98,8 +99,8 @@ func hashed(file, folder string) error {
 			name, n := filepath.Join(folder, h), 0
 			for ; exists(fmt.Sprintf("%s.%d", name, n)); n++ {
 			}
-			policy := fmt.Sprintf("access_id_CA X509 '%s'\npos_rights globus CA:sign\ncond_subjects globus '\"*\"'\n", dn.Text(cert.RawSubject))
-			if err := errors.Join(os.WriteFile(fmt.Sprintf("%s.%d", name, n), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o600),
+			policy := "access_id_CA X509 '" + dn.Text(cert.RawSubject) + "'\npos_rights globus CA:sign\ncond_subjects globus '\"*\"'\n"
+			if err := errors.Join(os.WriteFile(fmt.Sprintf("%s.%d", name, n), text, 0o600),
 				os.WriteFile(name+".signing_policy", []byte(policy), 0o600)); err != nil {
 				return err
 			}
