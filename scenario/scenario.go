@@ -165,10 +165,9 @@ func (s *Scenario) resolve() {
 
 // paths returns where the paths of files on this machine stand, by their keys.
 func paths(f *Files, a *storage.Auth, hosts []Host) map[string]*string {
-	all := map[string]*string{
-		"files.list": &f.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
-		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
-		"auth.keytab_file": &a.KeytabFile, "auth.ticket_file": &a.TicketFile, "auth.krb5_file": &a.Krb5File,
+	all := map[string]*string{"files.list": &f.List}
+	for key, p := range a.Files() {
+		all["auth."+key] = p
 	}
 	for i := range hosts {
 		all[fmt.Sprintf("hosts.%d.transfer_log", i)] = &hosts[i].TransferLog

@@ -61,6 +61,15 @@ type Auth struct {
 	Insecure    bool        `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
 }
 
+// Files returns where a has the names of files and folders, by their keys.
+func (a *Auth) Files() map[string]*string {
+	return map[string]*string{
+		"password_file": &a.PasswordFile, "token_file": &a.TokenFile, "cert_file": &a.CertFile, "key_file": &a.KeyFile,
+		"proxy_file": &a.ProxyFile, "ca_file": &a.CAFile, "ca_dir": &a.CADir, "keytab_file": &a.KeytabFile, "ticket_file": &a.TicketFile,
+		"krb5_file": &a.Krb5File,
+	}
+}
+
 // Credentials are the contents of the files and variables that an Auth names. They never leave the process.
 type Credentials struct {
 	Method   AuthMethod // as in Auth; "" is none

@@ -232,11 +232,16 @@ func (t *Target) trusts(home, at *url.URL) bool {
 	return (at.Scheme == "https" || home.Scheme == "http") && slices.ContainsFunc(t.Servers, func(s string) bool { return matches(s, at) })
 }
 
+// Trusts reports whether a server that a redirect leads to may have the target's credentials.
+func (t *Target) Trusts(at *url.URL) bool {
+	home, err := url.Parse(t.URL)
+	return err == nil && t.trusts(home, at)
+}
+
 // TokenAt returns what a server that a redirect leads to is shown of the target's
 // Token: that, or "".
 func (t *Target) TokenAt(at *url.URL) string {
-	home, err := url.Parse(t.URL)
-	if err != nil || !t.trusts(home, at) {
+	if !t.Trusts(at) {
 		return ""
 	}
 	return t.Token

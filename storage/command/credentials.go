@@ -18,14 +18,15 @@ import (
 // credentials sets the environment of programs: that of this process, with messages in English and the credentials
 // where common tools look for them. Secrets are never put on a command line, which every user of the host can read.
 func (s *service) credentials(c storage.Credentials) error {
-	for _, file := range []*string{&c.From.ProxyFile, &c.From.CertFile, &c.From.KeyFile, &c.From.CADir, &c.From.CAFile, &c.From.TicketFile,
-		&c.From.Krb5File, &c.From.TokenFile} { // programs run in folders of their own, and Globus wants absolute names
-		if *file != "" && (file != &c.From.TicketFile || !strings.Contains(*file, ":")) {
-			var err error
-			if *file, err = filepath.Abs(*file); err != nil {
-				return err
-			}
+	for key, file := range c.From.Files() { // programs run in folders of their own, and Globus wants absolute names
+		if typed := key == "ticket_file" && strings.Contains(*file, ":"); *file == "" || typed {
+			continue
 		}
+		whole, err := filepath.Abs(*file)
+		if err != nil {
+			return err
+		}
+		*file = whole
 	}
 	authorities := c.From.CADir
 	if authorities == "" && c.From.CAFile != "" {

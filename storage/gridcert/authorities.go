@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"math/big"
 	"os"
-	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,19 +53,15 @@ func (a *Authorities) read(now time.Time) error {
 		if !hashedName.MatchString(e.Name()) {
 			continue
 		}
-		hash := filepath.Join(a.path, e.Name()[:8])
-		roots, err := readNumbered(hash+".", ParseCertificates)
-		if err != nil {
+		hash, _, _ := strings.Cut(e.Name(), ".")
+		var one authority
+		if err := one.read(a.path, hash); err != nil {
 			return err
 		}
-		lists, err := readNumbered(hash+".r", parseRevocations)
-		if err != nil {
-			return err
-		}
-		for _, r := range roots {
+		for _, r := range one.certificates {
 			pool.AddCert(r)
 			n++
-			for _, list := range lists {
+			for _, list := range one.revocations {
 				add(revoked, r, list)
 			}
 		}

@@ -95,20 +95,25 @@ func (t *Trust) load(hash string, now time.Time) (*authority, error) {
 	}
 	a := &authority{until: now.Add(believed)}
 	for _, dir := range t.dirs {
-		certificates, err := readNumbered(filepath.Join(dir, hash+"."), ParseCertificates)
-		if err != nil {
+		if err := a.read(dir, hash); err != nil {
 			return nil, err
 		}
-		lists, err := readNumbered(filepath.Join(dir, hash+".r"), parseRevocations)
-		if err != nil {
-			return nil, err
-		}
-		a.certificates, a.revocations = append(a.certificates, certificates...), append(a.revocations, lists...)
 	}
 	if len(a.certificates) > 0 {
 		t.authorities[hash] = a // what is missing is looked for again: it may be put there
 	}
 	return a, nil
+}
+
+// read adds what a folder has of a hash.
+func (a *authority) read(dir, hash string) error {
+	certificates, err := readNumbered(filepath.Join(dir, hash+"."), ParseCertificates)
+	if err != nil {
+		return err
+	}
+	lists, err := readNumbered(filepath.Join(dir, hash+".r"), parseRevocations)
+	a.certificates, a.revocations = append(a.certificates, certificates...), append(a.revocations, lists...)
+	return err
 }
 
 // readNumbered parses the files path+"0", path+"1" and so on, up to the first that is missing.
@@ -185,16 +190,15 @@ func (t *Trust) Verify(cert *x509.Certificate, now time.Time) error {
 
 // chain checks that a known authority signed the certificate and has not revoked it, and the dates.
 func (t *Trust) chain(cert *x509.Certificate, now time.Time) error {
-	var roots []*x509.Certificate
-	var lists []*pkix.CertificateList
 	pool := t.pool
+	var by authority
 	if !t.memory {
 		var err error
-		if roots, lists, err = t.signers(cert, now); err != nil {
+		if by, err = t.signers(cert, now); err != nil {
 			return err
 		}
 		pool = x509.NewCertPool()
-		for _, r := range roots {
+		for _, r := range by.certificates {
 			pool.AddCert(r)
 		}
 	}
@@ -205,37 +209,37 @@ func (t *Trust) chain(cert *x509.Certificate, now time.Time) error {
 	if err != nil {
 		return Refuse("the server's certificate (%s): %v (authorities: %s)", cert.Subject, err, t.places())
 	}
-	return revoked(cert, roots, lists)
+	return revoked(cert, by.certificates, by.revocations)
 }
 
 // signers returns the authorities that have the name of the certificate's issuer, or all of the file, and their
 // revocations.
-func (t *Trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Certificate, lists []*pkix.CertificateList, err error) {
+func (t *Trust) signers(cert *x509.Certificate, now time.Time) (by authority, err error) {
 	if t.file != "" {
 		data, err := os.ReadFile(t.file)
 		if err != nil {
-			return nil, nil, Refuse("certificate authorities: %v", err)
+			return by, Refuse("certificate authorities: %v", err)
 		}
-		if roots, err = ParseCertificates(data); err != nil {
-			return nil, nil, Refuse("certificate authorities: %s: %v", t.file, err)
+		if by.certificates, err = ParseCertificates(data); err != nil {
+			return by, Refuse("certificate authorities: %s: %v", t.file, err)
 		}
 	}
 	hashes, err := dn.Hashes(cert.RawIssuer)
 	if err != nil {
-		return nil, nil, wireclient.ProtocolError("the server's certificate: %v", err)
+		return by, wireclient.ProtocolError("the server's certificate: %v", err)
 	}
 	for _, h := range hashes {
 		a, err := t.load(h, now)
 		if err != nil {
-			return nil, nil, err
+			return by, err
 		}
-		roots, lists = append(roots, a.certificates...), append(lists, a.revocations...)
+		by.certificates, by.revocations = append(by.certificates, a.certificates...), append(by.revocations, a.revocations...)
 	}
-	if len(roots) == 0 {
-		return nil, nil, Refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
+	if len(by.certificates) == 0 {
+		return by, Refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
 			cert.Subject, cert.Issuer, hashes[0], hashes[1], t.places())
 	}
-	return roots, lists, nil
+	return by, nil
 }
 
 func (t *Trust) places() string {

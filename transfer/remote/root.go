@@ -142,14 +142,10 @@ func (r *root) close() {
 // reach resolves the servers of a target. They must be allowed by its guard and, if it has a token or delegates a proxy, be its own or
 // among its Servers: each of them gets that.
 func reach(t tpc.Target, home *url.URL, delegates bool) storage.Reach {
-	lends := t.Token
-	if delegates {
-		lends = "proxy"
-	}
-	own := tpc.Target{URL: "https://" + home.Host, Token: lends, Servers: t.Servers}
+	own := tpc.Target{URL: "https://" + home.Host, Servers: t.Servers}
 	return func(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 		at := net.JoinHostPort(host, strconv.Itoa(int(port)))
-		if lends != "" && own.TokenAt(&url.URL{Scheme: "https", Host: at}) == "" {
+		if (t.Token != "" || delegates) && !own.Trusts(&url.URL{Scheme: "https", Host: at}) {
 			return netip.AddrPort{}, fmt.Errorf("%w: %s redirects to %s, which may not see the token or get a proxy", tpc.ErrRefused,
 				home.Host, at)
 		}

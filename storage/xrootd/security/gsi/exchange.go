@@ -22,7 +22,7 @@ type exchange struct {
 	offer   offer
 	version int // the lower one of the server's and ours
 	round   int
-	named   bool    // the certificate has the server's name, whatever the DNS says
+	named   bool    // the certificate has the server's name, whatever the DNS says; looked at if proxies are delegated
 	tag     []byte  // what the server has to sign
 	sealer  *sealer // with the secret that was agreed upon
 }
@@ -247,7 +247,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 		if err := m.names.Check(cert, e.server.Host, e.server.Address, m.clock()); err != nil {
 			return nil, err
 		}
-		e.named = m.names.Fits(cert, e.server.Host)
+		e.named = e.delegates() && m.names.Fits(cert, e.server.Host)
 	}
 	tag, err := recoverBlocks(key, a.signedTag)
 	if err != nil {
