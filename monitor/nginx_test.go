@@ -182,3 +182,21 @@ func TestAllTargetsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestServersOfRedirectsAreFound: servers that clients name are watched from then on, if they are on this machine.
+func TestServersOfRedirectsAreFound(t *testing.T) {
+	_, first := nginx(t, 1000)
+	_, second := nginx(t, 1000)
+	k := &keep{}
+	w, err := Start(t.Context(), []scenario.Host{{Name: "here"}}, Options{Target: fmt.Sprintf("http://127.0.0.1:%d/", first)}, k)
+	require.NoError(t, err)
+	looked(t, k)
+	if n := sum(k.of("here"), "nginx").Count; n != 3 {
+		t.Errorf("%d processes before", n)
+	}
+	for _, server := range []string{"192.0.2.1:80", "no address", fmt.Sprintf("localhost:%d", second), fmt.Sprintf("localhost:%d", second)} {
+		w.Serves(server)
+	}
+	require.Eventually(t, "both servers are watched", func() bool { return sum(k.of("here"), "nginx").Count == 6 })
+	require.NoError(t, w.Stop())
+}

@@ -15,6 +15,7 @@ type servers struct {
 	mu     sync.Mutex
 	places []*place
 	known  map[identity]*report
+	named  map[string]bool // by clients, as those that served them
 }
 
 // A place is an address on this machine where a server listens.
@@ -46,6 +47,20 @@ func (s *servers) place(addr netip.AddrPort) *place {
 		s.places = append(s.places, p)
 	}
 	return p
+}
+
+// isNew notes a server that clients named, and reports whether it is the first time.
+func (s *servers) isNew(server string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.named[server] || len(s.named) == mostServers {
+		return false
+	}
+	if s.named == nil {
+		s.named = map[string]bool{}
+	}
+	s.named[server] = true
+	return true
 }
 
 // here returns the places known so far.

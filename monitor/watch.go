@@ -62,6 +62,7 @@ type Watch struct {
 	once   sync.Once
 	cancel context.CancelFunc
 	runs   sync.WaitGroup
+	serves func(server string) // see Serves
 
 	mu   sync.Mutex // one sample at a time
 	sink Sink
@@ -111,6 +112,7 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	}
 	ok = true
 	ctx, w.cancel = context.WithCancel(ctx)
+	w.serves = w.finder(ctx, o.servers)
 	for _, r := range runners {
 		w.runs.Go(func() { r.run(ctx) })
 	}
@@ -130,6 +132,24 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	})
 	return w, nil
 }
+
+// finder returns what finds a server on this machine that clients name.
+func (w *Watch) finder(ctx context.Context, s *servers) func(server string) {
+	return func(server string) {
+		if !s.isNew(server) {
+			return
+		}
+		w.runs.Go(func() { // a name may take seconds
+			if addr, ok := localTarget(ctx, server); ok {
+				s.place(addr)
+			}
+		})
+	}
+}
+
+// Serves tells that clients were redirected to a server, host:port: if it is on this machine, its processes are watched from then on. It
+// must not be called after Stop.
+func (w *Watch) Serves(server string) { w.serves(server) }
 
 // balanced returns the runners of the balancer and of the backends' logs.
 func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) (all []*runner, err error) {

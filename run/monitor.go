@@ -109,6 +109,9 @@ type tee struct {
 
 // Interval implements measure.Sink.
 func (t *tee) Interval(v *measure.Interval) error {
+	if v.Server != "" {
+		t.watch.Serves(v.Server)
+	}
 	return errors.Join(t.out.Interval(v), t.view.Interval(v))
 }
 

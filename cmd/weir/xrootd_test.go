@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"net"
@@ -15,7 +16,9 @@ import (
 	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/monitor"
 	"weir/results"
+	"weir/scenario"
 )
 
 // xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
@@ -409,5 +412,29 @@ func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
 			loginAndCopy(t, s)
 			emptyServers(t, s)
 		})
+	}
+}
+
+// Over HTTP only redirects tell where data servers are: their processes are the service's, as those of the redirector.
+func TestDataServersOfRedirectsAreMonitored(t *testing.T) {
+	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	dir := filepath.Join(t.TempDir(), "run")
+	code, said := weir(t, "run", "--quiet", "--out", dir, "../../scenarios/first-light.yaml", "--target", s.URLs["http"], "--clients", "4",
+		"--set", "files.make={count: 20, size: 1MB}", "--duration", "5s")
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	most := 0
+	for line := range bytes.Lines(require.File(t, filepath.Join(dir, results.HostsFile))) {
+		var h monitor.Sample
+		require.NoError(t, json.Unmarshal(line, &h))
+		for _, p := range h.Procs {
+			if p.Role == scenario.RoleServer {
+				most = max(most, p.Count)
+			}
+		}
+	}
+	if most < len(s.Pids()) { // other clusters on this machine add their cmsd
+		t.Errorf("%d processes of the service were watched, not %d", most, len(s.Pids()))
 	}
 }

@@ -20,6 +20,15 @@ type client struct {
 	home    link
 	data    []*link          // the last used first
 	tickets *tlsconn.Tickets // nil: no TLS session is resumed
+	found   redirected
+}
+
+// A redirected is where a redirect led that a client need not ask for again: further ranges of a file are read from there, within an operation
+// and, with Op.Keep, in the next ones. So do programs that open a file once (davix).
+type redirected struct {
+	path string  // of the file, below the target
+	at   *origin // nil: no file is known
+	to   string  // path and query there
 }
 
 // Do runs op.
@@ -27,6 +36,9 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	x := c.s.calls.Get().(*call)
 	x.begin(ctx, c, op, p)
 	err := x.run()
+	if !op.Keep {
+		c.found = redirected{}
+	}
 	x.settle()
 	res := x.Result
 	if err != nil {

@@ -40,8 +40,40 @@ type request struct {
 // exchange sends a request, follows redirects and leaves the final answer's head in x.head and its body's state in
 // x.body.
 func (x *call) exchange(r *request) (*link, error) {
-	at := x.c.s.home
 	x.path = x.path[:0]
+	if r.method != http.MethodGet {
+		return x.follow(r, x.c.s.home)
+	}
+	if known := x.c.found; known.at != nil && known.path == r.path {
+		x.path = append(x.path, known.to...)
+		x.Progress.ServedBy(known.at.name)
+		l, err := x.follow(r, known.at)
+		if err != nil || !expired(x.head.status) {
+			return l, err
+		}
+		x.skip(l)
+		x.path = x.path[:0]
+		x.Progress.ServedBy("")
+	}
+	l, err := x.follow(r, x.c.s.home)
+	x.c.found = redirected{}
+	if (x.Op.Keep || r.ranged) && err == nil && l.origin != x.c.s.home && x.head.status < 300 {
+		x.c.found = redirected{r.path, l.origin, string(x.path)}
+	}
+	return l, err
+}
+
+// expired reports whether a status may mean that a redirect was good for a while only, or once.
+func expired(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		return true
+	}
+	return false
+}
+
+// follow sends a request to at and wherever it is redirected to.
+func (x *call) follow(r *request, at *origin) (*link, error) {
 	for hop := 0; ; hop++ {
 		l, err := x.roundTrip(r, at)
 		if err != nil {

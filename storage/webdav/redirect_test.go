@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,51 @@ func TestRedirectedRead(t *testing.T) {
 	for _, r := range data.requests() {
 		if r.URL.Path != "/data/a b" || r.URL.RawQuery != "ticket=42" || r.Header.Get("Authorization") != "Bearer abc" {
 			t.Errorf("the data server saw %s, authorization %q", r.URL, r.Header.Get("Authorization"))
+		}
+	}
+}
+
+// Where a file is, a client asks once for all ranges of an operation, and once for all operations that keep the file open; again for
+// another file, and if the place has expired.
+func TestRedirectsAreKept(t *testing.T) {
+	var expired atomic.Bool
+	data := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
+		var from, to int
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
+			return false
+		}
+		if expired.CompareAndSwap(true, false) {
+			_, err := io.WriteString(c, "HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone")
+			return err == nil
+		}
+		n := to - from + 1
+		_, err := fmt.Fprintf(c, "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %d-%d/100\r\nContent-Length: %d\r\n\r\n%s", from, to, n,
+			strings.Repeat("x", n))
+		return err == nil
+	})
+	p := redirector(t, 307, data.url)
+	c := clientAt(t, p.url, storage.Credentials{})
+	parts := []storage.Range{{Offset: 0, Length: 10}, {Offset: 50, Length: 20}}
+	for i, step := range []struct {
+		path  string
+		keep  bool
+		stale bool
+		asked int // how often the redirector was asked so far
+	}{
+		{"a", false, false, 1}, {"a", false, false, 2}, {"a", true, false, 3}, {"a", true, false, 3}, {"a", true, true, 4}, {"a", true, false, 4},
+		{"b", true, false, 5}, {"a", true, false, 6}, {"a", false, false, 6}, {"a", true, false, 7},
+	} {
+		expired.Store(step.stale)
+		var e events
+		op := storage.Op{Kind: storage.Read, Path: step.path, Size: 100, Ranges: parts, Keep: step.keep, Timeout: 20 * time.Second}
+		_, err := c.Do(t.Context(), &op, &e)
+		if asked := len(p.requests()); err != nil || e.moved != 30 || e.server != strings.TrimPrefix(data.url, "http://") || asked != step.asked {
+			t.Errorf("read %d: moved %d from %q, the redirector was asked %d times instead of %d: %v", i, e.moved, e.server, asked, step.asked, err)
+		}
+	}
+	for _, r := range data.requests() {
+		if r.URL.RawQuery != "ticket=42" {
+			t.Errorf("the data server saw %s", r.URL)
 		}
 	}
 }
