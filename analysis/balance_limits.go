@@ -217,20 +217,21 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	if who != "" {
 		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
 	}
-	if math.Abs(off) <= d.slack(source, backendsOK) && math.Abs(worst) <= d.slack(source, backendsEach) {
+	if d.agrees(source, off, backendsOK) && d.agrees(source, worst, backendsEach) {
 		return note, OK
 	}
 	return note + others(off), Warn
 }
 
-// slack is by how much a source may differ: all but the log count headers or what clients ask as well, and count until a
-// look that may be late, which matters in short runs.
-func (d *data) slack(source string, bound float64) float64 {
+// agrees reports whether a source may differ so much: all but the log count headers and what clients ask as well, and count until a look
+// that may be late, which matters in short runs.
+func (d *data) agrees(source string, off, bound float64) bool {
 	if source == ByLog {
-		return bound
+		return math.Abs(off) <= bound
 	}
 	run := d.backends.whole[0]
-	return 2*bound + ratio(mostLateLook/2, run.to.Sub(run.from).Seconds())
+	bound = 2*bound + ratio(mostLateLook/2, run.to.Sub(run.from).Seconds())
+	return off >= -bound && off <= bound+d.overhead()-1
 }
 
 func others(off float64) string {

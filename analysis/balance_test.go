@@ -74,6 +74,31 @@ func TestBackendsDisagree(t *testing.T) {
 	}
 }
 
+// TestHeadersOfBackends: where files are small, much of what servers count is requests, as the clients know.
+func TestHeadersOfBackends(t *testing.T) {
+	for asked, want := range map[int64]string{300: OK, 3: Warn} {
+		s := resultstest.Balanced(0.5, 0.5)
+		interval, more := s.Interval, s.More
+		small := func(iv *measure.Interval) { iv.Wire = iv.Moved + iv.Moved/1000*asked }
+		s.Interval = func(iv *measure.Interval) { interval(iv); small(iv) }
+		s.More = func(iv *measure.Interval) []*measure.Interval {
+			all := more(iv)
+			for _, x := range all {
+				small(x)
+			}
+			return all
+		}
+		s.Sample = func(x *monitor.Sample) {
+			if x.Cores == 8 {
+				x.Nets[0].Sent += x.Nets[0].Sent / 4
+			}
+		}
+		if c := checkNamed(t, of(t, s), "backends agree"); c.Status != want {
+			t.Errorf("%d bytes asked for each 1000: %+v", asked, c)
+		}
+	}
+}
+
 // TestSourcesOfShares takes the sources away one after the other.
 func TestSourcesOfShares(t *testing.T) {
 	s := resultstest.Balanced(0.25, 0.75)
