@@ -51,7 +51,7 @@ func beChild() bool {
 	}
 	child := map[string]func(args []string, out io.Writer) error{
 		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded, moverWord: runMover,
-		tlsWord: runTLS, limitWord: runLimit,
+		tlsWord: runTLS, limitWord: runLimit, copyLimitWord: runCopyLimit,
 	}[os.Args[1]]
 	if child == nil {
 		return false

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // fewest is how many rounds a figure of a page has at least, see the page's method.
@@ -130,5 +132,22 @@ func TestChanges(t *testing.T) {
 	}
 	if p := significance(5, 5); math.Abs(p-2./252) > 1e-12 {
 		t.Errorf("p of 5 and 5 rounds: %v", p)
+	}
+}
+
+// A page says which of its cases were measured on another processor.
+func TestElsewhere(t *testing.T) {
+	on := func(processor string, names ...string) page {
+		p := page{machine: []string{"- processor: " + processor}}
+		for _, name := range names {
+			p.cases = append(p.cases, section{comparison: comparison{name: name}})
+		}
+		return p
+	}
+	p := on("A", "download-1", "download-64", "metering").with(on("B", "download-1", "metering"))
+	p = p.with(on("C", "download-64")).with(on("A", "metering"))
+	want := []string{"- processor: A", "- elsewhere, on B: download-1", "- elsewhere, on C: download-64"}
+	if d := cmp.Diff(want, p.machine); d != "" {
+		t.Error(d)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,10 +25,11 @@ import (
 // systemCalls names the side that does the least a client can do: see runLimit.
 const systemCalls = "system calls"
 
-// limitSide runs the least that a client can do with so many files of a size, in a process of its own. ca is a file, or "".
-func (r *rig) limitSide(op, url, ca string, files int, size int64) side {
+// limitSide runs the least that a client can do with so many files of a size over so many connections, in a process of its own. ca is a
+// file, or "".
+func (r *rig) limitSide(op, url, ca string, files int, size int64, streams int) side {
 	return side{systemCalls, func() (figures, error) {
-		u, err := r.child(self(), limitWord, op, url, ca, strconv.Itoa(files), strconv.FormatInt(size, 10))
+		u, err := r.child(self(), limitWord, op, url, ca, strconv.Itoa(files), strconv.FormatInt(size, 10), strconv.Itoa(streams))
 		if err != nil {
 			return nil, err
 		}
@@ -47,10 +49,10 @@ func (r *rig) limitSide(op, url, ca string, files int, size int64) side {
 // limitWord makes this program the least that a client can do instead of the comparison.
 const limitWord = "system-calls"
 
-// runLimit reads or writes a file again and again on one connection with a blocking socket. What it reads the kernel drops, in calls that
+// runLimit reads or writes files again and again, each connection with a blocking socket. What it reads the kernel drops, in calls that
 // wait for 4 MiB; it knows from the first answer how long the others are, over TLS too, so it decrypts and looks at nothing. What it
-// writes is the same 256 KiB each time. Its arguments are read or write, the URL, the file of the authority or "", the number of files and
-// their size. It prints its CPU time without that of the start.
+// writes is the same 256 KiB each time. Its arguments are read, pages (of the XRootD protocol, with checksums) or write, the URL, the file
+// of the authority or "", the number of files, their size and the number of connections. It prints its CPU time without that of the start.
 func runLimit(args []string, out io.Writer) error {
 	files, err := strconv.Atoi(args[3])
 	if err != nil {
@@ -60,44 +62,67 @@ func runLimit(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(args[1])
+	streams, err := strconv.Atoi(args[5])
 	if err != nil {
 		return err
 	}
-	c, err := block(u.Host)
-	if err != nil {
-		return err
-	}
-	defer syscall.Close(c.fd)
-	l := &limit{blocked: c, stream: c, url: u, size: size}
-	if args[2] != "" {
-		pool, err := trust.Authorities(args[2])
+	ones := make([]func() error, streams)
+	for i := range ones {
+		l, one, err := newLimit(args[0], args[1], args[2], size)
 		if err != nil {
 			return err
 		}
-		l.stream = tls.Client(c, &tls.Config{RootCAs: pool, ServerName: u.Hostname()})
-	}
-	one := l.read
-	switch {
-	case args[0] == "write":
-		one = l.write
-	case u.Scheme == "root":
-		one = l.readRoot
-	}
-	for range 2 { // TLS sends its tickets with the first answer
-		if err := one(); err != nil {
-			return err
+		defer syscall.Close(l.fd)
+		for range 2 { // TLS sends its tickets with the first answer
+			if err := one(); err != nil {
+				return err
+			}
 		}
+		l.known, ones[i] = true, one
 	}
 	begin, before := time.Now(), burn.Process()
-	l.known = true
-	for range files {
-		if err := one(); err != nil {
-			return err
-		}
+	var all sync.WaitGroup
+	errs := make([]error, streams)
+	for i, one := range ones {
+		all.Go(func() {
+			for n := i; n < files && errs[i] == nil; n += streams {
+				errs[i] = one()
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(out, "%.6f s of CPU in %.6f s\n", (burn.Process() - before).Seconds(), time.Since(begin).Seconds())
 	return err
+}
+
+// newLimit connects, and returns what carries one file.
+func newLimit(op, target, ca string, size int64) (*limit, func() error, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := block(u.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &limit{blocked: c, stream: c, url: u, size: size}
+	if ca != "" {
+		pool, err := trust.Authorities(ca)
+		if err != nil {
+			return nil, nil, err
+		}
+		l.stream = tls.Client(c, &tls.Config{RootCAs: pool, ServerName: u.Hostname()})
+	}
+	switch {
+	case op == "write":
+		return l, l.write, nil
+	case u.Scheme == "root":
+		return l, func() error { return l.readRoot(op == "pages") }, nil
+	}
+	return l, l.read, nil
 }
 
 // A limit is a connection that carries files.
@@ -120,30 +145,30 @@ func (l *limit) read() error {
 	if l.known {
 		return l.drop(l.wire)
 	}
-	left, err := l.answer("200")
+	body, err := l.answer("200")
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(io.Discard, l.stream, l.size-left)
+	_, err = io.CopyN(io.Discard, l.stream, l.size-int64(len(body)))
 	l.wire = l.in - from
 	return err
 }
 
-// answer reads the head of an answer and returns how much of the body has come with it.
-func (l *limit) answer(status string) (int64, error) {
+// answer reads the head of an answer and returns what of the body has come with it.
+func (l *limit) answer(status string) ([]byte, error) {
 	var all []byte
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := l.stream.Read(buf)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		all = append(all, buf[:n]...)
 		if i := bytes.Index(all, []byte("\r\n\r\n")); i >= 0 {
 			if !bytes.HasPrefix(all, []byte("HTTP/1.1 "+status)) {
-				return 0, fmt.Errorf("answer %q", all[:i])
+				return nil, fmt.Errorf("answer %q", all[:i])
 			}
-			return int64(len(all) - i - 4), nil
+			return all[i+4:], nil
 		}
 	}
 }
@@ -168,38 +193,54 @@ var piece [256 << 10]byte
 // rootChunk is what one read asks for, as xrdcp and weir do.
 const rootChunk = 8 << 20
 
-// readRoot reads a file by the XRootD protocol, without page checksums.
-func (l *limit) readRoot() error {
+// readRoot reads a file by the XRootD protocol, by kXR_pgread or kXR_read.
+func (l *limit) readRoot(pages bool) error {
 	if l.handle == nil {
 		var err error
 		if l.handle, err = bareOpen(l.blocked, "/"+strings.TrimLeft(l.url.Path, "/")); err != nil {
 			return err
 		}
 	}
-	head := make([]byte, 8)
 	for at := int64(0); at < l.size; at += rootChunk {
 		read := [16]byte{}
 		copy(read[:4], l.handle)
 		binary.BigEndian.PutUint64(read[4:], uint64(at))
 		binary.BigEndian.PutUint32(read[12:], uint32(min(rootChunk, l.size-at)))
-		if _, err := l.Write(bareRequest(3013, read, "")); err != nil {
+		code := uint16(3013)
+		if pages {
+			code = 3030
+		}
+		if _, err := l.Write(bareRequest(code, read, "")); err != nil {
 			return err
 		}
 		for more := true; more; {
-			if _, err := io.ReadFull(l.blocked, head); err != nil {
+			var err error
+			if more, err = l.part(); err != nil {
 				return err
 			}
-			status := binary.BigEndian.Uint16(head[2:])
-			if status != 0 && status != 4000 { // kXR_oksofar
-				return fmt.Errorf("status %d", status)
-			}
-			if err := l.drop(int64(binary.BigEndian.Uint32(head[4:]))); err != nil {
-				return err
-			}
-			more = status == 4000
 		}
 	}
 	return nil
+}
+
+// part drops one part of an answer to a read, and reports whether more follow.
+func (l *limit) part() (more bool, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(l.blocked, head[:]); err != nil {
+		return false, err
+	}
+	status, n := binary.BigEndian.Uint16(head[2:]), int64(binary.BigEndian.Uint32(head[4:]))
+	switch status {
+	case 0, 4000: // kXR_ok, kXR_oksofar
+		return status == 4000, l.drop(n)
+	case 4007: // kXR_status: its body is followed by the pages
+		body := make([]byte, n)
+		if _, err := io.ReadFull(l.blocked, body); err != nil || n < 16 {
+			return false, fmt.Errorf("a status of %d bytes: %w", n, err)
+		}
+		return body[7] == 1, l.drop(int64(binary.BigEndian.Uint32(body[12:]))) // kXR_PartialResult
+	}
+	return false, fmt.Errorf("status %d", status)
 }
 
 // A blocked is a connection whose calls block a thread: no poller takes part.

@@ -43,10 +43,7 @@ func moving(s scale) comparison {
 			"that it supports and compares sizes.", files, size>>20, together),
 		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},
 	}
-	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone"} {
-		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5, why: missed(peer)},
-			bar{metric: bothCPU, a: "weir", b: peer, limit: .5, why: missed(peer)})
-	}
+	b.bars = copyBars(throughput, bothCPU, "xrdcp", "gfal-copy", "rclone")
 	b.setup = func(r *rig) []side {
 		door, list := r.door(files, size, false)
 		x := r.xrootd(files, size)
@@ -57,9 +54,27 @@ func moving(s scale) comparison {
 			r.copySide("xrdcp", x.group, all, files, false, xrdcps(x, list)),
 			r.copySide("gfal-copy", x.group, all, files, false, gfals(x, list)),
 			r.rcloneSide("rclone", door, all, files, together),
+			r.limitCopySide(door, list, all, files, together, false),
 		}
 	}
 	return b
+}
+
+// copyBars are those of verified copies. Half of what the least takes is more than half of gfal-copy's CPU and of rclone's, which computes
+// no checksum and reads nothing back.
+func copyBars(rate, cpu metric, peers ...string) []bar {
+	bars := []bar{{metric: rate, a: "weir", b: systemCalls, least: true, limit: .9}, {metric: cpu, a: "weir", b: systemCalls, limit: 1.1}}
+	for _, peer := range peers {
+		least, most := 1.5, .5
+		switch peer {
+		case "gfal-copy":
+			most = .75
+		case "rclone", "rclone, both ends":
+			least, most = .9, 1.1
+		}
+		bars = append(bars, bar{metric: rate, a: "weir", b: peer, least: true, limit: least}, bar{metric: cpu, a: "weir", b: peer, limit: most})
+	}
+	return bars
 }
 
 // bufferSizes are the buffers of a mover that are compared, in KiB.
@@ -111,16 +126,6 @@ func buffering(encrypted bool, s scale) comparison {
 	return b
 }
 
-// missed is why a verified copy is not cheaper, or faster, beside a peer.
-func missed(peer string) string {
-	if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
-		return "rclone computes no checksum and reads nothing back; weir reads back everything. Half of rclone's CPU is little more " +
-			"than writing to new memory."
-	}
-	return "The kernel takes 0.2 s to write a GB to new memory, 0.15 s to receive it, 0.08 s to send it and 0.08 s to read it back; only " +
-		"the last can be omitted."
-}
-
 // xrdcps is a script that copies the files of a list from XRootD into the folder $0.
 func xrdcps(x server, list string) string {
 	return fmt.Sprintf(`sed 's/ .*//' %s | xargs -P %d -I{} xrdcp --silent --cksum adler32:source %s/{} "$0"/{}`, list, together, x.url)
@@ -146,15 +151,11 @@ func receiving(disk bool, s scale) comparison {
 		name:  "receive-" + name,
 		title: "Receiving into new files, verified, to " + name,
 		about: fmt.Sprintf("%d files of %d MiB from `weir serve`, in sequence, into new files %s: weir's mover, which reads back and "+
-			"compares adler32 with the catalog; the mover without reading back (\"no checksum\", which no agent does); and curl --output.",
-			files, size>>20, where),
+			"compares adler32 with the catalog; the mover without reading back (\"no checksum\", which no agent does); curl --output; and "+
+			"the least that receives, reads back and computes adler32.", files, size>>20, where),
 		metrics: []metric{throughput, clientCPU, serverCPU},
-		bars: []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1,
-			why: "On tmpfs the kernel moves each page between lists on its first read, half of the cost of reading back. " +
-				"mmap would take two thirds of that in page faults, and a truncated file would end the process."},
-			{metric: clientCPU, a: "weir", b: noSum, limit: 1.1,
-				why: "The checksum is computed from the stored file, so everything is read once more; the computation is less than a " +
-					"quarter of that cost."}},
+		bars: []bar{{metric: clientCPU, a: "weir", b: systemCalls, limit: 1.1}, {metric: throughput, a: "weir", b: systemCalls, least: true,
+			limit: .9}, {metric: clientCPU, a: "weir", b: "curl", limit: 1.25}},
 		setup: func(r *rig) []side {
 			door, list := r.door(files, size, true)
 			script := fmt.Sprintf(`curl --silent --show-error --fail $(sed 's|^\([^ ]*\) .*|--output '"$0"'/\1 %s/\1|' %s)`, door.url, list)
@@ -165,6 +166,7 @@ func receiving(disk bool, s scale) comparison {
 				r.moverSide("weir", door, list, files*size, files, 1, disk),
 				r.moverSide(noSum, door, list, files*size, files, 1, disk, "-unread"),
 				r.copySide("curl", door.group, files*size, files, disk, script),
+				r.limitCopySide(door, list, files*size, files, 1, disk),
 			}
 		},
 	}

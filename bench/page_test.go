@@ -97,7 +97,8 @@ func printConfig(ctx context.Context, weir string) {
 	fmt.Printf("short: %v\nload: %s\nweir: %s\n", testing.Short(), busy, words(ctx, 3, weir, "--version"))
 }
 
-// with returns p with the cases of q, which replace those of p, in the order of all cases. The machine is that of q if q has all.
+// with returns p with the cases of q, which replace those of p, in the order of all cases. The machine is that of q if q has all; else a
+// line of it says which cases are of another processor.
 func (p page) with(q page) page {
 	all, every := page{machine: p.machine, short: p.short || q.short}, cases(fullScale())
 	for _, c := range every {
@@ -111,6 +112,42 @@ func (p page) with(q page) page {
 	}
 	if len(p.machine) == 0 || len(q.cases) == len(every) {
 		all.machine = q.machine
+	} else {
+		all.machine = p.machineWith(q)
+	}
+	return all
+}
+
+// elsewhere begins the line of the machine that names cases which were measured on another processor.
+const elsewhere = "- elsewhere, on "
+
+// machineWith returns the lines of p's machine after the cases of q were measured again.
+func (p page) machineWith(q page) (lines []string) {
+	processor, found := q.about("processor"), false
+	for _, line := range p.machine {
+		at, names, is := strings.Cut(line, ": ")
+		if !is || !strings.HasPrefix(line, elsewhere) {
+			lines = append(lines, line)
+			continue
+		}
+		left := slices.DeleteFunc(strings.Split(names, ", "), func(name string) bool { return q.find(name) != nil })
+		if at == elsewhere+processor {
+			left, found = append(left, q.names()...), true
+		}
+		if len(left) > 0 {
+			lines = append(lines, at+": "+strings.Join(left, ", "))
+		}
+	}
+	if !found && processor != p.about("processor") {
+		lines = append(lines, elsewhere+processor+": "+strings.Join(q.names(), ", "))
+	}
+	return lines
+}
+
+// names returns the names of p's cases.
+func (p page) names() (all []string) {
+	for _, c := range p.cases {
+		all = append(all, c.name)
 	}
 	return all
 }
@@ -292,8 +329,9 @@ const method = `## Method
   unknown length. nginx has no checksums, so the 1% is counted as unverifiable. Over TLS weir decrypts only what it reads.
 - Uploads of weir differ in content and are read back from nginx; the others send one file repeatedly.
 - "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses. "system calls" is the least
-  that a client can do, without the start of its process: one connection, a blocking socket, each response dropped by the kernel
-  (MSG_TRUNC) in calls that wait for 4 MiB, over TLS undecrypted as well; uploads send the same 256 KiB from memory.
+  that a client can do, without the start of its process: a blocking socket for each connection, each response dropped by the kernel
+  (MSG_TRUNC) in calls that wait for 4 MiB, over TLS undecrypted as well; uploads send the same 256 KiB from memory. Of a copy it is
+  splice from the socket into the file, and one pass over the file for its adler32. Where it is most of the cost, the bar is the ratio to it.
 - Before each copy as much memory is written and freed as it needs: the first write to memory that a virtual machine returned
   to its host costs up to twice the CPU time.
 - Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno, which costs less than bbr; the others the machine's.
@@ -338,11 +376,7 @@ func (p page) render(picture string) string {
 		}
 	}
 	if len(p.cases) < len(cases(quickScale())) {
-		var names []string
-		for _, c := range p.cases {
-			names = append(names, c.name)
-		}
-		fmt.Fprintf(&b, "\nOnly these cases were measured: %s.\n", strings.Join(names, ", "))
+		fmt.Fprintf(&b, "\nOnly these cases were measured: %s.\n", strings.Join(p.names(), ", "))
 	}
 	p.missed(&b)
 	b.WriteString(method)

@@ -33,7 +33,7 @@ var (
 		{"root-download-1", "root:// read", []string{"weir", "xrdcp"}, systemCalls},
 		{"roots-download-1", "roots:// read", []string{"weir", "xrdcp"}, ""},
 		{"ftp-download-1", "GridFTP read", []string{"weir", "globus-url-copy"}, ""},
-		{"transfer-large", "verified copy", []string{"weir", "xrdcp", "gfal-copy", "rclone"}, ""},
+		{"transfer-large", "verified copy", []string{"weir", "xrdcp", "gfal-copy", "rclone"}, systemCalls},
 	}
 	picturedFiles = []pictured{
 		{"small-64", "HTTP 4 KiB", []string{"weir", "wrk"}, "bare"},

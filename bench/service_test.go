@@ -44,10 +44,7 @@ func serving(s scale) comparison {
 			"(\"verified\").", files, size>>20, together, together),
 		metrics: []metric{throughput, bothCPU, knownRate, knownCPU},
 	}
-	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone"} {
-		b.bars = append(b.bars, bar{metric: knownRate, a: "weir", b: peer, least: true, limit: 1.5, why: missed(peer)},
-			bar{metric: knownCPU, a: "weir", b: peer, limit: .5, why: missed(peer)})
-	}
+	b.bars = copyBars(knownRate, knownCPU, "xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone")
 	b.setup = func(r *rig) []side {
 		src := r.source(files, size, 2)
 		door := r.serve(filepath.Join(src, serviceName))
@@ -63,6 +60,7 @@ func serving(s scale) comparison {
 			r.rcloneSide("rclone", door, all, files, together),
 			r.rcloneSide("rclone, both ends", theirs, all, files, together),
 			r.rcloneSide("rclone, verified", door, all, files, together, "check", "--download"),
+			r.limitCopySide(door, list, all, files, together, false),
 		}
 	}
 	return b
@@ -110,14 +108,16 @@ func (r *rig) source(n int, size int64, different int) string {
 	return dir
 }
 
-// linkAll links the files of a folder into another one, and returns a file with their names.
+// linkAll links the files of a folder into another one, and returns a file with their names and sizes.
 func (r *rig) linkAll(from, to string) (list string) {
 	files, err := os.ReadDir(from)
 	r.must(err)
 	var names []byte
 	for _, f := range files {
 		r.must(os.Link(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())))
-		names = append(names, f.Name()+"\n"...)
+		info, err := f.Info()
+		r.must(err)
+		names = fmt.Appendf(names, "%s %d\n", f.Name(), info.Size())
 	}
 	list = r.path("names.list")
 	r.must(os.WriteFile(list, names, 0o644))

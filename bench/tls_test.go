@@ -58,7 +58,7 @@ func secureDownload(streams int, version string, s scale) comparison {
 			args := append(curlGets(srv.url+"/"+theFile, files, streams), "--cacert", ca)
 			sides := r.shapes(l, srv.group, shape{"weir", ""}, shape{allVerified, "  verify: 100%\n"})
 			if streams == 1 {
-				sides = append(sides, r.limitSide("read", srv.url+"/"+theFile, ca, files, s.size))
+				sides = append(sides, r.limitSide("read", srv.url+"/"+theFile, ca, files, s.size, 1))
 			}
 			return append(sides,
 				r.curlSide(files, int64(files)*s.size, srv.group, args...),
@@ -148,7 +148,7 @@ func secureUpload(s scale) comparison {
 				auth: "auth: {ca_file: " + ca + "}\n"}
 			args := append(curlPuts(source, srv.url, files, 1), "--cacert", ca)
 			return []side{r.weirSide(l, srv.group), r.curlSide(files, int64(files)*size, srv.group, args...),
-				r.limitSide("write", srv.url+"/limit", ca, files, size)}
+				r.limitSide("write", srv.url+"/limit", ca, files, size, 1)}
 		},
 	}
 }

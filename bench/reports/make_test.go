@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +25,7 @@ import (
 
 var (
 	weirFlag = flag.String("weir", "", "the weir `PROGRAM` that makes the runs")
-	onlyFlag = flag.String("only", "", "make only the runs whose names begin with this `PREFIX`")
+	onlyFlag = flag.String("only", "", "make only the runs whose names begin with what this `REGEXP` matches")
 	drawFlag = flag.Bool("draw", false, "run nothing: write pages and figures of the runs that are there")
 )
 
@@ -110,14 +111,16 @@ func newMaker(ctx context.Context, t *testing.T, root, weir string) *maker {
 	return m
 }
 
-// all makes the runs of all pages whose names begin with only.
+// all makes the runs of all pages whose names begin with what a regular expression matches.
 func (m *maker) all(t *testing.T, only string) {
 	t.Helper()
+	wanted, err := regexp.Compile("^(" + only + ")")
+	require.NoError(t, err)
 	pages, err := readPages(m.root)
 	require.NoError(t, err)
 	for _, p := range pages {
 		for _, r := range p.runs {
-			if m.ctx.Err() == nil && strings.HasPrefix(r.name, only) {
+			if m.ctx.Err() == nil && wanted.MatchString(r.name) {
 				if err := m.make(p.path, r); err != nil {
 					t.Errorf("%s: %v", r.name, err)
 				}
@@ -135,8 +138,11 @@ func (m *maker) command(name string, args ...string) *exec.Cmd {
 	c.Dir, c.Stderr = m.root, os.Stderr
 	c.Env = append(os.Environ(), "PATH="+m.path+":"+os.Getenv("PATH"))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) }
-	c.WaitDelay = 2 * time.Minute
+	c.Cancel = func() error {
+		time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }) // it may have ended before
+		return syscall.Kill(-c.Process.Pid, syscall.SIGINT)
+	}
+	c.WaitDelay = 130 * time.Second
 	return c
 }
 

@@ -20,12 +20,12 @@ type client struct {
 	home    link
 	data    []*link          // the last used first
 	tickets *tlsconn.Tickets // nil: no TLS session is resumed
-	found   redirected
+	found   whereabouts
 }
 
-// A redirected is where a redirect led that a client need not ask for again: further ranges of a file are read from there, within an operation
-// and, with Op.Keep, in the next ones. So do programs that open a file once (davix).
-type redirected struct {
+// The whereabouts of a file are where a redirect led, so that a client need not ask again: further ranges of the file are read from there,
+// within an operation and, with Op.Keep, in the next ones. So do programs that open a file once (davix).
+type whereabouts struct {
 	path string  // of the file, below the target
 	at   *origin // nil: no file is known
 	to   string  // path and query there
@@ -37,7 +37,7 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	x.begin(ctx, c, op, p)
 	err := x.run()
 	if !op.Keep {
-		c.found = redirected{}
+		c.found = whereabouts{}
 	}
 	x.settle()
 	res := x.Result

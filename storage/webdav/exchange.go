@@ -56,9 +56,9 @@ func (x *call) exchange(r *request) (*link, error) {
 		x.Progress.ServedBy("")
 	}
 	l, err := x.follow(r, x.c.s.home)
-	x.c.found = redirected{}
+	x.c.found = whereabouts{}
 	if (x.Op.Keep || r.ranged) && err == nil && l.origin != x.c.s.home && x.head.status < 300 {
-		x.c.found = redirected{r.path, l.origin, string(x.path)}
+		x.c.found = whereabouts{r.path, l.origin, string(x.path)}
 	}
 	return l, err
 }

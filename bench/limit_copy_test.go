@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/adler"
+	"weir/transfer"
+)
+
+// limitCopySide does the least that a verified copy takes: see runCopyLimit.
+func (r *rig) limitCopySide(door server, list string, bytes int64, files, at int, disk bool) side {
+	return side{systemCalls, func() (figures, error) {
+		return r.copied(door.group, bytes, files, disk, func(dir string) []string {
+			return []string{self(), copyLimitWord, list, door.url, dir, strconv.Itoa(at), strconv.FormatBool(disk)}
+		})
+	}}
+}
+
+// copyLimitWord makes this program the least that a verified copy takes instead of the comparison.
+const copyLimitWord = "copy-system-calls"
+
+// runCopyLimit copies the files of a list over HTTP, so many at a time, each connection with a blocking socket: the kernel moves what comes
+// through a pipe into a file (splice), which is then read back, 256 KiB at a time, for its adler32, and synced if it is to be. Its
+// arguments are the list, the URL and the folder to copy to, how many at a time, and whether to sync.
+func runCopyLimit(args []string, _ io.Writer) error {
+	leases, err := readLeases(args[0], args[1])
+	if err != nil {
+		return err
+	}
+	at, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	queue := make(chan transfer.Lease, len(leases))
+	for _, l := range leases {
+		queue <- l
+	}
+	close(queue)
+	var all sync.WaitGroup
+	errs := make([]error, at)
+	for i := range at {
+		all.Go(func() { errs[i] = copyAll(queue, args[1], args[2], args[4] == "true") })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func copyAll(queue <-chan transfer.Lease, target, root string, disk bool) error {
+	u, err := url.Parse(target)
+	if err != nil {
+		return err
+	}
+	c, err := block(u.Host)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(c.fd)
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		return err
+	}
+	defer func() { _, _ = syscall.Close(pipe[0]), syscall.Close(pipe[1]) }()
+	if _, err := unix.FcntlInt(uintptr(pipe[0]), unix.F_SETPIPE_SZ, 1<<20); err != nil {
+		return err
+	}
+	buf := make([]byte, 256<<10)
+	for f := range queue {
+		at := *u
+		at.Path += "/" + f.Source.Path
+		l := &limit{blocked: c, stream: c, url: &at, size: f.Size}
+		if err := l.copy(pipe, filepath.Join(root, f.Dest.Path), f.Adler, disk, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy copies one file. Without a checksum it computes one all the same.
+func (l *limit) copy(pipe [2]int, name, sum string, disk bool, buf []byte) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := fmt.Fprintf(l.stream, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.url.Path, l.url.Host); err != nil {
+		return err
+	}
+	body, err := l.answer("200")
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(body); err != nil {
+		return err
+	}
+	if err := l.move(pipe, int(f.Fd()), l.size-int64(len(body))); err != nil {
+		return err
+	}
+	if disk {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	h := adler.New()
+	if n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, l.size), buf); err != nil || n != l.size {
+		return fmt.Errorf("%s: %d of %d bytes read back: %w", name, n, l.size, err)
+	}
+	if got := adler.Text(h.Sum32()); sum != "" && got != sum {
+		return fmt.Errorf("%s: adler32 %s instead of %s", name, got, sum)
+	}
+	return nil
+}
+
+// move has the kernel move n bytes into a file, through a pipe.
+func (l *limit) move(pipe [2]int, file int, n int64) error {
+	for n > 0 {
+		if err := l.wakeAt(int(min(n, 1<<20))); err != nil {
+			return err
+		}
+		got, err := unix.Splice(l.fd, nil, pipe[1], nil, int(min(n, 1<<20)), unix.SPLICE_F_MOVE)
+		if err == nil && got == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		for left := got; left > 0 && err == nil; {
+			var put int64
+			put, err = unix.Splice(pipe[0], nil, file, nil, int(left), unix.SPLICE_F_MOVE)
+			left -= put
+		}
+		if err != nil {
+			return err
+		}
+		n -= got
+	}
+	return nil
+}
