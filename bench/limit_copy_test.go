@@ -120,13 +120,14 @@ func (l *limit) copy(pipe [2]int, name, sum string, disk bool, buf []byte) (err 
 	return nil
 }
 
-// move has the kernel move n bytes into a file, through a pipe.
+// move has the kernel move n bytes into a file, through a pipe, in pieces that stay in the processor's cache.
 func (l *limit) move(pipe [2]int, file int, n int64) error {
 	for n > 0 {
-		if err := l.wakeAt(int(min(n, 1<<20))); err != nil {
+		piece := int(min(n, 256<<10))
+		if err := l.wakeAt(piece); err != nil {
 			return err
 		}
-		got, err := unix.Splice(l.fd, nil, pipe[1], nil, int(min(n, 1<<20)), unix.SPLICE_F_MOVE)
+		got, err := unix.Splice(l.fd, nil, pipe[1], nil, piece, unix.SPLICE_F_MOVE)
 		if err == nil && got == 0 {
 			err = io.ErrUnexpectedEOF
 		}

@@ -22,7 +22,7 @@ import (
 	"weir/internal/trust"
 )
 
-// systemCalls names the side that does the least a client can do: see runLimit.
+// systemCalls names the side that does little more than system calls: see runLimit and runCopyLimit.
 const systemCalls = "system calls"
 
 // limitSide runs the least that a client can do with so many files of a size over so many connections, in a process of its own. ca is a

@@ -152,7 +152,7 @@ func receiving(disk bool, s scale) comparison {
 		title: "Receiving into new files, verified, to " + name,
 		about: fmt.Sprintf("%d files of %d MiB from `weir serve`, in sequence, into new files %s: weir's mover, which reads back and "+
 			"compares adler32 with the catalog; the mover without reading back (\"no checksum\", which no agent does); curl --output; and "+
-			"the least that receives, reads back and computes adler32.", files, size>>20, where),
+			"a loop of system calls that receives, reads back and computes adler32.", files, size>>20, where),
 		metrics: []metric{throughput, clientCPU, serverCPU},
 		bars: []bar{{metric: clientCPU, a: "weir", b: systemCalls, limit: 1.1}, {metric: throughput, a: "weir", b: systemCalls, least: true,
 			limit: .9}, {metric: clientCPU, a: "weir", b: "curl", limit: 1.25}},

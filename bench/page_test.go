@@ -328,8 +328,8 @@ const method = `## Method
 - Downloads are discarded (xrdcp, without DNS, and globus-url-copy: to /dev/null). weir reads what it verifies, and payload of
   unknown length. nginx has no checksums, so the 1% is counted as unverifiable. Over TLS weir decrypts only what it reads.
 - Uploads of weir differ in content and are read back from nginx; the others send one file repeatedly.
-- "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses. "system calls" is the least
-  that a client can do, without the start of its process: a blocking socket for each connection, each response dropped by the kernel
+- "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses. "system calls" is a loop of
+  little else, without the start of its process: a blocking socket for each connection, each response dropped by the kernel
   (MSG_TRUNC) in calls that wait for 4 MiB, over TLS undecrypted as well; uploads send the same 256 KiB from memory. Of a copy it is
   splice from the socket into the file, and one pass over the file for its adler32. Where it is most of the cost, the bar is the ratio to it.
 - Before each copy as much memory is written and freed as it needs: the first write to memory that a virtual machine returned
