@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,7 @@ import (
 	"weir/transfer"
 )
 
-// limitCopySide does the least that a verified copy takes: see runCopyLimit.
+// limitCopySide does little more than the system calls of a verified copy: see runCopyLimit.
 func (r *rig) limitCopySide(door server, list string, bytes int64, files, at int, disk bool) side {
 	return side{systemCalls, func() (figures, error) {
 		return r.copied(door.group, bytes, files, disk, func(dir string) []string {
@@ -26,7 +25,7 @@ func (r *rig) limitCopySide(door server, list string, bytes int64, files, at int
 	}}
 }
 
-// copyLimitWord makes this program the least that a verified copy takes instead of the comparison.
+// copyLimitWord makes this program a loop of these system calls instead of the comparison.
 const copyLimitWord = "copy-system-calls"
 
 // runCopyLimit copies the files of a list over HTTP, so many at a time, each connection with a blocking socket: the kernel moves what comes
@@ -41,26 +40,15 @@ func runCopyLimit(args []string, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	queue := make(chan transfer.Lease, len(leases))
-	for _, l := range leases {
-		queue <- l
-	}
-	close(queue)
-	var all sync.WaitGroup
-	errs := make([]error, at)
-	for i := range at {
-		all.Go(func() { errs[i] = copyAll(queue, args[1], args[2], args[4] == "true") })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-func copyAll(queue <-chan transfer.Lease, target, root string, disk bool) error {
-	u, err := url.Parse(target)
+	u, err := url.Parse(args[1])
 	if err != nil {
 		return err
 	}
-	c, err := block(u.Host)
+	return shareOut(leases, at, func(queue <-chan transfer.Lease) error { return copyAll(queue, u.Host, args[2], args[4] == "true") })
+}
+
+func copyAll(queue <-chan transfer.Lease, address, root string, disk bool) error {
+	c, err := block(address)
 	if err != nil {
 		return err
 	}
@@ -75,9 +63,11 @@ func copyAll(queue <-chan transfer.Lease, target, root string, disk bool) error 
 	}
 	buf := make([]byte, 256<<10)
 	for f := range queue {
-		at := *u
-		at.Path += "/" + f.Source.Path
-		l := &limit{blocked: c, stream: c, url: &at, size: f.Size}
+		u, err := url.Parse(f.Source.URL)
+		if err != nil {
+			return err
+		}
+		l := &limit{blocked: c, stream: c, url: u, size: f.Size}
 		if err := l.copy(pipe, filepath.Join(root, f.Dest.Path), f.Adler, disk, buf); err != nil {
 			return err
 		}

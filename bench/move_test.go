@@ -330,24 +330,31 @@ func runMover(args []string, _ io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	queue := make(chan transfer.Lease)
-	failures := make([]error, *at)
-	var all sync.WaitGroup
-	for i := range *at {
-		all.Go(func() {
-			for l := range queue {
-				if o := m.Do(context.Background(), l, nil); o.Fault != "" || o.Verified == *unread {
-					failures[i] = fmt.Errorf("%s: %s: %s", l.Name, o.Fault, o.Reason)
-				}
+	err = shareOut(leases, *at, func(queue <-chan transfer.Lease) (err error) {
+		for l := range queue {
+			if o := m.Do(context.Background(), l, nil); o.Fault != "" || o.Verified == *unread {
+				err = fmt.Errorf("%s: %s: %s", l.Name, o.Fault, o.Reason)
 			}
-		})
-	}
+		}
+		return err
+	})
+	return errors.Join(err, m.Close())
+}
+
+// shareOut has so many workers take leases from one queue.
+func shareOut(leases []transfer.Lease, workers int, work func(queue <-chan transfer.Lease) error) error {
+	queue := make(chan transfer.Lease, len(leases))
 	for _, l := range leases {
 		queue <- l
 	}
 	close(queue)
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = work(queue) })
+	}
 	all.Wait()
-	return errors.Join(append(failures, m.Close())...)
+	return errors.Join(errs...)
 }
 
 func readLeases(list, url string) ([]transfer.Lease, error) {

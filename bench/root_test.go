@@ -50,7 +50,7 @@ func rootDownload(streams int, s scale) comparison {
 		setup: func(r *rig) []side {
 			srv := r.xrootd(1, size)
 			l := r.reads(srv, theFile, streams)
-			l.hold *= 3 // else a third of the CPU time is that of the program's start
+			l.hold *= 3 // with page checksums a file takes a second
 			sides := r.shapes(l, srv.group, readShapes()...)
 			sides = append(sides,
 				r.xrdcpReads("xrdcp", srv, size, streams),

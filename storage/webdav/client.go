@@ -26,9 +26,9 @@ type client struct {
 // The whereabouts of a file are where a redirect led, so that a client need not ask again: further ranges of the file are read from there,
 // within an operation and, with Op.Keep, in the next ones. So do programs that open a file once (davix).
 type whereabouts struct {
-	path string  // of the file, below the target
 	at   *origin // nil: no file is known
-	to   string  // path and query there
+	path string  // of the file, below the target
+	to   []byte  // path and query there
 }
 
 // Do runs op.
@@ -37,7 +37,7 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	x.begin(ctx, c, op, p)
 	err := x.run()
 	if !op.Keep {
-		c.found = whereabouts{}
+		c.found.at = nil
 	}
 	x.settle()
 	res := x.Result

@@ -44,10 +44,11 @@ func (x *call) exchange(r *request) (*link, error) {
 	if r.method != http.MethodGet {
 		return x.follow(r, x.c.s.home)
 	}
-	if known := x.c.found; known.at != nil && known.path == r.path {
-		x.path = append(x.path, known.to...)
-		x.Progress.ServedBy(known.at.name)
-		l, err := x.follow(r, known.at)
+	found := &x.c.found
+	if found.at != nil && found.path == r.path {
+		x.path = append(x.path, found.to...)
+		x.Progress.ServedBy(found.at.name)
+		l, err := x.follow(r, found.at)
 		if err != nil || !expired(x.head.status) {
 			return l, err
 		}
@@ -56,9 +57,9 @@ func (x *call) exchange(r *request) (*link, error) {
 		x.Progress.ServedBy("")
 	}
 	l, err := x.follow(r, x.c.s.home)
-	x.c.found = whereabouts{}
+	found.at = nil
 	if (x.Op.Keep || r.ranged) && err == nil && l.origin != x.c.s.home && x.head.status < 300 {
-		x.c.found = whereabouts{r.path, l.origin, string(x.path)}
+		found.at, found.path, found.to = l.origin, r.path, append(found.to[:0], x.path...)
 	}
 	return l, err
 }
