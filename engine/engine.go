@@ -12,6 +12,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"weir/engine/scratch"
@@ -148,6 +149,7 @@ type run struct {
 	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
 	breakOff context.CancelFunc
 	runner   *clientRunner
+	freeing  sync.WaitGroup
 
 	others   <-chan struct{} // closed when the step's clients have left everywhere; nil while there are some here
 	deserted bool            // it is closed
@@ -238,6 +240,13 @@ func (c *Config) finishing() bool {
 // cleared away before it would be in the measurement time.
 const crowded = 1000
 
+// free returns the memory of what is not used to the system. While clients are always runnable this takes tens of seconds, because
+// each piece of the heap that is swept waits for its turn among them.
+func free() {
+	runtime.GC() // what lies in pools goes with the second
+	debug.FreeOSMemory()
+}
+
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
 		Time: r.Clock().UTC(), Kind: measure.EventStep, Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
@@ -268,8 +277,7 @@ func (r *run) oneStep(ctx context.Context) error {
 	} {
 		end = end.Add(p.span)
 		if p.name == measure.Warmup && p.span > 0 && r.pool.size() >= crowded {
-			runtime.GC() // what lies in pools goes with the second
-			debug.FreeOSMemory()
+			r.freeing.Go(free)
 		}
 		if p.name == measure.Measured && r.deserted {
 			return r.warn(fmt.Sprintf("all jobs of step %d ended before its measurement began, so nothing of it was measured: use load.ramp: "+
@@ -331,6 +339,7 @@ func (r *run) finish(ctx context.Context) error {
 	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()
 	patience.Stop()
+	r.freeing.Wait()
 	err = errors.Join(err, r.cut(measure.GracefulStop))
 	r.kill()
 	return err
