@@ -1,14 +1,20 @@
 package measure
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"weir/internal/require"
 	"weir/storage"
@@ -252,4 +258,78 @@ func BenchmarkMeterParallel(b *testing.B) {
 			operation(m, res)
 		}
 	})
+}
+
+// What a histogram is written as is read by HdrHistogram's own decoder and by this package with the same counters, and so is what
+// HdrHistogram writes.
+func TestHistogramsAreHdrHistograms(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, n := range []int{1, 2, 5, 100, 3000, 100_000} {
+		var h Histogram
+		for range n {
+			h.Record(time.Duration(math.Exp(random.Float64() * 30)))
+		}
+		h.fill(t, i)
+		text, err := json.Marshal(h)
+		require.NoError(t, err)
+		var j histogramJSON
+		require.NoError(t, json.Unmarshal(text, &j))
+		theirs, err := hdrhistogram.Decode([]byte(j.HDR))
+		require.NoError(t, err)
+		if !theirs.Equals(h.hdr) || theirs.TotalCount() != h.Count() {
+			t.Errorf("%d values: HdrHistogram reads %d of them", n, theirs.TotalCount())
+		}
+		compressed, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		require.NoError(t, err)
+		for _, packed := range []string{j.HDR, string(compressed)} {
+			j.HDR = packed
+			text, err := json.Marshal(j)
+			require.NoError(t, err)
+			var back Histogram
+			if !new(HistogramReader).Read(&back, text) {
+				t.Fatalf("%d values: %s is not read by the fast reader", n, text)
+			}
+			if !back.dense().Equals(h.hdr) || math.Abs(back.Sum()-h.Sum()) > 1e-9*h.Sum() {
+				t.Errorf("%d values: read %d with a sum of %v, want %v", n, back.Count(), back.Sum(), h.Sum())
+			}
+		}
+	}
+}
+
+// fill adds what random values seldom have: neighbors, a gap of one counter, and the most that is counted.
+func (h *Histogram) fill(t *testing.T, round int) {
+	t.Helper()
+	for _, at := range []int64{0, 1, 2, 4, 5, counters / 2} {
+		require.NoError(t, h.hdr.RecordValues(max(valueOf(at), lowest), 1+int64(round)*math.MaxInt64/100))
+	}
+}
+
+// Another program's histogram that is too long for a stored block is written as well, and a damaged one is refused.
+func TestHistogramsOfOthers(t *testing.T) {
+	long := hdrhistogram.New(1, int64(time.Hour), 5)
+	for v := range int64(70_000) {
+		require.NoError(t, long.RecordValue(1+v*1000))
+	}
+	packed, err := pack(long)
+	require.NoError(t, err)
+	back, err := hdrhistogram.Decode([]byte(packed))
+	require.NoError(t, err)
+	if !back.Equals(long) {
+		t.Error("the long histogram came back differently")
+	}
+	var h Histogram
+	h.Record(time.Millisecond)
+	packed, err = pack(h.hdr)
+	require.NoError(t, err)
+	good, err := base64.StdEncoding.DecodeString(packed)
+	require.NoError(t, err)
+	for at := range good {
+		bad := slices.Clone(good)
+		bad[at] ^= 0xff
+		text := fmt.Sprintf(`{"count":1,"sum":0.001,"hdr":%q}`, base64.StdEncoding.EncodeToString(bad))
+		var h Histogram
+		if new(HistogramReader).Read(&h, []byte(text)) {
+			t.Errorf("byte %d changed: %+v is read", at, h)
+		}
+	}
 }

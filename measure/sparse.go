@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"weir/internal/adler"
 	"weir/internal/scan"
 )
 
@@ -25,8 +27,8 @@ type bucket struct{ value, count int64 }
 const (
 	unit = 6 // floor(log2(lowest))
 	half = 7 // log2 of half the counters of a bucket: 2*10^digits, rounded up to a power of two
-	// counters is how many there are: buckets until 2^(unit+half+1+n) is above highest, plus one, times 2^half.
-	counters = 29 << half
+	// counters is how many there are: buckets 0 to n until 2^(unit+half+1+n) is above highest, plus one, times 2^half.
+	counters = 30 << half
 )
 
 // valueOf returns the smallest duration that a counter takes.
@@ -101,6 +103,66 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 	return sum, d.unpack(text)
 }
 
+// What is around a histogram that fits into one block of DEFLATE (RFC 1951) that is stored, within zlib's format (RFC 1950).
+const (
+	zlibHead  = "\x78\x01\x01" // deflate, window of 32 KiB; the last block, stored
+	sizes     = 4              // length of the block, and its complement
+	mostBlock = math.MaxUint16
+)
+
+// pack returns h in HdrHistogram's V2 compressed format, base64. It does not compress: a histogram of a second has a hundred bytes,
+// and to inflate it cost a third of the time in which a run is read.
+func pack(h *hdrhistogram.Histogram) (string, error) {
+	s := h.Export()
+	head := len(zlibHead) + sizes + 8
+	b := make([]byte, head, 256)
+	be := binary.BigEndian
+	b = be.AppendUint32(b, uint32(hdrhistogram.V2EncodingCookieBase)|0x10)
+	b = append(b, make([]byte, 8)...) // length, see below; normalizing offset
+	b = be.AppendUint32(b, uint32(s.SignificantFigures))
+	b = be.AppendUint64(b, uint64(s.LowestTrackableValue))
+	b = be.AppendUint64(b, uint64(s.HighestTrackableValue))
+	b = be.AppendUint64(b, math.Float64bits(cmp.Or(s.IntegerToDoubleConversionRatio, 1)))
+	zeros := int64(0)
+	for _, n := range s.Counts {
+		if n == 0 {
+			zeros++
+			continue
+		}
+		switch zeros {
+		case 0:
+		case 1:
+			b = append(b, 0)
+		default:
+			b = appendZigzag(b, -zeros)
+		}
+		b, zeros = appendZigzag(b, n), 0
+	}
+	plain := b[head:]
+	if len(plain) > mostBlock { // another program's histogram
+		packed, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		return string(packed), err
+	}
+	be.PutUint32(plain[4:], uint32(len(plain)-hdrhistogram.ENCODING_HEADER_SIZE))
+	be.PutUint32(b, uint32(hdrhistogram.V2CompressedEncodingCookieBase)|0x10)
+	be.PutUint32(b[4:], uint32(len(b)-8+adler.Size))
+	copy(b[8:], zlibHead)
+	binary.LittleEndian.PutUint16(b[8+len(zlibHead):], uint16(len(plain)))
+	binary.LittleEndian.PutUint16(b[8+len(zlibHead)+2:], ^uint16(len(plain)))
+	return base64.StdEncoding.EncodeToString(be.AppendUint32(b, adler.Update(1, plain))), nil
+}
+
+// stored returns what z, in zlib's format, holds, if that is one stored block.
+func stored(z []byte) (plain []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(z, []byte(zlibHead))
+	if !ok || len(rest) < sizes+adler.Size {
+		return nil, false
+	}
+	n := binary.LittleEndian.Uint16(rest)
+	plain, end := rest[sizes:len(rest)-adler.Size], rest[len(rest)-adler.Size:]
+	return plain, ^n == binary.LittleEndian.Uint16(rest[2:]) && int(n) == len(plain) && adler.Update(1, plain) == binary.BigEndian.Uint32(end)
+}
+
 // unpack undoes base64 and zlib, and checks both heads.
 func (d *HistogramReader) unpack(text []byte) bool {
 	if n := base64.StdEncoding.DecodedLen(len(text)); cap(d.packed) < n {
@@ -116,9 +178,14 @@ func (d *HistogramReader) unpack(text []byte) bool {
 		return false
 	}
 	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // bytes that can be right
-	d.source.Reset(d.packed[head : head+size])
+	z := d.packed[head : head+size]
+	if plain, ok := stored(z); ok {
+		d.plain = append(d.plain[:0], plain...)
+		return ours(d.plain)
+	}
+	d.source.Reset(z)
 	if d.unzip == nil {
-		d.plain = make([]byte, most+1)
+		d.plain = make([]byte, 0, most+1)
 		d.unzip, err = zlib.NewReader(&d.source)
 	} else {
 		err = d.unzip.(zlib.Resetter).Reset(&d.source, nil)
@@ -193,6 +260,18 @@ func zigzag(b []byte) (n int64, size int) {
 		}
 	}
 	return 0, 0
+}
+
+// appendZigzag appends a number as zigzag reads it.
+func appendZigzag(b []byte, n int64) []byte {
+	v := uint64(n<<1) ^ uint64(n>>63)
+	for range 8 {
+		if v < 0x80 {
+			return append(b, byte(v))
+		}
+		b, v = append(b, byte(v)|0x80), v>>7
+	}
+	return append(b, byte(v))
 }
 
 // dense turns h's list of counters into a histogram that can count.
