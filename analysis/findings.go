@@ -380,7 +380,7 @@ func (d *data) findings() *Findings {
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	d.missingWorkers(f)
 	f.Transfers = d.transferFigures()
-	if slices.Contains([]string{"htcondor", "slurm", "kubernetes"}, d.plan.On.Batch) {
+	if d.plan.On.Batch.Queues() {
 		f.Parts = f.partFits()
 	}
 	d.resources(f)

@@ -326,7 +326,8 @@ const method = `## Method
   Ratios hold; absolute figures do not carry over to other machines or networks.
 - Files are in memory. nginx has one worker and sendfile. Where the server's cores are busy, no client can be faster.
 - Downloads are discarded (xrdcp, without DNS, and globus-url-copy: to /dev/null). weir reads what it verifies, and payload of
-  unknown length. nginx has no checksums, so the 1% is counted as unverifiable. Over TLS weir decrypts only what it reads.
+  unknown length. nginx reports checksums only for downloads over TLS; elsewhere the 1% is counted as unverifiable. Over TLS weir decrypts
+  only what it reads.
 - Uploads of weir differ in content and are read back from nginx; the others send one file repeatedly.
 - "bare" is a minimal Go loop that sends the same requests on as many connections and reads the responses. "system calls" is a loop of
   little else, without the start of its process: a blocking socket for each connection, each response dropped by the kernel

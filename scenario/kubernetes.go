@@ -27,8 +27,8 @@ type Kubernetes struct {
 // lastWorker is how long workers may run unless it is said.
 const lastWorker = unit.Duration(24 * time.Hour)
 
-func (k *Kubernetes) complete(batch string) {
-	if batch == "kubernetes" && k.Deadline == 0 {
+func (k *Kubernetes) complete(batch Batch) {
+	if batch == KubernetesBatch && k.Deadline == 0 {
 		k.Deadline = lastWorker
 	}
 }
@@ -87,7 +87,7 @@ func (k *Kubernetes) Check() error {
 
 // onKubernetes checks the block on.kubernetes.
 func (c *checker) onKubernetes(o On) {
-	if o.Batch != "kubernetes" {
+	if o.Batch != KubernetesBatch {
 		c.refuse(!o.Kubernetes.isZero(), "on.kubernetes", "applies to batch: kubernetes only")
 		return
 	}
@@ -99,7 +99,7 @@ func (c *checker) onKubernetes(o On) {
 // Options returns what the batch system is told beside the number of workers: the lines of Submit; for Kubernetes the
 // block in JSON before them.
 func (o On) Options() []string {
-	if o.Batch != "kubernetes" {
+	if o.Batch != KubernetesBatch {
 		return o.Submit
 	}
 	b, _ := json.Marshal(o.Kubernetes) // texts and a duration

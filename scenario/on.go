@@ -13,11 +13,31 @@ import (
 	"weir/internal/unit"
 )
 
+// A Batch is what starts the workers of a run; "" if there are none.
+type Batch string
+
+// The values of On.Batch.
+const (
+	LocalBatch      Batch = "local" // processes of this machine, which come in over the network as those of a batch system do
+	HTCondorBatch   Batch = "htcondor"
+	SlurmBatch      Batch = "slurm"
+	KubernetesBatch Batch = "kubernetes"
+	SSHBatch        Batch = "ssh"
+)
+
+// Batches returns the words for them.
+func Batches() []string {
+	return []string{string(LocalBatch), string(HTCondorBatch), string(SlurmBatch), string(KubernetesBatch), string(SSHBatch)}
+}
+
+// Queues reports whether workers wait in the queue of a batch system before they start.
+func (b Batch) Queues() bool { return b == HTCondorBatch || b == SlurmBatch || b == KubernetesBatch }
+
 // On says on which machines the virtual clients are, if not on this one alone.
 // The zero value: on this one.
 type On struct {
-	Batch   string `json:"batch,omitempty"          yaml:"batch"`   // what starts the workers: a word of Batches
-	Workers int    `json:"workers,omitempty"        yaml:"workers"` // how many; each has a share of each step's clients
+	Batch   Batch `json:"batch,omitempty"          yaml:"batch"`   // what starts the workers
+	Workers int   `json:"workers,omitempty"        yaml:"workers"` // how many; each has a share of each step's clients
 	// each client is a job of its own, with a worker of its own; Workers is not used then
 	JobPerClient bool     `json:"job_per_client,omitempty" yaml:"job_per_client"`
 	Hosts        []string `json:"hosts,omitempty"          yaml:"hosts"` // ssh: machines to log in to, in turn
@@ -30,10 +50,6 @@ type On struct {
 	// batch: kubernetes only
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"        yaml:"kubernetes"`
 }
-
-// Batches are the values of On.Batch: local starts processes of this machine,
-// which come in over the network as those of a batch system do.
-func Batches() []string { return []string{"local", "htcondor", "slurm", "kubernetes", "ssh"} }
 
 // waitForWorkers is how long the first step waits for workers unless it is said.
 const waitForWorkers = unit.Duration(5 * time.Minute)
@@ -58,10 +74,10 @@ func (c *checker) on() {
 			"on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
 		return
 	}
-	c.refuse(!slices.Contains(Batches(), o.Batch),
-		"on.batch", "unknown batch system %s; use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
+	c.refuse(!slices.Contains(Batches(), string(o.Batch)),
+		"on.batch", "unknown batch system %s; use one of %s", quote(string(o.Batch)), strings.Join(Batches(), ", "))
 	c.refuse(o.Workers < 0, "on.workers", "%d: use 1 or more", o.Workers)
-	if ssh := o.Batch == "ssh"; ssh != (len(o.Hosts) > 0) {
+	if ssh := o.Batch == SSHBatch; ssh != (len(o.Hosts) > 0) {
 		if ssh {
 			c.say("on.hosts", "missing; name the machines to log in to, as in [node1, user@node2]")
 		} else {
@@ -117,8 +133,8 @@ func (o On) Text(most int) string {
 	if o.Batch == "" {
 		return ""
 	}
-	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "kubernetes": "by Kubernetes",
-		"ssh": "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
+	with := map[Batch]string{LocalBatch: "of this machine", HTCondorBatch: "by HTCondor", SlurmBatch: "by Slurm",
+		KubernetesBatch: "by Kubernetes", SSHBatch: "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
 	if o.JobPerClient {
 		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
 	}

@@ -3,28 +3,30 @@ package all
 
 import (
 	"fmt"
+	"strings"
 
 	"weir/cluster/batch"
 	"weir/cluster/batch/htcondor"
 	"weir/cluster/batch/kubernetes"
 	"weir/cluster/batch/shell"
 	"weir/cluster/batch/slurm"
+	"weir/scenario"
 )
 
 // Open returns the system that a scenario calls by this word (on.batch).
-func Open(word string) (batch.System, error) {
+func Open(word scenario.Batch) (batch.System, error) {
 	switch word {
-	case "local":
+	case scenario.LocalBatch:
 		return shell.Local(), nil
-	case "ssh":
+	case scenario.SSHBatch:
 		return shell.SSH(), nil
-	case "htcondor":
+	case scenario.HTCondorBatch:
 		return htcondor.New(), nil
-	case "slurm":
+	case scenario.SlurmBatch:
 		return slurm.New(), nil
-	case "kubernetes":
+	case scenario.KubernetesBatch:
 		return kubernetes.New(), nil
 	default:
-		return nil, fmt.Errorf("unknown batch system %q: use htcondor, slurm, kubernetes, ssh or local", word)
+		return nil, fmt.Errorf("unknown batch system %q: use one of %s", word, strings.Join(scenario.Batches(), ", "))
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Each word of a scenario has its system, and no other word has.
 func TestOpen(t *testing.T) {
 	for _, word := range scenario.Batches() {
-		s, err := Open(word)
+		s, err := Open(scenario.Batch(word))
 		if err != nil || !strings.EqualFold(s.Name(), word) {
 			t.Errorf("%s: %v, %v", word, s, err)
 		}
