@@ -110,7 +110,7 @@ func (p *process) waitExit() (*os.ProcessState, error) {
 		}
 		return p.cmd.ProcessState, nil
 	}
-	go p.reap() //nolint:errcheck // it ends when the kernel lets go of the program
+	go func() { _ = p.reap() }() // it ends when the kernel lets go of the program
 	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 

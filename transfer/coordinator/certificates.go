@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // FTS3 defines ids of credentials by it
+	"crypto/sha1" // FTS3 defines ids of credentials by it
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -130,7 +130,7 @@ func (c *Coordinator) certificateHolder(r *http.Request) (caller, error) {
 			break
 		}
 	}
-	sum := sha1.New() //nolint:gosec // as above
+	sum := sha1.New()
 	sum.Write([]byte(text))
 	for _, f := range p.fqans {
 		sum.Write([]byte(f))

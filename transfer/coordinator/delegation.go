@@ -124,7 +124,7 @@ func (c *Coordinator) requestKey(ctx context.Context, id proxyID) (*rsa.PrivateK
 	}
 	text, err := c.box.open(sealed, id.secretOwner("request"))
 	if err != nil {
-		return nil, nil //nolint:nilerr // of another key: a new request is made
+		return nil, nil // of another key: a new request is made
 	}
 	return x509.ParsePKCS1PrivateKey([]byte(text))
 }

@@ -3,7 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"context"
-	"crypto/sha1" //nolint:gosec // FTS3 defines ids of credentials by it
+	"crypto/sha1" // FTS3 defines ids of credentials by it
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -93,7 +93,7 @@ func (c *Coordinator) externalHolder(i *Issuer, claims *token.Claims) (caller, e
 	if err != nil {
 		return caller{}, err
 	}
-	sum := sha1.Sum([]byte(i.URL + sub)) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(i.URL + sub))
 	who := caller{
 		name: sub + "@" + u.Host + strings.TrimSuffix(u.Path, "/"), // unique, whatever other issuers call their users
 		dn:   sub, external: true, scopes: claims.Words(), credential: hex.EncodeToString(sum[:])[:16],

@@ -7,7 +7,7 @@ package fts
 
 import (
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are defined by it
+	"crypto/sha1" // UUIDs of version 5 are defined by it
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -100,7 +100,7 @@ func DeterministicID(vo, sid string) string { return uuid5(VOID(vo), sid) }
 
 // uuid5 returns the UUID of version 5 of a name (RFC 9562, section 5.5).
 func uuid5(space, name string) string {
-	h := sha1.New() //nolint:gosec // as above
+	h := sha1.New()
 	_, _ = h.Write(uuidBytes(space))
 	_, _ = h.Write([]byte(name))
 	return uuid([16]byte(h.Sum(nil)[:16]), 5)
