@@ -25,8 +25,8 @@ import (
 // systemCalls names the side that does little more than system calls: see runLimit and runCopyLimit.
 const systemCalls = "system calls"
 
-// limitSide runs the least that a client can do with so many files of a size over so many connections, in a process of its own. ca is a
-// file, or "".
+// limitSide runs little more than the system calls of a client, with so many files of a size over so many connections, in a process of its
+// own. ca is a file, or "".
 func (r *rig) limitSide(op, url, ca string, files int, size int64, streams int) side {
 	return side{systemCalls, func() (figures, error) {
 		u, err := r.child(self(), limitWord, op, url, ca, strconv.Itoa(files), strconv.FormatInt(size, 10), strconv.Itoa(streams))
@@ -46,7 +46,7 @@ func (r *rig) limitSide(op, url, ca string, files int, size int64, streams int) 
 	}}
 }
 
-// limitWord makes this program the least that a client can do instead of the comparison.
+// limitWord makes this program a loop of these system calls instead of the comparison.
 const limitWord = "system-calls"
 
 // runLimit reads or writes files again and again, each connection with a blocking socket. What it reads the kernel drops, in calls that

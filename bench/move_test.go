@@ -60,8 +60,8 @@ func moving(s scale) comparison {
 	return b
 }
 
-// copyBars are those of verified copies. Half of what the least takes is more than half of gfal-copy's CPU and of rclone's, which computes
-// no checksum and reads nothing back.
+// copyBars are those of verified copies. Half of what the system calls take is more than half of gfal-copy's CPU and of rclone's, which
+// computes no checksum and reads nothing back.
 func copyBars(rate, cpu metric, peers ...string) []bar {
 	bars := []bar{{metric: rate, a: "weir", b: systemCalls, least: true, limit: .9}, {metric: cpu, a: "weir", b: systemCalls, limit: 1.1}}
 	for _, peer := range peers {

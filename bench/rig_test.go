@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/adler32"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -161,20 +160,8 @@ func (r *rig) file(path string, size int64) {
 	r.Helper()
 	f, err := os.Create(path)
 	r.must(err)
-	_, err = io.Copy(f, payload(size))
+	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{1}), size)
 	r.must(errors.Join(err, f.Close(), os.Chmod(path, 0o644)))
-}
-
-// payload is the content of a file of that size.
-func payload(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
-
-// adler32 is the checksum of such a file.
-func (r *rig) adler32(size int64) uint32 {
-	r.Helper()
-	sum := adler32.New()
-	_, err := io.Copy(sum, payload(size))
-	r.must(err)
-	return sum.Sum32()
 }
 
 // A server is one that runs: where it is, and the process group whose CPU time counts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -15,9 +16,9 @@ import (
 	"weir/lab"
 )
 
-// secureNginx starts nginx with TLS. Its server's url is https, and ca the certificate authority.
-func (r *rig) secureNginx(version string) (srv server, ca string) {
-	return r.secured(lab.NginxConfig{Extra: "ssl_protocols " + version + ";"})
+// secureNginx starts nginx with that version of TLS and more directives. Its server's url is https, and ca the certificate authority.
+func (r *rig) secureNginx(version, more string) (srv server, ca string) {
+	return r.secured(lab.NginxConfig{Extra: "ssl_protocols " + version + "; " + more})
 }
 
 // secured is secureNginx with more settings.
@@ -51,9 +52,12 @@ func secureDownload(streams int, version string, s scale) comparison {
 				why: "The server's core is busy with encryption."},
 		},
 		setup: func(r *rig) []side {
-			srv, ca := r.secured(lab.NginxConfig{Extra: fmt.Sprintf("ssl_protocols %s;\nadd_header Digest adler32=%08x;", version,
-				r.adler32(s.size))})
-			r.file(filepath.Join(srv.data, theFile), s.size)
+			made := r.path("payload")
+			r.file(made, s.size)
+			sum, err := fileSum(made)
+			r.must(err)
+			srv, ca := r.secureNginx(version, "add_header Digest adler32="+sum+";")
+			r.must(os.Rename(made, filepath.Join(srv.data, theFile)))
 			l := r.reads(srv, theFile, streams)
 			l.auth = "auth: {ca_file: " + ca + "}\n"
 			args := append(curlGets(srv.url+"/"+theFile, files, streams), "--cacert", ca)
@@ -91,7 +95,7 @@ func secureSessions(s scale) comparison {
 				why: "weir verifies the server's certificate in each handshake, wrk does not."},
 		},
 		setup: func(r *rig) []side {
-			srv, ca := r.secured(lab.NginxConfig{Extra: "ssl_protocols TLSv1.3; ssl_session_tickets off; ssl_session_cache off;"})
+			srv, ca := r.secureNginx("TLSv1.3", "ssl_session_tickets off; ssl_session_cache off;")
 			r.file(filepath.Join(srv.data, theFile), size)
 			l := r.reads(srv, theFile, streams)
 			l.settle, l.auth = 500*time.Millisecond, "auth: {ca_file: "+ca+"}\n"
@@ -142,7 +146,7 @@ func secureUpload(s scale) comparison {
 		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars:    []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1 / 1.5}},
 		setup: func(r *rig) []side {
-			srv, ca := r.secureNginx("TLSv1.3")
+			srv, ca := r.secureNginx("TLSv1.3", "")
 			source := r.path("source")
 			r.file(source, size)
 			l := load{target: srv.url, kind: "write", size: size, clients: "1", settle: 200 * time.Millisecond, hold: r.hold, most: 5 << 30,

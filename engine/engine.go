@@ -149,7 +149,7 @@ type run struct {
 	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
 	breakOff context.CancelFunc
 	runner   *clientRunner
-	freeing  sync.WaitGroup
+	freeing  sync.WaitGroup // of calls of free
 
 	others   <-chan struct{} // closed when the step's clients have left everywhere; nil while there are some here
 	deserted bool            // it is closed

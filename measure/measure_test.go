@@ -296,11 +296,11 @@ func TestHistogramsAreHdrHistograms(t *testing.T) {
 	}
 }
 
-// fill adds what random values seldom have: neighbors, a gap of one counter, and the most that is counted.
+// fill adds what random values seldom have: neighbors, a gap of one counter, and large counts.
 func (h *Histogram) fill(t *testing.T, round int) {
 	t.Helper()
 	for _, at := range []int64{0, 1, 2, 4, 5, counters / 2} {
-		require.NoError(t, h.hdr.RecordValues(max(valueOf(at), lowest), 1+int64(round)*math.MaxInt64/100))
+		require.NoError(t, h.hdr.RecordValues(max(valueOf(at), lowest), 1+int64(round)*(math.MaxInt64/1000)))
 	}
 }
 

@@ -103,7 +103,10 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 	return sum, d.unpack(text)
 }
 
-// What is around a histogram that fits into one block of DEFLATE (RFC 1951) that is stored, within zlib's format (RFC 1950).
+// packedHead is what precedes zlib's format (RFC 1950) in HdrHistogram's: a mark and the length, of 4 bytes each.
+const packedHead = 8
+
+// What is around a histogram that fits into one block of DEFLATE (RFC 1951) that is stored, within zlib's format.
 const (
 	zlibHead  = "\x78\x01\x01" // deflate, window of 32 KiB; the last block, stored
 	sizes     = 4              // length of the block, and its complement
@@ -114,7 +117,7 @@ const (
 // and to inflate it cost a third of the time in which a run is read.
 func pack(h *hdrhistogram.Histogram) (string, error) {
 	s := h.Export()
-	head := len(zlibHead) + sizes + 8
+	const head = packedHead + len(zlibHead) + sizes
 	b := make([]byte, head, 256)
 	be := binary.BigEndian
 	b = be.AppendUint32(b, uint32(hdrhistogram.V2EncodingCookieBase)|0x10)
@@ -145,10 +148,10 @@ func pack(h *hdrhistogram.Histogram) (string, error) {
 	}
 	be.PutUint32(plain[4:], uint32(len(plain)-hdrhistogram.ENCODING_HEADER_SIZE))
 	be.PutUint32(b, uint32(hdrhistogram.V2CompressedEncodingCookieBase)|0x10)
-	be.PutUint32(b[4:], uint32(len(b)-8+adler.Size))
-	copy(b[8:], zlibHead)
-	binary.LittleEndian.PutUint16(b[8+len(zlibHead):], uint16(len(plain)))
-	binary.LittleEndian.PutUint16(b[8+len(zlibHead)+2:], ^uint16(len(plain)))
+	be.PutUint32(b[4:], uint32(len(b)-packedHead+adler.Size))
+	copy(b[packedHead:], zlibHead)
+	binary.LittleEndian.PutUint16(b[head-sizes:], uint16(len(plain)))
+	binary.LittleEndian.PutUint16(b[head-sizes/2:], ^uint16(len(plain)))
 	return base64.StdEncoding.EncodeToString(be.AppendUint32(b, adler.Update(1, plain))), nil
 }
 
@@ -169,23 +172,22 @@ func (d *HistogramReader) unpack(text []byte) bool {
 		d.packed = make([]byte, n)
 	}
 	n, err := base64.StdEncoding.Decode(d.packed[:cap(d.packed)], text)
-	const head = 8 // mark and length
-	if err != nil || n < head {
+	if err != nil || n < packedHead {
 		return false
 	}
 	mark, size := binary.BigEndian.Uint32(d.packed), int64(binary.BigEndian.Uint32(d.packed[4:]))
-	if mark&^0xf0 != uint32(hdrhistogram.V2CompressedEncodingCookieBase) || size > int64(n-head) {
+	if mark&^0xf0 != uint32(hdrhistogram.V2CompressedEncodingCookieBase) || size > int64(n-packedHead) {
 		return false
 	}
 	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // bytes that can be right
-	z := d.packed[head : head+size]
+	z := d.packed[packedHead : packedHead+size]
 	if plain, ok := stored(z); ok {
 		d.plain = append(d.plain[:0], plain...)
 		return ours(d.plain)
 	}
 	d.source.Reset(z)
 	if d.unzip == nil {
-		d.plain = make([]byte, 0, most+1)
+		d.plain = make([]byte, most+1)
 		d.unzip, err = zlib.NewReader(&d.source)
 	} else {
 		err = d.unzip.(zlib.Resetter).Reset(&d.source, nil)

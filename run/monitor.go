@@ -35,7 +35,7 @@ func (r *session) startMonitor(ctx context.Context) (w *monitor.Watch, release f
 // monitoredHosts returns the machines that this process monitors. If the clients
 // are on others, none of them is a client.
 func monitoredHosts(p *scenario.Plan) []scenario.Host {
-	if p.On.Batch == "" || p.On.Batch == scenario.LocalBatch {
+	if !p.On.Batch.Elsewhere() {
 		return p.Hosts
 	}
 	hosts := slices.Clone(p.Hosts)

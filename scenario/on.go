@@ -33,6 +33,9 @@ func Batches() []string {
 // Queues reports whether workers wait in the queue of a batch system before they start.
 func (b Batch) Queues() bool { return b == HTCondorBatch || b == SlurmBatch || b == KubernetesBatch }
 
+// Elsewhere reports whether workers may be on other machines than this one.
+func (b Batch) Elsewhere() bool { return b != "" && b != LocalBatch }
+
 // On says on which machines the virtual clients are, if not on this one alone.
 // The zero value: on this one.
 type On struct {

@@ -44,7 +44,7 @@ func stays(key, variable, file string) error {
 // ValidateRemote says why workers on other machines cannot do what the plan says; nil if
 // they can.
 func (p *Plan) ValidateRemote() error {
-	far := p.On.Batch != "" && p.On.Batch != LocalBatch
+	far := p.On.Batch.Elsewhere()
 	switch {
 	case p.On.Batch == "":
 		return nil
@@ -72,7 +72,8 @@ func (p *Plan) RemoteWarnings() []string {
 	}
 	var all []string
 	u, err := url.Parse(p.Target)
-	switch far := p.On.Batch != LocalBatch; {
+	far := p.On.Batch.Elsewhere()
+	switch {
 	case err != nil:
 	case u.Scheme == "simulated":
 		all = append(all, "each worker has a simulated service of its own")
@@ -82,7 +83,7 @@ func (p *Plan) RemoteWarnings() []string {
 		all = append(all, fmt.Sprintf("%s is this machine only for workers that run on it: others look for the service on their own machines",
 			u.Hostname()))
 	}
-	if len(p.Command) > 0 && p.On.Batch != LocalBatch {
+	if far && len(p.Command) > 0 {
 		all = append(all, fmt.Sprintf("%s must be installed on the workers' machines: only weir itself travels", p.Command[0]))
 	}
 	return all
