@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,6 +60,20 @@ func Slow(t testing.TB, why string) {
 	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" {
 		t.Skip(why + ": left out with -short")
 	}
+}
+
+// Main runs the tests of a package that wait more than they compute, 16 of them at a time with -short, unless -parallel says
+// otherwise. Its result is for os.Exit.
+func Main(m *testing.M) int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if testing.Short() && !given {
+		if err := flag.Set("test.parallel", "16"); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }
 
 // Without skips t, which needs something other than a program that this machine may not have; why is the reason. If

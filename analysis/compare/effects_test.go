@@ -9,6 +9,7 @@ import (
 
 	"weir/analysis"
 	"weir/internal/require"
+	"weir/lab"
 	"weir/results"
 	"weir/scenario"
 )
@@ -82,6 +83,7 @@ func TestPilotPlant(t *testing.T) {
 
 // Ratios: effects multiply, blocks drop out, intervals hold the truth, also where runs are missing.
 func TestEffectsOfMatrix(t *testing.T) {
+	lab.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(21, 21))
 	factors := []Factor{{"auth.method", []string{"none", "krb5"}}, {"workload.chunk", []string{"1MiB", "8MiB", "64MiB"}}}
 	truth := map[string]float64{"krb5": 0.8, "8MiB": 1.5, "64MiB": 1}

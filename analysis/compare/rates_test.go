@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
 )
 
 // A rate is how often groups are called different, in percent.
@@ -108,6 +109,7 @@ func TestRates(t *testing.T) {
 // All steps together: where nothing differs, anything at all is called
 // different in at most 5% of the comparisons, however many steps are looked at.
 func TestFamilyOfSteps(t *testing.T) {
+	lab.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(12, 12))
 	const times = 300
 	any := 0

@@ -109,6 +109,7 @@ load: {clients: 24, duration: 6s, ramp: 0, warmup: 2s, graceful_stop: 1s}
 // Jobs wait for a link that comes back, unless their requests must not wait for
 // so long.
 func TestALinkThatIsDownForAWhile(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	for timeout, crashed := range map[string]int64{"30s": 0, "1s": 3} {
 		t.Run(timeout, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
 	"weir/results"
 )
 
@@ -92,6 +93,7 @@ func signed(t *testing.T) (target string, granted *atomic.Int64) {
 // No secret of a URL leaves the process, whether a run succeeds or fails: not to its
 // directory, not to its output, not to what other commands make of it.
 func TestSecretsStay(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	target, granted := signed(t)
 	wrong := strings.Replace(target, secretSig, secretWrong, 1)
@@ -147,7 +149,7 @@ func TestSecretsStay(t *testing.T) {
 			}
 			noSecretsIn(t, out)
 			for _, args := range [][]string{{"report", out}, {"report", out, "--json"},
-				{"export", out, "--influx", "http://127.0.0.1:1/write?db=weir&key=" + secretUser}, {"clean", out}} {
+				{"export", out, "--influx", page}, {"clean", out}} {
 				_, said := weir(t, args...)
 				noSecrets(t, strings.Join(args[:1], " "), said)
 			}

@@ -64,6 +64,7 @@ func (h *hook) repair() {
 // Requests that end as partial, failed, cancelled and rejected are notified; those that are completed are to the
 // target that wants them. What could not be delivered before a kill -9 is delivered after it.
 func TestNotifications(t *testing.T) {
+	lab.Slow(t, "runs for seconds")
 	t.Parallel()
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(database, func(t *testing.T) {

@@ -8,12 +8,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
 )
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
 
 func content(n int) []byte {
 	b := make([]byte, n)

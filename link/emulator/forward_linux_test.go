@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/link"
 )
 
@@ -72,6 +73,7 @@ func TestForward(t *testing.T) {
 
 // Who was not named is refused, and what was sent is not far ahead of what the link carried.
 func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 1e6, Congestion: "cubic"})

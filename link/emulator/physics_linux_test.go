@@ -67,6 +67,7 @@ func TestRate(t *testing.T) {
 
 // Up is the other way's rate.
 func TestRateUp(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -141,6 +142,7 @@ func TestPages(t *testing.T) {
 
 // Connections share a link, and several links do not.
 func TestShare(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -170,6 +172,7 @@ func TestShare(t *testing.T) {
 // Loss slows TCP down as Mathis, Semke, Mahdavi and Ott found: to
 // MSS/RTT * sqrt(3/2)/sqrt(p).
 func TestLoss(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, p := range []float64{0.003, 0.02} {
 		t.Run(unit.Percent(p), func(t *testing.T) {
 			t.Parallel()
@@ -226,6 +229,7 @@ func TestQueue(t *testing.T) {
 
 // A second's sample tells what the link carried, whatever made it.
 func TestSamples(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -258,6 +262,7 @@ func TestSamples(t *testing.T) {
 // TCP outlives a link that is down for a while, and the rate may be changed
 // under way.
 func TestOutageAndChange(t *testing.T) {
+	lab.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()

@@ -189,6 +189,7 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 // never in more time than allowed. The page that describes the method has these
 // very numbers.
 func TestSearchFindsTheBest(t *testing.T) {
+	lab.Slow(t, "repeats a search many times")
 	n := many(t, 200, 5, 20*time.Minute, nil)
 	t.Logf("%+v", n)
 	if n.missed3 > 200/20 || n.held < 200*95/100 || n.lost10 > 200/20 || n.share > 1 {

@@ -21,6 +21,8 @@ import (
 	"weir/storage"
 )
 
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+
 func parsed(t *testing.T, target string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(target)

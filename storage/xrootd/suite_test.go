@@ -2,6 +2,7 @@ package xrootd
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"weir/internal/require"
@@ -9,6 +10,8 @@ import (
 	"weir/storage"
 	"weir/storage/storagetest"
 )
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
 
 // lacks is what no XRootD server has: a question mark begins what a path
 // carries besides itself, and a move replaces what was there.

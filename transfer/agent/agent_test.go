@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/wire"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -53,6 +54,7 @@ func TestPullThroughADoor(t *testing.T) {
 // Somebody sets the coordinator's clock: an agent that knows the time notices it by
 // the next answer, and goes by it from then on. It asks only when it is far off.
 func TestTheCoordinatorsClockIsSet(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	b := newBoss(t)
 	s := b.runs("A", t.TempDir())

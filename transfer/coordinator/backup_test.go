@@ -122,6 +122,7 @@ func names(dataset string, n int) (all []string) {
 // A backup is not restored over something, with another passphrase, or if it is damaged or made by somebody else; then the folder
 // stays empty. Its content is readable with age alone.
 func TestBackupRefuses(t *testing.T) {
+	lab.Slow(t, "derives keys for seconds")
 	t.Parallel()
 	h := start(t, Config{})
 	b := Backup{State: h.conf.State, Passphrase: passphrase}

@@ -162,6 +162,7 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 
 // What one file alone is refused is that file's: others go on.
 func TestOneDeniedFileFailsAlone(t *testing.T) {
+	lab.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/f7"

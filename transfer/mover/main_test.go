@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	case "move":
 		err = childMove(arg)
 	default:
-		os.Exit(m.Run())
+		os.Exit(lab.Main(m))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
