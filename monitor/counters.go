@@ -190,11 +190,11 @@ func disksSince(now, before []diskCount, seconds float64) []Disk {
 		}
 		out = append(out, Disk{
 			Name:  d.name,
-			Read:  float64(d.read-was.read) / seconds,
-			Write: float64(d.write-was.write) / seconds,
-			Ops:   float64(d.ops-was.ops) / seconds,
-			Queue: wrapped(d.queue, was.queue) / seconds,
-			Busy:  min(1, wrapped(d.busy, was.busy)/seconds),
+			Read:  math.Round(float64(d.read-was.read) / seconds),
+			Write: math.Round(float64(d.write-was.write) / seconds),
+			Ops:   share(float64(d.ops-was.ops), seconds),
+			Queue: share(wrapped(d.queue, was.queue), seconds),
+			Busy:  min(1, share(wrapped(d.busy, was.busy), seconds)),
 		})
 	}
 	return out

@@ -133,11 +133,21 @@ func (l *Line) Int() int64 {
 	return sign * n
 }
 
-// Float reads a number.
+// tens are the powers of ten that a float64 holds exactly and that a fraction of 15 digits needs.
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}
+
+// Float reads a number. One of at most 15 digits is a whole number over a power of ten, both of which a float64 holds
+// exactly: their quotient is rounded once, as it should be (W. D. Clinger, How to read floating point numbers accurately, 1990).
 func (l *Line) Float() float64 {
 	from := l.i
-	if n, count := l.digits(); count > 0 && count <= 15 && !l.fraction() {
-		return float64(n) // exact
+	n, count := l.digits()
+	if count > 0 && count <= 15 {
+		if !l.inNumber() {
+			return float64(n)
+		}
+		if x, ok := l.fraction(n, count); ok {
+			return x
+		}
 	}
 	for l.i < len(l.b) && inNumber(l.b[l.i]) {
 		l.i++
@@ -167,7 +177,26 @@ func (l *Line) Skip() {
 	}
 }
 
-func (l *Line) fraction() bool { return l.i < len(l.b) && inNumber(l.b[l.i]) }
+func (l *Line) inNumber() bool { return l.i < len(l.b) && inNumber(l.b[l.i]) }
+
+// fraction reads what follows whole, a number of so many digits, if it is a fraction and all digits together are at most 15.
+func (l *Line) fraction(whole int64, count int) (x float64, ok bool) {
+	if l.b[l.i] != '.' {
+		return 0, false
+	}
+	i := l.i + 1
+	for i < len(l.b) && l.b[i]-'0' <= 9 && count <= 15 {
+		whole = whole*10 + int64(l.b[i]-'0')
+		count++
+		i++
+	}
+	places := i - l.i - 1
+	if places == 0 || count > 15 || i < len(l.b) && inNumber(l.b[i]) {
+		return 0, false
+	}
+	l.i = i
+	return float64(whole) / tens[places], true
+}
 
 func inNumber(c byte) bool {
 	return c-'0' <= 9 || c == '.' || c == '-' || c == '+' || c|0x20 == 'e'

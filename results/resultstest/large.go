@@ -171,17 +171,18 @@ func (t *template) write(w *bufio.Writer, now time.Time, phase string, store int
 // sample makes a second of one host, with the service at share of its most and
 // so many bytes a second moving through all servers together.
 func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes float64) *monitor.Sample {
-	seconds := 1 + 1e-4*r.NormFloat64()
+	seconds := math.Round(1e9+1e5*r.NormFloat64()) / 1e9
 	used := share * (0.8 + 0.1*r.Float64()) // of the CPU
 	ticks := 100 * float64(l.Cores)
-	part := func(x float64) float64 { return math.Round(x*ticks) / (ticks * seconds) }
+	millionths := func(x float64) float64 { return math.Round(x*1e6) / 1e6 } // as the monitor writes them
+	part := func(x float64) float64 { return millionths(math.Round(x*ticks) / (ticks * seconds)) }
 	s := &monitor.Sample{Time: end, Seconds: seconds, Step: step, Cores: l.Cores, Load: math.Round(100*used*float64(l.Cores)) / 100,
 		CPU: &monitor.CPU{User: part(used * 0.3), System: part(used * 0.6), IRQ: part(used * 0.1), IOWait: part(0.02 * r.Float64()),
 			Idle: part(1 - used)},
 		Memory: &monitor.Memory{Total: 64 << 30, Available: 50<<30 - r.Int64N(1<<30)},
-		TCP:    &monitor.TCP{Retransmits: r.Int64N(20), Established: r.Int64N(3000)}, Cost: 0.0005 + 1e-4*r.Float64()}
+		TCP:    &monitor.TCP{Retransmits: r.Int64N(20), Established: r.Int64N(3000)}, Cost: 0.0005 + 1e-9*float64(r.IntN(1e5))}
 	for range l.Cores {
-		s.Core = append(s.Core, math.Round(100*min(1, used*(0.8+0.4*r.Float64())))/(100*seconds))
+		s.Core = append(s.Core, millionths(math.Round(100*min(1, used*(0.8+0.4*r.Float64())))/(100*seconds)))
 	}
 	hosts, role, program := l.Servers, scenario.RoleServer, "xrootd"
 	s.Host = fmt.Sprintf("store%02d.example.org", host)
@@ -192,8 +193,9 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 	s.Role = role
 	wire := int64(bytes / float64(hosts) * (1 + 0.02*(2*r.Float64()-1)))
 	for i := range 3 {
-		s.Disks = append(s.Disks, monitor.Disk{Name: fmt.Sprintf("nvme%dn1", i), Read: float64(wire) / 4 / seconds,
-			Write: float64(wire) / 12 / seconds, Ops: float64(wire>>17) / seconds, Queue: 4 * used * r.Float64(), Busy: used * r.Float64() * 0.6})
+		s.Disks = append(s.Disks, monitor.Disk{Name: fmt.Sprintf("nvme%dn1", i), Read: math.Round(float64(wire) / 4 / seconds),
+			Write: math.Round(float64(wire) / 12 / seconds), Ops: millionths(float64(wire>>17) / seconds), Queue: millionths(4 * used * r.Float64()),
+			Busy: millionths(used * r.Float64() * 0.6)})
 	}
 	in, out := wire/3/1448, wire*2/3/1448 // packets, each with 66 bytes of headers
 	s.Nets = []monitor.Net{
