@@ -22,60 +22,68 @@ const (
 // The compression is stored blocks of zlib, which are faster to read.
 // It is not safe for concurrent use.
 type Histogram struct {
-	hdr    *hdrhistogram.Histogram // nil while empty, and while sparse holds the counts
-	sum    int64                   // ns
-	sparse []bucket                // of a histogram that was read and not changed since: its counters, ascending
-	total  int64                   // counts in sparse
+	counts *[counters]int64 // by index; nil while empty, and while sparse holds the counts
+	sparse []bucket         // of a histogram that was read and not changed since: what is not zero, ascending
+	total  int64            // of all counts
+	sum    int64            // ns
 }
 
 // Record counts d. Durations outside the range count at its ends, those below
 // 0 as 0.
 func (h *Histogram) Record(d time.Duration) {
 	d = max(d, 0)
-	if h.hdr == nil {
+	if h.counts == nil {
 		h.thicken()
 	}
 	h.sum += int64(d)
-	_ = h.hdr.RecordValue(min(max(int64(d), lowest), highest)) // inside the range, so it cannot fail
+	h.add(int64(d), 1)
+}
+
+// add counts n values at once, in nanoseconds.
+func (h *Histogram) add(value, n int64) {
+	h.counts[indexOf(min(max(value, lowest), highest))] += n
+	h.total += n
 }
 
 // Merge adds o's counts to h.
 func (h *Histogram) Merge(o *Histogram) {
-	if o.Count() == 0 {
+	if o.total == 0 {
 		return
 	}
-	if h.hdr == nil {
+	if h.counts == nil {
 		h.thicken()
 	}
-	if o.hdr != nil {
-		h.hdr.Merge(o.hdr)
-	} else {
-		o.pour(h.hdr)
-	}
 	h.sum += o.sum
+	h.total += o.total
+	for _, b := range o.sparse {
+		h.counts[b.index] += b.count
+	}
+	if o.counts != nil {
+		for i, n := range o.counts {
+			h.counts[i] += n
+		}
+	}
 }
 
 // thicken makes h ready to count.
 func (h *Histogram) thicken() {
-	h.hdr = h.dense()
-	h.sparse, h.total = nil, 0
+	h.counts = new([counters]int64)
+	for _, b := range h.sparse {
+		h.counts[b.index] = b.count
+	}
+	h.sparse = nil
 }
 
 // Count returns how many durations were counted.
-func (h *Histogram) Count() int64 {
-	if h.hdr == nil {
-		return h.total
-	}
-	return h.hdr.TotalCount()
-}
+func (h *Histogram) Count() int64 { return h.total }
 
 // Sum returns the exact sum of the durations, in seconds.
 func (h *Histogram) Sum() float64 { return float64(h.sum) / 1e9 }
 
 // Mean returns the exact mean in seconds, 0 if h is empty.
 func (h *Histogram) Mean() float64 {
-	if n := h.Count(); n > 0 {
-		return h.Sum() / float64(n)
+	if h.total > 0 {
+		return h.Sum() / float64(h.total)
 	}
 	return 0
 }
@@ -83,56 +91,82 @@ func (h *Histogram) Mean() float64 {
 // Quantile returns the duration in seconds that a share q (0 to 1) of the
 // counted ones does not exceed, within 1%; 0 if h is empty.
 func (h *Histogram) Quantile(q float64) float64 {
-	if h.Count() == 0 {
+	if h.total == 0 {
 		return 0
 	}
-	if h.hdr == nil {
-		return float64(h.sparseQuantile(q)) / 1e9
+	i := h.holding(rank(q, h.total))
+	if q <= 0 {
+		return float64(valueOf(i)) / 1e9
 	}
-	return float64(h.hdr.ValueAtQuantile(q*100)) / 1e9
+	return float64(top(i)) / 1e9
+}
+
+// rank returns which of so many ascending values is their quantile q, from 1, as HdrHistogram chooses it.
+func rank(q float64, total int64) int64 {
+	switch r := q*float64(total) + 0.5; {
+	case !(r >= 1):
+		return 1
+	case r < float64(total):
+		return int64(r)
+	}
+	return total
+}
+
+// holding returns the counter that has the value of a rank.
+func (h *Histogram) holding(rank int64) int {
+	for _, b := range h.sparse {
+		if rank -= b.count; rank <= 0 {
+			return int(b.index)
+		}
+	}
+	if h.counts != nil {
+		for i, n := range h.counts {
+			if rank -= n; rank <= 0 {
+				return i
+			}
+		}
+	}
+	return 0
 }
 
 // Max returns the longest duration in seconds, within 1%.
 func (h *Histogram) Max() float64 { return h.Quantile(1) }
 
+// list returns the counters that are not zero, ascending.
+func (h *Histogram) list() []bucket {
+	if h.counts == nil {
+		return h.sparse
+	}
+	var all []bucket
+	for i, n := range h.counts {
+		if n != 0 {
+			all = append(all, bucket{int32(i), n})
+		}
+	}
+	return all
+}
+
 // Buckets calls f for each non-empty bucket: its bounds in seconds and its count.
 func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
-	if h.hdr == nil {
-		for _, b := range h.sparse {
-			f(float64(b.value)/1e9, float64(top(b.value))/1e9, b.count)
-		}
-		return
-	}
-	for _, b := range h.hdr.Distribution() {
-		if b.Count > 0 {
-			f(float64(b.From)/1e9, float64(b.To)/1e9, b.Count)
-		}
+	for _, b := range h.list() {
+		f(float64(valueOf(int(b.index)))/1e9, float64(top(int(b.index)))/1e9, b.count)
 	}
 }
 
 // Counters calls f for each counter that is not zero, by time: with the shortest
 // of the durations that it takes, which are within 1% of each other.
 func (h *Histogram) Counters(f func(shortest time.Duration, count int64)) {
-	if h.hdr == nil {
-		for i := range h.sparse {
-			f(time.Duration(h.sparse[i].value), h.sparse[i].count)
-		}
-		return
-	}
-	for _, b := range h.hdr.Distribution() {
-		if b.Count > 0 {
-			f(time.Duration(b.From), b.Count)
-		}
+	for _, b := range h.list() {
+		f(time.Duration(valueOf(int(b.index))), b.count)
 	}
 }
 
 // Reset empties h and keeps its memory.
 func (h *Histogram) Reset() {
-	if h.hdr != nil {
-		h.hdr.Reset()
+	if h.counts != nil {
+		clear(h.counts[:])
 	}
-	h.sum = 0
-	h.sparse, h.total = h.sparse[:0], 0
+	h.sparse, h.total, h.sum = h.sparse[:0], 0, 0
 }
 
 type histogramJSON struct {
@@ -145,17 +179,11 @@ type histogramJSON struct {
 
 // MarshalJSON writes the histogram as described at its type.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	if h.Count() == 0 {
+	list := h.list()
+	if len(list) == 0 {
 		return []byte(`{"count":0}`), nil
 	}
-	if h.hdr == nil { // h is a copy
-		h.hdr = h.dense()
-	}
-	packed, err := pack(h.hdr)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(histogramJSON{h.Count(), h.Sum(), float64(h.hdr.Min()) / 1e9, h.Max(), packed})
+	return json.Marshal(histogramJSON{h.total, h.Sum(), float64(valueOf(int(list[0].index))) / 1e9, h.Max(), pack(list)})
 }
 
 // nanoseconds undoes what Sum did.
@@ -180,7 +208,12 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("histogram: %w", err)
 	}
-	h.hdr = hdr
+	h.thicken()
+	for _, b := range hdr.Distribution() { // perhaps of another resolution
+		if b.Count > 0 {
+			h.add(b.From+(b.To-b.From)/2, b.Count)
+		}
+	}
 	h.sum = nanoseconds(j.Sum)
 	return nil
 }

@@ -261,67 +261,93 @@ func BenchmarkMeterParallel(b *testing.B) {
 }
 
 // What a histogram is written as is read by HdrHistogram's own decoder and by this package with the same counters, and so is what
-// HdrHistogram writes.
+// HdrHistogram writes. Quantiles are HdrHistogram's.
 func TestHistogramsAreHdrHistograms(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, n := range []int{1, 2, 5, 100, 3000, 100_000} {
 		var h Histogram
-		for range n {
-			h.Record(time.Duration(math.Exp(random.Float64() * 30)))
+		theirs := hdrhistogram.New(lowest, highest, digits)
+		record := func(d time.Duration, count int64) {
+			h.Record(d)
+			h.add(int64(d), count-1)
+			require.NoError(t, theirs.RecordValues(max(int64(d), lowest), count))
 		}
-		h.fill(t, i)
+		for range n {
+			record(time.Duration(math.Exp(random.Float64()*math.Log(float64(highest)))), 1)
+		}
+		for _, at := range []int{0, 1, 2, 4, 5, counters / 2} { // what random values seldom have: neighbors, a gap of one counter, large counts
+			record(time.Duration(max(valueOf(at), lowest)), 1+int64(i)*(math.MaxInt64/1000))
+		}
+		sameAs(t, &h, theirs)
 		text, err := json.Marshal(h)
 		require.NoError(t, err)
 		var j histogramJSON
 		require.NoError(t, json.Unmarshal(text, &j))
-		theirs, err := hdrhistogram.Decode([]byte(j.HDR))
+		decoded, err := hdrhistogram.Decode([]byte(j.HDR))
 		require.NoError(t, err)
-		if !theirs.Equals(h.hdr) || theirs.TotalCount() != h.Count() {
-			t.Errorf("%d values: HdrHistogram reads %d of them", n, theirs.TotalCount())
+		if !theirs.Equals(decoded) || decoded.TotalCount() != h.Count() || float64(theirs.Min())/1e9 != j.Min {
+			t.Errorf("%d values: HdrHistogram reads %d of them, from %v s", n, decoded.TotalCount(), j.Min)
 		}
-		compressed, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		compressed, err := theirs.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 		require.NoError(t, err)
 		for _, packed := range []string{j.HDR, string(compressed)} {
 			j.HDR = packed
 			text, err := json.Marshal(j)
 			require.NoError(t, err)
-			var back Histogram
+			var back, sum Histogram
 			if !new(HistogramReader).Read(&back, text) {
 				t.Fatalf("%d values: %s is not read by the fast reader", n, text)
 			}
-			if !back.dense().Equals(h.hdr) || math.Abs(back.Sum()-h.Sum()) > 1e-9*h.Sum() {
-				t.Errorf("%d values: read %d with a sum of %v, want %v", n, back.Count(), back.Sum(), h.Sum())
+			sameAs(t, &back, theirs)
+			sum.Merge(&back)
+			sameAs(t, &sum, theirs)
+			if math.Abs(sum.Sum()-h.Sum()) > 1e-9*h.Sum() {
+				t.Errorf("%d values: a sum of %v, want %v", n, sum.Sum(), h.Sum())
 			}
 		}
 	}
 }
 
-// fill adds what random values seldom have: neighbors, a gap of one counter, and large counts.
-func (h *Histogram) fill(t *testing.T, round int) {
+// sameAs fails t if h differs from HdrHistogram's histogram of the same values.
+func sameAs(t *testing.T, h *Histogram, theirs *hdrhistogram.Histogram) {
 	t.Helper()
-	for _, at := range []int64{0, 1, 2, 4, 5, counters / 2} {
-		require.NoError(t, h.hdr.RecordValues(max(valueOf(at), lowest), 1+int64(round)*(math.MaxInt64/1000)))
+	var want, got []hdrhistogram.Bar
+	for _, b := range theirs.Distribution() {
+		if b.Count > 0 {
+			want = append(want, b)
+		}
+	}
+	for _, b := range h.list() {
+		got = append(got, hdrhistogram.Bar{From: valueOf(int(b.index)), To: top(int(b.index)), Count: b.count})
+	}
+	if !slices.Equal(got, want) || h.Count() != theirs.TotalCount() {
+		t.Errorf("%d values, counters %v, want %d, %v", h.Count(), got, theirs.TotalCount(), want)
+	}
+	for _, q := range []float64{0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1} {
+		if got, want := h.Quantile(q), float64(theirs.ValueAtPercentile(q*100))/1e9; got != want {
+			t.Errorf("%d values, quantile %v: %v, want %v", h.Count(), q, got, want)
+		}
 	}
 }
 
-// Another program's histogram that is too long for a stored block is written as well, and a damaged one is refused.
+// Another program's histogram, with other digits, is read within 1%, and a damaged one is refused.
 func TestHistogramsOfOthers(t *testing.T) {
 	long := hdrhistogram.New(1, int64(time.Hour), 5)
 	for v := range int64(70_000) {
 		require.NoError(t, long.RecordValue(1+v*1000))
 	}
-	packed, err := pack(long)
+	packed, err := long.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	require.NoError(t, err)
-	back, err := hdrhistogram.Decode([]byte(packed))
-	require.NoError(t, err)
-	if !back.Equals(long) {
-		t.Error("the long histogram came back differently")
-	}
 	var h Histogram
+	require.NoError(t, h.UnmarshalJSON(fmt.Appendf(nil, `{"count":70000,"sum":2.45,"hdr":%q}`, packed)))
+	for _, q := range []float64{0.01, 0.5, 0.99, 1} {
+		if got, want := h.Quantile(q), float64(long.ValueAtPercentile(q*100))/1e9; math.Abs(got-want) > want/100 || h.Count() != 70_000 {
+			t.Errorf("quantile %v of %d values: %v, want %v", q, h.Count(), got, want)
+		}
+	}
+	h = Histogram{}
 	h.Record(time.Millisecond)
-	packed, err = pack(h.hdr)
-	require.NoError(t, err)
-	good, err := base64.StdEncoding.DecodeString(packed)
+	good, err := base64.StdEncoding.DecodeString(pack(h.list()))
 	require.NoError(t, err)
 	for at := range good {
 		bad := slices.Clone(good)

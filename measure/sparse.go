@@ -2,7 +2,6 @@ package measure
 
 import (
 	"bytes"
-	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
@@ -17,12 +16,14 @@ import (
 	"weir/internal/scan"
 )
 
-// A bucket is the durations that one counter of a histogram takes, by the
-// smallest of them, in nanoseconds.
-type bucket struct{ value, count int64 }
+// A bucket is a counter of a histogram and what it holds.
+type bucket struct {
+	index int32
+	count int64
+}
 
 // The geometry of histograms from lowest to highest with two digits, as
-// hdrhistogram makes it: the counters of the first bucket are 2^unit apart, and
+// HdrHistogram makes it: the counters of the first bucket are 2^unit apart, and
 // each further bucket adds half as many, twice as far apart.
 const (
 	unit = 6 // floor(log2(lowest))
@@ -31,21 +32,23 @@ const (
 	counters = 30 << half
 )
 
-// valueOf returns the smallest duration that a counter takes.
-func valueOf(index int64) int64 {
-	b, sub := index>>half-1, index&(1<<half-1)+1<<half
-	if b < 0 {
-		return index << unit
-	}
-	return sub << (b + unit)
+// indexOf returns the counter of a value from 0 to highest.
+func indexOf(value int64) int {
+	b := max(0, bits.Len64(uint64(value))-unit-half-1)
+	return b<<half + int(value>>(unit+b))
 }
 
-// top returns the longest duration that shares its counter with value, the
-// shortest.
-func top(value int64) int64 {
-	b := max(0, bits.Len64(uint64(value))-unit-half-1)
-	return value + 1<<(unit+b) - 1
+// valueOf returns the smallest value that a counter takes.
+func valueOf(index int) int64 {
+	b, sub := index>>half-1, index&(1<<half-1)+1<<half
+	if b < 0 {
+		return int64(index) << unit
+	}
+	return int64(sub) << (b + unit)
 }
+
+// top returns the largest value that a counter takes.
+func top(index int) int64 { return valueOf(index) + 1<<(unit+max(0, index>>half-1)) - 1 }
 
 // A HistogramReader reads many histograms with the memory for one. The zero
 // value is ready. It is not safe for concurrent use.
@@ -70,7 +73,7 @@ func (d *HistogramReader) Read(h *Histogram, b []byte) bool {
 	if !ok {
 		return false
 	}
-	list, total, ok := list(h.sparse[:0], d.plain)
+	list, total, ok := unpacked(h.sparse[:0], d.plain)
 	*h = Histogram{sparse: list, total: total, sum: sum}
 	return ok
 }
@@ -108,51 +111,41 @@ const packedHead = 8
 
 // What is around a histogram that fits into one block of DEFLATE (RFC 1951) that is stored, within zlib's format.
 const (
-	zlibHead  = "\x78\x01\x01" // deflate, window of 32 KiB; the last block, stored
-	sizes     = 4              // length of the block, and its complement
-	mostBlock = math.MaxUint16
+	zlibHead = "\x78\x01\x01" // deflate, window of 32 KiB; the last block, stored
+	sizes    = 4              // length of the block, and its complement
 )
 
-// pack returns h in HdrHistogram's V2 compressed format, base64. It does not compress: a histogram of a second has a hundred bytes,
-// and to inflate it cost a third of the time in which a run is read.
-func pack(h *hdrhistogram.Histogram) (string, error) {
-	s := h.Export()
+// pack returns counters that are not zero in HdrHistogram's V2 compressed format, base64. It does not compress: a histogram
+// of a second has a hundred bytes, and to inflate it cost a third of the time in which a run is read.
+func pack(list []bucket) string {
 	const head = packedHead + len(zlibHead) + sizes
 	b := make([]byte, head, 256)
 	be := binary.BigEndian
 	b = be.AppendUint32(b, uint32(hdrhistogram.V2EncodingCookieBase)|0x10)
 	b = append(b, make([]byte, 8)...) // length, see below; normalizing offset
-	b = be.AppendUint32(b, uint32(s.SignificantFigures))
-	b = be.AppendUint64(b, uint64(s.LowestTrackableValue))
-	b = be.AppendUint64(b, uint64(s.HighestTrackableValue))
-	b = be.AppendUint64(b, math.Float64bits(cmp.Or(s.IntegerToDoubleConversionRatio, 1)))
-	zeros := int64(0)
-	for _, n := range s.Counts {
-		if n == 0 {
-			zeros++
-			continue
-		}
-		switch zeros {
+	b = be.AppendUint32(b, digits)
+	b = be.AppendUint64(b, lowest)
+	b = be.AppendUint64(b, uint64(highest))
+	b = be.AppendUint64(b, math.Float64bits(1)) // of whole numbers to others
+	next := int32(0)
+	for _, n := range list {
+		switch zeros := n.index - next; zeros {
 		case 0:
 		case 1:
 			b = append(b, 0)
 		default:
-			b = appendZigzag(b, -zeros)
+			b = appendZigzag(b, -int64(zeros))
 		}
-		b, zeros = appendZigzag(b, n), 0
+		b, next = appendZigzag(b, n.count), n.index+1
 	}
-	plain := b[head:]
-	if len(plain) > mostBlock { // another program's histogram
-		packed, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-		return string(packed), err
-	}
+	plain := b[head:] // at most 40 bytes and 9 for each counter: it fits into a block
 	be.PutUint32(plain[4:], uint32(len(plain)-hdrhistogram.ENCODING_HEADER_SIZE))
 	be.PutUint32(b, uint32(hdrhistogram.V2CompressedEncodingCookieBase)|0x10)
 	be.PutUint32(b[4:], uint32(len(b)-packedHead+adler.Size))
 	copy(b[packedHead:], zlibHead)
 	binary.LittleEndian.PutUint16(b[head-sizes:], uint16(len(plain)))
 	binary.LittleEndian.PutUint16(b[head-sizes/2:], ^uint16(len(plain)))
-	return base64.StdEncoding.EncodeToString(be.AppendUint32(b, adler.Update(1, plain))), nil
+	return base64.StdEncoding.EncodeToString(be.AppendUint32(b, adler.Update(1, plain)))
 }
 
 // stored returns what z, in zlib's format, holds, if that is one stored block.
@@ -214,10 +207,10 @@ func ours(b []byte) bool {
 		math.Float64frombits(uint64(number(32))) == 1
 }
 
-// list appends the counters that are not zero to into. plain holds a histogram
+// unpacked appends the counters that are not zero to into. plain holds a histogram
 // as it is packed: a head, then counts, and runs of zeros as negative numbers, in
 // ZigZag LEB128.
-func list(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
+func unpacked(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
 	b := plain[hdrhistogram.ENCODING_HEADER_SIZE:]
 	for at := int64(0); len(b) > 0; {
 		n, size := zigzag(b)
@@ -236,7 +229,7 @@ func list(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
 			return into, 0, false
 		}
 		if n > 0 {
-			into = append(into, bucket{valueOf(at), n})
+			into = append(into, bucket{int32(at), n})
 			total += n
 		}
 		at++
@@ -274,40 +267,4 @@ func appendZigzag(b []byte, n int64) []byte {
 		b, v = append(b, byte(v)|0x80), v>>7
 	}
 	return append(b, byte(v))
-}
-
-// dense turns h's list of counters into a histogram that can count.
-func (h *Histogram) dense() *hdrhistogram.Histogram {
-	hdr := hdrhistogram.New(lowest, highest, digits)
-	h.pour(hdr)
-	return hdr
-}
-
-// pour adds h's list to hdr.
-func (h *Histogram) pour(hdr *hdrhistogram.Histogram) {
-	for _, b := range h.sparse {
-		_ = hdr.RecordValues(b.value, b.count) // what it cannot hold is left out, as its own Merge does
-	}
-}
-
-// sparseQuantile does what hdrhistogram's ValueAtQuantile does, on the list.
-func (h *Histogram) sparseQuantile(q float64) int64 {
-	percent := min(max(q*100, 0), 100)
-	rank := percent/100*float64(h.total) + 0.5
-	want := h.total
-	switch {
-	case !(rank >= 1):
-		want = 1
-	case rank < float64(h.total):
-		want = int64(rank)
-	}
-	for _, b := range h.sparse {
-		if want -= b.count; want <= 0 {
-			if percent == 0 {
-				return b.value
-			}
-			return top(b.value)
-		}
-	}
-	return 0
 }
