@@ -213,7 +213,10 @@ func ours(b []byte) bool {
 func unpacked(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
 	b := plain[hdrhistogram.ENCODING_HEADER_SIZE:]
 	for at := int64(0); len(b) > 0; {
-		n, size := zigzag(b)
+		n, size := int64(b[0]>>1)^-int64(b[0]&1), 1 // of most
+		if b[0] >= 0x80 {
+			n, size = zigzag(b)
+		}
 		if size == 0 || at >= counters {
 			return into, 0, false
 		}
@@ -240,9 +243,6 @@ func unpacked(into []bucket, plain []byte) (all []bucket, total int64, ok bool) 
 // zigzag reads a number of 1 to 9 bytes, of which the ninth has 8 bits; size
 // is 0 if b is cut off.
 func zigzag(b []byte) (n int64, size int) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return int64(b[0]>>1) ^ -int64(b[0]&1), 1
-	}
 	var v uint64
 	for i := range min(len(b), 9) {
 		if i == 8 {
