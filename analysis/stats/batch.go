@@ -9,15 +9,6 @@ type Point struct {
 	Weight float64 // length of the stretch, above zero
 }
 
-// Points returns x as a series of points of the same length 1.
-func Points(x []float64) []Point {
-	p := make([]Point, len(x))
-	for i, v := range x {
-		p[i] = Point{v, 1}
-	}
-	return p
-}
-
 // Batch joins neighbors to at most most points of about the same length, none shorter than least: means of long
 // batches are nearly independent where single seconds are not (Schmeiser, Operations Research 30, 1982, finds 10 to
 // 30 batches enough).

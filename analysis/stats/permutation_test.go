@@ -166,10 +166,10 @@ func TestHostileNumbers(t *testing.T) {
 		}
 		MSER(slices.Repeat(x, 20), 5)
 		MSER(x, 0)
-		if tr, ok := Slope(Points(x)); ok && !(tr.P >= 0 && tr.P <= 1) {
+		if tr, ok := Slope(points(x)); ok && !(tr.P >= 0 && tr.P <= 1) {
 			t.Errorf("slope of %v: %+v", x, tr)
 		}
-		BatchInterval(Batch(Points(x), 0, -1))
+		BatchInterval(Batch(points(x), 0, -1))
 		MeanInterval(x)
 		Quantile(x, nan)
 		Holm(x)

@@ -42,7 +42,7 @@ func TestWideningOfIntervals(t *testing.T) {
 				seen++
 			}
 			for _, x := range all {
-				_, v, _ := BatchInterval(Points(x))
+				_, v, _ := BatchInterval(points(x))
 				half, mean := (v.High-v.Low)/2, (v.High+v.Low)/2
 				of++
 				if math.Abs(mean) <= half {

@@ -9,6 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
+// points returns x as a series of points of the same length 1.
+func points(x []float64) []Point {
+	p := make([]Point, len(x))
+	for i, v := range x {
+		p[i] = Point{v, 1}
+	}
+	return p
+}
+
 func near(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= within) {
@@ -114,7 +123,7 @@ func TestBatchIntervalCovers(t *testing.T) {
 	var batched, single int
 	for range runs {
 		x := autoregressive(r, 600, 0.6)
-		if _, v, ok := BatchInterval(Batch(Points(x), 20, 0)); ok && v.Contains(0) {
+		if _, v, ok := BatchInterval(Batch(points(x), 20, 0)); ok && v.Contains(0) {
 			batched++
 		}
 		if v, ok := MeanInterval(x); ok && v.Contains(0) {
@@ -209,7 +218,7 @@ func TestSlope(t *testing.T) {
 			for i := range x {
 				x[i] += 100 + c.slope*float64(i)/20
 			}
-			if tr, ok := Slope(Points(x)); ok && tr.Certain() {
+			if tr, ok := Slope(points(x)); ok && tr.Certain() {
 				found++
 			}
 		}
@@ -223,7 +232,7 @@ func TestSlope(t *testing.T) {
 	for i := range warm {
 		warm[i] = 1 - math.Exp(-float64(i)/6) + 0.01*float64(i%2)
 	}
-	if tr, ok := Slope(Points(warm)); !ok || !tr.Certain() {
+	if tr, ok := Slope(points(warm)); !ok || !tr.Certain() {
 		t.Errorf("a warm-up over the whole series: %+v", tr)
 	}
 }
@@ -245,10 +254,10 @@ func TestSlopeIsLeastSquares(t *testing.T) {
 	}
 	near(t, "change", tr.Change, slope*11, 1e-9)
 	near(t, "p", tr.P, StudentP(r*math.Sqrt(6/(1-r*r)), 6), 1e-9)
-	if perfect, _ := Slope(Points([]float64{1, 2, 3, 4, 5, 6})); perfect.P != 0 || math.Abs(perfect.Ratio-6/3.5) > 1e-9 {
+	if perfect, _ := Slope(points([]float64{1, 2, 3, 4, 5, 6})); perfect.P != 0 || math.Abs(perfect.Ratio-6/3.5) > 1e-9 {
 		t.Errorf("a perfect line: %+v", perfect)
 	}
-	if level, _ := Slope(Points([]float64{3, 3, 3, 3, 3})); level.P != 1 || level.Change != 0 {
+	if level, _ := Slope(points([]float64{3, 3, 3, 3, 3})); level.P != 1 || level.Change != 0 {
 		t.Errorf("a level line: %+v", level)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
 	"weir/storage"
 )
 
@@ -95,16 +95,9 @@ func (deaf) ServedBy(string)       {}
 // Resident returns this process's resident memory without pages of files, in bytes.
 func Resident(t testing.TB) int64 {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/status")
+	n, err := lab.StatusBytes(os.Getpid(), "RssAnon:")
 	if err != nil {
-		t.Skipf("no /proc: %v", err)
+		t.Skip(err)
 	}
-	_, rest, ok := strings.Cut(string(b), "RssAnon:")
-	word := strings.Fields(rest)
-	if !ok || len(word) == 0 {
-		t.Skip("no RssAnon in /proc/self/status")
-	}
-	kb, err := strconv.ParseInt(word[0], 10, 64)
-	require.NoError(t, err)
-	return kb << 10
+	return n
 }
