@@ -183,15 +183,20 @@ func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
 		little, longest float64
 		errors          int64
 		status, why     string
+		after           float64 // clients that had not ended for a second after the measurement
 	}{
-		"as it should be":                {1.01, 0.01, 0, OK, ""},
-		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the measurement"},
-		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped"},
-		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations, up to 2s each"},
-		"too little for those":           {0.45, 0.01, 1, Fail, "delayed them"},
-		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "delayed them"},
+		"as it should be":                {1.01, 0.01, 0, OK, "", 0},
+		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the measurement", 0},
+		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped", 0},
+		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations, up to 2s each", 0},
+		"too little for those":           {0.45, 0.01, 1, Fail, "delayed them", 0},
+		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "delayed them", 0},
+		"long ones that did not end":     {0.8, 0.01, 0, OK, "cut by the end of the measurement", 7},
+		"too few of those":               {0.8, 0.01, 0, Fail, "delayed them", 5},
 	} {
-		s := &Step{Little: &c.little, Duration: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
+		d.seconds = []second{{step: 1, phase: measure.GracefulStop, clients: c.after, seconds: 1},
+			{step: 2, phase: measure.GracefulStop, clients: 8, seconds: 5}, {step: 1, phase: measure.Measured, clients: 8, seconds: 5}}
+		s := &Step{Step: 1, Little: &c.little, Duration: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
 		if status, why := d.judgeLittle(s); status != c.status || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, status, why, c.status, c.why)
 		}

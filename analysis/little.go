@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
 	"weir/workload"
@@ -75,6 +76,18 @@ func (d *data) uncertainty(s *Step) (more, less float64) {
 	return more, less
 }
 
+// unfinished returns the share of the clients' time in s that they then spent in operations which the end of the
+// measurement had cut. In a steady state an operation that is cut has lasted as long, on average, as it still lasts.
+func (d *data) unfinished(s *Step) float64 {
+	sum := 0.0
+	for i := range d.seconds {
+		if x := &d.seconds[i]; x.step == s.Step && x.phase == measure.GracefulStop {
+			sum += x.clients * x.seconds
+		}
+	}
+	return ratio(sum, s.Duration*s.ActiveClients)
+}
+
 // judgeLittle says how far off a step is, and why where that is known.
 func (d *data) judgeLittle(s *Step) (status, why string) {
 	off := math.Abs(*s.Little - 1)
@@ -85,6 +98,8 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	case *s.Little > 1 && off <= more: // as it must be, which says nothing
 		return OK, fmt.Sprintf("the recorded times exceed the time of the clients: operations of up to %.3g s began before the measurement, "+
 			"which is short in comparison", s.Latency.Max)
+	case *s.Little < 1 && off <= littleWarn+d.unfinished(s):
+		return OK, "operations were cut by the end of the measurement, which is short in comparison; recorded times are those of others"
 	case *s.Little < 1 && off <= less:
 		return Warn, fmt.Sprintf("the rest may be the time of %d failed operations, up to %s each", s.Errors, d.plan.Work.Timeout)
 	case s.Jobs != nil && !s.oneByOne:
