@@ -93,6 +93,15 @@ type question struct {
 	got string // Read: the checksum of what was read
 }
 
+// A doubt is a file that was written and that the service did not have, or not whole. It is judged after a second:
+// some services show a file a moment after they have acknowledged it.
+type doubt struct {
+	question
+	due time.Time
+}
+
+const secondLook = time.Second
+
 // Questions that may wait; when the service answers more slowly than they
 // come, the others count as unverifiable.
 const patience = 256
@@ -107,14 +116,23 @@ type checker struct {
 	questions chan question
 	wg        sync.WaitGroup
 	mute      atomic.Bool // the service has no checksums
+	moves     bool        // clients remove or rename what they have written
+	doubts    []doubt     // at most patience of them, the oldest first
 }
 
-func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, alg string) *checker {
-	k := &checker{rec: rec, service: s, alg: alg, questions: make(chan question, patience)}
+func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, w *workload.Work) *checker {
+	k := &checker{rec: rec, service: s, alg: w.Sum, questions: make(chan question, patience),
+		moves: w.Mix[storage.Remove.String()] > 0 || w.Mix[storage.Move.String()] > 0}
 	k.wg.Go(func() {
 		client := s.Client()
 		for q := range k.questions {
 			k.answer(ctx, client, q)
+			for len(k.doubts) > 0 && (len(k.doubts) >= patience || !time.Now().Before(k.doubts[0].due)) {
+				k.settle(ctx)
+			}
+		}
+		for len(k.doubts) > 0 {
+			k.settle(ctx)
 		}
 		_ = client.Close() // what it had to say is counted
 	})
@@ -145,6 +163,14 @@ func (k *checker) answer(ctx context.Context, client storage.Client, q question)
 		want, got, err = k.compare(ctx, fresh, q)
 		_ = fresh.Close() // what it had to say is counted
 	}
+	if k.missing(q, err) {
+		k.doubts = append(k.doubts, doubt{q, time.Now().Add(secondLook)})
+		return
+	}
+	k.judge(q, want, got, err)
+}
+
+func (k *checker) judge(q question, want, got string, err error) {
 	switch {
 	case err != nil:
 		k.rec.Checked(q.op.Kind, 0, 1, nil)
@@ -153,6 +179,37 @@ func (k *checker) answer(ctx context.Context, client storage.Client, q question)
 	default:
 		k.rec.Checked(q.op.Kind, 1, 0, nil)
 	}
+}
+
+// missing reports whether err says that a file which was written is not there, or not as long as it was.
+func (k *checker) missing(q question, err error) bool {
+	if q.op.Kind != storage.Write || k.moves {
+		return false
+	}
+	switch storage.Classify(err) {
+	case storage.NotFound, storage.Sized, storage.Short:
+		return true
+	}
+	return false
+}
+
+// settle judges the oldest doubt, when it is due: what is still not there is lost.
+func (k *checker) settle(ctx context.Context) {
+	q := k.doubts[0]
+	k.doubts = k.doubts[1:]
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Until(q.due)):
+	}
+	fresh := k.service.Client()
+	want, got, err := k.compare(ctx, fresh, q.question)
+	_ = fresh.Close() // what it had to say is counted
+	if k.missing(q.question, err) {
+		k.rec.Checked(q.op.Kind, 0, 0, &storage.OpError{Kind: q.op.Kind, URL: q.op.Path,
+			Err: fmt.Errorf("%w: the write was acknowledged, and a second later: %w", storage.ErrChecksum, err)})
+		return
+	}
+	k.judge(q.question, want, got, err)
 }
 
 // compare returns what the payload's checksum should be and what it is.
@@ -185,7 +242,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 			return res.Sum, nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", err // removed meanwhile
+			return "", err
 		}
 		k.mute.Store(errors.Is(err, errors.ErrUnsupported))
 		if err != nil {

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"weir/internal/content"
 	"weir/internal/require"
+	"weir/measure"
 	"weir/storage"
 	"weir/workload"
 )
@@ -146,4 +151,77 @@ func TestRefusedChecksumIsAskedForAgain(t *testing.T) {
 			t.Errorf("%d payloads verified, %d unverifiable", v.Verified, v.Unverifiable)
 		}
 	})
+}
+
+// forgetful loses every second file that it acknowledges, or shows each of them half a second late.
+type forgetful struct {
+	storage.Service
+	late  bool
+	count *atomic.Int64
+	since *sync.Map // path: when it was written
+}
+
+func (s forgetful) Client() storage.Client { return forgetfulClient{s.Service.Client(), s} }
+
+type forgetfulClient struct {
+	storage.Client
+	s forgetful
+}
+
+func (c forgetfulClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	switch op.Kind {
+	case storage.Write:
+		c.s.since.Store(op.Path, time.Now())
+		if !c.s.late && c.s.count.Add(1)%2 == 0 {
+			res, err := c.Client.Do(ctx, op, p)
+			return res, errors.Join(err, c.remove(ctx, op.Path))
+		}
+	case storage.Checksum:
+		if at, ok := c.s.since.Load(op.Path); ok && c.s.late && time.Since(at.(time.Time)) < time.Second/2 {
+			return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fs.ErrNotExist}
+		}
+	}
+	return c.Client.Do(ctx, op, p)
+}
+
+func (c forgetfulClient) remove(ctx context.Context, path string) error {
+	_, err := c.Client.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Timeout: time.Minute}, noProgress{})
+	return err
+}
+
+// A file that is not there a second after its write was acknowledged is a wrong payload; one that is shown late is not, nor is one
+// that clients may have removed.
+func TestFilesThatAreNotThereAreWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		late    bool
+		mix     map[string]float64
+		correct float64 // share of what was verified
+	}{
+		"lost":    {false, nil, 0.5},
+		"late":    {true, nil, 1},
+		"removed": {false, map[string]float64{"write": 2, "remove": 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				work := workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 1000}, Verify: .1, Sum: "adler32"}
+				if c.mix != nil {
+					work.Kind, work.Mix = "mix", c.mix
+				}
+				conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=1x1KiB", work, stepOf(4, 10))
+				conf.Service = forgetful{conf.Service, c.late, new(atomic.Int64), new(sync.Map)}
+				var err error
+				conf.Files, err = Prepare(t.Context(), conf, nil, nil)
+				require.NoError(t, err)
+				require.NoError(t, Run(t.Context(), conf))
+				var sum measure.Interval
+				for _, v := range n.intervals {
+					sum.Add(v)
+				}
+				verified, wrong := float64(sum.Verified), float64(sum.Failed[storage.Checksummed])
+				if share := verified / (verified + wrong); verified < 20 || math.Abs(share-c.correct) > 0.2 || c.correct == 1 && wrong > 0 {
+					t.Errorf("%v verified, %v wrong, %d unverifiable", verified, wrong, sum.Unverifiable)
+				}
+			})
+		})
+	}
 }
