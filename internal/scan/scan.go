@@ -7,6 +7,7 @@ package scan
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"unsafe"
 )
@@ -133,9 +134,6 @@ func (l *Line) Int() int64 {
 	return sign * n
 }
 
-// tens are the powers of ten that a float64 holds exactly and that a fraction of 15 digits needs.
-var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}
-
 // Float reads a number. One of at most 15 digits is a whole number over a power of ten, both of which a float64 holds
 // exactly: their quotient is rounded once, as it should be (W. D. Clinger, How to read floating point numbers accurately, 1990).
 func (l *Line) Float() float64 {
@@ -195,7 +193,7 @@ func (l *Line) fraction(whole int64, count int) (x float64, ok bool) {
 		return 0, false
 	}
 	l.i = i
-	return float64(whole) / tens[places], true
+	return float64(whole) / math.Pow10(places), true
 }
 
 func inNumber(c byte) bool {
