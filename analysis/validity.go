@@ -384,7 +384,8 @@ func (d *data) noteUnverified(c *Check) {
 			"or enable checksums in the service"
 		switch {
 		case kind == storage.Write:
-			why, remedy = "the service returned checksums more slowly than files were written, or not before the run ended", "lower workload.verify"
+			why = "the service returned checksums more slowly than files were written, not before the run ended, or not at all"
+			remedy = "lower workload.verify, or let the clients read what they write"
 		case d.inParts():
 			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file",
 				"let the run create its files (files.make): then the content of each part is known"

@@ -30,9 +30,14 @@ func (c *link) answer(req *http.Request) bool {
 		return c.say(req, 200, "Content-Type: application/json\r\n", b)
 	}
 	n, ok := c.number(req.URL.Path)
+	c.mu.Lock()
+	wrote, is := c.kept[req.URL.Path]
+	c.mu.Unlock()
 	switch {
-	case req.Method == "PUT":
+	case req.Method == "PUT" || req.Method == "MKCOL":
 		return c.say(req, 201, "", nil)
+	case req.Method == "HEAD" && is:
+		return c.write(c.status(200) + digests(wrote.sum) + fmt.Sprintf("Content-Length: %d\r\n\r\n", wrote.size))
 	case req.Method == "PROPFIND" || req.Method == "OPTIONS":
 		return c.say(req, 405, "", nil)
 	case !ok:
@@ -71,8 +76,7 @@ func (c *link) head(req *http.Request, n int) bool {
 			return c.say(req, 500, "", nil)
 		}
 		if !c.NoSums {
-			raw, _ := hex.DecodeString(c.sums[n])
-			fields = "Digest: adler32=" + c.sums[n] + "\r\nRepr-Digest: adler=:" + base64.StdEncoding.EncodeToString(raw) + ":\r\n"
+			fields = digests(c.sums[n])
 		}
 	}
 	if c.NoSizes {
@@ -81,10 +85,19 @@ func (c *link) head(req *http.Request, n int) bool {
 	return c.write(c.status(200)+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n", c.Size)) && !c.HTTP10
 }
 
+// digests are the header fields that state an adler32.
+func digests(sum string) string {
+	raw, _ := hex.DecodeString(sum)
+	return "Digest: adler32=" + sum + "\r\nRepr-Digest: adler=:" + base64.StdEncoding.EncodeToString(raw) + ":\r\n"
+}
+
 // get answers a GET of file n, with all that is wrong with it.
 func (c *link) get(req *http.Request, n int) bool {
 	c.first.CompareAndSwap(0, max(1, int64(time.Since(c.start))))
 	k := c.asked.Add(1)
+	if k == int64(c.HangAt) {
+		time.Sleep(time.Minute)
+	}
 	running := c.now.Add(1)
 	defer c.now.Add(-1)
 	if left := in(c.Stalls, c.since()); left > 0 {

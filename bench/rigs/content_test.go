@@ -28,6 +28,11 @@ func contentRigs() []rig {
 			truth:     "Every file is corrupt.",
 			play:      func(s *stage) { lies(s, spec{WrongBytes: true}, "checksum") },
 		}, {
+			name: "lost-writes", short: true,
+			situation: "A server acknowledges all writes and loses every fourth file; the checksums of the others are right. All writes are verified.",
+			truth:     "A quarter of the files is lost: the run is invalid, and tells how many of those checked.",
+			play:      lostWrites,
+		}, {
 			name:      "gzip",
 			situation: "The server compresses responses unasked.",
 			truth:     "A fortieth of the bytes moves: either this is reported, or the run is not valid.",
@@ -63,6 +68,19 @@ func lies(s *stage, c spec, classes ...string) {
 		n += r.errors(class)
 	}
 	s.expect(r.findings == nil || n > 0, "errors of class %v expected", classes)
+}
+
+func lostWrites(s *stage) {
+	w := s.faulty(spec{EveryLosing: 4, Delay: ms(2)})
+	r := s.run(fmt.Sprintf("target: %s\nworkload: {kind: write, size: 64KiB, think: 10ms, verify: 100%%}\nload: {clients: [2, 4], duration: 2s, %s}\n",
+		w.url, brief))
+	s.totals(r)
+	s.invalid(r)
+	lost, whole := float64(r.errors("checksum")), 0.0
+	for i := range r.steps() {
+		whole += float64(r.steps()[i].Verified)
+	}
+	s.near("share of files that are lost", lost/max(1, lost+whole), 0.25, 0.2)
 }
 
 func fileLonger(s *stage) {

@@ -41,6 +41,9 @@ type spec struct {
 	EveryBusy int `json:",omitempty"` // each so manieth GET is answered with 503 and Retry-After
 	Above     int `json:",omitempty"` // GETs at once above which 503 is answered
 
+	HangAt      int `json:",omitempty"` // the GET of this number is answered after a minute
+	EveryLosing int `json:",omitempty"` // each so manieth PUT is acknowledged, and its file is not there
+
 	PerConn float64  `json:",omitempty"` // bytes per second of each connection
 	Total   float64  `json:",omitempty"` // bytes per second of all together
 	Burst   int      `json:",omitempty"` // bytes that are free of Total

@@ -49,11 +49,28 @@ type server struct {
 	delay atomic.Int64
 	total limiter
 
-	now, gets, bytes, failed, busy, sumsFailed, asked, conns, sumAsks atomic.Int64
+	now, gets, bytes, failed, busy, sumsFailed, asked, conns, sumAsks, puts atomic.Int64
 
 	mu   sync.Mutex
 	seen map[string]bool // files that were read
 	open map[net.Conn]bool
+	kept map[string]written // by path
+}
+
+// A written file is known by its size and its adler32.
+type written struct {
+	size int64
+	sum  string
+}
+
+// put keeps what is known of a file that was written, unless it is to be lost.
+func (s *server) put(path string, w written) {
+	if k := s.puts.Add(1); s.EveryLosing > 0 && k%int64(s.EveryLosing) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[path] = w
 }
 
 // What a fault server has where its spec does not say.
@@ -68,7 +85,7 @@ const block = 4096
 // newServer makes the files of c.
 func newServer(c spec) *server {
 	c.Files, c.Size = cmp.Or(c.Files, defaultFiles), cmp.Or(c.Size, defaultSize)
-	s := &server{spec: c, seen: map[string]bool{}, open: map[net.Conn]bool{}, start: time.Now()}
+	s := &server{spec: c, seen: map[string]bool{}, open: map[net.Conn]bool{}, kept: map[string]written{}, start: time.Now()}
 	s.body = make([]byte, c.Size+c.LongBy+c.Files*block)
 	random := rand.NewChaCha8([32]byte{7})
 	_, _ = random.Read(s.body) // never fails
@@ -201,7 +218,11 @@ func (s *server) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		_, _ = io.Copy(io.Discard, req.Body) // else the next request is not found
+		sum := adler32.New()
+		size, _ := io.Copy(sum, req.Body) // else the next request is not found
+		if req.Method == "PUT" {
+			c.put(req.URL.Path, written{size, fmt.Sprintf("%08x", sum.Sum32())})
+		}
 		if keep := c.answer(req); !keep || req.Close {
 			return
 		}

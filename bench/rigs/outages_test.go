@@ -183,6 +183,11 @@ func stallRigs() []rig {
 			situation: "The same stall under open load, 50 arrivals/s.",
 			truth:     "A quarter of the arrivals waited 0 to 2 s: p99 is 1.92 s, p99.9 is 2 s.",
 			play:      stallOpen,
+		}, {
+			name: "hung-request", short: true,
+			situation: "A server with a response time of 10 ms never answers one request of four clients, a second into a step of 4 s.",
+			truth:     "Three clients go on. The load generator is not to blame.",
+			play:      hungRequest,
 		},
 	}
 }
@@ -195,6 +200,15 @@ func stallClosed(s *stage) {
 	r := s.read(w, "10", "8s", "")
 	s.askOn(wrk(), stalls(), 10, 8)
 	s.quantiles(r, 0.01, 0.4, 1.7, 2.4)
+}
+
+func hungRequest(s *stage) {
+	w := s.faulty(spec{Delay: ms(10), Size: 4096, HangAt: 500})
+	r := s.read(w, "4", "4s", "")
+	s.totals(r)
+	s.expect(r.check("Little's law") == "ok", "no doubt of Little's law expected, is %q", r.check("Little's law"))
+	s.expect(len(r.outages()) == 0, "no outage expected: three clients were served")
+	s.between("files/s", r.best().Operations, 250, 390)
 }
 
 func stallOpen(s *stage) {
