@@ -29,7 +29,8 @@ func contentRigs() []rig {
 			play:      func(s *stage) { lies(s, spec{WrongBytes: true}, "checksum") },
 		}, {
 			name: "lost-writes", short: true,
-			situation: "A server acknowledges all writes and loses every fourth file; the checksums of the others are right. All writes are verified.",
+			situation: "A server acknowledges all writes and loses every fourth file; the checksums of the others are right. " +
+				"All writes are verified.",
 			truth:     "A quarter of the files is lost: the run is invalid, and tells how many of those checked.",
 			play:      lostWrites,
 		}, {
@@ -72,8 +73,8 @@ func lies(s *stage, c spec, classes ...string) {
 
 func lostWrites(s *stage) {
 	w := s.faulty(spec{EveryLosing: 4, Delay: ms(2)})
-	r := s.run(fmt.Sprintf("target: %s\nworkload: {kind: write, size: 64KiB, think: 10ms, verify: 100%%}\nload: {clients: [2, 4], duration: 2s, %s}\n",
-		w.url, brief))
+	r := s.run(fmt.Sprintf("target: %s\nworkload: {kind: write, size: 64KiB, think: 10ms, verify: 100%%}\n"+
+		"load: {clients: [2, 4], duration: 2s, %s}\n", w.url, brief))
 	s.totals(r)
 	s.invalid(r)
 	lost, whole := float64(r.errors("checksum")), 0.0
