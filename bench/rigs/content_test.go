@@ -31,8 +31,8 @@ func contentRigs() []rig {
 			name: "lost-writes", short: true,
 			situation: "A server acknowledges all writes and loses every fourth file; the checksums of the others are right. " +
 				"All writes are verified.",
-			truth:     "A quarter of the files is lost: the run is invalid, and tells how many of those checked.",
-			play:      lostWrites,
+			truth: "A quarter of the files is lost: the run is invalid, and tells how many of those checked.",
+			play:  lostWrites,
 		}, {
 			name:      "gzip",
 			situation: "The server compresses responses unasked.",
