@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/pause"
 	"weir/measure"
 	"weir/storage"
 	"weir/workload"
@@ -120,9 +121,9 @@ type checker struct {
 	doubts    []doubt     // at most patience of them, the oldest first
 }
 
-func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, w *workload.Work) *checker {
+func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, w workload.Work) *checker {
 	k := &checker{rec: rec, service: s, alg: w.Sum, questions: make(chan question, patience),
-		moves: w.Mix[storage.Remove.String()] > 0 || w.Mix[storage.Move.String()] > 0}
+		moves: workload.Moves(w)}
 	k.wg.Go(func() {
 		client := s.Client()
 		for q := range k.questions {
@@ -159,9 +160,7 @@ func (k *checker) answer(ctx context.Context, client storage.Client, q question)
 	// A new connection helps where the sum was another file's (see differs), and where XRootD before 5.9.1 refused
 	// the question because the one before on this connection was not done yet.
 	if errors.Is(err, storage.ErrBusy) || err == nil && want != got {
-		fresh := k.service.Client()
-		want, got, err = k.compare(ctx, fresh, q)
-		_ = fresh.Close() // what it had to say is counted
+		want, got, err = k.compareAfresh(ctx, q)
 	}
 	if k.missing(q, err) {
 		k.doubts = append(k.doubts, doubt{q, time.Now().Add(secondLook)})
@@ -197,19 +196,22 @@ func (k *checker) missing(q question, err error) bool {
 func (k *checker) settle(ctx context.Context) {
 	q := k.doubts[0]
 	k.doubts = k.doubts[1:]
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Until(q.due)):
-	}
-	fresh := k.service.Client()
-	want, got, err := k.compare(ctx, fresh, q.question)
-	_ = fresh.Close() // what it had to say is counted
+	pause.For(ctx, time.Until(q.due))
+	want, got, err := k.compareAfresh(ctx, q.question)
 	if k.missing(q.question, err) {
 		k.rec.Checked(q.op.Kind, 0, 0, &storage.OpError{Kind: q.op.Kind, URL: q.op.Path,
 			Err: fmt.Errorf("%w: the write was acknowledged, and a second later: %w", storage.ErrChecksum, err)})
 		return
 	}
 	k.judge(q.question, want, got, err)
+}
+
+// compareAfresh is compare in a session of its own.
+func (k *checker) compareAfresh(ctx context.Context, q question) (want, got string, err error) {
+	fresh := k.service.Client()
+	want, got, err = k.compare(ctx, fresh, q)
+	_ = fresh.Close() // what it had to say is counted
+	return want, got, err
 }
 
 // compare returns what the payload's checksum should be and what it is.

@@ -173,7 +173,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.wall = wall{base: c.Clock()}
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.soft, r.breakOff = context.WithCancel(r.hard)
-	r.checker = startChecker(r.hard, r.rec, c.Service, &c.Plan.Work)
+	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work)
 	kind := c.Plan.Work.Kind
 	runner := &clientRunner{
 		run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == workload.FreshSession || kind == "login",

@@ -57,10 +57,12 @@ func PeakMemory(t testing.TB) int64 {
 // Slow skips t, which takes seconds, with -short unless WEIR_REQUIRE is set. why is the reason.
 func Slow(t testing.TB, why string) {
 	t.Helper()
-	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" {
+	if short() {
 		t.Skip(why + ": left out with -short")
 	}
 }
+
+func short() bool { return testing.Short() && os.Getenv("WEIR_REQUIRE") == "" }
 
 // Main runs the tests of a package that wait more than they compute, 16 of them at a time with -short, unless -parallel says
 // otherwise. Its result is for os.Exit.
@@ -68,7 +70,7 @@ func Main(m *testing.M) int {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if testing.Short() && !given {
+	if short() && !given {
 		if err := flag.Set("test.parallel", "16"); err != nil {
 			panic(err)
 		}

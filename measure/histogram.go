@@ -116,7 +116,7 @@ func rank(q float64, total int64) int64 {
 func (h *Histogram) holding(rank int64) int {
 	for _, b := range h.sparse {
 		if rank -= b.count; rank <= 0 {
-			return int(b.index)
+			return b.index
 		}
 	}
 	if h.counts != nil {
@@ -140,7 +140,7 @@ func (h *Histogram) list() []bucket {
 	var all []bucket
 	for i, n := range h.counts {
 		if n != 0 {
-			all = append(all, bucket{int32(i), n})
+			all = append(all, bucket{i, n})
 		}
 	}
 	return all
@@ -149,7 +149,7 @@ func (h *Histogram) list() []bucket {
 // Buckets calls f for each non-empty bucket: its bounds in seconds and its count.
 func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
 	for _, b := range h.list() {
-		f(float64(valueOf(int(b.index)))/1e9, float64(top(int(b.index)))/1e9, b.count)
+		f(float64(valueOf(b.index))/1e9, float64(top(b.index))/1e9, b.count)
 	}
 }
 
@@ -157,7 +157,7 @@ func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
 // of the durations that it takes, which are within 1% of each other.
 func (h *Histogram) Counters(f func(shortest time.Duration, count int64)) {
 	for _, b := range h.list() {
-		f(time.Duration(valueOf(int(b.index))), b.count)
+		f(time.Duration(valueOf(b.index)), b.count)
 	}
 }
 
@@ -183,7 +183,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if len(list) == 0 {
 		return []byte(`{"count":0}`), nil
 	}
-	return json.Marshal(histogramJSON{h.total, h.Sum(), float64(valueOf(int(list[0].index))) / 1e9, h.Max(), pack(list)})
+	return json.Marshal(histogramJSON{h.total, h.Sum(), float64(valueOf(list[0].index)) / 1e9, h.Max(), pack(list)})
 }
 
 // nanoseconds undoes what Sum did.

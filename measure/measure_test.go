@@ -318,7 +318,7 @@ func sameAs(t *testing.T, h *Histogram, theirs *hdrhistogram.Histogram) {
 		}
 	}
 	for _, b := range h.list() {
-		got = append(got, hdrhistogram.Bar{From: valueOf(int(b.index)), To: top(int(b.index)), Count: b.count})
+		got = append(got, hdrhistogram.Bar{From: valueOf(b.index), To: top(b.index), Count: b.count})
 	}
 	if !slices.Equal(got, want) || h.Count() != theirs.TotalCount() {
 		t.Errorf("%d values, counters %v, want %d, %v", h.Count(), got, theirs.TotalCount(), want)

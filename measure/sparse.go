@@ -18,7 +18,7 @@ import (
 
 // A bucket is a counter of a histogram and what it holds.
 type bucket struct {
-	index int32
+	index int
 	count int64
 }
 
@@ -127,7 +127,7 @@ func pack(list []bucket) string {
 	b = be.AppendUint64(b, lowest)
 	b = be.AppendUint64(b, uint64(highest))
 	b = be.AppendUint64(b, math.Float64bits(1)) // of whole numbers to others
-	next := int32(0)
+	next := 0
 	for _, n := range list {
 		switch zeros := n.index - next; zeros {
 		case 0:
@@ -232,7 +232,7 @@ func unpacked(into []bucket, plain []byte) (all []bucket, total int64, ok bool) 
 			return into, 0, false
 		}
 		if n > 0 {
-			into = append(into, bucket{int32(at), n})
+			into = append(into, bucket{int(at), n})
 			total += n
 		}
 		at++

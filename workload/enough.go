@@ -12,6 +12,12 @@ import (
 // depends on it.
 var ErrSizes = errors.New("sizes of files are not known")
 
+// Moves reports whether clients remove or rename what they have made.
+func Moves(w Work) bool {
+	ops := choose(w)
+	return ops.has(storage.Remove) || ops.has(storage.Move)
+}
+
 // NeedsSizes says whether what w reads depends on the sizes of the files: where the
 // parts of a file lie, and where in it a job begins.
 func NeedsSizes(w Work) bool {

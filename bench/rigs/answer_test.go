@@ -30,16 +30,13 @@ func (c *link) answer(req *http.Request) bool {
 		return c.say(req, 200, "Content-Type: application/json\r\n", b)
 	}
 	n, ok := c.number(req.URL.Path)
-	c.mu.Lock()
-	wrote, is := c.kept[req.URL.Path]
-	c.mu.Unlock()
 	switch {
 	case req.Method == "PUT" || req.Method == "MKCOL":
 		return c.say(req, 201, "", nil)
-	case req.Method == "HEAD" && is:
-		return c.write(c.status(200) + digests(wrote.sum) + fmt.Sprintf("Content-Length: %d\r\n\r\n", wrote.size))
 	case req.Method == "PROPFIND" || req.Method == "OPTIONS":
 		return c.say(req, 405, "", nil)
+	case !ok && req.Method == "HEAD":
+		return c.headWritten(req)
 	case !ok:
 		return c.say(req, 404, "", nil)
 	case req.Method == "HEAD":
@@ -83,6 +80,17 @@ func (c *link) head(req *http.Request, n int) bool {
 		return c.write(c.status(200)+fields+"Transfer-Encoding: chunked\r\n\r\n") && !c.HTTP10
 	}
 	return c.write(c.status(200)+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n", c.Size)) && !c.HTTP10
+}
+
+// headWritten answers the same of a file that was written.
+func (c *link) headWritten(req *http.Request) bool {
+	c.mu.Lock()
+	w, ok := c.kept[req.URL.Path]
+	c.mu.Unlock()
+	if !ok {
+		return c.say(req, 404, "", nil)
+	}
+	return c.write(c.status(200) + digests(w.sum) + fmt.Sprintf("Content-Length: %d\r\n\r\n", w.size))
 }
 
 // digests are the header fields that state an adler32.

@@ -64,13 +64,15 @@ type written struct {
 }
 
 // put keeps what is known of a file that was written, unless it is to be lost.
-func (s *server) put(path string, w written) {
+func (s *server) put(req *http.Request) {
+	sum := adler32.New()
+	size, _ := io.Copy(sum, req.Body) // what is cut off ends the connection
 	if k := s.puts.Add(1); s.EveryLosing > 0 && k%int64(s.EveryLosing) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept[path] = w
+	s.kept[req.URL.Path] = written{size, fmt.Sprintf("%08x", sum.Sum32())}
 }
 
 // What a fault server has where its spec does not say.
@@ -218,11 +220,10 @@ func (s *server) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		sum := adler32.New()
-		size, _ := io.Copy(sum, req.Body) // else the next request is not found
 		if req.Method == "PUT" {
-			c.put(req.URL.Path, written{size, fmt.Sprintf("%08x", sum.Sum32())})
+			c.put(req)
 		}
+		_, _ = io.Copy(io.Discard, req.Body) // else the next request is not found
 		if keep := c.answer(req); !keep || req.Close {
 			return
 		}

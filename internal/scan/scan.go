@@ -104,17 +104,24 @@ func (l *Line) Next() bool {
 	return !l.refused
 }
 
-// digits reads digits up to 18 of them, which cannot overflow.
+// digits reads the whole part of a number, of up to 18 digits, which cannot overflow.
 func (l *Line) digits() (n int64, count int) {
+	from := l.i
+	n, count = l.moreDigits(0)
+	if count > 1 && l.b[from] == '0' {
+		count = 0 // not JSON
+	}
+	return n, count
+}
+
+// moreDigits reads count digits, which follow those of n.
+func (l *Line) moreDigits(n int64) (all int64, count int) {
 	i := l.i
 	for i < len(l.b) && l.b[i]-'0' <= 9 {
 		n = n*10 + int64(l.b[i]-'0')
 		i++
 	}
 	count = i - l.i
-	if count > 1 && l.b[l.i] == '0' {
-		count = 0 // not JSON
-	}
 	l.i = i
 	return n, count
 }
@@ -147,7 +154,7 @@ func (l *Line) Float() float64 {
 			return x
 		}
 	}
-	for l.i < len(l.b) && inNumber(l.b[l.i]) {
+	for l.inNumber() {
 		l.i++
 	}
 	text := l.b[from:l.i]
@@ -165,7 +172,7 @@ func (l *Line) Float() float64 {
 // Skip passes over a number that is far from the largest a float64 can hold.
 func (l *Line) Skip() {
 	from := l.i
-	for l.i < len(l.b) && inNumber(l.b[l.i]) {
+	for l.inNumber() {
 		l.i++
 	}
 	text := l.b[from:l.i]
@@ -182,18 +189,9 @@ func (l *Line) fraction(whole int64, count int) (x float64, ok bool) {
 	if l.b[l.i] != '.' {
 		return 0, false
 	}
-	i := l.i + 1
-	for i < len(l.b) && l.b[i]-'0' <= 9 && count <= 15 {
-		whole = whole*10 + int64(l.b[i]-'0')
-		count++
-		i++
-	}
-	places := i - l.i - 1
-	if places == 0 || count > 15 || i < len(l.b) && inNumber(l.b[i]) {
-		return 0, false
-	}
-	l.i = i
-	return float64(whole) / math.Pow10(places), true
+	l.i++
+	all, places := l.moreDigits(whole)
+	return float64(all) / math.Pow10(places), places > 0 && count+places <= 15 && !l.inNumber()
 }
 
 func inNumber(c byte) bool {
