@@ -50,7 +50,7 @@ func (t *total) step() Step {
 		Latency: QuantilesOf(&t.Latency), FirstByte: QuantilesOf(&t.FirstByte),
 		Connect: QuantilesOf(&t.Connect), Handshake: QuantilesOf(&t.Handshake), Login: QuantilesOf(&t.Login),
 		ExternalCores: ratio(t.CPU, t.span), latencySeconds: t.Latency.Sum(), thinkSeconds: t.Think, lateSeconds: t.Late.Sum(),
-		Paused: finite(t.Paused), failedSeconds: t.FailedTime, closingSeconds: t.Closing,
+		Paused: finite(t.Paused), busySeconds: t.OperationTime, closingSeconds: t.Closing,
 	}
 	if q := QuantilesOf(&t.Late); q != nil {
 		s.LateP99, s.timedStarts = &q.P99, q.Count

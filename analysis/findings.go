@@ -199,7 +199,7 @@ type Step struct {
 	latencySeconds  float64      // summed over operations done
 	thinkSeconds    float64
 	lateSeconds     float64   // by which starts after pauses were late, summed
-	failedSeconds   float64   // that failed operations took, summed
+	busySeconds     float64   // that clients were in operations, summed; 0: not recorded
 	closingSeconds  float64   // that clients took to close sessions, summed
 	computeSeconds  float64   // that jobs computed, summed
 	burned          float64   // cores that jobs kept busy on purpose, by computing

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -170,35 +169,37 @@ func TestMeasureOfSmallPayload(t *testing.T) {
 // Closing sessions is a part of the clients' time: of 8 clients for 5 s, 15% here.
 func TestLittlesLawKnowsClosingSessions(t *testing.T) {
 	d := &data{plan: &scenario.Plan{}}
-	s := &Step{Duration: 5, ActiveClients: 8, Done: 10_000, latencySeconds: 34, closingSeconds: 6}
+	s := &Step{Duration: 5, ActiveClients: 8, Done: 10_000, busySeconds: 34, closingSeconds: 6}
 	if n := d.little(s); n == nil || *n != 1 {
 		t.Errorf("%v of the clients' time is explained, want all", n)
 	}
 }
 
-func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
-	d := &data{plan: &scenario.Plan{}}
-	d.plan.Work.Timeout = unit.Duration(2 * time.Second)
-	for name, c := range map[string]struct {
-		little, longest float64
-		errors          int64
-		status, why     string
-		after           float64 // clients that had not ended for a second after the measurement
-	}{
-		"as it should be":                {1.01, 0.01, 0, OK, "", 0},
-		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the measurement", 0},
-		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped", 0},
-		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations, up to 2s each", 0},
-		"too little for those":           {0.45, 0.01, 1, Fail, "delayed them", 0},
-		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "delayed them", 0},
-		"long ones that did not end":     {0.8, 0.01, 0, OK, "cut by the end of the measurement", 7},
-		"too few of those":               {0.8, 0.01, 0, Fail, "delayed them", 5},
+func TestLittlesLawJudges(t *testing.T) {
+	for little, want := range map[float64]struct{ status, why string }{
+		1.04: {OK, ""}, 0.96: {OK, ""}, 1.1: {Warn, "overlapped"}, 0.9: {Warn, "delayed them"}, 1.2: {Fail, "overlapped"}, 0.8: {Fail, "delayed them"},
 	} {
-		d.seconds = []second{{step: 1, phase: measure.GracefulStop, clients: c.after, seconds: 1},
-			{step: 2, phase: measure.GracefulStop, clients: 8, seconds: 5}, {step: 1, phase: measure.Measured, clients: 8, seconds: 5}}
-		s := &Step{Step: 1, Little: &c.little, Duration: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
-		if status, why := d.judgeLittle(s); status != c.status || !strings.Contains(why, c.why) {
-			t.Errorf("%s: %s, %q; want %s, %q", name, status, why, c.status, c.why)
+		if status, why := judgeLittle(&Step{Little: &little}); status != want.status || !strings.Contains(why, want.why) {
+			t.Errorf("%g: %s, %q; want %s, %q", little, status, why, want.status, want.why)
+		}
+	}
+}
+
+// What an operation takes counts while it takes it: few that last long are as good as many. Pauses count where they begin.
+func TestLittlesLawNeedsManyPauses(t *testing.T) {
+	d := &data{plan: &scenario.Plan{}}
+	for name, c := range map[string]struct {
+		s      Step
+		judged bool
+	}{
+		"one long operation each": {Step{Duration: 5, ActiveClients: 8, Done: 8, busySeconds: 40}, true},
+		"none ended":              {Step{Duration: 5, ActiveClients: 8, busySeconds: 40}, true},
+		"few pauses":              {Step{Duration: 5, ActiveClients: 8, Done: 8, busySeconds: 20, thinkSeconds: 20}, false},
+		"many pauses":             {Step{Duration: 5, ActiveClients: 8, Done: 160, busySeconds: 20, thinkSeconds: 20}, true},
+		"not recorded":            {Step{Duration: 5, ActiveClients: 8, Done: 160, latencySeconds: 40}, false},
+	} {
+		if n := d.little(&c.s); (n != nil) != c.judged || n != nil && *n != 1 {
+			t.Errorf("%s: %v, judged: want %v", name, n, c.judged)
 		}
 	}
 }

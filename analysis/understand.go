@@ -68,8 +68,8 @@ func (f *Findings) fit() *fit.Fits {
 		if _, high := f.bounds(s); f.Correlation > 0 {
 			p.Error = ratio(high-mean, stats.Student(float64(s.Batches-1)))
 		}
-		if s.latencySeconds > 0 && s.thinkSeconds > 0 {
-			p.Busy = min(p.Clients, ratio(s.latencySeconds, s.Duration))
+		if s.thinkSeconds > 0 {
+			p.Busy = min(p.Clients, ratio(s.busySeconds, s.Duration))
 		}
 		points = append(points, p)
 	}

@@ -57,27 +57,30 @@ func (s *shard) list() []*cell {
 }
 
 // A cell counts one kind of operation on one data server for the clients of
-// one shard. moved and begun change while operations run; the rest when they end.
+// one shard. moved changes while operations run; the rest when they begin and end.
 type cell struct {
 	address
 	moved atomic.Int64
-	begun atomic.Int64
 	_     [64]byte
 
 	mu                  sync.Mutex
-	sum                 Sum // without Failed, FirstDone and LastDone, for which counting needs no memory:
+	open                int64         // operations that began here, less those that ended here
+	spent               time.Duration // the readings of the clock at their ends, less those at their beginnings; it may overflow
+	sum                 Sum           // without Failed, FirstDone and LastDone, for which counting needs no memory:
 	failed              [storage.Classes]int64
 	firstDone, lastDone time.Duration // readings of the recorder's clock; 0: none done
 	_                   [64]byte
 }
 
 // drain adds the cell's counts to v and empties the cell. date turns a reading
-// of the recorder's clock into a time.
-func (c *cell) drain(v *Interval, date func(time.Duration) time.Time) {
-	moved, begun := c.moved.Swap(0), c.begun.Swap(0)
+// of the recorder's clock into a time. What drain returns, summed over all cells, is the
+// time that clients have spent in operations until now; one cell's says nothing, as an
+// operation can begin in one and end in another.
+func (c *cell) drain(v *Interval, now time.Duration, date func(time.Duration) time.Time) time.Duration {
+	moved := c.moved.Swap(0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sum.Moved, c.sum.Begun = moved, begun
+	c.sum.Moved = moved
 	if c.lastDone > 0 {
 		c.sum.FirstDone, c.sum.LastDone = date(c.firstDone), date(c.lastDone)
 		c.firstDone, c.lastDone = 0, 0
@@ -93,4 +96,5 @@ func (c *cell) drain(v *Interval, date func(time.Duration) time.Time) {
 		}
 	}
 	c.failed = [storage.Classes]int64{}
+	return c.spent + time.Duration(c.open)*now
 }

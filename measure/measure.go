@@ -26,9 +26,10 @@ type Recorder struct {
 	paused     gauge // clients in pauses after failed tasks
 	log        examples
 
-	mu   sync.Mutex // guards next, last and cuts
-	next int        // shard of the next meter
-	last time.Duration
+	mu    sync.Mutex // guards next, last, spent and cuts
+	next  int        // shard of the next meter
+	last  time.Duration
+	spent time.Duration // by operations until last
 }
 
 // NewRecorder returns a recorder whose clock starts now. clock is the run's,
@@ -131,6 +132,7 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	r.last = now
 	byAddress := map[address]*Interval{}
 	var all []*Interval
+	spent := time.Duration(0)
 	for _, s := range r.shards {
 		for _, c := range s.list() {
 			v := byAddress[c.address]
@@ -141,13 +143,15 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 				byAddress[c.address] = v
 				all = append(all, v)
 			}
-			c.drain(v, r.date)
+			spent += c.drain(v, now, r.date)
 		}
 	}
 	if len(all) == 0 {
 		blank.Kind = idle
 		all = append(all, &blank)
 	}
+	all[0].OperationTime = max(0, spent-r.spent).Seconds() // below 0: some began while the cells were read
+	r.spent = spent
 	all[0].Paused += r.paused.mean(now) * blank.Seconds
 	return all, r.log.take(step)
 }

@@ -32,6 +32,39 @@ func total(r *Recorder) (*Interval, []Event) {
 	return sum, events
 }
 
+// Each cut has the time that operations took until then, however they go on: one that lasts, one that another server
+// ends, one that fails and whose check takes a second.
+func TestTimeInOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder(nil, "")
+		spent := func(want float64) {
+			t.Helper()
+			if v, _ := total(r); math.Abs(v.OperationTime-want) > 1e-9 {
+				t.Errorf("clients were in operations for %g s, want %g", v.OperationTime, want)
+			}
+		}
+		time.Sleep(time.Second)
+		spent(0)
+		long, redirected, failing := r.Meter(), r.Meter(), r.Meter()
+		long.Start(storage.Read)
+		redirected.Start(storage.Read)
+		time.Sleep(time.Second)
+		spent(2)
+		redirected.ServedBy("ds1:1094")
+		failing.Start(storage.Write)
+		time.Sleep(250 * time.Millisecond)
+		redirected.End(&storage.Result{}, nil)
+		failing.Stopped()
+		time.Sleep(time.Second)
+		failing.End(&storage.Result{}, storage.ErrChecksum)
+		spent(1.25 + 0.25 + 0.25)
+		time.Sleep(10 * time.Hour)
+		long.End(&storage.Result{}, nil)
+		spent(36000)
+		spent(0)
+	})
+}
+
 func TestMeterCountsWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRecorder(nil, "")

@@ -55,7 +55,11 @@ func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
 	c := m.of(k)
 	m.cell = c
 	m.start, m.begin, m.end, m.first, m.connect, m.login, m.redirect = planned, now, 0, 0, 0, 0, 0
-	c.begun.Add(1)
+	c.mu.Lock()
+	c.sum.Begun++
+	c.open++
+	c.spent -= now
+	c.mu.Unlock()
 }
 
 // Reached notes when the operation that runs passed p.
@@ -107,6 +111,8 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	}
 	c := m.cell
 	c.mu.Lock()
+	c.open--
+	c.spent += m.end
 	c.sum.Discarded += res.Discarded
 	c.sum.Wire += res.Wire
 	if res.Process != nil {

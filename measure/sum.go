@@ -38,21 +38,23 @@ type Sum struct {
 	// of the operations that ended: requests that were signed because the service demands it
 	Signed int64   `json:"signed,omitempty"`
 	Think  float64 `json:"think_seconds,omitempty"` // planned pauses that began
-	// pauses of clients after failed tasks; on one line of the interval for all kinds
-	Paused     float64   `json:"paused_seconds,omitempty"`
-	FailedTime float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
-	Closing    float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
-	FirstDone  time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
-	LastDone   time.Time `json:"last_done,omitzero"`             // end of the last one
-	Latency    Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
-	FirstByte  Histogram `json:"first_byte_seconds"`             // of operations that received one
-	Connect    Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
-	Handshake  Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
-	Login      Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
-	Redirect   Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
-	Late       Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
-	CPU        float64   `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
-	Memory     int64     `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
+	// on one line of the interval for all kinds: time that clients spent in operations, also in those that continue,
+	// and in pauses after failed tasks
+	OperationTime float64   `json:"operation_seconds,omitempty"`
+	Paused        float64   `json:"paused_seconds,omitempty"`
+	FailedTime    float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
+	Closing       float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
+	FirstDone     time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
+	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last one
+	Latency       Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
+	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that received one
+	Connect       Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
+	Handshake     Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
+	Login         Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
+	Redirect      Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
+	Late          Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
+	CPU           float64   `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
+	Memory        int64     `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
 
 	Jobs
 }
@@ -66,21 +68,22 @@ type Field struct {
 
 // Fields returns all quantities of s in the order in which they are written.
 // Values whose JSON is "omitempty" may be missing there.
-func (s *Sum) Fields() [35 + jobFields]Field {
-	all := [35 + jobFields]Field{
+func (s *Sum) Fields() [36 + jobFields]Field {
+	all := [36 + jobFields]Field{
 		{"moved_bytes", &s.Moved}, {"discarded_bytes", &s.Discarded}, {"wire_bytes", &s.Wire}, {"begun", &s.Begun}, {"done", &s.Done},
 		{"failed", &s.Failed}, {"retried", &s.Retried}, {"verified", &s.Verified}, {"unverifiable", &s.Unverifiable},
 		{"read_back_bytes", &s.ReadBack}, {"checksummed_bytes", &s.Summed}, {"tasks", &s.Tasks}, {"sessions", &s.Sessions},
 		{"tls_handshakes", &s.Handshakes}, {"tls_resumed", &s.Resumed},
 		{"missed", &s.Missed}, {"waits", &s.Waits}, {"waited_seconds", &s.Waited}, {"reopened", &s.Reopened}, {"signed", &s.Signed},
-		{"think_seconds", &s.Think}, {"paused_seconds", &s.Paused}, {"failed_seconds", &s.FailedTime}, {"closing_seconds", &s.Closing},
+		{"think_seconds", &s.Think}, {"operation_seconds", &s.OperationTime},
+		{"paused_seconds", &s.Paused}, {"failed_seconds", &s.FailedTime}, {"closing_seconds", &s.Closing},
 		{"first_done", &s.FirstDone}, {"last_done", &s.LastDone}, {"latency_seconds", &s.Latency}, {"first_byte_seconds", &s.FirstByte},
 		{"connect_seconds", &s.Connect}, {"tls_handshake_seconds", &s.Handshake}, {"login_seconds", &s.Login},
 		{"redirect_seconds", &s.Redirect}, {"late_seconds", &s.Late},
 		{"client_cpu_seconds", &s.CPU}, {"program_memory_bytes", &s.Memory},
 	}
 	jobs := s.Jobs.Fields()
-	copy(all[35:], jobs[:])
+	copy(all[36:], jobs[:])
 	return all
 }
 

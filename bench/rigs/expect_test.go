@@ -21,13 +21,6 @@ func (s *stage) invalid(r *ran) {
 // fails expects an exit code other than 0.
 func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0 expected") }
 
-// crowded is the share of the CPU that others than a rig's programs may have before a check of
-// quiet machines is right to warn.
-const crowded = 0.15
-
-// tooCrowded is the share beyond which delays are those of the machine.
-const tooCrowded = 0.3
-
 // valid expects a run to be valid and to end with 0. A check of quiet machines may warn where others did use the CPU, and
 // where they used much of it the rig is not played.
 func (s *stage) valid(r *ran) {
@@ -41,7 +34,7 @@ func (s *stage) valid(r *ran) {
 func alarm(r *ran) string {
 	f := r.findings
 	switch {
-	case f.ownStops() && r.foreign > crowded:
+	case f.ownStops() && r.crowded():
 		return "" // true: others took all of the CPU
 	case f == nil:
 		return fmt.Sprintf("no findings, exit %d: %s", r.exit, lastLine(r.text))
@@ -56,11 +49,11 @@ func alarm(r *ran) string {
 		}
 	}
 	bad := f.troubles()
-	if r.foreign > crowded {
+	if r.crowded() {
 		bad = slices.DeleteFunc(bad, func(name string) bool { return name == "quiet machines" })
 	}
 	if len(bad) > 0 || f.status() != "valid" && len(f.troubles()) == 0 {
-		return fmt.Sprintf("%s: %s (other programs used %.0f%% of the CPU)", f.status(), strings.Join(bad, ", "), 100*r.foreign)
+		return fmt.Sprintf("%s: %s (%s)", f.status(), strings.Join(bad, ", "), r.others())
 	}
 	return ""
 }
@@ -83,8 +76,8 @@ func (s *stage) away(r *ran, number int, seconds float64) {
 
 // fit ends a rig whose truth is a matter of time where the machine was not quiet enough for it.
 func (s *stage) fit(r *ran) {
-	if r.foreign > tooCrowded {
-		s.cannot("others used %.0f%% of the CPU", 100*r.foreign)
+	if r.tooCrowded() {
+		s.cannot("%s", r.others())
 	}
 }
 

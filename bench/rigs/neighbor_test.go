@@ -45,41 +45,47 @@ func (s *stage) neighbor(share float64) {
 	s.must(err)
 }
 
-// others measures which share of the CPU others than a rig's own programs use.
+// others measures which shares of the CPU others than a rig's own programs use.
 type others struct {
-	begin time.Time
-	busy  time.Duration // of all programs
-	own   time.Duration // of the servers
-	pids  []int         // leaders of the servers' process groups
+	begin        time.Time
+	busy, stolen time.Duration // by all programs; by other guests of the hypervisor
+	own          time.Duration // by the servers
+	pids         []int         // leaders of the servers' process groups
 }
 
 // watchOthers begins to measure. The servers are process groups.
 func watchOthers(pids ...int) *others {
-	return &others{time.Now(), busyTime(), groupTime(pids), pids}
+	o := &others{begin: time.Now(), own: groupTime(pids), pids: pids}
+	o.busy, o.stolen = coreTime()
+	return o
 }
 
-// share ends the measurement: of the CPU time of all cores, what neither the servers nor a run with
-// so much CPU time used. Time in interrupts is nobody's and is left out.
-func (o *others) share(run time.Duration) float64 {
-	all := busyTime() - o.busy
+// shares ends the measurement: of the CPU time of all cores, what neither the servers nor a run with
+// so much CPU time used, and what other guests of the hypervisor did. Time in interrupts is nobody's and is left out.
+func (o *others) shares(run time.Duration) (foreign, stolen float64) {
+	busy, lost := coreTime()
+	all := time.Since(o.begin).Seconds() * float64(runtime.NumCPU())
 	own := groupTime(o.pids) - o.own + run
-	return max(0, (all-own).Seconds()/time.Since(o.begin).Seconds()/float64(runtime.NumCPU()))
+	return max(0, (busy-o.busy-own).Seconds()/all), (lost - o.stolen).Seconds() / all
 }
 
 // tick is the unit of /proc.
 const tick = 10 * time.Millisecond
 
-// busyTime is the time that all cores spent in programs and for them.
-func busyTime() time.Duration {
+// coreTime is the time that all cores spent in programs and for them, and that they had to wait for other guests.
+func coreTime() (busy, stolen time.Duration) {
 	b, _ := os.ReadFile("/proc/stat") // zero without it
 	line, _, _ := bytes.Cut(b, []byte("\n"))
-	fields := strings.Fields(string(line))
-	var sum time.Duration
-	for i := 1; i <= 3 && i < len(fields); i++ { // user, nice, system
-		n, _ := strconv.Atoi(fields[i])
-		sum += time.Duration(n) * tick
+	for i, field := range strings.Fields(string(line)) {
+		n, _ := strconv.Atoi(field)
+		switch i {
+		case 1, 2, 3: // user, nice, system
+			busy += time.Duration(n) * tick
+		case 8:
+			stolen = time.Duration(n) * tick
+		}
 	}
-	return sum
+	return busy, stolen
 }
 
 // groupTime is the CPU time of the processes of some groups.

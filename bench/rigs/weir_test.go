@@ -24,8 +24,19 @@ type ran struct {
 	exit  int
 	text  string // what it printed
 	sum   totals
-	// foreign is the share of the CPU that others than weir and the rig's servers used meanwhile.
-	foreign float64
+	// shares of the CPU that others than weir and the rig's servers used meanwhile, and other guests of the hypervisor
+	foreign, stolen float64
+}
+
+// crowded reports whether others had so much of the CPU that a check of quiet machines is right to warn.
+func (r *ran) crowded() bool { return r.foreign > 0.15 || r.stolen > 0.03 }
+
+// tooCrowded reports whether they had so much that delays are those of the machine.
+func (r *ran) tooCrowded() bool { return r.foreign > 0.3 || r.stolen > 0.06 }
+
+// others says what they had.
+func (r *ran) others() string {
+	return fmt.Sprintf("other programs used %.0f%% of the CPU, other guests %.0f%%", 100*r.foreign, 100*r.stolen)
 }
 
 // totals are the raw sums of the measurement times of a run, of which a naive tool makes its answer.
@@ -88,7 +99,7 @@ func (r *running) wait() *ran {
 	if status, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		r.exit = 128 + int(status.Signal())
 	}
-	r.foreign = r.watch.share(r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime())
+	r.foreign, r.stolen = r.watch.shares(r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime())
 	r.findings, err = readFindings(r.dir)
 	r.stage.must(err)
 	r.sum, err = readTotals(r.dir)
@@ -202,8 +213,8 @@ func (r *ran) says() string {
 	if r.exit != 0 {
 		all = append(all, fmt.Sprintf("exit %d", r.exit))
 	}
-	if r.foreign > crowded {
-		all = append(all, fmt.Sprintf("(others used %.0f%% of the CPU)", 100*r.foreign))
+	if r.crowded() {
+		all = append(all, "("+r.others()+")")
 	}
 	text := strings.Join(all, "; ")
 	if r.title != "" {

@@ -157,6 +157,7 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 	} else {
 		latency -= min(late.Seconds(), latency/2)
 	}
+	iv.OperationTime = max(0, latency*float64(max(done, 1)))
 	for i := range done {
 		x := latency * (0.5 + (float64(i)+0.5)/float64(done)) // even from half the mean to one and a half
 		iv.Latency.Record(time.Duration(x * 1e9))
