@@ -207,6 +207,7 @@ type Step struct {
 	programs        bool      // its tasks are programs of the user's
 	oneByOne        bool      // what its jobs do comes one after the other: requests and computing
 	change          float64   // how likely its drift is by chance
+	turn            float64   // by how much its last quarter differs from its first, as a share of the latter
 	creep           creep     // how its level changed, by the second
 	warmed          float64   // the same of what was cut off from its beginning
 	bounded         bool      // it was to end with the last of so many jobs

@@ -39,7 +39,7 @@ func (s *Step) steady(t *total) {
 		return
 	}
 	whole := chance(trend, all)
-	s.Drift, s.change, s.creep = &trend.Ratio, whole, creepOf(trend, all, t)
+	s.Drift, s.change, s.creep, s.turn = &trend.Ratio, whole, creepOf(trend, all, t), turn(all)
 	cut, found := warmUp(t)
 	rest := t.seconds[cut:]
 	left := batches(rest, t.counted)
@@ -81,9 +81,16 @@ func wide(batches []stats.Point) bool {
 	return ok && (v.High-v.Low)/2 > LeastData().HalfWidth*mean
 }
 
+// turn returns by how much the last quarter of a measurement time differs from the first, as a share of the latter.
+func turn(batches []stats.Point) float64 {
+	n := max(1, len(batches)/4)
+	return ratio(stats.Mean(means(batches[len(batches)-n:])), stats.Mean(means(batches[:n]))) - 1
+}
+
 // chance returns how likely a drift as large as that of a trend through batches is in a load that holds its level. A
 // line leaves residuals that look dependent where the load has a step or a bend, which hides the slope: a test for two
-// levels is asked as well, and of few batches a rank test.
+// levels is asked as well, and of few batches a rank test, and whether their first ones are unlike the rest, as those of a
+// service that has saved up credit are.
 func chance(trend stats.Trend, batches []stats.Point) float64 {
 	x := means(batches)
 	if len(batches) >= leastPersistent {
@@ -93,8 +100,12 @@ func chance(trend stats.Trend, batches []stats.Point) float64 {
 		const tests = 2
 		return min(1, tests*min(trend.P, stats.Shift(x)))
 	}
-	const tests = 3
-	return min(1, tests*min(trend.P, stats.MannKendall(x), stats.Shift(x)))
+	const tests = 4
+	p := min(trend.P, stats.MannKendall(x), stats.Shift(x))
+	for cut := range len(batches) / 2 {
+		p = min(p, apart(batches[:cut+1], batches[cut+1:]))
+	}
+	return min(1, tests*p)
 }
 
 // leastPersistent is how many batches it takes to tell that neighbors resemble each other.
@@ -176,7 +187,7 @@ func (f *Findings) drifts(judged int) (drifted, warmed []string) {
 			continue
 		}
 		if !*s.Steady && math.Abs(*s.Drift) >= unsteady && s.change <= rare {
-			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", f.at(s), 100**s.Drift))
+			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", f.at(s), 100*s.turn))
 			continue
 		}
 		if s.SteadyPart == nil || s.warmed > rare {

@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"weir/measure"
@@ -105,12 +106,11 @@ func TestSteadyOfLittle(t *testing.T) {
 	}
 }
 
-// Where the throughput varies so much that a large drift could hide in it, nobody
-// says that it was steady: a burst that ends in the middle of a second, as measured.
+// Where the throughput varies so much that a large drift could hide in it, nobody says that it was steady.
 func TestSteadinessCannotBeTold(t *testing.T) {
-	burst := []float64{48e6, 26.5e6, 5e6, 5e6, 5e6, 5e6, 5e6, 5.1e6}
+	noise := []float64{8e6, 2e6, 9e6, 3e6, 1e6, 8e6, 2e6, 7e6}
 	f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 8}}}
-	f.Curve[0].steady(held(func(i int) float64 { return burst[i] }, len(burst)))
+	f.Curve[0].steady(held(func(i int) float64 { return noise[i] }, len(noise)))
 	if s := f.Curve[0]; s.Steady != nil || s.SteadyPart != nil || s.Drift == nil {
 		t.Errorf("steady %v, drift %v, steady part %+v", s.Steady, s.Drift, s.SteadyPart)
 	}
@@ -121,6 +121,18 @@ func TestSteadinessCannotBeTold(t *testing.T) {
 	f.Curve[1].steady(held(func(i int) float64 { return 1e6 + float64(i%3) }, 8))
 	if c := checkSteady(f); c.Status != OK || len(c.notes) != 1 {
 		t.Errorf("check beside a step that can be judged: %+v", c)
+	}
+}
+
+// A service that has saved up credit gives what it may only after it is spent, however few seconds tell: as measured.
+func TestBurstsAreNotSteady(t *testing.T) {
+	for want, burst := range map[string][]float64{
+		"8 clients -86%": {48e6, 26.5e6, 5e6, 5e6, 5e6, 5e6, 5e6, 5.1e6}, "8 clients -97%": {1541e6, 49.9e6, 50.1e6, 49.9e6, 50e6}} {
+		f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 8}}}
+		f.Curve[0].steady(held(func(i int) float64 { return burst[i] }, len(burst)))
+		if c := checkSteady(f); c.Status != Warn || !strings.Contains(c.Detail, want) {
+			t.Errorf("%v: %+v; want %s", burst, c, want)
+		}
 	}
 }
 
