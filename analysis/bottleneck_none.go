@@ -97,7 +97,7 @@ func (l *ladder) straight() []string {
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
 	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each gives %s at %s and %s at %s; more %[2]s would give more.",
 		say.Capital(l.f.noun()), l.f.Load(), each(0), l.f.at(first), each(last), l.f.at(s))}
-	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < shape.FewErrors {
+	if r, z := l.cycle(last); r > 0 && s.ErrorRatio <= shape.FewErrors(l.f.points()) {
 		pause := "without a pause"
 		if z > 0 {
 			pause = "and the pause after it " + unit.Seconds(z)

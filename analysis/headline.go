@@ -168,7 +168,7 @@ func (f *Findings) verdict() string {
 // failsBeyond reports whether too many operations fail at the heaviest load, which is beyond the optimum.
 func (f *Findings) failsBeyond() bool {
 	last, equals := &f.Curve[f.heaviest()], f.Optimum.Equals
-	return last.unwell() > shape.FewErrors && f.load(last) > f.load(f.numbered(equals[len(equals)-1]))
+	return last.unwell() > shape.FewErrors(f.points()) && f.load(last) > f.load(f.numbered(equals[len(equals)-1]))
 }
 
 // beyondText says what comes after the optimum, and whether there is a maximum.

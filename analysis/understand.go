@@ -59,9 +59,10 @@ func (f *Findings) fit() *fit.Fits {
 		return nil
 	}
 	var points []fit.Point
+	few := shape.FewErrors(f.points())
 	for s := range each(f.Curve) {
 		mean, _, _ := f.yield(s)
-		if s.unwell() > shape.FewErrors || s.ActiveClients <= 0 || mean <= 0 {
+		if s.unwell() > few || s.ActiveClients <= 0 || mean <= 0 {
 			continue
 		}
 		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}

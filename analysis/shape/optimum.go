@@ -26,8 +26,7 @@ func (o *Optimum) High() int { return o.Equals[len(o.Equals)-1] }
 
 // What counts as the same yield.
 const (
-	// FewErrors is the share of failed operations up to which a point is chosen.
-	FewErrors = 0.05
+	fewErrors = 0.05 // share of failed operations up to which a point is chosen
 	// MostErrors is the share of failed operations from which a point does not count at all: what it gave is not the
 	// service's yield.
 	MostErrors = 0.9
@@ -43,8 +42,7 @@ const (
 	manyBatches = 5
 )
 
-// OptimumOf returns the optimum among the points with few errors, if there are any, else among those at which
-// anything went well; ok is false if there is none.
+// OptimumOf returns the optimum among the points with few errors; ok is false if nothing went well at any.
 //
 // A load is less if any other load gives more by at least 1% and by more than the 95% interval of their difference,
 // which is wide enough for the comparisons of one load with all others (Bonferroni). So the truly best load is called
@@ -138,20 +136,27 @@ func moderate(all []*rival) {
 	}
 }
 
-// candidates are the loads that may be the best: those with few errors, else all at which anything went well.
-func candidates(loads []Point) []*rival {
-	for _, most := range []float64{FewErrors, math.Nextafter(1, 0)} {
-		var all []*rival
-		for i := range loads {
-			if loads[i].Yield > 0 && loads[i].Errors <= most {
-				all = append(all, newRival(&loads[i]))
-			}
-		}
-		if len(all) > 0 {
-			return all
+// FewErrors returns the share of failed operations up to which a point is chosen: 5%, or twice that of the point with the
+// fewest. Where one operation in twenty fails whatever the load, no load is left out because it is just above.
+func FewErrors(points []Point) float64 {
+	least := 1.0
+	for i := range points {
+		if p := &points[i]; p.usable() && p.Yield > 0 {
+			least = min(least, p.Errors)
 		}
 	}
-	return nil
+	return max(fewErrors, 2*least)
+}
+
+// candidates are the loads that may be the best: those with few errors, and any success.
+func candidates(loads []Point) (all []*rival) {
+	few := FewErrors(loads)
+	for i := range loads {
+		if p := &loads[i]; p.Yield > 0 && p.Errors <= few && p.Errors < 1 {
+			all = append(all, newRival(p))
+		}
+	}
+	return all
 }
 
 // lessThan reports whether p certainly yields less than other, if p is compared with so many.

@@ -20,6 +20,8 @@ func TestOptimumOfPoints(t *testing.T) {
 	overloaded[2].Errors = 0.5
 	faster := curve(1, 1, 10, 8, 80, 16, 140)
 	faster[2].Errors = 0.5
+	twentieth := curve(1, 2, 172, 8, 235, 32, 223) // one operation in twenty fails at all loads
+	twentieth[0].Errors, twentieth[1].Errors, twentieth[2].Errors = 0.0499, 0.0501, 0.0499
 	for _, c := range []struct {
 		name   string
 		points []Point
@@ -35,6 +37,7 @@ func TestOptimumOfPoints(t *testing.T) {
 		{"no intervals", bare(curve(1, 1, 10, 8, 77, 16, 81, 32, 60)), 1, []int{1, 2}, true},
 		{"no intervals and no certain fall", bare(curve(1, 1, 10, 8, 77, 16, 81, 32, 70)), 1, []int{1, 2}, false},
 		{"with errors", failing, 2, []int{2}, false},
+		{"the same errors at all loads", twentieth, 1, []int{1}, true},
 		{"only errors", refused, -1, nil, false},
 		{"errors at a heavier load that gives less", overloaded, 1, []int{1}, true},
 		{"errors at a heavier load that gives more", faster, 1, []int{1}, false},

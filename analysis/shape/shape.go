@@ -60,10 +60,10 @@ func apart(a *Point, share float64, b *Point, pairs int) (difference, half float
 // rules of thumb for probabilistic problems in computer communications", International Conference on Communications,
 // 1979), among those with few errors; -1 if fewer than two points have a latency.
 func Power(points []Point) int {
-	best, known := -1, 0
+	best, known, few := -1, 0, FewErrors(points)
 	for i := range points {
 		p := &points[i]
-		if !p.usable() || !(p.Latency > 0) || math.IsInf(p.Latency, 0) || p.Errors > FewErrors {
+		if !p.usable() || !(p.Latency > 0) || math.IsInf(p.Latency, 0) || p.Errors > few {
 			continue
 		}
 		known++
