@@ -82,11 +82,12 @@ test: needs build $(TESTSUM) $(NFPM) ## all tests; installs the real servers and
 		--rerun-fails-report=$(BUILD)/repeated.txt --packages=./... -- -timeout 45m
 	@if [ -s $(BUILD)/repeated.txt ]; then echo "These tests failed and were repeated:"; cat $(BUILD)/repeated.txt; fi
 
-needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt, lab/fts.txt), HTCondor and later XRootDs (lab/condor.txt, lab/xrootd-*.txt), Kubernetes (lab/kubernetes)
+needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt, lab/fts.txt), HTCondor and later XRootDs (lab/condor.txt, lab/xrootd-*.txt), Kubernetes (lab/kubernetes), an S3 service (lab/versitygw)
 	@sh lab/needs.sh
 	@sh lab/python.sh python
 	@sh lab/python.sh fts
 	@sh lab/build-kubernetes.sh
+	@sh lab/build-versitygw.sh
 	@for each in lab/condor.txt lab/xrootd-*.txt; do sh lab/unpack.sh $$(basename $$each .txt) || exit 1; done
 
 web: ## the pages' scripts, where there is Node; elsewhere plots stand still

@@ -128,6 +128,9 @@ func StartRabbitMQ(t testing.TB, c RabbitMQConfig) *System { return startFor(t, 
 // StartRucio starts [Rucio] for a test.
 func StartRucio(t testing.TB, c RucioConfig) *System { return startFor(t, c) }
 
+// StartS3 starts [S3Config] for a test.
+func StartS3(t testing.TB, c S3Config) *System { return startFor(t, c) }
+
 // StartPrometheus starts [Prometheus] for a test.
 func StartPrometheus(t testing.TB, c PrometheusConfig) *System { return startFor(t, c) }
 

@@ -128,6 +128,12 @@ func find(name string) (string, error) {
 			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
 		}
 		return filepath.Join(dir, name), nil
+	case "versitygw":
+		dir, err := built(name)
+		if err != nil {
+			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
+		}
+		return filepath.Join(dir, name), nil
 	case namespaces:
 		return "", tryApart()
 	case rootUser:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/storage"
 	"weir/workload"
 )
 
@@ -67,6 +68,9 @@ func (s *Scenario) complete() {
 	}
 	if w.Kind == workload.CommandJobWork && s.where != nil && !s.given("workload.timeout") {
 		w.Timeout = programTimeout
+	}
+	if s.Auth.Method == storage.S3Auth && s.where != nil && !s.given("workload.checksum") {
+		w.Sum = "md5" // what S3 knows of each object
 	}
 	if w.Kind == workload.JobWork {
 		w.Job = completeJob(w.Job)

@@ -111,7 +111,7 @@ func workKeys() []key {
 		{"workload.size", "Size of written files: fixed, uniform or by weights."},
 		{"workload.keep", "Keep written files after the run."},
 		{"workload.verify", "Share of operations whose payload is verified with a checksum."},
-		{"workload.checksum", "Checksum algorithm."},
+		{"workload.checksum", "Checksum algorithm; with auth.method: s3 the default is md5."},
 		{"workload.timeout", "Time limit of an operation; default of kind command-job: 1h."},
 		{"workload.retries", "Retries of a failed operation; 0: off."},
 	}

@@ -101,9 +101,9 @@ func (a Auth) Read() (Credentials, error) {
 			}
 			return c, errors.New("auth: method token needs token_file or token_variable")
 		}
-	case BasicAuth:
+	case BasicAuth, S3Auth:
 		if c.User == "" || c.Password == "" {
-			return c, errors.New("auth: method basic needs user and password_file or password_variable")
+			return c, fmt.Errorf("auth: method %s needs user and password_file or password_variable", a.Method)
 		}
 	}
 	return c, nil

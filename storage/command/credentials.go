@@ -61,6 +61,9 @@ func (s *service) credentials(c storage.Credentials) error {
 			}
 		}
 	}
+	if c.Method == storage.S3Auth {
+		return fmt.Errorf("auth method s3: programs find keys of S3 in their own settings, and get none: %w", errors.ErrUnsupported)
+	}
 	protocol := map[storage.AuthMethod]string{storage.UnixAuth: "unix", storage.KerberosAuth: "krb5", storage.X509Auth: "gsi",
 		storage.TokenAuth: "ztn"}[c.Method]
 	if _, set := env["XrdSecPROTOCOL"]; protocol != "" && !set {

@@ -34,6 +34,8 @@ type request struct {
 	count  int64 // ranged: bytes
 	text   string
 	to     string // MOVE: new path below the target, unescaped
+	target string // S3: path and query, escaped; "": those of path
+	sums   bool   // S3: checksums are to be told
 	upload bool   // the body is made content of Op.Size bytes
 }
 
@@ -174,7 +176,7 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 func (x *call) arrived(r *request, l *link) {
 	l.headed = r.method == "HEAD"
 	x.body.begin(&x.head, l.headed)
-	proved := l.shown || l.origin.trusted && x.c.s.auth != ""
+	proved := l.shown || l.origin.trusted && (x.c.s.auth != "" || x.c.s.bucket != nil)
 	if proved && !l.known && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
 		l.known = true
 		x.Reach(storage.Authenticated)
@@ -199,15 +201,24 @@ func (x *call) sendAndReceive(r *request, l *link) error {
 func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 	b = append(b, r.method...)
 	b = append(b, ' ')
-	if len(x.path) > 0 {
+	begin := len(b)
+	switch {
+	case len(x.path) > 0:
 		b = append(b, x.path...)
-	} else {
+	case r.target != "":
+		b = append(b, r.target...)
+	default:
 		b = x.appendTarget(b, r)
 	}
+	end := len(b)
 	b = append(b, " HTTP/1.1\r\nHost: "...)
 	b = append(b, o.authority...)
 	b = append(b, "\r\nUser-Agent: weir\r\n"...)
-	if o.trusted {
+	switch {
+	case !o.trusted:
+	case x.c.s.bucket != nil:
+		b = x.c.s.bucket.sign(b, r, o.authority, string(b[begin:end]), time.Now())
+	default:
 		b = append(b, x.c.s.auth...)
 	}
 	b = append(b, r.extra...)

@@ -25,6 +25,8 @@ type head struct {
 	repr     []byte    // Repr-Digest (RFC 9530)
 	crange   []byte    // Content-Range
 	ctype    []byte    // Content-Type
+	etag     []byte    // ETag
+	crc32c   []byte    // x-amz-checksum-crc32c, in base64
 	asks     [4][]byte // WWW-Authenticate, the first few
 }
 
@@ -125,6 +127,10 @@ func (h *head) parseLine(b []byte) error {
 		h.repr = value
 	case is(name, "content-type"):
 		h.ctype = value
+	case is(name, "etag"):
+		h.etag = value
+	case is(name, "x-amz-checksum-crc32c"):
+		h.crc32c = value
 	case is(name, "content-range"):
 		h.crange = value
 	case is(name, "content-length"):

@@ -82,7 +82,7 @@ func (x *call) remove() error {
 }
 
 func (x *call) removeFolder() error {
-	if err := x.list(); err != nil {
+	if err := x.c.s.methods[storage.List](x); err != nil {
 		return err
 	}
 	n, incomplete := len(x.Result.Entries), x.Result.Incomplete

@@ -2,6 +2,7 @@ package webdav
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"net/http"
 	"os"
@@ -94,7 +95,7 @@ func (x *call) refuseAs(l *link, cause error) error {
 		bare := x.isBareNotRun()
 		// Whatever goes wrong here, the status is what counts.
 		_ = x.collect(l, &x.line, maxReason)
-		e.line = firstLine(x.line)
+		e.line = cmp.Or(codeOf(x.line), firstLine(x.line))
 		if bare || isNotRun(e.line) {
 			e.cause = storage.ErrBusy
 		}

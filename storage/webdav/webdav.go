@@ -25,6 +25,12 @@
 // XRootD up to 5.9.0 answers some requests with 404, 500 or 501 only because the previous request on the
 // connection, usually a checksum, is not finished. Such an answer is storage.ErrBusy: the file may exist.
 //
+// # S3
+//
+// With the method S3Auth the target is a folder of a bucket of S3, and requests are signed. List is ListObjectsV2, Mkdir writes an empty
+// object whose name ends in a slash, Checksum is md5 from the ETag or a stored crc32c, Remove asks with HEAD first, since DELETE
+// succeeds where there is nothing, and there is no Move.
+//
 // # Credentials
 //
 // Passwords and tokens are sent to the target, and along redirects to the same host (any port), but never from TLS
@@ -67,9 +73,10 @@ func Driver() storage.Driver {
 type service struct {
 	shown   string // the target's URL without credentials and query, for errors
 	home    *origin
-	root    string // escaped path of the target, without a slash at its end
-	query   string // "?" and the target's query, or ""
-	auth    string // the Authorization line, or ""
+	root    string  // escaped path of the target, without a slash at its end
+	query   string  // "?" and the target's query, or ""
+	auth    string  // the Authorization line, or ""
+	bucket  *bucket // nil: not S3
 	tls     *tls.Config
 	dialer  *tcp.Dialer
 	calls   sync.Pool  // of *call
@@ -100,7 +107,10 @@ func open(t storage.Target) (storage.Service, error) {
 		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
-	if err = t.InClear(); err == nil {
+	if t.Cred.Method == storage.S3Auth {
+		s.methods = bucketMethods()
+		s.bucket, s.root, err = newBucket(t)
+	} else if err = t.InClear(); err == nil {
 		s.auth, err = authorization(t)
 	}
 	if err != nil {
@@ -146,7 +156,7 @@ func authorization(t storage.Target) (string, error) {
 	case method == "", method == storage.NoAuth, method == storage.X509Auth:
 		return "", nil
 	}
-	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509: %w", method, errors.ErrUnsupported)
+	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509, s3: %w", method, errors.ErrUnsupported)
 }
 
 // Client returns a new client. It does not touch the network.
