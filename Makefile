@@ -78,7 +78,7 @@ site: ## the documentation as HTML with a search, build/site
 # and is a defect of the test. More than six failures are not repeated.
 test: needs build $(TESTSUM) $(NFPM) ## all tests; installs the real servers and clients that they use
 	@mkdir -p $(BUILD)
-	$(TESTSUM) --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
+	$(TESTSUM) --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test \
 		--rerun-fails-report=$(BUILD)/repeated.txt --packages=./... -- -timeout 45m
 	@if [ -s $(BUILD)/repeated.txt ]; then echo "These tests failed and were repeated:"; cat $(BUILD)/repeated.txt; fi
 

@@ -197,7 +197,9 @@ func TestScratchQuotaOfWorkers(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
 			c := &findings(t, r.run()).Curve[0]
-			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Jobs.Failed {
+			const clients = 4 // the end of the measurement can come between the end of an operation and that of its job
+			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || len(c.ErrorsBy) != 1 ||
+				max(c.ErrorsBy[storage.Scratch]-c.Jobs.Failed, c.Jobs.Failed-c.ErrorsBy[storage.Scratch]) > clients {
 				t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
 			}
 			if c.ClusterThroughput == nil || *c.ClusterThroughput > 2 {
