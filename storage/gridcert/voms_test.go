@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/big"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,11 +63,7 @@ func (r *vomsRig) proxy(args ...string) *Holder {
 	out := r.at(fmt.Sprintf("proxy%d", time.Now().UnixNano()))
 	all := append([]string{"-rfc", "-cert", r.at("user.pem"), "-key", r.at("user.key"), "-certdir", gridcerttest.CADir(r.t, r.ca), "-hostcert",
 		r.at("server.pem"), "-hostkey", r.at("server.key"), "-hours", "5", "-out", out}, args...)
-	c := exec.CommandContext(r.t.Context(), "voms-proxy-fake", all...)
-	c.Env = append(os.Environ(), "HOME="+r.dir)
-	if said, err := c.CombinedOutput(); err != nil {
-		r.t.Fatalf("%v\n%s", err, said)
-	}
+	gridcerttest.FakeVOMS(r.t, r.dir, all...)
 	text, err := os.ReadFile(out)
 	if err != nil {
 		r.t.Fatal(err)

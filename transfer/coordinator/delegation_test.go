@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -546,11 +545,7 @@ func TestVOMSRoles(t *testing.T) {
 		for _, f := range fqans {
 			args = append(args, "-fqan", f)
 		}
-		c := exec.CommandContext(t.Context(), "voms-proxy-fake", args...)
-		c.Env = append(os.Environ(), "HOME="+dir)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		gridcerttest.FakeVOMS(t, dir, args...)
 		text, err := os.ReadFile(at("proxy.pem"))
 		require.NoError(t, err)
 		cert, err := tls.X509KeyPair(text, text)

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,4 +184,21 @@ func Member(t testing.TB, ca Pair) storage.Credentials {
 	user := ca.User(t)
 	proxy := user.Proxy(t, time.Now().Add(time.Hour))
 	return storage.Credentials{From: storage.Auth{ProxyFile: ProxyFile(t, proxy, user), CADir: CADir(t, ca)}}
+}
+
+// FakeVOMS runs voms-proxy-fake, which plays a VOMS server, with home as its home. Some versions crash now and then, so it is run
+// again after a signal.
+func FakeVOMS(t testing.TB, home string, args ...string) {
+	t.Helper()
+	for try := 1; ; try++ {
+		c := exec.CommandContext(t.Context(), "voms-proxy-fake", args...)
+		c.Env = append(os.Environ(), "HOME="+home)
+		said, err := c.CombinedOutput()
+		if err == nil {
+			return
+		}
+		if crashed := c.ProcessState != nil && c.ProcessState.ExitCode() < 0; !crashed || try == 10 {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
 }
