@@ -75,7 +75,7 @@ site: ## the documentation as HTML with a search, build/site
 	go run ./cmd/site -out $(BUILD)/site
 
 # A test that fails is run once more, alone: real servers on a busy machine may be late. One that passes then is listed at the end
-# and is a defect of the test. More than six failures are not repeated.
+# and is a defect of the test. More than twelve failures are not repeated.
 test: needs build $(TESTSUM) $(NFPM) ## all tests; installs the real servers and clients that they use
 	@mkdir -p $(BUILD)
 	$(TESTSUM) --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test \
@@ -86,8 +86,8 @@ needs: ## what the tests use: Debian packages (lab/packages.txt), Python package
 	@sh lab/needs.sh
 	@sh lab/python.sh python
 	@sh lab/python.sh fts
-	@sh lab/build-kubernetes.sh
-	@sh lab/build-versitygw.sh
+	@sh lab/build.sh kubernetes
+	@sh lab/build.sh versitygw
 	@for each in lab/condor.txt lab/xrootd-*.txt; do sh lab/unpack.sh $$(basename $$each .txt) || exit 1; done
 
 web: ## the pages' scripts, where there is Node; elsewhere plots stand still

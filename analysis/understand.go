@@ -25,7 +25,7 @@ func (f *Findings) understand() {
 		return
 	}
 	f.Optimum = f.optimum(o)
-	fits := f.fit()
+	fits := f.fit(points)
 	if fits != nil {
 		f.Fits = fits
 		if fits.Unfit != "" {
@@ -54,12 +54,12 @@ func (f *Findings) points() []shape.Point {
 
 // fit lays the models through the steps with few errors; nil in the open model, where throughput is what was asked
 // for until the service is full, and where there is nothing to fit.
-func (f *Findings) fit() *fit.Fits {
+func (f *Findings) fit(of []shape.Point) *fit.Fits {
 	if f.Open() {
 		return nil
 	}
 	var points []fit.Point
-	few := shape.FewErrors(f.points())
+	few := shape.FewErrors(of)
 	for s := range each(f.Curve) {
 		mean, _, _ := f.yield(s)
 		if s.unwell() > few || s.ActiveClients <= 0 || mean <= 0 {

@@ -122,14 +122,12 @@ func find(name string) (string, error) {
 	case "condor_master":
 		dir, err := unpackedCondor()
 		return filepath.Join(dir, "usr/sbin", name), err
-	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl":
-		dir, err := built("kubernetes")
-		if err != nil {
-			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "versitygw":
+		in := "kubernetes"
+		if name == "versitygw" {
+			in = name
 		}
-		return filepath.Join(dir, name), nil
-	case "versitygw":
-		dir, err := built(name)
+		dir, err := built(in)
 		if err != nil {
 			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
 		}

@@ -27,13 +27,13 @@ func (S3Config) needs() []string { return []string{"versitygw"} }
 
 func (s *System) s3(program string) {
 	p := s.newPort(false)
-	root, secret := filepath.Join(s.Dir, "root"), rand.Text()
+	root, user, secret := filepath.Join(s.Dir, "root"), "weir", rand.Text()
 	s.Data = filepath.Join(root, "data")
 	s.URL = "http://" + p.address() + "/data"
 	s.URLs["http"] = s.URL
-	s.set(S3Key, "weir")
+	s.set(S3Key, user)
 	s.set(S3Secret, secret)
-	s.env = append(s.env, "ROOT_ACCESS_KEY=weir", "ROOT_SECRET_KEY="+secret)
+	s.env = append(s.env, "ROOT_ACCESS_KEY="+user, "ROOT_SECRET_KEY="+secret)
 	s.part("versitygw", askListener(p.address()), program, "--port", p.address(), "--quiet", "--keep-alive",
 		"posix", "--sidecar", filepath.Join(s.Dir, "properties"), root)
 }

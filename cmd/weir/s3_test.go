@@ -16,7 +16,7 @@ func TestRunOnS3(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte(s.Settings[lab.S3Secret]+"\n"), 0o600))
 	f := measureFor(t, "--target", s.URL+"/test", "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms",
-		"--set", "load.warmup=500ms", "--set", "auth={method: s3, user: weir, password_file: "+secret+"}",
+		"--set", "load.warmup=500ms", "--set", "auth={method: s3, user: "+s.Settings[lab.S3Key]+", password_file: "+secret+"}",
 		"--set", "files.make={count: 20, size: 64KiB}",
 		"--set", "workload={kind: mix, mix: {read: 5, write: 3, stat: 2, list: 1, mkdir: 1, remove: 2, checksum: 1}, size: 64KiB, "+
 			"verify: 20%, think: 5ms}")

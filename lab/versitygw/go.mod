@@ -1,4 +1,4 @@
-// What the lab's S3 service is built from (lab/needs.sh).
+// What the lab's S3 service is built from (lab/build.sh).
 module weir.example/lab/versitygw
 
 go 1.25.0

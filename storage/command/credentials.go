@@ -18,6 +18,9 @@ import (
 // credentials sets the environment of programs: that of this process, with messages in English and the credentials
 // where common tools look for them. Secrets are never put on a command line, which every user of the host can read.
 func (s *service) credentials(c storage.Credentials) error {
+	if c.Method == storage.S3Auth {
+		return fmt.Errorf("auth method s3: programs find keys of S3 in their own settings, and get none: %w", errors.ErrUnsupported)
+	}
 	for key, file := range c.From.Files() { // programs run in folders of their own, and Globus wants absolute names
 		if typed := key == "ticket_file" && strings.Contains(*file, ":"); *file == "" || typed {
 			continue
@@ -60,9 +63,6 @@ func (s *service) credentials(c storage.Credentials) error {
 				env[name] = set[0]
 			}
 		}
-	}
-	if c.Method == storage.S3Auth {
-		return fmt.Errorf("auth method s3: programs find keys of S3 in their own settings, and get none: %w", errors.ErrUnsupported)
 	}
 	protocol := map[storage.AuthMethod]string{storage.UnixAuth: "unix", storage.KerberosAuth: "krb5", storage.X509Auth: "gsi",
 		storage.TokenAuth: "ztn"}[c.Method]

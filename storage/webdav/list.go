@@ -154,43 +154,64 @@ func (r *response) entry() (e storage.Entry) {
 	return e
 }
 
-// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped path. The folder itself is not among the
-// entries.
-func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
-	var entries []storage.Entry
-	folder = strings.Trim(folder, "/")
+// elements calls f with each element of a listing in XML; decode reads the whole of that element, and what stands in it is no element
+// for f then.
+func elements(r io.Reader, f func(name string, decode func(any) error) error) error {
 	part := &portions{r, maxEntry}
 	d := xml.NewDecoder(part)
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			return entries, nil
+			return nil
 		}
 		if err != nil {
-			return nil, listingError(err)
+			return listingError(err)
 		}
 		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "response" {
+		if !ok {
 			continue
 		}
-		var item response
-		if err := d.DecodeElement(&item, &start); err != nil {
-			return nil, listingError(err)
+		err = f(start.Name.Local, func(item any) error {
+			if err := d.DecodeElement(item, &start); err != nil {
+				return listingError(err)
+			}
+			part.next()
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		part.next()
+	}
+}
+
+// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped path. The folder itself is not among the
+// entries.
+func parseMultistatus(r io.Reader, folder string) (entries []storage.Entry, err error) {
+	folder = strings.Trim(folder, "/")
+	err = elements(r, func(name string, decode func(any) error) error {
+		if name != "response" {
+			return nil
+		}
+		var item response
+		if err := decode(&item); err != nil {
+			return err
+		}
 		path := hrefPath(item.Href)
 		e := item.entry()
 		if path == folder {
 			if !e.Dir {
-				return nil, syscall.ENOTDIR
+				return syscall.ENOTDIR
 			}
-			continue
+			return nil
 		}
 		e.Name = path[strings.LastIndexByte(path, '/')+1:]
-		if entries, err = wireclient.AppendEntry(entries, e); err != nil {
-			return nil, err
-		}
+		entries, err = wireclient.AppendEntry(entries, e)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return entries, nil
 }
 
 // listingError keeps what the connection said and blames the rest on the listing.

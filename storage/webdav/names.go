@@ -15,16 +15,17 @@ import (
 
 // stat is HEAD.
 func (x *call) stat() error {
-	l, err := x.headOf("")
+	l, err := x.headOf(&request{})
 	if err == nil {
 		x.finish(l)
 	}
 	return err
 }
 
-// headOf sends HEAD with more header lines. The size is that of the answer.
-func (x *call) headOf(extra string) (*link, error) {
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path, extra: extra})
+// headOf sends r as a HEAD of the operation's path. The size is that of the answer.
+func (x *call) headOf(r *request) (*link, error) {
+	r.method, r.path = http.MethodHead, x.Op.Path
+	l, err := x.exchange(r)
 	if err != nil {
 		return nil, err
 	}
@@ -160,17 +161,21 @@ func (x *call) login() error {
 	return nil
 }
 
-// checksum is HEAD with the wish for a digest, in the words of both RFCs.
+// checksum is HEAD with the wish for a digest, in the words of both RFCs or of S3.
 func (x *call) checksum() error {
 	alg, ok := digest.Lookup(x.Op.Sum)
 	if !ok || alg.Name != x.Op.Sum {
 		return fmt.Errorf("checksum %q: use one of adler32, crc32c, md5, sha256: %w", x.Op.Sum, errors.ErrUnsupported)
 	}
-	l, err := x.headOf("Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n")
+	r, sum := request{extra: "Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n"}, (*head).sum
+	if x.c.s.bucket != nil {
+		r, sum = request{sums: true}, (*head).objectSum
+	}
+	l, err := x.headOf(&r)
 	if err != nil {
 		return err
 	}
-	x.Result.Sum, err = x.head.sum(alg)
+	x.Result.Sum, err = sum(&x.head, alg)
 	x.finish(l)
 	return err
 }
@@ -183,5 +188,9 @@ func (h *head) sum(alg digest.Algorithm) (string, error) {
 	case invalid != "":
 		return "", wireclient.ProtocolError("digest %s=%q", alg.Name, clip([]byte(invalid), 100))
 	}
-	return "", fmt.Errorf("the service reported no checksum %s: %w", alg.Name, errors.ErrUnsupported)
+	return "", noSum(alg)
+}
+
+func noSum(alg digest.Algorithm) error {
+	return fmt.Errorf("the service reported no checksum %s: %w", alg.Name, errors.ErrUnsupported)
 }

@@ -3,12 +3,14 @@ package webdav
 import (
 	"cmp"
 	"crypto/hmac"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"net/http"
@@ -83,11 +85,17 @@ func (k *bucket) keyOf(day string) []byte {
 	if d := k.today.Load(); d != nil && d.day == day {
 		return d.key
 	}
-	key := []byte("AWS4" + k.secret)
-	for _, part := range []string{day, k.region, "s3", "aws4_request"} {
+	key := deriveKey(k.secret, day, k.region, "s3")
+	k.today.Store(&dayKey{day, key})
+	return key
+}
+
+// deriveKey returns the key that signs what a service of AWS is asked for on a day.
+func deriveKey(secret, day, region, service string) []byte {
+	key := []byte("AWS4" + secret)
+	for _, part := range []string{day, region, service, "aws4_request"} {
 		key = seal(key, []byte(part))
 	}
-	k.today.Store(&dayKey{day, key})
 	return key
 }
 
@@ -121,8 +129,7 @@ func (k *bucket) sign(b []byte, r *request, authority, target string, now time.T
 func bucketMethods() wireclient.Methods[*call] {
 	all := methods()
 	all[storage.Move] = nil
-	all[storage.List], all[storage.Mkdir], all[storage.Checksum] = (*call).listObjects, (*call).makeMarker, (*call).objectSum
-	all[storage.Remove] = (*call).removeObject
+	all[storage.List], all[storage.Mkdir], all[storage.Remove] = (*call).listObjects, (*call).makeMarker, (*call).removeObject
 	return all
 }
 
@@ -169,40 +176,24 @@ func (x *call) makeMarker() error {
 	return x.made(l)
 }
 
-// objectSum is HEAD: md5 is the ETag of what one PUT has written unencrypted, crc32c is there if the writer or the service made it.
-func (x *call) objectSum() error {
-	alg, ok := digest.Lookup(x.Op.Sum)
-	if !ok || alg.Name != x.Op.Sum {
-		return fmt.Errorf("checksum %q: use md5 or crc32c: %w", x.Op.Sum, errors.ErrUnsupported)
-	}
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path, sums: true})
-	if err != nil {
-		return err
-	}
-	if x.head.status != http.StatusOK {
-		return x.refuse(l)
-	}
-	x.Reach(storage.Opened)
-	x.Result.Size = x.head.length
-	sum := ""
+// objectSum returns the checksum that S3 states of an object, as ALGORITHM:HEX: md5 is the ETag of what one PUT has written
+// unencrypted, crc32c is there if the writer or the service made it.
+func (h *head) objectSum(alg digest.Algorithm) (string, error) {
+	var sum []byte
+	var err error
+	size := 0
 	switch alg.Name {
 	case "md5":
-		if tag := strings.Trim(string(x.head.etag), `"`); len(tag) == 2*16 {
-			if _, err := hex.DecodeString(tag); err == nil {
-				sum = strings.ToLower(tag)
-			}
-		}
+		sum, err = hex.DecodeString(strings.Trim(string(h.etag), `"`))
+		size = md5.Size
 	case "crc32c":
-		if b, err := base64.StdEncoding.DecodeString(string(x.head.crc32c)); err == nil && len(b) == 4 {
-			sum = hex.EncodeToString(b)
-		}
+		sum, err = base64.StdEncoding.DecodeString(string(h.crc32c))
+		size = crc32.Size
 	}
-	x.finish(l)
-	if sum == "" {
-		return fmt.Errorf("the service reported no checksum %s: %w", alg.Name, errors.ErrUnsupported)
+	if err != nil || len(sum) == 0 || len(sum) != size {
+		return "", noSum(alg)
 	}
-	x.Result.Sum = alg.Name + ":" + sum
-	return nil
+	return alg.Name + ":" + hex.EncodeToString(sum), nil
 }
 
 // listObjects is ListObjectsV2, page by page.
@@ -258,39 +249,26 @@ type objects struct {
 // parse reads one page and returns all entries so far.
 func (o *objects) parse(r io.Reader) ([]storage.Entry, error) {
 	o.next = ""
-	part := &portions{r, maxEntry}
-	d := xml.NewDecoder(part)
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return o.entries, nil
-		}
-		if err != nil {
-			return nil, listingError(err)
-		}
-		start, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
+	err := elements(r, func(name string, decode func(any) error) error {
 		var item struct {
 			Key, Prefix string
 			Size        int64
 		}
-		switch start.Name.Local {
+		switch name {
 		case "NextContinuationToken":
-			err = d.DecodeElement(&o.next, &start)
+			return decode(&o.next)
 		case "Contents", "CommonPrefixes":
-			if err = d.DecodeElement(&item, &start); err == nil {
-				err = o.add(cmp.Or(item.Key, item.Prefix), item.Size)
+			if err := decode(&item); err != nil {
+				return err
 			}
-		default:
-			continue
+			return o.add(cmp.Or(item.Key, item.Prefix), item.Size)
 		}
-		if err != nil {
-			return nil, listingError(err)
-		}
-		part.next()
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return o.entries, nil
 }
 
 // add adds an object, or a prefix of several.

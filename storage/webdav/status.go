@@ -92,10 +92,13 @@ func (x *call) refuseAs(l *link, cause error) error {
 	}
 	x.line = x.line[:0]
 	if !isMarkup(x.head.ctype) {
-		bare := x.isBareNotRun()
+		bare, inXML := x.isBareNotRun(), bytes.Contains(x.head.ctype, []byte("xml"))
 		// Whatever goes wrong here, the status is what counts.
 		_ = x.collect(l, &x.line, maxReason)
-		e.line = cmp.Or(codeOf(x.line), firstLine(x.line))
+		if inXML {
+			e.line = codeOf(x.line)
+		}
+		e.line = cmp.Or(e.line, firstLine(x.line))
 		if bare || isNotRun(e.line) {
 			e.cause = storage.ErrBusy
 		}
