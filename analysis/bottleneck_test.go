@@ -128,6 +128,12 @@ func TestBottleneck(t *testing.T) {
 			sample: onServer(func(x *monitor.Sample, _, _ float64) {
 				x.Disks = []monitor.Disk{{Name: "sda", Write: 3e7, Busy: 1, Queue: 40}}
 			})}, []string{"none   64"}, []string{"hardly any of it for this load"}},
+		"a backup fills the disk at the heaviest loads, whose files are in the cache": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			busy(x, 0.4*rate/most)
+			if n >= 64 {
+				x.Disks = []monitor.Disk{{Name: "sda", Write: 3e7, Busy: 1, Queue: 40}}
+			}
+		})), []string{"inside the server  server 64"}, nil},
 		"a CPU that may be full, for which something waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			nearlyBusy(x, rate/most, 0.66)
 		})),
@@ -242,7 +248,7 @@ func TestBottleneck(t *testing.T) {
 			[]string{"unknown   64"}, []string{"No machine of the service was monitored", "role: server"}},
 		"one after the other": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.96*rate/most)
-			x.Disks = []monitor.Disk{{Name: "sda", Busy: min(1, n/250), Queue: n / 10}}
+			x.Disks = []monitor.Disk{{Name: "sda", Read: 1e6 * rate, Busy: min(1, n/250), Queue: n / 10}}
 		})), []string{"cpu store.example.org server 64", "disk store.example.org server 256"}, nil},
 		"full before the load came": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
@@ -274,7 +280,7 @@ func TestBottleneck(t *testing.T) {
 			})}, []string{"core store.example.org server 2"}, []string{"stored (1 process, 1 thread) used 0.98 cores"}},
 		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.95*rate/most)
-			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}
+			x.Disks = []monitor.Disk{{Name: "sda", Read: 1e6 * rate, Write: 1e8, Busy: 1, Queue: 40 + n}}
 		})), []string{"cpu store.example.org server 64"},
 			[]string{"The limit is not the disk of store.example.org: it was saturated from 1 client on (sda is 100% busy",
 				"but throughput grew 40-fold after that."}},

@@ -74,9 +74,7 @@ func (d *data) resources(f *Findings) {
 		s.Resources = []ResourceUsage{}
 		for h := range each(s.Hosts) {
 			uses := hostUses(h, s)
-			if len(f.Curve) == 1 { // of several loads, that it is full at all of them tells
-				d.ruleOut(uses, h, s)
-			}
+			d.ruleOut(uses, h, s)
 			s.Resources = append(s.Resources, uses...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
 		}
