@@ -32,6 +32,7 @@ func (d *data) step(t *total) Step {
 	}
 	d.jobs(&s)
 	s.Little = d.little(&s)
+	s.Fairness = d.fairness(&s, t)
 	s.TaskSeconds = d.taskSeconds(&s)
 	d.hosts(&s, t)
 	return s

@@ -173,6 +173,7 @@ type Step struct {
 
 	PerClient     float64  `json:"per_client_bytes_per_second"`
 	PerClientRate float64  `json:"per_client_operations_per_second"`
+	Fairness      *float64 `json:"fairness"`          // Jain's index of the operations that each client completed; nil: it says nothing
 	Steady        *bool    `json:"steady"`            // nil: too few seconds, or too wide an interval, to tell
 	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
 	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
@@ -210,6 +211,7 @@ type Step struct {
 	turn            float64   // by how much its last quarter differs from its first, as a share of the latter
 	creep           creep     // how its level changed, by the second
 	warmed          float64   // the same of what was cut off from its beginning
+	unequal         bool      // its clients were served unequally
 	bounded         bool      // it was to end with the last of so many jobs
 	burst           float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts
 	clientMay       float64   // cores that the generator may use, where that is fewer than its machine has

@@ -110,6 +110,9 @@ func (d *data) warnings(f *Findings) []string {
 				unit.Percent(share), decrypted(d.plan.Target)))
 		}
 	}
+	if text := f.unfair(); text != "" {
+		all = append(all, text)
+	}
 	var retried int64
 	for i := range f.Curve {
 		retried += f.Curve[i].Retried

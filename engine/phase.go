@@ -18,6 +18,7 @@ const rampTick = 5 * time.Millisecond
 // A phase of clients that do some tasks and leave ends with the last of them.
 func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
 	begin := r.Clock()
+	r.rec.BeginPhase()
 	from, to := r.pool.size(), r.step.Clients
 	ramp := name == measure.Ramp && r.arrivals == nil
 	timer := time.NewTimer(0)

@@ -9,6 +9,7 @@ package measure
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/storage"
@@ -25,6 +26,7 @@ type Recorder struct {
 	jobs       gauge
 	paused     gauge // clients in pauses after failed tasks
 	log        examples
+	phase      atomic.Uint32 // number of the phase
 
 	mu    sync.Mutex // guards next, last, spent and cuts
 	next  int        // shard of the next meter
@@ -66,6 +68,9 @@ func (r *Recorder) Meter() *Meter {
 	r.next++
 	return &Meter{r: r, shard: r.shards[r.next%len(r.shards)]}
 }
+
+// BeginPhase begins a phase, after the last cut of the one before: Sum.DoneSquares counts from here on anew.
+func (r *Recorder) BeginPhase() { r.phase.Add(1) }
 
 // Active adds n to the number of virtual clients that are running.
 func (r *Recorder) Active(n int) { r.gauge.add(r.Now(), n) }

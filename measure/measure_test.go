@@ -32,6 +32,31 @@ func total(r *Recorder) (*Interval, []Event) {
 	return sum, events
 }
 
+// The squares of what each client completed in a phase come together over the cuts of the phase, whatever kinds and servers it was.
+func TestSquaresOfClients(t *testing.T) {
+	r := NewRecorder(nil, "")
+	diligent, lazy := r.Meter(), r.Meter()
+	for _, phase := range []string{"first", "second"} {
+		r.BeginPhase()
+		done, squares := int64(0), 0.0
+		for range 3 {
+			for i := range 4 {
+				diligent.Start(storage.Kind(i % 2))
+				diligent.ServedBy("ds1:1094")
+				diligent.End(&storage.Result{}, nil)
+			}
+			lazy.Start(storage.Read)
+			lazy.End(&storage.Result{}, nil)
+			lazy.Fail(storage.Read, storage.ErrShort)
+			v, _ := total(r)
+			done, squares = done+v.Done, squares+v.DoneSquares
+		}
+		if done != 15 || squares != 12*12+3*3 {
+			t.Errorf("%s phase: %d operations, squares %g", phase, done, squares)
+		}
+	}
+}
+
 // Each cut has the time that operations took until then, however they go on: one that lasts, one that another server
 // ends, one that fails and whose check takes a second.
 func TestTimeInOperations(t *testing.T) {

@@ -20,6 +20,9 @@ type Meter struct {
 	first          time.Duration // its first byte; 0: none yet
 	connect, login time.Duration // of its session, 0: made before
 	redirect       time.Duration // to another server, the first time; 0: not sent to any
+
+	phase uint32 // of the recorder, in which done were completed
+	done  int64
 }
 
 var _ storage.Progress = (*Meter)(nil)
@@ -140,6 +143,11 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	}
 	if class == storage.None {
 		c.sum.Done++
+		if phase := m.r.phase.Load(); phase != m.phase {
+			m.phase, m.done = phase, 0
+		}
+		c.sum.DoneSquares += float64(2*m.done + 1) // (n+1)^2 - n^2
+		m.done++
 		c.sum.Latency.Record(m.end - m.start)
 		if c.lastDone = max(c.lastDone, m.end); c.firstDone == 0 || m.end < c.firstDone {
 			c.firstDone = m.end

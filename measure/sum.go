@@ -15,13 +15,15 @@ import (
 type Sum struct {
 	Moved int64 `json:"moved_bytes"` // payload moved in this interval, also by operations that continue
 	// of the operations that ended: payload counted but never copied to memory
-	Discarded int64                   `json:"discarded_bytes,omitempty"`
-	Wire      int64                   `json:"wire_bytes,omitempty"` // of the operations that ended: bytes on connections both ways
-	Begun     int64                   `json:"begun"`                // operations started
-	Done      int64                   `json:"done"`                 // operations that succeeded
-	Failed    map[storage.Class]int64 `json:"failed,omitempty"`
-	Retried   int64                   `json:"retried,omitempty"`
-	Verified  int64                   `json:"verified,omitempty"` // operations whose payload was checked and correct
+	Discarded int64 `json:"discarded_bytes,omitempty"`
+	Wire      int64 `json:"wire_bytes,omitempty"` // of the operations that ended: bytes on connections both ways
+	Begun     int64 `json:"begun"`                // operations started
+	Done      int64 `json:"done"`                 // operations that succeeded
+	// sum over clients of the square of the number of operations that each completed in the phase: by how much it grew
+	DoneSquares float64                 `json:"done_squares,omitempty"`
+	Failed      map[storage.Class]int64 `json:"failed,omitempty"`
+	Retried     int64                   `json:"retried,omitempty"`
+	Verified    int64                   `json:"verified,omitempty"` // operations whose payload was checked and correct
 	// operations to be checked for which no reference checksum is available
 	Unverifiable int64   `json:"unverifiable,omitempty"`
 	ReadBack     int64   `json:"read_back_bytes,omitempty"`   // payload that checks read back from the service, which is no load
@@ -68,12 +70,12 @@ type Field struct {
 
 // Fields returns all quantities of s in the order in which they are written.
 // Values whose JSON is "omitempty" may be missing there.
-func (s *Sum) Fields() [36 + jobFields]Field {
-	all := [36 + jobFields]Field{
+func (s *Sum) Fields() [37 + jobFields]Field {
+	all := [37 + jobFields]Field{
 		{"moved_bytes", &s.Moved}, {"discarded_bytes", &s.Discarded}, {"wire_bytes", &s.Wire}, {"begun", &s.Begun}, {"done", &s.Done},
-		{"failed", &s.Failed}, {"retried", &s.Retried}, {"verified", &s.Verified}, {"unverifiable", &s.Unverifiable},
-		{"read_back_bytes", &s.ReadBack}, {"checksummed_bytes", &s.Summed}, {"tasks", &s.Tasks}, {"sessions", &s.Sessions},
-		{"tls_handshakes", &s.Handshakes}, {"tls_resumed", &s.Resumed},
+		{"done_squares", &s.DoneSquares}, {"failed", &s.Failed}, {"retried", &s.Retried}, {"verified", &s.Verified},
+		{"unverifiable", &s.Unverifiable}, {"read_back_bytes", &s.ReadBack}, {"checksummed_bytes", &s.Summed}, {"tasks", &s.Tasks},
+		{"sessions", &s.Sessions}, {"tls_handshakes", &s.Handshakes}, {"tls_resumed", &s.Resumed},
 		{"missed", &s.Missed}, {"waits", &s.Waits}, {"waited_seconds", &s.Waited}, {"reopened", &s.Reopened}, {"signed", &s.Signed},
 		{"think_seconds", &s.Think}, {"operation_seconds", &s.OperationTime},
 		{"paused_seconds", &s.Paused}, {"failed_seconds", &s.FailedTime}, {"closing_seconds", &s.Closing},
@@ -83,7 +85,7 @@ func (s *Sum) Fields() [36 + jobFields]Field {
 		{"client_cpu_seconds", &s.CPU}, {"program_memory_bytes", &s.Memory},
 	}
 	jobs := s.Jobs.Fields()
-	copy(all[36:], jobs[:])
+	copy(all[37:], jobs[:])
 	return all
 }
 

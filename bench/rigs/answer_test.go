@@ -21,6 +21,7 @@ type link struct {
 	*server
 	conn net.Conn
 	own  limiter
+	lags bool // it is one of those that wait longer
 }
 
 // answer answers one request. It returns false if the connection is to end.
@@ -105,6 +106,9 @@ func (c *link) get(req *http.Request, n int) bool {
 	k := c.asked.Add(1)
 	if k == int64(c.HangAt) {
 		time.Sleep(time.Minute)
+	}
+	if c.Favors {
+		time.Sleep(map[bool]time.Duration{false: time.Millisecond, true: 25 * time.Millisecond}[c.lags])
 	}
 	running := c.now.Add(1)
 	defer c.now.Add(-1)

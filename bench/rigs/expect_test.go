@@ -18,6 +18,11 @@ func (s *stage) invalid(r *ran) {
 	s.fails(r)
 }
 
+// warns reports whether a run warns of something, beside its checks.
+func (r *ran) warns(of string) bool {
+	return r.findings != nil && slices.ContainsFunc(r.Warnings, func(text string) bool { return strings.Contains(text, of) })
+}
+
 // fails expects an exit code other than 0.
 func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0 expected") }
 
@@ -40,6 +45,8 @@ func alarm(r *ran) string {
 		return fmt.Sprintf("no findings, exit %d: %s", r.exit, lastLine(r.text))
 	case r.exit != 0:
 		return fmt.Sprintf("exit %d (%s: %s)", r.exit, f.status(), strings.Join(f.troubles(), ", "))
+	case r.warns("unequally"):
+		return "a warning of unequal service"
 	case len(f.outages()) > 0:
 		return fmt.Sprintf("an outage of %.1f s", f.outages()[0].Seconds)
 	}

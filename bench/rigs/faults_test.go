@@ -45,6 +45,7 @@ type spec struct {
 	EveryLosing int `json:",omitempty"` // each so manieth PUT is acknowledged, and its file is not there
 
 	PerConn float64  `json:",omitempty"` // bytes per second of each connection
+	Favors  bool     `json:",omitempty"` // every second connection waits 25 ms a GET, the others 1 ms
 	Total   float64  `json:",omitempty"` // bytes per second of all together
 	Burst   int      `json:",omitempty"` // bytes that are free of Total
 	Half    duration `json:",omitempty"` // after this time Total halves

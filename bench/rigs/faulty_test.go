@@ -146,9 +146,9 @@ func (s *server) listen(l net.Listener) {
 			if err != nil {
 				continue
 			}
-			s.conns.Add(1)
+			lags := s.conns.Add(1)%2 == 0
 			s.keep(conn, true)
-			go s.serve(conn)
+			go s.serve(conn, lags)
 		}
 		back := <-stop
 		time.Sleep(back)
@@ -206,14 +206,14 @@ func (s *server) since() time.Duration {
 }
 
 // serve answers the requests of one connection.
-func (s *server) serve(conn net.Conn) {
+func (s *server) serve(conn net.Conn, lags bool) {
 	defer s.keep(conn, false)
 	defer conn.Close()
 	if s.Mute {
 		_, _ = io.Copy(io.Discard, conn) // until the client leaves
 		return
 	}
-	c := &link{server: s, conn: conn}
+	c := &link{server: s, conn: conn, lags: lags}
 	r := bufio.NewReader(conn)
 	for {
 		req, err := http.ReadRequest(r)

@@ -16,6 +16,7 @@ type findings struct {
 	Verdict    string   `json:"verdict"`
 	Measure    string   `json:"measure"`
 	Validity   validity `json:"validity"`
+	Warnings   []string `json:"warnings"`
 	Curve      []step   `json:"curve"`
 	Outages    []outage `json:"outages"`
 	Optimum    *place   `json:"optimum"`
@@ -61,6 +62,7 @@ type step struct {
 	Verified    int64            `json:"verified"`
 	Sessions    float64          `json:"sessions_per_second"`
 	Latency     *quantiles       `json:"latency_seconds"`
+	Fairness    float64          `json:"fairness"`
 	Steady      *bool            `json:"steady"`
 	Paused      *float64         `json:"paused_seconds"`
 	PausedShare *float64         `json:"paused_share"`

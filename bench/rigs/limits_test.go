@@ -68,6 +68,11 @@ func moreLimitRigs() []rig {
 			truth:     "Throughput is proportional to the number of clients; there is no maximum.",
 			play:      throttledConnection,
 		}, {
+			name:      "unfair",
+			situation: "A server responds on every second connection after 25 ms, on the others after 1 ms; eight clients.",
+			truth:     "Half of the clients make most of the requests; without the difference there is nothing to tell.",
+			play:      unfair,
+		}, {
 			name:      "known-knee",
 			situation: "A server with eight slots and a response time of 20 ms, 1 to 32 clients.",
 			truth:     "Knee at eight clients and 400 GETs/s; no resource is saturated.",
@@ -130,6 +135,17 @@ func throttledConnection(s *stage) {
 	w := s.faulty(spec{PerConn: 2e6})
 	s.bottleneck(w, "2, 4, 8, 16", 480, how{}, "latency", "none")
 	s.expect(!s.shown[0].peaks(), "no peak expected")
+}
+
+func unfair(s *stage) {
+	fair := s.read(s.faulty(spec{Delay: ms(2)}), "8", "3s", "")
+	s.expect(!fair.warns("unequally"), "no warning of unequal service expected")
+	s.between("fairness of a server that treats all alike", fair.best().Fairness, 0.97, 1)
+	w, files := s.faultyFiles(spec{Favors: true})
+	s.ask(wrk(), w.file(), 8, 2)
+	r := s.run(reads(w, files, "8", "3s", ""))
+	s.expect(r.warns("unequally"), "a warning of unequal service expected")
+	s.between("fairness", r.best().Fairness, 0.3, 0.7)
 }
 
 func knownKnee(s *stage) {
