@@ -80,12 +80,23 @@ func (s *spreadSum) add(x, weight float64) {
 	s.squares += weight * x * x
 }
 
+// represents returns the samples that represent the step.
+func (s *spread) represents() *spreadSum {
+	if s.whole.weight < leastWhole*(s.whole.weight+s.cut.weight) {
+		return &s.cut
+	}
+	return &s.whole
+}
+
+// mean is the mean of interval, which costs much less.
+func (s *spread) mean() (mean float64, ok bool) {
+	of := s.represents()
+	return of.sum / of.weight, of.weight > 0
+}
+
 // interval returns the mean and half of its 95% interval; ok is false if nothing was added.
 func (s *spread) interval() (v ranged, ok bool) {
-	of := &s.whole
-	if of.weight < leastWhole*(of.weight+s.cut.weight) {
-		of = &s.cut
-	}
+	of := s.represents()
 	if of.weight <= 0 {
 		return ranged{}, false
 	}

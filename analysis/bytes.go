@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"weir/internal/unit"
@@ -289,13 +290,15 @@ func (d *data) span(from time.Time, s *monitor.Sample) span {
 
 // after returns the place of the first second that ends after t.
 func (d *data) after(t time.Time) int {
-	i, _ := slices.BinarySearchFunc(d.seconds, t, func(s second, t time.Time) int {
-		if s.end().After(t) {
-			return 1
+	ended := func(i int) bool { return d.seconds[i].end().After(t) }
+	for i := max(0, d.near-1); i <= min(d.near+1, len(d.seconds)); i++ {
+		if (i == len(d.seconds) || ended(i)) && (i == 0 || !ended(i-1)) {
+			d.near = i
+			return i
 		}
-		return -1
-	})
-	return i
+	}
+	d.near = sort.Search(len(d.seconds), ended)
+	return d.near
 }
 
 // edge returns how many of the bytes of the second that t divides may lie on the other side of t than their part by

@@ -26,13 +26,17 @@ func JSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Write analyses run as Both does and writes findings.json, curve.csv, intervals.csv, hosts.csv and, where several
-// servers shared the load, backends.csv into its folder, each whole or not at all. The run is read only once.
-func Write(run *results.Run) (f *Findings, s *Series, err error) { return WriteTo(run.Dir, run) }
+// Write is WriteTo into the folder of the run.
+func Write(run *results.Run) (f *Findings, s *Series, written func() error, err error) {
+	return WriteTo(run.Dir, run)
+}
 
-// WriteTo is Write into the folder dir.
-func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
-	loaded, wrote := make(chan *data, 1), make(chan error, 1)
+// WriteTo analyzes run as AnalyzeWithSeries does and writes findings.json, curve.csv, intervals.csv, hosts.csv and, where several servers
+// shared the load, backends.csv into the folder dir, each whole or not at all. The run is read only once. The files are brought to the
+// disk while the caller uses f and s, without changing them: written, which the caller must call if err is nil, returns when they are
+// there, or why they are not.
+func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func() error, err error) {
+	loaded, wrote := make(chan *data, 1), make(chan error, 2)
 	var unread error // it names its own file, not those that were to be written
 	go func() {
 		defer close(loaded)
@@ -49,20 +53,23 @@ func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
 	d := <-loaded
 	if d == nil {
 		if err := <-wrote; unread == nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return nil, nil, unread
+		return nil, nil, nil, unread
 	}
-	f := d.findings()
-	s := d.series(f) // while the tables are brought to the disk
+	f = d.findings()
+	s = d.series(f)
+	go func() { wrote <- writeConclusions(dir, f, s) }()
+	return f, s, func() error { return errors.Join(<-wrote, <-wrote) }, nil
+}
+
+// writeConclusions writes what follows from the run as a whole.
+func writeConclusions(dir string, f *Findings, s *Series) error {
 	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 	if len(s.Backends) > 0 {
 		err = errors.Join(err, results.WriteFile(dir, results.BackendsCSVFile, func(w io.Writer) error { return BackendsCSV(w, s) }))
 	}
-	if err = errors.Join(<-wrote, err); err != nil {
-		return nil, nil, err
-	}
-	return f, s, nil
+	return err
 }
 
 // A csvTable writes lines of cells. The first error is kept in err.

@@ -36,7 +36,7 @@ func (d *data) fairness(s *Step, t *total) *float64 {
 // chance makes clients differ (D. R. Cox, Renewal Theory, 1962).
 func variation(h *measure.Histogram) float64 {
 	squares := 0.0
-	h.Buckets(func(from, to float64, count int64) { squares += float64(count) * math.Pow((from+to)/2, 2) })
+	h.Buckets(func(from, to float64, count int64) { squares += float64(count) * (from + to) / 2 * (from + to) / 2 })
 	mean := h.Mean()
 	return max(0, ratio(squares, float64(h.Count())*mean*mean)-1)
 }

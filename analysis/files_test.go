@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
@@ -51,8 +52,9 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 	s.Interval = func(iv *measure.Interval) { iv.Server = "=cmd()" }
 	s.Sample = func(x *monitor.Sample) { x.Host = "@" + x.Host }
 	run := written(t, s)
-	f, series, err := Write(run)
+	f, series, written, err := Write(run)
 	require.NoError(t, err)
+	require.NoError(t, written())
 	curve := readTable(t, run.Dir, results.CurveFile)
 	near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+
 		f.Curve[2].Throughput, 1e-12)
@@ -124,6 +126,29 @@ func TestBrokenOffRunIsAnalysed(t *testing.T) {
 		if n := len(f.Curve); n > 1 && !slices.EqualFunc(f.Curve[:n-1], whole.Curve[:n-1],
 			func(a, b Step) bool { return a.Throughput == b.Throughput && a.Done == b.Done }) {
 			t.Errorf("%v of the run gives other figures for the steps that it has", share)
+		}
+	}
+}
+
+// Sums of seconds, which rounding makes depend on their order, are those of the time before.
+func TestTheSameFindingsAgain(t *testing.T) {
+	hour := resultstest.Hour()
+	hour.Seconds, hour.Steps = 30, 3
+	dir := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, hour.Write(dir))
+	var first []byte
+	for range 5 {
+		run, err := results.Open(dir)
+		require.NoError(t, err)
+		f, err := Analyze(run)
+		require.NoError(t, err)
+		b, err := json.Marshal(f)
+		require.NoError(t, err)
+		if first == nil {
+			first = b
+		}
+		if !bytes.Equal(b, first) {
+			t.Fatal("the findings differ")
 		}
 	}
 }

@@ -265,11 +265,14 @@ func (h *hostSum) figure() HostFigure {
 	if f.scratch = h.scratch(); f.scratch != nil {
 		f.keep(ResourceScratch, &h.disks[f.scratch.Disk].spread)
 	}
-	for i := range h.cores {
-		if v, ok := h.cores[i].interval(); ok && (f.MostUsedCore == nil || v.mean > *f.MostUsedCore) {
-			f.MostUsedCore = &v.mean
-			f.spreads[ResourceCore] = v
+	var most *spread
+	for core := range each(h.cores) {
+		if mean, ok := core.mean(); ok && (f.MostUsedCore == nil || mean > *f.MostUsedCore) {
+			f.MostUsedCore, most = &mean, core
 		}
+	}
+	if most != nil {
+		f.keep(ResourceCore, most)
 	}
 	f.keep(ResourceCPU, &h.allCores)
 	f.keep(ResourceGenerator, &h.clients)
@@ -307,7 +310,8 @@ func (h *hostSum) fillDisks(f *HostFigure) {
 	}
 	var mean mean
 	full, used := 0, 0
-	for name, d := range h.disks {
+	for _, name := range slices.Sorted(maps.Keys(h.disks)) { // the same sum each time
+		d := h.disks[name]
 		kind := (&monitor.Disk{Name: name}).Repeats() == (&monitor.Disk{Name: f.Disk}).Repeats()
 		if kind && !h.aside[name] && d.busy.or0() >= 0.01 && d.read.or0()+d.write.or0() >= leastShare*(busiest.read.or0()+busiest.write.or0()) {
 			used++

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,6 +49,7 @@ type total struct {
 	number  int
 	span    float64                 // s of measurement time
 	seconds []second                // measurement time only, in order
+	counts  map[place]*measure.Sum  // without histograms
 	servers map[string]*measure.Sum // without histograms
 	sites   map[string]*total       // their seconds, Moved, CPU and Jobs
 }
@@ -82,6 +84,7 @@ type data struct {
 	index       map[key]int       // places in seconds
 	last        int               // place of the second that the last line was of, -1 before the first
 	latency     measure.Histogram // of that second
+	near        int               // what after returned last: hosts are sampled at about the same time
 }
 
 // newData returns data without intervals.
@@ -233,17 +236,39 @@ func (d *data) count(iv *measure.Interval) {
 	}
 	step := entryOf(&d.steps, iv.Step)
 	step.number = iv.Step
-	step.Add(&iv.Sum)
+	step.AddHistograms(&iv.Sum)
+	entryOf(&step.counts, place{kind: iv.Kind, server: iv.Server}).AddCounts(&iv.Sum)
 	step.sites = addSites(step.sites, iv, func(t *total, iv *measure.Interval) { t.Add(&iv.Sum) })
-	entryOf(&step.servers, iv.Server).AddCounts(&iv.Sum)
-	for _, of := range []struct {
-		m    map[string]*total
-		name string
-	}{{d.kinds, iv.Kind.String()}, {d.servers, iv.Server}} {
-		t := entryOf(&of.m, of.name)
-		t.name = of.name
-		t.AddCounts(&iv.Sum)
-		t.Latency.Merge(&iv.Latency)
+	d.kind(iv.Kind).Latency.Merge(&iv.Latency)
+	d.server(iv.Server).Latency.Merge(&iv.Latency)
+}
+
+func (d *data) kind(k storage.Kind) *total {
+	t := entryOf(&d.kinds, k.String())
+	t.name = k.String()
+	return t
+}
+
+func (d *data) server(name string) *total {
+	t := entryOf(&d.servers, name)
+	t.name = name
+	return t
+}
+
+// sumUp adds what was counted apart, by step, kind and server, to the sums that it belongs to; always in the same order, so that sums of
+// seconds are the same.
+func (d *data) sumUp() {
+	for _, number := range slices.Sorted(maps.Keys(d.steps)) {
+		step := d.steps[number]
+		for _, p := range slices.SortedFunc(maps.Keys(step.counts), func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.server, b.server))
+		}) {
+			counts := step.counts[p]
+			step.AddCounts(counts)
+			entryOf(&step.servers, p.server).AddCounts(counts)
+			d.kind(p.kind).AddCounts(counts)
+			d.server(p.server).AddCounts(counts)
+		}
 	}
 }
 
@@ -253,6 +278,7 @@ func (d *data) finish() {
 		p.endSecond()
 		p.finish()
 	}
+	d.sumUp()
 	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
 	for _, s := range d.seconds {
 		if s.phase == measure.Measured && s.seconds > 0 {

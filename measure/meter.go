@@ -142,19 +142,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		c.sum.Login.Record(m.login)
 	}
 	if class == storage.None {
-		c.sum.Done++
-		if phase := m.r.phase.Load(); phase != m.phase {
-			m.phase, m.done = phase, 0
-		}
-		c.sum.DoneSquares += float64(2*m.done + 1) // (n+1)^2 - n^2
-		m.done++
-		c.sum.Latency.Record(m.end - m.start)
-		if c.lastDone = max(c.lastDone, m.end); c.firstDone == 0 || m.end < c.firstDone {
-			c.firstDone = m.end
-		}
-		if m.first > 0 {
-			c.sum.FirstByte.Record(m.first)
-		}
+		m.succeeded(c)
 	} else {
 		c.failed[class]++
 		if class.Failure() {
@@ -166,6 +154,23 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		m.r.log.add(m.r, c.address, class, err)
 	}
 	return class
+}
+
+// succeeded counts in c, which is locked, that the operation ended well.
+func (m *Meter) succeeded(c *cell) {
+	c.sum.Done++
+	if phase := m.r.phase.Load(); phase != m.phase {
+		m.phase, m.done = phase, 0
+	}
+	c.sum.DoneSquares += float64(2*m.done + 1) // (n+1)^2 - n^2
+	m.done++
+	c.sum.Latency.Record(m.end - m.start)
+	if c.lastDone = max(c.lastDone, m.end); c.firstDone == 0 || m.end < c.firstDone {
+		c.firstDone = m.end
+	}
+	if m.first > 0 {
+		c.sum.FirstByte.Record(m.first)
+	}
 }
 
 // blame moves a failure to the data server that its error names: one that

@@ -94,6 +94,11 @@ func (s *Sum) Fields() [37 + jobFields]Field {
 // that it is positive.
 func (s *Sum) Add(o *Sum) {
 	s.AddCounts(o)
+	s.AddHistograms(o)
+}
+
+// AddHistograms does the part of Add that AddCounts leaves.
+func (s *Sum) AddHistograms(o *Sum) {
 	into, from := s.Fields(), o.Fields()
 	for i := range into {
 		if h, ok := into[i].Value.(*Histogram); ok {

@@ -26,8 +26,9 @@ func TestPageOfALongRun(t *testing.T) {
 		require.NoError(t, long.Write(dir))
 		run, err := results.Open(dir)
 		require.NoError(t, err)
-		f, series, err := analysis.Write(run)
+		f, series, written, err := analysis.Write(run)
 		require.NoError(t, err)
+		require.NoError(t, written())
 		if n := len(series.Points); n != long.Seconds || len(series.Hosts) != 50 {
 			t.Fatalf("%d seconds of %d hosts", n, len(series.Hosts))
 		}

@@ -244,12 +244,16 @@ func Analyze(dir string, c Console) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	result.Findings, result.Series, err = analysis.Write(of)
-	if result.Findings == nil {
+	f, series, written, err := analysis.Write(of)
+	if err != nil {
 		return result, err
 	}
-	return result, errors.Join(err, results.WriteFile(dir, results.ReportFile,
-		func(w io.Writer) error { return report.HTML(w, result.Findings, result.Series) }))
+	page := results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, f, series) })
+	if err := written(); err != nil {
+		return result, errors.Join(err, page)
+	}
+	result.Findings, result.Series = f, series
+	return result, page
 }
 
 // NewDir returns the directory to measure into: out, or a new one below runs.

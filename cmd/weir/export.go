@@ -130,8 +130,11 @@ func (e *exporter) files(dir string) (err error) {
 	if making := os.MkdirAll(e.csv, 0o755); making != nil {
 		return errors.Join(err, making)
 	}
-	_, _, writing := analysis.WriteTo(e.csv, run)
-	return errors.Join(err, writing)
+	_, _, written, reading := analysis.WriteTo(e.csv, run)
+	if reading == nil {
+		reading = written()
+	}
+	return errors.Join(err, reading)
 }
 
 // exportFlags set the destinations of a run's values while it goes on, and afterwards.
