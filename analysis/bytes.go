@@ -277,8 +277,9 @@ func (d *data) overhead() float64 {
 // span returns the time of a sample that begins at from, with what the clients moved in it: intervals that lie only
 // partly in it count by their part.
 func (d *data) span(from time.Time, s *monitor.Sample) span {
-	v := span{from: from, to: s.Time, seconds: s.Seconds, first: d.edge(from), last: d.edge(s.Time)}
-	for i := d.after(from); i < len(d.seconds) && d.seconds[i].start.Before(v.to); i++ {
+	i := d.after(from)
+	v := span{from: from, to: s.Time, seconds: s.Seconds, first: d.edge(i, from), last: d.edge(d.after(s.Time), s.Time)}
+	for ; i < len(d.seconds) && d.seconds[i].start.Before(v.to); i++ {
 		x := &d.seconds[i]
 		part := min(1, ratio(secondsShared(x.start, x.end(), from, v.to), x.seconds))
 		v.moved += part * float64(x.moved+x.readBack)
@@ -301,11 +302,10 @@ func (d *data) after(t time.Time) int {
 	return d.near
 }
 
-// edge returns how many of the bytes of the second that t divides may lie on the other side of t than their part by
+// edge returns how many of the bytes of second i, the first that ends after t, may lie on the other side of t than their part by
 // time: as many as would still move in either part at the highest rate of that step, and as many as move at that rate
 // while a look at a busy machine is late, which is due at a whole second.
-func (d *data) edge(t time.Time) float64 {
-	i := d.after(t)
+func (d *data) edge(i int, t time.Time) float64 {
 	if i == len(d.seconds) || !d.seconds[i].start.Before(t) {
 		return 0
 	}

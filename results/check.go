@@ -70,7 +70,7 @@ func checkField(f measure.Field) error {
 		}
 	case *float64:
 		most := mostSeconds * mostClients
-		if f.Key == "done_squares" {
+		if f.Key == "done_squares" { // of counts
 			most = float64(mostCount) * float64(mostCount)
 		}
 		if *v < 0 || *v > most {

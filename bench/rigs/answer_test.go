@@ -21,7 +21,7 @@ type link struct {
 	*server
 	conn net.Conn
 	own  limiter
-	lags bool // it is one of those that wait longer
+	lags bool // it is one of those that Lag is for
 }
 
 // answer answers one request. It returns false if the connection is to end.
@@ -107,9 +107,6 @@ func (c *link) get(req *http.Request, n int) bool {
 	if k == int64(c.HangAt) {
 		time.Sleep(time.Minute)
 	}
-	if c.Favors {
-		time.Sleep(map[bool]time.Duration{false: time.Millisecond, true: 25 * time.Millisecond}[c.lags])
-	}
 	running := c.now.Add(1)
 	defer c.now.Add(-1)
 	if left := in(c.Stalls, c.since()); left > 0 {
@@ -137,6 +134,9 @@ func (c *link) get(req *http.Request, n int) bool {
 // wait is what an answer takes before it begins.
 func (c *link) wait(path string) {
 	d := time.Duration(float64(c.Delay) * (1 + c.Ages*c.since().Seconds()))
+	if c.lags {
+		d += time.Duration(c.Lag)
+	}
 	if c.Grow > 0 {
 		d += time.Duration(c.delay.Add(int64(c.Grow)))
 	}

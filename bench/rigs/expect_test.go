@@ -20,7 +20,7 @@ func (s *stage) invalid(r *ran) {
 
 // warns reports whether a run warns of something, beside its checks.
 func (r *ran) warns(of string) bool {
-	return r.findings != nil && slices.ContainsFunc(r.Warnings, func(text string) bool { return strings.Contains(text, of) })
+	return r.findings != nil && strings.Contains(strings.Join(r.Warnings, "\n"), of)
 }
 
 // fails expects an exit code other than 0.

@@ -27,6 +27,7 @@ type spec struct {
 	CutBy   int `json:",omitempty"` // bytes that each file has less than HEAD says; GET announces what it sends
 
 	Delay   duration `json:",omitempty"` // before each answer, of all at once
+	Lag     duration `json:",omitempty"` // added to the delay of every second connection
 	Grow    duration `json:",omitempty"` // what each GET adds to the delay of the next
 	Ages    float64  `json:",omitempty"` // share by which the delay grows each second
 	Lock    duration `json:",omitempty"` // before each answer, one at a time
@@ -45,7 +46,6 @@ type spec struct {
 	EveryLosing int `json:",omitempty"` // each so manieth PUT is acknowledged, and its file is not there
 
 	PerConn float64  `json:",omitempty"` // bytes per second of each connection
-	Favors  bool     `json:",omitempty"` // every second connection waits 25 ms a GET, the others 1 ms
 	Total   float64  `json:",omitempty"` // bytes per second of all together
 	Burst   int      `json:",omitempty"` // bytes that are free of Total
 	Half    duration `json:",omitempty"` // after this time Total halves

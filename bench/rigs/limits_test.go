@@ -141,7 +141,7 @@ func unfair(s *stage) {
 	fair := s.read(s.faulty(spec{Delay: ms(2)}), "8", "3s", "")
 	s.expect(!fair.warns("unequally"), "no warning of unequal service expected")
 	s.between("fairness of a server that treats all alike", fair.best().Fairness, 0.97, 1)
-	w, files := s.faultyFiles(spec{Favors: true})
+	w, files := s.faultyFiles(spec{Delay: ms(1), Lag: ms(24)})
 	s.ask(wrk(), w.file(), 8, 2)
 	r := s.run(reads(w, files, "8", "3s", ""))
 	s.expect(r.warns("unequally"), "a warning of unequal service expected")
