@@ -16,24 +16,45 @@ import (
 // smallFile is the size of a small file.
 const smallFile = 4 << 10
 
-func small(connections int, least float64) comparison {
+func small(connections int) comparison {
 	return comparison{
 		name:    fmt.Sprintf("small-%d", connections),
 		title:   fmt.Sprintf("Small requests, %d connections", connections),
-		about:   "GET of 4 KiB on persistent connections to nginx. weir meters each request; wrk runs one thread.",
+		about:   aboutSmall,
 		metrics: []metric{rate, requestCPU},
-		bars: []bar{
-			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},
-			{metric: requestCPU, a: "weir", b: "wrk", limit: 1.25},
-		},
+		bars:    append(smallBars(), bar{metric: requestCPU, a: "weir", b: "bare", limit: 1}),
 		setup: func(r *rig) []side {
 			srv := r.smallServer(lab.NginxConfig{}, smallFile)
-			l := r.reads(srv, theFile, connections)
-			l.settle = 500 * time.Millisecond
-			return []side{r.weirSide(l, 0), r.wrkSide(srv.url+"/"+theFile, connections),
-				r.bareSide(srv, "whole", connections, "-for", r.hold.String())}
+			return append(r.smallSides(srv, "", connections), r.bareSide(srv, "whole", connections, "-for", r.hold.String()))
 		},
 	}
+}
+
+// oneThread is weir when it runs on one core at a time, as wrk does.
+const oneThread = "weir, one thread"
+
+const aboutSmall = "GET of 4 KiB on persistent connections to nginx. weir meters each request; wrk runs one thread. \"one thread\" is " +
+	"weir with GOMAXPROCS=1: its second thread takes time from nginx, which has one core of the two."
+
+func smallBars() []bar {
+	return []bar{
+		{metric: rate, a: "weir", b: "wrk", least: true, limit: .8},
+		{metric: requestCPU, a: "weir", b: "wrk", limit: 1.25},
+		{metric: rate, a: oneThread, b: "wrk", least: true, limit: 1},
+		{metric: requestCPU, a: oneThread, b: "wrk", limit: 1,
+			why: "Go's scheduler wakes a goroutine for each response. The bare loop, in Go and without metering, needs more than weir."},
+	}
+}
+
+// smallSides are weir and wrk, which read a small file over so many connections.
+func (r *rig) smallSides(srv server, auth string, connections int) []side {
+	l := r.reads(srv, theFile, connections)
+	l.settle, l.auth = 500*time.Millisecond, auth
+	all := r.weirSide(l, 0)
+	l.env = []string{"GOMAXPROCS=1"}
+	one := r.weirSide(l, 0)
+	one.name = oneThread
+	return []side{all, one, r.wrkSide(srv.url+"/"+theFile, connections)}
 }
 
 // smallServer starts an nginx with theFile.

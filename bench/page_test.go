@@ -319,7 +319,7 @@ const method = `## Method
 
 - Each run is a process: ` + "`weir run`" + ` with its defaults (metering, verification of 1%, monitoring once per second, run directory,
   report) and a new seed; the others with their usual options.
-- The sides of a table alternate; one round is one run of each. Figures are medians of 3 to 5 rounds, unless the case states
+- The sides of a table alternate; one round is one run of each. Figures are medians of 3 to 9 rounds, unless the case states
   another number, with the smallest and the largest. A ratio compares two sides of the same round.
 - Client CPU is user and system time of the process (wait4), server CPU the change of /proc/PID/stat. 1 GB is 10^9 bytes.
 - Client and server share the machine and its loopback interface; the kernel charges part of its work to either side.

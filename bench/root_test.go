@@ -133,16 +133,16 @@ func rootFresh(s scale) comparison {
 	}
 }
 
-func rootSmall(op string, least float64) comparison {
+func rootSmall(op string) comparison {
 	what := map[string]string{"read": "reads of 4 KiB of open files", "stat": "stats"}[op]
 	return comparison{
-		name:    "root-" + op,
-		title:   "root:// " + what + ", 100 kept sessions",
-		about:   "100 clients in one process, each with a session and an open file. Reads are plain (kXR_read).",
+		name:  "root-" + op,
+		title: "root:// " + what + ", 100 kept sessions",
+		about: "100 clients in one process, each with a session and an open file. Reads are plain (kXR_read). " +
+			"On a machine where the bare loop cost 3.60 us, the ratio of CPU was 1.34 x.",
 		metrics: []metric{rate, requestCPU, serverBusy},
 		bars: []bar{
-			{metric: rate, a: "weir", least: true, limit: least},
-			{metric: requestCPU, a: "weir", limit: 6e-6},
+			{metric: rate, a: "weir", b: "bare", least: true, limit: 1 / 1.3},
 			{metric: requestCPU, a: "weir", b: "bare", limit: 1.3},
 		},
 		setup: func(r *rig) []side {

@@ -53,7 +53,7 @@ func (o *Op) Deadline() time.Time {
 // CheckPath returns an error that wraps fs.ErrInvalid if path has an element . or .., with which it could leave the
 // target.
 func CheckPath(path string) error {
-	if !strings.Contains(path, ".") {
+	if !strings.HasPrefix(path, ".") && !strings.Contains(path, "/.") {
 		return nil
 	}
 	for part := range strings.SplitSeq(path, "/") {

@@ -77,7 +77,7 @@ func (s *socket) gather(fd uintptr, c *Conn, left int64) syscall.Errno {
 	if !s.flowing || mark < small && s.lowat <= 1 {
 		return 0
 	}
-	c.tickWithin()
+	c.wakeWithin(tick)
 	return s.mark(fd, mark)
 }
 
@@ -159,7 +159,7 @@ func (s *socket) framesSome(fd uintptr) bool {
 func (c *Conn) sendBulk() error {
 	s := &c.sock
 	for c.long.left > 0 {
-		c.tickWithin()
+		c.wakeWithin(tick)
 		if err := c.stopped(); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ type Conn struct {
 
 	long   bulk    // the long call that runs
 	frames *Frames // of DiscardFrames
+	ask    asking  // of Ask
 
 	interrupted atomic.Bool
 	group       *group // who is interrupted together with this connection
@@ -41,6 +42,7 @@ func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c.ask.posed = nil
 	if !c.watch.joined(ctx, c) {
 		c.watch.join(ctx, c)
 	}
@@ -108,7 +110,7 @@ func (c *Conn) ReadLate(l Lender) (int, error) { return c.read(nil, l) }
 // read reads into p, or into what l lends when there is something.
 func (c *Conn) read(p []byte, l Lender) (int, error) {
 	for {
-		n, err := c.sock.recv(p, l)
+		n, err := c.receive(p, l)
 		c.in += int64(n)
 		if err == nil && n == 0 {
 			return 0, io.EOF
@@ -242,9 +244,9 @@ func (c *Conn) progress(n int, counter *int64) {
 	}
 }
 
-// tickWithin makes sure that the poller wakes the connection within a tick.
-func (c *Conn) tickWithin() {
-	at := c.clock.now() + int64(tick)
+// wakeWithin makes sure that the poller wakes the connection within d.
+func (c *Conn) wakeWithin(d time.Duration) {
+	at := c.clock.now() + int64(d)
 	if c.armed == 0 || c.armed > at {
 		c.arm(at)
 	}

@@ -21,6 +21,7 @@ type socket struct {
 	read  readCall
 	write writeCall
 	buf   []byte
+	posed []byte // what recv sends before it waits; what is left of it could not be sent
 	late  Lender
 	n     int
 	errno syscall.Errno
@@ -32,6 +33,7 @@ type socket struct {
 	up      bool // connected as soon as it was opened
 	looking func(fd uintptr)
 	calm    bool // what looking saw
+	waited  bool // recv found nothing at first
 }
 
 type readCall uint8
@@ -101,9 +103,11 @@ func (s *socket) connected() bool { return s.up }
 // connect waits until the connection is up or refused.
 func (s *socket) connect(netip.AddrPort) error { return s.callWrite(callConnect, nil) }
 
-// recv reads into p, or, with a lender, into what that lends.
-func (s *socket) recv(p []byte, l Lender) (int, error) {
+// recv reads into p, or, with a lender, into what that lends. With a request it sends that and waits before it reads,
+// or returns without reading when not all of it could be sent.
+func (s *socket) recv(p []byte, l Lender, request []byte) (int, error) {
 	s.read, s.buf, s.late, s.n, s.errno = callRecv, p, l, 0, 0
+	s.posed, s.waited = request, false
 	err := s.raw.Read(s.reading)
 	s.buf, s.late = nil, nil
 	return s.n, s.failure("recv", err)
@@ -151,11 +155,15 @@ func (s *socket) onRead(fd uintptr) bool {
 		return true
 	case callRecv:
 	}
+	if len(s.posed) > 0 {
+		return s.pose(fd)
+	}
 	if s.late != nil {
 		s.buf = s.late.Lend()
 	}
 	n, errno := receive(fd, unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf), 0)
 	if errno == syscall.EAGAIN {
+		s.waited = true
 		if s.late != nil {
 			s.buf = nil
 			s.late.Return()
@@ -164,6 +172,20 @@ func (s *socket) onRead(fd uintptr) bool {
 	}
 	s.n, s.errno = n, errno
 	return true
+}
+
+// pose sends the request of recv: true ends the wait, because not all of it was sent. An error of that comes back
+// when the rest is written.
+func (s *socket) pose(fd uintptr) bool {
+	n, _ := transmit(fd, s.posed, 0)
+	s.posed = s.posed[max(n, 0):]
+	if len(s.posed) > 0 {
+		return true
+	}
+	if s.late != nil {
+		s.late.Return()
+	}
+	return false
 }
 
 // onWrite is the body of s.writing: true ends the wait.

@@ -190,10 +190,9 @@ func (x *call) sendAndReceive(r *request, l *link) error {
 	if r.upload {
 		return x.sendUpload(l)
 	}
-	if _, err := l.write(x.Data, false); err != nil {
+	if err := l.ask(x.Data, &x.Buffer); err != nil {
 		return err
 	}
-	x.Release()
 	return x.receive(l)
 }
 

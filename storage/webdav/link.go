@@ -69,6 +69,18 @@ func (l *link) write(p []byte, more bool) (int, error) {
 	return l.conn.Write(p)
 }
 
+// ask sends p, a request that lies in b, see tcp.Conn.Ask.
+func (l *link) ask(p []byte, b tcp.Lender) error {
+	if l.tls == nil {
+		return l.conn.Ask(p, b)
+	}
+	_, err := l.tls.Write(p)
+	if err == nil {
+		b.Return()
+	}
+	return err
+}
+
 // count adds the link's bytes since the last count to the result.
 func (x *call) count(l *link) {
 	if l.conn == nil {

@@ -193,7 +193,7 @@ func checkPath(path string) error {
 	for i := range len(path) {
 		switch path[i] {
 		case '.':
-			dotted = true
+			dotted = dotted || i == 0 || path[i-1] == '/'
 		case '?', '\n', 0:
 			odd = true
 		}

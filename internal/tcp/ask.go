@@ -1,0 +1,98 @@
+package tcp
+
+import "time"
+
+// A read that finds nothing yet is 5% of the CPU time of a small HTTP request. So a connection whose last
+// lateResponses responses were not there when it looked, all within askPeriod, sends its requests from within the wait
+// for the response, for one askPeriod. Where most responses are there at once (XRootD over loopback: 3 of 4), waiting
+// first would cost 14% more.
+//
+// No response is missed: the poller forgets what it knows of the connection before the request is sent. What could be
+// missed is that the other side had stopped sending before, but still receives. Therefore the period ends with a timer
+// of the poller, which wakes the connection to look.
+const (
+	lateResponses = 8
+	askPeriod     = time.Second
+)
+
+// asking is what a connection remembers of its requests.
+type asking struct {
+	posed []byte // the request that the next read is to send
+	first bool   // the next read looks for a response for the first time
+	late  int    // how many responses in sequence were not there then
+	since int64  // when the first of them was not there, on the clock
+	until int64  // the period ends when a timer with this time fires
+}
+
+// Ask sends all of p, a request. The caller reads next, with ReadLate and the same lender, which gets its memory back
+// as soon as p is sent; p must stay as it is until that read returns. An error of sending may be that read's.
+func (c *Conn) Ask(p []byte, l Lender) error {
+	if c.ask.until != 0 && c.ask.until == c.armed {
+		c.ask.posed = p
+		return nil
+	}
+	if _, err := c.Write(p); err != nil {
+		return err
+	}
+	l.Return()
+	c.ask.first = true
+	return nil
+}
+
+// receive is one attempt to read, which sends what was posed.
+func (c *Conn) receive(p []byte, l Lender) (int, error) {
+	if c.ask.posed != nil {
+		return c.pose(p, l)
+	}
+	n, err := c.sock.recv(p, l, nil)
+	if c.ask.first {
+		c.ask.first = false
+		c.looked(c.sock.waited)
+	}
+	return n, err
+}
+
+// pose sends a request and waits for its response.
+func (c *Conn) pose(p []byte, l Lender) (int, error) {
+	request := c.ask.posed
+	c.ask.posed = nil
+	n, err := c.sock.recv(p, l, request)
+	sent := len(request) - len(c.sock.posed)
+	c.out += int64(sent)
+	if sent == len(request) {
+		return n, err
+	}
+	c.sock.posed = nil
+	if err != nil {
+		if err = c.again(err); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := c.Write(request[sent:]); err != nil { // the timer had fired, or there was no room
+		return 0, err
+	}
+	if l != nil {
+		l.Return()
+	}
+	return c.sock.recv(p, l, nil)
+}
+
+// looked notes whether a response was waited for.
+func (c *Conn) looked(waited bool) {
+	if !waited {
+		c.ask.late = 0
+		return
+	}
+	c.ask.late++
+	if c.ask.late == 1 {
+		c.ask.since = c.clock.now()
+	}
+	if c.ask.late < lateResponses {
+		return
+	}
+	c.ask.late = 0
+	if c.clock.now()-c.ask.since < int64(askPeriod) {
+		c.wakeWithin(askPeriod)
+		c.ask.until = c.armed
+	}
+}
