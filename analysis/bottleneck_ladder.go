@@ -80,7 +80,7 @@ func (l *ladder) exceeds(j int, factor float64, i int) int {
 
 // levels returns the lightest step from which on the yield grows, to every heavier step, by less than half as much as
 // the load, -1 if there is none; and whether the yields' intervals agree. Where they agree of no step, it is the
-// lightest of which they do not say the contrary.
+// lightest of which they say the contrary neither of it nor of a heavier step that yields as much.
 func (l *ladder) levels() (level int, sure bool) {
 	perhaps := -1
 	for i := range l.steps {
@@ -98,6 +98,8 @@ func (l *ladder) levels() (level int, sure bool) {
 			return i, true
 		case most == 0 && perhaps < 0:
 			perhaps = i
+		case most > 0 && perhaps >= 0 && l.yield(i) >= l.yield(perhaps):
+			perhaps = -1 // it clearly grows beyond: only the noise of that step hid it
 		}
 	}
 	return perhaps, false

@@ -373,6 +373,33 @@ func TestCPUOfACollapse(t *testing.T) {
 	}
 }
 
+// A light step whose noise hides whether the curve grows is no plateau where heavier steps clearly grow.
+func TestNoiseOfALightStepIsNoPlateau(t *testing.T) {
+	type step struct {
+		clients         int
+		low, mean, high float64
+	}
+	for name, c := range map[string]struct {
+		steps []step
+		level int
+		sure  bool
+	}{
+		"one slow operation in ten": {[]step{{1, 0, 24, 50}, {4, 35, 77, 120}, {16, 300, 359, 420}, {64, 1110, 1289, 1470}}, -1, false},
+		"the plateau comes later":   {[]step{{1, 0, 24, 50}, {4, 70, 77, 84}, {16, 300, 310, 320}, {64, 300, 310, 320}}, 2, true},
+		"all is noise":              {[]step{{1, 0, 100, 210}, {4, 0, 120, 240}, {16, 0, 300, 700}}, 0, false},
+		"a dip on a plateau":        {[]step{{1, 0, 100, 250}, {4, 9, 10, 11}, {16, 98, 100, 102}}, 0, false},
+	} {
+		f := &Findings{Measure: Rate}
+		for _, s := range c.steps {
+			f.Curve = append(f.Curve, Step{Clients: s.clients, ActiveClients: float64(s.clients), Done: 100, Operations: s.mean,
+				OperationsLow: &s.low, OperationsHigh: &s.high})
+		}
+		if l := f.ladder(); l.level != c.level || l.sure != c.sure {
+			t.Errorf("%s: level from step %d on, sure %v; want %d, %v", name, l.level, l.sure, c.level, c.sure)
+		}
+	}
+}
+
 // Analyze many servers that are full the most used stands for all.
 func TestManyServersAreOneBottleneck(t *testing.T) {
 	f := &Findings{Measure: Throughput, Model: "closed"}

@@ -122,7 +122,6 @@ func (d *data) checkErrorPauses(f *Findings) Check {
 			unit.Seconds(s.Paused))
 		if s.PausedShare > mostPaused {
 			c.Status = Warn
-			c.Detail += ": that step shows the pauses, not the service (load.error_pause)"
 		}
 	}
 	return c

@@ -57,7 +57,7 @@ func judged(status string, checks []Check) Validity {
 func effects() map[string]string {
 	return map[string]string{
 		"availability":    "steps during which the service was unavailable are excluded from the curve",
-		"error pauses":    "the step shows the pauses of the clients, not the service",
+		"error pauses":    "that step shows the pauses of the clients (load.error_pause), not the service",
 		"errors":          "the throughput is that of the successful operations only",
 		"verification":    "bytes that are not the content of the files count as payload",
 		"both ends agree": "the throughput may be wrong by the same amount",
