@@ -141,9 +141,9 @@ func cases(s scale) []comparison {
 	return []comparison{
 		download(1, s), download(64, s),
 		secureDownload(1, "TLSv1.3", s), secureDownload(64, "TLSv1.3", s), secureDownload(1, "TLSv1.2", s), secureUpload(s),
-		secureSessions(s), sleepingSecured(s), secureSmall(64), secureSmall(1000),
+		secureSessions(s), sleepingSecured(s), small(64, true), small(1000, true),
 		upload(1, false, s), upload(16, false, s), upload(1, true, s), upload(16, true, s),
-		small(64), small(1000),
+		small(64, false), small(1000, false),
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
 		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read"), rootSmall("stat"), rootUpload(s),

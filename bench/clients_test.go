@@ -16,33 +16,39 @@ import (
 // smallFile is the size of a small file.
 const smallFile = 4 << 10
 
-func small(connections int) comparison {
-	return comparison{
-		name:    fmt.Sprintf("small-%d", connections),
-		title:   fmt.Sprintf("Small requests, %d connections", connections),
-		about:   aboutSmall,
-		metrics: []metric{rate, requestCPU},
-		bars:    append(smallBars(), bar{metric: requestCPU, a: "weir", b: "bare", limit: 1}),
-		setup: func(r *rig) []side {
-			srv := r.smallServer(lab.NginxConfig{}, smallFile)
-			return append(r.smallSides(srv, "", connections), r.bareSide(srv, "whole", connections, "-for", r.hold.String()))
-		},
-	}
-}
-
 // oneThread is weir when it runs on one core at a time, as wrk does.
 const oneThread = "weir, one thread"
 
-const aboutSmall = "GET of 4 KiB on persistent connections to nginx. weir meters each request; wrk runs one thread. \"one thread\" is " +
-	"weir with GOMAXPROCS=1: its second thread takes time from nginx, which has one core of the two."
-
-func smallBars() []bar {
-	return []bar{
+func small(connections int, secure bool) comparison {
+	name, title := "small", "Small requests"
+	bars := []bar{
 		{metric: rate, a: "weir", b: "wrk", least: true, limit: .8},
 		{metric: requestCPU, a: "weir", b: "wrk", limit: 1.25},
 		{metric: rate, a: oneThread, b: "wrk", least: true, limit: 1},
 		{metric: requestCPU, a: oneThread, b: "wrk", limit: 1,
 			why: "Go's scheduler wakes a goroutine for each response. The bare loop, in Go and without metering, needs more than weir."},
+	}
+	if secure {
+		name, title = "tls-small", "Small requests with TLS 1.3"
+	} else {
+		bars = append(bars, bar{metric: requestCPU, a: "weir", b: "bare", limit: 1})
+	}
+	return comparison{
+		name:  fmt.Sprintf("%s-%d", name, connections),
+		title: fmt.Sprintf("%s, %d connections", title, connections),
+		about: "GET of 4 KiB on persistent connections to nginx. weir meters each request; wrk runs one thread. \"one thread\" is weir " +
+			"with GOMAXPROCS=1: its second thread takes time from nginx, which has one core of the two.",
+		metrics: []metric{rate, requestCPU},
+		bars:    bars,
+		setup: func(r *rig) []side {
+			if !secure {
+				srv := r.smallServer(lab.NginxConfig{}, smallFile)
+				return append(r.smallSides(srv, "", connections), r.bareSide(srv, "whole", connections, "-for", r.hold.String()))
+			}
+			srv, ca := r.secureNginx("TLSv1.3", "")
+			r.file(filepath.Join(srv.data, theFile), smallFile)
+			return r.smallSides(srv, "auth: {ca_file: "+ca+"}\n", connections)
+		},
 	}
 }
 

@@ -108,21 +108,6 @@ func secureSessions(s scale) comparison {
 	}
 }
 
-func secureSmall(connections int) comparison {
-	return comparison{
-		name:    fmt.Sprintf("tls-small-%d", connections),
-		title:   fmt.Sprintf("Small requests with TLS 1.3, %d connections", connections),
-		about:   aboutSmall,
-		metrics: []metric{rate, requestCPU},
-		bars:    smallBars(),
-		setup: func(r *rig) []side {
-			srv, ca := r.secureNginx("TLSv1.3", "")
-			r.file(filepath.Join(srv.data, theFile), smallFile)
-			return r.smallSides(srv, "auth: {ca_file: "+ca+"}\n", connections)
-		},
-	}
-}
-
 // sleepingSecured measures what TLS adds to a client that mostly sleeps.
 func sleepingSecured(s scale) comparison {
 	return comparison{

@@ -17,18 +17,20 @@ const (
 
 // asking is what a connection remembers of its requests.
 type asking struct {
-	posed []byte // the request that the next read is to send
-	first bool   // the next read looks for a response for the first time
-	late  int    // how many responses in sequence were not there then
-	since int64  // when the first of them was not there, on the clock
-	until int64  // the period ends when a timer with this time fires
+	first bool  // the next read looks for a response for the first time
+	late  int   // how many responses in sequence were not there then
+	since int64 // when the first of them was not there, on the clock
+	until int64 // the period ends when a timer with this time fires
 }
+
+// posing reports whether requests are left to the next read.
+func (c *Conn) posing() bool { return c.ask.until != 0 && c.ask.until == c.armed }
 
 // Ask sends all of p, a request. The caller reads next, with ReadLate and the same lender, which gets its memory back
 // as soon as p is sent; p must stay as it is until that read returns. An error of sending may be that read's.
 func (c *Conn) Ask(p []byte, l Lender) error {
-	if c.ask.until != 0 && c.ask.until == c.armed {
-		c.ask.posed = p
+	if c.posing() {
+		c.sock.posed = p
 		return nil
 	}
 	if _, err := c.Write(p); err != nil {
@@ -41,10 +43,10 @@ func (c *Conn) Ask(p []byte, l Lender) error {
 
 // receive is one attempt to read, which sends what was posed.
 func (c *Conn) receive(p []byte, l Lender) (int, error) {
-	if c.ask.posed != nil {
+	if c.sock.posed != nil {
 		return c.pose(p, l)
 	}
-	n, err := c.sock.recv(p, l, nil)
+	n, err := c.sock.recv(p, l)
 	if c.ask.first {
 		c.ask.first = false
 		c.looked(c.sock.waited)
@@ -54,27 +56,26 @@ func (c *Conn) receive(p []byte, l Lender) (int, error) {
 
 // pose sends a request and waits for its response.
 func (c *Conn) pose(p []byte, l Lender) (int, error) {
-	request := c.ask.posed
-	c.ask.posed = nil
-	n, err := c.sock.recv(p, l, request)
-	sent := len(request) - len(c.sock.posed)
-	c.out += int64(sent)
-	if sent == len(request) {
+	size := len(c.sock.posed)
+	n, err := c.sock.recv(p, l)
+	rest := c.sock.posed
+	c.sock.posed = nil
+	c.out += int64(size - len(rest))
+	if rest == nil {
 		return n, err
 	}
-	c.sock.posed = nil
 	if err != nil {
 		if err = c.again(err); err != nil {
 			return 0, err
 		}
 	}
-	if _, err := c.Write(request[sent:]); err != nil { // the timer had fired, or there was no room
+	if _, err := c.Write(rest); err != nil { // the timer had fired, or there was no room
 		return 0, err
 	}
 	if l != nil {
 		l.Return()
 	}
-	return c.sock.recv(p, l, nil)
+	return c.sock.recv(p, l)
 }
 
 // looked notes whether a response was waited for.

@@ -91,7 +91,7 @@ func (a *asker) echoes(request string) {
 func (a *asker) poses() {
 	a.Helper()
 	for range 10 * lateResponses {
-		if a.c.ask.until != 0 && a.c.ask.until == a.c.armed {
+		if a.c.posing() {
 			return
 		}
 		a.echoes("request\n")
@@ -112,7 +112,7 @@ func TestAskFromWithinTheWait(t *testing.T) {
 	}
 	time.Sleep(askPeriod + 100*time.Millisecond) // the timer fires meanwhile
 	a.echoes("after the period\n")
-	if a.c.ask.until == a.c.armed {
+	if a.c.posing() {
 		t.Error("the period has not ended")
 	}
 	a.poses()

@@ -42,7 +42,7 @@ func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.ask.posed = nil
+	c.sock.posed = nil
 	if !c.watch.joined(ctx, c) {
 		c.watch.join(ctx, c)
 	}

@@ -21,7 +21,7 @@ type socket struct {
 	read  readCall
 	write writeCall
 	buf   []byte
-	posed []byte // what recv sends before it waits; what is left of it could not be sent
+	posed []byte // what recv sends before it waits; nil when all is sent
 	late  Lender
 	n     int
 	errno syscall.Errno
@@ -103,11 +103,10 @@ func (s *socket) connected() bool { return s.up }
 // connect waits until the connection is up or refused.
 func (s *socket) connect(netip.AddrPort) error { return s.callWrite(callConnect, nil) }
 
-// recv reads into p, or, with a lender, into what that lends. With a request it sends that and waits before it reads,
-// or returns without reading when not all of it could be sent.
-func (s *socket) recv(p []byte, l Lender, request []byte) (int, error) {
-	s.read, s.buf, s.late, s.n, s.errno = callRecv, p, l, 0, 0
-	s.posed, s.waited = request, false
+// recv reads into p, or, with a lender, into what that lends. If something is posed, it sends that and waits before it
+// reads, or returns without reading when not all of it could be sent.
+func (s *socket) recv(p []byte, l Lender) (int, error) {
+	s.read, s.buf, s.late, s.n, s.errno, s.waited = callRecv, p, l, 0, 0, false
 	err := s.raw.Read(s.reading)
 	s.buf, s.late = nil, nil
 	return s.n, s.failure("recv", err)
@@ -155,7 +154,7 @@ func (s *socket) onRead(fd uintptr) bool {
 		return true
 	case callRecv:
 	}
-	if len(s.posed) > 0 {
+	if s.posed != nil {
 		return s.pose(fd)
 	}
 	if s.late != nil {
@@ -174,14 +173,14 @@ func (s *socket) onRead(fd uintptr) bool {
 	return true
 }
 
-// pose sends the request of recv: true ends the wait, because not all of it was sent. An error of that comes back
+// pose sends what is posed: true ends the wait, because not all of it was sent. An error of that comes back
 // when the rest is written.
 func (s *socket) pose(fd uintptr) bool {
 	n, _ := transmit(fd, s.posed, 0)
-	s.posed = s.posed[max(n, 0):]
-	if len(s.posed) > 0 {
+	if s.posed = s.posed[max(n, 0):]; len(s.posed) > 0 {
 		return true
 	}
+	s.posed = nil
 	if s.late != nil {
 		s.late.Return()
 	}

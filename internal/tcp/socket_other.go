@@ -17,7 +17,7 @@ type socket struct {
 	conn     net.Conn
 	deadline time.Time
 	to       netip.AddrPort
-	posed    []byte // nothing
+	posed    []byte // nil
 	waited   bool   // unknown, so requests are never left to recv
 }
 
@@ -42,7 +42,7 @@ func (s *socket) connect(to netip.AddrPort) error {
 	return conn.SetDeadline(s.deadline)
 }
 
-func (s *socket) recv(p []byte, l Lender, _ []byte) (int, error) {
+func (s *socket) recv(p []byte, l Lender) (int, error) {
 	if l != nil {
 		p = l.Lend()
 	}
@@ -77,7 +77,7 @@ func (s *socket) close() error {
 func (c *Conn) discard() error {
 	buf := make([]byte, min(c.long.left, 256<<10))
 	for c.long.left > 0 {
-		n, err := c.sock.recv(buf[:min(c.long.left, int64(len(buf)))], nil, nil)
+		n, err := c.sock.recv(buf[:min(c.long.left, int64(len(buf)))], nil)
 		switch {
 		case err != nil:
 			if err = c.again(err); err != nil {
