@@ -173,8 +173,12 @@ func unexpectedFrame(f frame) error {
 
 // gather appends the next n bytes to x.data.
 func (x *call) gather(l *link, n int64) error {
-	if int64(len(x.data))+n > maxAnswer {
-		return wireclient.ProtocolError("an answer of more than %d bytes", maxAnswer)
+	most := int64(maxAnswer)
+	if x.req.code == rqDirlist {
+		most = maxListing
+	}
+	if int64(len(x.data))+n > most {
+		return longAnswer(most)
 	}
 	for n > 0 {
 		if err := l.need(1); err != nil {
@@ -186,6 +190,11 @@ func (x *call) gather(l *link, n int64) error {
 	}
 	l.Return()
 	return nil
+}
+
+//go:noinline
+func longAnswer(most int64) error {
+	return wireclient.ProtocolError("an answer of more than %d bytes", most)
 }
 
 // next reads the head of the next answer. Answers that were announced for later (kXR_waitresp) come as kXR_attn,

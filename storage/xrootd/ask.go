@@ -10,7 +10,8 @@ import (
 
 const (
 	maxRedirects = 16
-	maxAnswer    = 256 << 20 // bytes of a listing
+	maxListing   = 256 << 20 // bytes of the answer to kXR_dirlist
+	maxAnswer    = 1 << 20   // bytes of any other answer that is kept
 	maxReopens   = 3
 )
 

@@ -54,7 +54,7 @@ func faultsOfLogin() map[string]fault {
 		"login of 2 GiB": {greet: func(c *talk) bool { return c.hello() && c.raw("\x00\x01\x00\x00\x80\x00\x00\x00") && c.hear() },
 			words: "-2147483648"},
 		"login of 1 GiB": {greet: func(c *talk) bool { return c.hello() && c.raw("\x00\x01\x00\x00\x40\x00\x00\x00") && c.hear() },
-			words: "268435456"},
+			words: "1048576"},
 		"login status unknown": {greet: entry(4999, ""), words: "4999"},
 	}
 }
@@ -96,7 +96,7 @@ func faultsOfAnswers() map[string]fault {
 		"stat: resets":       at(fault{answer: reset, class: storage.Reset}),
 		"stat: 2 GiB":        at(fault{answer: raw("\x00\x01\x00\x00\x7f\xff\xff\xff")}),
 		"stat: negative":     at(fault{answer: raw("\x00\x01\x00\x00\xff\xff\xff\xff"), words: "-1"}),
-		"stat: 1 GiB":        at(fault{answer: raw("\x00\x01\x00\x00\x40\x00\x00\x00"), words: "268435456"}),
+		"stat: 1 GiB":        at(fault{answer: raw("\x00\x01\x00\x00\x40\x00\x00\x00"), words: "1048576"}),
 		"stat: other stream": at(fault{answer: raw(answerOf(2, stOK, "1 2 3 4")), words: "stream 2"}),
 		"stat: status 1":     at(fault{answer: body(rqStat, 1, ""), words: "status 1"}),
 		"stat: status 4008":  at(fault{answer: body(rqStat, 4008, ""), words: "status 4008"}),
@@ -129,7 +129,7 @@ func faultsOfAnswers() map[string]fault {
 			for c.say(q, stOKSoFar, strings.Repeat("x", 1<<20)) {
 			}
 			return false
-		})}),
+		}), words: "1048576"}),
 		"stat: none for ever": at(fault{answer: say(rqStat, func(c *talk, q query) bool {
 			for c.raw(strings.Repeat(answerOf(q.stream, stOKSoFar, ""), 1000)) {
 			}
@@ -154,7 +154,7 @@ func faultsOfRedirects() map[string]fault {
 		"redirect to a file":       {answer: to(-1, "file://localhost/etc/passwd"), words: "file"},
 		"redirect to broken URL":   {answer: to(-1, "root://[::1/%zz"), words: "redirect"},
 		"redirect to URL, port 0":  {answer: to(-1, "root://127.0.0.1:0//x"), words: "port"},
-		"redirect with huge words": {answer: to(1094, "127.0.0.1?"+strings.Repeat("x", 1<<20)), words: "redirect"},
+		"redirect with huge words": {answer: to(1094, "127.0.0.1?"+strings.Repeat("x", 64<<10)), words: "redirect"},
 		"redirect with line ends":  {answer: to(1094, "127.0.0.1?a=b\nc"), words: "redirect"},
 		"redirect to itself": {answer: say(rqOpen, func(c *talk, q query) bool { return c.send(q, c.peer, "?a=b") }),
 			words: "more than 16 redirects"},

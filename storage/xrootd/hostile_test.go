@@ -150,7 +150,7 @@ func (f fault) meet(t *testing.T, shared bool) {
 		}
 	}
 	if shared && op.Timeout > time.Second {
-		op.Timeout = 300 * time.Millisecond // an answer may go to another client than it was meant for
+		op.Timeout = 600 * time.Millisecond // an answer may go to another client than it was meant for
 	}
 	for range 2 { // the second time from whatever state the first left
 		begin := time.Now()

@@ -274,6 +274,7 @@ func TestCancelEndsAPause(t *testing.T) {
 // TestWaitingCostsNothing counts how often a server is asked that says "again
 // at once" for ever.
 func TestWaitingCostsNothing(t *testing.T) {
+	t.Parallel()
 	p := (&peer{answer: body(rqStat, stWait, number(0))}).start(t)
 	c := clientAt(t, p.url, storage.Credentials{})
 	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: time.Second}, &events{})

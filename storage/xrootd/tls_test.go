@@ -170,6 +170,7 @@ func TestWordsBeforeTLS(t *testing.T) {
 // TestStalledTLS has a server that agrees on TLS and then neither reads nor
 // writes: an operation ends in its time, and so does the goodbye.
 func TestStalledTLS(t *testing.T) {
+	t.Parallel()
 	cert, conf := certificate(t)
 	hold := make(chan struct{})
 	stall := func(*talk, query) bool { <-hold; return false }
