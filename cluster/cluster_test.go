@@ -115,6 +115,7 @@ func peers(workers []*hired) (p []Peer) {
 }
 
 func TestWorkersAddUp(t *testing.T) {
+	t.Parallel()
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	conf, n := plan(stepOf(7, 2), stepOf(3, 1)), &notes{}
 	conf.Sink = n
@@ -195,6 +196,7 @@ func TestAWorkersErrorIsTheRuns(t *testing.T) {
 }
 
 func TestFinishReachesTheWorkers(t *testing.T) {
+	t.Parallel()
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	conf, n := plan(stepOf(4, 3600)), &notes{}
 	finish := make(chan struct{})
@@ -226,6 +228,7 @@ func TestAWorkerDoesNotOutliveItsController(t *testing.T) {
 }
 
 func TestACanceledControllerReturns(t *testing.T) {
+	t.Parallel()
 	conf, n := plan(stepOf(4, 3600)), &notes{}
 	ctx, cancel := context.WithCancel(t.Context())
 	conf.Sink = n

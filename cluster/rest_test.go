@@ -88,6 +88,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 
 // Finish while the step source thinks ends the run at once.
 func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
+	t.Parallel()
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	one := stepOf(4, .5)
 	one.Number, one.Cooldown = 1, unit.Duration(100*time.Millisecond)

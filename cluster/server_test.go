@@ -122,6 +122,7 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 }
 
 func TestNobodyComes(t *testing.T) {
+	t.Parallel()
 	d := open(t, ServerOptions{})
 	conf, n := plan(stepOf(1, 1)), &notes{}
 	conf.Sink = n

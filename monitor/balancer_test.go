@@ -47,6 +47,7 @@ func ask(socket string) *haproxy { return &haproxy{network: "unix", address: soc
 
 // TestRealHAProxy has requests pass through a real HAProxy and asks it in all ways.
 func TestRealHAProxy(t *testing.T) {
+	t.Parallel()
 	const size = 100_000
 	answer := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }
 	one, two := httptest.NewServer(http.HandlerFunc(answer)), httptest.NewServer(http.HandlerFunc(answer))

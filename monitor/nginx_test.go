@@ -55,6 +55,7 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 // TestNginx finds the server by its port only, with its workers, and sees
 // their CPU time and bytes when curl loads it.
 func TestNginx(t *testing.T) {
+	t.Parallel()
 	curl := program(t, "curl")
 	const size, times = 256 << 20, 8
 	cmd, port := nginx(t, size)
@@ -152,6 +153,7 @@ func TestServiceIsFoundAgain(t *testing.T) {
 // TestAllTargetsAreFound: a service with several endpoints on this machine is the processes of all of them; those that are
 // elsewhere, or do not listen yet, are no error.
 func TestAllTargetsAreFound(t *testing.T) {
+	t.Parallel()
 	var targets []string
 	var pids []int
 	for range 2 {
@@ -185,6 +187,7 @@ func TestAllTargetsAreFound(t *testing.T) {
 
 // TestServersOfRedirectsAreFound: servers that clients name are watched from then on, if they are on this machine.
 func TestServersOfRedirectsAreFound(t *testing.T) {
+	t.Parallel()
 	_, first := nginx(t, 1000)
 	_, second := nginx(t, 1000)
 	k := &keep{}

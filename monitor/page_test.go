@@ -239,6 +239,7 @@ func answers(t testing.TB, port int) {
 }
 
 func TestRealNodeExporter(t *testing.T) {
+	t.Parallel()
 	exporter := program(t, "prometheus-node-exporter")
 	port := freePort(t)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)

@@ -29,6 +29,7 @@ func TestSlowHeadEnds(t *testing.T) {
 }
 
 func TestHostileHeads(t *testing.T) {
+	t.Parallel()
 	s := start(t, Config{Dir: t.TempDir()})
 	for text, want := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 200_000) + "\r\n\r\n": "431",

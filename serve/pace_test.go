@@ -27,6 +27,7 @@ func TestPacer(t *testing.T) {
 }
 
 func TestRatesLeaveBytesAlone(t *testing.T) {
+	t.Parallel()
 	const size = 300_000
 	s := start(t, Config{Synthetic: []Set{{1, size}}, Rate: 3_000_000, TotalRate: 2_000_000, Delay: time.Millisecond})
 	begin := time.Now()

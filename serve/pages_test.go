@@ -101,6 +101,7 @@ func busyTime(threads int, d time.Duration) float64 {
 // With one thread the throughput is that of its CPU time: pages x cost = time. With two it is twice as much. What other programs
 // leave of the cores is measured before and after.
 func TestPagesCostCPUTime(t *testing.T) {
+	lab.Slow(t, "it computes for seconds")
 	const cost, span, page = 2 * time.Millisecond, time.Second, 8 << 10
 	for _, threads := range []int{1, 2} {
 		s := start(t, Config{Synthetic: []Set{{Count: 1, Size: 100 * page}}, PageCPU: cost, Page: page, Threads: threads})

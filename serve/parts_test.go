@@ -82,6 +82,7 @@ func TestKilledPut(t *testing.T) {
 
 // TestFullDisk uploads to a file system of 1 MiB.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("only root on Linux can mount a small file system")
 	}

@@ -95,6 +95,7 @@ func TestPropfindOfSomeProperties(t *testing.T) {
 }
 
 func TestPropfindRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	requests.Write(t, "12345", dir, "f")
 	s := start(t, Config{Dir: dir})

@@ -132,6 +132,7 @@ func TestInventedFiles(t *testing.T) {
 }
 
 func TestUploadsToNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t, Config{Synthetic: []Set{{3, 1000}}, Memory: 1000})
 	big := requests.Content(5, 3_000_000)
 	odd := big[:1_000_000] + "!" + big[1_000_001:]

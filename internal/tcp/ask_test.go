@@ -120,6 +120,7 @@ func TestAskFromWithinTheWait(t *testing.T) {
 
 // TestAskMoreThanThereIsRoomFor sends a request that fits into no socket buffer.
 func TestAskMoreThanThereIsRoomFor(t *testing.T) {
+	t.Parallel()
 	a := newAsker(t)
 	a.poses()
 	a.echoes(string(bytes.Repeat([]byte("x"), 16<<20)) + "\n")
@@ -128,6 +129,7 @@ func TestAskMoreThanThereIsRoomFor(t *testing.T) {
 
 // TestAskNoticesAHalfClosedConnection has a server that stopped sending before the request, and takes it nevertheless.
 func TestAskNoticesAHalfClosedConnection(t *testing.T) {
+	t.Parallel()
 	a := newAsker(t)
 	a.poses()
 	if _, err := a.c.Write([]byte("half\n")); err != nil {

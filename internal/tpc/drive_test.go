@@ -205,6 +205,7 @@ func TestGuardedClients(t *testing.T) {
 
 // The copy ends when no byte moves, however many markers come.
 func TestStalledCopies(t *testing.T) {
+	t.Parallel()
 	gone := make(chan struct{})
 	at := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		defer close(gone)
@@ -283,6 +284,7 @@ func TestBrokenConnections(t *testing.T) {
 
 // A checksum that is not ready yet is asked for again; one that never comes is no error.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	at := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		asked++

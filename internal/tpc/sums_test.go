@@ -58,6 +58,7 @@ func crowd(t *testing.T, s *Sums, c *computes, n int) {
 
 // As many questions are asked as a server answers in time, and few are held by it.
 func TestLimitIsLearned(t *testing.T) {
+	t.Parallel()
 	for _, slots := range []int{1, 2, 4, 16, 64, 1000} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,7 @@ func serve(t *testing.T) (*Server, *Identity, string) {
 }
 
 func TestQuestionsAndAnswers(t *testing.T) {
+	t.Parallel()
 	_, id, url := serve(t)
 	c := NewClient([]string{"https://127.0.0.1:1", url}, id.Token, id.Pin, time.Minute)
 	defer c.Close()
@@ -135,6 +136,7 @@ func TestUnauthenticatedDoNotBlockOthers(t *testing.T) {
 
 // Headers that never end are cut off.
 func TestHeadersAreBounded(t *testing.T) {
+	t.Parallel()
 	s, _, _ := serve(t)
 	raw := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	c, err := raw.DialContext(t.Context(), "tcp", s.Addr().String())
@@ -151,6 +153,7 @@ func TestHeadersAreBounded(t *testing.T) {
 
 // Who is not there is asked again until it is.
 func TestInsisting(t *testing.T) {
+	t.Parallel()
 	id, err := Keep(filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
 	first, err := Listen(t.Context(), "127.0.0.1:0", id, nil)
@@ -185,6 +188,7 @@ func TestInsisting(t *testing.T) {
 // A server may know who asks by other means than one token, show some things to
 // everybody, and be strict about questions.
 func TestServingWithACheck(t *testing.T) {
+	t.Parallel()
 	type name struct{}
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) {
 		switch Bearer(r) {

@@ -30,6 +30,7 @@ func forwarded(t *testing.T, s *Site, address string) *net.TCPConn {
 // Processes that are not at a site reach services over its link and trunk, with their rate and round trip time, in
 // every way. The same service has one port, and only addresses that were named get through.
 func TestForward(t *testing.T) {
+	lab.Slow(t, "rates are measured for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()

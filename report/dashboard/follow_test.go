@@ -155,6 +155,7 @@ func (p *pen) append(name, text string) {
 // A page grows with the run; a line is shown when it is whole; and a page that
 // connects again gets what it lacks and no more.
 func TestPageGrowsAndComesBack(t *testing.T) {
+	t.Parallel()
 	run := begin(t, t.TempDir())
 	s := serving(t, Config{Dir: run.dir})
 	p := connect(t, s, nil, "")

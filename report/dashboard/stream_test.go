@@ -97,6 +97,7 @@ func TestCampaign(t *testing.T) {
 
 // In a folder of runs the newest is shown; links and other things are not.
 func TestFolderOfRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serving(t, Config{Dir: filepath.Join(dir, "runs")})
 	p := connect(t, s, nil, "")
@@ -212,6 +213,7 @@ func TestSettle(t *testing.T) {
 
 // A link such as runs/latest is followed to where it leads at the moment.
 func TestLatest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	link := filepath.Join(dir, "latest")
 	s := serving(t, Config{Dir: link})

@@ -127,6 +127,9 @@ func TestProbes(t *testing.T) {
 	} {
 		t.Run(tt.target[:strings.Index(tt.target, ":")]+" "+string(tt.kind)+tt.speaks, func(t *testing.T) {
 			t.Parallel()
+			if tt.kind == Silent || tt.speaks == "http" && strings.HasPrefix(tt.target, "roots:") { // it waits for the end of a line
+				lab.Slow(t, "a look at a port that says nothing takes three seconds")
+			}
 			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), os.ErrDeadlineExceeded, Sentinels{}, true)
 			said := tt.kind != ""
 			if ok != said || d.Kind != tt.kind || d.Speaks != tt.speaks || (d.Text() != "") != said || (d.Hint() != "") != said {

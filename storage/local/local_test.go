@@ -143,6 +143,7 @@ func TestNoHalfFileIsLeft(t *testing.T) {
 }
 
 func TestUnfinishedFilesAreNotListed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/.weir-unfinished-1-1", nil, 0o666))
 	for i := range 3000 { // more than one portion

@@ -43,7 +43,10 @@ func TestConformance(t *testing.T) {
 		"service=50us&sigma=0.1&bandwidth=100Gbit/s&collapse=3x50%": {},
 	} {
 		o.Shared = true
-		t.Run(query, func(t *testing.T) { storagetest.Run(t, Driver(), target(t, "simulated://x?"+query), o) })
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			storagetest.Run(t, Driver(), target(t, "simulated://x?"+query), o)
+		})
 	}
 }
 

@@ -155,6 +155,7 @@ func pageBase(t *testing.T) *url.URL {
 }
 
 func TestPage(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]storage.Entry{
 		`<a href="a.root">`:                              {{Name: "a.root", Size: -1}},
 		`<A CLASS=x HREF='b%20c.dat'>`:                   {{Name: "b c.dat", Size: -1}},

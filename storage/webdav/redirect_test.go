@@ -325,6 +325,7 @@ func TestDeadlineOfContext(t *testing.T) {
 // TestTrickle sends a body in pieces that are smaller than what the kernel is
 // told to gather: each must be told soon, not at the end.
 func TestTrickle(t *testing.T) {
+	t.Parallel()
 	const piece, pieces = 200 << 10, 5
 	heard := make(chan int64, 1000)
 	p := speak(t, "127.0.0.1", func(c *net.TCPConn, _ *http.Request, _ int) bool {

@@ -175,6 +175,7 @@ func source(t *testing.T, f http.HandlerFunc) tpc.Target {
 // Whatever goes wrong at the other end: the client is told why, nothing is there
 // under the name, and nothing else is left.
 func TestPullsThatFail(t *testing.T) {
+	t.Parallel()
 	const size = 1 << 20
 	text := strings.Repeat("x", size)
 	head := func(w http.ResponseWriter, r *http.Request, n int, digest string) bool {
@@ -414,6 +415,7 @@ func TestRoomForCopies(t *testing.T) {
 
 // What a push meets at the other end is told as well.
 func TestPushesThatFail(t *testing.T) {
+	t.Parallel()
 	const size = 1 << 20
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: size}}, Extensions: copying(local()), StallTimeout: 2 * time.Second})
 	over := make(chan struct{})

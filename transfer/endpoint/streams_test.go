@@ -44,6 +44,7 @@ func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 
 // A file comes over as many connections as the client wants, in parts, and is whole
 // and verified; within what its token allows.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	text := requests.Content(7, 2*streamPart+5)
 	requests.Write(t, text, from, "f")

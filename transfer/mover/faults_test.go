@@ -376,6 +376,7 @@ func TestASourceWithoutRanges(t *testing.T) {
 
 // TestNobodyThere: a port that nobody listens on, and a name that is none.
 func TestNobodyThere(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := l.Addr().String()
@@ -387,6 +388,7 @@ func TestNobodyThere(t *testing.T) {
 
 // TestSlowButMoving: patience is for silence, not for slowness.
 func TestSlowButMoving(t *testing.T) {
+	t.Parallel()
 	const size = 400_000
 	data, sum := bytesOf(1, size)
 	url := raw(t, func(c net.Conn, _ string) {
@@ -409,6 +411,7 @@ func TestSlowButMoving(t *testing.T) {
 
 // TestProgress is told, grows, and ends with the attempt.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	const size = 40 << 20
 	from := newSite(t, slow)
 	sum := file(t, from.dir, "f", 1, size)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestPull(t *testing.T) {
+	t.Parallel()
 	from := newSite(t, nil)
 	m := newMover(t, Options{})
 	for i, size := range []int64{0, 1, 4095, 64 << 10, 3<<20 + 17, 150<<20 + 3} {

@@ -73,6 +73,7 @@ func pinOf(s *httptest.Server) string {
 
 // TestSecretsAreNotTold: reasons and errors have neither tokens nor queries.
 func TestSecretsAreNotTold(t *testing.T) {
+	t.Parallel()
 	var url string
 	url = source(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {
@@ -126,6 +127,7 @@ func TestTLS(t *testing.T) {
 
 // TestNoTLSThere: a server that speaks no TLS, and one that says nothing at all.
 func TestNoTLSThere(t *testing.T) {
+	t.Parallel()
 	plain := source(t, http.NotFound)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

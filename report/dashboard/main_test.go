@@ -1,0 +1,10 @@
+package dashboard
+
+import (
+	"os"
+	"testing"
+
+	"weir/lab"
+)
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }

@@ -1,0 +1,10 @@
+package endpoint
+
+import (
+	"os"
+	"testing"
+
+	"weir/lab"
+)
+
+func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
