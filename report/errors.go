@@ -40,6 +40,9 @@ func meaning(class storage.Class) (means, look string) {
 	case storage.Busy:
 		return "The service answered that it is overloaded, and turned the client away.",
 			"Its limits of connections, threads and requests: this is how it protects itself, and where its capacity ends."
+	case storage.ServerFailed:
+		return "The service answered that it failed: an error of its own, or a full or broken disk.",
+			"The server's log at that time, its disks (space, quotas, errors), and the services behind it."
 	case storage.Checksummed:
 		return "The payload was not what it should be.",
 			"This is damage of data. Read the same file by hand from each server that holds it before anything else."

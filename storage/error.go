@@ -14,6 +14,7 @@ import (
 // Sentinels that the standard library does not have.
 var (
 	ErrBusy     = errors.New("service is busy")            // 429, 503, kXR_wait beyond its limit
+	ErrServer   = errors.New("server error")               // the service failed: 5xx without a meaning of its own
 	ErrChecksum = errors.New("checksum differs")           // payload is not what it should be
 	ErrShort    = errors.New("fewer bytes than announced") // cut off, or shorter than asked for
 	// the service's size of a file is not that of the list or the listing
@@ -59,6 +60,7 @@ const (
 	Denied            // credentials missing, wrong or not enough
 	NotFound          // no such file
 	Busy              // the service says that it has too much to do
+	ServerFailed      // the service says that it failed: an error of its own, a full or broken disk
 	Checksummed       // payload is not what it should be
 	Short             // fewer bytes than announced
 	Sized             // the service's size of the file is not the expected one
@@ -69,8 +71,8 @@ const (
 )
 
 func classNames() [Classes]string {
-	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch",
-		"other", "canceled"}
+	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "server error", "checksum", "short",
+		"size", "scratch", "other", "canceled"}
 }
 
 // Failure reports whether an operation of the class failed. One that the end of the run has canceled did not.
@@ -116,6 +118,8 @@ func classify(err error) Class {
 		return Denied
 	case errors.Is(err, ErrBusy):
 		return Busy
+	case errors.Is(err, ErrServer), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ServerFailed
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return Timeout
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

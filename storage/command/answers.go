@@ -209,10 +209,15 @@ func byWords(text string) error {
 
 // byHTTP returns the sentinel error for an HTTP status, nil if there is none.
 func byHTTP(status int) error {
-	return map[int]error{
+	err := map[int]error{
 		401: fs.ErrPermission, 403: fs.ErrPermission, 407: fs.ErrPermission, 404: fs.ErrNotExist, 410: fs.ErrNotExist,
 		408: context.DeadlineExceeded, 504: context.DeadlineExceeded, 416: storage.ErrShort, 429: storage.ErrBusy, 503: storage.ErrBusy,
+		501: errors.ErrUnsupported, 502: syscall.ECONNRESET, 507: syscall.ENOSPC,
 	}[status]
+	if err == nil && status >= 500 {
+		return storage.ErrServer
+	}
+	return err
 }
 
 // Numbers in the messages of programs.
@@ -272,6 +277,7 @@ func gfalFailure(status int, text string) error {
 func xrdFailure(_ int, text string) error {
 	return map[int]error{
 		3010: fs.ErrPermission, 3030: fs.ErrPermission, 3011: fs.ErrNotExist, 3018: fs.ErrExist, 3019: storage.ErrChecksum,
-		3024: storage.ErrBusy, 3034: context.DeadlineExceeded, 3035: context.DeadlineExceeded,
+		3005: syscall.EIO, 3007: syscall.EIO, 3009: syscall.ENOSPC, 3012: syscall.EIO, 3021: syscall.EDQUOT, 3024: storage.ErrBusy,
+		3034: context.DeadlineExceeded, 3035: context.DeadlineExceeded,
 	}[number(xrdCode, text)]
 }

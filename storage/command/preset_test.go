@@ -179,7 +179,7 @@ func TestHTTPStatus(t *testing.T) {
 	for _, preset := range []string{"curl", "gfal-copy"} {
 		of(t, preset)
 		for code, want := range map[int]storage.Class{401: storage.Denied, 403: storage.Denied, 404: storage.NotFound, 429: storage.Busy,
-			503: storage.Busy, 500: storage.Other, 444: storage.Reset} {
+			503: storage.Busy, 500: storage.ServerFailed, 444: storage.Reset} {
 			c := client(t, fmt.Sprintf("%s/%d", s.nginx.URLs["code"], code), preset)
 			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1, Timeout: time.Minute}, &heard{})
 			if storage.Classify(err) != want {

@@ -165,7 +165,7 @@ func TestImpostors(t *testing.T) {
 			storage.Op{Kind: storage.Checksum, Path: "f", Sum: "adler32"}, storage.Other, "CKSM"},
 		"full disk": {
 			impostor{answers: map[string]string{"STOR": "150 go\r\n552 disk full\r\n"}}, storage.Op{Kind: storage.Write, Path: "f", Size: 100 << 20},
-			storage.Other, "552 disk full",
+			storage.ServerFailed, "552 disk full",
 		},
 		"a huge block":        {parallel(block(0, 1<<63, 0)), wide, storage.Other, "9223372036854775808"},
 		"a block too many":    {parallel(block(0, 10, 0) + "0123456789" + block(0, 1, 10)), wide, storage.Sized, "more than the 10"},

@@ -195,6 +195,8 @@ func meaningOf(code int, text string, kind storage.Kind) error {
 		return syscall.ECONNRESET
 	case 331, 332, 430, 530, 532, 533, 534, 535, 536, 537, 553:
 		return fs.ErrPermission
+	case 451:
+		return storage.ErrServer
 	case 452, 552:
 		return syscall.ENOSPC
 	case 500, 501, 502, 503, 504:

@@ -273,7 +273,7 @@ func failure(class storage.Class) error {
 	sentinel := map[storage.Class]error{
 		storage.Refused: errRefused, storage.Reset: errReset, storage.Denied: fs.ErrPermission, storage.NotFound: fs.ErrNotExist,
 		storage.Busy: storage.ErrBusy, storage.Checksummed: storage.ErrChecksum, storage.Short: storage.ErrShort,
-		storage.Timeout: context.DeadlineExceeded, storage.Other: errors.New("some other failure"),
+		storage.ServerFailed: storage.ErrServer, storage.Timeout: context.DeadlineExceeded, storage.Other: errors.New("some other failure"),
 	}[class]
 	return fmt.Errorf("simulated failure: %w", sentinel)
 }

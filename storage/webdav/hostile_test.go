@@ -260,7 +260,7 @@ func TestStatus(t *testing.T) {
 	tests := map[int]error{
 		401: fs.ErrPermission, 403: fs.ErrPermission, 404: fs.ErrNotExist, 410: fs.ErrNotExist,
 		408: os.ErrDeadlineExceeded, 504: os.ErrDeadlineExceeded, 429: storage.ErrBusy, 503: storage.ErrBusy,
-		502: syscall.ECONNRESET, 507: syscall.ENOSPC, 500: nil, 418: nil, 304: nil,
+		502: syscall.ECONNRESET, 507: syscall.ENOSPC, 500: storage.ErrServer, 418: nil, 304: nil,
 	}
 	for status, want := range tests {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

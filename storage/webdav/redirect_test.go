@@ -256,7 +256,7 @@ func TestRefusedWrite(t *testing.T) {
 			c := clientAt(t, p.url, storage.Credentials{})
 			for range 2 {
 				_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: 1 << 30, Timeout: 20 * time.Second}, &events{})
-				if class := storage.Classify(err); err == nil || class != storage.Other && class != storage.Reset {
+				if class := storage.Classify(err); err == nil || class != storage.ServerFailed && class != storage.Reset {
 					t.Errorf("class %q, error %v", class, err)
 				}
 				if name == "and waits" && !strings.Contains(err.Error(), "507") {

@@ -3,6 +3,7 @@ package webdav
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io/fs"
 	"net/http"
 	"os"
@@ -47,7 +48,7 @@ func (e *statusError) Unwrap() error { return e.cause }
 
 // meaning returns the error that all drivers share for a status, or nil.
 func meaning(status int) error {
-	return map[int]error{
+	err := map[int]error{
 		http.StatusUnauthorized: fs.ErrPermission, http.StatusForbidden: fs.ErrPermission, http.StatusProxyAuthRequired: fs.ErrPermission,
 		http.StatusNotFound: fs.ErrNotExist, http.StatusGone: fs.ErrNotExist,
 		http.StatusRequestTimeout: os.ErrDeadlineExceeded, http.StatusGatewayTimeout: os.ErrDeadlineExceeded,
@@ -55,7 +56,12 @@ func meaning(status int) error {
 		http.StatusTooManyRequests: storage.ErrBusy, http.StatusServiceUnavailable: storage.ErrBusy,
 		http.StatusInsufficientStorage:          syscall.ENOSPC,
 		http.StatusRequestedRangeNotSatisfiable: storage.ErrShort,
+		http.StatusNotImplemented:               errors.ErrUnsupported,
 	}[status]
+	if err == nil && status >= http.StatusInternalServerError {
+		return storage.ErrServer
+	}
+	return err
 }
 
 // What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on

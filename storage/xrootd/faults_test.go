@@ -104,9 +104,9 @@ func faultsOfAnswers() map[string]fault {
 		"stat: authmore":     at(fault{answer: body(rqStat, stAuthMore, ""), words: "kXR_stat"}),
 		"stat: status":       at(fault{answer: body(rqStat, stStatus, ""), words: "kXR_stat"}),
 		"stat: error of 2":   at(fault{answer: body(rqStat, stError, "ab"), words: "2 bytes"}),
-		"stat: error unknown": at(fault{answer: body(rqStat, stError, number(1)+"odd\x00"), class: storage.Other, err: errIO(),
+		"stat: error unknown": at(fault{answer: body(rqStat, stError, number(1)+"odd\x00"), class: storage.ServerFailed, err: errIO(),
 			words: "odd (kXR error 1)"}),
-		"stat: error negative": at(fault{answer: body(rqStat, stError, number(-5)+"odd\x00"), class: storage.Other, err: errIO(),
+		"stat: error negative": at(fault{answer: body(rqStat, stError, number(-5)+"odd\x00"), class: storage.ServerFailed, err: errIO(),
 			words: "odd (kXR error -5)"}),
 		"stat: error and dirt": at(fault{answer: body(rqStat, stError, number(3011)+"\x1b[31mred\r\n\xff"+strings.Repeat("x", 5000)),
 			class: storage.NotFound, words: " [31mred"}),
@@ -246,20 +246,20 @@ func faultsOfReads() map[string]fault {
 		"read: stream 65535": at(fault{answer: say(rqRead, func(c *talk, q query) bool { return c.raw(answerOf(65535, stOK, "x")) }),
 			words: "stream 65535"}),
 		"read: answered twice": at(fault{answer: say(rqRead, func(c *talk, q query) bool {
-			return c.good(q) && c.say(q, stError, number(3007)+"late")
+			return c.good(q) && c.say(q, stError, number(3000)+"late")
 		}), class: storage.Other}),
 		"read: redirect": at(fault{answer: body(rqRead, stRedirect, number(1)+"x"), words: "redirect"}),
 		"read: authmore": at(fault{answer: body(rqRead, stAuthMore, ""), words: "kXR_read"}),
 		"read: pages": at(fault{answer: say(rqRead, func(c *talk, q query) bool {
 			return c.raw(pagesAt(q.stream, c.peer.part(q), 0, false).text())
 		})}),
-		"read: refused": at(fault{answer: body(rqRead, stError, number(3007)+"disk is gone\x00"), class: storage.Other, err: errIO(),
+		"read: refused": at(fault{answer: body(rqRead, stError, number(3007)+"disk is gone\x00"), class: storage.ServerFailed, err: errIO(),
 			words: "disk is gone (kXR_IOError)"}),
 		"read: 1 GiB": at(fault{answer: say(rqRead, func(c *talk, q query) bool {
 			return c.raw("\x00\x01\x00\x00\x40\x00\x00\x00") &&
 				c.hear()
 		}), words: "1073741824"}),
-		"close: refused": at(fault{answer: body(rqClose, stError, number(3007)+"flush failed\x00"), class: storage.Other, err: errIO(),
+		"close: refused": at(fault{answer: body(rqClose, stError, number(3007)+"flush failed\x00"), class: storage.ServerFailed, err: errIO(),
 			words: "flush failed"}),
 		"close: hangs up": at(fault{answer: say(rqClose, func(*talk, query) bool { return false }), class: storage.Reset}),
 		"close: silence":  at(fault{answer: say(rqClose, silence), class: storage.Timeout}),
@@ -356,7 +356,7 @@ func faultsOfVectors() map[string]fault {
 		"vector: other order":  {answer: vector(func(s string) string { return s[26:] + s[:26] })},
 		"vector: other stream": {answer: say(rqReadv, func(c *talk, q query) bool { return c.raw(answerOf(7, stOK, "")) }), words: "stream 7"},
 		"vector: redirect":     {answer: body(rqReadv, stRedirect, number(1)+"x")},
-		"vector: refused": {answer: body(rqReadv, stError, number(3005)+"no\x00"), class: storage.Other, err: errIO(),
+		"vector: refused": {answer: body(rqReadv, stError, number(3005)+"no\x00"), class: storage.ServerFailed, err: errIO(),
 			words: "no (kXR_FSError)"},
 		"vector: status":       {answer: body(rqReadv, stStatus, "")},
 		"vector: past the end": {answer: vector(func(s string) string { return s }), change: nil, class: storage.Short},
@@ -436,7 +436,7 @@ func faultsOfWrites() map[string]fault {
 		})
 	}
 	faults := map[string]fault{
-		"write: refused": {answer: body(rqPgwrite, stError, number(3009)+"disk is full\x00"), class: storage.Other, err: errFull(),
+		"write: refused": {answer: body(rqPgwrite, stError, number(3009)+"disk is full\x00"), class: storage.ServerFailed, err: errFull(),
 			words: "disk is full (kXR_NoSpace)"},
 		"write: exists":   {answer: body(rqOpen, stError, number(3018)+"there\x00"), class: storage.Other, err: fs.ErrExist},
 		"write: hangs up": {answer: say(rqPgwrite, func(*talk, query) bool { return false }), class: storage.Reset},

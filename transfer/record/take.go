@@ -138,7 +138,9 @@ func class(f transfer.ErrorClass) storage.Class {
 		return storage.Reset
 	case transfer.RequestCancelled, transfer.MoverStopped:
 		return storage.Canceled
-	case transfer.DestFull, transfer.Permanent, transfer.Occupied, transfer.Unverified:
+	case transfer.DestFull:
+		return storage.ServerFailed
+	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
 	}
 	return storage.Other
 }
