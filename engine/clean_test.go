@@ -148,6 +148,10 @@ func TestPreparationsAreRepeated(t *testing.T) {
 			if told != (c.repeats != "") {
 				t.Errorf("%d times %v: the events are %v", c.answers, c.err, sink.events)
 			}
+			// what was denied is not there; after any other failure the folder may be
+			if left, denied := conf.Manifest.(*remembered).left, errors.Is(c.err, fs.ErrPermission); denied != (len(left) == 0) {
+				t.Errorf("%d times %v: left are %v", c.answers, c.err, left)
+			}
 		})
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -126,7 +127,20 @@ func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) err
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // then writing makes folders, or says why not
 	}
+	if wasNotMade(err) {
+		return errors.Join(err, p.Manifest.Removed(path+"/"))
+	}
 	return err
+}
+
+// wasNotMade reports whether what failed with err cannot be on the service.
+func wasNotMade(err error) bool {
+	switch storage.Classify(err) {
+	case storage.Refused, storage.Denied, storage.NotFound:
+		return true
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return untrusted
 }
 
 // each runs do for 0 <= i < n, a few at a time, and stops at the first error.

@@ -53,21 +53,21 @@ type Class uint8
 
 // The classes of failures. None is no failure.
 const (
-	None        Class = iota
-	Refused           // nothing listens at the address, or there is no route to it
-	Timeout           // nothing happened in time
-	Reset             // the connection broke
-	Denied            // credentials missing, wrong or not enough
-	NotFound          // no such file
-	Busy              // the service says that it has too much to do
-	ServerFailed      // the service says that it failed: an error of its own, a full or broken disk
-	Checksummed       // payload is not what it should be
-	Short             // fewer bytes than announced
-	Sized             // the service's size of the file is not the expected one
-	Scratch           // the disk of this machine that was to take the payload is full or broken
-	Other             // everything else; the first few are kept whole
-	Canceled          // the run ended first; not a failure of the service
-	Classes           // how many classes there are
+	None         Class = iota
+	Refused            // nothing listens at the address, or there is no route to it
+	Timeout            // nothing happened in time
+	Reset              // the connection broke
+	Denied             // credentials missing, wrong or not enough
+	NotFound           // no such file
+	Busy               // the service says that it has too much to do
+	ServerFailed       // the service says that it failed: an error of its own, a full or broken disk
+	Checksummed        // payload is not what it should be
+	Short              // fewer bytes than announced
+	Sized              // the service's size of the file is not the expected one
+	Scratch            // the disk of this machine that was to take the payload is full or broken
+	Other              // everything else; the first few are kept whole
+	Canceled           // the run ended first; not a failure of the service
+	Classes            // how many classes there are
 )
 
 func classNames() [Classes]string {

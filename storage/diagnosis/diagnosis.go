@@ -202,7 +202,7 @@ func (d *Diagnosis) Hint() string {
 	case Credentials:
 		return credentials(d.Offers)
 	case Forbidden:
-		return "check the rights to this path, and auth.method (basic, token, x509, krb5, unix) with its credentials"
+		return "check the rights to this path, and auth.method (basic, token, x509, krb5, s3, unix) with its credentials"
 	case NoListing:
 		return "name the files with files.list: a text file with a path below the target and, if known, its size on each line, such as: " +
 			"run1/file.root 2147483648"
