@@ -282,7 +282,8 @@ func checkSteady(f *Findings) Check {
 	}
 	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(f.Curve))
 	rate, whole, creeps := f.creeping()
-	if len(drifted)+len(warmed)+len(again) > 0 || creeps {
+	lighter, heavier := f.superlinear()
+	if len(drifted)+len(warmed)+len(again) > 0 || creeps || lighter != nil {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
@@ -297,10 +298,52 @@ func checkSteady(f *Findings) Check {
 		c.addDetail("the throughput changed by %+.2g%% a second through all steps, which is %+.0f%% from the first measurement to the last: "+
 			"the curve shows time as well as load; repeat it with the loads in another order", 100*rate, 100*whole)
 	}
+	if lighter != nil {
+		less, _, _ := f.yield(lighter)
+		more, _, _ := f.yield(heavier)
+		c.addDetail("%s had %s times the throughput of %s, measured before: more clients do not explain that, but a cache that filled up, "+
+			"or a service that warmed up, does; measure %s again", f.at(heavier), unit.Significant(more/less), f.at(lighter), f.at(lighter))
+	}
 	if len(again) > 0 {
 		c.addDetail("loads gave another result when they were held again: %s", strings.Join(head(again, 4), ", "))
 	}
 	return c
+}
+
+// How much faster clients must be in a heavier step for a remark: as a factor beyond the intervals of both steps, and in seconds of each
+// operation. What clients cost each other slows them down; what they gain from cores that others keep awake is less.
+const (
+	superlinearGrowth = 1.5
+	superlinearGain   = 1e-3
+)
+
+// superlinear returns the first step whose throughput is too small for that of a heavier one that was measured later; nil if there is none.
+func (f *Findings) superlinear() (lighter, heavier *Step) {
+	if f.Open() || f.OfJobs() || len(f.Populations) > 0 {
+		return nil, nil
+	}
+	for a := range each(f.Curve) {
+		for b := range each(f.Curve) {
+			if b.Step > a.Step && b.ActiveClients > a.ActiveClients && f.outgrows(a, b) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (f *Findings) outgrows(a, b *Step) bool {
+	x, _, highest := f.yield(a)
+	y, lowest, _ := f.yield(b)
+	if highest == nil || lowest == nil || a.ActiveClients <= 0 || a.Operations <= 0 || b.Operations <= 0 ||
+		a.Errors+a.Retried+a.Waits > a.Done/100 {
+		return false
+	}
+	if a.ActiveClients/a.Operations-b.ActiveClients/b.Operations < superlinearGain {
+		return false
+	}
+	expected := superlinearGrowth * b.ActiveClients / a.ActiveClients
+	return y-expected*x > math.Hypot(y-*lowest, expected*(*highest-x))
 }
 
 // changed lists the loads that certainly gave another result when they were held again, unless that is hysteresis.

@@ -159,3 +159,29 @@ func TestSteadinessTellsOfWarmUp(t *testing.T) {
 		}
 	}
 }
+
+// More throughput of each client in a heavier step is not the load's doing where it is half as much again, beyond the intervals.
+func TestSuperlinearGrowth(t *testing.T) {
+	step := func(number, clients int, mean, half float64) Step {
+		low, high, steady, drift := mean-half, mean+half, true, 0.0
+		return Step{Step: number, Clients: clients, ActiveClients: float64(clients), Done: 1000, Operations: mean / 1e6, Throughput: mean,
+			ThroughputLow: &low, ThroughputHigh: &high, Steady: &steady, Drift: &drift}
+	}
+	for name, c := range map[string]struct {
+		curve  []Step
+		detail string
+	}{
+		"a cache fills":              {[]Step{step(1, 1, 10e6, 2e6), step(2, 4, 200e6, 5e6)}, "4 clients had 20.0 times"},
+		"and only later":             {[]Step{step(1, 1, 10e6, 2e6), step(2, 4, 40e6, 5e6), step(3, 16, 900e6, 5e6)}, "16 clients had 90.0"},
+		"linear":                     {[]Step{step(1, 1, 10e6, .1e6), step(2, 4, 40e6, .1e6)}, "no significant drift"},
+		"idle cores":                 {[]Step{step(1, 1, 10e6, .1e6), step(2, 4, 55e6, .1e6)}, "no significant drift"},
+		"slow cores":                 {[]Step{step(1, 1, 1e10, 1e6), step(2, 4, 1e11, 1e6)}, "no significant drift"},
+		"too noisy to tell":          {[]Step{step(1, 1, 10e6, 9e6), step(2, 4, 80e6, 5e6)}, "no significant drift"},
+		"the lighter one came later": {[]Step{step(2, 1, 10e6, .1e6), step(1, 4, 200e6, 5e6)}, "no significant drift"},
+	} {
+		got := checkSteady(&Findings{Curve: c.curve})
+		if warns := got.Status == Warn; warns != strings.Contains(c.detail, "had") || !strings.HasPrefix(got.Detail, c.detail) {
+			t.Errorf("%s: %s, %q, want %q", name, got.Status, got.Detail, c.detail)
+		}
+	}
+}
