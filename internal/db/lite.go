@@ -234,8 +234,7 @@ func (l *lite) close() error {
 		l.pool = nil
 	}
 	if l.held != nil {
-		_ = lock.Free(l.held) // where there are locks
-		errs = append(errs, l.held.Close())
+		errs = append(errs, lock.Close(l.held))
 		l.held = nil
 	}
 	return errors.Join(errs...)

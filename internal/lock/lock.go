@@ -49,9 +49,12 @@ func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 // TryShared is Shared without waiting; its errors are those of Alone.
 func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
 
-// Free releases the lock of f. Closing f does so as well, but not before the programs
-// that were started at the same moment, and have f until they are loaded, do.
-func Free(f *os.File) error { return flock(f, unix.LOCK_UN) }
+// Close releases the lock of f and closes it. Closing alone releases it only after the programs that were started at the same
+// moment, and have f until they are loaded, let go of it.
+func Close(f *os.File) error {
+	_ = flock(f, unix.LOCK_UN) // where there are locks
+	return f.Close()
+}
 
 func try(f *os.File, how int) error {
 	err := flock(f, how|unix.LOCK_NB)

@@ -196,7 +196,7 @@ func (a *Agent) Close() error {
 	}
 	for _, f := range []*os.File{a.lock, a.dir} {
 		if f != nil {
-			errs = append(errs, f.Close())
+			errs = append(errs, lock.Close(f))
 		}
 	}
 	return errors.Join(errs...)

@@ -437,7 +437,7 @@ func (c *Coordinator) Close() error {
 		errs = append(errs, c.db.Close())
 	}
 	if c.locked != nil {
-		errs = append(errs, c.locked.Close())
+		errs = append(errs, lock.Close(c.locked))
 	}
 	return errors.Join(errs...)
 }

@@ -53,7 +53,7 @@ func openMade(root *os.Root, folder string) (m *made, kept map[int64]int64, err 
 	return m, kept, nil
 }
 
-func (m *made) close() error { return errors.Join(m.file.Close(), m.state.Close()) }
+func (m *made) close() error { return errors.Join(lock.Close(m.file), m.state.Close()) }
 
 // read goes through the list. Of several parts of an item only the latest is kept.
 func (m *made) read() (map[int64]int64, error) {

@@ -10,9 +10,9 @@ import (
 	"weir/internal/require"
 )
 
-// What is free is so for everybody, also while a program that was just started has
+// What is closed is free for everybody, also while a program that was just started has
 // the descriptor as well.
-func TestFree(t *testing.T) {
+func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	var files []*os.File
 	for range 2 {
@@ -25,7 +25,7 @@ func TestFree(t *testing.T) {
 	child, err := unix.Dup(int(files[0].Fd()))
 	require.NoError(t, err)
 	defer unix.Close(child)
-	require.NoError(t, Free(files[0]))
+	require.NoError(t, Close(files[0]))
 	if err := Alone(files[1]); err != nil {
 		t.Errorf("it is free: %v", err)
 	}
