@@ -153,13 +153,13 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 func (k *cleaner) noteAnswer() { k.lastAnswer.Store(int64(time.Since(k.began))) }
 
 // ask does op. It repeats it once if no answer came in time, and three times, after
-// 0, 1 and 2 s, if the connection broke or the service was busy.
+// 0, 1 and 2 s, if the connection broke, the service was busy or the client's program crashed.
 func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
 	op.Timeout = removeTime
 	for attempt := 0; ; attempt++ {
 		res, err = s.Do(ctx, op, noProgress{})
 		class := storage.Classify(err)
-		lost := class == storage.Timeout || class == storage.Reset
+		lost := class == storage.Timeout || class == storage.Reset || errors.Is(err, storage.ErrCrashed)
 		if res.Waits > 0 || !lost && class != storage.Refused && class != storage.Canceled {
 			k.noteAnswer()
 		}

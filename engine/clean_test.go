@@ -107,7 +107,7 @@ func TestRemovalsAreRepeated(t *testing.T) {
 		err     error
 		answers int64
 		failed  int
-	}{{syscall.ECONNRESET, 3, 0}, {storage.ErrBusy, 3, 0}, {storage.ErrBusy, 4, 1}, {fs.ErrPermission, 1, 1}} {
+	}{{syscall.ECONNRESET, 3, 0}, {storage.ErrCrashed, 3, 0}, {storage.ErrBusy, 3, 0}, {storage.ErrBusy, 4, 1}, {fs.ErrPermission, 1, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			conf, _ := closed(t, "simulated://x?service=1ms&files=1x1KiB", workload.Work{Kind: "read", Session: "kept"}, stepOf(1, 1))
 			left := &atomic.Int64{}
