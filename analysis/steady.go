@@ -265,6 +265,7 @@ func checkSteady(f *Findings) Check {
 	judged, bounded, unclear := f.steadiness()
 	drifted, warmed := f.drifts(judged)
 	again := f.changed()
+	lighter, heavier := f.superlinear()
 	switch {
 	case len(f.Curve) == 0:
 		return c.skip("no step counts")
@@ -272,7 +273,7 @@ func checkSteady(f *Findings) Check {
 		return c.skip("each step lasts until its last job is done, so fewer jobs run towards its end")
 	}
 	switch longer := "measure longer (load.duration)"; {
-	case len(again) > 0:
+	case len(again) > 0, lighter != nil:
 	case judged+len(unclear) == 0:
 		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
 	case judged == 0:
@@ -282,7 +283,6 @@ func checkSteady(f *Findings) Check {
 	}
 	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(f.Curve))
 	rate, whole, creeps := f.creeping()
-	lighter, heavier := f.superlinear()
 	if len(drifted)+len(warmed)+len(again) > 0 || creeps || lighter != nil {
 		c.Status, c.Detail = Warn, ""
 	}
@@ -324,7 +324,7 @@ func (f *Findings) superlinear() (lighter, heavier *Step) {
 	}
 	for a := range each(f.Curve) {
 		for b := range each(f.Curve) {
-			if b.Step > a.Step && b.ActiveClients > a.ActiveClients && f.outgrows(a, b) {
+			if a.Excluded == "" && b.Excluded == "" && b.Step > a.Step && b.ActiveClients > a.ActiveClients && f.outgrows(a, b) {
 				return a, b
 			}
 		}
@@ -336,7 +336,7 @@ func (f *Findings) outgrows(a, b *Step) bool {
 	x, _, highest := f.yield(a)
 	y, lowest, _ := f.yield(b)
 	if highest == nil || lowest == nil || a.ActiveClients <= 0 || a.Operations <= 0 || b.Operations <= 0 ||
-		a.Errors+a.Retried+a.Waits > a.Done/100 {
+		a.Errors+a.Retried+a.Waits > a.Done/100 || a.Unavailable > 0 {
 		return false
 	}
 	if a.ActiveClients/a.Operations-b.ActiveClients/b.Operations < superlinearGain {

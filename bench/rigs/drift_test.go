@@ -44,6 +44,11 @@ func driftRigs() []rig {
 			truth:     "The cache warms up during the step: the mean represents no state of the service.",
 			play:      unsteady(spec{Files: 4000, Size: 4096, Delay: ms(0.5), Cold: ms(10)}),
 		}, {
+			name:      "cold-first-load",
+			situation: "The first read of each of 400 files takes 50 ms, later ones 0.5 ms; random order; 1, 8 and 32 clients for 4 s each.",
+			truth:     "The cache fills between the loads: 8 clients get more than 8 times the throughput of one. The run is not valid.",
+			play:      coldFirstLoad,
+		}, {
 			name:      "ages",
 			situation: "The response time grows by 1% of 10 ms each second; 2, 4, 6 and 8 clients for 8 s each.",
 			truth:     "No step changes by 10%, the service loses a quarter of its rate from the first to the last: the run is not valid.",
@@ -86,6 +91,13 @@ func drifts(s *stage, c spec) {
 
 func ages(s *stage) {
 	r := s.read(s.faulty(spec{Delay: ms(10), Ages: 0.01}), "2, 4, 6, 8", "8s", ", verify: 0%")
+	s.totals(r)
+	s.expect(r.check("steadiness") == "warn", "a warning of the steadiness expected")
+	s.notValid(r)
+}
+
+func coldFirstLoad(s *stage) {
+	r := s.read(s.faulty(spec{Files: 400, Size: 4096, Delay: ms(0.5), Cold: ms(50)}), "1, 8, 32", "4s", ", verify: 0%")
 	s.totals(r)
 	s.expect(r.check("steadiness") == "warn", "a warning of the steadiness expected")
 	s.notValid(r)
