@@ -357,7 +357,7 @@ func TestManyAtOnce(t *testing.T) {
 	if n := opened(); n > before+5 {
 		t.Errorf("%d descriptors are open, %d were before", n, before)
 	}
-	if n := threads(); n > threadsBefore+clients/2 {
+	if n := threads(); n > threadsBefore+clients/4 {
 		t.Errorf("%d threads for %d processes, %d were before", n, clients, threadsBefore)
 	}
 }
