@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 )
@@ -134,6 +135,33 @@ func classify(err error) Class {
 		return Timeout
 	}
 	return Other
+}
+
+// HTTPError returns the error that says the same as an HTTP status, ErrServer for a status of the server's failure (5xx) without a
+// meaning of its own, and nil for any other status.
+func HTTPError(status int) error {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return fs.ErrPermission
+	case http.StatusNotFound, http.StatusGone:
+		return fs.ErrNotExist
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return os.ErrDeadlineExceeded
+	case http.StatusBadGateway: // the connection between the gateway and its server broke
+		return syscall.ECONNRESET
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return ErrBusy
+	case http.StatusInsufficientStorage:
+		return syscall.ENOSPC
+	case http.StatusRequestedRangeNotSatisfiable:
+		return ErrShort
+	case http.StatusNotImplemented:
+		return errors.ErrUnsupported
+	}
+	if status >= http.StatusInternalServerError {
+		return ErrServer
+	}
+	return nil
 }
 
 // CheckSize returns an error that wraps ErrSize if the size of a file differs from the expected one (Op.Size), and

@@ -207,19 +207,6 @@ func byWords(text string) error {
 	return nil
 }
 
-// byHTTP returns the sentinel error for an HTTP status, nil if there is none.
-func byHTTP(status int) error {
-	err := map[int]error{
-		401: fs.ErrPermission, 403: fs.ErrPermission, 407: fs.ErrPermission, 404: fs.ErrNotExist, 410: fs.ErrNotExist,
-		408: context.DeadlineExceeded, 504: context.DeadlineExceeded, 416: storage.ErrShort, 429: storage.ErrBusy, 503: storage.ErrBusy,
-		501: errors.ErrUnsupported, 502: syscall.ECONNRESET, 507: syscall.ENOSPC,
-	}[status]
-	if err == nil && status >= 500 {
-		return storage.ErrServer
-	}
-	return err
-}
-
 // Numbers in the messages of programs.
 var (
 	curlStatus = regexp.MustCompile(`returned error: (\d+)`)
@@ -244,7 +231,7 @@ func number(pattern *regexp.Regexp, text string) int {
 // curlFailure returns the sentinel error for an exit status of curl.
 func curlFailure(status int, text string) error {
 	if status == 22 {
-		return byHTTP(number(curlStatus, text))
+		return storage.HTTPError(number(curlStatus, text))
 	}
 	return map[int]error{
 		5: syscall.ECONNREFUSED, 6: syscall.ECONNREFUSED, 7: syscall.ECONNREFUSED, 9: fs.ErrPermission, 67: fs.ErrPermission,
@@ -257,7 +244,7 @@ func curlFailure(status int, text string) error {
 // gfalFailure returns the sentinel error for a failure of gfal2. Its exit status is an errno; the message says more
 // if an HTTP status is behind it.
 func gfalFailure(status int, text string) error {
-	if err := byHTTP(number(gfalStatus, text)); err != nil {
+	if err := storage.HTTPError(number(gfalStatus, text)); err != nil {
 		return err
 	}
 	if status == 2 && strings.Contains(text, "\tMISSING") {

@@ -153,7 +153,7 @@ func (x *call) login() error {
 		return err
 	}
 	switch s := x.head.status; {
-	case errors.Is(meaning(s), fs.ErrPermission), s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout:
+	case errors.Is(storage.HTTPError(s), fs.ErrPermission), s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout:
 		return x.refuse(l)
 	}
 	x.Reach(storage.Opened)

@@ -3,13 +3,9 @@ package webdav
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"io/fs"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"weir/storage"
 )
@@ -46,24 +42,6 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.cause }
 
-// meaning returns the error that all drivers share for a status, or nil.
-func meaning(status int) error {
-	err := map[int]error{
-		http.StatusUnauthorized: fs.ErrPermission, http.StatusForbidden: fs.ErrPermission, http.StatusProxyAuthRequired: fs.ErrPermission,
-		http.StatusNotFound: fs.ErrNotExist, http.StatusGone: fs.ErrNotExist,
-		http.StatusRequestTimeout: os.ErrDeadlineExceeded, http.StatusGatewayTimeout: os.ErrDeadlineExceeded,
-		http.StatusBadGateway:      syscall.ECONNRESET, // the connection between the gateway and its server broke
-		http.StatusTooManyRequests: storage.ErrBusy, http.StatusServiceUnavailable: storage.ErrBusy,
-		http.StatusInsufficientStorage:          syscall.ENOSPC,
-		http.StatusRequestedRangeNotSatisfiable: storage.ErrShort,
-		http.StatusNotImplemented:               errors.ErrUnsupported,
-	}[status]
-	if err == nil && status >= http.StatusInternalServerError {
-		return storage.ErrServer
-	}
-	return err
-}
-
 // What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on
 // (XrdXrootdTransit::Run) is refused while the request before on that connection is not done. Up to 5.9.0 (xrootd
 // pull request 2613) a client that continues at once gets this now and then after an answer that came from another
@@ -88,7 +66,7 @@ func (x *call) isBareNotRun() bool {
 }
 
 // refuse makes an error of the answer and puts the connection into order.
-func (x *call) refuse(l *link) error { return x.refuseAs(l, meaning(x.head.status)) }
+func (x *call) refuse(l *link) error { return x.refuseAs(l, storage.HTTPError(x.head.status)) }
 
 // refuseAs is refuse where a status has a meaning of its own.
 func (x *call) refuseAs(l *link, cause error) error {
