@@ -139,7 +139,7 @@ func locked(dir string, do func() error) error {
 	if errors.Is(lock.Alone(f), lock.ErrTaken) {
 		return errors.Join(fmt.Errorf("%s: another weir works on this campaign at this moment", dir), f.Close())
 	}
-	return errors.Join(do(), f.Close())
+	return errors.Join(do(), lock.Close(f))
 }
 
 // run does all runs that are not done yet, and concludes.

@@ -6,18 +6,22 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"weir/internal/require"
 )
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	return f
+}
 
 // Two descriptors of one file stand for two processes.
 func TestLocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	open := func() *os.File {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		require.NoError(t, err)
-		return f
-	}
-	a, b := open(), open()
+	a, b := open(t, path), open(t, path)
 	require.NoError(t, Alone(a))
 	for name, try := range map[string]func(*os.File) error{"alone": Alone, "shared": TryShared} {
 		if err := try(b); !errors.Is(err, ErrTaken) {
@@ -28,13 +32,29 @@ func TestLocks(t *testing.T) {
 	if err := Shared(b); err != nil {
 		t.Errorf("shared after the other has closed: %v", err)
 	}
-	a = open()
+	a = open(t, path)
 	if err := errors.Join(TryShared(a), a.Close()); err != nil {
 		t.Errorf("shared beside shared: %v", err)
 	}
-	a = open()
+	a = open(t, path)
 	if err := Alone(a); !errors.Is(err, ErrTaken) {
 		t.Errorf("alone beside shared: %v", err)
 	}
 	require.NoError(t, errors.Join(a.Close(), b.Close()))
+}
+
+// What is closed is free for everybody, also while a program that was just started has
+// the descriptor as well.
+func TestClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	a, b := open(t, path), open(t, path)
+	defer b.Close()
+	require.NoError(t, Alone(a))
+	child, err := unix.Dup(int(a.Fd()))
+	require.NoError(t, err)
+	defer unix.Close(child)
+	require.NoError(t, Close(a))
+	if err := Alone(b); err != nil {
+		t.Errorf("it is free: %v", err)
+	}
 }
