@@ -335,11 +335,8 @@ func (f *Findings) superlinear() (lighter, heavier *Step) {
 func (f *Findings) outgrows(a, b *Step) bool {
 	x, _, highest := f.yield(a)
 	y, lowest, _ := f.yield(b)
-	if highest == nil || lowest == nil || a.ActiveClients <= 0 || a.Operations <= 0 || b.Operations <= 0 ||
-		a.Errors+a.Retried+a.Waits > a.Done/100 || a.Unavailable > 0 {
-		return false
-	}
-	if a.ActiveClients/a.Operations-b.ActiveClients/b.Operations < superlinearGain {
+	if highest == nil || lowest == nil || b.Operations <= 0 || a.Errors+a.Retried+a.Waits > a.Done/100 || a.Unavailable > 0 ||
+		ratio(a.ActiveClients, a.Operations)-ratio(b.ActiveClients, b.Operations) < superlinearGain {
 		return false
 	}
 	expected := superlinearGrowth * b.ActiveClients / a.ActiveClients

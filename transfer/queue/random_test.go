@@ -14,6 +14,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab"
 	"weir/transfer"
 )
 
@@ -27,12 +28,12 @@ func TestRandom(t *testing.T) {
 		require.NoError(t, err)
 		seeds = []uint64{n}
 	}
-	if testing.Short() {
-		seeds = seeds[len(seeds)-1:]
-	}
-	for _, seed := range seeds {
+	for i, seed := range seeds {
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
+			if i < len(seeds)-1 {
+				lab.Slow(t, "one seed will do")
+			}
 			dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 				p := &play{Rand: rand.New(rand.NewPCG(seed, 0)), items: map[int64]transfer.Item{}, requests: map[int64]transfer.Request{},
 					retried: map[int64]bool{}}
