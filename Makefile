@@ -6,6 +6,10 @@ LINT := $(BIN)/golangci-lint
 LINT_VERSION := v2.15.0
 TESTSUM := $(BIN)/gotestsum
 TESTSUM_VERSION := v1.13.0
+SUITE := $(BIN)/suite
+PACKAGES ?= ./...
+BASE ?= auto
+LIMIT ?= 40m
 NFPM := $(BIN)/nfpm
 NFPM_VERSION := v2.45.2
 
@@ -19,7 +23,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-rucio test-xrootd lint needs bench bench-page rigs reports chaos golden clean web release site
+.PHONY: build demo test test-full test-changed test-rucio test-xrootd lint needs needs-full bench bench-page rigs reports chaos golden clean web release site
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -74,21 +78,26 @@ $(NFPM): Makefile
 site: ## the documentation as HTML with a search, build/site
 	go run ./cmd/site -out $(BUILD)/site
 
-# A test that fails is run once more, alone: real servers on a busy machine may be late. One that passes then is listed at the end
-# and is a defect of the test. More than twelve failures are not repeated.
-test: needs build $(TESTSUM) $(NFPM) ## all tests; installs the real servers and clients that they use
-	@mkdir -p $(BUILD)
-	$(TESTSUM) --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=12 --rerun-fails-run-root-test \
-		--rerun-fails-report=$(BUILD)/repeated.txt --packages=./... -- -timeout 45m
-	@if [ -s $(BUILD)/repeated.txt ]; then echo "These tests failed and were repeated:"; cat $(BUILD)/repeated.txt; fi
+# WEIR_REQUIRE=all fails tests that would be skipped since something is missing. ARGS go to go test: make test ARGS=-count=1.
+test: needs build $(TESTSUM) $(SUITE) ## the first tier of tests: every package and every kind of server once; installs what they need (15 minutes)
+	$(SUITE) -packages "$(PACKAGES)" -- $(ARGS)
 
-needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt, lab/fts.txt), HTCondor and later XRootDs (lab/condor.txt, lab/xrootd-*.txt), Kubernetes (lab/kubernetes), an S3 service (lab/versitygw)
+# A test that fails is run once more, alone. One that passes then is listed at the end and is a defect of the test.
+test-full: needs-full build $(TESTSUM) $(SUITE) $(NFPM) ## all tests: every version and database, Kubernetes, Rucio, documentation line by line (an hour; PACKAGES=./lab some)
+	$(SUITE) -full -packages "$(PACKAGES)" -- $(ARGS)
+
+# A limit ends it, not an error: packages that it leaves untested are listed.
+test-changed: needs-full build $(TESTSUM) $(SUITE) $(NFPM) ## the full tier of packages that changed since BASE (a commit; by default in the last 3 hours of work), for LIMIT at most
+	$(SUITE) -full -changed "$(BASE)" -limit "$(LIMIT)" -- $(ARGS)
+
+$(SUITE): $(wildcard cmd/suite/*.go)
+	go build -o $@ ./cmd/suite
+
+needs: ## what the first tier of tests uses: Debian and Python packages, HTCondor, an S3 service (lab/needs.sh)
 	@sh lab/needs.sh
-	@sh lab/python.sh python
-	@sh lab/python.sh fts
-	@sh lab/build.sh kubernetes
-	@sh lab/build.sh versitygw
-	@for each in lab/condor.txt lab/xrootd-*.txt; do sh lab/unpack.sh $$(basename $$each .txt) || exit 1; done
+
+needs-full: ## what the full tier uses: also further XRootDs, Kubernetes, and tools of the benchmarks and the release
+	@sh lab/needs.sh full
 
 web: ## the pages' scripts, where there is Node; elsewhere plots stand still
 	@sh web/build
@@ -104,34 +113,34 @@ $(TESTSUM): Makefile
 	GOBIN=$(CURDIR)/$(BIN) go install gotest.tools/gotestsum@$(TESTSUM_VERSION)
 	@touch $@
 
-bench: needs build ## measured against the peers: rewrites docs/benchmarks.md and prints what changed (about forty minutes; CASES=tls measures those whose names begin so)
+bench: needs-full build ## measured against the peers: rewrites docs/benchmarks.md and prints what changed (about forty minutes; CASES=tls measures those whose names begin so)
 	mkdir -p $(BUILD)
-	go test ./bench -run '^$$' -bench 'Peers/^$(CASES)' -timeout 3h -weir $(CURDIR)/$(BIN)/weir | tee $(BUILD)/bench.txt
-	go test ./bench -run TestWritePage -count 1 -v -results $(CURDIR)/docs/benchmarks.md,$(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
+	go test ./benchmarks -run '^$$' -bench 'Peers/^$(CASES)' -timeout 3h -weir $(CURDIR)/$(BIN)/weir | tee $(BUILD)/bench.txt
+	go test ./benchmarks -run TestWritePage -count 1 -v -results $(CURDIR)/docs/benchmarks.md,$(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
 
 bench-page: ## the text and the picture of docs/benchmarks.md written anew, its figures kept
-	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md -out $(CURDIR)/docs/benchmarks.md
+	go test ./benchmarks -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md -out $(CURDIR)/docs/benchmarks.md
 
-rigs: needs build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
-	go test ./bench/rigs -run TestRigs -full -timeout 2h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
+rigs: needs-full build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
+	WEIR_TIER=full go test ./benchmarks/rigs -run TestRigs -full -timeout 2h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
 
 # Interrupt it with Ctrl-C, and start it again when the machine is free: it goes on where it was.
-reports: needs build ## the runs of docs/reports that are not in runs/ yet, their texts and figures (a day; ONLY=003 makes some)
-	go test ./bench/reports -run TestMake -timeout 100h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -only "$(ONLY)"
+reports: needs-full build ## the runs of docs/reports that are not in runs/ yet, their texts and figures (a day; ONLY=003 makes some)
+	go test ./benchmarks/reports -run TestMake -timeout 100h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -only "$(ONLY)"
 
 screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
-	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
+	WEIR_TIER=full WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
 
-chaos: needs ## faults, for as long as they take: of runs on many machines (three minutes), and of transfers, on SQLite and on PostgreSQL (ten)
-	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
-	WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
+chaos: needs-full ## faults, for as long as they take: of runs on many machines (three minutes), and of transfers, on SQLite and on PostgreSQL (ten)
+	WEIR_TIER=full WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
+	WEIR_TIER=full WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
 
 # The files at the source are links to a hundred contents: 10,000 need 11 GB in TMPDIR, as long as the test runs.
-test-rucio: needs ## Rucio transfers 10,000 files of 1 MiB with weir (FILES=1000 fewer), on SQLite and on PostgreSQL, and what it waits for is printed
-	WEIR_REQUIRE=all WEIR_RUCIO_FILES=$(or $(FILES),10000) go test ./transfer/coordinator -run TestRucioKilled -timeout 6h -count 1 -v
+test-rucio: needs-full ## Rucio transfers 10,000 files of 1 MiB with weir (FILES=1000 fewer), on SQLite and on PostgreSQL, and what it waits for is printed
+	WEIR_REQUIRE=all WEIR_TIER=full WEIR_RUCIO_FILES=$(or $(FILES),10000) go test ./transfer/coordinator -run TestRucioKilled -timeout 6h -count 1 -v
 
-test-xrootd: needs build ## whatever is tested on XRootD, on each of its versions (seven minutes)
-	WEIR_REQUIRE=all WEIR_XROOTD=all go test ./lab ./storage/xrootd/... ./storage/webdav ./internal/tpc ./serve ./transfer/coordinator ./cmd/weir \
+test-xrootd: needs-full build ## whatever is tested on XRootD, on each of its versions (seven minutes)
+	WEIR_REQUIRE=all WEIR_TIER=full go test ./lab ./storage/xrootd/... ./storage/webdav ./internal/tpc ./serve ./transfer/coordinator ./cmd/weir \
 		-run 'XRootD|Suite|Redirect|Demand|Signed|Cluster|Copies|Killed|Checksums|Proxies' -timeout 45m -count 1
 
 golden: ## rewrite the expected outputs of tests after looking at them

@@ -33,7 +33,7 @@ var hostScript string
 // that carries nothing but its data and control connections; elsewhere all of them share the loopback interface.
 func (s *System) balanced(c GridFTPConfig, program string, front *port) {
 	haproxy := s.program(c.Config, "haproxy")
-	s.Servers = []Server{{Name: Balancer, Role: Balancer, Address: front.address(), URL: s.URL}}
+	s.Servers = []Server{{Name: Balancer, Role: Balancer, Address: front.Address(), URL: s.URL}}
 	servers := s.shared
 	if !c.Loopback && canWire() {
 		servers = s.wired
@@ -47,10 +47,10 @@ func (s *System) balanced(c GridFTPConfig, program string, front *port) {
 	}
 	s.newDir(Balancer)
 	conf := s.config("haproxy.cfg", haproxyConf, map[string]any{
-		"Socket": s.StatsSocket, "Front": front.address(), "Servers": s.Servers[1:],
+		"Socket": s.StatsSocket, "Front": front.Address(), "Servers": s.Servers[1:],
 		"Connections": min(c.Connections*c.Servers+10, mostProxied()),
 	})
-	s.part(Balancer, askFTP(front.address()), haproxy, "-db", "-f", conf).server = Balancer
+	s.part(Balancer, askFTP(front.Address()), haproxy, "-db", "-f", conf).server = Balancer
 }
 
 // mostProxied is how many connections, of two files each, HAProxy may have open.
@@ -65,7 +65,7 @@ func mostProxied() int {
 // shared makes servers whose data addresses are on the loopback interface.
 func (s *System) shared(c GridFTPConfig, program string) {
 	for n := range c.Servers {
-		s.backend(c, Server{Name: fmt.Sprintf("gftp-%d", n+1), Address: s.newPort(false).address(), DataAddress: fmt.Sprintf("127.0.1.%d", n+1)},
+		s.backend(c, Server{Name: fmt.Sprintf("gftp-%d", n+1), Address: s.newPort(false).Address(), DataAddress: fmt.Sprintf("127.0.1.%d", n+1)},
 			program)
 	}
 }

@@ -2,13 +2,14 @@ package lab
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
+	"testing"
 	"text/template"
+
+	"weir/internal/ports"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,13 +28,18 @@ func (s *System) fail(err error) {
 // newPort reserves one more port for s, on all addresses or on 127.0.0.1.
 func (s *System) newPort(all bool) *port {
 	if s.err != nil {
-		return &port{fd: -1}
+		return &port{&ports.Port{}}
 	}
-	p, err := reserve(all)
+	host := "127.0.0.1"
+	if all {
+		host = "0.0.0.0"
+	}
+	held, err := ports.Reserve(host)
 	if err != nil {
 		s.fail(err)
-		return &port{fd: -1}
+		return &port{&ports.Port{}}
 	}
+	p := &port{held}
 	s.ports = append(s.ports, p)
 	return p
 }
@@ -112,64 +118,38 @@ func (s *System) part(name string, ask question, argv ...string) *process {
 	return p
 }
 
-// A port is a TCP port held by a socket that is bound but does not listen. As long as it is held, the kernel gives
-// the port to no outgoing connection and to no one who asks for any free port; connections to it are refused; and a
-// server that sets SO_REUSEADDR, as all servers do, can listen on it. So nothing can take a port between choosing it
-// and using it, nor while its server is down.
-type port struct {
-	fd     int
-	number int
-}
+// A port is one that its system holds until it is stopped.
+type port struct{ *ports.Port }
 
-// reserve holds a port that the kernel chooses. A server that will listen on all addresses needs the port on all of
-// them.
-func reserve(all bool) (*port, error) {
-	syscall.ForkLock.RLock()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
+// Address reserves a port until the test ends and returns its address on 127.0.0.1: a server of the test can listen there, end and
+// listen there again, and nothing else gets the port in between.
+func Address(t testing.TB) string {
+	t.Helper()
+	p, err := ports.Reserve("127.0.0.1")
 	if err != nil {
-		return nil, fmt.Errorf("reserve a port: %w", err)
+		t.Fatal(err)
 	}
-	p := &port{fd: fd}
-	if p.number, err = bind(fd, all); err != nil {
-		p.free()
-		return nil, fmt.Errorf("reserve a port: %w", err)
-	}
-	return p, nil
+	t.Cleanup(p.Free)
+	return p.Address()
 }
 
-func bind(fd int, all bool) (int, error) {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-		return 0, err
+// OnlyPort makes the kernel choose port, or none, for a socket that leaves it the choice: it is the Control of a
+// net.ListenConfig or net.Dialer that tries to get a port which is reserved. It fails with ENOPROTOOPT where the kernel
+// is older than Linux 6.3.
+func OnlyPort(port int) func(string, string, syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if e := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, localPortRange, port<<16|port)
+		}); e != nil {
+			return e
+		}
+		return err
 	}
-	addr := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
-	if all {
-		addr.Addr = [4]byte{}
-	}
-	if err := unix.Bind(fd, addr); err != nil {
-		return 0, err
-	}
-	got, err := unix.Getsockname(fd)
-	if err != nil {
-		return 0, err
-	}
-	return got.(*unix.SockaddrInet4).Port, nil
 }
 
-func (p *port) free() {
-	if p.fd >= 0 {
-		_ = unix.Close(p.fd)
-	}
-	p.fd = -1
-}
-
-func (p *port) String() string { return strconv.Itoa(p.number) }
-
-// address is where clients connect to.
-func (p *port) address() string { return net.JoinHostPort("127.0.0.1", p.String()) }
+// localPortRange is IP_LOCAL_PORT_RANGE of Linux.
+const localPortRange = 51
 
 // local is the address under the name that certificates are made for.
 func (p *port) local() string { return net.JoinHostPort("localhost", p.String()) }

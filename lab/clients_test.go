@@ -158,7 +158,7 @@ func TestGridFTPAnswersItsClients(t *testing.T) {
 	if out := run(t, gfal(), "gfal-ls", s.URL); strings.TrimSpace(out) != "up.dat" {
 		t.Errorf("gfal-ls says %q", out)
 	}
-	outside := "ftp://" + s.ports[0].address() + "/etc/passwd"
+	outside := "ftp://" + s.ports[0].Address() + "/etc/passwd"
 	if out, err := exec.CommandContext(t.Context(), "globus-url-copy", outside, "file://"+
 		filepath.Join(dir, "passwd")).CombinedOutput(); err == nil {
 		t.Errorf("a file outside its data was served: %s", out)

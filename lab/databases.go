@@ -39,7 +39,7 @@ const nobody = 65534
 func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {
 	p := s.newPort(false)
 	password := rand.Text()
-	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres",
+	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.Address(), Path: "/postgres",
 		RawQuery: "sslmode=disable"}).String()
 	s.URLs["postgres"] = s.URL
 	data := filepath.Join(s.Dir, "cluster")
@@ -115,7 +115,7 @@ func (c PrometheusConfig) Start(ctx context.Context) (*System, error) {
 
 func (s *System) prometheus(c PrometheusConfig, program string) {
 	p := s.newPort(false)
-	s.URL = "http://" + p.address()
+	s.URL = "http://" + p.Address()
 	s.URLs["write"] = s.URL + "/api/v1/write"
 	if c.Every <= 0 {
 		c.Every = time.Second
@@ -126,7 +126,7 @@ func (s *System) prometheus(c PrometheusConfig, program string) {
 		s.fail(s.copyIn(data, c.Blocks))
 	}
 	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data,
-		"--storage.tsdb.retention.time=100y", "--web.listen-address="+p.address(), "--web.enable-remote-write-receiver", "--log.level=warn")
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+p.Address(), "--web.enable-remote-write-receiver", "--log.level=warn")
 }
 
 // copyIn copies a folder into one of s.
@@ -154,8 +154,8 @@ func (c InfluxConfig) Start(ctx context.Context) (*System, error) {
 
 func (s *System) influx(program string) {
 	web, rpc := s.newPort(false), s.newPort(false) // rpc: backup and restore
-	s.URL = "http://" + web.address()
-	conf := s.config("influxdb.conf", influxConf, map[string]string{"Dir": s.Dir, "Web": web.address(), "RPC": rpc.address()})
+	s.URL = "http://" + web.Address()
+	conf := s.config("influxdb.conf", influxConf, map[string]string{"Dir": s.Dir, "Web": web.Address(), "RPC": rpc.Address()})
 	s.part("influxd", askHTTP(s.URL+"/query?q=SHOW+DATABASES", "results"), program, "-config", conf)
 }
 

@@ -12,7 +12,7 @@ import (
 // TestSettingsReachTheServers has servers of each version that are configured as in 2008.
 func TestSettingsReachTheServers(t *testing.T) {
 	Need(t, "xrdcp")
-	for _, version := range append([]string{""}, XRootDVersions()...) {
+	for _, version := range TestedXRootDs() {
 		t.Run(version, func(t *testing.T) {
 			s := StartXRootD(t, XRootDConfig{Version: version, Servers: 1, Set: []string{
 				"xrd.sched=mint 8 maxt 1024 avlt 128 idle 256", "oss.fdlimit=100 max", "xrootd.async=off", "cms.delay=suspend 1",

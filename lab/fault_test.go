@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/ports"
 	"weir/internal/require"
 )
 
@@ -52,7 +52,7 @@ func TestBrokenConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			Need(t, c.program)
-			before := folders(t)
+			t.Setenv("TMPDIR", shared(t))
 			s, err := c.start()
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("it came up"), s.Stop()))
@@ -60,15 +60,14 @@ func TestBrokenConfig(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error does not hold the server's own words %q: %v", c.want, err)
 			}
-			if diff := cmp.Diff(before, folders(t)); diff != "" {
-				t.Errorf("folders left: %s", diff)
+			if left := folders(t); len(left) > 0 {
+				t.Errorf("folders left: %q", left)
 			}
 		})
 	}
 }
 
-// folders lists what lab has in the temporary folder; tests of this package
-// do not run in parallel.
+// folders lists what lab has in the temporary folder.
 func folders(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(os.TempDir(), "weir-lab-*"))
@@ -91,8 +90,12 @@ func TestSilentServer(t *testing.T) {
 // public opens the folders above path, which tests keep to themselves.
 func public(t *testing.T, path string) {
 	t.Helper()
-	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755))
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		if info.Mode().Perm()&0o005 != 0o005 {
+			require.NoError(t, os.Chmod(dir, 0o755))
+		}
 	}
 }
 
@@ -101,7 +104,7 @@ func public(t *testing.T, path string) {
 func TestPortInUse(t *testing.T) {
 	s := StartNginx(t, NginxConfig{})
 	s.Kill()
-	address := s.ports[0].address()
+	address := s.ports[0].Address()
 	stranger, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	err = s.Restart(t.Context())
@@ -117,10 +120,10 @@ func TestPortInUse(t *testing.T) {
 // Sockets that leave the choice of a port to the kernel, but may have only
 // the reserved one, get none; its own server does.
 func TestReservedPortIsKept(t *testing.T) {
-	p, err := reserve(false)
+	p, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
-	defer p.free()
-	only := only(p.number)
+	defer p.Free()
+	only := OnlyPort(p.Number())
 	l, err := (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if errors.Is(err, unix.ENOPROTOOPT) {
 		t.Skip("this kernel cannot narrow a socket's range of ports (Linux 6.3 can)")
@@ -128,7 +131,7 @@ func TestReservedPortIsKept(t *testing.T) {
 	if !errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("a stranger listens: %v, %v", l, err)
 	}
-	server, err := net.Listen("tcp", p.address())
+	server, err := net.Listen("tcp", p.Address())
 	if err != nil {
 		t.Fatalf("its own server cannot listen: %v", err)
 	}
@@ -140,24 +143,11 @@ func TestReservedPortIsKept(t *testing.T) {
 	if !errors.Is(err, unix.EADDRNOTAVAIL) {
 		t.Errorf("a connection starts from it: %v, %v", conn, err)
 	}
-	p.free()
+	p.Free()
 	if l, err = (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatalf("the port was given back, but cannot be had: %v", err)
 	}
 	_ = l.Close()
-}
-
-// only makes a socket's range of ports that single port.
-func only(port int) func(string, string, syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) error {
-		var err error
-		if e := c.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_LOCAL_PORT_RANGE, port<<16|port)
-		}); e != nil {
-			return e
-		}
-		return err
-	}
 }
 
 func TestFolders(t *testing.T) {
@@ -223,7 +213,7 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 func TestSignalStopsTheService(t *testing.T) {
 	s := StartXRootD(t, XRootDConfig{})
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
-	conn, err := net.Dial("tcp", s.ports[0].address()) // the kernel takes the connection
+	conn, err := net.Dial("tcp", s.ports[0].Address()) // the kernel takes the connection
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(100*time.Millisecond)))

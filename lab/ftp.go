@@ -147,9 +147,9 @@ func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
 	}
 	s.Data = s.newDir("data")
 	s.newDir("state")
-	passwords := s.ftpPasswords(ctx, c, account)
+	passwords := s.file("passwd", []byte(s.ftpPasswords(ctx, c.Config, cmp.Or(c.Password, "secret"), account.Uid, account.Gid, "/bin/false")))
 	p := s.newPort(false)
-	s.URL = "ftp://" + p.address() + s.Data
+	s.URL = "ftp://" + p.Address() + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
 	conf := []string{
 		"ServerName lab", "ServerType standalone", "DefaultAddress 127.0.0.1", "SocketBindTight on", "Port " + p.String(),
@@ -163,7 +163,7 @@ func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
 		conf = append(conf, "<Limit MLST MLSD>", "DenyAll", "</Limit>")
 	}
 	path := s.file("proftpd.conf", []byte(strings.Join(conf, "\n")+"\n"))
-	s.part("proftpd", askFTP(p.address()), program, "--nodaemon", "--config", path)
+	s.part("proftpd", askFTP(p.Address()), program, "--nodaemon", "--config", path)
 }
 
 // account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since
@@ -193,16 +193,15 @@ func (s *System) me() *user.User {
 	return me
 }
 
-// ftpPasswords makes a file of one user, whose password is hashed as crypt(3) does.
-func (s *System) ftpPasswords(ctx context.Context, c ProFTPDConfig, account *user.User) string {
-	program := s.program(c.Config, "openssl")
+// ftpPasswords returns the line of passwd of User, whose password is hashed as crypt(3) does. more follows the home folder.
+func (s *System) ftpPasswords(ctx context.Context, c Config, password, uid, gid, more string) string {
+	program := s.program(c, "openssl")
 	if s.err != nil {
 		return ""
 	}
 	cmd := exec.CommandContext(ctx, program, "passwd", "-5", "-stdin")
-	cmd.Stdin = strings.NewReader(cmp.Or(c.Password, "secret") + "\n")
+	cmd.Stdin = strings.NewReader(password + "\n")
 	hash, err := outputOf(cmd)
 	s.fail(err)
-	line := strings.Join([]string{s.User, hash, account.Uid, account.Gid, "", s.Data, "/bin/false"}, ":")
-	return s.file("passwd", []byte(line+"\n"))
+	return strings.Join([]string{s.User, hash, uid, gid, "", s.Data, more}, ":") + "\n"
 }

@@ -31,6 +31,9 @@ func TestServersDieWithUs(t *testing.T) {
 		"kubernetes": kubernetesAtWork,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "kubernetes" {
+				FullTier(t, "Kubernetes")
+			}
 			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
 				orphaned(t, name)
 				return

@@ -30,7 +30,10 @@ echo "job $1 says goodbye"
 // As many jobs as there are slots run at once, and each brings back what it has
 // made. What travels with them may be for its owner's eyes only.
 func TestHTCondorRunsJobs(t *testing.T) {
-	const jobs = 200
+	jobs := 25
+	if Full() {
+		jobs = 100
+	}
 	s := StartHTCondor(t, HTCondorConfig{Slots: jobs})
 	s.Use(t)
 	dir := t.TempDir()

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	_ "embed"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 //go:embed nginx.conf
@@ -53,14 +55,14 @@ func (s *System) nginx(c NginxConfig, program string) {
 		v.SlowRate = 1 << 20
 	}
 	v.Files = v.Connections*2 + 64
-	v.Plain = s.newPort(false).address()
+	v.Plain = s.newPort(false).Address()
 	base := "http://" + v.Plain
 	s.URL = base + "/data"
 	s.URLs = map[string]string{"http": s.URL, "slow": base + "/slow", "code": base + "/code", "status": base + "/status"}
 	if c.TLS {
 		v.Cert, v.Key = s.certificate(false, nil)
 		p := s.newPort(false)
-		v.Secure = p.address()
+		v.Secure = p.Address()
 		s.URLs["https"] = "https://" + p.local() + "/data"
 	}
 	if c.User != "" {
@@ -82,7 +84,11 @@ type nginxValues struct {
 
 // askHTTP returns a question that is answered when a GET of url gives 200 and a body that contains word.
 func askHTTP(url, word string) question {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return askHTTPBy(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, url, word)
+}
+
+// askHTTPBy is askHTTP with a client.
+func askHTTPBy(client *http.Client, url, word string) question {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -105,37 +111,64 @@ func askHTTP(url, word string) question {
 }
 
 // ListingServers are the servers that serve a folder without WebDAV, each with a listing for browsers: the values
-// that Listing takes.
-func ListingServers() []string { return []string{"apache2", "caddy", "lighttpd", "python3", "rclone"} }
+// that StartListing takes. Tomcat and h2o belong to the full tier.
+func ListingServers() []string {
+	all := []string{"apache2", "caddy", "lighttpd", "python3", "rclone"}
+	if Full() {
+		all = append(all, "tomcat", "h2o")
+	}
+	return all
+}
 
-//go:embed listing.conf
-var listingConf string
+var (
+	//go:embed listing.conf
+	listingConf string
+	//go:embed server.xml
+	tomcatServer string
+	//go:embed web.xml
+	tomcatFolder string
+)
 
-// WebDAVServers are those that serve a folder by WebDAV without telling checksums, beside nginx: the values that
-// WebDAV takes.
-func WebDAVServers() []string { return []string{"apache2", "rclone"} }
+// WebDAVServers are those that serve a folder by WebDAV without checksums, beside nginx: the values that StartWebDAV takes. Tomcat
+// belongs to the full tier.
+func WebDAVServers() []string {
+	all := []string{"apache2", "rclone"}
+	if Full() {
+		all = append(all, "tomcat")
+	}
+	return all
+}
 
 // A folderServer serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges if the server
 // supports them (python3 does not); with dav, one of the WebDAVServers lets everyone write to Data. URLs has "http", and
-// with dav of apache2 "https".
+// with dav of apache2 "https". h2o and tomcat write AccessLog.
 type folderServer struct {
 	Config
 	name string
 	dav  bool
 }
 
-func (f folderServer) needs() []string { return []string{f.name} }
+func (f folderServer) needs() []string {
+	if f.name == "tomcat" {
+		return []string{"bootstrap.jar", "java"}
+	}
+	return []string{f.name}
+}
 
 // Start implements starter.
 func (f folderServer) Start(ctx context.Context) (*System, error) {
-	return f.launch(ctx, f.name, f.name, func(s *System, program string) { s.folder(f, program) }, "root/data", "tmp", "home")
+	program := f.needs()[0]
+	if f.name == "tomcat" {
+		f.Ready = cmp.Or(f.Ready, time.Minute)
+	}
+	return f.launch(ctx, f.name, program, func(s *System, program string) { s.folder(f, program) }, "root/data", "tmp", "home", "conf")
 }
 
 func (s *System) folder(f folderServer, program string) {
 	p := s.newPort(false)
 	root := filepath.Join(s.Dir, "root")
 	s.Data = filepath.Join(root, "data")
-	s.URL = "http://" + p.address() + "/data"
+	s.URL = "http://" + p.Address() + "/data"
 	s.URLs["http"] = s.URL
 	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
 	v := map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()}
@@ -144,13 +177,23 @@ func (s *System) folder(f folderServer, program string) {
 		v["Cert"], v["Key"] = s.certificate(false, nil)
 		v["Secure"], s.URLs["https"] = secure.String(), "https://"+secure.local()+"/data"
 	}
+	if f.name == "h2o" || f.name == "tomcat" {
+		s.AccessLog = filepath.Join(s.Dir, "requests")
+	}
+	if f.name == "tomcat" {
+		s.config("conf/server.xml", tomcatServer, v)
+		s.config("conf/web.xml", tomcatFolder, v)
+		s.part(f.name, askHTTP(s.URL+"/", ""), s.tomcat(f.Config)...)
+		return
+	}
 	conf := s.config(f.name+".conf", listingConf, v)
 	args := map[string][]string{
 		"apache2":  {"-X", "-f", conf},
+		"h2o":      {"--conf", conf},
 		"caddy":    {"run", "--config", conf, "--adapter", "caddyfile"},
 		"lighttpd": {"-D", "-f", conf},
 		"python3":  {"-m", "http.server", p.String(), "--bind", "127.0.0.1", "--directory", root},
-		"rclone":   {"serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.address(), root},
+		"rclone":   {"serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.Address(), root},
 	}[f.name]
 	if args == nil {
 		s.fail(fmt.Errorf("lab: server %q: use one of %v", f.name, ListingServers()))

@@ -31,7 +31,8 @@ type IAMConfig struct {
 	Life     time.Duration // of access tokens; 0 is an hour
 	Rotate   bool          // a refresh token is good once
 	ES256    bool          // it signs with ECDSA, else with RSA
-	Exchange bool          // tokens are exchanged for access tokens only, as Keycloak does unless it is configured
+	Idle     time.Duration // after which a refresh token ends that is not used, as Keycloak's do, whole seconds; 0: they do not end
+	Exchange bool          // tokens without the claim sid are exchanged for access tokens only, as Keycloak does for clients
 }
 
 // An IAM is an issuer of WLCG tokens that answers as INDIGO IAM does: discovery, keys, token exchange (RFC 8693) and refresh tokens. It
@@ -49,6 +50,7 @@ type IAM struct {
 	down    bool
 	asked   map[string]int      // requests to the token endpoint, by grant
 	refresh map[string]iamGrant // by refresh token
+	ends    map[string]time.Time
 }
 
 // An iamGrant is what a token says.
@@ -57,7 +59,8 @@ type iamGrant map[string]any
 // StartIAM starts an issuer in this process for a test.
 func StartIAM(t testing.TB, c IAMConfig) *IAM {
 	t.Helper()
-	i := &IAM{c: c, Secret: rand.Text(), asked: map[string]int{}, refresh: map[string]iamGrant{}, keys: map[string]crypto.Signer{},
+	i := &IAM{c: c, Secret: rand.Text(), asked: map[string]int{}, refresh: map[string]iamGrant{}, ends: map[string]time.Time{},
+		keys:   map[string]crypto.Signer{},
 		CAFile: filepath.Join(t.TempDir(), "iam.pem")}
 	if i.c.Life == 0 {
 		i.c.Life = time.Hour
@@ -265,12 +268,15 @@ func (i *IAM) grant(r *http.Request) (int, map[string]any) {
 	}
 	g["client_id"], g["scope"] = "weir", strings.Join(asked, " ")
 	out := map[string]any{"access_token": i.sign(g), "token_type": "Bearer", "expires_in": int(i.c.Life.Seconds()), "scope": g["scope"]}
-	if slices.Contains(scope, "offline_access") || i.c.Rotate && r.PostFormValue("refresh_token") != "" {
+	if slices.Contains(scope, "offline_access") || (i.c.Rotate || i.c.Idle > 0) && r.PostFormValue("refresh_token") != "" {
 		next := rand.Text()
 		i.mu.Lock()
-		i.refresh[next] = g
+		i.refresh[next], i.ends[next] = g, time.Now().Add(i.c.Idle)
 		i.mu.Unlock()
 		out["refresh_token"] = next
+		if i.c.Idle > 0 {
+			out["refresh_expires_in"] = int(i.c.Idle.Seconds())
+		}
 	}
 	return http.StatusOK, out
 }
@@ -287,15 +293,18 @@ func (i *IAM) granted(r *http.Request, asked []string) (g iamGrant, err error) {
 	i.mu.Unlock()
 	switch again := r.PostFormValue("refresh_token"); kind {
 	case "token-exchange":
-		if i.c.Exchange && r.PostFormValue("requested_token_type") != "urn:ietf:params:oauth:token-type:access_token" {
-			return nil, &iamRefusal{http.StatusBadRequest, "invalid_request", "requested_token_type unsupported"}
-		}
 		if g, err = i.read(r.PostFormValue("subject_token")); err != nil {
 			return nil, &iamRefusal{http.StatusBadRequest, "invalid_grant", err.Error()}
+		}
+		if i.c.Exchange && g["sid"] == nil && r.PostFormValue("requested_token_type") != "urn:ietf:params:oauth:token-type:access_token" {
+			return nil, &iamRefusal{http.StatusBadRequest, "invalid_request", "requested_token_type unsupported"}
 		}
 	case "refresh_token":
 		i.mu.Lock()
 		g = i.refresh[again]
+		if i.c.Idle > 0 && time.Now().After(i.ends[again]) {
+			g = nil
+		}
 		if i.c.Rotate {
 			delete(i.refresh, again)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"weir/internal/say"
 )
 
@@ -38,12 +39,18 @@ type starter interface {
 func Kinds() []Kind {
 	none := []string{"none"}
 	return []Kind{{
+		Name: "artemis", What: "ActiveMQ Artemis as a message broker for STOMP", Auths: none,
+		config: func(c Config, _ Options) starter { return ArtemisConfig{Config: c} },
+	}, {
 		Name: "gridftp", What: "GridFTP server that admits every client, or those with a grid proxy", Auths: []string{"none", "gsi"},
 		Several: "behind HAProxy, each with its own data address",
 		config:  func(c Config, o Options) starter { return GridFTPConfig{Config: c, Servers: o.Servers, Auth: o.Auth} },
 	}, {
 		Name: "htcondor", What: "personal HTCondor pool with hundreds of slots", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },
+	}, {
+		Name: "keycloak", What: "Keycloak as an issuer of tokens, with a realm for weir", Auths: none,
+		config: func(c Config, _ Options) starter { return KeycloakConfig{Config: c} },
 	}, {
 		Name: "kubernetes", What: "Kubernetes with one node, this machine, for root", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return KubernetesConfig{Config: c, Pods: o.Slots} },

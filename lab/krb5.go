@@ -33,7 +33,7 @@ func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	kdc := s.program(c.Config, "krb5kdc")
 	s.kinit, s.TicketCache = s.program(c.Config, "kinit"), filepath.Join(s.Dir, "client/tickets")
 	s.part("kdc", func(ctx context.Context) error {
-		if err := askListener(p.address())(ctx); err != nil {
+		if err := askListener(p.Address())(ctx); err != nil {
 			return err
 		}
 		return s.ticket(ctx, s.TicketCache, month)
@@ -48,7 +48,7 @@ func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 // krb5Files writes the configurations of clients and of the KDC at p, and has all parts use them.
 func (s *System) krb5Files(p *port) {
 	s.newDir("kdc")
-	values := map[string]string{"Realm": Realm, "KDC": p.address(), "Dir": s.Dir}
+	values := map[string]string{"Realm": Realm, "KDC": p.Address(), "Dir": s.Dir}
 	s.Krb5Conf = s.openFile("krb5.conf", s.render(krb5Conf, values), 0o644)
 	s.env = append(s.env, "KRB5_CONFIG="+s.Krb5Conf, "KRB5_KDC_PROFILE="+s.config("kdc/kdc.conf", kdcConf, values))
 }
@@ -111,7 +111,7 @@ func (s *System) runTool(ctx context.Context, user int, env []string, argv ...st
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = s.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "TMPDIR=" + s.Dir, "LC_ALL=C"}, env...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 30 * time.Second // it ends what hangs: on a busy machine the last output may come late
 	if user >= 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 	}

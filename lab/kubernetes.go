@@ -43,7 +43,7 @@ const (
 	labPods        = 100
 )
 
-// kubernetesPrograms are built by `make needs`.
+// kubernetesPrograms are built by `make needs-full`.
 func kubernetesPrograms() []string {
 	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
 }
@@ -102,8 +102,8 @@ func (s *System) kubernetes(c KubernetesConfig) {
 func (s *System) controlPlane(found map[string]string, cert, key string, store, api *port) {
 	peer, controllers, scheduler := s.newPort(false), s.newPort(false), s.newPort(false)
 	at := func(name string) string { return filepath.Join(s.Dir, name) }
-	url := func(p *port) string { return "https://" + p.address() }
-	s.part("etcd", askListener(store.address()), found["etcd"], "--name=lab", "--data-dir="+at("etcd"), "--logger=zap", "--log-level=error",
+	url := func(p *port) string { return "https://" + p.Address() }
+	s.part("etcd", askListener(store.Address()), found["etcd"], "--name=lab", "--data-dir="+at("etcd"), "--logger=zap", "--log-level=error",
 		"--listen-client-urls="+url(store), "--advertise-client-urls="+url(store), "--listen-peer-urls="+url(peer),
 		"--initial-advertise-peer-urls="+url(peer), "--initial-cluster=lab="+url(peer), "--unsafe-no-fsync",
 		"--cert-file="+cert, "--key-file="+key, "--client-cert-auth", "--trusted-ca-file="+s.CAFile,
@@ -117,12 +117,12 @@ func (s *System) controlPlane(found map[string]string, cert, key string, store, 
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+at("service-accounts.pem"),
 		"--service-account-signing-key-file="+at("service-accounts.key"), "--service-cluster-ip-range=198.18.0.0/24",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--cert-dir="+at("run/apiserver"))
-	s.part("controller-manager", askListener(controllers.address()), found["kube-controller-manager"], "--bind-address=127.0.0.1",
+	s.part("controller-manager", askListener(controllers.Address()), found["kube-controller-manager"], "--bind-address=127.0.0.1",
 		"--secure-port="+controllers.String(), "--tls-cert-file="+cert, "--tls-private-key-file="+key,
 		"--kubeconfig="+at("controller-manager.conf"),
 		"--service-account-private-key-file="+at("service-accounts.key"), "--root-ca-file="+s.CAFile, "--leader-elect=false",
 		"--authentication-skip-lookup", "--use-service-account-credentials")
-	s.part("scheduler", askListener(scheduler.address()), found["kube-scheduler"], "--bind-address=127.0.0.1",
+	s.part("scheduler", askListener(scheduler.Address()), found["kube-scheduler"], "--bind-address=127.0.0.1",
 		"--secure-port="+scheduler.String(), "--tls-cert-file="+cert, "--tls-private-key-file="+key,
 		"--kubeconfig="+at("scheduler.conf"), "--leader-elect=false", "--authentication-skip-lookup")
 }
@@ -178,7 +178,7 @@ func (s *System) kubeUser(p kubernetesUser, api *port) {
 	named := func(kind string, of any) []any { return []any{map[string]any{"name": "lab", kind: of}} }
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "lab",
-		"clusters": named("cluster", map[string]any{"server": "https://" + api.address(), "certificate-authority": s.CAFile}),
+		"clusters": named("cluster", map[string]any{"server": "https://" + api.Address(), "certificate-authority": s.CAFile}),
 		"users":    named("user", map[string]any{"client-certificate": cert, "client-key": key}),
 		"contexts": named("context", map[string]any{"cluster": "lab", "user": "lab", "namespace": "default"}),
 	})
@@ -210,7 +210,7 @@ func (s *System) getKube(ctx context.Context, api *port, path string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+api.address()+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+api.Address()+path, nil)
 	if err != nil {
 		return nil, err
 	}

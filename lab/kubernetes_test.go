@@ -10,6 +10,7 @@ import (
 
 // A Kubernetes comes up with a node that is ready, and leaves neither control groups nor settings of this machine.
 func TestKubernetes(t *testing.T) {
+	FullTier(t, "Kubernetes")
 	settings := func() string {
 		all, err := os.ReadFile("/proc/sys/vm/overcommit_memory")
 		more, failed := os.ReadFile("/proc/sys/kernel/panic")

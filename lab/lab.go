@@ -40,6 +40,8 @@ type System struct {
 	Slots int
 	// StatsSocket is where HAProxy answers questions about its servers, such as "show stat"; "" where there is none.
 	StatsSocket string
+	// AccessLog is a file in which the server writes each request or transfer, or "".
+	AccessLog string
 	// Note is what a user should know of this very system, a sentence, or "".
 	Note string
 	// Identity is what clients prove who they are with.
@@ -236,7 +238,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 func (s *System) Stop() error {
 	stopAll(s.parts, 3*time.Second)
 	for _, p := range s.ports {
-		p.free()
+		p.Free()
 	}
 	if s.stopped {
 		return nil

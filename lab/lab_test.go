@@ -122,7 +122,7 @@ func refuses(t *testing.T, s *System) {
 		t.Fatalf("killed, but %v still run", s.Pids())
 	}
 	for _, p := range s.ports {
-		conn, err := net.Dial("tcp", p.address())
+		conn, err := net.Dial("tcp", p.Address())
 		if err == nil {
 			_ = conn.Close()
 		}

@@ -62,6 +62,28 @@ func Slow(t testing.TB, why string) {
 	}
 }
 
+// FullTier skips t unless the full tier of tests is chosen, by the variable WEIR_TIER: `make test-full` sets it to "full". why says what
+// t adds to the first tier; CONTRIBUTING.md lists it.
+func FullTier(t testing.TB, why string) {
+	t.Helper()
+	if !Full() {
+		t.Skip(why + ": part of the full tier (WEIR_TIER=full)")
+	}
+}
+
+// Quiet is FullTier for a test whose verdict needs a machine that does nothing else. cmd/suite runs such tests last, one at a time: it
+// sets WEIR_PHASE to "waiting" before.
+func Quiet(t testing.TB, why string) {
+	t.Helper()
+	FullTier(t, why)
+	if os.Getenv("WEIR_PHASE") == "waiting" {
+		t.Skip(why + ": it runs after the tests that wait")
+	}
+}
+
+// Full reports whether the full tier of tests is chosen.
+func Full() bool { return os.Getenv("WEIR_TIER") == "full" }
+
 func short() bool { return testing.Short() && os.Getenv("WEIR_REQUIRE") == "" }
 
 // Main runs the tests of a package that wait more than they compute, 16 of them at a time with -short, unless -parallel says
@@ -125,6 +147,12 @@ func StartPostgreSQL(t testing.TB, c PostgreSQLConfig) *System { return startFor
 // StartRabbitMQ starts [RabbitMQ] for a test.
 func StartRabbitMQ(t testing.TB, c RabbitMQConfig) *System { return startFor(t, c) }
 
+// StartArtemis starts [Artemis] for a test.
+func StartArtemis(t testing.TB, c ArtemisConfig) *System { return startFor(t, c) }
+
+// StartKeycloak starts [Keycloak] for a test.
+func StartKeycloak(t testing.TB, c KeycloakConfig) *System { return startFor(t, c) }
+
 // StartRucio starts [Rucio] for a test.
 func StartRucio(t testing.TB, c RucioConfig) *System { return startFor(t, c) }
 
@@ -146,6 +174,9 @@ func StartListing(t testing.TB, server string) *System {
 func StartWebDAV(t testing.TB, server string) *System {
 	return startFor(t, folderServer{name: server, dav: true})
 }
+
+// StartFTP starts one of the FTPServers for a test.
+func StartFTP(t testing.TB, server string) *System { return startFor(t, ftpServer{name: server}) }
 
 func startFor(t testing.TB, c starter) *System {
 	t.Helper()
@@ -203,6 +234,18 @@ func Python(t testing.TB) string {
 		Without(t, "python", "the Python packages of lab/python.txt are missing: "+err.Error())
 	}
 	return filepath.Join(made, "bin")
+}
+
+// Schemathesis returns the path of the program that tests an API by its OpenAPI description (schemathesis.txt, installed by
+// `make needs-full`). Without it it skips t, or fails it, as Need does.
+func Schemathesis(t testing.TB) string {
+	t.Helper()
+	Need(t, "python3")
+	made, err := built("schemathesis")
+	if err != nil {
+		Without(t, "schemathesis", "the Python packages of lab/schemathesis.txt are missing: "+err.Error())
+	}
+	return filepath.Join(made, "bin", "schemathesis")
 }
 
 // FTS returns the folder with python3, FTS's own commands (fts-rest-transfer-submit and others) and Rucio, of the Python packages of

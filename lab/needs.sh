@@ -1,48 +1,25 @@
 #!/bin/sh
-# Installs the Debian packages of packages.txt that are missing, as root or
-# through sudo; elsewhere it says what is missing and why tests will be skipped.
+# Installs what the tests use, and prints the seconds of each step that had something to do. `needs.sh` installs the first tier:
+# Debian packages, Python packages, HTCondor and an S3 service. `needs.sh full` adds the full tier: more Debian packages, the
+# other versions of XRootD, further FTP and S3 servers, schemathesis, a broker and an issuer in Java, and Kubernetes.
 set -eu
 cd "$(dirname "$0")"
 
-if ! command -v dpkg-query >/dev/null; then
-	echo "needs: not a Debian system: tests that use these programs are skipped where they are missing:"
-	grep -v '^#' packages.txt
-	exit 0
-fi
+step() {
+	begin=$(date +%s)
+	sh "$@"
+	seconds=$(($(date +%s) - begin))
+	[ $seconds -lt 2 ] || echo "needs: $* took $seconds s"
+}
 
-missing=
-for package in $(grep -v '^#' packages.txt | awk '{print $1}'); do
-	# Docker's packages have these programs, and would be removed for Debian's.
-	case $package in containerd | runc) ! command -v "$package" >/dev/null || continue ;; esac
-	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-	[ "$state" = installed ] || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
-
-if [ "$(id -u)" = 0 ]; then
-	become=
-elif sudo -n true 2>/dev/null; then
-	become="sudo -n"
-else
-	echo "needs: these packages are missing and only root can install them:$missing"
-	echo "needs: run  sudo apt-get install --no-install-recommends$missing"
-	echo "needs: until then the tests that use them are skipped (WEIR_REQUIRE=all makes them fail instead)"
-	exit 0
-fi
-
-echo "needs: installing$missing"
-$become apt-get update -qq
-# Servers are started by the tests, on ports of their own: not by the system.
-policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-	printf '#!/bin/sh\nexit 101\n' | $become tee "$policy" >/dev/null
-	$become chmod 755 "$policy"
-	trap '$become rm -f "$policy"' EXIT
-fi
-# Debian's PostgreSQL would make a cluster that starts with the machine.
-cluster=/etc/postgresql-common/createcluster.conf
-case $missing in *" postgresql-"*)
-	[ -e "$cluster" ] || { $become mkdir -p "${cluster%/*}" && echo 'create_main_cluster = false' | $become tee "$cluster" >/dev/null; } ;;
-esac
-# Through sudo, too, which keeps no variables: a package may ask what it is to be.
-$become env DEBIAN_FRONTEND=noninteractive UCF_FORCE_CONFFOLD=1 apt-get install -qq -y --no-install-recommends $missing
+step packages.sh ${1-}
+step python.sh python
+step python.sh fts
+step unpack.sh condor
+step build.sh versitygw
+[ "${1-}" = full ] || exit 0
+for each in xrootd-*.txt; do step unpack.sh "$(basename "$each" .txt)"; done
+for each in vsftpd pure-ftpd; do step unpack.sh $each; done
+step python.sh schemathesis
+for each in s3proxy artemis keycloak; do step maven.sh $each; done
+step build.sh kubernetes

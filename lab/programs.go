@@ -81,7 +81,7 @@ func built(name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no folder build/%s in the source tree: make needs makes it", name)
+	return "", fmt.Errorf("no folder build/%s in the source tree: make needs or make needs-full makes it", name)
 }
 
 // rootUser is what find says of the user who may do all.
@@ -118,25 +118,22 @@ func (c Config) programs(names []string) (map[string]string, error) {
 // find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user often leaves out; for
 // a name that ends in .so, where libraries lie.
 func find(name string) (string, error) {
+	if in, pattern := inBuild(name); in != "" {
+		return findBuilt(in, pattern)
+	}
 	switch name {
 	case "condor_master":
 		dir, err := unpackedCondor()
 		return filepath.Join(dir, "usr/sbin", name), err
-	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "versitygw":
-		in := "kubernetes"
-		if name == "versitygw" {
-			in = name
+	case "bootstrap.jar":
+		if path := filepath.Join(tomcatHome, "bin", name); isFile(path) {
+			return path, nil
 		}
-		dir, err := built(in)
-		if err != nil {
-			return "", &MissingError{Program: name, How: "make needs (where the source of weir is)"}
-		}
-		return filepath.Join(dir, name), nil
 	case namespaces:
 		return "", tryApart()
 	case rootUser:
 		if os.Geteuid() != 0 {
-			return "", &MissingError{Program: name, Why: "only root can start a node of Kubernetes"}
+			return "", &MissingError{Program: name, Why: "only root can start this"}
 		}
 		return "", nil
 	case "python3": // the system's: another may be in a folder that a plain user cannot enter
@@ -168,6 +165,35 @@ func find(name string) (string, error) {
 		}
 	}
 	return "", &MissingError{Program: name, Package: packageOf(name)}
+}
+
+// inBuild returns the folder in build of a program that make needs puts there, and its file; "" for other programs.
+func inBuild(name string) (in, pattern string) {
+	switch name {
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl":
+		return "kubernetes", name
+	case "versitygw":
+		return name, name
+	case "vsftpd", "pure-ftpd":
+		return name, "usr/sbin/" + name
+	case "artemis":
+		return name, "bin/" + name
+	case "keycloak":
+		return name, "lib/quarkus-run.jar"
+	case "s3proxy":
+		return name, name + "-*.jar"
+	}
+	return "", ""
+}
+
+// findBuilt returns the file of a program in build/in.
+func findBuilt(in, pattern string) (string, error) {
+	if dir, err := built(in); err == nil {
+		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", &MissingError{Program: filepath.Base(pattern), How: "make needs-full (where the source of weir is)"}
 }
 
 // NoDNS rewrites cmd, which is not started yet, so that its program asks no name server: in a mount namespace of its

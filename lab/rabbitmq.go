@@ -44,14 +44,14 @@ func (s *System) rabbit(c RabbitMQConfig) {
 	// RabbitMQ ends at once if it cannot listen on its node's port on all addresses, and epmd, which listens on all of loopback, says
 	// nothing and exits with 0.
 	names, node, amqp, stomp := s.newPort(true), s.newPort(true), s.newPort(false), s.newPort(false)
-	v := rabbitValues{AMQP: amqp.address(), STOMP: stomp.address(), User: "weir", Password: rand.Text()}
-	s.URL = "stomp://" + stomp.address()
-	s.URLs["stomp"], s.URLs["amqp"] = s.URL, "amqp://"+amqp.address()
+	v := rabbitValues{AMQP: amqp.Address(), STOMP: stomp.Address(), User: "weir", Password: rand.Text()}
+	s.URL = "stomp://" + stomp.Address()
+	s.URLs["stomp"], s.URLs["amqp"] = s.URL, "amqp://"+amqp.Address()
 	if c.TLS {
 		v.Cert, v.Key = s.certificate(false, nil)
 		v.CA = s.CAFile
 		secure := s.newPort(false)
-		v.Secure = secure.address()
+		v.Secure = secure.Address()
 		s.URLs["stomp+ssl"] = "stomp+ssl://" + secure.local()
 	}
 	s.set(BrokerUser, v.User)
@@ -66,6 +66,11 @@ func (s *System) rabbit(c RabbitMQConfig) {
 		"RABBITMQ_PID_FILE="+filepath.Join(home, "pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+home, "RABBITMQ_SCHEMA_DIR="+home,
 		// One scheduler that does not spin: a broker of tests has little to do.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}")
-	s.part("epmd", askListener(names.address()), epmd, "-port", names.String(), "-address", "127.0.0.1")
-	s.part("rabbitmq", askListener(stomp.address()), rabbitScript)
+	s.part("epmd", askListener(names.Address()), epmd, "-port", names.String(), "-address", "127.0.0.1")
+	s.part("rabbitmq", askListener(stomp.Address()), rabbitScript)
+}
+
+// RabbitRun runs a command of rabbitmqctl, such as "list_queues", at a broker that Start of RabbitMQConfig has started.
+func (s *System) RabbitRun(ctx context.Context, args ...string) error {
+	return s.runTool(ctx, s.user, s.env, append([]string{filepath.Join(filepath.Dir(rabbitScript), "rabbitmqctl")}, args...)...)
 }

@@ -39,11 +39,12 @@ type RucioConfig struct {
 	// Broker has the messages of the transfer service for rucio-conveyor-receiver; nil: there is none.
 	Broker *System
 	VO     string // virtual organization of these messages
+	Marks  string // URL of the register of SciTags, in which lab is the experiment; "": flows are not marked
 }
 
 type rucioValues struct {
 	Dir, Python, Packages, Address, Password, Certificate string
-	BrokerPort, BrokerUser, BrokerPassword, VO            string
+	BrokerPort, BrokerUser, BrokerPassword, VO, Marks     string
 }
 
 // Start starts a Rucio server over plain HTTP with an SQLite database, of the Python packages of fts.txt. It has the account root,
@@ -68,8 +69,8 @@ func (s *System) rucio(ctx context.Context, c RucioConfig) {
 	}
 	program := filepath.Join(python, "bin/python3")
 	p := s.newPort(false)
-	v := rucioValues{Dir: s.Dir, Python: python, Packages: packages[0], Address: p.address(), Password: rand.Text(),
-		Certificate: c.Certificate, VO: c.VO}
+	v := rucioValues{Dir: s.Dir, Python: python, Packages: packages[0], Address: p.Address(), Password: rand.Text(),
+		Certificate: c.Certificate, VO: c.VO, Marks: c.Marks}
 	if c.Broker != nil {
 		_, v.BrokerPort, _ = strings.Cut(c.Broker.BrokerAddress("stomp"), ":")
 		v.BrokerUser, v.BrokerPassword = c.Broker.Settings[BrokerUser], c.Broker.Settings[BrokerPassword]

@@ -1,14 +1,26 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"path/filepath"
+	"time"
 )
 
 // S3Config says which S3 service is wanted; its zero value is a good one.
 type S3Config struct {
 	Config
+	Server string // one of S3Servers; "" means versitygw
+}
+
+// S3Servers are the S3 services: the gateway of Versity and, in the full tier, s3proxy.
+func S3Servers() []string {
+	all := []string{"versitygw"}
+	if Full() {
+		all = append(all, "s3proxy")
+	}
+	return all
 }
 
 // The keys of Settings that sign requests to an S3 service.
@@ -17,23 +29,38 @@ const (
 	S3Secret = "secret_key"
 )
 
-// Start starts the S3 gateway of Versity with a bucket, whose URL is URL and whose objects are files in Data, and with a generated
-// key in Settings.
+// Start starts an S3 service with a bucket, whose URL is URL and whose objects are files in Data, and with a generated key in Settings.
+// s3proxy writes AccessLog.
 func (c S3Config) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "s3", "versitygw", func(s *System, program string) { s.s3(program) }, "root/data", "properties")
+	c.Ready = cmp.Or(c.Ready, time.Minute) // s3proxy takes 12 s on a busy machine
+	return c.launch(ctx, "s3", c.needs()[0], func(s *System, program string) { s.s3(c, program) }, "root/data", "properties", "tmp")
 }
 
-func (S3Config) needs() []string { return []string{"versitygw"} }
+func (c S3Config) needs() []string {
+	if c.Server == "s3proxy" {
+		return []string{"s3proxy", "java"}
+	}
+	return []string{"versitygw"}
+}
 
-func (s *System) s3(program string) {
+func (s *System) s3(c S3Config, program string) {
 	p := s.newPort(false)
 	root, user, secret := filepath.Join(s.Dir, "root"), "weir", rand.Text()
 	s.Data = filepath.Join(root, "data")
-	s.URL = "http://" + p.address() + "/data"
+	s.URL = "http://" + p.Address() + "/data"
 	s.URLs["http"] = s.URL
 	s.set(S3Key, user)
 	s.set(S3Secret, secret)
+	if c.Server == "s3proxy" {
+		s.fail(s.own(s.Data, 0o750)) // a folder that others may read is a public bucket
+		conf := s.file("s3proxy.conf", []byte("s3proxy.authorization=aws-v4\ns3proxy.endpoint=http://"+p.Address()+
+			"\ns3proxy.identity="+user+"\ns3proxy.credential="+secret+
+			"\njclouds.provider=filesystem\njclouds.filesystem.basedir="+root+"\n"))
+		s.env = append(s.env, "LOG_LEVEL=debug")
+		s.AccessLog = s.part(c.Server, askListener(p.Address()), s.java(c.Config, "-jar", program, "--properties", conf)...).log
+		return
+	}
 	s.env = append(s.env, "ROOT_ACCESS_KEY="+user, "ROOT_SECRET_KEY="+secret)
-	s.part("versitygw", askListener(p.address()), program, "--port", p.address(), "--quiet", "--keep-alive",
+	s.part("versitygw", askListener(p.Address()), program, "--port", p.Address(), "--quiet", "--keep-alive",
 		"posix", "--sidecar", filepath.Join(s.Dir, "properties"), root)
 }

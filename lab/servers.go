@@ -36,8 +36,8 @@ type Server struct {
 func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]string) {
 	front, manager := s.newPort(true), s.newPort(true)
 	s.point(c, front)
-	s.Servers = []Server{{Name: Redirector, Role: Redirector, Address: front.address(), URL: s.URL}}
-	v.Manager = manager.address()
+	s.Servers = []Server{{Name: Redirector, Role: Redirector, Address: front.Address(), URL: s.URL}}
+	v.Manager = manager.Address()
 	head := v
 	head.Role, head.Lookup = "manager", c.Lookup
 	s.member(Redirector, head, front, manager.String(), programs)
@@ -72,7 +72,7 @@ func (s *System) member(name string, v xrootdValues, p *port, cms string, progra
 	manager := s.xrd(name, c, programs, askListener(listen...))
 	manager.stale = socket
 	v.Port = p.String()
-	server := s.xrd(name, v, programs, askXRootD(p.address()))
+	server := s.xrd(name, v, programs, askXRootD(p.Address()))
 	if name != Redirector {
 		s.confine(name, manager, server)
 	}

@@ -68,7 +68,7 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	home := s.newDir(filepath.Join(name, "home"))
 	passwd, err := os.ReadFile("/etc/passwd")
 	s.fail(err)
-	values := map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username, "Scratch": ""}
+	values := map[string]string{"Address": p.Address(), "Lab": s.Dir, "User": me.Username, "Scratch": ""}
 	if s.disks != nil {
 		s.newDisk(name, filepath.Join(name, "scratch"))
 		values["Scratch"] = filepath.Join(s.Dir, name, "scratch")
@@ -76,9 +76,9 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	conf := s.render(sshdConfig, values)
 	s.openFile(filepath.Join(name, "sshd_config"), conf, 0o644)
 	s.openFile(filepath.Join(name, "passwd"), withHome(passwd, me, home), 0o644)
-	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
+	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.Address(), Data: home})
 	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", filepath.Join(s.Dir, name), name, sshd}, extra...)
-	part := s.part(name, askGreeting(p.address(), "SSH-2.0-", ""), argv...)
+	part := s.part(name, askGreeting(p.Address(), "SSH-2.0-", ""), argv...)
 	part.server, part.apart = name, true
 	s.confine(name, part)
 }

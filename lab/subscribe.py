@@ -1,4 +1,5 @@
-"""Prints what a broker sends by STOMP, a JSON object a line: HOST PORT USER PASSWORD VHOST DESTINATION... Ends with its input."""
+"""Prints what a broker sends by STOMP, a JSON object a line: HOST PORT USER PASSWORD VHOST DESTINATION... A destination may be
+followed by headers of SUBSCRIBE, as in "/queue/a subscription-type:ANYCAST". Ends with its input."""
 import json
 import sys
 
@@ -19,5 +20,6 @@ conn = stomp.Connection12([(host, int(port))], vhost=vhost, reconnect_attempts_m
 conn.set_listener("", Printer())
 conn.connect(user, password, wait=True)
 for i, destination in enumerate(destinations):
-    conn.subscribe(destination=destination, id=str(i), ack="auto", headers={"receipt": str(i)})
+    destination, *headers = destination.split()
+    conn.subscribe(destination=destination, id=str(i), ack="auto", headers=dict(h.split(":") for h in headers) | {"receipt": str(i)})
 sys.stdin.read()

@@ -30,8 +30,9 @@ type Subscriber struct {
 	early []Received // that came before the last subscription was active
 }
 
-// Subscribe receives the messages of destinations of a broker that Start of RabbitMQConfig has started, until the test ends or the
-// broker does. It returns when the subscriptions are active.
+// Subscribe receives the messages of destinations of a broker that Start of RabbitMQConfig or of ArtemisConfig has started, until the
+// test ends or the broker does. A destination may be followed by headers of SUBSCRIBE, as in "/queue/a subscription-type:ANYCAST". It
+// returns when the subscriptions are active.
 func Subscribe(t testing.TB, broker *System, destinations ...string) *Subscriber {
 	t.Helper()
 	python := filepath.Join(FTS(t), "python3")

@@ -44,7 +44,7 @@ type XRootDConfig struct {
 	// an authority for this system alone.
 	Authority *System
 	// Issuer and Keys are one more issuer of tokens that ztn trusts, whose paths begin at /data, and its JSON Web Key
-	// Set; without Issuer there is the lab's alone.
+	// Set; without Issuer there is the lab's alone. With it the audience https://se.example.org is accepted as well.
 	Issuer string
 	Keys   []byte
 	// Macaroons has each server make and take macaroons: they allow what these rules (an authdb, as in "u * / a")
@@ -189,7 +189,7 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
 		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
 		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
 	}
-	s.confine(server.Name, s.xrd(server.Name, v, programs, askXRootD(p.address())))
+	s.confine(server.Name, s.xrd(server.Name, v, programs, askXRootD(p.Address())))
 }
 
 // macaroons has a server make and take macaroons under rules.
@@ -205,7 +205,7 @@ func (s *System) macaroons(rules string, v *xrootdValues) {
 // point tells the URLs of the service at p. A name where a certificate is checked or a ticket is asked for, else an
 // address, which is not looked up.
 func (s *System) point(c XRootDConfig, p *port) {
-	host := p.address()
+	host := p.Address()
 	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {
 		host = p.local()
 	}
@@ -223,7 +223,7 @@ func (s *System) point(c XRootDConfig, p *port) {
 
 // dataServer makes the folder of a data server at p.
 func (s *System) dataServer(name string, p *port, folder string) Server {
-	address := p.address()
+	address := p.Address()
 	s.newDisk(name, folder)
 	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data",
 		Data: s.newDir(filepath.Join(folder, "data"))}

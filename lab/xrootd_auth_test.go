@@ -179,7 +179,7 @@ func gone(t *testing.T, s *System) {
 		t.Errorf("there was nothing to end: processes %v, ports %v", pids, ports)
 	}
 	for _, p := range ports {
-		if err := askListener(p.address())(t.Context()); err == nil {
+		if err := askListener(p.Address())(t.Context()); err == nil {
 			t.Errorf("port %v is still open", p)
 		}
 	}

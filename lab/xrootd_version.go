@@ -7,14 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 //go:embed xrootd-*.txt
 var xrootdPackages embed.FS
 
-// XRootDVersions are the versions that `make needs` unpacks beside the one of this system, oldest first: the values
+// XRootDVersions are the versions that `make needs-full` unpacks beside the one of this system, oldest first: the values
 // that XRootDConfig.Version has beside "". There is a file xrootd-VERSION.txt of each.
 func XRootDVersions() []string {
 	files, _ := xrootdPackages.ReadDir(".") // sorted, and always there
@@ -25,14 +24,12 @@ func XRootDVersions() []string {
 	return all
 }
 
-// TestedXRootDs are the versions that long tests run on: this system's and the newest; all of them where the variable
-// WEIR_XROOTD is "all".
+// TestedXRootDs are the versions that tests run on: this system's, and in the full tier all others.
 func TestedXRootDs() []string {
-	all := append([]string{""}, XRootDVersions()...)
-	if os.Getenv("WEIR_XROOTD") == "all" {
-		return all
+	if Full() {
+		return append([]string{""}, XRootDVersions()...)
 	}
-	return []string{all[0], all[len(all)-1]}
+	return []string{""}
 }
 
 // findXRootD is the folder that a version was unpacked in, and that version in full: of "6", "6.2" and "6.2.0" the
@@ -52,7 +49,7 @@ func findXRootD(version string) (root, full string, err error) {
 		dir, err := built("xrootd-" + v)
 		if err != nil {
 			if is(v) {
-				return "", "", &MissingError{Program: "xrootd " + version, How: "make needs (where the source of weir is)"}
+				return "", "", &MissingError{Program: "xrootd " + version, How: "make needs-full (where the source of weir is)"}
 			}
 			continue
 		}
@@ -99,19 +96,27 @@ func (s *System) unpacked(root string, programs ...string) (map[string][]string,
 	if len(loaders) == 0 || len(libraries) == 0 {
 		return nil, fmt.Errorf("lab: folder %s has no loader, or no libraries: remove it, and run make needs", root)
 	}
-	loader, lib, bin := loaders[0], libraries[0], filepath.Join(root, "usr/bin")
+	loader, lib, at := loaders[0], libraries[0], map[string]string{}
+	for _, p := range programs {
+		if at[p] = filepath.Join(root, "usr/bin", p); !isFile(at[p]) {
+			at[p] = filepath.Join(root, "usr/sbin", p)
+		}
+	}
 	here := filepath.Join(s.Dir, "programs")
 	if err := s.mkdir(here); err != nil {
 		return nil, err
 	}
 	if s.reaches(lib) != nil {
 		to := filepath.Join(here, "copies")
-		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFiles(bin, filepath.Join(to, "bin"), programs...),
-			copyFile(loader, filepath.Join(to, "loader")))
+		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFile(loader, filepath.Join(to, "loader")))
+		for p, from := range at {
+			at[p] = filepath.Join(to, p)
+			err = errors.Join(err, copyFile(from, at[p]))
+		}
 		if err != nil {
 			return nil, err
 		}
-		loader, lib, bin = filepath.Join(to, "loader"), filepath.Join(to, "lib"), filepath.Join(to, "bin")
+		loader, lib = filepath.Join(to, "loader"), filepath.Join(to, "lib")
 	}
 	all := map[string][]string{}
 	for _, p := range programs {
@@ -119,13 +124,13 @@ func (s *System) unpacked(root string, programs ...string) (map[string][]string,
 		if err := os.Symlink(loader, called); err != nil {
 			return nil, err
 		}
-		all[p] = []string{called, "--library-path", lib, filepath.Join(bin, p)}
+		all[p] = []string{called, "--library-path", lib, at[p]}
 	}
 	return all, nil
 }
 
-// copyFiles copies files of a folder, by their names or all, without its folders.
-func copyFiles(from, to string, names ...string) error {
+// copyFiles copies the files of a folder, without its folders.
+func copyFiles(from, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
 	}
@@ -134,9 +139,6 @@ func copyFiles(from, to string, names ...string) error {
 		return err
 	}
 	for _, e := range entries {
-		if len(names) > 0 && !slices.Contains(names, e.Name()) {
-			continue
-		}
 		info, err := os.Stat(filepath.Join(from, e.Name()))
 		if err != nil || info.IsDir() {
 			continue // a link to what was not unpacked

@@ -7,6 +7,7 @@ import (
 
 // Later XRootDs run beside this system's, with each authentication, and as a cluster.
 func TestXRootDVersions(t *testing.T) {
+	FullTier(t, "further versions of XRootD")
 	Need(t, "xrdfs")
 	for _, version := range XRootDVersions() {
 		for _, auth := range XRootDAuths() {

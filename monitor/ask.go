@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"weir/scenario"
 )
 
 // A Reporter asks the servers of the service about themselves, in the service's own protocol; storage.Reporter is
@@ -117,9 +115,13 @@ func (a *asked) get(ctx context.Context, began moment) (*statistics, moment, err
 }
 
 func (a *asked) sample(now *statistics, at moment) *Sample {
-	service := now.since(a.last)
+	seconds := (at.mono - a.lastAt.mono).Seconds()
+	service := now.since(a.last, seconds)
+	if service == nil {
+		return &Sample{Time: at.wall, LeftOut: []string{LeftOutService}}
+	}
 	service.Kind = cmp.Or(service.Kind, a.kind)
-	s := &Sample{Time: at.wall, Seconds: (at.mono - a.lastAt.mono).Seconds(), Service: service}
+	s := &Sample{Time: at.wall, Seconds: seconds, Service: service}
 	if a.place == nil || a.place.state.Load() == placeHidden {
 		s.Procs = []Proc{service.proc()}
 	}
@@ -149,7 +151,7 @@ func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 			continue
 		}
 		if tries.failed(clock().mono) {
-			w.warn(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
+			w.warn(hostPort(o.Target), RoleServer, fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
 		}
 		timer.Reset(max(tooSoon, tries.next-clock().mono))
 	}
@@ -178,7 +180,7 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 			continue
 		}
 		if known[server] = true; len(known) > mostServers {
-			w.warn(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
+			w.warn(hostPort(o.Target), RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
 			return
 		}
 		a := &asked{reporter: o.Reporter, server: server, kind: DataServer, servers: o.servers, clock: clock}
@@ -188,13 +190,13 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 		if addr, ok := localTarget(ctx, server); ok {
 			a.place = o.servers.place(addr)
 		}
-		r := &runner{watch: w, host: server, role: scenario.RoleServer, timeout: o.Timeout, probe: a}
+		r := &runner{watch: w, host: server, role: RoleServer, timeout: o.Timeout, probe: a}
 		w.runs.Go(func() { r.run(ctx) })
 	}
 }
 
 // warn writes a sample that has only a text.
-func (w *Watch) warn(host string, role scenario.Role, text string) {
+func (w *Watch) warn(host string, role Role, text string) {
 	w.emit(&Sample{Time: time.Now().Round(0), Host: host, Role: role, Error: text})
 }
 

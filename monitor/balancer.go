@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"weir/scenario"
 )
 
 // A Balancer is what a balancer says of the service that it spreads over several servers. Counts and bytes are of the
@@ -53,32 +51,46 @@ type balancing struct {
 	kind                      string
 	connected, received, sent int64
 	servers                   []Balanced
+	past                      past
+	pasts                     map[string]past // of each server, by service and name; nil: none fell
 }
 
-// since returns what was counted between the moments of p and b. A server that is new has no past: what it counted
-// before it was seen is left out.
-func (b *balancing) since(p *balancing) *Balancer {
+// since returns what was counted in the seconds between the moments of p and b, nil if a counter cannot be right. A server that is
+// new has no past: what it counted before it was seen is left out.
+func (b *balancing) since(p *balancing, seconds float64) *Balancer {
+	r := p.past.rises(seconds, false)
 	out := &Balancer{
-		Kind: b.kind, Connected: grown(b.connected, p.connected), Received: grown(b.received, p.received), Sent: grown(b.sent, p.sent),
-		Servers: make([]Balanced, len(b.servers)),
+		Kind: b.kind, Connected: rose(&r, b.connected, p.connected, mostEvents), Received: rose(&r, b.received, p.received, mostBytes),
+		Sent: rose(&r, b.sent, p.sent, mostBytes), Servers: make([]Balanced, len(b.servers)),
 	}
+	b.past = r.past()
+	bad := r.bad()
 	for i, s := range b.servers {
 		was := find(p.servers, &s, i)
 		if was == nil {
 			was = &s
 		}
-		s.Connected, s.Received = grown(s.Connected, was.Connected), grown(s.Received, was.Received)
-		s.Sent, s.Errors = grown(s.Sent, was.Sent), grown(s.Errors, was.Errors)
+		key := s.Service + " " + s.Name
+		r := p.pasts[key].rises(seconds, false)
+		s.Connected, s.Received = rose(&r, s.Connected, was.Connected, mostEvents), rose(&r, s.Received, was.Received, mostBytes)
+		s.Sent, s.Errors = rose(&r, s.Sent, was.Sent, mostBytes), rose(&r, s.Errors, was.Errors, mostEvents)
+		if fell := r.past(); fell != nil {
+			if b.pasts == nil {
+				b.pasts = map[string]past{}
+			}
+			b.pasts[key] = fell
+		}
+		bad = bad || r.bad() || max(s.Connections, s.Queue) > mostConnections
 		out.Servers[i] = s
+	}
+	if bad {
+		return nil
 	}
 	return out
 }
 
 // mostCounted is what readers of a run directory take for one figure at most.
 const mostCounted = 1 << 50
-
-// grown is growth within what a line of a run directory may say.
-func grown(now, before int64) int64 { return min(growth(now, before), mostCounted) }
 
 // find returns the same server among others, first where it is likely.
 func find(all []Balanced, s *Balanced, likely int) *Balanced {
@@ -113,7 +125,7 @@ type balancerProbe struct {
 	lastAt  moment
 }
 
-func newBalancer(b scenario.Balancer, clock func() moment) (*balancerProbe, error) {
+func newBalancer(b BalancerConfig, clock func() moment) (*balancerProbe, error) {
 	p := &balancerProbe{service: b.Service, clock: clock, end: func() {}}
 	switch {
 	case b.HAProxy != "":
@@ -122,10 +134,10 @@ func newBalancer(b scenario.Balancer, clock func() moment) (*balancerProbe, erro
 			return nil, err
 		}
 		p.ask, p.end = h.ask, h.close
-	case b.IPVS == scenario.LocalIPVS:
+	case b.IPVS == LocalIPVS:
 		p.ask = (&ipvs{dir: "/proc/net", program: "ipvsadm"}).ask
 	default:
-		page, err := newPage(scenario.Host{Name: balancerName, NodeExporter: b.IPVS}, clock)
+		page, err := newPage(Host{Name: balancerName, NodeExporter: b.IPVS}, clock)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +161,10 @@ func (p *balancerProbe) look(ctx context.Context) (*Sample, error) {
 	at.mono = (before.mono + at.mono) / 2 // somewhere in between it counted
 	var s *Sample
 	if p.last != nil {
-		s = &Sample{Time: at.wall, Seconds: (at.mono - p.lastAt.mono).Seconds(), Balancer: now.since(p.last)}
+		s = &Sample{Time: at.wall, Seconds: (at.mono - p.lastAt.mono).Seconds()}
+		if s.Balancer = now.since(p.last, s.Seconds); s.Balancer == nil {
+			s.Seconds, s.LeftOut = 0, []string{LeftOutBalancer}
+		}
 	}
 	p.last, p.lastAt = now, at
 	return s, nil

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 // startHAProxy starts a real HAProxy in front of servers, called a, b, c ..., and
@@ -56,7 +55,7 @@ func TestRealHAProxy(t *testing.T) {
 	address, socket, page := startHAProxy(t, one.Listener.Addr().String(), two.Listener.Addr().String())
 	for _, from := range []string{socket, page, page + ";csv"} {
 		k := &keep{}
-		w, err := Start(t.Context(), nil, Options{Balancer: scenario.Balancer{HAProxy: from, Service: "files"}}, k)
+		w, err := Start(t.Context(), nil, Options{Balancer: BalancerConfig{HAProxy: from, Service: "files"}}, k)
 		require.NoError(t, err)
 		require.Eventually(t, "a first sample", func() bool { return len(k.of(balancerName)) > 0 })
 		const requests = 10
@@ -98,14 +97,14 @@ func TestBalancersThatDoNotAnswer(t *testing.T) {
 		t.Skip("this machine has IPVS")
 	}
 	for _, c := range []struct {
-		b    scenario.Balancer
+		b    BalancerConfig
 		want string
 	}{
-		{scenario.Balancer{HAProxy: filepath.Join(t.TempDir(), "none")}, "no such file"},
-		{scenario.Balancer{HAProxy: lies.URL}, `it starts "hello"`},
-		{scenario.Balancer{HAProxy: lies.Listener.Addr().String()}, "not HAProxy's statistics"},
-		{scenario.Balancer{IPVS: lies.URL}, "not a page of Prometheus metrics"},
-		{scenario.Balancer{IPVS: scenario.LocalIPVS}, "no IPVS"},
+		{BalancerConfig{HAProxy: filepath.Join(t.TempDir(), "none")}, "no such file"},
+		{BalancerConfig{HAProxy: lies.URL}, `it starts "hello"`},
+		{BalancerConfig{HAProxy: lies.Listener.Addr().String()}, "not HAProxy's statistics"},
+		{BalancerConfig{IPVS: lies.URL}, "not a page of Prometheus metrics"},
+		{BalancerConfig{IPVS: LocalIPVS}, "no IPVS"},
 	} {
 		k := &keep{}
 		w, err := Start(t.Context(), nil, Options{Balancer: c.b}, k)
@@ -228,7 +227,7 @@ func TestIPVSPage(t *testing.T) {
 		_, _ = w.Write([]byte(ipvsMetrics))
 	}))
 	defer s.Close()
-	p, err := newBalancer(scenario.Balancer{IPVS: s.URL, Service: "192.168.0.22:3306"}, newClock())
+	p, err := newBalancer(BalancerConfig{IPVS: s.URL, Service: "192.168.0.22:3306"}, newClock())
 	require.NoError(t, err)
 	defer p.close()
 	if _, err := p.look(t.Context()); err != nil {
@@ -244,8 +243,7 @@ func TestIPVSPage(t *testing.T) {
 	}
 }
 
-// TestBalancedSince: counters are of the span; one that fell was started anew,
-// and a server that is new has no past.
+// TestBalancedSince: counters are of the span; one that fell has the second left out, and a server that is new has no past.
 func TestBalancedSince(t *testing.T) {
 	text := func(rows ...string) *balancing {
 		b, err := parseHAProxy([]byte("# pxname,svname,stot,bin,scur,type,weight,slim,\n" + strings.Join(rows, "\n")))
@@ -254,13 +252,17 @@ func TestBalancedSince(t *testing.T) {
 	}
 	first := text("b,a,10,100,1,2,1,,", "b,gone,5,5,0,2,1,,")
 	second := text("b,FRONTEND,9,9,9,0,9,9,", `b,a,15,150,2,2,1,7,"a ""b"",c"`, "b,new,1000,1000,3,2,1,,")
-	if s := second.since(first); s.Servers[0] != (Balanced{Name: "a", Service: "b", Weight: 1, Connections: 2, Limit: 7, Connected: 5,
+	if s := second.since(first, 1); s.Servers[0] != (Balanced{Name: "a", Service: "b", Weight: 1, Connections: 2, Limit: 7, Connected: 5,
 		Received: 50}) ||
 		s.Servers[1].Connected != 0 || s.Servers[1].Connections != 3 {
 		t.Errorf("%+v", s)
 	}
-	if s := text("b,a,3,30,0,2,1,,").since(second); s.Servers[0].Connected != 3 || s.Servers[0].Received != 30 {
+	again, then := text("b,a,3,30,0,2,1,,"), text("b,a,4,35,0,2,1,,")
+	if s := again.since(second, 1); s != nil {
 		t.Errorf("started again: %+v", s)
+	}
+	if s := then.since(again, 1); s == nil || s.Connected != 1 || s.Servers[0].Received != 5 {
+		t.Errorf("the second after that: %+v", s)
 	}
 }
 
@@ -284,7 +286,10 @@ func FuzzBalancers(f *testing.F) {
 			}
 		}
 		for i, x := range all {
-			s := x.since(all[len(all)-1-i])
+			s := x.since(all[len(all)-1-i], 1)
+			if s == nil {
+				continue
+			}
 			if _, err := json.Marshal(s); err != nil || s.Received < 0 || s.Sent < 0 || s.Connected < 0 {
 				t.Fatalf("%v %+v", err, s)
 			}

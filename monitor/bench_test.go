@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 // BenchmarkLook prints the CPU time of looks at 1 Hz: this machine with ten
@@ -20,19 +19,19 @@ func BenchmarkLook(b *testing.B) {
 		pids = append(pids, idle(b))
 	}
 	b.Run("here", func(b *testing.B) {
-		l := newLocal(scenario.Host{}, Options{}, nil, newClock())
+		l := newLocal(Host{}, Options{}, nil, newClock())
 		defer l.close()
 		bench(b, l)
 	})
 	b.Run("here with 10 processes", func(b *testing.B) {
-		l := newLocal(scenario.Host{Pids: pids}, Options{}, nil, newClock())
+		l := newLocal(Host{Pids: pids}, Options{}, nil, newClock())
 		defer l.close()
 		bench(b, l)
 	})
 	b.Run("page", func(b *testing.B) {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, hostPage) }))
 		defer srv.Close()
-		p, err := newPage(scenario.Host{NodeExporter: srv.URL}, newClock())
+		p, err := newPage(Host{NodeExporter: srv.URL}, newClock())
 		require.NoError(b, err)
 		defer p.close()
 		bench(b, p)
@@ -70,7 +69,7 @@ func idle(b *testing.B) int {
 // TestCostIsMeasured: a sample's cost is a part of what the process spent, and
 // far below the 1 % of a core that watching may take.
 func TestCostIsMeasured(t *testing.T) {
-	l := newLocal(scenario.Host{Pids: []int{os.Getpid()}}, Options{}, nil, newClock())
+	l := newLocal(Host{Pids: []int{os.Getpid()}}, Options{}, nil, newClock())
 	defer l.close()
 	var cost float64
 	const looks = 50

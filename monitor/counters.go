@@ -6,26 +6,32 @@ import (
 )
 
 // counters is what a host has counted up to one moment. Two of them make a sample. Lists are empty and has* false
-// where the host does not tell.
+// where the host does not tell; not* is true where it gave no number.
 type counters struct {
 	at        moment
 	clock     float64 // the host's own wall clock in seconds; 0 unknown
 	cores     []coreTime
 	waits     float64 // seconds in which something waited for a core, since boot
 	hasWaits  bool
+	quota     *Quota // nil: there is none
 	load      float64
 	memory    Memory
 	hasMemory bool
+	notMemory bool
 	disks     []diskCount
 	nets      []netCount
 	tcp       TCP // counted since boot, Established now
 	hasTCP    bool
+	notTCP    bool
+	pastQuota past
+	pastTCP   past
 }
 
 // A coreTime is the CPU time of one core since boot, in seconds.
 type coreTime struct {
-	id   int
-	mode CPU
+	id     int
+	mode   CPU
+	broken bool // a mode is not a number
 }
 
 // A diskCount is what one block device did since boot.
@@ -35,6 +41,8 @@ type diskCount struct {
 	ops         int64   // requests completed
 	busy        float64 // seconds with a request in service
 	queue       float64 // seconds that requests waited or were in service, summed
+	broken      bool    // a counter is not a number
+	past        past
 }
 
 // A netCount is what one interface did since it was made.
@@ -44,6 +52,9 @@ type netCount struct {
 	packetsIn, packetsOut int64
 	drops                 int64
 	speed                 float64
+	broken                bool // a counter is not a number
+	past                  past
+	faster                int // looks in a row that found it faster than its speed
 }
 
 // reset empties c and keeps its memory.
@@ -51,26 +62,34 @@ func (c *counters) reset() {
 	*c = counters{cores: c.cores[:0], disks: c.disks[:0], nets: c.nets[:0]}
 }
 
-// since returns what happened between the moments of p and c.
+// since returns what happened between the moments of p and c. Devices whose counters cannot be right are left out.
 func (c *counters) since(p *counters) *Sample {
 	seconds := c.secondsSince(p)
 	s := &Sample{Time: c.at.wall, Seconds: seconds, Cores: len(c.cores), Load: c.load}
-	s.CPU, s.Core = cpuSince(c.cores, p.cores)
+	s.cpuSince(c.cores, p.cores)
 	if c.hasWaits && p.hasWaits && seconds > 0 {
-		waits := min(share(growth(c.waits, p.waits), seconds), 1)
-		s.Waits = &waits
+		r := rises{seconds: seconds}
+		if waits := rose(&r, c.waits, p.waits, mostTime); !r.leftOut(s, LeftOutWaits) {
+			s.Waits = new(min(share(waits, seconds), 1))
+		}
 	}
-	if c.hasMemory {
-		m := c.memory
+	c.pastQuota = c.quota.since(p.quota, p.pastQuota, s)
+	if m := c.memory; c.notMemory || c.hasMemory && (m.Available > m.Total || m.Total > mostMemory) {
+		s.LeftOut = append(s.LeftOut, LeftOutMemory)
+	} else if c.hasMemory {
 		s.Memory = &m
 	}
-	s.Disks = disksSince(c.disks, p.disks, seconds)
-	s.Nets = netsSince(c.nets, p.nets)
+	s.disksSince(c.disks, p.disks)
+	s.netsSince(c.nets, p.nets)
 	if c.hasTCP && p.hasTCP {
-		s.TCP = &TCP{
-			Retransmits: growth(c.tcp.Retransmits, p.tcp.Retransmits),
+		r := p.pastTCP.rises(seconds, c.notTCP || p.notTCP || c.tcp.Established > mostConnections)
+		t := &TCP{
+			Retransmits: rose(&r, c.tcp.Retransmits, p.tcp.Retransmits, mostEvents),
 			Established: c.tcp.Established,
-			ListenDrops: growth(c.tcp.ListenDrops, p.tcp.ListenDrops),
+			ListenDrops: rose(&r, c.tcp.ListenDrops, p.tcp.ListenDrops, mostEvents),
+		}
+		if c.pastTCP = r.past(); !r.leftOut(s, LeftOutTCP) {
+			s.TCP = t
 		}
 	}
 	return s
@@ -89,19 +108,10 @@ func (c *counters) secondsSince(p *counters) float64 {
 	return here
 }
 
-// growth is how much a counter grew. One that fell was started anew in between, with its host, process or interface,
-// and what it shows now happened since.
-func growth[N int64 | float64](now, before N) N {
-	if now < before {
-		return now
-	}
-	return now - before
-}
-
-// cpuSince returns the shares of all cores together and the busy share of each; nil where nothing was counted.
-func cpuSince(now, before []coreTime) (*CPU, []float64) {
+// cpuSince sets the shares of all cores together and the busy share of each; nil where nothing was counted.
+func (s *Sample) cpuSince(now, before []coreTime) {
 	if len(now) == 0 {
-		return nil, nil
+		return
 	}
 	var sum CPU
 	core := make([]float64, len(now))
@@ -110,8 +120,13 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 		if was == nil {
 			continue
 		}
-		d := modesSince(&now[i].mode, &was.mode)
-		if t := total(&d); t > 0 {
+		d, ok := modesSince(&now[i].mode, &was.mode)
+		t := total(&d)
+		if !ok || now[i].broken || was.broken || s.Seconds > 0 && t > mostTime*(s.Seconds+1) {
+			s.LeftOut = append(s.LeftOut, LeftOutCPU)
+			return
+		}
+		if t > 0 {
 			core[i] = share(d.Busy(), t)
 		}
 		for i, mode := range sum.modes() {
@@ -120,12 +135,12 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 	}
 	t := total(&sum)
 	if t <= 0 {
-		return nil, nil
+		return
 	}
 	for _, mode := range sum.modes() {
 		*mode = share(*mode, t)
 	}
-	return &sum, core
+	s.CPU, s.Core = &sum, core
 }
 
 // share rounds to a millionth: ticks tell no more, and files get shorter.
@@ -157,16 +172,20 @@ func (c *CPU) modes() [6]*float64 {
 	return [...]*float64{&c.User, &c.System, &c.IRQ, &c.IOWait, &c.Steal, &c.Idle}
 }
 
-// modesSince differs from growth in each mode: Linux lets iowait and idle fall a little at times, which is no restart.
-func modesSince(now, before *CPU) CPU {
-	d := *now
-	if total(now) < total(before)/2 {
-		return d
-	}
+// littleBack is by how many seconds Linux lets iowait and idle fall at times.
+const littleBack = 3.0
+
+// modesSince returns the time in each mode. ok is false if one fell that cannot.
+func modesSince(now, before *CPU) (d CPU, ok bool) {
+	d, ok = *now, true
 	for i, mode := range d.modes() {
-		*mode = max(0, *mode-*before.modes()[i])
+		grew := *mode - *before.modes()[i]
+		if grew < 0 && (mode != &d.IOWait && mode != &d.Idle || grew < -littleBack) {
+			ok = false
+		}
+		*mode = max(0, grew)
 	}
-	return d
+	return d, ok
 }
 
 func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
@@ -174,62 +193,75 @@ func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
 // wrap is where the kernel's counters of milliseconds of a disk start again.
 const wrap = (1 << 32) / 1000.0
 
-func disksSince(now, before []diskCount, seconds float64) []Disk {
-	var out []Disk
+func (s *Sample) disksSince(now, before []diskCount) {
 	for i := range now {
 		d := &now[i]
 		was := findDisk(before, d.name, i)
-		if was == nil || seconds <= 0 {
+		if was == nil || s.Seconds <= 0 {
 			continue
 		}
-		if d.ops < was.ops || d.read < was.read || d.write < was.write {
-			was = &diskCount{} // another device under the same name
-		}
-		if isLoop(d.name) && d.ops == was.ops && d.queue == was.queue {
+		if d.past = was.past; isLoop(d.name) && d.ops == was.ops && d.queue == was.queue {
 			continue // an image that is mounted and not used, of which some machines have dozens
 		}
-		out = append(out, Disk{
+		r := was.past.rises(s.Seconds, d.broken || was.broken)
+		disk := Disk{
 			Name:  d.name,
-			Read:  math.Round(float64(d.read-was.read) / seconds),
-			Write: math.Round(float64(d.write-was.write) / seconds),
-			Ops:   share(float64(d.ops-was.ops), seconds),
-			Queue: share(wrapped(d.queue, was.queue), seconds),
-			Busy:  min(1, share(wrapped(d.busy, was.busy), seconds)),
-		})
+			Read:  math.Round(float64(rose(&r, d.read, was.read, mostBytes)) / s.Seconds),
+			Write: math.Round(float64(rose(&r, d.write, was.write, mostBytes)) / s.Seconds),
+			Ops:   share(float64(rose(&r, d.ops, was.ops, mostEvents)), s.Seconds),
+			Queue: share(roseWrapped(&r, d.queue, was.queue, mostQueue), s.Seconds),
+			Busy:  min(1, share(roseWrapped(&r, d.busy, was.busy, mostBusy), s.Seconds)),
+		}
+		if d.past = r.past(); !r.leftOut(s, LeftOutDisk+d.name) {
+			s.Disks = append(s.Disks, disk)
+		}
 	}
-	return out
 }
 
-func wrapped(now, before float64) float64 {
-	if d := now + wrap - before; now < before && d < wrap/2 {
-		return d
+// roseWrapped is rose for a counter that starts again at wrap.
+func roseWrapped(r *rises, now, before, most float64) float64 {
+	if now < before && now+wrap-before <= most*(r.seconds+1) {
+		now += wrap
 	}
-	return growth(now, before)
+	return rose(r, now, before, most)
 }
+
+// A device that is found faster than its speed in so many looks in a row has another one: virtual ones name any.
+const fasterThanSpeed = 3
 
 // netsSince leaves out interfaces that never carried a byte.
-func netsSince(now, before []netCount) []Net {
-	var out []Net
+func (s *Sample) netsSince(now, before []netCount) {
 	for i := range now {
 		n := &now[i]
 		was := findNet(before, n.name, i)
-		if was == nil || n.received+n.sent == 0 {
+		if was == nil || n.received+n.sent+was.received+was.sent == 0 && was.past == nil && !n.broken {
 			continue
 		}
-		if n.received < was.received || n.sent < was.sent {
-			was = &netCount{} // the interface was made anew
+		n.faster = was.faster
+		if n.faster >= fasterThanSpeed {
+			n.speed = 0
 		}
-		out = append(out, Net{
+		r := was.past.rises(s.Seconds, n.broken || was.broken)
+		net := Net{
 			Name:       n.name,
-			Received:   n.received - was.received,
-			Sent:       n.sent - was.sent,
-			PacketsIn:  growth(n.packetsIn, was.packetsIn),
-			PacketsOut: growth(n.packetsOut, was.packetsOut),
-			Drops:      growth(n.drops, was.drops),
+			Received:   rose(&r, n.received, was.received, mostBytes),
+			Sent:       rose(&r, n.sent, was.sent, mostBytes),
+			PacketsIn:  rose(&r, n.packetsIn, was.packetsIn, mostEvents),
+			PacketsOut: rose(&r, n.packetsOut, was.packetsOut, mostEvents),
+			Drops:      rose(&r, n.drops, was.drops, mostEvents),
 			Speed:      n.speed,
-		})
+		}
+		// a driver may count once a second, so that a look sees two of its seconds
+		if n.speed > 0 && 8*float64(max(net.Received, net.Sent)) > speedMargin*n.speed*(s.Seconds+1) {
+			r.wrong = true
+			n.faster++
+		} else if n.faster < fasterThanSpeed {
+			n.faster = 0
+		}
+		if n.past = r.past(); !r.leftOut(s, LeftOutNet+n.name) {
+			s.Nets = append(s.Nets, net)
+		}
 	}
-	return out
 }
 
 // realDisks drops, in place, what is no disk of its own: memory, partitions, layers (device mapper, md) that repeat

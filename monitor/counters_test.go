@@ -15,13 +15,23 @@ func at(seconds float64) moment {
 	return moment{time.Unix(1000, 0).Add(time.Duration(seconds * 1e9)), time.Duration(seconds * 1e9)}
 }
 
+func core(id int, mode CPU) coreTime { return coreTime{id: id, mode: mode} }
+
+func disk(name string, read, write, ops int64, busy, queue float64) diskCount {
+	return diskCount{name: name, read: read, write: write, ops: ops, busy: busy, queue: queue}
+}
+
+func nic(name string, received, sent, in, out, drops int64, speed float64) netCount {
+	return netCount{name: name, received: received, sent: sent, packetsIn: in, packetsOut: out, drops: drops, speed: speed}
+}
+
 func TestSinceRates(t *testing.T) {
-	p := &counters{at: at(10), cores: []coreTime{{0, CPU{User: 5, Idle: 5}}, {1, CPU{Idle: 10}}},
-		disks: []diskCount{{"sda", 1000, 2000, 10, 1, 1}},
-		nets:  []netCount{{"eth0", 100, 200, 1, 2, 0, 1e9}}, tcp: TCP{Retransmits: 5, Established: 9}, hasTCP: true}
-	c := &counters{at: at(12), load: 0.5, cores: []coreTime{{0, CPU{User: 6, Idle: 5.5, Steal: 0.5}}, {1, CPU{Idle: 11, IOWait: 1}}},
-		disks: []diskCount{{"sda", 3000, 8000, 30, 2, 5}},
-		nets:  []netCount{{"eth0", 1100, 2200, 11, 22, 1, 1e9}}, tcp: TCP{Retransmits: 8, Established: 4}, hasTCP: true}
+	p := &counters{at: at(10), cores: []coreTime{core(0, CPU{User: 5, Idle: 5}), core(1, CPU{Idle: 10})},
+		disks: []diskCount{disk("sda", 1000, 2000, 10, 1, 1)},
+		nets:  []netCount{nic("eth0", 100, 200, 1, 2, 0, 1e9)}, tcp: TCP{Retransmits: 5, Established: 9}, hasTCP: true}
+	c := &counters{at: at(12), load: 0.5, cores: []coreTime{core(0, CPU{User: 6, Idle: 5.5, Steal: 0.5}), core(1, CPU{Idle: 11, IOWait: 1})},
+		disks: []diskCount{disk("sda", 3000, 8000, 30, 2, 5)},
+		nets:  []netCount{nic("eth0", 1100, 2200, 11, 22, 1, 1e9)}, tcp: TCP{Retransmits: 8, Established: 4}, hasTCP: true}
 	want := &Sample{
 		Time: c.at.wall, Seconds: 2, Cores: 2, Load: 0.5,
 		CPU:   &CPU{User: 0.25, Idle: 0.375, Steal: 0.125, IOWait: 0.25},
@@ -37,14 +47,14 @@ func TestSinceRates(t *testing.T) {
 
 func TestSinceAfterRestartsAndWraps(t *testing.T) {
 	p := &counters{at: at(0),
-		cores: []coreTime{{0, CPU{User: 100, Idle: 900, IOWait: 2}}, {1, CPU{Idle: 1000}}, {2, CPU{User: 500, Idle: 500}}},
-		disks: []diskCount{{"sda", 1000, 1000, 10, wrap - 0.25, wrap - 0.5}, {"sdb", 9000, 0, 10, 100, 100}},
-		nets:  []netCount{{"eth0", 1000, 1000, 10, 10, 3, 0}}, tcp: TCP{Retransmits: 50}, hasTCP: true}
+		// core 0: iowait falls a little; core 1 is off; core 3 is new
+		cores: []coreTime{core(0, CPU{User: 100, Idle: 900, IOWait: 2}), core(1, CPU{Idle: 1000}), core(2, CPU{User: 500, Idle: 500})},
+		disks: []diskCount{disk("sda", 1000, 1000, 10, wrap-0.25, wrap-0.5), disk("sdb", 9000, 0, 10, 100, 100)},
+		nets:  []netCount{nic("eth0", 1000, 1000, 10, 10, 3, 0)}, tcp: TCP{Retransmits: 50}, hasTCP: true}
 	c := &counters{at: at(1),
-		// core 0: iowait fell a little; core 1 is off; core 2 was counted anew; core 3 is new
-		cores: []coreTime{{0, CPU{User: 100.5, Idle: 900.5, IOWait: 1.9}}, {2, CPU{User: 0.25, Idle: 0.25}}, {3, CPU{User: 7}}},
-		disks: []diskCount{{"sda", 1000, 1000, 10, 0.25, 0.5}, {"sdb", 500, 0, 1, 0.5, 2}, {"sdc", 5, 5, 5, 5, 5}},
-		nets:  []netCount{{"eth0", 300, 400, 3, 4, 0, 0}, {"eth1", 5, 5, 5, 5, 5, 0}}, tcp: TCP{Retransmits: 2}, hasTCP: true}
+		cores: []coreTime{core(0, CPU{User: 100.5, Idle: 900.5, IOWait: 1.9}), core(2, CPU{User: 500.25, Idle: 500.25}), core(3, CPU{User: 7})},
+		disks: []diskCount{disk("sda", 1000, 1000, 10, 0.25, 0.5), disk("sdb", 500, 0, 1, 0.5, 2), disk("sdc", 5, 5, 5, 5, 5)},
+		nets:  []netCount{nic("eth0", 300, 400, 3, 4, 0, 0), nic("eth1", 5, 5, 5, 5, 5, 0)}, tcp: TCP{Retransmits: 2}, hasTCP: true}
 	s := c.since(p)
 	if diff := cmp.Diff(&CPU{User: 0.5, Idle: 0.5}, s.CPU); diff != "" {
 		t.Error(diff)
@@ -52,17 +62,24 @@ func TestSinceAfterRestartsAndWraps(t *testing.T) {
 	if diff := cmp.Diff([]float64{0.5, 0.5, 0}, s.Core); diff != "" {
 		t.Error(diff)
 	}
-	if len(s.Disks) != 2 || math.Abs(s.Disks[0].Busy-0.5) > 1e-6 || math.Abs(s.Disks[0].Queue-1) > 1e-6 {
+	if len(s.Disks) != 1 || math.Abs(s.Disks[0].Busy-0.5) > 1e-6 || math.Abs(s.Disks[0].Queue-1) > 1e-6 {
 		t.Errorf("a disk whose counters wrapped: %+v", s.Disks)
 	}
-	if d := s.Disks[1]; d.Read != 500 || d.Ops != 1 || d.Busy != 0.5 || d.Queue != 2 {
-		t.Errorf("a disk that was replaced: %+v", d)
+	if len(s.Nets) != 0 || s.TCP != nil {
+		t.Errorf("counters that began anew: %+v, %+v", s.Nets, s.TCP)
 	}
-	if diff := cmp.Diff([]Net{{Name: "eth0", Received: 300, Sent: 400, PacketsIn: 3, PacketsOut: 4}}, s.Nets); diff != "" {
+	if diff := cmp.Diff([]string{"disk sdb", "interface eth0", "TCP"}, s.LeftOut); diff != "" {
 		t.Error(diff)
 	}
-	if s.TCP.Retransmits != 2 {
-		t.Error("retransmits after a restart:", s.TCP.Retransmits)
+	next := &counters{at: at(2), cores: []coreTime{core(0, CPU{User: 1, Idle: 1})},
+		nets: []netCount{nic("eth0", 350, 450, 4, 5, 1, 0), nic("eth1", 6, 6, 6, 6, 6, 0)}, tcp: TCP{Retransmits: 3}, hasTCP: true}
+	s = next.since(c)
+	if diff := cmp.Diff([]Net{{Name: "eth0", Received: 50, Sent: 50, PacketsIn: 1, PacketsOut: 1, Drops: 1},
+		{Name: "eth1", Received: 1, Sent: 1, PacketsIn: 1, PacketsOut: 1, Drops: 1}}, s.Nets); diff != "" {
+		t.Error(diff)
+	}
+	if s.CPU != nil || s.TCP == nil || s.TCP.Retransmits != 1 || !cmp.Equal(s.LeftOut, []string{"CPU"}) {
+		t.Errorf("the second after that: %+v", s)
 	}
 }
 
@@ -115,7 +132,9 @@ func TestLoopDevicesInUse(t *testing.T) {
 		return realDisks([]diskCount{{name: "loop0", ops: 10}, {name: "loop1", ops: 10 + used, read: 4096 * used}, {name: "loop2"},
 			{name: "vda", ops: 5}, {name: "vda1", ops: 5}})
 	}
-	got := disksSince(listed(3), listed(0), 1)
+	s := &Sample{Seconds: 1}
+	s.disksSince(listed(3), listed(0))
+	got := s.Disks
 	if len(got) != 2 || got[0].Name != "loop1" || !got[0].Repeats() || got[0].Read != 3*4096 || got[1].Name != "vda" || got[1].Repeats() {
 		t.Errorf("%+v", got)
 	}

@@ -14,27 +14,30 @@ import (
 // An Environment is what a result depends on besides the load: this machine and its settings. What cannot be found
 // out stays empty.
 type Environment struct {
-	Time              time.Time `json:"time"`
-	Host              string    `json:"hostname"`
-	Kernel            string    `json:"kernel"`
-	System            string    `json:"operating_system"`
-	Architecture      string    `json:"architecture"`
-	CPU               string    `json:"cpu_model"`
-	Cores             int       `json:"cores"`
-	CoresAllowed      int       `json:"cores_allowed"` // by affinity
-	CoresUsed         int       `json:"cores_used"`    // GOMAXPROCS: allowed, and the control group's quota
-	Memory            int64     `json:"memory_bytes"`
-	Virtualization    string    `json:"virtualization"` // hypervisor, container, or "" if none is seen
-	ClockSource       string    `json:"clock_source"`
-	Governor          string    `json:"cpu_governor,omitempty"`
-	CongestionControl string    `json:"tcp_congestion_control"`
-	ReceiveMemory     [3]int64  `json:"tcp_rmem_bytes"` // least, at start, most
-	SendMemory        [3]int64  `json:"tcp_wmem_bytes"`
-	ReceiveMost       int64     `json:"rmem_max_bytes"` // that a program may ask for
-	SendMost          int64     `json:"wmem_max_bytes"`
-	Backlog           int64     `json:"somaxconn"`
-	PortLow           int64     `json:"ephemeral_port_low"`
-	PortHigh          int64     `json:"ephemeral_port_high"`
+	Time         time.Time `json:"time"`
+	Host         string    `json:"hostname"`
+	Kernel       string    `json:"kernel"`
+	System       string    `json:"operating_system"`
+	Architecture string    `json:"architecture"`
+	CPU          string    `json:"cpu_model"`
+	Cores        int       `json:"cores"`
+	CoresAllowed int       `json:"cores_allowed"` // by affinity
+	CoresUsed    int       `json:"cores_used"`    // GOMAXPROCS: allowed, and the control group's quota, but at least two if there are
+	// of the smallest quota of the control groups of this process, and which has it; 0: there is none
+	CPUQuota          float64  `json:"cpu_quota_cores,omitempty"`
+	CPUQuotaGroup     string   `json:"cpu_quota_group,omitempty"`
+	Memory            int64    `json:"memory_bytes"`
+	Virtualization    string   `json:"virtualization"` // hypervisor, container, or "" if none is seen
+	ClockSource       string   `json:"clock_source"`
+	Governor          string   `json:"cpu_governor,omitempty"`
+	CongestionControl string   `json:"tcp_congestion_control"`
+	ReceiveMemory     [3]int64 `json:"tcp_rmem_bytes"` // least, at start, most
+	SendMemory        [3]int64 `json:"tcp_wmem_bytes"`
+	ReceiveMost       int64    `json:"rmem_max_bytes"` // that a program may ask for
+	SendMost          int64    `json:"wmem_max_bytes"`
+	Backlog           int64    `json:"somaxconn"`
+	PortLow           int64    `json:"ephemeral_port_low"`
+	PortHigh          int64    `json:"ephemeral_port_high"`
 	// ports of connections that were just closed: "0" rest for a minute, "1" are used again, "2" on loopback only
 	PortReuse string    `json:"tcp_tw_reuse,omitempty"`
 	FilesSoft uint64    `json:"open_files_soft"`
@@ -58,6 +61,9 @@ func about(f *procFS) Environment {
 	e.ClockSource = f.word(f.sys + "/devices/system/clocksource/clocksource0/current_clocksource")
 	e.Governor = f.word(f.sys + "/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 	e.setCPU(f)
+	if q := quota(f, cpuGroups(f)); q != nil {
+		e.CPUQuota, e.CPUQuotaGroup = q.Cores, q.Group
+	}
 	e.setNetwork(f)
 	e.FilesSoft, e.FilesHard, _ = openFiles()
 	return e

@@ -106,7 +106,7 @@ func FuzzPage(f *testing.F) {
 		_ = before.parse(b[:len(b)/2])
 		_ = now.parse(b)
 		sound(t, &before.counters, &now.counters)
-		if p, ok := now.procSince(&before); ok && (p.User < 0 || p.Sent < 0 || p.Received < 0 || p.RSS < 0) {
+		if p, ok := now.procSince(&before, &Sample{Seconds: 1}); ok && (p.User < 0 || p.Sent < 0 || p.Received < 0 || p.RSS < 0) {
 			t.Fatalf("%+v", p)
 		}
 		now.query()

@@ -8,14 +8,12 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"weir/scenario"
 )
 
 // A group is the processes that are watched together under one name. The rules that are set add up.
 type group struct {
 	name       string
-	role       scenario.Role
+	role       Role
 	follow     bool // descendants belong to it
 	own        bool // of this process
 	programs   []string
@@ -30,7 +28,7 @@ type group struct {
 	noted  map[string]bool
 }
 
-func newGroup(name string, role scenario.Role) *group {
+func newGroup(name string, role Role) *group {
 	return &group{name: name, role: role, follow: true, family: newFamily(),
 		bound: map[int]int64{}, noted: map[string]bool{}}
 }

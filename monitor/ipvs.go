@@ -130,7 +130,7 @@ func hexAddress(s string) (string, error) {
 
 // totals reads /proc/net/ip_vs_stats (ip_vs_stats_show, the same file): two lines of header, and in hexadecimal
 // digits the connections, the packets in and out, and the bytes in and out since IPVS was loaded. The first three
-// wrap at 2^32 on kernels before 4.0, which growth takes for a new start.
+// wrap at 2^32 on kernels before 4.0: that second is left out.
 func (b *balancing) totals(text []byte) error {
 	_, text = cutLine(text)
 	_, text = cutLine(text)

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 func TestListeningSockets(t *testing.T) {
@@ -79,7 +78,7 @@ func TestFamilyOfListener(t *testing.T) {
 	f.process(fakeProcess{pid: 50, ppid: 1, comm: "stranger"})
 	f.fd(41, "5001")
 	f.fd(1, "5004") // an init that opened the socket itself
-	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:8080"), steadyClock())
+	l := newLocal(Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:8080"), steadyClock())
 	defer l.close()
 	if _, err := l.look(t.Context()); err != nil {
 		t.Fatal(err)
@@ -108,7 +107,7 @@ func TestFamilyOfListener(t *testing.T) {
 // TestHiddenService is told once and fails nothing.
 func TestHiddenService(t *testing.T) {
 	f := newFakeProc(t)
-	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:80"), steadyClock())
+	l := newLocal(Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:80"), steadyClock())
 	defer l.close()
 	_, err := l.look(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "cannot be seen") {
@@ -125,7 +124,7 @@ func TestContainersProxyIsNamed(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 40, ppid: 1, comm: "docker-proxy"})
 	f.fd(40, "5002")
-	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:80"), steadyClock())
+	l := newLocal(Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:80"), steadyClock())
 	defer l.close()
 	if _, err := l.look(context.Background()); err == nil || !strings.Contains(err.Error(), "runs in a container") {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"weir/scenario"
 )
 
 // local is the probe of this machine.
@@ -21,6 +19,7 @@ type local struct {
 	self      *group       // of this process
 	with      func() []int // more of it
 	scratch   func() string
+	groups    []cpuGroup // of this process
 	names     interned
 	speeds    map[string]float64
 	now, last *counters
@@ -28,13 +27,13 @@ type local struct {
 	noted     map[string]bool
 }
 
-func newLocal(h scenario.Host, o Options, targets []netip.AddrPort, clock func() moment) *local {
+func newLocal(h Host, o Options, targets []netip.AddrPort, clock func() moment) *local {
 	f := newProcFS(o.proc, o.sys)
 	l := &local{
 		fs: f, clock: clock, table: newTable(f), servers: o.servers,
 		speeds: map[string]float64{}, now: &counters{}, last: &counters{}, noted: map[string]bool{},
 	}
-	self := newGroup("weir", scenario.RoleClient)
+	self := newGroup("weir", RoleClient)
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
 	l.self, l.with, l.scratch = self, o.With, o.Scratch
@@ -42,7 +41,7 @@ func newLocal(h scenario.Host, o Options, targets []netip.AddrPort, clock func()
 		l.table.groups = append(l.table.groups, processesOf(b))
 	}
 	if len(o.Apart) > 0 {
-		links := newGroup("links", scenario.RoleOther)
+		links := newGroup("links", RoleOther)
 		links.pids, links.follow = o.Apart, false
 		l.table.groups = append(l.table.groups, links)
 	}
@@ -52,16 +51,16 @@ func newLocal(h scenario.Host, o Options, targets []netip.AddrPort, clock func()
 	for _, t := range targets {
 		l.servers.place(t)
 	}
-	l.service = newGroup("", scenario.RoleServer)
+	l.service = newGroup("", RoleServer)
 	l.service.discovered = true
 	l.table.groups = append(l.table.groups, l.service)
 	return l
 }
 
 // configured returns the groups that a host's settings ask for, the most exact rules first.
-func configured(h scenario.Host) []*group {
-	role := scenario.RoleServer // what is named is the service, on the client's machine as well
-	if h.Role == scenario.RoleOther {
+func configured(h Host) []*group {
+	role := RoleServer // the named processes belong to the service, on the client's machine as well
+	if h.Role == RoleOther {
 		role = h.Role
 	}
 	var groups []*group
@@ -84,8 +83,8 @@ func configured(h scenario.Host) []*group {
 }
 
 // processesOf returns the group of a backend's processes on this machine.
-func processesOf(h scenario.Host) *group {
-	g := newGroup(h.Name, scenario.RoleServer)
+func processesOf(h Host) *group {
+	g := newGroup(h.Name, RoleServer)
 	g.pids, g.pgrps = h.Pids, h.Groups
 	for _, name := range h.Processes {
 		g.programs = append(g.programs, filepath.Base(name))
@@ -161,6 +160,10 @@ func (l *local) count() (problems []string) {
 	if b, err := l.fs.read("pressure/cpu"); err == nil { // kernels before 4.20, and some later ones, do not have it
 		_ = parsePressure(b, c) // then it is not reported
 	}
+	if l.table.look%often == 0 {
+		l.groups = cpuGroups(l.fs)
+	}
+	c.quota = quota(l.fs, l.groups)
 	read("net/dev", func(b []byte) error { return parseNets(b, c, &l.names) })
 	read("diskstats", func(b []byte) error { return parseDisks(b, c, &l.names) })
 	read("loadavg", func(b []byte) error { return parseLoad(b, c) })

@@ -18,6 +18,8 @@ import (
 type metrics struct {
 	counters
 	hasProc    bool
+	notProc    bool // a figure of the process is not a number
+	pastProc   past
 	weir       bool // it is the built-in server's
 	cpu        float64
 	rss, files float64
@@ -77,8 +79,8 @@ func thin(b []byte) (out []byte, left int) {
 	return out, left
 }
 
-// parse reads a page. Metrics that are not known are passed over, values that are no plain finite numbers too; a page
-// without any known metric is an error.
+// parse reads a page. Metrics that are not known are passed over; a value that is no plain finite number has what it is of left
+// out. A page without any known metric is an error.
 func (m *metrics) parse(b []byte) error {
 	lines, left := thin(b)
 	if left == 0 {
@@ -96,16 +98,45 @@ func (m *metrics) parse(b []byte) error {
 			continue
 		}
 		for _, sample := range family.GetMetric() {
+			l := labels(sample.GetLabel())
 			if v, ok := valueOf(sample); ok {
-				take(m, labels(sample.GetLabel()), v)
+				take(m, l, v)
+			} else {
+				m.breaks(name, l)
 			}
 		}
 	}
 	m.settle()
-	if len(m.cores)+len(m.nets)+len(m.disks) == 0 && !m.hasProc && !m.weir {
+	if !m.counts() {
 		return fmt.Errorf("no counter of a host or of a process is on the page, which starts %s", firstWords(b))
 	}
 	return nil
+}
+
+// counts reports whether the page has a counter of a host or of a process.
+func (m *metrics) counts() bool {
+	return m.hasProc || m.weir || slices.ContainsFunc(m.cores, func(c coreTime) bool { return !c.broken }) ||
+		slices.ContainsFunc(m.nets, func(n netCount) bool { return !n.broken }) ||
+		slices.ContainsFunc(m.disks, func(d diskCount) bool { return !d.broken })
+}
+
+// breaks notes that a value is not a number.
+func (m *metrics) breaks(name string, l labels) {
+	switch {
+	case strings.HasPrefix(name, "node_cpu_"):
+		m.core(l).broken = true
+	case strings.HasPrefix(name, "node_disk_"):
+		m.disk(l).broken = true
+	case name == "node_network_speed_bytes":
+	case strings.HasPrefix(name, "node_network_"):
+		m.net(l).broken = true
+	case strings.HasPrefix(name, "node_memory_"):
+		m.notMemory = true
+	case strings.HasPrefix(name, "node_netstat_"):
+		m.hasTCP, m.notTCP = true, true
+	case strings.HasPrefix(name, "process_"), strings.HasPrefix(name, "weir_"):
+		m.notProc = true
+	}
 }
 
 // settle puts the lists in order, for a map brings them in any.
@@ -152,18 +183,18 @@ func (l labels) get(name string) string {
 	return ""
 }
 
-func (m *metrics) core(l labels) *CPU {
+func (m *metrics) core(l labels) *coreTime {
 	id, err := strconv.Atoi(l.get("cpu"))
 	if err != nil || id < 0 {
-		return &CPU{}
+		return &coreTime{}
 	}
 	for i := range m.cores {
 		if m.cores[i].id == id {
-			return &m.cores[i].mode
+			return &m.cores[i]
 		}
 	}
 	m.cores = append(m.cores, coreTime{id: id})
-	return &m.cores[len(m.cores)-1].mode
+	return &m.cores[len(m.cores)-1]
 }
 
 func (m *metrics) disk(l labels) *diskCount {
@@ -184,19 +215,20 @@ func (m *metrics) net(l labels) *netCount {
 	return &m.nets[len(m.nets)-1]
 }
 
-// procSince returns what the page's own process did. Its metrics do not tell user from system time: all of it stands
-// as user time.
-func (m *metrics) procSince(p *metrics) (Proc, bool) {
+// procSince adds to s what the page's own process did, if the page tells. Its metrics do not tell user from system time: all of
+// it stands as user time.
+func (m *metrics) procSince(p *metrics, s *Sample) (*Proc, bool) {
 	if !m.hasProc && !m.weir {
-		return Proc{}, false
+		return nil, false
 	}
-	if m.started != p.started {
-		p = &metrics{} // it is another process now
-	}
-	return Proc{
+	r := p.pastProc.rises(s.Seconds, m.notProc || p.notProc)
+	r.wrong = m.started != p.started || m.rss > mostMemory // it is another process now, or no process is so large
+	proc := &Proc{
 		Count: 1,
-		User:  growth(m.cpu, p.cpu),
+		User:  rose(&r, m.cpu, p.cpu, mostCPU),
 		RSS:   int64(m.rss), Files: int(m.files),
-		Sent: int64(growth(m.sent, p.sent)), Received: int64(growth(m.got, p.got)),
-	}, true
+		Sent: int64(rose(&r, m.sent, p.sent, mostBytes)), Received: int64(rose(&r, m.got, p.got, mostBytes)),
+	}
+	m.pastProc = r.past()
+	return proc, !r.leftOut(s, LeftOutProcess)
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 // nginx starts one with two workers and returns it and its port.
@@ -66,7 +65,7 @@ func TestNginx(t *testing.T) {
 	k := &keep{}
 	url := fmt.Sprintf("http://127.0.0.1:%d/big", port)
 	// This process started nginx, so that with Children both want it.
-	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{Target: url, Children: true}, k)
+	w, err := Start(context.Background(), []Host{{Name: "here"}}, Options{Target: url, Children: true}, k)
 	require.NoError(t, err)
 	looked(t, k)
 	before := cpuOf(t, pids)
@@ -128,7 +127,7 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	if !ok || int(addr.Port()) != port {
 		t.Fatal(addr, ok)
 	}
-	l := newLocal(scenario.Host{}, Options{}, []netip.AddrPort{addr}, newClock())
+	l := newLocal(Host{}, Options{}, []netip.AddrPort{addr}, newClock())
 	defer l.close()
 	server := func() int {
 		s, err := l.look(context.Background())
@@ -169,7 +168,7 @@ func TestAllTargetsAreFound(t *testing.T) {
 		"first not here": {Target: "http://192.0.2.1:80/", Others: targets},
 	} {
 		k := &keep{}
-		w, err := Start(t.Context(), []scenario.Host{{Name: "here"}}, o, k)
+		w, err := Start(t.Context(), []Host{{Name: "here"}}, o, k)
 		require.NoError(t, err)
 		looked(t, k)
 		require.NoError(t, w.Stop())
@@ -191,7 +190,7 @@ func TestServersOfRedirectsAreFound(t *testing.T) {
 	_, first := nginx(t, 1000)
 	_, second := nginx(t, 1000)
 	k := &keep{}
-	w, err := Start(t.Context(), []scenario.Host{{Name: "here"}}, Options{Target: fmt.Sprintf("http://127.0.0.1:%d/", first)}, k)
+	w, err := Start(t.Context(), []Host{{Name: "here"}}, Options{Target: fmt.Sprintf("http://127.0.0.1:%d/", first)}, k)
 	require.NoError(t, err)
 	looked(t, k)
 	if n := sum(k.of("here"), "nginx").Count; n != 3 {

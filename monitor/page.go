@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"weir/internal/redact"
-	"weir/scenario"
 )
 
 // page is the probe of a host that has a Prometheus page: a node_exporter, the built-in server, or any program with
@@ -19,7 +18,7 @@ import (
 type page struct {
 	url       *url.URL
 	name      string // of the processes
-	role      scenario.Role
+	role      Role
 	client    *http.Client
 	transport *http.Transport
 	clock     func() moment
@@ -34,7 +33,7 @@ type page struct {
 // pageLimit bounds a page. The largest of a node_exporter are below 2 MiB.
 const pageLimit = 16 << 20
 
-func newPage(h scenario.Host, clock func() moment) (*page, error) {
+func newPage(h Host, clock func() moment) (*page, error) {
 	u, err := url.Parse(h.NodeExporter)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: node_exporter: %w", h.Name, err)
@@ -49,8 +48,8 @@ func newPage(h scenario.Host, clock func() moment) (*page, error) {
 	if len(h.Processes) > 0 {
 		p.name = h.Processes[0]
 	}
-	if p.role == scenario.RoleBoth || p.role == "" {
-		p.role = scenario.RoleServer
+	if p.role == RoleBoth || p.role == "" {
+		p.role = RoleServer
 	}
 	p.transport = &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -82,9 +81,9 @@ func (p *page) look(ctx context.Context) (*Sample, error) {
 	var s *Sample
 	if p.primed {
 		s = p.now.since(&p.last.counters)
-		if proc, ok := p.now.procSince(p.last); ok {
+		if proc, ok := p.now.procSince(p.last, s); ok {
 			proc.Name, proc.Role = p.procName(), p.role
-			s.Procs = []Proc{proc}
+			s.Procs = []Proc{*proc}
 		}
 	}
 	p.last, p.now, p.primed = p.now, p.last, true

@@ -17,10 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
-func pageOf(t *testing.T, h scenario.Host) *page {
+func pageOf(t *testing.T, h Host) *page {
 	t.Helper()
 	p, err := newPage(h, steadyClock())
 	require.NoError(t, err)
@@ -73,7 +72,7 @@ func TestHostPage(t *testing.T) {
 		"1e+09", "1.000004e+09", "RetransSegs 5", "RetransSegs 6", `{device="sda"} 10`+"\n", `{device="sda"} 13`+"\n",
 		`time_seconds_total{device="sda"} 5`, `time_seconds_total{device="sda"} 5.5`).Replace(hostPage)
 	srv := serveText(t, hostPage, second)
-	p := pageOf(t, scenario.Host{Name: "far", NodeExporter: srv.URL})
+	p := pageOf(t, Host{Name: "far", NodeExporter: srv.URL})
 	if s, err := p.look(context.Background()); s != nil || err != nil {
 		t.Fatalf("first look: %v, %v", s, err)
 	}
@@ -98,10 +97,10 @@ func TestServerPage(t *testing.T) {
 			"process_resident_memory_bytes 5e6\nweir_serve_payload_sent_bytes_total %d\nweir_serve_payload_received_bytes_total 7\n",
 			start, cpu, sent)
 	}
-	srv := serveText(t, page(1, 10, 1000), page(1, 12, 5000), page(2, 1, 300))
-	p := pageOf(t, scenario.Host{Name: "srv", Role: "server", NodeExporter: srv.URL + "/metrics"})
+	srv := serveText(t, page(1, 10, 1000), page(1, 12, 5000), page(2, 1, 300), page(2, 1, 350))
+	p := pageOf(t, Host{Name: "srv", Role: "server", NodeExporter: srv.URL + "/metrics"})
 	var got []Proc
-	for range 3 {
+	for range 4 {
 		s, err := p.look(context.Background())
 		require.NoError(t, err)
 		if s != nil {
@@ -110,7 +109,7 @@ func TestServerPage(t *testing.T) {
 	}
 	want := []Proc{
 		{Name: "weir", Role: "server", Count: 1, User: 2, RSS: 5e6, Files: 12, Sent: 4000},
-		{Name: "weir", Role: "server", Count: 1, User: 1.5, RSS: 5e6, Files: 12, Sent: 300, Received: 7}, // started again
+		{Name: "weir", Role: "server", Count: 1, RSS: 5e6, Files: 12, Sent: 50}, // after it was started again
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -135,7 +134,7 @@ func TestWrongPages(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			}))
 			defer srv.Close()
-			p := pageOf(t, scenario.Host{NodeExporter: srv.URL})
+			p := pageOf(t, Host{NodeExporter: srv.URL})
 			if s, err := p.look(context.Background()); s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, %v", s, err)
 			}
@@ -148,7 +147,7 @@ func TestStatusIsNamedAndSecretsAreNot(t *testing.T) {
 		http.Error(w, "not today", http.StatusServiceUnavailable)
 	}))
 	defer srv.Close()
-	p := pageOf(t, scenario.Host{NodeExporter: strings.Replace(srv.URL, "http://", "http://user:hush@", 1)})
+	p := pageOf(t, Host{NodeExporter: strings.Replace(srv.URL, "http://", "http://user:hush@", 1)})
 	_, err := p.look(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "not today") ||
 		strings.Contains(err.Error(), "hush") {
@@ -158,10 +157,10 @@ func TestStatusIsNamedAndSecretsAreNot(t *testing.T) {
 
 func TestBadURL(t *testing.T) {
 	for _, bad := range []string{"gftp-1:9100", "ftp://x/", "http://", "://", "/metrics"} {
-		if _, err := newPage(scenario.Host{Name: "h", NodeExporter: bad}, newClock()); err == nil {
+		if _, err := newPage(Host{Name: "h", NodeExporter: bad}, newClock()); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
-		if _, err := Start(context.Background(), []scenario.Host{{Name: "h", NodeExporter: bad}}, Options{}, &keep{}); err == nil {
+		if _, err := Start(context.Background(), []Host{{Name: "h", NodeExporter: bad}}, Options{}, &keep{}); err == nil {
 			t.Errorf("Start took %q", bad)
 		}
 	}
@@ -181,7 +180,7 @@ func TestFilterThatIsRefused(t *testing.T) {
 			"node_network_receive_bytes_total{device=\"eth0\"} 5\n")
 	}))
 	defer srv.Close()
-	p := pageOf(t, scenario.Host{NodeExporter: srv.URL})
+	p := pageOf(t, Host{NodeExporter: srv.URL})
 	for range 3 {
 		if _, err := p.look(context.Background()); err != nil {
 			t.Fatal(err)
@@ -245,9 +244,9 @@ func TestRealNodeExporter(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	started(t, exec.Command(exporter, "--web.listen-address="+addr))
 	answers(t, port)
-	p := pageOf(t, scenario.Host{NodeExporter: "http://" + addr})
+	p := pageOf(t, Host{NodeExporter: "http://" + addr})
 	p.clock = newClock()
-	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
+	l := newLocal(Host{}, Options{}, nil, newClock())
 	defer l.close()
 	look := func(p probe) *Sample {
 		s, err := p.look(context.Background())

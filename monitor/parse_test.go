@@ -15,12 +15,11 @@ import (
 	"github.com/prometheus/procfs/blockdevice"
 
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 func fixture(t *testing.T) *local {
 	t.Helper()
-	l := newLocal(scenario.Host{}, Options{proc: "testdata/proc", sys: "testdata/sys"}, nil, steadyClock())
+	l := newLocal(Host{}, Options{proc: "testdata/proc", sys: "testdata/sys"}, nil, steadyClock())
 	t.Cleanup(l.close)
 	return l
 }
@@ -33,21 +32,21 @@ func TestCountersOfFixture(t *testing.T) {
 	c := l.now
 	want := &counters{
 		cores: []coreTime{
-			{0, CPU{User: 11, System: 5, IRQ: 0.5, IOWait: 2, Steal: 0.2, Idle: 80}},
-			{2, CPU{User: 11, System: 5.5, IRQ: 0.5, IOWait: 0.5, Steal: 0.4, Idle: 80}},
+			core(0, CPU{User: 11, System: 5, IRQ: 0.5, IOWait: 2, Steal: 0.2, Idle: 80}),
+			core(2, CPU{User: 11, System: 5.5, IRQ: 0.5, IOWait: 0.5, Steal: 0.4, Idle: 80}),
 		},
 		load:      1.25,
 		memory:    Memory{Total: 16384000 << 10, Available: 8192000 << 10, Swapped: 1024000 << 10},
 		hasMemory: true,
 		disks: []diskCount{
-			{"loop0", 40 * 512, 0, 5, 0.001, 0.001},
-			{"sda", 20000 * 512, 40000 * 512, 3000, 1.2, 2.5},
-			{"nvme0n1", 400 * 512, 480 * 512, 110, 0.02, 0.022},
-			{"xvda1", 56 * 512, 64 * 512, 15, 0.002, 0.002},
+			disk("loop0", 40*512, 0, 5, 0.001, 0.001),
+			disk("sda", 20000*512, 40000*512, 3000, 1.2, 2.5),
+			disk("nvme0n1", 400*512, 480*512, 110, 0.02, 0.022),
+			disk("xvda1", 56*512, 64*512, 15, 0.002, 0.002),
 		},
 		nets: []netCount{
 			{name: "lo", received: 3193, sent: 3193, packetsIn: 29, packetsOut: 29},
-			{"eth0", 254717614, 1076410, 12593, 10752, 6, 1e10},
+			nic("eth0", 254717614, 1076410, 12593, 10752, 6, 1e10),
 			{name: "eth0:1", received: 100, sent: 200, packetsIn: 1, packetsOut: 2},
 			{name: "ifb0"},
 		},
@@ -68,7 +67,7 @@ func TestCountersAgreeWithProcfs(t *testing.T) {
 	if err != nil {
 		t.Skip("no /proc here:", err)
 	}
-	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
+	l := newLocal(Host{}, Options{}, nil, newClock())
 	defer l.close()
 	if problems := l.count(); len(problems) > 0 {
 		t.Fatal(problems)
@@ -135,7 +134,7 @@ func TestPressure(t *testing.T) {
 }
 
 func TestBrokenFixtureGivesClearErrors(t *testing.T) {
-	l := newLocal(scenario.Host{}, Options{proc: "testdata/broken", sys: "testdata/none"}, nil, steadyClock())
+	l := newLocal(Host{}, Options{proc: "testdata/broken", sys: "testdata/none"}, nil, steadyClock())
 	defer l.close()
 	s, err := l.look(context.Background())
 	if s != nil || err == nil {
@@ -156,7 +155,7 @@ func TestPartsMissing(t *testing.T) {
 	for _, name := range []string{"diskstats", "net/netstat"} {
 		require.NoError(t, os.Remove(filepath.Join(f.root, name)))
 	}
-	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, nil, steadyClock())
+	l := newLocal(Host{}, Options{proc: f.root, sys: f.root}, nil, steadyClock())
 	defer l.close()
 	if s, err := l.look(context.Background()); s != nil || err == nil || !strings.Contains(err.Error(), "diskstats") {
 		t.Fatalf("first look: %v, %v", s, err)

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"weir/scenario"
 )
 
 // A probe looks at one host. Its look may return a sample, an error, or both: a sample that is not whole. The first
@@ -28,7 +26,7 @@ type result struct {
 type runner struct {
 	watch   *Watch
 	host    string
-	role    scenario.Role
+	role    Role
 	probe   probe
 	timeout time.Duration
 	pending chan result // of a look that is under way, nil if none is

@@ -12,7 +12,6 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
-	"weir/scenario"
 )
 
 // BenchmarkProcfs compares the readers of this package with those of the
@@ -28,7 +27,7 @@ func BenchmarkProcfs(b *testing.B) {
 	defer own.close()
 	proc, err := lib.Proc(os.Getpid())
 	require.NoError(b, err)
-	l := newLocal(scenario.Host{}, Options{}, nil, newClock())
+	l := newLocal(Host{}, Options{}, nil, newClock())
 	defer l.close()
 	soft, _, err := RaiseOpenFiles()
 	if err != nil || soft < 1000 {

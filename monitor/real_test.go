@@ -18,7 +18,6 @@ import (
 	"weir/internal/burn"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/scenario"
 )
 
 // TestMain lets the test binary play other programs.
@@ -108,7 +107,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 	cmd, in, out := playing(t, "busy")
 	k := &keep{}
 	name := fmt.Sprintf("pid %d", cmd.Process.Pid)
-	w, err := Start(context.Background(), []scenario.Host{{Name: "here", Pids: []int{cmd.Process.Pid}}}, Options{}, k)
+	w, err := Start(context.Background(), []Host{{Name: "here", Pids: []int{cmd.Process.Pid}}}, Options{}, k)
 	require.NoError(t, err)
 	line, err := out.ReadString('\n')
 	if err != nil || line != "done\n" {
@@ -134,7 +133,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 func TestOthersAreSeen(t *testing.T) {
 	lab.Slow(t, "keeps cores busy")
 	k := &keep{}
-	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{}, k)
+	w, err := Start(context.Background(), []Host{{Name: "here"}}, Options{}, k)
 	require.NoError(t, err)
 	looked(t, k)
 	cmd, in, out := playing(t, "busy")
@@ -166,7 +165,7 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 		}
 	}
 	watch := func(k *keep, children bool) *Watch {
-		w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{Children: children}, k)
+		w, err := Start(context.Background(), []Host{{Name: "here"}}, Options{Children: children}, k)
 		require.NoError(t, err)
 		return w
 	}
@@ -201,7 +200,7 @@ func TestProcessDeath(t *testing.T) {
 		st, err := newProcFS("", "").stat(cmd.Process.Pid)
 		return err == nil && st.rss > 4<<20
 	})
-	l := newLocal(scenario.Host{Pids: []int{cmd.Process.Pid}}, Options{}, nil, newClock())
+	l := newLocal(Host{Pids: []int{cmd.Process.Pid}}, Options{}, nil, newClock())
 	defer l.close()
 	look := func() (*Sample, error) { return l.look(context.Background()) }
 	if _, err := look(); err != nil {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"weir/scenario"
 )
 
 // reports takes what XRootD servers send with "xrd.report HOST:PORT every 1s all sync". Packets of any number of
@@ -18,7 +16,7 @@ import (
 type reports struct {
 	watch   *Watch
 	name    string // of the scenario's entry, for what is said of the port itself
-	role    scenario.Role
+	role    Role
 	conn    *net.UDPConn
 	where   string // the port's address, for what is said of it
 	servers *servers
@@ -46,7 +44,7 @@ const (
 )
 
 // newReports opens the port of a host's settings.
-func newReports(ctx context.Context, w *Watch, h scenario.Host, s *servers, clock func() moment) (*reports, error) {
+func newReports(ctx context.Context, w *Watch, h Host, s *servers, clock func() moment) (*reports, error) {
 	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", h.XRootDReport)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: xrootd_report: %w", h.Name, err)
@@ -134,10 +132,15 @@ func (s *statistics) before(p *statistics) bool {
 }
 
 func (r *reports) sample(now, before *statistics, from netip.Addr, at, since moment) *Sample {
-	s := &Sample{Time: at.wall, Seconds: (at.mono - since.mono).Seconds(), Host: now.name, Role: r.role, Service: now.since(before)}
+	s := &Sample{Time: at.wall, Seconds: (at.mono - since.mono).Seconds(), Host: now.name, Role: r.role}
 	if now.program != dataProgram { // those of all cmsd that serve no port are called HOST:0
 		s.Host += " (" + now.program + " " + now.instance + ")"
-	} else if s.Service.Kind == "" {
+	}
+	if s.Service = now.since(before, s.Seconds); s.Service == nil {
+		s.Seconds, s.LeftOut = 0, []string{LeftOutService}
+		return s
+	}
+	if now.program == dataProgram && s.Service.Kind == "" {
 		s.Service.Kind = DataServer
 	}
 	if now.program != dataProgram || !r.seen(now.name, from) {

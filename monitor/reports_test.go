@@ -13,7 +13,6 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/scenario"
 	"weir/storage"
 )
 
@@ -42,7 +41,7 @@ func TestReportsOfCluster(t *testing.T) {
 				o.Reporter = service.(storage.Reporter)
 			}
 			k := &keep{}
-			hosts := []scenario.Host{{Name: "cluster", Role: "server", XRootDReport: fmt.Sprintf("127.0.0.1:%d", port)}}
+			hosts := []Host{{Name: "cluster", Role: "server", XRootDReport: fmt.Sprintf("127.0.0.1:%d", port)}}
 			w, err := Start(t.Context(), hosts, o, k)
 			require.NoError(t, err)
 			require.Eventually(t, "all servers report", func() bool {
@@ -81,7 +80,7 @@ func listener(t *testing.T) (*reports, *keep) {
 	t.Helper()
 	k := &keep{}
 	w := &Watch{stop: make(chan struct{}), sink: k}
-	r, err := newReports(context.Background(), w, scenario.Host{Name: "p", Role: "server", XRootDReport: "127.0.0.1:0"},
+	r, err := newReports(context.Background(), w, Host{Name: "p", Role: "server", XRootDReport: "127.0.0.1:0"},
 		&servers{}, newClock())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.conn.Close() })
@@ -100,7 +99,7 @@ func TestReportsInOddOrder(t *testing.T) {
 	for i, c := range []struct {
 		what   string
 		packet []byte
-		sent   int64 // -1: no sample
+		sent   int64 // -1: no sample; -2: one that leaves out what the server says
 	}{
 		{"the first", packet("a:1", 7, 100, 200, 1000), -1},
 		{"the next", packet("a:1", 7, 100, 201, 1500), 500},
@@ -111,8 +110,9 @@ func TestReportsInOddOrder(t *testing.T) {
 		{"another server's next", packet("b:1", 7, 100, 204, 10), 1},
 		{"started again", packet("a:1", 8, 204, 205, 300), 300},
 		{"late, of the run before", packet("a:1", 7, 100, 204, 2600), -1},
-		{"a counter that falls", packet("a:1", 8, 204, 206, 200), 0},
-		{"another server that calls itself so", packet("a:1", 9, 204, 207, 1<<40), -1},
+		{"a counter that falls", packet("a:1", 8, 204, 206, 200), -2},
+		{"and goes on from there", packet("a:1", 8, 204, 207, 205), 5},
+		{"another server that calls itself so", packet("a:1", 9, 204, 208, 1<<40), -1},
 		{"no statistics", []byte("GET /"), -1},
 		{"an add-on", []byte(`{"statistics":{}}`), -1},
 		{"clock set back 1", packet("a:1", 9, 204, 20, 1<<40), -1},
@@ -124,6 +124,10 @@ func TestReportsInOddOrder(t *testing.T) {
 	} {
 		s := r.take(c.packet, from, at(float64(i+1)))
 		switch {
+		case s != nil && c.sent == -2:
+			if s.Service != nil || len(s.LeftOut) != 1 {
+				t.Errorf("%s: sample %+v", c.what, s)
+			}
 		case s == nil && c.sent >= 0, s != nil && c.sent < 0:
 			t.Errorf("%s: sample %+v", c.what, s)
 		case s != nil && (s.Service.Sent != c.sent || s.Seconds <= 0 || len(s.Procs) != 1):
@@ -151,7 +155,7 @@ func TestReportsOfThousands(t *testing.T) {
 
 func TestReportsOnTakenPort(t *testing.T) {
 	r, _ := listener(t)
-	_, err := Start(t.Context(), []scenario.Host{{Name: "x", Role: "server", XRootDReport: r.conn.LocalAddr().String()}}, Options{}, &keep{})
+	_, err := Start(t.Context(), []Host{{Name: "x", Role: "server", XRootDReport: r.conn.LocalAddr().String()}}, Options{}, &keep{})
 	if err == nil || !strings.Contains(err.Error(), "host x: xrootd_report") {
 		t.Errorf("%v", err)
 	}
@@ -164,7 +168,7 @@ func FuzzReports(f *testing.F) {
 		r := &reports{watch: &Watch{sink: &keep{}}, role: "server", servers: &servers{}, last: map[sender]*lastReport{}}
 		for i, p := range [][]byte{a, b, a, bytes.ToUpper(b)} {
 			s := r.take(p, netip.MustParseAddr("203.0.113.5"), at(float64(i+1)))
-			if s == nil {
+			if s == nil || len(s.LeftOut) > 0 {
 				continue
 			}
 			if _, err := json.Marshal(s); err != nil || s.Seconds <= 0 || s.Service.Sent < 0 {

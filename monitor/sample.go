@@ -4,23 +4,23 @@ import (
 	"time"
 
 	"weir/link"
-	"weir/scenario"
 )
 
 // A Sample is what one host, or some processes of it, went through between two looks, usually one second. Rates are
 // per second of Seconds; shares are fractions, 0 to 1. What a probe cannot see stays absent.
 type Sample struct {
-	Time    time.Time     `json:"time"`             // end of the span
-	Seconds float64       `json:"duration_seconds"` // length of the span
-	Host    string        `json:"host"`
-	Role    scenario.Role `json:"role"`
-	Step    int           `json:"step,omitempty"`
+	Time    time.Time `json:"time"`             // end of the span
+	Seconds float64   `json:"duration_seconds"` // length of the span
+	Host    string    `json:"host"`
+	Role    Role      `json:"role"`
+	Step    int       `json:"step,omitempty"`
 
 	Cores int       `json:"cores,omitempty"`
 	CPU   *CPU      `json:"cpu,omitempty"`       // of all cores together
 	Core  []float64 `json:"core_busy,omitempty"` // busy share of each core
 	// share of time in which something that could run waited for a core (pressure stall information); nil: unknown
 	Waits  *float64 `json:"cpu_waits,omitempty"`
+	Quota  *Quota   `json:"cpu_quota,omitempty"` // of the control groups of this process; nil: they have none, or it is another host
 	Load   float64  `json:"load1,omitempty"`
 	Memory *Memory  `json:"memory,omitempty"`
 	Disks  []Disk   `json:"disks,omitempty"`
@@ -41,6 +41,9 @@ type Sample struct {
 
 	Balancer  *Balancer  `json:"balancer,omitempty"`  // what a balancer says of the servers behind it
 	Transfers *Transfers `json:"transfers,omitempty"` // what a backend's own log says
+
+	// What is absent because a counter fell, rose by more than it can, or was not a number: "interface eth0", "disk sda", "CPU".
+	LeftOut []string `json:"left_out,omitempty"`
 
 	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
 	Error string  `json:"error,omitempty"`  // why this sample is not whole
@@ -100,14 +103,14 @@ type TCP struct {
 
 // A Proc is a group of processes that are watched together: the service's, or the load generator's own.
 type Proc struct {
-	Name    string        `json:"name"`
-	Role    scenario.Role `json:"role"`
-	Count   int           `json:"processes"`
-	Threads int           `json:"threads"`
-	User    float64       `json:"user_cpu_seconds"`   // of the span
-	System  float64       `json:"system_cpu_seconds"` // of the span
-	RSS     int64         `json:"resident_bytes"`
-	Files   int           `json:"open_files,omitempty"`
+	Name    string  `json:"name"`
+	Role    Role    `json:"role"`
+	Count   int     `json:"processes"`
+	Threads int     `json:"threads"`
+	User    float64 `json:"user_cpu_seconds"`   // of the span
+	System  float64 `json:"system_cpu_seconds"` // of the span
+	RSS     int64   `json:"resident_bytes"`
+	Files   int     `json:"open_files,omitempty"`
 
 	// Of the service's processes only. Of a process with many threads the busiest are read, and the others in turn.
 	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // whose CPU time in the span is known; 0: none

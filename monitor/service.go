@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"weir/scenario"
 )
 
 // follows reports whether s continues p: it is of the same run of a server, or of one that was started after
@@ -15,16 +13,26 @@ func (s *statistics) follows(p *statistics) bool {
 	return p != nil && (s.identity() == p.identity() || s.started >= p.reportedAt-1)
 }
 
-// since returns what a server did between p, which s follows, and s. Of a server that was started in between, all
-// that it shows happened since.
-func (s *statistics) since(p *statistics) *Service {
+// since returns what a server did in the seconds between p, which s follows, and s; nil if a counter cannot be right. Of a server
+// that was started in between, all that it shows happened since.
+func (s *statistics) since(p *statistics, seconds float64) *Service {
 	if p.identity() != s.identity() {
 		p = &statistics{}
 	}
-	r := func(key string) int64 { return rise(s.values[key], p.values[key]) }
+	span := rises{seconds: seconds, before: p.past}
+	if s.late() || p.values == nil { // they may be of all the time since it was started
+		span.seconds = max(seconds, float64(s.reportedAt-s.started))
+	}
+	r := func(key string) int64 {
+		most := mostEvents
+		if key == "link.in" || key == "link.out" {
+			most = mostBytes
+		}
+		return roseOn(&span, s.values[key], p.values[key], most)
+	}
 	out := &Service{
 		Name: s.name, Program: s.program, Version: s.version, Kind: s.kind(), Pid: s.pid, Late: s.late(),
-		User: spent(s.user(), p.user()), System: spent(s.system(), p.system()),
+		User: rose(&span, s.user(), p.user(), mostCPU), System: rose(&span, s.system(), p.system(), mostCPU),
 		Threads: gauge(s.values["sched.threads"]), Idle: gauge(s.values["sched.idle"]), Limited: r("sched.tlimr"),
 		Queue: gauge(s.values["sched.inq"]), Connections: gauge(s.values["link.num"]),
 		Connected: r("link.tot"), Received: r("link.in"), Sent: r("link.out"),
@@ -39,6 +47,12 @@ func (s *statistics) since(p *statistics) *Service {
 			}
 			out.Ops[op[1]] = n
 		}
+	}
+	for _, key := range [...]string{"sched.threads", "sched.idle", "sched.inq", "link.num"} {
+		span.wrong = span.wrong || s.values[key] > mostConnections
+	}
+	if s.past = span.past(); span.bad() {
+		return nil
 	}
 	return out
 }
@@ -56,26 +70,20 @@ func (s *statistics) kind() string {
 	return ""
 }
 
-// rise is how far a counter of one run of a server rose. Many have 32 bits and a sign: they go on at the lowest
-// number after the highest. Any other fall is a telling that came late; nothing is known then.
-func rise(now, before int64) int64 {
-	d := now - before
-	if d < -1<<31 && before < 1<<31 {
-		d += 1 << 32
+// roseOn is rose for counters of which many have 32 bits and a sign: they go on at the lowest number after the highest.
+func roseOn(r *rises, now, before int64, most float64) int64 {
+	if now-before < -1<<31 && before < 1<<31 {
+		now += 1 << 32
 	}
-	return min(max(0, d), 1<<52)
+	return rose(r, now, before, most)
 }
-
-// spent is CPU time that was spent between two reports; their numbers may be anything, and files take no time beyond
-// all bounds.
-func spent(now, before float64) float64 { return min(max(0, now-before), 1e9) }
 
 // gauge is a number of things that are there now.
 func gauge(n int64) int { return int(min(max(0, n), 1<<31)) }
 
 // proc is the server as a watched process, for those that this machine's /proc does not show.
 func (s *Service) proc() Proc {
-	return Proc{Name: s.Program, Role: scenario.RoleServer, Count: 1, Threads: s.Threads, User: s.User, System: s.System}
+	return Proc{Name: s.Program, Role: RoleServer, Count: 1, Threads: s.Threads, User: s.User, System: s.System}
 }
 
 // A Reading is what an XRootD server has counted up to one moment. Two of them tell exactly what it did in between,
@@ -99,13 +107,14 @@ func Read(ctx context.Context, r Reporter, server string) (Reading, error) {
 	return Reading{at: clock(), stats: s}, nil
 }
 
-// Since returns what the server did between the reading before and r; false if it was started again meanwhile, or is
-// another one.
+// Since returns what the server did between the reading before and r; false if it was started again meanwhile, is another one, or
+// has a counter that cannot be right.
 func (r Reading) Since(before Reading) (*Service, bool) {
 	if r.stats == nil || before.stats == nil || r.stats.identity() != before.stats.identity() {
 		return nil, false
 	}
-	return r.stats.since(before.stats), true
+	s := r.stats.since(before.stats, max(0, r.at.wall.Sub(before.at.wall).Seconds()))
+	return s, s != nil
 }
 
 // Sample is Since as a sample of the span between the two readings.

@@ -19,6 +19,7 @@ type statistics struct {
 	started    int64            // when the program started, seconds since 1970
 	reportedAt int64            // the time of the report, by the server's clock
 	values     map[string]int64 // by the id of the statistics and the elements in it, as in link.in
+	past       past
 }
 
 // counted reports whether a value is one of those that are kept.

@@ -28,7 +28,7 @@ func TestParseStatistics(t *testing.T) {
 		User: 0.017119, System: 0.012839, Threads: 3, Idle: 1, Connected: 12, Received: 20994298, Sent: 20997573,
 		Logins: 12, Errors: 1, Ops: map[string]int64{"open": 2, "read": 3, "write": 3, "other": 26},
 	}
-	if d := cmp.Diff(want, s.since(&statistics{})); d != "" {
+	if d := cmp.Diff(want, s.since(&statistics{}, 1)); d != "" {
 		t.Error(d)
 	}
 	if got := want.Operations(); got != 34 {
@@ -87,15 +87,19 @@ func TestParseOddStatistics(t *testing.T) {
 }
 
 func TestRise(t *testing.T) {
-	for _, c := range []struct{ now, before, want int64 }{
-		{5, 3, 2}, {3, 3, 0}, {3, 5, 0}, // told late
-		{-1 << 31, 1<<31 - 1, 1}, // a counter of 32 bits went on
-		{-5, -7, 2},
-		{1 << 62, -1 << 31, 1 << 52},
-		{0, 1 << 40, 0},
+	for _, c := range []struct {
+		now, before, want int64
+		wrong             bool
+	}{
+		{5, 3, 2, false}, {3, 3, 0, false}, {3, 5, 0, true},
+		{-1 << 31, 1<<31 - 1, 1, false}, // a counter of 32 bits went on
+		{-5, -7, 2, false},
+		{1 << 62, -1 << 31, 1<<62 + 1<<31, true},
+		{0, 1 << 40, 0, true},
 	} {
-		if got := rise(c.now, c.before); got != c.want {
-			t.Errorf("from %d to %d: %d, want %d", c.before, c.now, got, c.want)
+		r := rises{seconds: 1}
+		if got := roseOn(&r, c.now, c.before, mostEvents); got != c.want || r.wrong != c.wrong {
+			t.Errorf("from %d to %d: %d, wrong %v", c.before, c.now, got, r.wrong)
 		}
 	}
 }
@@ -127,7 +131,7 @@ func TestThreadLimit(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	if n := told("1207").since(told("7")).Limited; n != 1200 {
+	if n := told("1207").since(told("7"), 1).Limited; n != 1200 {
 		t.Errorf("met %d times, want 1200", n)
 	}
 }
@@ -145,7 +149,10 @@ func FuzzStatistics(f *testing.F) {
 		if err != nil {
 			before = &statistics{}
 		}
-		s := now.since(before)
+		s := now.since(before, 1)
+		if s == nil {
+			return
+		}
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}

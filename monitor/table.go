@@ -1,7 +1,5 @@
 package monitor
 
-import "weir/scenario"
-
 import "os"
 
 // A table is what is known of the processes of this machine. Watched ones are read at every look; of the others the
@@ -265,7 +263,7 @@ func (t *table) measure(e *entry, s *procStat) {
 	if e.dead {
 		return // its files and bytes are gone already
 	}
-	if g.role == scenario.RoleServer {
+	if g.role == RoleServer {
 		cpu := m.self.user + m.self.system
 		e.gain = max(0, cpu-before)
 		e.busiest = t.threads(e, cpu, e.gain)

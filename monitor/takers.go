@@ -13,7 +13,7 @@ var takers = sync.OnceValue(func() map[string]taker { //nolint:gochecknoglobals 
 	ops := func(m *metrics, l labels, v float64) { m.disk(l).ops += int64(min(v, most)) }
 	return map[string]taker{
 		"node_cpu_seconds_total":            takeCPU,
-		"node_load1":                        func(m *metrics, _ labels, v float64) { m.load = v },
+		"node_load1":                        func(m *metrics, _ labels, v float64) { m.load = min(v, mostLoad) },
 		"node_time_seconds":                 func(m *metrics, _ labels, v float64) { m.clock = v },
 		"node_memory_MemTotal_bytes":        func(m *metrics, _ labels, v float64) { m.memory.Total = int64(v) },
 		"node_memory_MemAvailable_bytes":    func(m *metrics, _ labels, v float64) { m.memory.Available = int64(v) },
@@ -53,7 +53,7 @@ var takers = sync.OnceValue(func() map[string]taker { //nolint:gochecknoglobals 
 })
 
 func takeCPU(m *metrics, l labels, v float64) {
-	c := m.core(l)
+	c := &m.core(l).mode
 	switch l.get("mode") {
 	case "user", "nice":
 		c.User += v
@@ -80,5 +80,7 @@ func takeSpeed(m *metrics, l labels, v float64) {
 	if m.speeds == nil {
 		m.speeds = map[string]float64{}
 	}
-	m.speeds[l.get("device")] = 8 * v
+	if speed := 8 * v; speed <= mostSpeed {
+		m.speeds[l.get("device")] = speed
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,9 +107,23 @@ func here(a netip.Addr) bool {
 	return false
 }
 
-// Bytes of headers in each TCP segment as interfaces count it: 14 of Ethernet (the loopback interface counts them
-// too), 20 of IPv4 or 40 of IPv6, and 32 of TCP with timestamps.
-const (
-	HeaderBytes4 = 14 + 20 + 32
-	HeaderBytes6 = 14 + 40 + 32
-)
+// HeaderBytes returns the bytes of headers in each TCP segment as an interface counts it, and how many of them it may leave out: 32 of TCP
+// with timestamps, 20 of IPv4 or 40 of IPv6, and 14 of Ethernet. The loopback interface counts none of Ethernet; bridges, VLANs and tunnels
+// leave them out in one direction or in both (Linux: loopback_xmit, br_pass_frame_up, vlan_do_receive). The kernel counts large packets
+// before they are cut.
+func HeaderBytes(device string, ipv6 bool) (counted, unsure int64) {
+	counted = 32 + 20
+	if ipv6 {
+		counted += 20
+	}
+	switch {
+	case device == "lo":
+		return counted, 0
+	case ethernetName.MatchString(device):
+		return counted + 14, 0
+	}
+	return counted + 14, 14
+}
+
+// ethernetName matches the names of Ethernet devices, and of the ends of virtual cables, without VLANs.
+var ethernetName = regexp.MustCompile(`^(eth|en|veth|bond|team)[^.]*$`)

@@ -14,7 +14,6 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/scenario"
 )
 
 // manyThreads keeps WEIR_THREADS threads, one of which burns CPU time while
@@ -67,7 +66,7 @@ func withThreads(t testing.TB, n int) int {
 func TestBusiestOfManyThreads(t *testing.T) {
 	lab.Slow(t, "keeps cores busy")
 	pid := withThreads(t, 1000)
-	l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, nil, newClock())
+	l := newLocal(Host{Pids: []int{pid}}, Options{}, nil, newClock())
 	defer l.close()
 	const looks = 3
 	cost := 0.0
@@ -118,7 +117,7 @@ func BenchmarkThreads(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		pid := withThreads(b, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := newLocal(scenario.Host{Pids: []int{pid}}, Options{}, nil, newClock())
+			l := newLocal(Host{Pids: []int{pid}}, Options{}, nil, newClock())
 			defer l.close()
 			bench(b, busyLooks{l, pid})
 		})

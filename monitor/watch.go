@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"weir/scenario"
 )
 
 // A Sink takes samples. Its method is called by one goroutine at a time and may keep the sample. After an error it is
@@ -48,9 +46,9 @@ type Options struct {
 
 	// Balancer, if it is not zero, is asked every second about the servers behind it; its samples are those of the
 	// host "balancer".
-	Balancer scenario.Balancer
+	Balancer BalancerConfig
 
-	backends  []scenario.Host // whose processes are on this machine
+	backends  []Host // whose processes are on this machine
 	servers   *servers
 	proc, sys string // roots of the file systems, for tests; "" means the real ones
 }
@@ -77,7 +75,7 @@ type Watch struct {
 // be reached or do not answer in time give samples with an Error instead: three in a row, then one a minute. Start
 // fails only if the settings are wrong. When ctx ends, watching ends without a final sample; [Watch.Stop] has to be
 // called all the same.
-func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*Watch, error) {
+func Start(ctx context.Context, hosts []Host, o Options, sink Sink) (*Watch, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 3 * time.Second
 	}
@@ -152,8 +150,8 @@ func (w *Watch) finder(ctx context.Context, s *servers) func(server string) {
 func (w *Watch) Serves(server string) { w.serves(server) }
 
 // balanced returns the runners of the balancer and of the backends' logs.
-func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) (all []*runner, err error) {
-	add := func(host string, role scenario.Role, p probe) {
+func (w *Watch) balanced(hosts []Host, o Options, clock func() moment) (all []*runner, err error) {
+	add := func(host string, role Role, p probe) {
 		all = append(all, &runner{watch: w, host: host, role: role, timeout: o.Timeout, probe: p})
 	}
 	for _, h := range hosts {
@@ -166,20 +164,20 @@ func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) 
 		}
 		add(h.Name, h.Role, t)
 	}
-	if o.Balancer == (scenario.Balancer{}) {
+	if o.Balancer == (BalancerConfig{}) {
 		return all, nil
 	}
 	b, err := newBalancer(o.Balancer, clock)
 	if err != nil {
 		return all, err
 	}
-	add(balancerName, scenario.RoleOther, b)
+	add(balancerName, RoleOther, b)
 	return all, nil
 }
 
 // apart takes the backends that have no page out of hosts, which would else represent this machine, and returns those
 // whose processes are on it.
-func apart(hosts []scenario.Host) (others, here []scenario.Host) {
+func apart(hosts []Host) (others, here []Host) {
 	for _, h := range hosts {
 		switch {
 		case !h.Backend() || h.NodeExporter != "":
@@ -192,8 +190,8 @@ func apart(hosts []scenario.Host) (others, here []scenario.Host) {
 }
 
 // listen opens the ports for XRootD's reports that hosts name, and returns the hosts that are watched in other ways.
-func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports,
-	others []scenario.Host, err error) {
+func (w *Watch) listen(ctx context.Context, hosts []Host, s *servers, clock func() moment) (ports []*reports,
+	others []Host, err error) {
 	for _, h := range hosts {
 		if h.XRootDReport == "" {
 			others = append(others, h)
@@ -230,19 +228,19 @@ func closeAll(ports []*reports) {
 
 // withSelf fills in what the hosts' settings leave open, adds this machine if it is not there, and joins its entries
 // if it is there twice.
-func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
+func withSelf(hosts []Host, serves bool) []Host {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "localhost"
 	}
 	self := -1
-	var out []scenario.Host
+	var out []Host
 	for _, h := range hosts {
 		if h.NodeExporter != "" {
 			if u, err := url.Parse(h.NodeExporter); err == nil && h.Name == "" {
 				h.Name = u.Hostname()
 			}
-			h.Role = cmp.Or(h.Role, scenario.RoleOther)
+			h.Role = cmp.Or(h.Role, RoleOther)
 			out = append(out, h)
 			continue
 		}
@@ -254,24 +252,24 @@ func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 		join(&out[self], h)
 	}
 	if self < 0 {
-		self, out = 0, append([]scenario.Host{{}}, out...)
+		self, out = 0, append([]Host{{}}, out...)
 	}
 	if out[self].Name == "" {
 		out[self].Name = name
 	}
 	if out[self].Role == "" {
-		out[self].Role = scenario.RoleClient
+		out[self].Role = RoleClient
 		if serves {
-			out[self].Role = scenario.RoleBoth
+			out[self].Role = RoleBoth
 		}
 	}
 	return out
 }
 
-func join(to *scenario.Host, h scenario.Host) {
+func join(to *Host, h Host) {
 	to.Name = cmp.Or(to.Name, h.Name)
 	if h.Role != "" && to.Role != "" && h.Role != to.Role {
-		to.Role = scenario.RoleBoth
+		to.Role = RoleBoth
 	} else if to.Role == "" {
 		to.Role = h.Role
 	}

@@ -16,7 +16,6 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/scenario"
 )
 
 // keep is a sink that keeps samples, by host.
@@ -245,7 +244,7 @@ func TestHangingEndpoint(t *testing.T) {
 	defer drip.Close()
 	defer close(quit)
 	k := &keep{}
-	w, err := Start(context.Background(), []scenario.Host{
+	w, err := Start(context.Background(), []Host{
 		{Name: "silent", NodeExporter: silent.URL}, {Name: "drip", NodeExporter: drip.URL},
 		{Name: "down", NodeExporter: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}, {Name: "here"},
 	}, Options{Timeout: 300 * time.Millisecond}, k)
@@ -275,16 +274,16 @@ func TestHangingEndpoint(t *testing.T) {
 func TestWithSelf(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		hosts  []scenario.Host
+		hosts  []Host
 		serves bool
 		want   string
 	}{
 		{"none", nil, false, "client"},
 		{"none, service here", nil, true, "both"},
-		{"server far", []scenario.Host{{Name: "s", Role: "server", NodeExporter: "http://s:9100"}}, false, "client server"},
-		{"both here", []scenario.Host{{Role: "client"}, {Role: "server", Pids: []int{5}}}, true, "both"},
-		{"as said", []scenario.Host{{Name: "x", Role: "server"}}, true, "server"},
-		{"no name", []scenario.Host{{NodeExporter: "http://far:9100"}, {}}, false, "other client"},
+		{"server far", []Host{{Name: "s", Role: "server", NodeExporter: "http://s:9100"}}, false, "client server"},
+		{"both here", []Host{{Role: "client"}, {Role: "server", Pids: []int{5}}}, true, "both"},
+		{"as said", []Host{{Name: "x", Role: "server"}}, true, "server"},
+		{"no name", []Host{{NodeExporter: "http://far:9100"}, {}}, false, "other client"},
 	} {
 		var roles []string
 		for _, h := range withSelf(c.hosts, c.serves) {

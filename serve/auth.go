@@ -37,12 +37,6 @@ func (allRights) Most() (string, int64, bool) { return "", 0, false }
 // ErrCredentials asks for credentials.
 var ErrCredentials = errors.New("credentials are needed")
 
-// BearerToken returns the token in the headers of a request (RFC 6750, section 2.1).
-func BearerToken(r *http.Request) (string, bool) {
-	scheme, raw, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.TrimSpace(raw), strings.EqualFold(scheme, "Bearer")
-}
-
 // guarded reports whether any credentials are asked for.
 func (c *Config) guarded() bool {
 	return c.User != "" || c.Token != "" || c.ClientCA != "" || c.Authenticate != nil
@@ -68,7 +62,7 @@ func (c *Config) knows(r *http.Request) bool {
 		user, password, _ := r.BasicAuth()
 		ok |= same(user, c.User) & same(password, c.Password)
 	}
-	if raw, is := BearerToken(r); is && c.Token != "" {
+	if raw, is := token.FromHeader(r); is && c.Token != "" {
 		ok |= same(raw, c.Token)
 	}
 	return ok == 1
@@ -80,9 +74,10 @@ func same(a, b string) int {
 	return subtle.ConstantTimeCompare(x[:], y[:])
 }
 
-// unauthorized answers a request that is not admitted.
+// unauthorized answers a request that is not admitted, at once: its body is not read, and its connection ends.
 func (s *Server) unauthorized(r *Request, err error) {
 	h := r.w.Header()
+	h.Set("Connection", "close")
 	if errors.Is(err, token.ErrKeys) {
 		s.conf.Log.Error("tokens cannot be checked", "error", err)
 		h.Set("Retry-After", "10")

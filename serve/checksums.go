@@ -125,6 +125,14 @@ func Stated(h http.Header) map[string]string {
 			sums[a.Name] = a.Name + ":" + text
 		}
 	}
+	if md5, ok := digest.Lookup("md5"); ok && len(h["Content-Md5"]) > 0 { // RFC 1864
+		value := h.Get("Content-Md5")
+		text, ok := md5.Hex(value)
+		if !ok {
+			text = strings.ToLower(value)
+		}
+		sums[md5.Name] = md5.Name + ":" + text
+	}
 	return sums
 }
 

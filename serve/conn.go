@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"weir/internal/preauth"
 )
 
 // A listener counts connections and gives each what this package adds.
@@ -177,6 +179,16 @@ func (c *conn) Close() error {
 		c.s.silent.remove(c)
 	})
 	return c.Conn.Close()
+}
+
+// authenticated frees the place that the connection has among those without credentials. c may be nil.
+func (c *conn) authenticated() {
+	if c == nil {
+		return
+	}
+	if limited, ok := c.Conn.(*preauth.Conn); ok {
+		limited.Authenticated()
+	}
 }
 
 // CloseWrite lets net/http end an answer before it closes the connection, so

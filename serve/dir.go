@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -83,8 +82,8 @@ func (t *dirTree) list(name string, each func(entry) error) error {
 	for {
 		some, err := f.ReadDir(512)
 		for _, d := range some {
-			if strings.HasPrefix(d.Name(), hidden) {
-				continue
+			if _, _, err := cleanName("/" + d.Name()); err != nil {
+				continue // no request can name it
 			}
 			e, err := t.stat(path.Join(name, d.Name())) // follows links, as open does
 			if err != nil || !e.dir && !regular(d) {

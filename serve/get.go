@@ -49,7 +49,7 @@ func (s *Server) get(r *Request, chunks bool) {
 		r.FailWith(err)
 		return
 	}
-	http.ServeContent(r.w, r.Request, "", f.modified, s.pages.reader(r.Context(), f.content))
+	http.ServeContent(r.w, plainRange(r.Request), "", f.modified, s.pages.reader(r.Context(), f.content))
 }
 
 // getFolder lists a folder, one name a line, folders with a slash.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/preauth"
 	"weir/internal/token"
 )
 
@@ -88,7 +89,47 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.inFlight.Done()
 	}()
 	a.c, _ = r.Context().Value(connKey{}).(*conn)
+	if r.ContentLength != 0 {
+		var rest func()
+		r, rest = boundBody(a, r, s.conf.StallTimeout)
+		defer rest()
+	}
 	s.route(&Request{Request: r, s: s, w: a})
+}
+
+// A body ends the deadline of its connection at its end: the answer may take its time.
+type body struct {
+	io.ReadCloser
+	deadline *http.ResponseController
+	ended    bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && !b.ended {
+		b.ended = true
+		_ = b.deadline.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// boundBody returns r with a limit of the time in which a handler reads its body; Receive moves the deadline ahead while bytes arrive.
+// rest, called after the handler, limits the rest, which net/http reads if the handler has not.
+func boundBody(a *answer, r *http.Request, stall time.Duration) (_ *http.Request, rest func()) {
+	b := &body{ReadCloser: r.Body, deadline: http.NewResponseController(a)}
+	own := *r // net/http looks at the type of the body in its own
+	own.Body = b
+	_ = b.deadline.SetReadDeadline(time.Now().Add(stall)) // without connections, as in tests, there is none
+	return &own, func() {
+		switch {
+		case b.ended:
+		case a.code == http.StatusUnauthorized:
+			_ = b.deadline.SetReadDeadline(time.Now())
+		default:
+			_ = b.deadline.SetReadDeadline(time.Now().Add(min(stall, preauth.Patience)))
+		}
+	}
 }
 
 func (s *Server) route(r *Request) {
@@ -98,6 +139,7 @@ func (s *Server) route(r *Request) {
 		s.unauthorized(r, err)
 		return
 	}
+	r.w.c.authenticated()
 	if r.Method == http.MethodOptions {
 		s.options(r)
 		return

@@ -12,6 +12,9 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"weir/internal/preauth"
 	"weir/internal/trust"
 )
 
@@ -60,6 +63,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(errors.New("serve: a Server serves once"), l.Close())
 	}
 	s.setAddr(l.Addr())
+	if s.conf.guarded() {
+		l = preauth.Limit(l, s.conf.Unadmitted, s.conf.Unadmitted)
+	}
 	conns := &listener{Listener: l, s: s}
 	var outer net.Listener = conns
 	if s.conf.encrypted() {
@@ -97,6 +103,15 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       withConn,
 	}
+}
+
+// openFiles returns the number of files that this process may open.
+func openFiles() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 1024
+	}
+	return int(min(limit.Cur, 1<<20))
 }
 
 // end ends h: gently for a while, then firmly.

@@ -152,3 +152,16 @@ func render(p props) string {
 	_ = out.Flush() // a Builder does not fail
 	return `<D:multistatus xmlns:D="DAV:">` + b.String() + "</D:multistatus>"
 }
+
+// Names that no request can have are not listed.
+func TestListsOnlyWhatIsServed(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", `b\c`, hidden + "x"} {
+		requests.Write(t, "x", dir, name)
+	}
+	s := start(t, Config{Dir: dir})
+	resp, body := do(t, s, exchange{Method: "PROPFIND", Path: "/", Header: map[string]string{"Depth": "1"}})
+	if resp.StatusCode != 207 || strings.Count(body, ":response>") != 4 || !strings.Contains(body, "/a<") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}

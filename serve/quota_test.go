@@ -26,7 +26,7 @@ func (c client) Most() (string, int64, bool) { return c.name, c.most, c.most >= 
 
 // limits takes tokens that are a number of bytes.
 func limits(r *http.Request) (Rights, error) {
-	raw, ok := BearerToken(r)
+	raw, ok := token.FromHeader(r)
 	most, err := strconv.ParseInt(raw, 10, 64)
 	if !ok || err != nil {
 		return nil, ErrCredentials

@@ -69,6 +69,10 @@ type Config struct {
 	Page    int64         // bytes of a page; 0: what a request reads is one page
 	Threads int           // threads that serve pages, one at a time each; 0 is 1
 
+	// Unadmitted is the number of connections whose clients have not presented credentials yet, of one address half of them; as many
+	// wait. Each has ten seconds. 0 is a quarter of the files that this process may open. Without credentials it means nothing.
+	Unadmitted int
+
 	HeaderTimeout time.Duration // from the first byte of a request to the end of its head, and for the TLS handshake; 0 is 10 s
 	IdleTimeout   time.Duration // between two requests of a connection; 0 is 5 min
 	StallTimeout  time.Duration // within a body without any byte moved; 0 is 60 s
@@ -151,6 +155,9 @@ func (c *Config) defaults() {
 		}
 	}
 	set(&c.HeaderTimeout, 10*time.Second)
+	if c.Unadmitted == 0 {
+		c.Unadmitted = openFiles() / 4
+	}
 	set(&c.IdleTimeout, 5*time.Minute)
 	set(&c.StallTimeout, time.Minute)
 	set(&c.Grace, 5*time.Second)

@@ -74,35 +74,64 @@ func (a *Auth) Files() map[string]*string {
 type Credentials struct {
 	Method   AuthMethod // as in Auth; "" is none
 	User     string
-	Password string
-	Token    string      // bearer token
-	TLS      *tls.Config // nil: the system's certificate authorities, no client certificate
+	Password string      // as it was first read; see Secret
+	Token    string      // bearer token, as it was first read; see Bearer
+	TLS      *tls.Config // nil: the system's certificate authorities, no client certificate; it presents a renewed certificate
 	From     Auth        // what they were read from, for drivers that hand files to programs
+
+	password, token *Renewable[string]
+	certificate     *Renewable[*tls.Certificate]
+}
+
+// Bearer returns the bearer token, which is renewed if it came from a file.
+func (c *Credentials) Bearer() *Renewable[string] { return renewable(c.token, c.Token) }
+
+// Secret returns the password, which is renewed if it came from a file.
+func (c *Credentials) Secret() *Renewable[string] { return renewable(c.password, c.Password) }
+
+// Renewals returns how often the token, the password and the client certificate of TLS were renewed since the last call.
+func (c *Credentials) Renewals() (n int) {
+	for _, r := range []*Renewable[string]{c.password, c.token} {
+		if r != nil {
+			n += r.Renewals()
+		}
+	}
+	if c.certificate != nil {
+		n += c.certificate.Renewals()
+	}
+	return n
+}
+
+// renewable returns r, or a credential that stays as it is.
+func renewable(r *Renewable[string], value string) *Renewable[string] {
+	if r == nil {
+		r, _ = NewRenewable(func([]string) (string, error) { return value, nil }) // it cannot fail
+	}
+	return r
 }
 
 // Read returns the contents of the files and variables that a names.
 func (a Auth) Read() (Credentials, error) {
 	c := Credentials{Method: a.Method, User: a.User, From: a}
 	var err error
-	if c.Password, err = secret(a.PasswordFile, a.PasswordVariable); err != nil {
+	if c.password, err = secret(a.PasswordFile, a.PasswordVariable, nil); err != nil {
 		return c, fmt.Errorf("auth: password: %w", err)
 	}
-	if c.Token, err = secret(a.TokenFile, a.TokenVariable); err != nil {
+	if c.token, err = secret(a.TokenFile, a.TokenVariable, CheckToken); err != nil {
 		return c, fmt.Errorf("auth: token: %w", err)
 	}
-	if c.TLS, err = a.tls(); err != nil {
+	if c.TLS, c.certificate, err = a.tls(); err != nil {
 		return c, fmt.Errorf("auth: %w", err)
 	}
+	c.Password, c.Token = c.Secret().Current(), c.Bearer().Current()
 	switch a.Method {
 	case TokenAuth:
 		if c.Token == "" {
-			if a.TokenFile != "" {
-				return c, fmt.Errorf("auth: token: %s is empty", a.TokenFile)
-			}
 			return c, errors.New("auth: method token needs token_file or token_variable")
 		}
 	case BasicAuth, S3Auth:
-		if c.User == "" || c.Password == "" {
+		both := a.Method == S3Auth && strings.Contains(c.Password, ":") // the access key stands before the secret key
+		if c.User == "" && !both || c.Password == "" {
 			return c, fmt.Errorf("auth: method %s needs user and password_file or password_variable", a.Method)
 		}
 	}
@@ -122,44 +151,76 @@ func (t *Target) InClear() error {
 	return fmt.Errorf("a token or password is not sent to %s over plain http: use https, or allow it with auth.insecure: true", host)
 }
 
-func secret(file, variable string) (string, error) {
-	if variable != "" {
-		v, ok := os.LookupEnv(variable)
-		if !ok {
-			return "", fmt.Errorf("variable %s is not set", variable)
-		}
-		return strings.TrimSpace(v), nil
+// CheckToken returns an error if token has characters that no bearer token has.
+func CheckToken(token string) error {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return errors.New("the token has characters that no token has (white space, control or non-ASCII characters): is it one line, " +
+			"and nothing else?")
 	}
-	if file == "" {
-		return "", nil
-	}
-	b, err := os.ReadFile(file)
-	return strings.TrimSpace(string(b)), err
+	return nil
 }
 
-func (a Auth) tls() (*tls.Config, error) {
+// secret returns the content of a variable or, renewed when it changes, of a file, without white space around it; nil if neither is named.
+func secret(file, variable string, check func(string) error) (*Renewable[string], error) {
+	name, files := "variable "+variable, []string(nil)
+	switch {
+	case variable == "" && file == "":
+		return nil, nil
+	case variable == "":
+		name, files = file, []string{file}
+	}
+	return NewRenewable(func(contents []string) (string, error) {
+		text, set := "", true
+		if variable != "" {
+			text, set = os.LookupEnv(variable)
+		} else {
+			text = contents[0]
+		}
+		text = strings.TrimSpace(text)
+		switch {
+		case !set:
+			return "", fmt.Errorf("%s is not set", name)
+		case text == "":
+			return "", fmt.Errorf("%s is empty", name)
+		case check != nil:
+			return text, check(text)
+		}
+		return text, nil
+	}, files...)
+}
+
+func (a Auth) tls() (*tls.Config, *Renewable[*tls.Certificate], error) {
 	cert, key := a.CertFile, a.KeyFile
 	if a.ProxyFile != "" {
 		cert, key = a.ProxyFile, a.ProxyFile
 	}
 	if cert == "" && a.CAFile == "" && a.CADir == "" && !a.Insecure {
-		return nil, nil
+		return nil, nil, nil
 	}
 	conf := &tls.Config{InsecureSkipVerify: a.Insecure}
+	var pair *Renewable[*tls.Certificate]
 	if cert != "" {
-		key = cmp.Or(key, cert)
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		var err error
+		pair, err = NewRenewable(func(contents []string) (*tls.Certificate, error) {
+			pair, err := tls.X509KeyPair([]byte(contents[0]), []byte(contents[1]))
+			return &pair, err
+		}, cert, cmp.Or(key, cert))
 		if err != nil {
-			return nil, fmt.Errorf("client certificate %s: %w", cert, err)
+			return nil, nil, fmt.Errorf("client certificate %s: %w", cert, err)
 		}
-		conf.Certificates = []tls.Certificate{pair}
+		conf.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if own := pair.Current(); asked.SupportsCertificate(own) == nil {
+				return own, nil
+			}
+			return &tls.Certificate{}, nil // none that this server would take
+		}
 	}
 	if a.CAFile == "" && a.CADir == "" {
-		return conf, nil
+		return conf, pair, nil
 	}
 	pool, err := authorities(a.CAFile, a.CADir)
 	conf.RootCAs = pool
-	return conf, err
+	return conf, pair, err
 }
 
 func authorities(file, dir string) (*x509.CertPool, error) {

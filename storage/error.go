@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"syscall"
+	"time"
 )
 
 // Sentinels that the standard library does not have.
@@ -23,6 +24,7 @@ var (
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
 	ErrCrashed    = errors.New("the client's program crashed")               // ended by a signal that a fault of its own caused
 	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
+	ErrLogin      = errors.New("the server refused the login")               // so that no operation was sent
 	ErrRedirected = errors.New("the target redirects to another server")
 	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has none
 	ErrNoTLS      = errors.New("the server has no TLS")               // and the target's scheme needs it
@@ -48,6 +50,15 @@ func (e *OpError) Error() string {
 
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// RetryAfter returns the pause that the service requests before the next operation (HTTP Retry-After), 0 if err has none.
+func RetryAfter(err error) time.Duration {
+	var e interface{ RetryAfter() time.Duration }
+	if errors.As(err, &e) {
+		return e.RetryAfter()
+	}
+	return 0
+}
 
 // A Class is a group of failures that are counted together.
 type Class uint8

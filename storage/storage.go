@@ -84,6 +84,10 @@ type Result struct {
 	Sum        string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
 	Entries    []Entry       // List
 	Incomplete bool          // List: made for browsers, so that entries may be missing and sizes may be unknown
+	Omitted    int           // List: entries that are left out, because no operation can name them
+	Omission   error         // List: the reason for the first of them
+	Folder     bool          // Stat: the path is that of a folder
+	Encoding   string        // Stat, Read without Op.Size: HTTP content encoding that was not requested: the content may not be the file's
 	Servers    []string      // Locate: host:port of those that have the file
 	Discarded  int64         // payload bytes that were counted but dropped before they reached memory
 	Wire       int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
@@ -91,10 +95,18 @@ type Result struct {
 	Waited     time.Duration // how long the client did so
 	Signed     int           // requests that the service wanted to be signed, and that were
 	Reopened   int           // how often a file was opened again because its data server was lost
+	Renewed    int           // credentials that were read again since the last operation of any client, because they were renewed
 	Handshake  time.Duration // duration of the first TLS handshake; 0 where there was none
 	Handshakes int           // TLS handshakes
 	Resumed    int           // TLS handshakes that resumed an earlier TLS session
 	Process    *Usage        // what an external program used; nil for native clients
+}
+
+// Omit counts an entry of a listing that is left out because of err.
+func (r *Result) Omit(err error) {
+	if r.Omitted++; r.Omission == nil {
+		r.Omission = err
+	}
 }
 
 // An Entry is one line of a listing.

@@ -16,10 +16,6 @@ const (
 	WorkPath       = "/api/v1/agent/work"       // PollRequest, answered by Work: a long poll
 	ReportPath     = "/api/v1/agent/report"     // Report, answered by Ack
 	ClockPath      = "/api/v1/agent/clock"      // {}, answered by Clock
-
-	// The paths that agents of older versions use.
-	OlderRegisterPath   = "/api/v1/agent/hello"
-	OlderDeregisterPath = "/api/v1/agent/goodbye"
 )
 
 // Hidden is the folder of temporary files below the root of a site.
@@ -201,6 +197,8 @@ type Outcome struct {
 	Begin    time.Time     `json:"begin"`                   // by the coordinator's clock
 	End      time.Time     `json:"end"`
 	CPU      float64       `json:"cpu_seconds,omitempty"` // of the mover for this file, as far as known
+
+	Unwritten bool `json:"unwritten,omitempty"` // the attempt created no temporary file at the destination
 }
 
 // ID returns the name of the attempt.

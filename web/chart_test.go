@@ -14,8 +14,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab/browser"
-	"weir/report/figure"
-	"weir/report/figure/draw"
+	"weir/loadtest/report/figure"
+	"weir/loadtest/report/figure/draw"
 )
 
 // charts shows figures as a report holds them, and returns when all are drawn.

@@ -13,7 +13,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/unit"
 	"weir/lab"
-	"weir/report/figure"
+	"weir/loadtest/report/figure"
 )
 
 // node runs a script that may import the modules of src, and returns what it

@@ -20,6 +20,7 @@ import (
 // The same commit in two folders gives the same bytes, and each file of the release is what it says: tarball, packages, image,
 // lists and notes. The packages are installed, used, upgraded and removed on machines with systemd.
 func TestRelease(t *testing.T) {
+	lab.FullTier(t, "a release, built twice")
 	lab.Need(t, "git", "dpkg-deb", "rpm", "skopeo", "sha256sum", "tar")
 	nfpm, err := filepath.Abs("../../bin/nfpm")
 	if _, missing := os.Stat(nfpm); err != nil || missing != nil {

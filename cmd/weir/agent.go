@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/flagfile"
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
-	"weir/scenario/flagfile"
 	"weir/transfer/agent"
 	"weir/transfer/mover"
 )
@@ -61,12 +61,11 @@ func (f *agentFlags) addAll(c *cobra.Command) {
 	}
 	flagVars{
 		"site": &f.o.Site, "root": &f.o.Root, "state": &f.o.State, "new-root": &f.o.NewRoot, "site-ca": &f.o.SiteCA, "slots": &f.o.Slots,
-		"buffer": into(&f.o.Buffer, buffer), "no-endpoint": &f.noEndpoint, "no-door": &f.noEndpoint, "listen": &e.Listen, "url": &e.URL,
+		"buffer": into(&f.o.Buffer, buffer), "no-endpoint": &f.noEndpoint, "listen": &e.Listen, "url": &e.URL,
 		"cert": &e.CertFile, "key": &e.KeyFile, "client-ca": &e.ClientCA, "client": &e.Clients, "issuer": &e.Issuers, "audience": &e.Audience,
 		"tpc-allow": commas{&e.Peers}, "tpc-pin": commas{&f.pins}, "tpc-private": &e.Private, "allow-private": &f.private,
 		"max-file": into(&e.MaxFile, parseMaxFile), "while-stdin": &f.stdin,
 	}.add(c)
-	_ = c.Flags().MarkHidden("no-door") // the old name
 }
 
 func (f *agentFlags) check() (err error) {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis"
-	"weir/analysis/table"
-	"weir/report"
-	"weir/report/gallery"
-	"weir/scenario"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/table"
+	"weir/loadtest/report"
+	"weir/loadtest/report/gallery"
+	"weir/loadtest/scenario"
 )
 
 type analyzeFlags struct {

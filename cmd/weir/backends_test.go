@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 )
 
 // behindBalancer are the arguments for a run against a lab's balanced service.
@@ -27,6 +27,7 @@ func behindBalancer(s *lab.System) []string {
 // TestBackendsOfGridFTP reads from real GridFTP servers behind a real HAProxy: what
 // clients, logs, interfaces and HAProxy tell of each fits together.
 func TestBackendsOfGridFTP(t *testing.T) {
+	lab.Quiet(t, "the tests of the five reports, small")
 	for _, c := range []struct {
 		name     string
 		loopback bool
@@ -109,6 +110,7 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 // only, and sends the others elsewhere. Where sessions are kept, HAProxy tells of their bytes
 // too late, and shares are of sessions.
 func TestTheFullBackendIsFound(t *testing.T) {
+	lab.Quiet(t, "the verdict on servers with a known limit")
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	u, err := url.Parse(s.URL)
 	require.NoError(t, err)

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/screen"
-	"weir/results"
-	"weir/run"
-	"weir/run/calibration"
+	"weir/loadtest/results"
+	"weir/loadtest/run"
+	"weir/loadtest/run/calibration"
 )
 
 func calibrateCommand(s streams) *cobra.Command {

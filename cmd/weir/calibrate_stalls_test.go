@@ -17,6 +17,7 @@ import (
 // A name server that loses a question now and then makes a real client wait for 5 s:
 // calibrate says that the client stalled, and not for the service.
 func TestCalibrateFindsStalls(t *testing.T) {
+	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("a name server, and programs that ask it, need root")

@@ -14,8 +14,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
-	"weir/run/calibration"
+	"weir/loadtest/results"
+	"weir/loadtest/run/calibration"
 )
 
 // calibrated runs weir calibrate in a process of its own that asks no name
@@ -104,6 +104,7 @@ func once(t *testing.T, w *calibration.Wire, names ...string) {
 }
 
 func TestCalibrateXRootD(t *testing.T) {
+	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
@@ -128,6 +129,7 @@ func TestCalibrateXRootD(t *testing.T) {
 }
 
 func TestCalibrateWriteXRootD(t *testing.T) {
+	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{})
@@ -142,6 +144,7 @@ func TestCalibrateWriteXRootD(t *testing.T) {
 // Behind a redirector the relay sees only the first half; the servers tell the
 // rest.
 func TestCalibrateRedirected(t *testing.T) {
+	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs")
 	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
@@ -256,6 +259,7 @@ func TestCalibrateRefuses(t *testing.T) {
 
 // Every weir command of docs/calibration.md works, cut short.
 func TestCalibrationPage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	lab.Need(t, "xrdcp", "xrdfs", "gfal-copy")
 	page := require.File(t, "../../docs/calibration.md")

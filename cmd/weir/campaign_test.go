@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/measure"
-	"weir/results"
-	"weir/run/campaign"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 )
 
 // A campaign that was killed in the middle of a run goes on: what was whole is

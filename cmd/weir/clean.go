@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/run"
+	"weir/loadtest/run"
 )
 
 func cleanCommand(s streams) *cobra.Command {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/db"
+	"weir/loadtest/run"
+	"weir/storage"
 	"weir/transfer/client"
 )
 
@@ -129,7 +131,7 @@ type removed struct {
 
 // withAdvice adds to an error of the coordinator at url what the user can do.
 func withAdvice(url string, err error) error {
-	if errors.As(err, new(exit)) {
+	if errors.As(err, new(exit)) || errors.As(err, new(*run.Explained)) || errors.As(err, new(*storage.OpError)) { // of a storage service
 		return err
 	}
 	return client.Advise(url, err)

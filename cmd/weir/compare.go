@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis/compare"
 	"weir/internal/unit"
-	"weir/report"
-	"weir/report/gallery"
-	"weir/results"
-	"weir/run/campaign"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/analysis/compare"
+	"weir/loadtest/report"
+	"weir/loadtest/report/gallery"
+	"weir/loadtest/results"
 )
 
 type compareFlags struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/scenario"
-	"weir/scenario/flagfile"
+	"weir/internal/document"
+	"weir/internal/flagfile"
 	"weir/transfer/notify"
 )
 
@@ -87,8 +87,8 @@ type serveKeys struct {
 }
 
 // configFormat is the format of the file of a command.
-func configFormat(name string) scenario.Format {
-	f := scenario.Format{
+func configFormat(name string) document.Format {
+	f := document.Format{
 		Noun: "configuration", Title: "weir " + name + " configuration",
 		About: "Settings of weir " + name + ": its flags, with _ for -. Paths are relative to the folder of the file.",
 	}

@@ -16,12 +16,12 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/durable"
+	"weir/internal/flagfile"
 	"weir/internal/screen"
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
-	"weir/scenario/flagfile"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
 	"weir/transfer/settings"
@@ -58,6 +58,7 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	conf := &f.conf
 	conf.Names, conf.VOMSRoles, conf.Shares = map[string][]string{}, map[string][]string{}, map[string]float64{}
 	conf.JobArea, conf.Listen, conf.VO, f.streamed = tpc.Public, "127.0.0.1:9443", "weir", 64
+	conf.KeepEndpoints = 7 * 24 * time.Hour
 	f.file.Add(c.Flags(), &f.extra, "broker", "name", "share", "user-issuer", "voms-role")
 	f.db.add(c, "db", "WEIR_DB")
 	flagVars{
@@ -65,7 +66,9 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 		"plain": &conf.Plain, "client-ca": &conf.CA, "site-ca": &conf.SiteCA, "vomsdir": &conf.VOMSDir,
 		"user-issuer": each(f.addIssuer), "broker": each(f.addBroker), "share": each(f.addShare), "link-min": &conf.Rules.Min,
 		"link-max": &conf.Rules.Max, "lease": parseTime(&conf.Lease, 2*time.Second), "patience": parseTime(&conf.Patience, 1),
-		"keep": parseTime(&conf.Keep, shortestKeep), "fts-vo": &conf.VO, "streamed-copies": &f.streamed, "while-stdin": &f.stdin,
+		"keep": parseTime(&conf.Keep, shortestKeep), "fts-vo": &conf.VO, "streamed-copies": &f.streamed,
+		"user-files": &conf.UserQuota.Files, "user-submissions": &conf.UserQuota.Submissions, "vo-files": &conf.VOQuota.Files,
+		"vo-submissions": &conf.VOQuota.Submissions, "while-stdin": &f.stdin,
 		"name":      rolesInto(conf.Names, "", "NAME=ROLE,ROLE, as in alice@example.org=weir.submit,weir.approve"),
 		"voms-role": rolesInto(conf.VOMSRoles, "/", "FQAN=ROLE,ROLE, as in /atlas/Role=production=weir.submit"),
 		"approve-up-to": into(&conf.Approve, func(text string) (unit.Size, error) {
@@ -85,10 +88,11 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 			}
 			return share, err
 		}),
+		"keep-endpoints": parseTime(&conf.KeepEndpoints, time.Hour),
 		"fts-endpoints": &parsed{"public", func(text string) error {
-			area, known := map[string]tpc.Area{"public": tpc.Public, "private": tpc.Network, "local": tpc.Loopback}[text]
-			if conf.JobArea = area; !known {
-				return errors.New("use public, private or local")
+			area, known := map[string]tpc.Area{"known": tpc.Public, "public": tpc.Public, "private": tpc.Network, "local": tpc.Loopback}[text]
+			if conf.JobArea, conf.KnownSites = area, text == "known"; !known {
+				return errors.New("use known, public, private or local")
 			}
 			return nil
 		}},
@@ -105,7 +109,9 @@ func (f *coordinatorFlags) check() error {
 	if conf.Streamed = f.streamed; f.streamed == 0 {
 		conf.Streamed = -1
 	}
+	least := min(conf.UserQuota.Files, conf.UserQuota.Submissions, conf.VOQuota.Files, conf.VOQuota.Submissions)
 	return cmp.Or(
+		flagfile.If(least < 0, "user-files", "limits of files and submissions: use 0 (none) or more"),
 		flagfile.Together("cert", conf.Cert, "key", conf.Key),
 		flagfile.If(conf.Plain && conf.Cert != "", "plain", "--plain and --cert: choose one"),
 		flagfile.If(noURL, "url", "--url %s: write it as https://HOST:PORT", line(conf.URL)),

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/flagfile"
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
-	"weir/scenario/flagfile"
+	"weir/loadtest/run"
+	"weir/loadtest/scenario"
+	"weir/storage"
 	"weir/storage/all"
+	"weir/storage/diagnosis"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/catalog/importer"
@@ -68,6 +73,7 @@ type addFlags struct {
 	clientFlags
 	importer.Source
 	name, site string
+	files      scenario.Files // Include and Exclude
 }
 
 func datasetAddCommand(s streams) *cobra.Command {
@@ -81,7 +87,7 @@ func datasetAddCommand(s streams) *cobra.Command {
 	f.add(c)
 	flagVars{
 		"site": &f.site, "path": &f.Path, "local": &f.Local, "csv": &f.Table, "list": &f.List, "list-token-file": &f.TokenFile,
-		"sums": &f.Sums, "json": &f.json, "quiet/q": &s.quiet,
+		"include": &f.files.Include, "exclude": &f.files.Exclude, "sums": &f.Sums, "json": &f.json, "quiet/q": &s.quiet,
 	}.add(c)
 	return c
 }
@@ -103,7 +109,18 @@ func (f *addFlags) check(dataset string, hasPath bool) (err error) {
 		flagfile.If(f.site == "", "", "name the site that has the files: --site SITE"),
 		flagfile.If(len(ways) > 1, "", "--local, --csv and --list: choose one"),
 		flagfile.If(f.Table != "" && hasPath, "", "--csv: leave --path out: the table has names, and may have paths"),
+		flagfile.If(len(f.files.Include)+len(f.files.Exclude) > 0 && f.Local+f.List == "", "", "--include and --exclude need --local or --list"),
+		f.checkPatterns(),
 		flagfile.If(f.TokenFile != "" && f.List == "", "", "--list-token-file needs --list"))
+}
+
+func (f *addFlags) checkPatterns() error {
+	for _, pattern := range slices.Concat(f.files.Include, f.files.Exclude) {
+		if err := scenario.CheckPattern(pattern); err != nil {
+			return fmt.Errorf("--include and --exclude: %w", err)
+		}
+	}
+	return nil
 }
 
 func (f *addFlags) run(ctx context.Context, co *client.Client, s streams) error {
@@ -162,13 +179,14 @@ func (f *addFlags) addByAgent(ctx context.Context, co *client.Client, update fun
 
 // addHere adds the files that this command finds itself.
 func (f *addFlags) addHere(ctx context.Context, co *client.Client, update func(files, bytes int64)) (problems []string, err error) {
-	entries, release, err := f.Entries(ctx, all.Drivers(), importer.Options{Dataset: f.name, Wrong: func(path string, err error) {
+	o := importer.Options{Dataset: f.name, Match: f.files.Match, Wrong: func(path string, err error) {
 		if len(problems) < 100 {
 			problems = append(problems, fmt.Sprintf("%s: %v", path, err))
 		}
-	}})
+	}}
+	entries, release, err := f.Entries(ctx, all.Drivers(), o)
 	if err != nil {
-		return nil, err
+		return nil, f.explain(ctx, err)
 	}
 	defer release()
 	to := transfer.NewFiles{Dataset: f.name, Site: f.site}
@@ -177,5 +195,17 @@ func (f *addFlags) addHere(ctx context.Context, co *client.Client, update func(f
 		to.By = "weir dataset add on " + host
 	}
 	err = co.AddEntries(ctx, to, entries, update)
+	if errors.As(err, new(*storage.OpError)) { // of the listing, not of the coordinator
+		err = f.explain(ctx, err)
+	}
 	return problems, err
+}
+
+// explain returns err with what to do about it if it is of the storage service of --list.
+func (f *addFlags) explain(ctx context.Context, err error) error {
+	if f.List == "" {
+		return err
+	}
+	auth := storage.Auth{TokenFile: f.TokenFile}
+	return run.Explain(ctx, f.List, auth, diagnosis.Caller{TokenOption: "--list-token-file"}, err, true)
 }

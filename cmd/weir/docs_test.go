@@ -35,6 +35,7 @@ func section(t *testing.T, page, heading string) string {
 // TestREADME runs every line of README.md in order, in one folder, with the servers that the page starts. Ports differ, since
 // others may use those of the page here, and load is held for a second; WEIR_LONG=1 holds it as long as printed.
 func TestREADME(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
@@ -118,6 +119,7 @@ func short(command string) []string {
 // Every weir command of docs/scenario.md works on its first example; runs are
 // cut short.
 func TestScenarioPage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	page := require.File(t, "../../docs/scenario.md")
 	web := lab.StartNginx(t, lab.NginxConfig{})
@@ -144,6 +146,7 @@ func TestScenarioPage(t *testing.T) {
 
 // The ready scenarios run, small, against the services they are meant for.
 func TestScenarios(t *testing.T) {
+	lab.FullTier(t, "the scenarios on the services that they are for")
 	t.Parallel()
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	xrd := lab.StartXRootD(t, lab.XRootDConfig{})

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
-	"weir/run"
+	"weir/loadtest/run"
 )
 
 func doctorCommand(s streams) *cobra.Command {

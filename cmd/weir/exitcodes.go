@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis"
 	"weir/internal/say"
-	"weir/measure"
-	"weir/run"
+	"weir/loadtest/analysis"
+	"weir/loadtest/measure"
+	"weir/loadtest/run"
 )
 
 // An exitCode is the exit code of the command. docs/seeing.md has the same table.

@@ -15,9 +15,9 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
-	"weir/run"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
+	"weir/loadtest/run"
 	"weir/transfer/trial"
 )
 
@@ -193,7 +193,7 @@ func TestFailOn(t *testing.T) {
 	t.Parallel()
 	suspect, invalid := filepath.Join(t.TempDir(), "suspect"), filepath.Join(t.TempDir(), "invalid")
 	for _, dir := range []string{suspect, invalid} {
-		require.NoError(t, os.CopyFS(dir, os.DirFS("../../results/testdata/untyped/interrupted")))
+		require.NoError(t, os.CopyFS(dir, os.DirFS("../../loadtest/results/testdata/interrupted")))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(invalid, results.IntervalsFile), nil, 0o600))
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -26,29 +27,37 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/run"
+	"weir/loadtest/run"
 	"weir/storage/diagnosis"
 )
 
-// certified serves h with a certificate of its own for localhost that was valid
-// until then, and returns its URL and the file that makes it trusted.
-func certified(t *testing.T, h http.Handler, until time.Time) (target, ca string) {
+// certified serves h with a certificate of its own for localhost that is valid for two days
+// until then, and returns its URL and the file that makes it trusted. changes alters both before.
+func certified(t *testing.T, h http.Handler, until time.Time, changes ...func(*x509.Certificate, *tls.Config)) (target, ca string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: until.Add(-48 * time.Hour), NotAfter: until,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: "localhost"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.TLS = &tls.Config{}
+	for _, change := range changes {
+		change(cert, s.TLS)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	require.NoError(t, err)
-	s := httptest.NewUnstartedServer(h)
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	s.TLS.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	ca = filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(ca, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), 0o600))
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	return "https://localhost:" + port, ca
 }
@@ -60,8 +69,22 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("WWW-Authenticate", `Basic realm="data"`)
 		w.Header().Add("WWW-Authenticate", `Bearer scope="read"`)
 		w.WriteHeader(http.StatusUnauthorized)
+	case "/token":
+		w.Header().Add("WWW-Authenticate", `Bearer error="invalid_token"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	case "/negotiate":
+		w.Header().Add("WWW-Authenticate", "Negotiate")
+		w.WriteHeader(http.StatusUnauthorized)
 	case "/forbidden":
 		w.WriteHeader(http.StatusForbidden)
+	case "/s3":
+		answerPage(w, http.StatusForbidden, "application/xml", "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	case "/certificate": // of nginx
+		answerPage(w, http.StatusBadRequest, "text/html", "<html><head><title>400 No required SSL certificate was sent</title></head></html>")
+	case "/busy":
+		w.WriteHeader(http.StatusTooManyRequests)
+	case "/broken":
+		answerPage(w, http.StatusInternalServerError, "text/html", "<title>500 Internal Server Error</title><h1>Cannot open the index</h1>")
 	case "/moved":
 		http.Redirect(w, r, "/elsewhere/", http.StatusFound)
 	case "/sizes", "/elsewhere", "/empty":
@@ -88,10 +111,41 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func answerPage(w http.ResponseWriter, status int, kind, text string) {
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
+
+// unwritable serves folders that take no writes: the first segment of the path is the status of MKCOL, the second that of PUT.
+func unwritable(w http.ResponseWriter, r *http.Request) {
+	var mkcol, put int
+	_, _ = fmt.Sscanf(r.URL.Path, "/%d/%d/", &mkcol, &put) // 0 if there is none
+	switch r.Method {
+	case "MKCOL":
+		w.WriteHeader(mkcol)
+	case http.MethodPut:
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(put)
+	case http.MethodDelete:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// A contact is a target, keys of a scenario or options, and the kind of the error that ends the run.
+type contact struct {
+	kind   diagnosis.Kind
+	target string
+	sets   []string
+}
+
 // Each error that ends a run at its first contact is known by its kind, and says what
 // to do in a line of its own.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	lab.Slow(t, "waits for time limits")
+	t.Parallel()
 	day := 24 * time.Hour
 	web := httptest.NewServer(http.HandlerFunc(difficult))
 	t.Cleanup(web.Close)
@@ -103,15 +157,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	list := filepath.Join(folder, "list.txt")
 	require.NoError(t, os.WriteFile(list, []byte("file 5\n"), 0o600))
 	parts := "workload.part={size: 4KiB, count: 8}"
-	var told strings.Builder
-	for _, tt := range []struct {
-		kind   diagnosis.Kind
-		target string
-		sets   []string
-	}{
+	contacts := []contact{
 		{diagnosis.SpeaksTLS, strings.Replace(good, "https", "http", 1) + "/data", nil},
 		{diagnosis.SpeaksNoTLS, strings.Replace(web.URL, "http", "davs", 1) + "/data", nil},
-		{diagnosis.OtherProtocol, strings.Replace(web.URL, "http", "root", 1) + "//data", nil},
 		{diagnosis.UnknownCA, good, nil},
 		{diagnosis.Expired, old, []string{"auth.ca_file=" + oldCA}},
 		{diagnosis.OtherName, strings.Replace(good, "localhost", "127.0.0.1", 1), []string{"auth.ca_file=" + ca}},
@@ -120,8 +168,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{diagnosis.NoListing, web.URL + "/unlisted", nil},
 		{diagnosis.NoFiles, web.URL + "/empty", nil},
 		{diagnosis.NoFiles, "file://" + folder + "/empty", nil},
-		{diagnosis.IsFile, web.URL + "/file", nil},
-		{diagnosis.IsFile, "file://" + folder + "/file", nil},
+		{diagnosis.IsFile, "file://" + folder + "/file", []string{"workload.kind=write", "workload.size=1KiB"}},
 		{diagnosis.Redirected, web.URL + "/moved", nil},
 		{diagnosis.NoSizes, web.URL + "/sizes", []string{parts}},
 		{diagnosis.WrongSize, "file://" + folder, []string{parts, "files.list=" + list}},
@@ -129,22 +176,38 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{diagnosis.Missing, "file://" + folder + "/nothing", nil},
 		{diagnosis.Refused, "http://127.0.0.1:1/data", nil},
 		{diagnosis.UnknownHost, "http://no-such-host.invalid/data", nil},
-	} {
-		err := firstError(t, tt.target, tt.sets)
-		var e *run.Explained
-		if !errors.As(err, &e) || e.Kind != tt.kind {
-			t.Errorf("%s: %v, want kind %q", tt.target, err, tt.kind)
-			continue
-		}
-		if _, code := outcome(err); code != exitError || strings.Count(err.Error(), "\n") != 1 {
-			t.Errorf("%s: exit code %d, %q", tt.target, code, err)
-		}
-		text := regexp.MustCompile(`127\.0\.0\.1:\d{3,}|localhost:\d{3,}`).ReplaceAllString(strings.ReplaceAll(err.Error(), folder, "/folder"),
-			"HOST:PORT")
-		text = regexp.MustCompile(` on [0-9.:\[\]a-f]+:53|current time \S+ is after \S+`).ReplaceAllString(text, "")
-		fmt.Fprintf(&told, "[%s]\n%s\n\n", tt.kind, text)
 	}
-	golden(t, "testdata/errors.golden", told.String())
+	contacts = append(contacts, furtherContacts(t, folder)...)
+	texts := make([]string, len(contacts))
+	t.Run("contacts", func(t *testing.T) { // it ends when all have
+		for i, c := range contacts {
+			t.Run(string(c.kind), func(t *testing.T) {
+				t.Parallel() // most of them wait
+				texts[i] = explained(t, c.target, c.kind, c.sets, folder)
+			})
+		}
+	})
+	golden(t, "testdata/errors.golden", strings.Join(texts, ""))
+}
+
+// explained returns the error of the first contact with a target, without what differs each time, and fails t unless it is of the kind.
+func explained(t *testing.T, target string, kind diagnosis.Kind, sets []string, folder string) string {
+	t.Helper()
+	err := firstError(t, target, sets)
+	var e *run.Explained
+	if !errors.As(err, &e) || e.Kind != kind {
+		t.Errorf("%s: %v, want kind %q", target, err, kind)
+		return ""
+	}
+	if _, code := outcome(err); code != exitError || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("%s: exit code %d, %q", target, code, err)
+	}
+	text := regexp.MustCompile(`127\.0\.0\.1:\d{3,}|localhost:\d{3,}`).ReplaceAllString(strings.ReplaceAll(err.Error(), folder, "/folder"),
+		"HOST:PORT")
+	text = regexp.MustCompile(` on [0-9.:\[\]a-f]+:53|current time \S+ is (after|before) \S+`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`weir-\d{8}-\d{6}-[0-9a-f]{6}`).ReplaceAllString(text, "weir-RUN")
+	text = regexp.MustCompile(`\S+/ca\.pem`).ReplaceAllString(text, "/folder/ca.pem")
+	return fmt.Sprintf("[%s]\n%s\n\n", kind, text)
 }
 
 // firstError runs the command on a target and returns its error.
@@ -152,7 +215,11 @@ func firstError(t *testing.T, target string, sets []string) error {
 	t.Helper()
 	args := []string{"run", target, "--clients", "1", "--duration", "1s", "-q", "--out", filepath.Join(t.TempDir(), "run")}
 	for _, set := range sets {
-		args = append(args, "--set", set)
+		if strings.HasPrefix(set, "--") {
+			args = append(args, set)
+		} else {
+			args = append(args, "--set", set)
+		}
 	}
 	root := newRoot(streams{out: io.Discard, err: io.Discard})
 	root.SetArgs(args)
@@ -201,10 +268,58 @@ func TestProtocolsMixedUp(t *testing.T) {
 		}
 	}
 	fill(t, xrd.Data, 1, 1000)
-	file := firstError(t, xrd.URLs["root"]+"/"+only(t, xrd.Data), nil)
-	var e *run.Explained
-	if !errors.As(file, &e) || e.Kind != diagnosis.IsFile {
-		t.Errorf("a file at XRootD as the target: %v", file)
+	for _, scheme := range []string{"root", "http"} {
+		if err := firstError(t, xrd.URLs[scheme]+"/"+only(t, xrd.Data), []string{"--fail-on=never"}); err != nil {
+			t.Errorf("a file at XRootD as the target, by %s: %v", scheme, err)
+		}
+	}
+}
+
+// TestRefusalsOfRealServers: what servers refuse for want of the right credentials, certificates and paths has its kind, and a hint
+// that names what is wrong.
+func TestRefusalsOfRealServers(t *testing.T) {
+	t.Parallel()
+	_, ca := certified(t, http.NotFoundHandler(), time.Now().Add(time.Hour))
+	nginx := lab.StartNginx(t, lab.NginxConfig{User: "ada", Password: "secret", Extra: "location /plain { auth_basic off; autoindex on; }"})
+	ztn := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
+	strict := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true},
+		Extra: "ssl_verify_client on; ssl_client_certificate " + ztn.CAFile + ";"})
+	ftp := lab.StartProFTPD(t, lab.ProFTPDConfig{})
+	s3 := lab.StartS3(t, lab.S3Config{})
+	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
+	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(nginx.Data), "plain"), 0o755))
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("wrong"), 0o600))
+	right := filepath.Join(t.TempDir(), "right")
+	require.NoError(t, os.WriteFile(right, []byte("secret"), 0o600))
+	auth := func(method string) []string { return []string{"auth={" + method + "_file: " + secret + "}"} }
+	write := []string{"workload.kind=write", "workload.size=1KiB"}
+	for _, tt := range []struct {
+		target string
+		sets   []string
+		kind   diagnosis.Kind
+		hint   string
+	}{
+		{nginx.URL, nil, diagnosis.Credentials, "asks for Basic"},
+		{nginx.URL, auth("method: basic, user: ada, password"), diagnosis.Credentials, "refused user ada with the password in " + secret},
+		{nginx.URL, auth("method: token, token"), diagnosis.Credentials, "asks for Basic"},
+		{strings.Replace(nginx.URL, "/data", "/plain", 1), write, diagnosis.NoWrites, "takes no writes"},
+		{strict.URLs["https"], []string{"auth.ca_file=" + strict.CAFile}, diagnosis.ClientCert, "asks for a client certificate"},
+		{strict.URLs["https"], []string{"auth={ca_file: " + strict.CAFile + ", method: x509, cert_file: " + ca + "}"},
+			diagnosis.ClientCert, "refused the certificate in " + ca},
+		{ftp.URL, nil, diagnosis.Credentials, "anonymous login"},
+		{ftp.URL, auth("method: basic, user: ada, password"), diagnosis.Credentials, "refused user ada with the password in " + secret},
+		{ftp.URL + "/nothing", []string{"auth={method: basic, user: ada, password_file: " + right + "}"}, diagnosis.Missing, "path"},
+		{s3.URL, nil, diagnosis.Credentials, "auth.method: s3"},
+		{s3.URL, auth("method: s3, user: nobody, password"), diagnosis.Credentials, "refused access key nobody"},
+		{s3.URL, auth("method: s3, user: " + s3.Settings[lab.S3Key] + ", password"), diagnosis.Credentials, "with the secret key in " + secret},
+		{ztn.URL, auth("ca_file: " + ztn.CAFile + ", method: token, token"), diagnosis.Forbidden, "refused the token in " + secret},
+		{xrd.URLs["root"] + "/nothing", nil, diagnosis.Missing, "path"},
+	} {
+		var e *run.Explained
+		if err := firstError(t, tt.target, tt.sets); !errors.As(err, &e) || e.Kind != tt.kind || !strings.Contains(e.Hint(), tt.hint) {
+			t.Errorf("%s: %v, want kind %q and %q", tt.target, err, tt.kind, tt.hint)
+		}
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis"
-	"weir/export"
-	"weir/results"
-	"weir/run"
-	"weir/run/campaign"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/export"
+	"weir/loadtest/results"
+	"weir/loadtest/run"
 )
 
 // An exporter is weir export.

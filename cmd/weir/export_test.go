@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"weir/export"
-	"weir/export/exporttest"
 	"weir/internal/require"
 	"weir/lab"
 	"weir/link"
+	"weir/loadtest/export"
+	"weir/loadtest/export/exporttest"
+	"weir/loadtest/results"
+	"weir/loadtest/results/resultstest"
 	"weir/monitor"
-	"weir/results"
-	"weir/results/resultstest"
 )
 
 // metricsPage starts weir and returns it with the address of its page.
@@ -53,7 +53,7 @@ func TestNumbersOfARun(t *testing.T) {
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	// Prometheus begins to fetch after five seconds.
-	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--duration", "4s", "--out", dir,
+	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out", dir,
 		"--metrics", "127.0.0.1:0", "--remote-write", to.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	from := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{page}})
 	if err := cmd.Wait(); err != nil && exitCode(cmd.ProcessState.ExitCode()) != exitInvalid {
@@ -135,6 +135,7 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 
 // The panels of jobs and links show those of a run that has some.
 func TestDashboardOfJobs(t *testing.T) {
+	lab.FullTier(t, "panels of jobs in Grafana's dashboard")
 	t.Parallel()
 	to := lab.StartPrometheus(t, lab.PrometheusConfig{})
 	s, dir := resultstest.Farm(), filepath.Join(t.TempDir(), "run")
@@ -150,6 +151,7 @@ func TestDashboardOfJobs(t *testing.T) {
 // The commands of docs/seeing.md about numbers work as they stand there, but for
 // addresses, which are those of real servers; so do its queries of InfluxDB.
 func TestNumbersInDocs(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	lab.Need(t, "promtool")
 	section := section(t, "seeing.md", "## Numbers for other tools")
@@ -199,7 +201,7 @@ func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	prom, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
-	run := started(t, "run", "--clients", "1,2", "--duration", "20s", "--out", dir, "--quiet")
+	run := started(t, "run", "--clients", "1,2", "--duration", "20s", "--set", "workload.think=5ms", "--out", dir, "--quiet")
 	untilHeld(t, dir, 1)
 	follower := started(t, "export", dir, "--follow", "--remote-write", prom.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	known := func() bool { return len(exporttest.Ask(t, prom.URL, "weir_clients", "run", time.Now())) > 0 }

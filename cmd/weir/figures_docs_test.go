@@ -13,15 +13,17 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
 )
 
 // The commands of docs/seeing.md about figures work as they stand there, the
 // names that it lists are those of files, and pandas reads the numbers.
 func TestSeeingPageFigures(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	page := section(t, "seeing.md", "## Figures for papers and wiki pages")
 	dir := t.TempDir()
-	table, err := os.ReadFile("../../analysis/testdata/gridftp/AverageThroughput.csv")
+	table, err := os.ReadFile("../../loadtest/analysis/testdata/gridftp/AverageThroughput.csv")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.csv"), table, 0o600))
 	for _, name := range []string{"latest", "direct", "staged"} {
@@ -68,8 +70,8 @@ func TestSeeingPageFigures(t *testing.T) {
 func TestFigureOfDocs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if code, said := weir(t, "analyze", "../../analysis/testdata/gridftp/AverageThroughput.csv", "--figures", dir, "--format", "png", "--dpi",
-		"200", "--size", "120x75"); code != exitFine {
+	if code, said := weir(t, "analyze", "../../loadtest/analysis/testdata/gridftp/AverageThroughput.csv", "--figures", dir, "--format", "png",
+		"--dpi", "200", "--size", "120x75"); code != exitFine {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	drawn := filepath.Join(dir, "throughput-vs-clients.png")

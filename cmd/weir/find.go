@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/unit"
-	"weir/run"
+	"weir/loadtest/run"
 )
 
 // findFlags are the flags of weir find.
@@ -34,7 +34,7 @@ func findCommand(s streams) *cobra.Command {
 			if len(args) == 1 && !run.IsScenario(args[0]) {
 				f.Target, args = args[0], nil // its secrets are not in that folder
 			}
-			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "set", "var", "out"); err != nil {
+			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "include", "exclude", "sample", "set", "var", "out"); err != nil {
 				return err
 			}
 			if !changed("time") {

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/report"
-	"weir/results"
-	"weir/results/resultstest"
-	"weir/run/search"
+	"weir/loadtest/analysis"
+	"weir/loadtest/measure"
+	"weir/loadtest/report"
+	"weir/loadtest/results"
+	"weir/loadtest/results/resultstest"
+	"weir/loadtest/run/search"
 	"weir/storage"
 )
 
@@ -163,6 +163,7 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 // A search of a real server names one optimum: in its first line, its findings and
 // its decisions.
 func TestFindOnNginxNamesOneOptimum(t *testing.T) {
+	lab.Quiet(t, "the verdict on servers with a known limit")
 	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
 	code, said := started(t, "find", s.URL, "--duration", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}",

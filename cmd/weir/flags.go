@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/internal/unit"
-	"weir/run"
-	"weir/run/live"
+	"weir/loadtest/run"
+	"weir/loadtest/run/live"
 )
 
 // flagVars are the variables of flags by the flags' names, with a short name as in "out/o": *string, *bool, *int, *uint64, *time.Duration,
@@ -119,7 +119,8 @@ func parseMaxFile(text string) (unit.Size, error) {
 // scenarioFlags name a scenario and change it.
 type scenarioFlags struct {
 	run.Selection
-	shorts []string // as Sets, of the flags that are short for one
+	shorts           []string // as Sets, of the flags that are short for one
+	include, exclude []string
 }
 
 func (f *scenarioFlags) add(c *cobra.Command) {
@@ -139,7 +140,10 @@ func (f *scenarioFlags) addShared(c *cobra.Command) {
 		}
 		return nil
 	}
-	flagVars{"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": each(setVar)}.add(c)
+	flagVars{
+		"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": each(setVar),
+		"include": &f.include, "exclude": &f.exclude, "sample": f.short("files.sample"),
+	}.add(c)
 }
 
 // short reads a flag that is short for --set KEY=.
@@ -156,8 +160,20 @@ func (f *scenarioFlags) short(key string) func(string) error {
 // selection is that of all flags.
 func (f *scenarioFlags) selection() run.Selection {
 	s := f.Selection
-	s.Sets = slices.Concat(f.Sets, f.shorts)
+	s.Sets = slices.Concat(f.Sets, f.shorts, listOf("files.include", f.include), listOf("files.exclude", f.exclude))
 	return s
+}
+
+// listOf is short for --set KEY= with a list of texts, if there are any.
+func listOf(key string, texts []string) []string {
+	if len(texts) == 0 {
+		return nil
+	}
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	}
+	return []string{key + "=[" + strings.Join(quoted, ", ") + "]"}
 }
 
 // partFlags choose the part of a plan that this machine carries out.
@@ -210,12 +226,4 @@ func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) 
 		return usagef("--resume %s: leave %s out: settings come from the run directory", f.resume, strings.Join(refused, " "))
 	}
 	return nil
-}
-
-// currentFlag returns today's name of a flag: --hold of earlier versions is --duration.
-func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "hold" {
-		name = "duration"
-	}
-	return pflag.NormalizedName(name)
 }

@@ -10,13 +10,14 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 
 // TestProxiesBehindABalancer: weir's clients and gfal-copy log in with a proxy at three GridFTP servers behind HAProxy,
 // all of which serve files.
 func TestProxiesBehindABalancer(t *testing.T) {
+	lab.Quiet(t, "the tests of the five reports, small")
 	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 3, Loopback: true})
 	auth, err := json.Marshal(s.Settings)
 	require.NoError(t, err)
@@ -58,6 +59,7 @@ func TestProxiesBehindABalancer(t *testing.T) {
 // TestGfalJobs is the test of 2017 whole and small: jobs of HTCondor, one client each, run gfal-copy with a proxy and copy to /dev/null
 // from six GridFTP servers behind HAProxy.
 func TestGfalJobs(t *testing.T) {
+	lab.Quiet(t, "the tests of the five reports, small")
 	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 6})
 	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})
 	pool.Use(t)

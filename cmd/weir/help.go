@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"weir/analysis/compare"
 	"weir/lab"
-	"weir/report/figure/draw"
+	"weir/loadtest/analysis/compare"
+	"weir/loadtest/report/figure/draw"
 	plays "weir/scenarios/transfer"
 )
 

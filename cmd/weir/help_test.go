@@ -9,16 +9,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
-	"weir/run/campaign"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
+	"weir/storage"
 )
 
 // weir calls the command in this process and returns its exit code and what
@@ -131,7 +134,50 @@ func findings(t *testing.T, dir string) *analysis.Findings {
 	b := require.File(t, filepath.Join(dir, results.FindingsFile))
 	f := &analysis.Findings{}
 	require.NoError(t, json.Unmarshal(b, f))
+	balanced(t, dir, f)
 	return f
+}
+
+// balanced fails t unless the operations of the run in dir that ended are done or failed, each once, and findings and tables have
+// them as the intervals do.
+func balanced(t *testing.T, dir string, f *analysis.Findings) {
+	t.Helper()
+	run, err := results.Open(dir)
+	require.NoError(t, err)
+	var all, held, steps measure.Sum // steps: without those that a resumed run repeated
+	for v, err := range run.Intervals() {
+		require.NoError(t, err)
+		all.AddCounts(&v.Sum)
+		if v.Phase != measure.Measured {
+			continue
+		}
+		if held.AddCounts(&v.Sum); slices.ContainsFunc(f.Curve, func(s analysis.Step) bool { return s.Step == v.Step }) {
+			steps.AddCounts(&v.Sum)
+		}
+	}
+	if ended := all.Done + all.Errors() + all.Failed[storage.Canceled]; ended > all.Begun {
+		t.Errorf("%s: %d operations ended and %d began", dir, ended, all.Begun)
+	}
+	var curve, kinds, servers measure.Sum
+	add := func(to *measure.Sum, done, errors, wrong int64) {
+		to.Add(&measure.Sum{Done: done, Wrong: wrong, Failed: map[storage.Class]int64{storage.Other: errors}})
+	}
+	for _, s := range f.Curve {
+		add(&curve, s.Done, s.Errors, s.Wrong)
+	}
+	for _, p := range f.Kinds {
+		add(&kinds, p.Done, p.Errors, p.Wrong)
+	}
+	for _, p := range f.Servers {
+		add(&servers, p.Done, p.Errors, p.Wrong)
+	}
+	for where, sums := range map[string][2]*measure.Sum{"curve": {&curve, &steps}, "kinds": {&kinds, &held}, "servers": {&servers, &held}} {
+		got, want := sums[0], sums[1]
+		if got.Done != want.Done || got.Errors() != want.Errors() || got.Wrong != want.Wrong {
+			t.Errorf("%s: %s has %d done, %d wrong, %d failed; its intervals have %d, %d, %d", dir, where, got.Done, got.Wrong, got.Errors(),
+				want.Done, want.Wrong, want.Errors())
+		}
+	}
 }
 
 // want fails t unless the named check has the given status.

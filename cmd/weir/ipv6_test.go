@@ -13,8 +13,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
-	"weir/scenario"
+	"weir/loadtest/results"
+	"weir/loadtest/scenario"
 )
 
 // loopback6 returns a listener on [::1]. Where the kernel has no IPv6 the test is

@@ -10,7 +10,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 

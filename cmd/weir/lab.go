@@ -15,7 +15,7 @@ import (
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/lab"
-	"weir/run"
+	"weir/loadtest/run"
 )
 
 func labCommand(s streams) *cobra.Command {

@@ -236,6 +236,7 @@ func TestLabUpBalanced(t *testing.T) {
 // The commands of docs/lab.md print what it says: they find the programs of batch
 // systems, and what a scenario says of those.
 func TestLabPage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
 		"initdb", "pg_isready", "etcd", "containerd", "catatonit", "kube-apiserver", "kubelet", "root")
 	page := require.File(t, "../../docs/lab.md")

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/loadtest/analysis"
 )
 
 // rigServer is an HTTP server with a limit that is known, as a process of its
@@ -192,6 +192,7 @@ Require all granted
 // TestSameAnswer repeats a run beside programs that use 30% of the machine:
 // what limits it is the same each time.
 func TestSameAnswer(t *testing.T) {
+	lab.Quiet(t, "the verdict on servers with a known limit")
 	times, least, clients := 3, 2, "1,8,64"
 	if os.Getenv("WEIR_LONG") != "" {
 		times, least = 20, 19
@@ -240,6 +241,7 @@ func TestSameAnswer(t *testing.T) {
 // known. It may say that it cannot tell, as beside other programs it must, but
 // never something else.
 func TestKnownLimitsOfServers(t *testing.T) {
+	lab.Quiet(t, "the verdict on servers with a known limit")
 	times := 1
 	if os.Getenv("WEIR_LONG") != "" {
 		times = 10

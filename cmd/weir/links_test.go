@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
 	"weir/link/emulator"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 )
 
 // linkNeeds skips t where no links can be made over which TCP runs as over a
@@ -284,6 +284,7 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 
 // The first example of the page is a run. What its jobs did is told by site.
 func TestExampleOfLinks(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	lab.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	page := require.File(t, "../../docs/links.md")

@@ -10,17 +10,18 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 
 // The test of the GridFTP servers behind LVS, small: up to 200 jobs of a real
 // HTCondor and of a real Slurm, one client each, through a balancer to real GridFTP servers.
 func TestClientsAsJobs(t *testing.T) {
+	lab.Quiet(t, "the tests of the five reports, small")
 	const most = 200
 	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3})
 	for _, s := range []struct {

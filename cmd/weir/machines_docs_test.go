@@ -16,6 +16,7 @@ import (
 // HTCondor and over ssh, but for the names of machines, and numbers and times, which are smaller.
 // Those of runs recorded apart have a test of their own.
 func TestMachinesPage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})
 	pool.Use(t)
 	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})

@@ -19,12 +19,12 @@ import (
 	"github.com/spf13/pflag"
 	_ "golang.org/x/crypto/x509roots/fallback" // Mozilla's authorities, where the system has none: in a container
 
-	"weir/analysis"
 	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/internal/screen"
-	"weir/results"
-	"weir/run/live"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
+	"weir/loadtest/run/live"
 )
 
 func main() {
@@ -116,7 +116,6 @@ func newRoot(s streams) *cobra.Command {
 		c.Hidden = true
 		root.AddCommand(c)
 	}
-	root.SetGlobalNormalizationFunc(currentFlag)
 	describe(root)
 	checkUsage(root)
 	complete(root)

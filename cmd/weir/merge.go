@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/run"
+	"weir/loadtest/run"
 )
 
 func mergeCommand(s streams) *cobra.Command {

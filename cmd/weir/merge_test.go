@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/require"
-	"weir/results"
+	"weir/lab"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 )
 
 // The commands of docs/machines.md for runs recorded apart: three machines,
 // which are three processes here.
 func TestPartsAreMerged(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	dir := t.TempDir()
 	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: " +

@@ -9,8 +9,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 

@@ -21,7 +21,7 @@ func TestPandas(t *testing.T) {
 		t.Fatal("the snippet is not there")
 	}
 	dir := t.TempDir()
-	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--duration", "4s", "--out",
+	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out",
 		"runs/latest").ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("%d\n%s", code, said)
 	}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/spf13/cobra"
 
-	"weir/run"
-	"weir/run/campaign"
-	"weir/scenario"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/run"
+	"weir/loadtest/scenario"
 )
 
 func planCommand(s streams) *cobra.Command {
@@ -26,7 +30,11 @@ func planCommand(s streams) *cobra.Command {
 			case asJSON:
 				return writeJSON(s.out, map[string]any{"campaign": p.Campaign, "plans": plans})
 			}
-			return run.WritePlanned(s.out, p, plans)
+			if err := run.WritePlanned(s.out, p, plans); err != nil {
+				return err
+			}
+			s.warnOfCredentials(plans[p.Variants()[0]], plans.Time(p))
+			return run.WriteQuota(s.out, slices.Collect(maps.Values(plans))...)
 		}
 		p, err := run.PlanPart(scenarios[0], part.part, part.begin)
 		if err != nil {
@@ -35,12 +43,23 @@ func planCommand(s streams) *cobra.Command {
 		if asJSON {
 			return p.WriteJSON(s.out)
 		}
-		return p.WriteText(s.out)
+		if err := p.WriteText(s.out); err != nil {
+			return err
+		}
+		s.warnOfCredentials(p, p.Time())
+		return run.WriteQuota(s.out, p)
 	})
 	f.add(c)
 	part.add(c)
 	flagVars{"json": &asJSON}.add(c)
 	return c
+}
+
+// warnOfCredentials warns of credentials of p that end before a load that begins now and takes so long.
+func (s streams) warnOfCredentials(p *scenario.Plan, load time.Duration) {
+	for _, text := range run.CredentialWarnings(p, load) {
+		s.printErr("warning: %s\n", text)
+	}
 }
 
 func schemaCommand(s streams) *cobra.Command {

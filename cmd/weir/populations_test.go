@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/loadtest/analysis"
 )
 
 // populationsAddUp fails t unless f has these populations with so many clients in the steps, and what they did is
@@ -50,7 +50,7 @@ workload: {verify: 20%, size: 64KiB}
 populations:
 - {name: writers, clients: [2, 4], workload: {kind: write, think: 2ms}}
 - {name: readers, clients: 3, workload: {kind: read, think: 2ms}}
-- {name: lists, clients: [1, 2], workload: {kind: metadata, mix: {stat: 1}}}
+- {name: lists, clients: [1, 2], workload: {kind: metadata, mix: {stat: 1}, think: 2ms}}
 files: {make: {count: 10, size: 256KiB}}
 load: {ramp: 0s, warmup: 300ms, duration: 2s}
 `)

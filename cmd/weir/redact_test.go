@@ -14,7 +14,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/results"
 )
 
 // Secrets of the tests below, each as it stands in a URL.

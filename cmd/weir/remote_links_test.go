@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 )
 
 // behindLinks are two sites over a shared line, in one line of YAML.
@@ -62,6 +62,7 @@ func carriedAll(t *testing.T, f *analysis.Findings) {
 // Workers elsewhere reach real servers over the links of their sites: redirected, with data connections of their own,
 // with a name that TLS verifies, and by a program of others.
 func TestWorkersBehindLinks(t *testing.T) {
+	lab.FullTier(t, "workers behind links, against each kind of server")
 	linkNeeds(t)
 	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 2, Loopback: true})
 	auth, err := json.Marshal(ftp.Settings)
@@ -104,6 +105,7 @@ func TestWorkersBehindLinks(t *testing.T) {
 // Jobs of a real pool are a remote pool: all their traffic passes one line, whether several clients are one job or each
 // client is one.
 func TestHTCondorBehindALink(t *testing.T) {
+	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	linkNeeds(t)
 	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 8})
 	pool.Use(t)

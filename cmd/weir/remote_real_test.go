@@ -8,17 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
-	"weir/cluster/batch"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/cluster/batch"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 )
 
 // On a real pool: more workers than slots, the controller killed in the middle of
 // a step and started again, a job that is held, and an end that leaves nothing.
 func TestRunOnHTCondor(t *testing.T) {
+	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 3})
 	pool.Use(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
@@ -89,6 +90,7 @@ func killedOfJobs(t *testing.T, system, url string) {
 
 // On a real Slurm.
 func TestRunOnSlurm(t *testing.T) {
+	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	nodes := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 3})
 	nodes.Use(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
@@ -100,6 +102,7 @@ func TestRunOnSlurm(t *testing.T) {
 
 // In pods of a real Kubernetes, whose image has this program; they need this machine's libraries for it.
 func TestRunOnKubernetes(t *testing.T) {
+	lab.FullTier(t, "Kubernetes")
 	program, err := exec.LookPath("weir")
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
-	"weir/report/figure/draw"
-	"weir/report/gallery"
-	"weir/run"
-	"weir/run/campaign"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/report/figure/draw"
+	"weir/loadtest/report/gallery"
+	"weir/loadtest/run"
 )
 
 func reportCommand(s streams) *cobra.Command {

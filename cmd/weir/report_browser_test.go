@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
-	"weir/report"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report"
+	"weir/loadtest/results"
 	"weir/web"
 )
 
@@ -24,7 +24,7 @@ func TestReportOfARealRun(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	if code, said := weir(t, "run", "--clients", "1,2,4", "--duration", "3s", "--set", "load.ramp=200ms", "--set", "load.warmup=300ms",
-		"--out", dir); code != exitFine && code != exitInvalid {
+		"--set", "workload.think=5ms", "--out", dir); code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	run, err := results.Open(dir)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 )
 
 // A run that was killed goes on at the step where it stopped: what was held

@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis"
-	"weir/export"
 	"weir/internal/screen"
-	"weir/report"
-	"weir/results"
-	"weir/run"
-	"weir/run/campaign"
-	"weir/run/live"
-	"weir/scenario"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/export"
+	"weir/loadtest/report"
+	"weir/loadtest/results"
+	"weir/loadtest/run"
+	"weir/loadtest/run/live"
+	"weir/loadtest/scenario"
 )
 
 func runCommand(s streams) *cobra.Command {
@@ -69,7 +69,8 @@ func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams
 // resumeRun continues a run or a campaign. All settings come from its folder, except the
 // target, whose secrets are not kept there.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
-	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
+	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "part", "begin", "include", "exclude", "sample", "set",
+		"var", "out"); err != nil {
 		return err
 	}
 	return f.interruptible(c.Context(), s, func(in run.Interrupts) error {

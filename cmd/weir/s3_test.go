@@ -1,20 +1,31 @@
 package main
 
 import (
-	"os"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
-	"weir/internal/require"
 	"weir/lab"
 )
 
 // A run on S3 reads and writes objects, verifies both by their ETags, and leaves nothing.
 func TestRunOnS3(t *testing.T) {
 	t.Parallel()
-	s := lab.StartS3(t, lab.S3Config{})
-	secret := filepath.Join(t.TempDir(), "secret")
-	require.NoError(t, os.WriteFile(secret, []byte(s.Settings[lab.S3Secret]+"\n"), 0o600))
+	for _, server := range lab.S3Servers() {
+		t.Run(server, func(t *testing.T) { t.Parallel(); runOnS3(t, server) })
+	}
+}
+
+func runOnS3(t *testing.T, server string) {
+	t.Helper()
+	s := lab.StartS3(t, lab.S3Config{Server: server})
+	secret := writeTemp(t, s.Settings[lab.S3Secret]+"\n")
 	f := measureFor(t, "--target", s.URL+"/test", "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms",
 		"--set", "load.warmup=500ms", "--set", "auth={method: s3, user: "+s.Settings[lab.S3Key]+", password_file: "+secret+"}",
 		"--set", "files.make={count: 20, size: 64KiB}",
@@ -27,5 +38,78 @@ func TestRunOnS3(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(s.Data, "test", "weir-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// A markerless is an S3 service whose listings leave out the marker of the folder that they are about, as s3proxy's do: it is found by
+// the name alone, by HEAD only if heads is set.
+type markerless struct {
+	mu    sync.Mutex
+	keys  map[string]int
+	made  int // markers
+	heads bool
+}
+
+func (m *markerless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := strings.TrimPrefix(r.URL.Path, "/bucket/")
+	size, there := m.keys[key]
+	switch {
+	case r.URL.Query().Has("list-type"):
+		prefix, seen := r.URL.Query().Get("prefix"), map[string]bool{}
+		fmt.Fprint(w, "<ListBucketResult>")
+		for k, size := range m.keys {
+			below, ok := strings.CutPrefix(k, prefix)
+			if folder, _, deep := strings.Cut(below, "/"); ok && deep && !seen[folder] {
+				seen[folder] = true
+				fmt.Fprintf(w, "<CommonPrefixes><Prefix>%s%s/</Prefix></CommonPrefixes>", prefix, folder)
+			} else if ok && !deep && below != "" {
+				fmt.Fprintf(w, "<Contents><Key>%s</Key><Size>%d</Size></Contents>", k, size)
+			}
+		}
+		fmt.Fprint(w, "</ListBucketResult>")
+	case r.Method == http.MethodPut:
+		if strings.HasSuffix(key, "/") {
+			m.made++
+		}
+		n, _ := io.Copy(io.Discard, r.Body)
+		m.keys[key] = int(n)
+	case r.Method == http.MethodDelete:
+		delete(m.keys, key)
+		w.WriteHeader(http.StatusNoContent)
+	case !there || strings.HasSuffix(key, "/") && !m.heads:
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(make([]byte, size))
+		}
+	}
+}
+
+// Folders of a run are removed where listings leave their markers out.
+func TestMarkersThatNoListingHas(t *testing.T) {
+	t.Parallel()
+	for _, heads := range []bool{true, false} {
+		t.Run(fmt.Sprintf("HEAD %v", heads), func(t *testing.T) {
+			t.Parallel()
+			m := &markerless{keys: map[string]int{"f": 100, "empty/": 0}, heads: heads}
+			s := httptest.NewServer(m)
+			defer s.Close()
+			args := []string{"run", "--quiet", "--out", filepath.Join(t.TempDir(), "run"), "--target", s.URL + "/bucket", "--clients", "2",
+				"--duration", "1s", "--set", "load.ramp=50ms", "--set", "load.warmup=100ms",
+				"--set", "auth={method: s3, user: x, password_file: " + writeTemp(t, "x\n") + "}",
+				"--set", "workload={kind: mix, mix: {mkdir: 3, write: 1, remove: 1, stat: 1}, size: 1KiB, think: 10ms}"}
+			if !heads { // then a listing of an empty folder is that of a missing one
+				args = append(args, "--set", "files.list="+writeTemp(t, "f 100\n"))
+			}
+			code, said := weir(t, args...)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if delete(m.keys, "f"); len(m.keys) != 1 || m.made < 3 || code != exitFine && code != exitInvalid {
+				t.Errorf("exit code %d, %d folders made, left: %v\n%s", code, m.made, m.keys, said)
+			}
+		})
 	}
 }

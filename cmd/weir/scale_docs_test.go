@@ -12,15 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/loadtest/analysis"
 )
 
 // The commands of docs/scale.md: its scenario is planned as it stands there; its parts are two instead of
 // four, each with a controller and workers of its own, which are processes here; and the benchmarks
 // that it names are there.
 func TestScalePage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	b := require.File(t, "../../docs/scale.md")
 	page := string(b)
@@ -73,7 +74,7 @@ func TestScalePage(t *testing.T) {
 		t.Errorf("workers: %s: %s", s, detail)
 	}
 	r.left(t)
-	list, err := exec.CommandContext(t.Context(), "go", "test", "weir/bench", "-run", "TestNames", "-v").CombinedOutput()
+	list, err := exec.CommandContext(t.Context(), "go", "test", "weir/benchmarks", "-run", "TestNames", "-v").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, list)
 	}

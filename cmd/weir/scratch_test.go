@@ -10,8 +10,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 

@@ -11,7 +11,7 @@ import (
 	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
-	"weir/results"
+	"weir/loadtest/results"
 )
 
 // A shot is one picture of a page.
@@ -31,6 +31,7 @@ func shots(page string) []shot {
 // `make screenshots` has this test write docs/*.png, of a run of a minute;
 // otherwise the run is short and the pictures are only looked at.
 func TestScreenshots(t *testing.T) {
+	lab.FullTier(t, "the pictures of the pages")
 	lab.Need(t, "chromium")
 	dir, hold, clients := os.Getenv("WEIR_SCREENSHOTS"), "8s", "1,2,4,8,16,32,64"
 	if dir == "" {

@@ -24,6 +24,7 @@ import (
 // storage server of limited speed, with a request that runs, one that is partial,
 // one that waits for approval. Only `make screenshots` takes the pictures.
 func TestScreenshotsOfTransfers(t *testing.T) {
+	lab.FullTier(t, "the pictures of the pages")
 	dir := os.Getenv("WEIR_SCREENSHOTS")
 	if dir == "" {
 		t.Skip("make screenshots takes them")

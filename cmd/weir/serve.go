@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/flagfile"
 	"weir/internal/token"
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
-	"weir/scenario/flagfile"
 	"weir/serve"
 	"weir/transfer/endpoint"
 )

@@ -25,7 +25,7 @@ func TestSessionsThatAreNotKept(t *testing.T) {
 		s := httptest.NewUnstartedServer(http.FileServer(http.Dir(data)))
 		s.Config.SetKeepAlivesEnabled(keeps)
 		s.Start()
-		f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms",
+		f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "4s", "--set", "load.ramp=0s", "--set", "load.warmup=200ms",
 			"--set", "files.list="+list, "--set", "workload.think=5ms")
 		s.Close()
 		if f.Sessions == nil || keeps != (*f.Sessions < 0.05) || !keeps && (*f.Sessions < 0.9 || *f.Sessions > 1.1) {

@@ -15,9 +15,9 @@ func TestSignedRequests(t *testing.T) {
 	for level, want := range map[string]string{"none": "requests not signed", "pedantic": "requests signed (3.00 per operation)"} {
 		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi", Extra: "sec.level all " + level + "\n"})
 		for _, session := range []string{"kept", "shared"} {
-			f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=500ms",
+			f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "30s", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
 				"--set", "auth="+s.AuthBlock(), "--set", "workload={kind: read, session: "+session+", think: 5ms}", "--set", "files.make.count=2",
-				"--set", "files.make.size=1KiB")
+				"--set", "files.make.size=1KiB", "--set", "stop.count=100")
 			if step := f.Curve[0]; step.Errors > 0 || step.Done == 0 || (step.Signed > 0) != (level == "pedantic") {
 				t.Errorf("level %s, session %s: %d operations, %d errors, %d requests were signed", level, session, step.Done, step.Errors, step.Signed)
 			}

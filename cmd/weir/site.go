@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/scenario/flagfile"
+	"weir/internal/flagfile"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
-	"weir/measure"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/storage"
 )
 
@@ -28,6 +28,7 @@ func stagedLoad(url string, more ...string) []string {
 // Staged jobs on the workers of a batch system do what they do here: the same jobs, the same bytes, the same
 // efficiency; and nothing of their copies stays.
 func TestStagedJobsOnBatch(t *testing.T) {
+	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 400<<10)
 	here := newRemote(t)
@@ -280,6 +281,7 @@ func TestScratchDeviceInSamples(t *testing.T) {
 
 // Jobs that read directly and jobs that copy, from servers and onto nodes whose disks have limits.
 func TestDisksScenario(t *testing.T) {
+	lab.FullTier(t, "the scenarios on the services that they are for")
 	if os.Geteuid() != 0 {
 		lab.Without(t, "root", "limited disks are for root")
 	}

@@ -16,8 +16,8 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
-	"weir/run/live"
+	"weir/loadtest/results"
+	"weir/loadtest/run/live"
 )
 
 // said calls weir in this process and returns what it wrote where.

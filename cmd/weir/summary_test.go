@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/require"
-	"weir/results/resultstest"
+	"weir/loadtest/results/resultstest"
 )
 
 // The result of nine steps fits on a screen of 80 columns; --verbose prints the rest.

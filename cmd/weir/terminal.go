@@ -12,14 +12,14 @@ import (
 	"strings"
 	"syscall"
 
-	"weir/engine"
 	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/internal/screen"
-	"weir/report"
-	"weir/run"
-	"weir/run/live"
-	"weir/scenario"
+	"weir/loadtest/engine"
+	"weir/loadtest/report"
+	"weir/loadtest/run"
+	"weir/loadtest/run/live"
+	"weir/loadtest/scenario"
 )
 
 // say prints progress, unless the command is quiet; printErr prints in any case. Write

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/scenario/flagfile"
+	"weir/internal/flagfile"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/record"

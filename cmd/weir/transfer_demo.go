@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/cluster"
-	"weir/engine/scratch"
 	"weir/internal/redact"
+	"weir/loadtest/cluster"
+	"weir/loadtest/engine/scratch"
 	"weir/transfer/trial"
 )
 

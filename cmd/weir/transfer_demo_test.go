@@ -9,7 +9,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
-	"weir/results"
+	"weir/loadtest/results"
 	plays "weir/scenarios/transfer"
 	"weir/transfer"
 	"weir/transfer/trial"
@@ -18,6 +18,7 @@ import (
 // Each of weir's own scenarios comes out as expected, on real processes, and leaves a
 // run directory that can be read.
 func TestTransferScenarios(t *testing.T) {
+	lab.FullTier(t, "the demonstrations of transfers")
 	t.Parallel()
 	for _, name := range plays.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +66,7 @@ func TestTransferScenarios(t *testing.T) {
 // The rows of a trial tell what coordinator, source and destination used, peaks that a link allows, the time of each
 // source, and what came of each request that was added.
 func TestTransferDemoFigures(t *testing.T) {
+	lab.FullTier(t, "the demonstrations of transfers")
 	t.Parallel()
 	lab.Need(t, "namespaces")
 	mine := put(t, t.TempDir(), "mine.yaml", `
@@ -212,6 +214,7 @@ func TestTransferRecord(t *testing.T) {
 // Where links have different rates, files come from the source that is predicted to be fastest, and are there sooner than if
 // sources are chosen by chance.
 func TestRoutingByPrediction(t *testing.T) {
+	lab.FullTier(t, "the demonstrations of transfers")
 	t.Parallel()
 	lab.Need(t, "namespaces")
 	play := func(name string) (seconds float64, fast int) {

@@ -119,6 +119,7 @@ func commands(text string) (all []string) {
 // Every command of docs/transfer.md works as it stands there, in its order, but for ports and the
 // names of machines. Those about databases have a test of their own.
 func TestTransferPage(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	lab.Need(t, "curl")
 	n := newNewcomer(t)
@@ -154,6 +155,7 @@ func TestTransferPage(t *testing.T) {
 
 // The chapter on many machines, all of which are this one.
 func TestTransferPageManyMachines(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	n := newNewcomer(t)
 	for _, dir := range []string{"b", "c"} {
@@ -204,6 +206,7 @@ func (n *newcomer) rest(url string) {
 // The password of a database comes from the environment or from ~/.pgpass, and nobody sees it
 // in the list of processes. What was in a file moves there.
 func TestTransferPagePostgreSQL(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
 	account, where, _ := strings.Cut(strings.TrimPrefix(p.URL, "postgres://"), "@")

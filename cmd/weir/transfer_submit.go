@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/flagfile"
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/run"
-	"weir/scenario/flagfile"
+	"weir/loadtest/run"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/text"

@@ -6,6 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +23,7 @@ import (
 	"weir/internal/require"
 	"weir/lab"
 	"weir/transfer"
+	"weir/transfer/client"
 	"weir/transfer/trial"
 )
 
@@ -223,6 +228,23 @@ func TestDatasetAdd(t *testing.T) {
 	r.wants(exitMissed, words("dataset add /store/local --site A"), "leak", "5 files")
 	r.wants(exitUsage, words("dataset add /store/local --site A --csv x --local y"), "choose one")
 	r.wants(exitError, words("dataset add /store/local --site A --list gopher://x/"), "davs://")
+	web := httptest.NewServer(http.HandlerFunc(difficult))
+	defer web.Close()
+	secret := filepath.Join(r.Dir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("wrong\n"), 0o600))
+	for list, hint := range map[string]string{
+		"http://127.0.0.1:1/":                                "check host and port of target",
+		web.URL + "/token":                                   "name a file with a token by --list-token-file",
+		web.URL + "/token --list-token-file " + secret:       "the server refused the token in " + secret,
+		web.URL + "/sizes --list-token-file " + secret + "0": secret + "0 is not on this machine",
+		strings.Replace(web.URL, "http", "https", 1):         "use target: http://",
+		web.URL + "/unlisted":                                "have the files added from a table (--csv)",
+	} {
+		out := r.wants(exitError, words("dataset add /store/local --site A --path / --list "+list), "hint: ", hint)
+		if strings.Contains(out, "coordinator") {
+			t.Errorf("%s is taken for the coordinator: %s", list, out)
+		}
+	}
 	r.wants(exitFine, words("dataset remove /store/local"), "its files stay where they are")
 	r.wants(exitError, words("dataset show /store/local"), "/store/local")
 }
@@ -332,6 +354,7 @@ func TestTransferPartial(t *testing.T) {
 // The same on PostgreSQL, whose connection is cut while files move: nothing is lost,
 // and the coordinator goes on.
 func TestTransferOnPostgreSQL(t *testing.T) {
+	lab.FullTier(t, "PostgreSQL")
 	t.Parallel()
 	lab.Need(t, "psql")
 	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
@@ -353,19 +376,21 @@ func TestTransferOnPostgreSQL(t *testing.T) {
 	r.completes(two, files...)
 }
 
-// held starts a copy of one large file from A to B and holds A when a part has
-// arrived. release lets A go on.
+// held starts a copy of one large file from A to B and holds A when a part has arrived: A runs for moments only, so that no more than a
+// part arrives on a busy machine as well. release lets A go on.
 func (r *moving) held(f trial.File) (id int64, release func()) {
 	r.t.Helper()
 	r.fills("A", filepath.Dir(f.Name), f)
 	pid := r.Site("A").Pid()
 	id = r.submits(transfer.Submission{Dataset: filepath.Dir(f.Name), To: "B"})
-	require.Eventually(r.t, "a tenth of the file", func() bool { return arrived(r.Root("B")) > f.Size/10 })
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		r.t.Fatal(err)
-	}
+	require.Eventually(r.t, "a tenth of the file", func() bool {
+		require.NoError(r.t, syscall.Kill(pid, syscall.SIGCONT))
+		time.Sleep(2 * time.Millisecond)
+		require.NoError(r.t, syscall.Kill(pid, syscall.SIGSTOP))
+		return arrived(r.Root("B")) > f.Size/10
+	})
 	if at := arrived(r.Root("B")); at >= f.Size {
-		r.t.Skipf("the whole file of %d bytes had arrived before it could be held", f.Size)
+		r.t.Fatalf("the whole file of %d bytes had arrived before it could be held", f.Size)
 	}
 	release = func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // it may have ended
 	r.t.Cleanup(release)
@@ -503,4 +528,25 @@ func (l *locked) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// While the coordinator is down, nobody else gets the port at which the agents will look for it.
+func TestRestartKeepsThePort(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "a"}}})
+	conf, err := client.Read(r.ConfigFile())
+	require.NoError(t, err)
+	for _, p := range []*trial.Process{r.Coordinator(), r.Site("a")} {
+		require.NoError(t, p.Kill())
+	}
+	at := netip.MustParseAddrPort(strings.TrimPrefix(conf.URLs[0], "https://"))
+	l, err := (&net.ListenConfig{Control: lab.OnlyPort(int(at.Port()))}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if errors.Is(err, syscall.ENOPROTOOPT) {
+		t.Skip("this kernel cannot narrow a socket's range of ports (Linux 6.3 can)")
+	}
+	if err == nil {
+		_ = l.Close()
+		t.Errorf("a stranger listens at %s while the coordinator is down", at)
+	}
+	require.NoError(t, errors.Join(r.Coordinator().Start(t.Context()), r.Site("a").Start(t.Context()), r.Ready(t.Context())))
 }

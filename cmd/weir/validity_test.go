@@ -3,14 +3,15 @@ package main
 import (
 	"testing"
 
-	"weir/analysis"
 	"weir/lab"
+	"weir/loadtest/analysis"
 )
 
 // Healthy servers raise no alarm of the checks that a busy machine cannot
 // disturb, whatever clients do, and however much of it is checked: what checks
 // read back, and what the server reads for checksums, is known traffic.
 func TestHealthyServersRaiseNoAlarm(t *testing.T) {
+	lab.Quiet(t, "the verdict on servers with a known limit")
 	t.Parallel()
 	nginx := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
 	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/cluster"
 	"weir/internal/pause"
 	"weir/internal/screen"
-	"weir/report/dashboard"
-	"weir/run"
+	"weir/loadtest/cluster"
+	"weir/loadtest/report/dashboard"
+	"weir/loadtest/run"
 )
 
 // watchFlags set the address of the live page.
@@ -133,19 +133,19 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 }
 
 // analyzeAside analyzes a run in a process of its own.
-func analyzeAside(ctx context.Context, dir string, running bool) (*dashboard.Found, error) {
-	command, err := cluster.SelfCommand("glance", fmt.Sprintf("--goes-on=%v", running), "--", dir)
+func analyzeAside(ctx context.Context, dir string, m dashboard.Moment) (*dashboard.Found, error) {
+	command, err := cluster.SelfCommand("glance", fmt.Sprintf("--goes-on=%v", m.GoesOn), "--", dir)
 	if err != nil {
 		return nil, err
 	}
-	return dashboard.UnderstandBy(ctx, command)
+	return dashboard.UnderstandBy(ctx, command, m)
 }
 
 func glanceCommand(s streams) *cobra.Command {
 	running := false
 	c := command("glance RUN", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
 		s.signals.listen() // the page handles them
-		found, err := dashboard.UnderstandHere(c.Context(), args[0], running)
+		found, err := dashboard.UnderstandHere(c.Context(), args[0], dashboard.Moment{GoesOn: running})
 		if err != nil {
 			return err
 		}

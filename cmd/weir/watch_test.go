@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"weir/analysis"
 	"weir/internal/pause"
 	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/browser"
-	"weir/results"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 	"weir/web"
 )
 
@@ -86,12 +86,12 @@ func TestWatchInBrowser(t *testing.T) {
 		t.Skip(web.Missing)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	w := watch(t, "run", "--watch=127.0.0.1:0", "--clients", "1,2,4", "--duration", "4s", "--out", dir)
+	address := lab.Address(t)
+	w := watch(t, "run", "--watch="+address, "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out", dir)
 	p := browser.Open(t, w.url, 1600, 1000)
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 3 && document.querySelector("[role=progressbar]").ariaValueNow > 0`)
 	p.Reload() // in the middle
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 5`)
-	p.Wait(`document.querySelector(".says .meta").textContent.startsWith("Of what was seen in the first")`)
 	p.Wait(`document.querySelector(".state").textContent.startsWith("The run is over")`)
 	p.Wait(`document.querySelector(".says .meta").textContent === "The result:"`)
 	code, said := w.end(t, false)
@@ -100,7 +100,7 @@ func TestWatchInBrowser(t *testing.T) {
 	}
 	p.Wait(`document.querySelector(".wire.lost")`)
 
-	w = watch(t, "watch", dir, "--listen", strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/"))
+	w = watch(t, "watch", dir, "--listen", address)
 	p.Wait(`!document.querySelector(".wire.lost")`)
 	run, err := results.Open(dir)
 	require.NoError(t, err)
@@ -226,6 +226,7 @@ func TestWatchUsage(t *testing.T) {
 // The commands of docs/seeing.md about the live page work as they stand there,
 // but for the port.
 func TestWatchPageOfDocs(t *testing.T) {
+	lab.FullTier(t, "the page, line by line")
 	t.Parallel()
 	text := section(t, "seeing.md", "### The live page")
 	dir := t.TempDir()

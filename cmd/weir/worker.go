@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/cluster"
-	"weir/cluster/batch/kubernetes"
-	"weir/engine"
 	"weir/link/emulator"
+	"weir/loadtest/cluster"
+	"weir/loadtest/cluster/batch/kubernetes"
+	"weir/loadtest/engine"
+	"weir/loadtest/results"
+	"weir/loadtest/run"
 	"weir/monitor"
-	"weir/results"
-	"weir/run"
 	"weir/storage/all"
 )
 

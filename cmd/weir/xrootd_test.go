@@ -13,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"weir/analysis"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
 	"weir/monitor"
-	"weir/results"
-	"weir/scenario"
 )
 
 // xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
@@ -169,6 +168,7 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 // Eight clients log in at four servers, at one, and one client at one, in each way; the
 // cost of a login for the server is told.
 func TestXRootDLoginsByServers(t *testing.T) {
+	lab.FullTier(t, "the scenarios on the services that they are for")
 	for _, auth := range []string{"krb5", "gsi", "unix"} {
 		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: auth, Servers: 4})
 		for _, c := range []struct {
@@ -200,6 +200,7 @@ func TestXRootDLoginsByServers(t *testing.T) {
 
 // The tests of 2008 against a redirector with three data servers.
 func TestXRootDScenarios(t *testing.T) {
+	lab.FullTier(t, "the scenarios on the services that they are for")
 	for _, version := range lab.TestedXRootDs() {
 		t.Run("version "+version, func(t *testing.T) {
 			scenarios2008(t, lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: 3}))
@@ -403,6 +404,7 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 
 // Logins and small files with each authentication, at a redirector and two data servers that all ask for it.
 func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
+	lab.FullTier(t, "the scenarios on the services that they are for")
 	for _, auth := range lab.XRootDAuths() {
 		if auth == "none" {
 			continue // see TestXRootDScenarios
@@ -429,7 +431,7 @@ func TestDataServersOfRedirectsAreMonitored(t *testing.T) {
 		var h monitor.Sample
 		require.NoError(t, json.Unmarshal(line, &h))
 		for _, p := range h.Procs {
-			if p.Role == scenario.RoleServer {
+			if p.Role == monitor.RoleServer {
 				most = max(most, p.Count)
 			}
 		}

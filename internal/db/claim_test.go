@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab/dbtest"
 )
 
 // What is claimed is claimed once, by name; who has it is said, and it is free

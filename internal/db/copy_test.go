@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab/dbtest"
 )
 
 // Everything arrives in a database of the other kind, and of the same, and numbers

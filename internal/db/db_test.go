@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab/dbtest"
 )
 
 const schema = `-- A table of everything.

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/dbtest"
 )
 
 // child is the variable that makes the test binary one that writes to a database

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -102,7 +103,7 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 	if err := d.open(c, to); errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return nil, fmt.Errorf("connect to %s: every port of this machine is in use, or was within the last minute: %w", to, err)
 	} else if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", to, err)
+		return nil, fmt.Errorf("connect to %s: %w", to, Unconnected(err))
 	}
 	d.watch.join(ctx, c)
 	if !c.sock.connected() {
@@ -116,9 +117,21 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 		}
 		if err = c.again(err); err != nil {
 			_ = c.Close() // it never was a connection
-			return nil, fmt.Errorf("connect to %s: %w", to, err)
+			return nil, fmt.Errorf("connect to %s: %w", to, Unconnected(err))
 		}
 	}
+}
+
+// Unconnected returns err, for which a connection was not made, with the errno that explains it: ETIMEDOUT if the other side has not
+// answered, and EHOSTUNREACH if this machine has a route (blackhole, prohibit) or a firewall that forbids it.
+func Unconnected(err error) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w (%w)", syscall.ETIMEDOUT, err)
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%w: %s", syscall.EHOSTUNREACH, err.Error()) // the errno itself would be that of a missing right to the file
+	}
+	return err
 }
 
 // open begins a connection. Where few ports are free the kernel searches for one for so long that a thousand

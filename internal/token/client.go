@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,38 @@ func IssuerOf(raw string) string {
 	return claimed.Issuer
 }
 
+// ExpiryOf returns the time at which a token expires, as it claims, without any check; zero if it is no JSON Web Token, or does not expire.
+func ExpiryOf(raw string) time.Time {
+	if len(raw) > maxToken {
+		return time.Time{}
+	}
+	_, until := Times(raw)
+	return until
+}
+
+// Times returns the times from and until which a JSON Web Token claims to be valid, without any check. A time that it does not claim is
+// zero, and so are those of other texts.
+func Times(raw string) (from, until time.Time) {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return
+	}
+	body, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	var claims struct{ Exp, Nbf float64 }
+	if err != nil || json.Unmarshal(body, &claims) != nil {
+		return
+	}
+	return claimed(claims.Nbf), claimed(claims.Exp)
+}
+
+// claimed returns a claim as a time if it is a sane one.
+func claimed(seconds float64) time.Time {
+	if !(seconds > 0 && seconds < 1<<40) {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0)
+}
+
 // A Client is a client that is registered with an issuer. It renews tokens there. Its methods may be called by several goroutines.
 type Client struct {
 	Issuer, ID, Secret string
@@ -86,7 +119,7 @@ type Client struct {
 	mu         sync.Mutex
 	endpoint   string
 	discovered time.Time
-	way        int // in which the issuer exchanges tokens
+	way        int // in which the issuer exchanges a token for a refresh token
 }
 
 // A Renewed token is the answer of an issuer.
@@ -94,6 +127,8 @@ type Renewed struct {
 	Access  string
 	Refresh string // "": there is none, or the one that was sent stays valid
 	Expires time.Time
+	Until   time.Time // end of the refresh token; zero if the issuer does not say
+	Plain   bool      // the issuer refused to exchange the token for a refresh token
 }
 
 // A ClientError is an answer of an issuer that refuses a request.
@@ -121,10 +156,10 @@ const (
 
 // Exchange exchanges a token that has not expired for one with the same scope and audience, and for a refresh token if the issuer gives
 // one (RFC 8693). It asks as FTS3 does, which INDIGO IAM expects; an issuer that refuses this is asked as Keycloak expects it, and at last
-// for an access token only.
-func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []string) (got Renewed, err error) {
+// for an access token only. With plain, Exchange sends only the last of these requests.
+func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []string, plain bool) (got Renewed, err error) {
 	c.mu.Lock()
-	first := c.way
+	way := c.way
 	c.mu.Unlock()
 	withOffline := scope
 	if !slices.Contains(strings.Fields(scope), offline) {
@@ -135,7 +170,11 @@ func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []str
 		{"requested_token_type": {refreshType}, "scope": {scope}},
 		{"requested_token_type": {accessType}, "scope": {scope}},
 	}
-	for way := first; way < len(ways); way++ {
+	last := len(ways) - 1
+	if plain {
+		way = last
+	}
+	for ; way <= last; way++ {
 		form := ways[way]
 		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
 		form.Set("subject_token", raw)
@@ -143,9 +182,11 @@ func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []str
 		got, err = c.ask(ctx, form)
 		var e *ClientError
 		if err == nil {
-			c.mu.Lock()
-			c.way = way
-			c.mu.Unlock()
+			if got.Plain = way == last; !got.Plain { // that depends on the token: Keycloak gives clients no refresh tokens
+				c.mu.Lock()
+				c.way = way
+				c.mu.Unlock()
+			}
 			return got, nil
 		} else if !errors.As(err, &e) || !e.Final() || e.Code == "invalid_grant" {
 			break
@@ -165,6 +206,7 @@ type tokenAnswer struct {
 	Access  string  `json:"access_token"`
 	Refresh string  `json:"refresh_token"`
 	Life    float64 `json:"expires_in"`
+	Until   float64 `json:"refresh_expires_in"` // of Keycloak; 0 is no end
 	Code    string  `json:"error"`
 	Text    string  `json:"error_description"`
 }
@@ -202,6 +244,9 @@ func (c *Client) ask(ctx context.Context, form url.Values) (got Renewed, err err
 		return got, c.refused(res.StatusCode, &answer, form)
 	}
 	got = Renewed{Access: answer.Access, Refresh: answer.Refresh}
+	if answer.Until > 0 && answer.Until < 1e9 {
+		got.Until = asked.Add(time.Duration(answer.Until * float64(time.Second)))
+	}
 	if got.Access == got.Refresh { // an issuer that has only what was asked for
 		got.Access = ""
 	}

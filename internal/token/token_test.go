@@ -330,3 +330,17 @@ func TestKeysAreKept(t *testing.T) {
 		t.Errorf("a spoiled key: %v", err)
 	}
 }
+
+// The end of a token is read without its signature, whatever that is of; texts that are no tokens have none.
+func TestExpiryOf(t *testing.T) {
+	part := base64.RawURLEncoding.EncodeToString
+	of := func(claims string) string { return part([]byte(`{"alg":"EdDSA"}`)) + "." + part([]byte(claims)) + ".x" }
+	for raw, want := range map[string]int64{
+		of(`{"exp":1700000000}`): 1700000000, of(`{"exp":1700000000.9}`): 1700000000, of(`{}`): 0, of(`{"exp":"x"}`): 0, of(`{"exp":-1}`): 0,
+		of(`{"exp":1e300}`): 0, of(`[]`): 0, "": 0, "a.b.c": 0, "MDAxY2xvY2F0aW9u": 0, strings.Repeat(".", 3): 0,
+	} {
+		if got := ExpiryOf(raw); want == 0 != got.IsZero() || want > 0 && got.Unix() != want {
+			t.Errorf("%.60s: %v, want %d", raw, got, want)
+		}
+	}
+}

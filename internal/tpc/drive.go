@@ -143,6 +143,9 @@ func (o Order) headers() http.Header {
 	if o.Passive.Token != "" {
 		h["TransferHeaderAuthorization"] = []string{"Bearer " + o.Passive.Token}
 	}
+	for name, values := range o.Passive.Header {
+		h["TransferHeader"+name] = values
+	}
 	if o.Passive.Pin != "" {
 		h[PinHeader] = []string{o.Passive.Pin}
 	}

@@ -90,12 +90,17 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 	until := began.Add(w.Patience >> c.silence(at))
 	for wait := firstAsk; ; wait *= 2 {
 		var res *http.Response
-		err := c.sums.Ask(ctx, server(t.URL), w.Size, func(ctx context.Context) (err error) {
+		leave, err := c.kinds.Enter(ctx, t.URL, kind.Name)
+		if err != nil {
+			return Info{}, fmt.Errorf("HEAD: %w", err)
+		}
+		err = c.sums.Ask(ctx, server(t.URL), w.Size, func(ctx context.Context) (err error) {
 			if res, err = c.Do(ctx, ask); err == nil { //nolint:bodyclose // end does
 				end(res)
 			}
 			return err
 		})
+		leave()
 		if err != nil {
 			return Info{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A Guard says with which other servers a server talks when somebody asks it to.
@@ -87,6 +88,22 @@ func (g *Guard) address(ip netip.Addr) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is an address of this machine or of a private network", ErrRefused, ip)
+}
+
+// Dialer returns a dialer that connects to an address only if every guard allows it, after names were resolved. A nil guard allows all.
+// Whatever the coordinator and agents connect to because somebody named it is dialed by it (TestDialers, at the root, holds that).
+func Dialer(timeout time.Duration, guards ...*Guard) *net.Dialer {
+	return &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second, Control: func(network, address string, raw syscall.RawConn) error {
+		for _, g := range guards {
+			if g == nil {
+				continue
+			}
+			if err := g.Dialing(network, address, raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 // Dialing is for net.Dialer.Control: it sees the address that is connected to, after

@@ -18,12 +18,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"weir/internal/preauth"
+	"weir/internal/token"
 )
 
 // Limits for connections that have not presented a token.
 const (
 	maxUnauthenticated = 512              // connections at a time
-	patience           = 10 * time.Second // until a token must have been presented
+	maxWaiting         = 4096             // connections that wait
+	patience           = preauth.Patience // until a token must have been presented
 )
 
 // Limits for clients with the token.
@@ -46,6 +50,8 @@ type Server struct {
 	silent   sync.Map // connections that have not sent a request yet
 	check    func(*http.Request) (context.Context, error)
 	refused  func(from string)
+	bodies   bodies
+	user     func(context.Context) string
 }
 
 // A Config says how a server authenticates itself and its clients.
@@ -55,6 +61,9 @@ type Config struct {
 	// answered with 401).
 	Check   func(*http.Request) (context.Context, error)
 	Refused func(from string) // is called for each request that was answered with 401; may be nil
+
+	Bodies Bodies                       // limits of bodies in progress
+	User   func(context.Context) string // whose request it is, of the context that Check returned; nil: all are of one user
 }
 
 // Listen returns a server at address (HOST:PORT; port 0 is any free one) that requires the token of id. Connections
@@ -63,7 +72,8 @@ type Config struct {
 func Listen(ctx context.Context, address string, id *Identity, refused func(from string)) (*Server, error) {
 	want := sha256.Sum256([]byte(id.Token))
 	check := func(r *http.Request) (context.Context, error) {
-		if sum := sha256.Sum256([]byte(Bearer(r))); subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
+		raw, _ := token.FromHeader(r)
+		if sum := sha256.Sum256([]byte(raw)); subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
 			return nil, Refuse(http.StatusUnauthorized, "the token is wrong")
 		}
 		return r.Context(), nil
@@ -79,14 +89,16 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
 	s := &Server{
-		listener: newPreAuthLimiter(l, maxUnauthenticated), mux: http.NewServeMux(), public: http.NewServeMux(), trees: map[string]tree{},
+		listener: preauth.Limit(l, maxUnauthenticated, maxWaiting), mux: http.NewServeMux(), public: http.NewServeMux(), trees: map[string]tree{},
 		ended: make(chan struct{}), check: c.Check, refused: c.Refused,
+		bodies: bodies{Bodies: c.Bodies}, user: c.User,
 	}
 	s.http = http.Server{
-		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // failed handshakes of foreign clients do not matter
+		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience, IdleTimeout: idleTime,
+		MaxHeaderBytes: 64 << 10,                   // a thousand ids of jobs
+		ErrorLog:       log.New(io.Discard, "", 0), // failed handshakes of foreign clients do not matter
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, limitedConnOf(c))
+			return context.WithValue(ctx, connKey{}, connOf(c))
 		},
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state == http.StateNew {
@@ -116,7 +128,7 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 // Ends returns the addresses of both ends of the connection on which a request of a Server came: this machine's and the
 // client's. ctx is that of the request; the addresses are not valid for any other.
 func Ends(ctx context.Context) (local, remote netip.Addr) {
-	c, ok := ctx.Value(connKey{}).(*limitedConn)
+	c, ok := ctx.Value(connKey{}).(*preauth.Conn)
 	if !ok {
 		return local, remote
 	}
@@ -129,14 +141,19 @@ func Ends(ctx context.Context) (local, remote netip.Addr) {
 	return address(c.LocalAddr()), address(c.RemoteAddr())
 }
 
+type connKey struct{}
+
+// connOf returns the limited connection below TLS.
+func connOf(c net.Conn) *preauth.Conn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	v, _ := c.(*preauth.Conn)
+	return v
+}
+
 // Begin starts to answer requests. It is called after all handlers have been added.
 func (s *Server) Begin() { s.begun.Do(s.begin) }
-
-// Bearer returns the bearer token of a request, or "".
-func Bearer(r *http.Request) string {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return token
-}
 
 // Addr returns the address at which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
@@ -178,13 +195,24 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			s.refused(r.RemoteAddr)
 		}
 		w.Header().Set("Connection", "close")
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+		}
 		below.refuse(w, status, err)
 		return
 	}
-	if v, ok := r.Context().Value(connKey{}).(*limitedConn); ok {
-		v.authenticated()
+	if v, ok := r.Context().Value(connKey{}).(*preauth.Conn); ok {
+		v.Authenticated()
 	}
-	below.handler.ServeHTTP(w, r.WithContext(ctx))
+	user := ""
+	if s.user != nil {
+		user = s.user(ctx)
+	}
+	r = r.WithContext(ctx)
+	counted := s.bodies.begin(user, r.Body)
+	defer counted.end()
+	r.Body = counted
+	below.handler.ServeHTTP(w, r)
 }
 
 // A tree handles the requests that pass the check, and answers those that do not.
@@ -247,6 +275,10 @@ func handle[In, Out any](s *Server, pattern string, most int64, strict bool, f f
 
 // read decodes the body of a request. If strict is true, it refuses unknown fields and trailing data.
 func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict bool) error {
+	if r.ContentLength > most { // none of it is waited for
+		w.Header().Set("Connection", "close")
+		return tooLarge(most)
+	}
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
 	body := http.MaxBytesReader(w, r.Body, most)
@@ -254,9 +286,17 @@ func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict boo
 	if strict {
 		d.DisallowUnknownFields()
 	}
-	if err := d.Decode(in); err != nil {
+	err := d.Decode(&in) // null makes it nil
+	if err == nil && in == nil {
+		err = errors.New("expected an object, not null")
+	}
+	if err != nil {
+		if refused := BodyRefused(r.Body); refused != nil {
+			w.Header().Set("Connection", "close") // the rest is not read
+			return refused
+		}
 		if errors.As(err, new(*http.MaxBytesError)) {
-			return Refuse(http.StatusRequestEntityTooLarge, "the JSON body is larger than %d bytes", most)
+			return tooLarge(most)
 		}
 		return RefuseCode(http.StatusBadRequest, CodeMalformed, "malformed JSON body: %s", err.Error())
 	}
@@ -268,6 +308,10 @@ func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict boo
 	_, _ = io.Copy(io.Discard, body)   // a final line feed
 	_ = c.SetReadDeadline(time.Time{}) // the response may take its time
 	return nil
+}
+
+func tooLarge(most int64) error {
+	return Refuse(http.StatusRequestEntityTooLarge, "the JSON body is larger than %d bytes", most)
 }
 
 // HandleBytes adds f as the handler of GET requests at path. f returns JSON compressed with gzip.
@@ -284,11 +328,16 @@ func HandleBytes(s *Server, path string, f func() ([]byte, error)) {
 	})
 }
 
-// fail answers with an error; status 0 is 500.
-func fail(w http.ResponseWriter, status int, err error) {
+// SetRetryAfter sets the header Retry-After to the After of an *Error, if it has one.
+func SetRetryAfter(w http.ResponseWriter, err error) {
 	if e, ok := errors.AsType[*Error](err); ok && e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.After+time.Second-1)/time.Second)))
 	}
+}
+
+// fail answers with an error; status 0 is 500.
+func fail(w http.ResponseWriter, status int, err error) {
+	SetRetryAfter(w, err)
 	status = cmp.Or(status, http.StatusInternalServerError)
 	answer(w, status, ErrorBody{err.Error(), code(status, err)})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/token"
 	"weir/internal/trust"
 	"weir/lab"
 )
@@ -191,7 +192,7 @@ func TestServingWithACheck(t *testing.T) {
 	t.Parallel()
 	type name struct{}
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) {
-		switch Bearer(r) {
+		switch raw, _ := token.FromHeader(r); raw {
 		case "guest":
 			return nil, Refuse(http.StatusForbidden, "guests are not let in")
 		case "ann":
@@ -258,5 +259,31 @@ func TestServingWithACheck(t *testing.T) {
 	_ = r.Close()
 	if _, err := c.Stream(t.Context(), "/none"); Status(err) != http.StatusNotFound {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestOneAddressKeepsNobodyOut: while one address holds as many connections open as it
+// can, others are answered at once.
+func TestOneAddressKeepsNobodyOut(t *testing.T) {
+	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) { return r.Context(), nil }})
+	require.NoError(t, err)
+	s.Public("GET /ok", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	s.Begin()
+	defer s.Close()
+	from := func(ip string) *net.Dialer { return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}} }
+	for range maxUnauthenticated + 100 {
+		c, err := from("127.0.0.2").Dial("tcp", s.Addr().String())
+		require.NoError(t, err)
+		defer c.Close()
+	}
+	client := &http.Client{Timeout: patience / 2, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: from("127.0.0.3").DialContext}}
+	for range 5 {
+		begin := time.Now()
+		res, err := client.Get("http://" + s.Addr().String() + "/ok")
+		if err != nil {
+			t.Fatalf("after %v: %v", time.Since(begin), err)
+		}
+		_ = res.Body.Close()
 	}
 }

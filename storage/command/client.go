@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"weir/internal/content"
@@ -41,8 +43,13 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	}
 	res, err := c.do(ctx, op, &progress{to: p, read: op.Kind == storage.Read})
 	if err != nil {
+		if errors.Is(err, fs.ErrPermission) { // for the programs that follow
+			c.cred.Secret().Reread()
+			c.cred.Bearer().Reread()
+		}
 		err = &storage.OpError{Kind: op.Kind, URL: c.place.shown(op.Path), Err: err}
 	}
+	res.Renewed = c.cred.Renewals()
 	return res, err
 }
 
@@ -155,11 +162,19 @@ func (c *client) ask(ctx context.Context, op *storage.Op) (storage.Result, error
 	case storage.Stat:
 		res.Size, err = c.tool.stat(r.stdout)
 	case storage.List:
-		res.Entries, err = c.tool.list(r.stdout, c.place.full(op.Path), c.place.of(op.Path, true))
+		var all entries
+		all, err = c.tool.list(r.stdout, c.place.full(op.Path), c.place.of(op.Path, true))
+		res.Entries = slices.DeleteFunc(all, func(e storage.Entry) bool {
+			why := c.place.check(&storage.Op{Path: e.Name})
+			if why != nil {
+				res.Omit(why)
+			}
+			return why != nil
+		})
 	case storage.Checksum:
 		hex, ok := c.tool.sum(r.stdout)
 		if !ok {
-			return res, fmt.Errorf("%w: no checksum in %q", storage.ErrProtocol, tidy(r.stdout, c.secrets))
+			return res, fmt.Errorf("%w: no checksum in %q", storage.ErrProtocol, tidy(r.stdout, c.secrets()))
 		}
 		res.Sum = op.Sum + ":" + hex
 	case storage.Remove:

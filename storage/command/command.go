@@ -75,7 +75,7 @@ type service struct {
 	place    place
 	tool     tool
 	env      []string
-	secrets  []string // never to be shown
+	cred     storage.Credentials
 	conf     string   // curl's configuration, "" if it has none
 	dir      string   // scratch folder, removed by Close
 	manifest *os.File // of dir, locked
@@ -84,7 +84,8 @@ type service struct {
 	clients  atomic.Int64
 
 	mu    sync.Mutex
-	sizes map[string]int64 // by path, from Stat
+	given storage.Credentials // to the program that was started last
+	sizes map[string]int64    // by path, from Stat
 }
 
 func open(_ context.Context, t storage.Target) (storage.Service, error) {

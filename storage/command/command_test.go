@@ -57,6 +57,9 @@ func TestConformance(t *testing.T) {
 		{"gfal-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges}},
 	} {
 		t.Run(c.preset+" "+c.name, func(t *testing.T) {
+			if c.preset == "gfal-copy" { // a Python program: 25 s of CPU time each
+				lab.FullTier(t, "gfal-copy in the suite")
+			}
 			d := of(t, c.preset)
 			d.Schemes = nil
 			target := storage.Target{URL: parse(t, c.url), Command: []string{c.preset}}

@@ -55,7 +55,6 @@ func (s *service) credentials(c storage.Credentials) error {
 		{from.CAFile, "SSL_CERT_FILE", "CURL_CA_BUNDLE"},
 		{from.TicketFile, "KRB5CCNAME"},
 		{from.Krb5File, "KRB5_CONFIG"},
-		{c.Token, "BEARER_TOKEN"},
 		{from.TokenFile, "BEARER_TOKEN_FILE"},
 	} {
 		for _, name := range set[1:] {
@@ -72,11 +71,33 @@ func (s *service) credentials(c storage.Credentials) error {
 	for name, value := range env {
 		s.env = append(s.env, name+"="+value)
 	}
-	s.secrets = []string{c.Password, c.Token}
+	s.cred, s.given = c, c
 	if s.tool.auth == nil {
 		return nil
 	}
 	return s.tool.auth(s, c)
+}
+
+// renewed returns the credentials for a program that is started now.
+func (s *service) renewed() (storage.Credentials, error) {
+	password, token := s.cred.Secret().Current(), s.cred.Bearer().Current()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if password == s.given.Password && token == s.given.Token {
+		return s.given, nil
+	}
+	s.given.Password, s.given.Token = password, token
+	if s.tool.auth == nil {
+		return s.given, nil
+	}
+	return s.given, s.tool.auth(s, s.given)
+}
+
+// secrets returns what must not be shown of the output of programs.
+func (s *service) secrets() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []string{s.cred.Password, s.cred.Token, s.given.Password, s.given.Token}
 }
 
 // hashed writes the authorities of a PEM file into a folder, under the hashes of their names, as Globus, gfal2 and XRootD look for them.
@@ -119,11 +140,15 @@ func exists(file string) bool {
 }
 
 // environ returns the environment of a program that runs in dir, or, if that is empty, in the current folder.
-func (s *service) environ(dir string) []string {
-	if dir == "" {
-		return s.env
+func (s *service) environ(dir, token string) []string {
+	set := slices.Clip(s.env)
+	if token != "" {
+		set = append(set, "BEARER_TOKEN="+token) // of a variable that is set twice, the last value counts
 	}
-	env := slices.DeleteFunc(slices.Clone(s.env), func(pair string) bool {
+	if dir == "" {
+		return set
+	}
+	env := slices.DeleteFunc(slices.Clone(set), func(pair string) bool {
 		return strings.HasPrefix(pair, "TMPDIR=") || strings.HasPrefix(pair, "PWD=")
 	})
 	return append(env, "TMPDIR="+dir, "PWD="+dir)
@@ -163,7 +188,11 @@ func curlConfig(s *service, c storage.Credentials) error {
 		return errors.New("auth: a line's end in a user's name, password or token")
 	}
 	s.conf = filepath.Join(s.dir, "curl.conf")
-	return os.WriteFile(s.conf, []byte(b.String()), 0o600)
+	next := s.conf + ".next" // programs may be reading the file
+	if err := os.WriteFile(next, []byte(b.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, s.conf)
 }
 
 // quoted returns s in the syntax of curl's configuration.

@@ -44,8 +44,12 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	if everything {
 		out = output{max: keepAll, head: true}
 	}
+	cred, err := s.renewed()
+	if err != nil {
+		return result{}, unclassed{err}
+	}
 	p, err := s.starter.begin(&exec.Cmd{
-		Path: l.path, Args: argv, Dir: l.dir, Env: s.environ(l.dir), SysProcAttr: attributes(), Stdout: &out, Stderr: &words,
+		Path: l.path, Args: argv, Dir: l.dir, Env: s.environ(l.dir, cred.Token), SysProcAttr: attributes(), Stdout: &out, Stderr: &words,
 		WaitDelay: 100 * time.Millisecond, // for processes that left the group and hold the other ends of the pipes
 	})
 	if err != nil {
@@ -159,7 +163,7 @@ func (s *service) check(l line, r result) error {
 	if r.status == 0 {
 		return nil
 	}
-	e := &exitError{program: l.program, result: r, text: tidy(r.words, s.secrets)}
+	e := &exitError{program: l.program, result: r, text: tidy(r.words, s.secrets())}
 	if s.tool.fail != nil && r.signal == 0 {
 		e.class = s.tool.fail(r.status, string(r.words))
 	}

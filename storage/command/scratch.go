@@ -88,7 +88,7 @@ func (c *client) job(ctx context.Context, op *storage.Op) (storage.Result, error
 	defer c.clear(l.dir)
 	r, err := c.run(ctx, l, argv, false, func(int) {})
 	res.Process = r.usage
-	switch said := tidy(r.words, c.secrets); {
+	switch said := tidy(r.words, c.secrets()); {
 	case err == nil && r.status != 0:
 		err = &exitError{program: l.program, result: r, text: said}
 	case errors.Is(err, context.DeadlineExceeded):

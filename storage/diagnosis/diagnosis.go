@@ -2,6 +2,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,11 +10,14 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"weir/storage"
 )
@@ -38,33 +42,49 @@ const (
 	Redirected    Kind = "redirected"
 	NoSizes       Kind = "no sizes"
 	WrongSize     Kind = "wrong size"
-	Missing       Kind = "missing"    // the target's path, or a file of the list
-	Refused       Kind = "refused"    // the connection
-	UnknownHost   Kind = "host name"  // it has no address
-	LocalFile     Kind = "local file" // of this machine, with no right to it
+	Missing       Kind = "missing"       // the target's path, or a file of the list
+	Refused       Kind = "refused"       // the connection
+	UnknownHost   Kind = "host name"     // it has no address
+	Unreachable   Kind = "unreachable"   // no route to the host
+	Unconnected   Kind = "no connection" // nothing answers the request to connect
+	LocalFile     Kind = "local file"    // of this machine: not there, or with no right to it
+	NoSpace       Kind = "no space"      // on the target's disk or on one of this machine
+	NotYetValid   Kind = "certificate not yet valid"
+	NoNames       Kind = "certificate without names"
+	ClientCert    Kind = "client certificate" // missing, or unknown to the server
+	TLSRefused    Kind = "tls handshake"      // the server ended it
+	NoWrites      Kind = "no writes"          // the server takes none
+	Busy          Kind = "busy"
+	ServerFailed  Kind = "server error"
 )
 
 // A Diagnosis is what an error means.
 type Diagnosis struct {
 	Kind   Kind
-	Offers []string // Credentials: ways to authenticate that the server names
+	Offers []string // Credentials: ways to authenticate that the server names; nil: it refused those that it got
 	Speaks string   // OtherProtocol: http, ftp, ssh, TLS
 	To     string   // Redirected: where to
 	target *url.URL
-	path   string // LocalFile, and of certificates: host
+	auth   storage.Auth
+	err    error
+	path   string // LocalFile, NoSpace of this machine, and of certificates: host
+
+	tokenOption string // of the Caller
 }
 
-// Sentinels are the errors of other packages that have a diagnosis of their own.
-type Sentinels struct {
+// A Caller is the command that failed: errors of other packages that have a diagnosis of their own, and its ways to help itself.
+type Caller struct {
 	NoFiles error // the target has no files
 	NoSizes error // sizes of files are not known
+	// option of a command that takes a file with a token, no other credentials and no scenario; "" for runs
+	TokenOption string
 }
 
-// Of returns what err, the first error of a run against target, means; ok is false if that is not known. If reach
+// Of returns what err, the first error of a run against target with auth, means; ok is false if that is not known. If reach
 // is true, it may connect to the target's port, three times and for a few seconds each, to find out what that speaks.
-func Of(ctx context.Context, target *url.URL, err error, s Sentinels, reach bool) (d Diagnosis, ok bool) {
-	d = Diagnosis{target: target}
-	if d.Kind = d.known(err, s); d.Kind != "" {
+func Of(ctx context.Context, target *url.URL, auth storage.Auth, err error, c Caller, reach bool) (d Diagnosis, ok bool) {
+	d = Diagnosis{target: target, auth: auth, err: err, tokenOption: c.TokenOption}
+	if d.Kind = d.known(err, c); d.Kind != "" {
 		return d, true
 	}
 	if reach && target.Host != "" && puzzling(err) {
@@ -75,13 +95,15 @@ func Of(ctx context.Context, target *url.URL, err error, s Sentinels, reach bool
 	return d, d.Kind != ""
 }
 
-// known is what the types of err tell; "" if they do not.
-func (d *Diagnosis) known(err error, s Sentinels) Kind {
+// known returns the kind that the types of err tell; "" if they do not.
+func (d *Diagnosis) known(err error, c Caller) Kind {
 	var redirect *storage.RedirectError
 	var dns *net.DNSError
 	switch {
 	case err == nil:
 		return ""
+	case d.ofThisMachine(err):
+		return localKind(err)
 	case errors.As(err, &redirect):
 		d.To = redirect.To
 		return Redirected
@@ -89,29 +111,81 @@ func (d *Diagnosis) known(err error, s Sentinels) Kind {
 		return SpeaksTLS
 	case errors.Is(err, storage.ErrNoTLS):
 		return SpeaksNoTLS
+	case d.refusedS3(err):
+		return Credentials
 	case errors.Is(err, storage.ErrNoListing):
 		return NoListing
 	case errors.Is(err, storage.ErrSize):
 		return WrongSize
-	case s.NoFiles != nil && errors.Is(err, s.NoFiles):
+	case c.NoFiles != nil && errors.Is(err, c.NoFiles):
 		return NoFiles
-	case s.NoSizes != nil && errors.Is(err, s.NoSizes):
+	case c.NoSizes != nil && errors.Is(err, c.NoSizes):
 		return NoSizes
 	case errors.As(err, &dns) && (dns.IsNotFound || !dns.IsTimeout):
 		return UnknownHost
-	case errors.Is(err, syscall.ENOTDIR):
-		return IsFile
+	}
+	return cmp.Or(ofConnection(err), handshake(err), d.answered(err))
+}
+
+// ofConnection returns the kind of an error with which a connection was not made, or "".
+func ofConnection(err error) Kind {
+	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Refused
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return Unreachable
+	case errors.Is(err, syscall.ETIMEDOUT):
+		return Unconnected
+	}
+	return ""
+}
+
+// answered returns the kind of an error that the server has answered, or "".
+func (d *Diagnosis) answered(err error) Kind {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return IsFile
+	case errors.Is(err, storage.ErrLogin):
+		return Credentials
+	case errors.Is(err, syscall.EROFS), notWritten(err):
+		return NoWrites
 	case errors.Is(err, fs.ErrPermission):
 		return d.denied(err)
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return NoSpace
+	case errors.Is(err, storage.ErrBusy):
+		return Busy
+	case errors.Is(err, storage.ErrServer), errors.Is(err, syscall.EIO):
+		return ServerFailed
 	}
 	return d.certificate(err)
 }
 
-// certificate is what err reports on the server's certificate; "" if it does not.
+// ofThisMachine reports whether err is that of a file of this machine which says nothing about the target, and keeps its path. Of a
+// file:// target these are missing rights and full disks.
+func (d *Diagnosis) ofThisMachine(err error) bool {
+	var local *fs.PathError
+	if !errors.As(err, &local) {
+		return false
+	}
+	d.path = local.Path
+	if d.target.Scheme == "file" && (errors.As(err, new(*storage.OpError)) || path.Clean(local.Path) == path.Clean(d.target.Path)) {
+		return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	}
+	return true
+}
+
+// localKind returns the kind of an error of a file of this machine.
+func localKind(err error) Kind {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return NoSpace
+	}
+	return LocalFile
+}
+
+// certificate returns what err reports on the server's certificate; "" if it does not.
 func (d *Diagnosis) certificate(err error) Kind {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -120,27 +194,79 @@ func (d *Diagnosis) certificate(err error) Kind {
 	case errors.As(err, &authority):
 		return UnknownCA
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		if invalid.Cert != nil && time.Now().Before(invalid.Cert.NotBefore) {
+			return NotYetValid
+		}
 		return Expired
 	case errors.As(err, &name):
 		d.path = name.Host
+		if c := name.Certificate; len(c.DNSNames)+len(c.IPAddresses) == 0 {
+			return NoNames
+		}
 		return OtherName
 	}
 	return ""
 }
 
+// statusOf returns the HTTP status of an error, 0 if it has none.
+func statusOf(err error) int {
+	var status interface{ Status() int }
+	if errors.As(err, &status) {
+		return status.Status()
+	}
+	return 0
+}
+
+// handshake returns the kind of an error with which the server ended the TLS handshake, or refused a request for want of a client
+// certificate (nginx: 400, Apache: 403), or "".
+func handshake(err error) Kind {
+	var remote *net.OpError
+	text := strings.ToLower(err.Error())
+	alert := errors.As(err, &remote) && remote.Op == "remote error"
+	page := statusOf(err) == http.StatusBadRequest || statusOf(err) == http.StatusForbidden
+	switch {
+	case alert && strings.Contains(text, "certificate"), page && strings.Contains(text, "ssl certificate"):
+		return ClientCert
+	case alert:
+		return TLSRefused
+	}
+	return ""
+}
+
+// notWritten reports whether the server has no way to make, move or remove the file or folder of the operation that failed.
+func notWritten(err error) bool {
+	var op *storage.OpError
+	if !errors.As(err, &op) || !slices.Contains([]storage.Kind{storage.Mkdir, storage.Write, storage.Move, storage.Remove}, op.Kind) {
+		return false
+	}
+	return statusOf(err) == http.StatusMethodNotAllowed || errors.Is(err, errors.ErrUnsupported)
+}
+
 // An offerer is an error that knows which ways to authenticate the server names.
 type offerer interface{ Offers() []string }
 
-// denied tells files of this machine from missing credentials and missing rights.
-func (d *Diagnosis) denied(err error) Kind {
-	var local *fs.PathError
+// offered returns the ways to authenticate that the server names, nil if it names none.
+func offered(err error) []string {
 	var offers offerer
-	switch {
-	case errors.As(err, &local):
-		d.path = local.Path
-		return LocalFile
-	case errors.As(err, &offers) && offers.Offers() != nil:
-		d.Offers = offers.Offers()
+	if errors.As(err, &offers) {
+		return offers.Offers()
+	}
+	return nil
+}
+
+// refusedS3 reports whether S3 denied a request: it does so with 403 whatever is missing.
+func (d *Diagnosis) refusedS3(err error) bool {
+	d.Offers = offered(err)
+	if len(d.Offers) != 1 || d.Offers[0] != "S3" {
+		d.Offers = nil
+		return false
+	}
+	return true
+}
+
+// denied tells missing credentials from missing rights.
+func (d *Diagnosis) denied(err error) Kind {
+	if d.Offers = offered(err); d.Offers != nil {
 		return Credentials
 	}
 	return Forbidden
@@ -149,8 +275,7 @@ func (d *Diagnosis) denied(err error) Kind {
 // puzzling reports whether err is one that a server gives to clients that speak another protocol.
 func puzzling(err error) bool {
 	var header tls.RecordHeaderError
-	var status interface{ Status() int }
-	return errors.As(err, &header) || errors.As(err, &status) && status.Status() == 400 ||
+	return errors.As(err, &header) || statusOf(err) == http.StatusBadRequest ||
 		errors.Is(err, storage.ErrProtocol) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || timedOut(err)
 }
@@ -165,129 +290,4 @@ func known(err error) Kind {
 		return Silent
 	}
 	return ""
-}
-
-// Text returns what is wrong in one line where the error itself does not say it, or "".
-func (d *Diagnosis) Text() string {
-	at := d.target.Host
-	switch d.Kind {
-	case SpeaksTLS:
-		return at + " speaks TLS, and " + d.target.Scheme + ":// does not"
-	case SpeaksNoTLS:
-		return at + " does not speak TLS, and " + d.target.Scheme + ":// needs it"
-	case OtherProtocol:
-		return at + " speaks " + d.Speaks + ", not the protocol of " + d.target.Scheme + "://"
-	case Silent:
-		return at + " takes connections and does not answer them in " + d.target.Scheme + "://"
-	}
-	return ""
-}
-
-// Hint returns what to do, one line, in the keys of a scenario.
-func (d *Diagnosis) Hint() string {
-	switch d.Kind {
-	case SpeaksTLS:
-		return "use " + d.with(secured(d.target.Scheme)) + tlsNote(d.target.Scheme)
-	case SpeaksNoTLS:
-		return "use " + d.with(plain(d.target.Scheme)) + ", or the port at which the server speaks TLS"
-	case OtherProtocol:
-		if d.Speaks == "http" || d.Speaks == "TLS" {
-			return "check the port of target; for a web server use https://, http://, davs:// or dav://"
-		}
-		return "check the port and the scheme of target"
-	case Silent:
-		return "check the port and the scheme of target"
-	case UnknownCA, Expired, OtherName:
-		return d.trust()
-	case Credentials:
-		return credentials(d.Offers)
-	case Forbidden:
-		return "check the rights to this path, and auth.method (basic, token, x509, krb5, s3, unix) with its credentials"
-	case NoListing:
-		return "name the files with files.list: a text file with a path below the target and, if known, its size on each line, such as: " +
-			"run1/file.root 2147483648"
-	case NoFiles:
-		return "name another folder, or have files made for the run: files.make: {count: 100, size: 10MiB}"
-	case IsFile:
-		return d.oneFile()
-	case Redirected:
-		return "use target: " + strings.TrimSuffix(d.To, "/")
-	case NoSizes:
-		return "write the size behind each path in files.list, such as: run1/file.root 2147483648; or read whole files (without workload.part)"
-	case WrongSize:
-		return "correct the sizes in files.list, or leave them out: then the service is asked for them"
-	case Missing:
-		return "check the path of target and those in files.list; a server that lists no folders needs files.list"
-	case Refused:
-		return "check host and port of target, and that the server runs and is reachable from here (firewalls)"
-	case UnknownHost:
-		return "check the host name in target, and this machine's name service (DNS)"
-	case LocalFile:
-		return "give this user the right to " + d.path + ", or name another file or folder"
-	}
-	return ""
-}
-
-// trust says what to do about a certificate.
-func (d *Diagnosis) trust() string {
-	const insecure = "; for tests, auth.insecure: true trusts any certificate"
-	switch d.Kind {
-	case UnknownCA:
-		return "name the certificate authority with auth.ca_file (PEM) or auth.ca_dir, such as /etc/grid-security/certificates" + insecure
-	case Expired:
-		return "renew the server's certificate, and compare the clocks of both machines" + insecure
-	}
-	return "use the host name of the certificate in target instead of " + d.path + insecure
-}
-
-// with returns the target with another scheme, without credentials and query.
-func (d *Diagnosis) with(scheme string) string {
-	u := url.URL{Scheme: scheme, Host: d.target.Host, Path: d.target.Path, RawPath: d.target.RawPath}
-	return "target: " + u.String()
-}
-
-func secured(scheme string) string {
-	switch scheme {
-	case "http", "dav", "root", "xroot": // root:// where the server demands TLS
-		return scheme + "s"
-	}
-	return "https"
-}
-
-func tlsNote(scheme string) string {
-	if scheme == "ftp" {
-		return " if it is a web server: ftp:// has no TLS"
-	}
-	return ""
-}
-
-func plain(scheme string) string { return strings.TrimSuffix(scheme, "s") }
-
-// oneFile says how the file that was named as the target is read.
-func (d *Diagnosis) oneFile() string {
-	u := url.URL{Scheme: d.target.Scheme, Host: d.target.Host, Path: path.Dir(d.target.Path)}
-	return "a target is a folder: use target: " + u.String() + " and files.list: files.txt, a text file with the line: " +
-		path.Base(d.target.Path)
-}
-
-// credentials says which of the ways that the server names weir has.
-func credentials(offers []string) string {
-	known := map[string]string{
-		"basic":  "basic, auth.user and auth.password_file",
-		"bearer": "token and auth.token_file (or auth.token_variable)",
-	}
-	var ways []string
-	for _, o := range offers {
-		if way, ok := known[strings.ToLower(o)]; ok {
-			ways = append(ways, "auth.method: "+way)
-		}
-	}
-	switch {
-	case len(ways) > 0:
-		return "the server asks for " + strings.Join(offers, ", ") + ": use " + strings.Join(ways, "; or ")
-	case len(offers) > 0:
-		return "the server asks for " + strings.Join(offers, ", ") + ", which weir's own clients do not have over HTTP: use auth.method: " +
-			"x509 or token if the server takes them, or an external client"
-	}
-	return "use auth.method: token, basic or x509, with its credentials (auth.token_file, auth.user and auth.password_file, auth.proxy_file)"
 }

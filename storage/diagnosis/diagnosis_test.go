@@ -51,7 +51,7 @@ func TestKindsOfErrors(t *testing.T) {
 		WrongSize:   storage.CheckSize(2, 1),
 		UnknownCA:   x509.UnknownAuthorityError{},
 		Expired:     x509.CertificateInvalidError{Reason: x509.Expired},
-		OtherName:   x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}},
+		OtherName:   x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{DNSNames: []string{"b.example"}}},
 		UnknownHost: &net.DNSError{Err: "no such host", Name: "a.example", IsNotFound: true},
 		Refused:     syscall.ECONNREFUSED,
 		IsFile:      syscall.ENOTDIR,
@@ -63,15 +63,16 @@ func TestKindsOfErrors(t *testing.T) {
 		SpeaksNoTLS: fmt.Errorf("%w: %w", storage.ErrNoTLS, fs.ErrPermission),
 	} {
 		wrapped := fmt.Errorf("files.listing: %w", &storage.OpError{Kind: storage.List, URL: "http://a.example/", Err: err})
-		d, ok := Of(t.Context(), parsed(t, "http://a.example/data/f"), wrapped, Sentinels{NoFiles: errNoFiles, NoSizes: errNoSizes}, false)
+		of := Caller{NoFiles: errNoFiles, NoSizes: errNoSizes}
+		d, ok := Of(t.Context(), parsed(t, "http://a.example/data/f"), storage.Auth{}, wrapped, of, false)
 		if !ok || d.Kind != want || d.Hint() == "" || strings.Contains(d.Hint()+d.Text(), "\n") {
 			t.Errorf("%v: %q, %q, want %q", err, d.Kind, d.Hint(), want)
 		}
 	}
-	if d, ok := Of(t.Context(), parsed(t, "http://a.example/"), io.ErrUnexpectedEOF, Sentinels{}, false); ok {
+	if d, ok := Of(t.Context(), parsed(t, "http://a.example/"), storage.Auth{}, io.ErrUnexpectedEOF, Caller{}, false); ok {
 		t.Errorf("an end without a reason is %q", d.Kind)
 	}
-	if d, _ := Of(t.Context(), parsed(t, "http://a.example/"), os.ErrDeadlineExceeded, Sentinels{}, false); d.Kind != "" {
+	if d, _ := Of(t.Context(), parsed(t, "http://a.example/"), storage.Auth{}, os.ErrDeadlineExceeded, Caller{}, false); d.Kind != "" {
 		t.Errorf("without a look at the port, silence is %q", d.Kind)
 	}
 }
@@ -130,7 +131,7 @@ func TestProbes(t *testing.T) {
 			if tt.kind == Silent || tt.speaks == "http" && strings.HasPrefix(tt.target, "roots:") { // it waits for the end of a line
 				lab.Slow(t, "a look at a port that says nothing takes three seconds")
 			}
-			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), os.ErrDeadlineExceeded, Sentinels{}, true)
+			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), storage.Auth{}, os.ErrDeadlineExceeded, Caller{}, true)
 			said := tt.kind != ""
 			if ok != said || d.Kind != tt.kind || d.Speaks != tt.speaks || (d.Text() != "") != said || (d.Hint() != "") != said {
 				t.Errorf("%q speaking %q, %q, want %q speaking %q", d.Kind, d.Speaks, d.Hint(), tt.kind, tt.speaks)
@@ -143,7 +144,7 @@ func TestProbes(t *testing.T) {
 func TestBusyXRootD(t *testing.T) {
 	server := lab.StartXRootD(t, lab.XRootDConfig{})
 	for _, err := range []error{os.ErrDeadlineExceeded, syscall.ECONNRESET, io.ErrUnexpectedEOF} {
-		if d, ok := Of(t.Context(), parsed(t, server.URL), err, Sentinels{}, true); ok {
+		if d, ok := Of(t.Context(), parsed(t, server.URL), storage.Auth{}, err, Caller{}, true); ok {
 			t.Errorf("%v: %s", err, d.Text())
 		}
 	}

@@ -31,6 +31,9 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	x.Begin(ctx, op, p)
 	err := x.run()
 	x.settle()
+	if g := c.s.grid; g != nil {
+		x.Result.Renewed = g.source.Renewals()
+	}
 	res := x.Result
 	if err != nil {
 		err = x.Describe(x.url(), x.server, err)

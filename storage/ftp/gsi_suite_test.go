@@ -2,6 +2,7 @@ package ftp
 
 import (
 	"testing"
+	"time"
 
 	"weir/internal/require"
 	"weir/lab"
@@ -27,14 +28,33 @@ func gridCred(t testing.TB, g *lab.System, change func(*storage.Auth)) storage.C
 	return cred
 }
 
-// TestGSIPassesTheSuite with all ways to secure data connections.
+// TestGSIPassesTheSuite with all ways to secure data connections. In the first tier those that are secured, each of which costs both ends
+// the keys of a proxy, bring one file.
 func TestGSIPassesTheSuite(t *testing.T) {
 	for _, data := range []storage.DataChannel{storage.ClearData, storage.AuthenticatedData, storage.SafeData, storage.PrivateData} {
 		t.Run(string(data), func(t *testing.T) {
 			g, cred := gridTarget(t, func(a *storage.Auth) { a.DataChannel = data })
-			storagetest.Run(t, Driver(), storagetest.TargetOf(t, g.URL, cred), storagetest.Options{
+			target := storagetest.TargetOf(t, g.URL, cred)
+			bringsFile(t, target)
+			if data != storage.ClearData {
+				lab.FullTier(t, "the suite over secured data connections")
+			}
+			storagetest.Run(t, Driver(), target, storagetest.Options{
 				Network: true, Few: data != storage.ClearData, Clients: 20, Lacks: []storagetest.Lack{storagetest.ForeignNames},
 			})
 		})
+	}
+}
+
+// bringsFile writes a file, reads it and removes it.
+func bringsFile(t *testing.T, target storage.Target) {
+	t.Helper()
+	client := storagetest.Client(t, Driver(), target)
+	for _, kind := range []storage.Kind{storage.Write, storage.Read, storage.Stat, storage.Remove} {
+		op := storage.Op{Kind: kind, Path: "one-file", Size: 300_000, Timeout: time.Minute}
+		r, err := client.Do(t.Context(), &op, &silent{})
+		if err != nil || (kind == storage.Read && r.Size != op.Size) {
+			t.Fatalf("%s: %+v, %v", kind, r, err)
+		}
 	}
 }

@@ -154,9 +154,16 @@ func TestImpostors(t *testing.T) {
 		"never says the end": {impostor{answers: map[string]string{"RETR": "150 go\r\n"}, data: send("0123456789")}, read, storage.Timeout, ""},
 		"talks for ever": {impostor{answers: map[string]string{"RETR": endless("112 marker\r\n")}, data: send("0123456789")}, read,
 			storage.Timeout, ""},
-		"names with slashes": {impostor{data: send("Type=file; ../x\r\n")}, list, storage.Other, "../x"},
-		"no names":           {impostor{data: send("Type=file;\r\n")}, list, storage.Other, "Type=file;"},
-		"a name for ever":    {impostor{data: send("Type=file; " + strings.Repeat("x", 300<<10))}, list, storage.Other, "line of a listing"},
+		"a listing cut off": {impostor{answers: map[string]string{"MLSD": "150 go\r\n426 lost it\r\n"}, data: send("Type=file; x\r\n")}, list,
+			storage.Reset, "426"},
+		"a listing without an end": {impostor{answers: map[string]string{"MLSD": "150 go\r\n"}, data: send("Type=file; x\r\n")}, list,
+			storage.Timeout, ""},
+		"LIST cut off": {impostor{answers: map[string]string{"MLSD": "500 what?\r\n", "LIST": "150 go\r\n421 bye\r\n"},
+			data: send("-rw-r--r-- 1 a b 1 Nov 22 12:31 x\r\n")}, list, storage.Busy, "421"},
+		"a limit of the server": {impostor{answers: map[string]string{"MLSD": "150 go\r\n226-Output truncated to 1 matches\r\n226 1 matches\r\n"},
+			data: send("Type=file; x\r\n")}, list, storage.Short, "truncated to 1"},
+		"no names":        {impostor{data: send("Type=file;\r\n")}, list, storage.Other, "Type=file;"},
+		"a name for ever": {impostor{data: send("Type=file; " + strings.Repeat("x", 300<<10))}, list, storage.Other, "line of a listing"},
 		"no facts": {impostor{answers: map[string]string{"MLST": "250-x\r\n250 End\r\n"}}, storage.Op{Kind: storage.Stat, Path: "f"},
 			storage.Other, "MLST"},
 		"a negative size": {impostor{answers: map[string]string{"MLST": "500 what?\r\n", "SIZE": "213 -1\r\n"}},
@@ -190,6 +197,19 @@ func TestImpostors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Names that no command can carry are left out and counted.
+func TestOddNamesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	i := impostor{answers: map[string]string{"MLSD": "150 go\r\n226 done\r\n"},
+		data: send("Type=file; ../x\r\nType=file; a\rb\r\nType=file; y\r\n")}
+	client := serviceAt(t, "ftp://"+i.start(t), storage.Credentials{}).Client()
+	defer client.Close()
+	res, err := client.Do(t.Context(), &storage.Op{Kind: storage.List, Path: "d", Timeout: 20 * time.Second}, &quiet{})
+	if err != nil || len(res.Entries) != 1 || res.Entries[0].Name != "y" || res.Omitted != 2 || res.Omission == nil {
+		t.Errorf("%+v, %v", res, err)
 	}
 }
 
@@ -303,7 +323,7 @@ func FuzzReply(f *testing.F) {
 				return
 			}
 			_ = summary(string(r.text))
-			_ = meaning(r.code, string(r.text), storage.Read)
+			_ = meaning(r.code, string(r.text))
 			_ = factLine(&r)
 			if done {
 				r.reset()

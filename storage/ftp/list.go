@@ -2,7 +2,9 @@ package ftp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,12 +17,28 @@ import (
 // list is MLSD, or CWD and LIST: given a path LIST would take some names for options or patterns, and many servers
 // say nothing of a folder that is missing.
 func (x *call) list() error {
+	p := x.path()
+	if err := x.listFolder(p); err != nil {
+		return x.explained(p, err)
+	}
+	all := x.Result.Entries
+	if len(all) != 1 || all[0].Dir || all[0].Name != string(p.last()) {
+		return nil
+	}
+	if e, err := x.look(p); err == nil && !e.Dir { // GridFTP servers list a file as a folder that holds it
+		x.SetListing(wireclient.Listing{})
+		return syscall.ENOTDIR
+	}
+	return nil
+}
+
+func (x *call) listFolder(p path) error {
 	s := x.c.s
 	if !s.noMachineList.Load() {
 		if err := x.passive(); err != nil {
 			return err
 		}
-		if err := x.ask("MLSD ", x.path()); err != nil {
+		if err := x.ask("MLSD ", p); err != nil {
 			return err
 		}
 		if x.reply.code < 300 {
@@ -29,11 +47,11 @@ func (x *call) list() error {
 		err := x.refusal()
 		x.closeData()
 		if !unknown(err) {
-			return x.whyNoList(err)
+			return x.whyNoList(p, err)
 		}
 		s.noMachineList.Store(true)
 	}
-	if err := x.done(x.first(false, "CWD ", x.path())); err != nil {
+	if err := x.done(x.first(false, "CWD ", p)); err != nil {
 		return err
 	}
 	if err := x.passive(); err != nil {
@@ -46,12 +64,12 @@ func (x *call) list() error {
 }
 
 // whyNoList asks once more when a server only says that it failed.
-func (x *call) whyNoList(err error) error {
+func (x *call) whyNoList(p path, err error) error {
 	var r *replyError
 	if !errors.As(err, &r) || r.is != nil || x.c.conn == nil || x.c.s.noFacts.Load() {
 		return err
 	}
-	switch e, why := x.look(x.path()); {
+	switch e, why := x.look(p); {
 	case errors.As(why, &r):
 		return why
 	case why == nil && !e.Dir:
@@ -66,12 +84,17 @@ func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err 
 		return err
 	}
 	x.Reach(storage.Opened)
+	var found wireclient.Listing
 	err := x.lines(func(line []byte) error {
 		e, skip, err := parse(line)
-		if err == nil && !skip {
-			x.Result.Entries, err = wireclient.AppendEntry(x.Result.Entries, e)
+		if err != nil || skip {
+			return err
 		}
-		return err
+		if err := cmp.Or(sendable(e.Name), (path{x.c.s, e.Name}).check()); err != nil {
+			found.Omit(err)
+			return nil
+		}
+		return found.Add(e)
 	})
 	switch {
 	case errors.Is(err, storage.ErrProtocol):
@@ -82,8 +105,11 @@ func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err 
 	default:
 		err = x.ended()
 	}
-	if err != nil {
-		x.Result.Entries = nil
+	if text := x.reply.text; err == nil && bytes.Contains(bytes.ToLower(text), []byte("truncated")) { // as pure-ftpd does
+		err = fmt.Errorf("%w: the server cut the listing off: %s", storage.ErrShort, summary(string(text)))
+	}
+	if err == nil {
+		x.SetListing(found)
 	}
 	return err
 }

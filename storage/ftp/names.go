@@ -30,14 +30,17 @@ func (x *call) login() error {
 
 func (x *call) stat() error {
 	e, err := x.look(x.path())
+	if vague(err) {
+		e, err = x.evidence(x.path(), err)
+	}
 	if err == nil {
 		x.Reach(storage.Opened)
-		x.Result.Size = e.Size
+		x.Result.Size, x.Result.Folder = e.Size, e.Dir
 	}
 	return err
 }
 
-// look asks what is there under a name.
+// look asks what is there under a name. Where the server refuses without a reason, the error is vague.
 func (x *call) look(p path) (storage.Entry, error) {
 	s := x.c.s
 	if !s.noFacts.Load() {
@@ -82,10 +85,63 @@ func noSize(err error) (storage.Entry, error) {
 	switch {
 	case errors.Is(err, syscall.EISDIR), strings.Contains(text, "not a plain file"), strings.Contains(text, "not a regular file"):
 		return storage.Entry{Size: -1, Dir: true}, nil
-	case vague(err):
-		err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	}
 	return storage.Entry{}, err
+}
+
+// evidence returns the entry of a name after the server refused a command about it without a reason: such a refusal does not prove that
+// there is none. CWD finds a folder, and the listing of the folder above anything else. The error is fs.ErrNotExist if that
+// listing lacks the name, and refused if there is none.
+func (x *call) evidence(p path, refused error) (storage.Entry, error) {
+	name := strings.Trim(p.name, "/")
+	if name == "" || x.c.conn == nil {
+		return storage.Entry{}, refused
+	}
+	if err := x.first(false, "CWD ", p); err != nil {
+		return storage.Entry{}, err
+	}
+	if x.reply.code < 300 {
+		return storage.Entry{Size: -1, Dir: true}, nil
+	}
+	above, last := "", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		above, last = name[:i], name[i+1:]
+	}
+	err := x.listFolder(path{p.of, above})
+	entries := x.Result.Entries
+	x.SetListing(wireclient.Listing{})
+	switch {
+	case vague(err):
+		if _, err = x.evidence(path{p.of, above}, err); !missing(err) {
+			return storage.Entry{}, refused
+		}
+		return storage.Entry{}, fmt.Errorf("%w: %w", refused, fs.ErrNotExist)
+	case err != nil:
+		return storage.Entry{}, err
+	}
+	for _, e := range entries {
+		if e.Name == last {
+			return e, nil
+		}
+	}
+	return storage.Entry{}, fmt.Errorf("%w: %w", refused, fs.ErrNotExist)
+}
+
+// explained is the outcome of a command about a file: a refusal without a reason is fs.ErrNotExist, or syscall.EISDIR of a read, where
+// there is evidence for it.
+func (x *call) explained(p path, err error) error {
+	if !vague(err) {
+		return err
+	}
+	x.closeData() // of a transfer that was refused
+	e, why := x.evidence(p, err)
+	switch {
+	case missing(why):
+		return why
+	case why == nil && e.Dir && x.Op.Kind == storage.Read:
+		return fmt.Errorf("%w: %w", err, syscall.EISDIR)
+	}
+	return err
 }
 
 // vague reports whether err is a refusal without a reason.
@@ -103,7 +159,14 @@ func (x *call) change(verb string, p path) error {
 	return err
 }
 
-func (x *call) mkdir() error { return x.change("MKD ", x.path()) }
+// mkdir is MKD. Where the server refuses it without a reason, CWD finds a folder that is there.
+func (x *call) mkdir() error {
+	err := x.change("MKD ", x.path())
+	if vague(err) && x.c.conn != nil && x.done(x.first(false, "CWD ", x.path())) == nil {
+		return fmt.Errorf("%w: %w", err, fs.ErrExist)
+	}
+	return err
+}
 
 // remove is DELE, or RMD for folders, which takes only empty ones.
 func (x *call) remove() error {
@@ -111,8 +174,8 @@ func (x *call) remove() error {
 	if name == "" {
 		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
 	}
-	if strings.HasSuffix(x.Op.Path, "/") {
-		return x.change("RMD ", x.path())
+	if x.Op.Folder || strings.HasSuffix(x.Op.Path, "/") {
+		return x.explained(x.path(), x.change("RMD ", x.path()))
 	}
 	err := x.change("DELE ", x.path())
 	var r *replyError
@@ -123,7 +186,7 @@ func (x *call) remove() error {
 	if again == nil || errors.Is(again, syscall.ENOTEMPTY) || errors.Is(err, syscall.EISDIR) {
 		return again
 	}
-	return err
+	return x.explained(x.path(), err)
 }
 
 // move is RNFR and RNTO, which replaces what is there on most servers: so they are asked first.
@@ -142,7 +205,7 @@ func (x *call) move() error {
 		return err
 	}
 	if x.reply.code != 350 {
-		return x.refusal()
+		return x.explained(from, x.refusal())
 	}
 	if err := x.done(x.ask("RNTO ", to)); err != nil {
 		return err
@@ -161,7 +224,7 @@ func (x *call) checksum() error {
 		return err
 	}
 	if x.reply.code != 213 {
-		return x.refusal()
+		return x.explained(x.path(), x.refusal())
 	}
 	x.Reach(storage.Opened)
 	sum, ok := alg.Hex(string(x.reply.line(0)))

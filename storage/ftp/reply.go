@@ -130,7 +130,7 @@ func (x *call) refusal() error {
 	if r.code == 421 {
 		x.drop() // the server closes after it
 	}
-	return &replyError{r.code, text, meaning(r.code, string(r.text), x.Op.Kind)}
+	return &replyError{r.code, text, meaning(r.code, string(r.text))}
 }
 
 // summary is a reply's text in one line. GridFTP servers say what the system said on a line of its own.
@@ -162,14 +162,16 @@ func summary(text string) string {
 
 // meaning is what a refusal means. Codes say little (550 is all that can be wrong with a file), so the words that
 // servers use come first.
-func meaning(code int, text string, kind storage.Kind) error {
+func meaning(code int, text string) error {
 	text = strings.ToLower(text)
 	for _, m := range []struct {
 		is    error
 		words []string
 	}{
+		{storage.ErrNeedsTLS, []string{"tls required", "ssl required", "tls connection required", "requires tls", "requires ssl",
+			"use auth first", "must use encryption", "cleartext sessions", "not allow plain ftp"}},
 		{errors.ErrUnsupported, []string{"unable to handle command", "not understood"}},
-		{fs.ErrNotExist, []string{"no such file", "not found", "not exist", "path_not_found", "cannot find"}},
+		{fs.ErrNotExist, []string{"no such file", "not found", "not exist", "doesn't exist", "path_not_found", "cannot find"}},
 		{syscall.ENOTEMPTY, []string{"not empty"}},
 		{syscall.ENOTDIR, []string{"not a directory"}},
 		{syscall.EISDIR, []string{"is a directory", "is_a_directory"}},
@@ -184,10 +186,10 @@ func meaning(code int, text string, kind storage.Kind) error {
 			}
 		}
 	}
-	return meaningOf(code, text, kind)
+	return meaningOf(code, text)
 }
 
-func meaningOf(code int, text string, kind storage.Kind) error {
+func meaningOf(code int, text string) error {
 	switch code {
 	case 421, 450:
 		return storage.ErrBusy
@@ -203,14 +205,8 @@ func meaningOf(code int, text string, kind storage.Kind) error {
 		if !strings.Contains(text, "failed") { // what GridFTP servers say of commands that they know
 			return errors.ErrUnsupported
 		}
-	case 550:
-		switch kind {
-		case storage.Mkdir, storage.Write: // many reasons
-		default:
-			return fs.ErrNotExist
-		}
 	}
-	return nil
+	return nil // 550 without a reason: all that can be wrong with a file
 }
 
 // unknown reports whether the server does not know the command that it refused.

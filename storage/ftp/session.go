@@ -39,6 +39,12 @@ func (p path) append(b []byte) []byte {
 	return append(b, strings.Trim(p.name, "/")...)
 }
 
+// last returns the last part of the whole path.
+func (p path) last() []byte {
+	whole := p.append(nil)
+	return whole[bytes.LastIndexByte(whole, '/')+1:]
+}
+
 // check refuses names that this server would take for others.
 func (p path) check() error {
 	if p.of == nil || !p.of.ascii.Load() {
@@ -81,10 +87,22 @@ func (x *call) connect() error {
 	x.Reach(storage.Connected)
 	if err = x.logIn(); err != nil {
 		x.drop()
-		return err
+		return loginRefused(err)
 	}
 	x.Reach(storage.Authenticated)
 	return nil
+}
+
+// loginRefused returns err, with which a login ended, as an error that no operation can have: a server that refuses the login
+// with "500 OOPS: ..." or "550 TLS required" knows the operation and has not looked for its file.
+func loginRefused(err error) error {
+	if r, ok := errors.AsType[*replyError](err); ok && !errors.Is(r.is, storage.ErrBusy) {
+		if errors.Is(r.is, errors.ErrUnsupported) || errors.Is(r.is, fs.ErrNotExist) {
+			r.is = nil
+		}
+		r.is = errors.Join(storage.ErrLogin, r.is)
+	}
+	return err
 }
 
 // logIn reads the greeting, logs in and sets the type of all transfers.
@@ -206,8 +224,18 @@ func (x *call) hear() error {
 }
 
 // hearEnd reads replies until the transfer has ended.
-func (x *call) hearEnd() error {
-	err := x.hearUntil(func(code int) bool { return code >= 200 })
+func (x *call) hearEnd() error { return x.hearLast(func(code int) bool { return code >= 200 }) }
+
+// hearBreak is hearEnd after we have closed the data connection early. Pure-FTPd ends with the code of its first reply then: "150 0.001
+// seconds (measured here), 4.38 Gbytes per second".
+func (x *call) hearBreak() error {
+	return x.hearLast(func(code int) bool {
+		return code >= 200 || bytes.Contains(x.reply.text, []byte("seconds (measured here)"))
+	})
+}
+
+func (x *call) hearLast(last func(code int) bool) error {
+	err := x.hearUntil(last)
 	if err != nil {
 		x.drop()
 	}

@@ -23,6 +23,22 @@ func TestPlainFTPPassesTheSuite(t *testing.T) {
 	})
 }
 
+func TestPureFTPdPassesTheSuite(t *testing.T) {
+	lab.FullTier(t, "Pure-FTPd")
+	s := lab.StartFTP(t, "pure-ftpd")
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, s.URL, secret(s)), storagetest.Options{
+		Network: true, Few: true, Clients: 20, Lacks: []storagetest.Lack{storagetest.ServerSums},
+	})
+}
+
+func TestVsftpdPassesTheSuite(t *testing.T) {
+	lab.FullTier(t, "vsftpd")
+	s := lab.StartFTP(t, "vsftpd")
+	storagetest.Run(t, Driver(), storagetest.TargetOf(t, s.URL, storage.Credentials{}), storagetest.Options{
+		Network: true, Few: true, Clients: 20, Lacks: []storagetest.Lack{storagetest.ServerSums},
+	})
+}
+
 func secret(f *lab.System) storage.Credentials {
 	return storage.Credentials{Method: "basic", User: f.User, Password: "secret"}
 }

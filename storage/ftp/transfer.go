@@ -15,7 +15,7 @@ import (
 )
 
 // read reads the whole file, or its ranges.
-func (x *call) read() error { return x.Fetch(x.readParts) }
+func (x *call) read() error { return x.explained(x.path(), x.Fetch(x.readParts)) }
 
 func (x *call) readParts(sum hash.Hash) error {
 	if x.Op.Ranges == nil {
@@ -170,7 +170,7 @@ func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
 		return got, x.ended()
 	}
 	x.closeData() // the server says 226 or 426, as it got to know
-	if err := x.hearEnd(); err != nil {
+	if err := x.hearBreak(); err != nil {
 		return got, err
 	}
 	if x.reply.code == 421 {
@@ -289,7 +289,7 @@ func (x *call) absent(p path) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("%q: weir does not replace what is there: %w", p.name, fs.ErrExist)
-	case missing(err):
+	case missing(err), vague(err): // of a file that is there SIZE gives the size; a listing before each write would cost more than it
 		return nil
 	case unknown(err):
 		return fmt.Errorf("the server knows neither MLST nor SIZE, so weir cannot check whether a write would replace a file: %w", err)

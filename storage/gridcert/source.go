@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/storage"
@@ -28,6 +29,8 @@ type Source struct {
 	id     *Identity
 	made   bool  // we made the proxy and have to replace it
 	err    error // why the files could not be read last time
+
+	count atomic.Int64 // renewals that Renewals has not returned yet
 }
 
 // A fingerprint reports whether files have changed.
@@ -79,6 +82,21 @@ func (s *Source) Current(now time.Time) (*Identity, error) {
 	return s.id, nil
 }
 
+// Ends returns when the first of the certificates in the files expires, and names the credentials.
+func (s *Source) Ends() (what string, at time.Time, err error) {
+	text, err := readFile(s.certFile)
+	if err != nil {
+		return "", at, err
+	}
+	all, err := ParseCertificates(text)
+	for _, cert := range all {
+		if at.IsZero() || cert.NotAfter.Before(at) {
+			at = cert.NotAfter
+		}
+	}
+	return s.what(), at, err
+}
+
 // what names the credentials in messages.
 func (s *Source) what() string {
 	if s.memory != nil {
@@ -103,8 +121,19 @@ func (s *Source) refresh(now time.Time) {
 	id, made, err := s.load(now)
 	s.err = err
 	if err == nil {
+		if s.id != nil && seen != s.seen {
+			s.count.Add(1)
+		}
 		s.id, s.made, s.seen = id, made, seen
 	}
+}
+
+// Renewals returns how often other files were read since the last call.
+func (s *Source) Renewals() int {
+	if s.count.Load() == 0 {
+		return 0
+	}
+	return int(s.count.Swap(0))
 }
 
 func (s *Source) look() (f fingerprint, err error) {

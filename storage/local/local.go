@@ -56,20 +56,22 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return nil, fmt.Errorf("local: %s has more than a folder; ? and # in names are written %%3F and %%23", redact.URL(u.String()))
 	}
-	root, err := os.OpenRoot(u.Path)
+	folder, file := u.Path, ""
+	if info, _ := os.Stat(folder); info != nil && !info.IsDir() {
+		folder, file = filepath.Split(strings.TrimRight(folder, "/"))
+	}
+	root, err := os.OpenRoot(folder)
 	if err != nil {
-		if info, _ := os.Stat(u.Path); info != nil && !info.IsDir() {
-			err = fmt.Errorf("%s: %w", u.Path, syscall.ENOTDIR)
-		}
 		return nil, fmt.Errorf("local: target: %w", err)
 	}
 	base := url.URL{Scheme: "file", Path: strings.TrimSuffix(u.Path, "/")}
-	return &service{root: root, url: base.String()}, nil
+	return &service{root: root, target: file, url: base.String()}, nil
 }
 
 // A service is one folder. Buffers are shared by all clients, so that only those that are busy hold one.
 type service struct {
 	root    *os.Root
+	target  string // name of the file in root that the target is; "": the target is root
 	url     string // without a slash at the end
 	buffers sync.Pool
 	parts   atomic.Uint64 // how many unfinished files were named
@@ -132,7 +134,10 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		return none, err
 	}
 	path := filepath.FromSlash(op.Path)
-	path = cmp.Or(path, ".")
+	if c.s.target != "" && (path != "" || changes(op.Kind)) {
+		return none, fmt.Errorf("the target is a file: %w", syscall.ENOTDIR)
+	}
+	path = cmp.Or(path, c.s.target, ".")
 	if !filepath.IsLocal(path) {
 		return none, fmt.Errorf("the path leaves the target: %w", fs.ErrPermission)
 	}
@@ -158,6 +163,11 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		return none, err
 	}
 	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
+}
+
+// changes reports whether operations of a kind change what is there.
+func changes(k storage.Kind) bool {
+	return k == storage.Write || k == storage.Mkdir || k == storage.Remove || k == storage.Move
 }
 
 // file opens a regular file for reading; anything else is refused, and a pipe without a writer does not block

@@ -54,7 +54,6 @@ func TestOpenRefuses(t *testing.T) {
 		"file:relative":             "has no folder",
 		"file://" + dir + "?x=1":    "more than a folder",
 		"file://" + dir + "/absent": "no such file",
-		"file://" + dir + "/file":   "not a directory",
 		"http://localhost/":         "file URL",
 	} {
 		u, err := url.Parse(text)
@@ -198,5 +197,50 @@ func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 		if _, gone := os.Stat(file); (gone != nil) != (name == "killed") || (err == nil) != (name == "killed") {
 			t.Errorf("%s: error %v, its file: %v", name, err, gone)
 		}
+	}
+}
+
+// What cannot be read is left out of listings and counted; a link to a file is listed with the size of the file.
+func TestListingLeavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, err := range []error{
+		os.WriteFile(dir+"/f", []byte("123"), 0o666), os.Symlink("f", dir+"/link"), os.Symlink("none", dir+"/dangling"),
+		os.Symlink(".", dir+"/circle"),
+		os.Symlink("/etc/passwd", dir+"/out"), syscall.Mkfifo(dir+"/pipe", 0o666),
+	} {
+		require.NoError(t, err)
+	}
+	res, err := client(t, dir).Do(t.Context(), &storage.Op{Kind: storage.List}, &quiet{})
+	for _, e := range res.Entries {
+		if (e.Name != "f" && e.Name != "link") || e.Size != 3 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if err != nil || len(res.Entries) != 2 || res.Omitted != 4 || res.Omission == nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// A target that is a file can be read, and not be changed.
+func TestFileAsTarget(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/f"
+	require.NoError(t, os.WriteFile(file, []byte("123"), 0o666))
+	c := client(t, file)
+	for _, kind := range []storage.Kind{storage.Read, storage.Stat} {
+		if res, err := c.Do(t.Context(), &storage.Op{Kind: kind, Size: -1}, &quiet{}); err != nil || res.Size != 3 {
+			t.Errorf("%s: %+v, %v", kind, res, err)
+		}
+	}
+	for _, op := range []storage.Op{{Kind: storage.List}, {Kind: storage.Read, Path: "f", Size: -1},
+		{Kind: storage.Write, Size: 1}, {Kind: storage.Remove},
+		{Kind: storage.Mkdir, Path: "d"}, {Kind: storage.Move, Source: "f", Path: "g"}} {
+		if _, err := c.Do(t.Context(), &op, &quiet{}); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("%s %q: %v", op.Kind, op.Path, err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "123" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -92,10 +92,13 @@ func (s *service) fill(ctx context.Context, f *os.File, op *storage.Op, p storag
 func (s *service) stat(path string) (storage.Result, error) {
 	res := storage.Result{Size: -1}
 	info, err := s.root.Stat(path)
-	if err == nil && !info.IsDir() {
+	if err != nil {
+		return res, err
+	}
+	if res.Folder = info.IsDir(); !res.Folder {
 		res.Size = info.Size()
 	}
-	return res, err
+	return res, nil
 }
 
 // list reads a folder in portions, so that a huge one can be given up.
@@ -106,7 +109,7 @@ func (s *service) list(ctx context.Context, path string) (res storage.Result, er
 		return res, err
 	}
 	if !info.IsDir() {
-		return res, fmt.Errorf("%s is no folder", path)
+		return res, fmt.Errorf("%s: %w", path, syscall.ENOTDIR)
 	}
 	d, err := s.root.Open(path)
 	if err != nil {
@@ -119,8 +122,11 @@ func (s *service) list(ctx context.Context, path string) (res storage.Result, er
 		}
 		part, err := d.ReadDir(1024)
 		for _, e := range part {
-			if entry, ok := describe(e); ok {
+			switch entry, err := s.describe(path, e); {
+			case err == nil:
 				res.Entries = append(res.Entries, entry)
+			case !errors.Is(err, errPassed):
+				res.Omit(err)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -132,20 +138,40 @@ func (s *service) list(ctx context.Context, path string) (res storage.Result, er
 	}
 }
 
-// describe makes a line of a listing; ok is false for what is not whole yet and for what has gone since.
-func describe(e fs.DirEntry) (entry storage.Entry, ok bool) {
+// errPassed is the error of an entry that is not there yet, or not any more.
+var errPassed = errors.New("not listed")
+
+// describe makes a line of a listing of folder. Its error is that of an entry that cannot be read: a pipe, or a link that leads to no
+// file of the target.
+func (s *service) describe(folder string, e fs.DirEntry) (storage.Entry, error) {
+	entry := storage.Entry{Name: e.Name(), Size: -1, Dir: e.IsDir()}
 	if strings.HasPrefix(e.Name(), unfinished) {
-		return entry, false
+		return entry, errPassed
 	}
 	info, err := e.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return entry, false
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err = s.root.Stat(filepath.Join(folder, e.Name())); err != nil {
+			return entry, fmt.Errorf("a link that leads to no file of the target: %w", err)
+		}
 	}
-	entry = storage.Entry{Name: e.Name(), Size: -1, Dir: e.IsDir()}
-	if err == nil && info.Mode().IsRegular() {
-		entry.Size = info.Size()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return entry, errPassed
+	case err != nil, entry.Dir:
+		return entry, nil
+	case !info.Mode().IsRegular():
+		return entry, fmt.Errorf("%s is no regular file but %s", filepath.Join(folder, e.Name()), kindOf(info.Mode()))
 	}
-	return entry, true
+	entry.Size = info.Size()
+	return entry, nil
+}
+
+// kindOf names what a mode is of.
+func kindOf(mode fs.FileMode) string {
+	if mode.IsDir() {
+		return "a link to a folder"
+	}
+	return mode.Type().String()
 }
 
 // remove removes a file or an empty folder, but not the target itself.

@@ -40,6 +40,7 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		c.found.at = nil
 	}
 	x.settle()
+	x.Result.Renewed = c.s.cred.Renewals()
 	res := x.Result
 	if err != nil {
 		err = x.Describe(x.url(), x.dataServer(), err)
@@ -120,9 +121,15 @@ type call struct {
 	heard             bool   // something of the answer has come
 	path              []byte // of a redirect; empty for the target's own
 	sent              func(int)
+	proof             proof // of the last request
+
+	asks       bool // an upload waits for 100 Continue
+	unanswered bool // the wait timed out
 
 	withholds bool   // bytes of an upload are reported once they are known to be kept
 	withheld  int    // how many are not reported yet
+	counted   int    // how many are reported
+	again     int    // how many of those are sent again
 	line      []byte // first line of an error's body
 }
 
@@ -152,7 +159,7 @@ func (x *call) clear() {
 	x.Release()
 	x.Clear()
 	x.c, x.server = nil, nil
-	x.head, x.body = head{}, bodyState{}
+	x.head, x.body, x.proof = head{}, bodyState{}, proof{}
 }
 
 // dataServer returns the data server where the operation is, "" for the target.

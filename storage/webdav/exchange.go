@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"weir/storage"
@@ -16,10 +19,10 @@ import (
 const (
 	maxRedirects = 10
 	maxInterim   = 20 // 1xx answers before the real one
-	// patience is how long a client waits for 100 Continue before it sends the body all the same, as RFC 9110
-	// (10.1.1) wants it. It does so only where uploads were redirected: a redirector of XRootD looks for a place
-	// for five seconds, by default.
-	patience = 30 * time.Second
+	// A client waits so long for 100 Continue before it sends the body all the same, as RFC 9110 (10.1.1) wants it: at first as long as
+	// curl, then longer at a server that is known to redirect late. A redirector of XRootD looks for a place for five seconds, by default.
+	shortWait = time.Second
+	longWait  = 10 * time.Second
 )
 
 // A request is what changes from one request to the next.
@@ -27,7 +30,7 @@ type request struct {
 	method string
 	path   string // below the target, unescaped
 	slash  bool   // the path is a folder's
-	bare   bool   // the target itself, without a slash at its end
+	bare   bool   // without a slash at its end where it is the target itself
 	extra  string // more header lines
 	ranged bool
 	from   int64 // ranged: first byte
@@ -79,11 +82,22 @@ func expired(status int) bool {
 func (x *call) follow(r *request, at *origin) (*link, error) {
 	for hop := 0; ; hop++ {
 		l, err := x.roundTrip(r, at)
+		for range 2 { // refused credentials, a refused Expect
+			if err != nil || !x.renewed(l) && !x.unexpected(r) {
+				break
+			}
+			x.skip(l)
+			l, err = x.roundTrip(r, at)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if !redirects(x.head.status) || r.method == "HEAD" && x.Op.Kind == storage.Login {
 			return l, nil
+		}
+		if x.toFolder(r, l) {
+			x.skip(l)
+			return nil, errFolder
 		}
 		if hop == maxRedirects {
 			x.drop(l)
@@ -94,6 +108,59 @@ func (x *call) follow(r *request, at *origin) (*link, error) {
 			return nil, err
 		}
 	}
+}
+
+// errFolder is the error of an operation on a file whose name the server redirects to that of a folder.
+var errFolder = fmt.Errorf("it is a folder, as the server redirects to the name with a slash at its end: %w", syscall.EISDIR)
+
+// onFile reports whether the operation is about a file that is there.
+func (x *call) onFile() bool {
+	return x.Op.Kind == storage.Read || x.Op.Kind == storage.Stat || x.Op.Kind == storage.Checksum
+}
+
+// toFolder reports whether a request for a file was redirected to the same name with a slash at its end, on the same host: servers
+// redirect folders so. Some do not escape the name in Location.
+func (x *call) toFolder(r *request, l *link) bool {
+	if !x.onFile() {
+		return false
+	}
+	to := withoutQuery(string(x.head.location))
+	if strings.HasPrefix(to, "//") {
+		to = l.origin.scheme() + ":" + to
+	}
+	if scheme, rest, ok := strings.Cut(to, "://"); ok && !strings.Contains(scheme, "/") {
+		authority, path, _ := strings.Cut(rest, "/")
+		if u, err := url.Parse(scheme + "://" + authority); err != nil || !strings.EqualFold(u.Hostname(), l.origin.host) {
+			return false
+		}
+		to = "/" + path
+	}
+	at := withoutQuery(x.current(r))
+	if !strings.HasSuffix(to, "/") || strings.HasSuffix(at, "/") {
+		return false
+	}
+	if !strings.HasPrefix(to, "/") {
+		to = at[:strings.LastIndexByte(at, '/')+1] + to
+	}
+	return sameFolder(to, at) || sameFolder(strings.ReplaceAll(to, "%", "%25"), at)
+}
+
+// renewed reports whether the answer refuses credentials in whose place there are others now.
+func (x *call) renewed(l *link) bool {
+	if !l.origin.trusted || !x.c.s.refused(x.head.status) || x.c.s.proofOf((*storage.Renewable[string]).Reread) == x.proof {
+		return false
+	}
+	x.withheld, x.again = 0, x.counted
+	return true
+}
+
+// unexpected reports whether the answer refuses an upload because of its Expect, which no other upload then has.
+func (x *call) unexpected(r *request) bool {
+	if !r.upload || !x.asks || x.head.status != http.StatusExpectationFailed {
+		return false
+	}
+	x.c.s.expect.Store(expectNever)
+	return true
 }
 
 func redirects(status int) bool {
@@ -114,7 +181,10 @@ func (x *call) redirect(r *request, l *link) (*origin, error) {
 			return nil, wireclient.ProtocolError("status 303 in answer to a PUT")
 		}
 		x.c.s.puts.Store(putsRedirected)
-		x.withheld = 0
+		x.withheld, x.again = 0, x.counted
+		if x.unanswered {
+			x.c.s.expect.CompareAndSwap(expectShortly, expectPatiently)
+		}
 	}
 	to, err := parseReference(string(x.head.location), l.origin, x.current(r))
 	var o *origin
@@ -176,7 +246,7 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 func (x *call) arrived(r *request, l *link) {
 	l.headed = r.method == "HEAD"
 	x.body.begin(&x.head, l.headed)
-	proved := l.shown || l.origin.trusted && (x.c.s.auth != "" || x.c.s.bucket != nil)
+	proved := l.shown || l.origin.trusted && x.c.s.proves()
 	if proved && !l.known && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
 		l.known = true
 		x.Reach(storage.Authenticated)
@@ -185,6 +255,7 @@ func (x *call) arrived(r *request, l *link) {
 
 func (x *call) sendAndReceive(r *request, l *link) error {
 	x.Hold()
+	x.asks = r.upload && x.expects()
 	x.Data = x.appendHead(x.Data[:0], r, l.origin)
 	x.Pos, x.End, x.heard = 0, 0, false
 	if r.upload {
@@ -213,12 +284,13 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 	b = append(b, " HTTP/1.1\r\nHost: "...)
 	b = append(b, o.authority...)
 	b = append(b, "\r\nUser-Agent: weir\r\n"...)
-	switch {
-	case !o.trusted:
-	case x.c.s.bucket != nil:
-		b = x.c.s.bucket.sign(b, r, o.authority, string(b[begin:end]), time.Now())
-	default:
-		b = append(b, x.c.s.auth...)
+	if o.trusted {
+		x.proof = x.c.s.proofOf((*storage.Renewable[string]).Current)
+		if k := x.c.s.bucket; k != nil {
+			b = k.sign(b, r, o.authority, string(b[begin:end]), x.proof, time.Now())
+		} else {
+			b = append(b, x.proof.shown...)
+		}
 	}
 	b = append(b, r.extra...)
 	if r.to != "" {
@@ -240,7 +312,7 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 		}
 		b = append(b, "\r\n"...)
 	}
-	if r.upload && x.expects() {
+	if x.asks {
 		b = append(b, "Expect: 100-continue\r\n"...)
 	}
 	b = append(b, "\r\n"...)
@@ -249,7 +321,7 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 
 func (x *call) appendTarget(b []byte, r *request) []byte {
 	b = append(b, x.c.s.root...)
-	if r.bare && len(x.c.s.root) > 0 {
+	if (r.bare || r.path == "" && x.onFile()) && len(x.c.s.root) > 0 {
 		return append(b, x.c.s.query...)
 	}
 	b = append(b, '/')

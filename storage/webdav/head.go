@@ -2,6 +2,7 @@ package webdav
 
 import (
 	"bytes"
+	"net/http"
 
 	"weir/storage/wireclient"
 )
@@ -21,13 +22,20 @@ type head struct {
 	chunked  bool
 	keep     bool // the connection may carry another request
 	location []byte
-	digest   []byte    // Digest (RFC 3230); the last, if there are several
-	repr     []byte    // Repr-Digest (RFC 9530)
+	digest   []byte    // Digest (RFC 3230), all lines
+	repr     []byte    // Repr-Digest (RFC 9530), all lines
 	crange   []byte    // Content-Range
 	ctype    []byte    // Content-Type
+	retry    []byte    // Retry-After
 	etag     []byte    // ETag
 	crc32c   []byte    // x-amz-checksum-crc32c, in base64
 	asks     [4][]byte // WWW-Authenticate, the first few
+	encoding string    // Content-Encoding that was not requested
+}
+
+// ok reports whether the answer is the whole of what was asked for: 203 is the 200 of a server behind a proxy that transforms answers.
+func (h *head) ok() bool {
+	return h.status == http.StatusOK || h.status == http.StatusNonAuthoritativeInfo
 }
 
 // headEnd returns the number of bytes of b that the head occupies, its empty line included, or 0 if the head is
@@ -118,21 +126,27 @@ func (h *head) parseLine(b []byte) error {
 	name, value := b[:colon], trim(b[colon+1:])
 	switch {
 	case is(name, "digest"):
-		h.digest = value
+		h.digest = joined(h.digest, value)
 	case is(name, "location"):
 		h.location = value
 	case is(name, "connection"):
 		h.parseConnection(value)
 	case is(name, "repr-digest"):
-		h.repr = value
+		h.repr = joined(h.repr, value)
 	case is(name, "content-type"):
 		h.ctype = value
+	case is(name, "retry-after"):
+		h.retry = value
 	case is(name, "etag"):
 		h.etag = value
 	case is(name, "x-amz-checksum-crc32c"):
 		h.crc32c = value
 	case is(name, "content-range"):
 		h.crange = value
+	case is(name, "content-encoding"):
+		if !is(value, "identity") {
+			h.encoding = printable(value, 60)
+		}
 	case is(name, "content-length"):
 		return h.parseLength(value)
 	case is(name, "www-authenticate"):
@@ -141,6 +155,14 @@ func (h *head) parseLine(b []byte) error {
 		return h.parseEncoding(value)
 	}
 	return nil
+}
+
+// joined returns the value of a field that is a list with another line of it (RFC 9110, section 5.3).
+func joined(value, line []byte) []byte {
+	if len(value) == 0 {
+		return line
+	}
+	return append(append(value[:len(value):len(value)], ','), line...)
 }
 
 // ask keeps a value of WWW-Authenticate.

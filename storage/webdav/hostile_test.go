@@ -129,6 +129,10 @@ func TestFaultyAnswers(t *testing.T) {
 		"smaller file": {answer: say(ok + "Content-Length: 3\r\n\r\nabc"), size: 4, class: storage.Sized, err: storage.ErrShort},
 		"larger file": {answer: say(ok + "Content-Length: 5\r\n\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize,
 			words: "5 bytes, not the 4"},
+		"compressed": {answer: say(ok + "Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), size: 4, class: storage.Sized,
+			err: storage.ErrShort, words: `Content-Encoding "gzip"`},
+		"transformed": {answer: say("HTTP/1.1 203 Changed\r\nContent-Length: 5\r\n\r\nabcde"), size: 4, class: storage.Sized,
+			err: storage.ErrSize, words: "5 bytes, not the 4"}, // read as an answer with 200
 		"larger chunked": {answer: say(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"), size: 4, class: storage.Sized,
 			err: storage.ErrSize},
 		"larger closed":   {answer: sayAndClose(ok + "\r\nabcde"), size: 4, class: storage.Sized, err: storage.ErrSize},
@@ -436,6 +440,20 @@ func TestBodyOfHEAD(t *testing.T) {
 		read := storage.Op{Kind: storage.Read, Path: "x", Size: 5, Sum: "adler32", Timeout: 20 * time.Second}
 		if res, err := c.Do(t.Context(), &read, &events{}); err != nil || res.Sum != "adler32:065c021f" {
 			t.Errorf("%q, %v", res.Sum, err)
+		}
+	}
+}
+
+// A content encoding that was not requested is reported unless the size of the file is known to be that of the answer.
+func TestUnrequestedEncoding(t *testing.T) {
+	for encoding, want := range map[string]string{"gzip": "gzip", "x-gzip\x01, br": "x-gzip , br", "identity": "", "": ""} {
+		p := speak(t, "127.0.0.1", say("HTTP/1.1 200 OK\r\nContent-Encoding: "+encoding+"\r\nContent-Length: 4\r\n\r\nabcd"))
+		for size, want := range map[int64]string{-1: want, 4: ""} {
+			res, err := clientAt(t, p.url, storage.Credentials{}).Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: size,
+				Timeout: 20 * time.Second}, &events{})
+			if require.NoError(t, err); res.Encoding != want {
+				t.Errorf("%q, size %d: encoding %q, want %q", encoding, size, res.Encoding, want)
+			}
 		}
 	}
 }

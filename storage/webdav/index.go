@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,7 @@ func (x *call) listIndex() error {
 	}
 	ctype, _, _ := strings.Cut(strings.ToLower(string(x.head.ctype)), ";")
 	switch ctype = strings.TrimSpace(ctype); {
-	case x.head.status != http.StatusOK:
+	case !x.head.ok():
 		err = x.noIndex(l)
 	case x.elsewhere(l, &r) != "":
 		err = &storage.RedirectError{To: x.elsewhere(l, &r)}
@@ -68,7 +69,8 @@ func (x *call) listPage(l *link, r *request) error {
 		return wireclient.ProtocolError("listing: %v", err)
 	}
 	x.Result.Incomplete = true
-	return x.listBody(l, func(body io.Reader) ([]storage.Entry, error) { return parsePage(body, base) })
+	ends := x.body.framing != byClose
+	return x.listBody(l, func(body io.Reader) (wireclient.Listing, error) { return parsePage(body, base, ends) })
 }
 
 func withoutQuery(text string) string {
@@ -102,32 +104,33 @@ func (x *call) isFile() bool {
 		return false
 	}
 	x.finish(l)
-	return x.head.status == http.StatusOK && !strings.HasSuffix(withoutQuery(x.current(&r)), "/")
+	return x.head.ok() && !strings.HasSuffix(withoutQuery(x.current(&r)), "/")
 }
 
 // parseIndex reads a listing in JSON, as nginx or Caddy writes it.
-func parseIndex(r io.Reader) ([]storage.Entry, error) {
+func parseIndex(r io.Reader) (l wireclient.Listing, err error) {
 	part := &portions{r, maxEntry}
 	d := json.NewDecoder(part)
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, wireclient.ProtocolError("listing: no list: %v %v", t, err)
+		return l, wireclient.ProtocolError("listing: no list: %v %v", t, err)
 	}
-	var entries []storage.Entry
+	var found wireclient.Listing
 	for d.More() {
 		var item indexItem
 		if err := d.Decode(&item); err != nil {
-			return nil, listingError(err)
+			return l, listingError(err)
 		}
 		part.next()
-		var err error
-		if entries, err = wireclient.AppendEntry(entries, item.entry()); err != nil {
-			return nil, err
+		if err := damaged(item.Name); err != nil {
+			found.Omit(err)
+		} else if err := found.Add(item.entry()); err != nil {
+			return l, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, listingError(err)
+		return l, listingError(err)
 	}
-	return entries, nil
+	return found, nil
 }
 
 // An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink are Caddy's, which also ends
@@ -154,88 +157,118 @@ func (i *indexItem) entry() storage.Entry {
 // maxPage is the largest listing in HTML that is read, in bytes.
 const maxPage = 64 << 20
 
-// parsePage returns the entries of a folder, which are the links of its HTML page. base is the URL of the page.
-// Only links to direct children count: same scheme, host and port, no query, one more path element. A path that
+// parsePage returns the entries of a folder, which are the links of its HTML page. at is the URL of the page; ends is false if the end of
+// the connection ended it. Only links to direct children count: same scheme, host and port, no query, one more path element. A path that
 // ends in a slash is a folder. Sizes on such pages are rounded, so none are returned.
-func parsePage(r io.Reader, base *url.URL) ([]storage.Entry, error) {
+func parsePage(r io.Reader, at *url.URL, ends bool) (l wireclient.Listing, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxPage+1))
 	if err != nil {
-		return nil, listingError(err)
+		return l, listingError(err)
 	}
 	if len(text) > maxPage {
-		return nil, wireclient.ProtocolError("a listing in HTML of more than %d bytes", maxPage)
+		return l, wireclient.ProtocolError("a listing in HTML of more than %d bytes", maxPage)
 	}
-	var entries []storage.Entry
-	seen := map[string]bool{}
-	page := html.NewTokenizer(bytes.NewReader(text))
-	for {
-		href, found := nextLink(page)
-		if !found {
-			return entries, nil
-		}
-		e, ok := linked(href, base)
-		if !ok || seen[e.Name] {
+	hrefs, base, whole := links(text, at)
+	if !whole && !ends {
+		return l, fmt.Errorf("%w: the page of the listing has no end", storage.ErrShort)
+	}
+	seen := map[string]int{} // where an entry is, by its name
+	var found wireclient.Listing
+	for _, href := range hrefs {
+		e, ok := linked(href, base, at)
+		if !ok {
 			continue
 		}
-		seen[e.Name] = true
-		if entries, err = wireclient.AppendEntry(entries, e); err != nil {
-			return nil, err
+		if i, twice := seen[e.Name]; twice { // a link of an icon may lack the slash
+			if i < len(found.Entries) && e.Dir {
+				found.Entries[i].Dir = true
+			}
+			continue
+		}
+		seen[e.Name] = len(found.Entries)
+		if err := found.Add(e); err != nil {
+			return l, err
 		}
 	}
+	return found, nil
 }
 
-// nextLink returns the target of the next link of a page. found is false at its end.
-func nextLink(page *html.Tokenizer) (href string, found bool) {
+// links returns the targets of the links of a page, and the URL that they are relative to. whole is false if the page is cut off: it
+// ends in a tag, or its element html does not end.
+func links(text []byte, at *url.URL) (hrefs []string, base *url.URL, whole bool) {
+	open := false
+	page := html.NewTokenizer(bytes.NewReader(text))
 	for {
-		switch page.Next() {
-		case html.ErrorToken:
-			return "", false
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := page.TagName()
-			for link := string(name) == "a"; link && more; {
-				var key, value []byte
-				if key, value, more = page.TagAttr(); string(key) == "href" {
-					return string(value), true
-				}
+		kind := page.Next()
+		if kind == html.ErrorToken {
+			if base == nil {
+				base = at
+			}
+			return hrefs, base, !open && len(page.Raw()) == 0
+		}
+		name, more := page.TagName()
+		switch string(name) {
+		case "html":
+			open = kind == html.StartTagToken
+		case "a":
+			if href, ok := hrefOf(page, more); ok && kind != html.EndTagToken {
+				hrefs = append(hrefs, href)
+			}
+		case "base":
+			if href, ok := hrefOf(page, more); ok && base == nil {
+				base, _ = at.Parse(strings.TrimSpace(href)) // nil if it is no URL
 			}
 		}
 	}
 }
 
-// linked returns the entry that a link on the page at base leads to. ok is false if it is not a direct child of the
-// folder.
-func linked(href string, base *url.URL) (e storage.Entry, ok bool) {
-	to, err := base.Parse(strings.TrimSpace(href))
-	if err != nil || to.Scheme != base.Scheme || to.Host != base.Host || to.User != nil || to.RawQuery != "" || to.ForceQuery ||
+// hrefOf returns the attribute href of the current tag.
+func hrefOf(page *html.Tokenizer, more bool) (string, bool) {
+	for more {
+		var key, value []byte
+		if key, value, more = page.TagAttr(); string(key) == "href" {
+			return string(value), true
+		}
+	}
+	return "", false
+}
+
+// linked returns the entry that a link on the page at leads to, relative to base. ok is false if it is not a direct child of the folder.
+func linked(href string, base, at *url.URL) (e storage.Entry, ok bool) {
+	to, err := resolve(strings.TrimSpace(href), base)
+	if err != nil || to.Scheme != at.Scheme || to.Host != at.Host || to.User != nil || to.RawQuery != "" || to.ForceQuery ||
 		to.Fragment != "" {
 		return e, false
 	}
-	path, dir := strings.CutSuffix(to.EscapedPath(), "/")
-	slash := strings.LastIndexByte(path, '/')
-	above := base.EscapedPath()
-	above = above[:strings.LastIndexByte(above, '/')+1]
-	if slash < 0 || !sameFolder(path[:slash+1], above) {
+	path := to.EscapedPath()
+	folder, name := splitPath(canonical(path))
+	page := at.EscapedPath()
+	if folder != canonical(page[:strings.LastIndexByte(page, '/')+1]) {
 		return e, false
 	}
-	name, err := url.PathUnescape(path[slash+1:])
-	return storage.Entry{Name: name, Size: -1, Dir: dir}, err == nil && wireclient.CheckEntry(name) == nil
+	name, err = url.PathUnescape(name)
+	return storage.Entry{Name: name, Size: -1, Dir: strings.HasSuffix(path, "/")}, err == nil && name != "" && name != ".."
 }
 
-// sameFolder reports whether two escaped paths name the same folder, whichever characters they escape.
-func sameFolder(a, b string) bool {
-	if a == b {
-		return true
+// resolve returns the URL of a link. Servers write names as they are: what is before a colon is a scheme only if links have it, and a
+// percent sign that escapes nothing stands for itself.
+func resolve(href string, base *url.URL) (*url.URL, error) {
+	before, _, ok := strings.Cut(href, ":")
+	if ok && !strings.ContainsAny(before, "/?#") && !slices.Contains(linkSchemes(), strings.ToLower(before)) {
+		href = "./" + href
 	}
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	if len(as) != len(bs) {
-		return false
+	to, err := base.Parse(href)
+	if err != nil {
+		return base.Parse(strings.ReplaceAll(href, "%", "%25"))
 	}
-	for i := range as {
-		x, errX := url.PathUnescape(as[i])
-		y, errY := url.PathUnescape(bs[i])
-		if errors.Join(errX, errY) != nil || x != y {
-			return false
-		}
-	}
-	return true
+	return to, nil
 }
+
+// linkSchemes returns the schemes of links on pages.
+func linkSchemes() []string {
+	return []string{"http", "https", "dav", "davs", "ftp", "mailto", "javascript", "data", "tel", "sms", "file", "about", "blob", "urn",
+		"news", "irc", "magnet", "xmpp", "root", "roots"}
+}
+
+// sameFolder reports whether two escaped paths name the same folder, however they are spelled.
+func sameFolder(a, b string) bool { return canonical(a) == canonical(b) }

@@ -121,15 +121,11 @@ func (x *call) secure(l *link) error {
 	conf := x.c.s.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"}
 	conf.ClientSessionCache = x.c.tickets.For(l.origin.name)
-	if certs := conf.Certificates; len(certs) > 0 && conf.GetClientCertificate == nil {
-		conf.GetClientCertificate = func(ask *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			for i := range certs {
-				if ask.SupportsCertificate(&certs[i]) == nil {
-					l.shown = true
-					return &certs[i], nil
-				}
-			}
-			return &tls.Certificate{}, nil // none that this server would take
+	if own := conf.GetClientCertificate; own != nil {
+		conf.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			cert, err := own(asked)
+			l.shown = err == nil && len(cert.Certificate) > 0
+			return cert, err
 		}
 	}
 	var err error
@@ -144,7 +140,7 @@ func (x *call) secure(l *link) error {
 // An origin is a server: scheme, host and port.
 type origin struct {
 	secure    bool
-	trusted   bool // may see the credentials
+	trusted   bool // may see the credentials: the target itself
 	host      string
 	port      uint16
 	authority string // as the Host line has it
@@ -193,7 +189,6 @@ func (s *service) originAt(u *url.URL) (*origin, error) {
 	if o.same(s.home) {
 		return s.home, nil
 	}
-	o.trusted = o.host == s.home.host && (o.secure || !s.home.secure)
 	return s.origins.Get(o.scheme()+"://"+o.name, func() *origin { return o }), nil
 }
 

@@ -1,6 +1,8 @@
 package webdav
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"weir/storage"
 	"weir/storage/wireclient"
@@ -59,7 +62,7 @@ func (x *call) list() error {
 	status := x.head.status
 	if status == http.StatusMultiStatus {
 		x.Reach(storage.Opened)
-		return x.listBody(l, func(r io.Reader) ([]storage.Entry, error) {
+		return x.listBody(l, func(r io.Reader) (wireclient.Listing, error) {
 			return parseMultistatus(r, x.folder())
 		})
 	}
@@ -90,28 +93,20 @@ func indexed(status int) bool {
 	return false
 }
 
-// folder returns the path that the listing is about, as hrefs have it.
+// folder returns the escaped path that the listing is about.
 func (x *call) folder() string {
-	path := string(x.path)
-	if path == "" {
-		path = string(x.appendTarget(nil, &request{path: x.Op.Path, slash: true}))
-	}
-	path, _, _ = strings.Cut(path, "?")
-	if u, err := url.PathUnescape(path); err == nil {
-		return u
-	}
-	return path
+	return withoutQuery(x.current(&request{path: x.Op.Path, slash: true}))
 }
 
 // listBody gives the body to a parser and the entries to the result.
-func (x *call) listBody(l *link, parse func(io.Reader) ([]storage.Entry, error)) error {
-	entries, err := parse(io.LimitReader(bodyReader{x, l}, maxListing))
+func (x *call) listBody(l *link, parse func(io.Reader) (wireclient.Listing, error)) error {
+	listing, err := parse(io.LimitReader(bodyReader{x, l}, maxListing))
 	if err != nil {
 		x.drop(l)
 		return err
 	}
 	x.skip(l)
-	x.Result.Entries = entries
+	x.SetListing(listing)
 	return nil
 }
 
@@ -125,6 +120,7 @@ func (r bodyReader) Read(p []byte) (int, error) { return r.x.readBody(r.l, p) }
 // A response is one element of a multistatus (RFC 4918, 14.24).
 type response struct {
 	Href     string `xml:"DAV: href"`
+	Status   string `xml:"DAV: status"` // instead of Propstat
 	Propstat []struct {
 		Status string `xml:"DAV: status"`
 		Prop   struct {
@@ -154,14 +150,14 @@ func (r *response) entry() (e storage.Entry) {
 	return e
 }
 
-// elements calls f with each element of a listing in XML; decode reads the whole of that element, and what stands in it is no element
-// for f then.
-func elements(r io.Reader, f func(name string, decode func(any) error) error) error {
+// elements calls f with each element of a listing in XML, whose outermost element is root; decode reads the whole of that element, and
+// what stands in it is no element for f then. Characters that XML cannot have are U+FFFD.
+func elements(r io.Reader, root string, f func(name string, decode func(any) error) error) error {
 	part := &portions{r, maxEntry}
-	d := xml.NewDecoder(part)
-	for {
+	d := xml.NewDecoder(&characters{bufio.NewReader(part)})
+	for depth := 0; ; {
 		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && depth > 0 {
 			return nil
 		}
 		if err != nil {
@@ -170,6 +166,9 @@ func elements(r io.Reader, f func(name string, decode func(any) error) error) er
 		start, ok := token.(xml.StartElement)
 		if !ok {
 			continue
+		}
+		if depth++; depth == 1 && start.Name.Local != root {
+			return wireclient.ProtocolError("listing: it begins with <%.60s> where <%s> was expected", start.Name.Local, root)
 		}
 		err = f(start.Name.Local, func(item any) error {
 			if err := d.DecodeElement(item, &start); err != nil {
@@ -184,11 +183,95 @@ func elements(r io.Reader, f func(name string, decode func(any) error) error) er
 	}
 }
 
-// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped path. The folder itself is not among the
-// entries.
-func parseMultistatus(r io.Reader, folder string) (entries []storage.Entry, err error) {
-	folder = strings.Trim(folder, "/")
-	err = elements(r, func(name string, decode func(any) error) error {
+// errDamaged is the reason to leave out a name that came with U+FFFD, which stands for what the listing could not carry.
+var errDamaged = errors.New("it has characters that the listing cannot carry")
+
+// damaged returns an error if the raw text of a name was damaged on its way.
+func damaged(text string) error {
+	if !strings.ContainsRune(text, utf8.RuneError) {
+		return nil
+	}
+	return fmt.Errorf("%.200q: %w", text, errDamaged)
+}
+
+// characters is a reader of XML that replaces what XML 1.0 does not allow by U+FFFD: control characters, raw or as references, and bytes
+// that are not UTF-8. They stand in names of files.
+type characters struct{ r *bufio.Reader }
+
+// Read implements io.Reader.
+func (c *characters) Read(p []byte) (n int, err error) {
+	for n+utf8.UTFMax <= len(p) {
+		n += c.plain(p[n:])
+		if n > 0 && (c.r.Buffered() == 0 || n+utf8.UTFMax > len(p)) {
+			return n, nil
+		}
+		char, size, err := c.r.ReadRune()
+		if err != nil {
+			if n > 0 {
+				return n, nil // and err the next time
+			}
+			return 0, err
+		}
+		if char == '&' {
+			char = c.reference()
+		}
+		if char == utf8.RuneError && size == 1 || !allowed(char) {
+			char = utf8.RuneError
+		}
+		n += utf8.EncodeRune(p[n:], char)
+	}
+	return n, nil
+}
+
+// plain copies what is buffered up to the first character that needs a closer look.
+func (c *characters) plain(p []byte) int {
+	text, _ := c.r.Peek(min(c.r.Buffered(), len(p))) // it is there
+	n := 0
+	for n < len(text) && (text[n] >= ' ' && text[n] < utf8.RuneSelf && text[n] != '&' || text[n] == '\n') {
+		n++
+	}
+	copy(p, text[:n])
+	_, _ = c.r.Discard(n)
+	return n
+}
+
+// reference reads what follows an ampersand if it is a reference to a character that is not allowed, which it returns. Otherwise it
+// returns the ampersand.
+func (c *characters) reference() rune {
+	const longest = len("#x10FFFF;")
+	text, _ := c.r.Peek(longest) // fewer at the end
+	body, _, ended := strings.Cut(string(text), ";")
+	digits, numeric := strings.CutPrefix(body, "#")
+	base := 10
+	if hex, ok := strings.CutPrefix(digits, "x"); ok {
+		digits, base = hex, 16
+	}
+	n, err := strconv.ParseUint(digits, base, 31)
+	if !ended || !numeric || err != nil || allowed(rune(n)) {
+		return '&'
+	}
+	_, _ = c.r.Discard(len(body) + 1) // it was there
+	return rune(n)
+}
+
+// allowed reports whether XML 1.0 allows a character (section 2.2).
+func allowed(r rune) bool {
+	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= utf8.MaxRune
+}
+
+// A member is an entry of a multistatus at its canonical path.
+type member struct {
+	path string
+	storage.Entry
+	omit error // the reason to leave it out
+}
+
+// parseMultistatus reads the answer to a PROPFIND of folder, an escaped path. The folder itself is not among the entries. Where a proxy
+// has renamed folders, the paths are those of the server behind it.
+func parseMultistatus(r io.Reader, folder string) (l wireclient.Listing, err error) {
+	var all []member
+	folder = canonical(folder)
+	err = elements(r, "multistatus", func(name string, decode func(any) error) error {
 		if name != "response" {
 			return nil
 		}
@@ -196,22 +279,78 @@ func parseMultistatus(r io.Reader, folder string) (entries []storage.Entry, err 
 		if err := decode(&item); err != nil {
 			return err
 		}
-		path := hrefPath(item.Href)
-		e := item.entry()
-		if path == folder {
-			if !e.Dir {
-				return syscall.ENOTDIR
-			}
-			return nil
+		if len(all) > wireclient.MaxEntries {
+			return wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
 		}
-		e.Name = path[strings.LastIndexByte(path, '/')+1:]
-		entries, err = wireclient.AppendEntry(entries, e)
-		return err
+		m := member{path: hrefPath(item.Href, folder), Entry: item.entry(), omit: damaged(item.Href)}
+		switch status, failed := item.failed(); {
+		case status == http.StatusInsufficientStorage: // RFC 5323, 5.4.2
+			return wireclient.ProtocolError("the server cut the listing off: status 507 of %.200q", item.Href)
+		case failed && m.omit == nil:
+			m.omit = fmt.Errorf("%.200q has the status %.40q: %w", item.Href, item.Status, cmp.Or(storage.HTTPError(status), storage.ErrServer))
+		}
+		all = append(all, m)
+		return nil
 	})
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	return entries, nil
+	base := baseOf(all, folder)
+	for i := range all {
+		if err := all[i].addTo(&l, base); err != nil {
+			return wireclient.Listing{}, err
+		}
+	}
+	return l, nil
+}
+
+// failed returns the status of a response as a whole, and whether it is a failure.
+func (r *response) failed() (status int, failed bool) {
+	if fields := strings.Fields(r.Status); len(fields) > 1 {
+		status, _ = strconv.Atoi(fields[1]) // zero without a number
+	}
+	return status, r.Status != "" && status/100 != 2
+}
+
+// baseOf returns the path that the listed folder has in the listing: that of the request, or else that of the first entry, which is the
+// folder itself.
+func baseOf(all []member, folder string) string {
+	for i := range all {
+		if isIn(all[i].path, folder) {
+			return folder
+		}
+	}
+	if len(all) > 0 && (all[0].Dir || len(all) == 1) {
+		return all[0].path
+	}
+	return folder
+}
+
+// addTo adds m to the listing of the folder with the path base.
+func (m *member) addTo(l *wireclient.Listing, base string) (err error) {
+	if m.path == base {
+		switch {
+		case m.omit != nil:
+			return m.omit
+		case !m.Dir:
+			return syscall.ENOTDIR
+		}
+		return nil
+	}
+	above, name := splitPath(m.path)
+	switch {
+	case m.omit != nil:
+		l.Omit(m.omit)
+	case above != base:
+		l.Omit(wireclient.ProtocolError("/%.200s is not an entry of /%.200s", m.path, base))
+	default:
+		if m.Name, err = url.PathUnescape(name); err != nil {
+			l.Omit(err)
+			return nil
+		}
+		return l.Add(m.Entry)
+	}
+	return nil
 }
 
 // listingError keeps what the connection said and blames the rest on the listing.
@@ -230,17 +369,50 @@ func listingError(err error) error {
 	return fmt.Errorf("listing: %w", err)
 }
 
-// hrefPath returns the unescaped path of an href, without slashes at its ends. XRootD 5.5 writes paths unescaped,
-// as they are: that shows when they have characters that no URL has, or a percent sign that escapes nothing. An
-// href of a listing has no query, so a question mark belongs to the path.
-func hrefPath(href string) string {
+// hrefPath returns the canonical path of an href in the listing of folder. XRootD 5.5 writes paths unescaped, as they are: that shows
+// when they have characters that no URL has, or a percent sign that escapes nothing, or when they are in the folder only then. An href
+// of a listing has no query, so a question mark belongs to the path.
+func hrefPath(href, folder string) string {
 	path := strings.TrimSpace(href)
-	if _, rest, ok := strings.Cut(path, "://"); ok && !strings.HasPrefix(path, "/") {
-		path = rest[max(0, strings.IndexByte(rest, '/')):]
+	if !strings.HasPrefix(path, "/") {
+		if _, rest, ok := strings.Cut(path, "://"); ok {
+			path = rest[max(0, strings.IndexByte(rest, '/')):]
+		} else {
+			path = "/" + folder + "/" + path
+		}
 	}
-	unescaped, err := url.PathUnescape(path)
-	if err != nil || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		unescaped = path
+	escaped, literal := canonical(path), canonical(strings.ReplaceAll(path, "%", "%25"))
+	_, err := url.PathUnescape(path)
+	if err != nil || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f }) ||
+		!isIn(escaped, folder) && isIn(literal, folder) {
+		return literal
 	}
-	return strings.Trim(unescaped, "/")
+	return escaped
+}
+
+// isIn reports whether a canonical path is that of folder, or of an entry of it.
+func isIn(path, folder string) bool {
+	above, _ := splitPath(path)
+	return path == folder || above == folder
+}
+
+// canonical returns an escaped path in the one form that all spellings of it have: without slashes at its ends, empty parts and parts
+// that are a dot, and with the characters escaped that have to be.
+func canonical(path string) string {
+	var parts []string
+	for part := range strings.SplitSeq(path, "/") {
+		if plain, err := url.PathUnescape(part); err == nil {
+			part = url.PathEscape(plain)
+		}
+		if part != "" && part != "." {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// splitPath returns the folder and the name of a canonical path.
+func splitPath(path string) (folder, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
 }

@@ -16,7 +16,12 @@ import (
 // stat is HEAD.
 func (x *call) stat() error {
 	l, err := x.headOf(&request{})
-	if err == nil {
+	switch {
+	case errors.Is(err, errFolder):
+		x.Reach(storage.Opened)
+		x.Result.Folder = true
+		return nil
+	case err == nil:
 		x.finish(l)
 	}
 	return err
@@ -29,11 +34,11 @@ func (x *call) headOf(r *request) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.head.status != http.StatusOK && x.head.status != http.StatusNoContent {
+	if !x.head.ok() && x.head.status != http.StatusNoContent {
 		return nil, x.refuse(l)
 	}
 	x.Reach(storage.Opened)
-	x.Result.Size = x.head.length
+	x.Result.Size, x.Result.Encoding = x.head.length, x.head.encoding
 	return l, nil
 }
 
@@ -86,8 +91,9 @@ func (x *call) removeFolder() error {
 	if err := x.c.s.methods[storage.List](x); err != nil {
 		return err
 	}
-	n, incomplete := len(x.Result.Entries), x.Result.Incomplete
-	x.Result.Entries, x.Result.Incomplete = nil, false
+	n, incomplete := len(x.Result.Entries)+x.Result.Omitted, x.Result.Incomplete
+	x.SetListing(wireclient.Listing{})
+	x.Result.Incomplete = false
 	if incomplete {
 		return fmt.Errorf("the server has no PROPFIND, and its listing for browsers may leave files out: the folder is not removed: %w",
 			errors.ErrUnsupported)
@@ -169,7 +175,7 @@ func (x *call) checksum() error {
 	}
 	r, sum := request{extra: "Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n"}, (*head).sum
 	if x.c.s.bucket != nil {
-		r, sum = request{sums: true}, (*head).objectSum
+		r, sum = request{sums: alg.Name != "md5"}, (*head).objectSum // the ETag is an MD5 sum; s3proxy refuses to be asked for more
 	}
 	l, err := x.headOf(&r)
 	if err != nil {

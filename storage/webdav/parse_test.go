@@ -19,7 +19,21 @@ import (
 	"weir/internal/require"
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
+
+// TestSeveralDigestLines are one list.
+func TestSeveralDigestLines(t *testing.T) {
+	var h head
+	err := h.parse([]byte("HTTP/1.1 200 OK\r\nDigest: adler32=00000001\r\nRepr-Digest: adler=:AAAAAg==:\r\nDigest: md5=xyz\r\n" +
+		"Repr-Digest: sha-256=:AAAA:\r\nDigest: crc32c=00000003\r\n\r\n"))
+	if want := "adler32=00000001,md5=xyz,crc32c=00000003"; err != nil || string(h.digest) != want {
+		t.Errorf("Digest %q, %v, want %q", h.digest, err, want)
+	}
+	if want := "adler=:AAAAAg==:,sha-256=:AAAA:"; string(h.repr) != want {
+		t.Errorf("Repr-Digest %q, want %q", h.repr, want)
+	}
+}
 
 func FuzzHead(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\nContent-Range: bytes 3-5/12\r\nConnection: Keep-Alive\r\n\r\nabc"))
@@ -119,8 +133,8 @@ func FuzzMultistatus(f *testing.F) {
 	f.Add(`<D:multistatus xmlns:D="DAV:"><D:response><D:href>/data/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/></D:resourcetype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>`)
 	f.Add(`<multistatus xmlns="DAV:"><response><href>http://h/data/a%20b</href><propstat><prop><getcontentlength>12</getcontentlength></prop></propstat></response></multistatus>`)
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := parseMultistatus(strings.NewReader(text), "/data/")
-		checkEntries(t, entries, err)
+		l, err := parseMultistatus(strings.NewReader(text), "/data/")
+		checkEntries(t, l.Entries, err)
 	})
 }
 
@@ -137,9 +151,9 @@ func FuzzPage(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := parsePage(strings.NewReader(text), pageBase(t))
-		checkEntries(t, entries, err)
-		for _, e := range entries {
+		l, err := parsePage(strings.NewReader(text), pageBase(t), true)
+		checkEntries(t, l.Entries, err)
+		for _, e := range l.Entries {
 			if e.Size >= 0 || strings.ContainsAny(e.Name, "/\x00") || e.Name == ".." || e.Name == "." || e.Name == "" {
 				t.Errorf("entry %+v of %q", e, text)
 			}
@@ -157,31 +171,39 @@ func pageBase(t *testing.T) *url.URL {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]storage.Entry{
-		`<a href="a.root">`:                              {{Name: "a.root", Size: -1}},
-		`<A CLASS=x HREF='b%20c.dat'>`:                   {{Name: "b c.dat", Size: -1}},
-		`<a href=./amp&amp;%3cx%3e.dat>`:                 {{Name: "amp&<x>.dat", Size: -1}},
-		`<a href="/data/sub%20dir/">`:                    {{Name: "sub dir", Size: -1, Dir: true}},
-		`<a href="/%64ata/x">`:                           {{Name: "x", Size: -1}},
-		`<a href="http://host.example:8080/data/x">`:     {{Name: "x", Size: -1}},
-		`<a href="x"><a href="x">`:                       {{Name: "x", Size: -1}},
-		`<a href="%">`:                                   nil,
-		`<a href="../"><a href="/"><a href="">`:          nil,
-		`<a href="%2e%2e"><a href="a%2fb">`:              nil,
-		`<a href="sub/x"><a href="../other/x">`:          nil,
-		`<a href="?C=N;O=D"><a href="x?y"><a href="#z">`: nil,
-		`<a href="https://host.example:8080/data/x">`:    nil,
-		`<a href="http://host.example/data/x">`:          nil,
-		`<a href="//evil.example/data/x">`:               nil,
-		`<a href="http://u@host.example:8080/data/x">`:   nil,
-		`<a href="javascript:x"><abbr href="x">`:         nil,
+		`<a href="a.root">`:                               {{Name: "a.root", Size: -1}},
+		`<A CLASS=x HREF='b%20c.dat'>`:                    {{Name: "b c.dat", Size: -1}},
+		`<a href=./amp&amp;%3cx%3e.dat>`:                  {{Name: "amp&<x>.dat", Size: -1}},
+		`<a href="/data/sub%20dir/">`:                     {{Name: "sub dir", Size: -1, Dir: true}},
+		`<a href="/data/sub//">`:                          {{Name: "sub", Size: -1, Dir: true}},
+		`<a href="/%64ata/x">`:                            {{Name: "x", Size: -1}},
+		`<a href="http://host.example:8080/data/x">`:      {{Name: "x", Size: -1}},
+		`<a href="x"><a href="x/"><a href="x">`:           {{Name: "x", Size: -1, Dir: true}},
+		`<a href="x"><a href="x">`:                        {{Name: "x", Size: -1}},
+		`<a href="%"><a href="a%b">`:                      {{Name: "%", Size: -1}, {Name: "a%b", Size: -1}},
+		`<a href="2024-01-01T00:00:00.root">`:             {{Name: "2024-01-01T00:00:00.root", Size: -1}},
+		`<a href="run:1.root"><a href="mailto:x@y">`:      {{Name: "run:1.root", Size: -1}},
+		`<a href="x"><base href="/data//"><a href="y">`:   {{Name: "x", Size: -1}, {Name: "y", Size: -1}},
+		`<base href="/data/"><base href="/z/"><a href=x>`: {{Name: "x", Size: -1}},
+		`<base href="/other/"><a href="x">`:               nil,
+		`<a href="/data//x"><a href="/./data/y">`:         {{Name: "x", Size: -1}, {Name: "y", Size: -1}},
+		`<a href="../"><a href="/"><a href="">`:           nil,
+		`<a href="%2e%2e"><a href="a%2fb">`:               nil,
+		`<a href="sub/x"><a href="../other/x">`:           nil,
+		`<a href="?C=N;O=D"><a href="x?y"><a href="#z">`:  nil,
+		`<a href="https://host.example:8080/data/x">`:     nil,
+		`<a href="http://host.example/data/x">`:           nil,
+		`<a href="//evil.example/data/x">`:                nil,
+		`<a href="http://u@host.example:8080/data/x">`:    nil,
+		`<a href="javascript:x"><abbr href="x">`:          nil,
 		`<!-- <a href="no"> --><STYLE><a href="no"></style><script>'<a href="no">'</SCRIPT><a href="yes">`: {{Name: "yes", Size: -1}},
 	} {
-		got, err := parsePage(strings.NewReader(text), pageBase(t))
-		if err != nil || !cmp.Equal(got, want) {
+		got, err := parsePage(strings.NewReader(text), pageBase(t), true)
+		if err != nil || !cmp.Equal(got.Entries, want) {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if _, err := parsePage(&forever{text: "<a href=x>", n: new(int64)}, pageBase(t)); !errors.Is(err, storage.ErrProtocol) {
+	if _, err := parsePage(&forever{text: "<a href=x>", n: new(int64)}, pageBase(t), true); !errors.Is(err, storage.ErrProtocol) {
 		t.Errorf("a page without an end: %v", err)
 	}
 }
@@ -189,7 +211,7 @@ func TestPage(t *testing.T) {
 func TestIndexOfCaddy(t *testing.T) {
 	got, err := parseIndex(strings.NewReader(`[{"name":"sub dir/","size":4096,"url":"./sub%20dir/","is_dir":true,"is_symlink":false},{"name":"a","size":7,"is_dir":false,"is_symlink":false},{"name":"l","size":9,"is_dir":false,"is_symlink":true}]`))
 	want := []storage.Entry{{Name: "sub dir", Size: -1, Dir: true}, {Name: "a", Size: 7}, {Name: "l", Size: -1}}
-	if err != nil || !cmp.Equal(got, want) {
+	if err != nil || !cmp.Equal(got.Entries, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
@@ -198,8 +220,8 @@ func FuzzIndex(f *testing.F) {
 	f.Add(`[{"name":"a","type":"file","mtime":"x","size":12},{"name":"d","type":"directory"}]`)
 	f.Add(`[`)
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := parseIndex(strings.NewReader(text))
-		checkEntries(t, entries, err)
+		l, err := parseIndex(strings.NewReader(text))
+		checkEntries(t, l.Entries, err)
 	})
 }
 
@@ -297,9 +319,10 @@ func TestMultistatus(t *testing.T) {
 	}
 	file := func(href string) string { return strings.Replace(one, "%", href, 1) }
 	tests := map[string]struct {
-		text string
-		want []storage.Entry
-		err  bool
+		text    string
+		want    []storage.Entry
+		err     bool
+		omitted int
 	}{
 		"empty folder": {text: list(self)},
 		"a file":       {text: list(self, file("/data/x/a")), want: []storage.Entry{{Name: "a", Size: 12}}},
@@ -311,17 +334,33 @@ func TestMultistatus(t *testing.T) {
 		"unknown size": {text: list(self, `<D:response><D:href>/data/x/f</D:href>`+missing+`</D:response>`),
 			want: []storage.Entry{{Name: "f", Size: -1}}},
 		"a file asked": {text: list(strings.Replace(one, "%", "/data/x", 1)), err: true},
-		"dots":         {text: list(file("/data/x/..")), err: true},
-		"cut off":      {text: list(self)[:100], err: true},
-		"no XML":       {text: "<html><br></html>", err: true},
+		"dots": {text: list(self, file("/data/x/.."), file("/data/x/a%2Fb"), file("/data/x/b")),
+			want: []storage.Entry{{Name: "b", Size: 12}}, omitted: 2},
+		"other folder": {text: list(self, file("/data/y/a"), file("/data/x/a/b"), file("/data/x/b")),
+			want: []storage.Entry{{Name: "b", Size: 12}}, omitted: 2},
+		"spelled": {text: list(strings.ReplaceAll(self, "/data/x/", "//data/./%78"), file("/data//x/a")),
+			want: []storage.Entry{{Name: "a", Size: 12}}},
+		"relative": {text: list(self, file("a")), want: []storage.Entry{{Name: "a", Size: 12}}},
+		"behind a proxy": {text: list(strings.ReplaceAll(self, "/data/x/", "/store/"), file("/store/a"), file("/data/b")),
+			want: []storage.Entry{{Name: "a", Size: 12}}, omitted: 1},
+		"a file behind a proxy": {text: list(file("/store/x")), err: true},
+		"control characters": {text: list(self, file("/data/x/a&#1;"), file("/data/x/b\x02\xff"), file("/data/x/c&#x41;&amp;")),
+			want: []storage.Entry{{Name: "cA&", Size: 12}}, omitted: 2},
+		"status of an entry": {text: list(self, file("/data/x/a"), `<D:response><D:href>/data/x/b</D:href><D:status>HTTP/1.1 403 Forbidden</D:status></D:response>`),
+			want: []storage.Entry{{Name: "a", Size: 12}}, omitted: 1},
+		"limit of the server": {text: list(self, file("/data/x/a"), `<D:response><D:href>/data/x/</D:href><D:status>HTTP/1.1 507 Insufficient Storage</D:status></D:response>`),
+			err: true},
+		"nothing": {err: true},
+		"cut off": {text: list(self)[:100], err: true},
+		"no XML":  {text: "<html><br></html>", err: true},
 	}
 	for name, tt := range tests {
 		got, err := parseMultistatus(strings.NewReader(tt.text), "/data/x/")
 		if (err != nil) != tt.err {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s: %s", name, d)
+		if d := cmp.Diff(tt.want, got.Entries); d != "" || got.Omitted != tt.omitted || (got.Reason != nil) != (tt.omitted > 0) {
+			t.Errorf("%s: %s %d entries are left out, %v", name, d, got.Omitted, got.Reason)
 		}
 	}
 }
@@ -371,7 +410,7 @@ func TestListingsWithoutEndAreRefused(t *testing.T) {
 	const head = `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">`
 	for name, c := range map[string]struct {
 		head, again string
-		parse       func(io.Reader) ([]storage.Entry, error)
+		parse       func(io.Reader) (wireclient.Listing, error)
 	}{
 		"name":      {head + "<d:response><d:href>", "a", multistatus},
 		"nest":      {"", "<a>", multistatus},
@@ -391,7 +430,7 @@ func TestListingsWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
-func multistatus(r io.Reader) ([]storage.Entry, error) { return parseMultistatus(r, "/data/") }
+func multistatus(r io.Reader) (wireclient.Listing, error) { return parseMultistatus(r, "/data/") }
 
 // Many entries of ordinary length are no long entry.
 func TestLongListingsAreRead(t *testing.T) {
@@ -402,8 +441,8 @@ func TestLongListingsAreRead(t *testing.T) {
 		fmt.Fprintf(&b, "<d:response><d:href>/data/f%0100d</d:href></d:response>", i)
 	}
 	b.WriteString("</d:multistatus>")
-	entries, err := multistatus(strings.NewReader(b.String()))
-	if err != nil || len(entries) != n {
-		t.Errorf("%d entries of %d, error %v", len(entries), n, err)
+	l, err := multistatus(strings.NewReader(b.String()))
+	if err != nil || len(l.Entries) != n {
+		t.Errorf("%d entries of %d, error %v", len(l.Entries), n, err)
 	}
 }

@@ -1,6 +1,7 @@
 package webdav
 
 import (
+	"errors"
 	"fmt"
 	"hash"
 	"io/fs"
@@ -11,7 +12,16 @@ import (
 )
 
 // read reads the whole file, or its ranges.
-func (x *call) read() error { return x.Fetch(x.readParts) }
+func (x *call) read() error {
+	err := x.Fetch(x.readParts)
+	if err == nil && x.Op.Size < 0 {
+		x.Result.Encoding = x.head.encoding
+	}
+	if x.head.encoding != "" && (errors.Is(err, storage.ErrSize) || errors.Is(err, storage.ErrShort)) {
+		return fmt.Errorf("%w: the answer has Content-Encoding %q, which was not requested", err, x.head.encoding)
+	}
+	return err
+}
 
 func (x *call) readParts(sum hash.Hash) error {
 	if x.Op.Chunk < 0 {
@@ -48,7 +58,7 @@ func (x *call) readWhole(sum hash.Hash) error {
 	if err != nil {
 		return err
 	}
-	if x.head.status != http.StatusOK {
+	if !x.head.ok() {
 		return x.refuse(l)
 	}
 	x.Reach(storage.Opened)
@@ -118,7 +128,7 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 // checkRange looks whether the answer is about the range that was asked for.
 func (x *call) checkRange(l *link, from, count int64) error {
 	h := &x.head
-	if h.status == http.StatusOK {
+	if h.ok() {
 		// The whole file, which some servers send if the range covers it.
 		if from == 0 && h.length >= 0 && h.length <= count {
 			x.Result.Size = h.length

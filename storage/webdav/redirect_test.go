@@ -53,7 +53,7 @@ func TestRedirectedRead(t *testing.T) {
 		}
 	}
 	for _, r := range data.requests() {
-		if r.URL.Path != "/data/a b" || r.URL.RawQuery != "ticket=42" || r.Header.Get("Authorization") != "Bearer abc" {
+		if r.URL.Path != "/data/a b" || r.URL.RawQuery != "ticket=42" || r.Header.Get("Authorization") != "" {
 			t.Errorf("the data server saw %s, authorization %q", r.URL, r.Header.Get("Authorization"))
 		}
 	}
@@ -115,8 +115,21 @@ func TestErrorNamesTheDataServer(t *testing.T) {
 	}
 }
 
+// Credentials are for the scheme, host and port of the target, as in transfers (internal/tpc.TestCredentialsStayAtHome).
 func TestCredentialsStayHome(t *testing.T) {
-	elsewhere := speak(t, "127.0.0.2", say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		testCredentialsStayHome(t, host)
+	}
+	data := speak(t, "127.0.0.1", say("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"))
+	c := clientAt(t, redirector(t, 307, data.url).url, storage.Credentials{Method: "token", Token: "abc"})
+	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second}, &events{})
+	if storage.Classify(err) != storage.Denied || !strings.Contains(err.Error(), "credentials for the target are not sent to another server") {
+		t.Errorf("where another server asks for them: %v", err)
+	}
+}
+
+func testCredentialsStayHome(t *testing.T, host string) {
+	elsewhere := speak(t, host, say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	p := redirector(t, 307, elsewhere.url)
 	for _, cred := range []storage.Credentials{
 		{Method: "token", Token: "abc"}, {Method: "basic", User: "ada", Password: "pw"},
@@ -136,7 +149,7 @@ func TestCredentialsStayHome(t *testing.T) {
 	}
 	for _, r := range elsewhere.requests() {
 		if a := r.Header.Get("Authorization"); a != "" || r.URL.RawQuery != "ticket=42" {
-			t.Errorf("another host saw %q, query %q", a, r.URL.RawQuery)
+			t.Errorf("another server saw %q, query %q", a, r.URL.RawQuery)
 		}
 	}
 }
@@ -180,6 +193,70 @@ func TestRedirectedWrite(t *testing.T) {
 			t.Errorf("write %d asked first: %v", i, asked)
 		}
 	}
+}
+
+// A server that redirects the first upload and refuses Expect, or never says 100, keeps all others itself. It is remembered: one upload
+// asks.
+func TestServersWithoutContinue(t *testing.T) {
+	for name, refuses := range map[string]bool{"417": true, "silent": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if asked := uploadWithoutContinue(t, refuses, 1); asked != 1 {
+				t.Errorf("%d uploads asked, want 1", asked)
+			}
+		})
+	}
+	t.Run("417, redirects", func(t *testing.T) {
+		t.Parallel()
+		if asked := uploadWithoutContinue(t, true, 4); asked != 1 {
+			t.Errorf("%d uploads asked, want 1", asked)
+		}
+	})
+}
+
+// A server that redirects after the body is first taken for one that is slow to redirect.
+func TestServerRedirectsAfterBody(t *testing.T) {
+	lab.FullTier(t, "two waits for 100 Continue, of 11 s")
+	if asked := uploadWithoutContinue(t, false, 4); asked != 2 {
+		t.Errorf("%d uploads asked, want 2", asked)
+	}
+}
+
+// uploadWithoutContinue uploads four files to a server that redirects so many of them, and that never says 100, or refuses Expect. It
+// returns how many uploads had an Expect.
+func uploadWithoutContinue(t *testing.T, refuses bool, redirected int64) int64 {
+	t.Helper()
+	const size, seed = 100_000, 9
+	data := speak(t, "127.0.0.1", swallow(t, seed, size))
+	kept := swallow(t, seed, size)
+	var asked, bodies atomic.Int64
+	p := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, nth int) bool {
+		if r.Header.Get("Expect") != "" {
+			asked.Add(1)
+			if refuses {
+				_, err := io.WriteString(c, "HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+				return err != nil
+			}
+			r.Header.Del("Expect") // kept says 100 otherwise
+		}
+		if bodies.Add(1) > redirected {
+			return kept(c, r, nth)
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return false
+		}
+		_, err := fmt.Fprintf(c, "HTTP/1.1 307 Go There\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n", data.url)
+		return err == nil
+	})
+	c := clientAt(t, p.url, storage.Credentials{})
+	for i := range 4 {
+		var e events
+		op := storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: seed, Timeout: 20 * time.Second}
+		if _, err := c.Do(t.Context(), &op, &e); err != nil || e.moved != size {
+			t.Errorf("write %d: %d bytes, %v", i, e.moved, err)
+		}
+	}
+	return asked.Load()
 }
 
 // Where a move is sent elsewhere, its destination goes along.
@@ -363,7 +440,7 @@ func (h hearing) ServedBy(string)       {}
 // Real redirectors take two seconds here to find a place for a new file: each byte that
 // is told is one that a data server has kept.
 func TestUploadsBehindRealRedirectors(t *testing.T) {
-	for _, version := range append(lab.XRootDVersions(), "") {
+	for _, version := range lab.TestedXRootDs() {
 		t.Run("version "+version, func(t *testing.T) {
 			t.Parallel()
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: 2, Lookup: 2})

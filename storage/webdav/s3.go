@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -27,17 +28,20 @@ import (
 // A bucket is a target of S3: its requests are signed with Signature Version 4, its folders are prefixes of names. The source of
 // all formats is the Amazon S3 API Reference (docs.aws.amazon.com/AmazonS3/latest/API).
 type bucket struct {
-	user, secret, region string
-	at                   string // escaped path of the bucket, with a slash at its end
-	prefix               string // of all names of the target, unescaped: "" or with a slash at its end
+	user   string // access key; "": it stands before the secret key, with a colon
+	region string
+	secret *storage.Renewable[string]
+	token  *storage.Renewable[string] // session token; its value may be ""
+	at     string                     // escaped path of the bucket, with a slash at its end
+	prefix string                     // of all names of the target, unescaped: "" or with a slash at its end
 
 	today atomic.Pointer[dayKey]
 }
 
-// A dayKey is the key that signs all requests of a day.
+// A dayKey is the key that signs all requests of a day with a secret key.
 type dayKey struct {
-	day string
-	key []byte
+	day, secret string
+	key         []byte
 }
 
 // Of a request that is signed.
@@ -55,7 +59,7 @@ func newBucket(t storage.Target) (*bucket, string, error) {
 		return nil, "", errors.New("an S3 target has no query")
 	}
 	host := strings.ToLower(t.URL.Hostname())
-	k := &bucket{user: t.Cred.User, secret: t.Cred.Password, region: regionOf(host), at: "/"}
+	k := &bucket{user: t.Cred.User, secret: t.Cred.Secret(), token: t.Cred.Bearer(), region: regionOf(host), at: "/"}
 	path := strings.Trim(t.URL.Path, "/")
 	if k.prefix = path; !strings.HasSuffix(host, ".amazonaws.com") || strings.HasPrefix(host, "s3.") || strings.HasPrefix(host, "s3-") {
 		name, rest, _ := strings.Cut(path, "/")
@@ -80,13 +84,22 @@ func regionOf(host string) string {
 	return "us-east-1"
 }
 
+// keys returns access key and secret key.
+func (k *bucket) keys(secret string) (string, string) {
+	if k.user != "" {
+		return k.user, secret
+	}
+	user, secret, _ := strings.Cut(secret, ":")
+	return user, secret
+}
+
 // keyOf returns the key of a day.
-func (k *bucket) keyOf(day string) []byte {
-	if d := k.today.Load(); d != nil && d.day == day {
+func (k *bucket) keyOf(day, secret string) []byte {
+	if d := k.today.Load(); d != nil && d.day == day && d.secret == secret {
 		return d.key
 	}
-	key := deriveKey(k.secret, day, k.region, "s3")
-	k.today.Store(&dayKey{day, key})
+	key := deriveKey(secret, day, k.region, "s3")
+	k.today.Store(&dayKey{day, secret, key})
 	return key
 }
 
@@ -107,7 +120,8 @@ func seal(key, text []byte) []byte {
 
 // sign appends the header lines that prove who sends a request for target, an escaped path and query, as they stand in it. The
 // parts of a query are in the order of their names, and "/" is escaped in them.
-func (k *bucket) sign(b []byte, r *request, authority, target string, now time.Time) []byte {
+func (k *bucket) sign(b []byte, r *request, authority, target string, with proof, now time.Time) []byte {
+	user, secret := k.keys(with.secret)
 	date := now.UTC().Format(amzTime)
 	path, query, _ := strings.Cut(target, "?")
 	names, lines := "host;x-amz-content-sha256;x-amz-date", "host:"+authority+"\n"
@@ -115,12 +129,16 @@ func (k *bucket) sign(b []byte, r *request, authority, target string, now time.T
 		names, lines = "host;x-amz-checksum-mode;x-amz-content-sha256;x-amz-date", lines+"x-amz-checksum-mode:ENABLED\n"
 		b = append(b, "x-amz-checksum-mode: ENABLED\r\n"...)
 	}
-	whole := sha256.Sum256([]byte(r.method + "\n" + path + "\n" + query + "\n" + lines + "x-amz-content-sha256:" + unsigned +
-		"\nx-amz-date:" + date + "\n\n" + names + "\n" + unsigned))
+	lines += "x-amz-content-sha256:" + unsigned + "\nx-amz-date:" + date + "\n"
+	if with.shown != "" {
+		names, lines = names+";x-amz-security-token", lines+"x-amz-security-token:"+with.shown+"\n"
+		b = append(b, "x-amz-security-token: "+with.shown+"\r\n"...)
+	}
+	whole := sha256.Sum256([]byte(r.method + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + unsigned))
 	scope := date[:dayLength] + "/" + k.region + "/s3/aws4_request"
-	sum := seal(k.keyOf(date[:dayLength]), []byte(signature+"\n"+date+"\n"+scope+"\n"+hex.EncodeToString(whole[:])))
+	sum := seal(k.keyOf(date[:dayLength], secret), []byte(signature+"\n"+date+"\n"+scope+"\n"+hex.EncodeToString(whole[:])))
 	b = append(b, "x-amz-content-sha256: "+unsigned+"\r\nx-amz-date: "+date+"\r\nAuthorization: "+signature+" Credential="...)
-	b = append(b, k.user+"/"+scope+", SignedHeaders="+names+", Signature="...)
+	b = append(b, user+"/"+scope+", SignedHeaders="+names+", Signature="...)
 	b = hex.AppendEncode(b, sum)
 	return append(b, "\r\n"...)
 }
@@ -139,7 +157,7 @@ func (x *call) removeObject() error {
 		return x.remove()
 	}
 	if x.Op.Folder || strings.HasSuffix(x.Op.Path, "/") {
-		return x.removeFolder()
+		return x.removeMarker()
 	}
 	there, err := x.isObject(x.Op.Path)
 	switch {
@@ -148,20 +166,37 @@ func (x *call) removeObject() error {
 	case there:
 		return x.remove()
 	}
-	return x.removeFolder()
+	if err = x.removeFolder(); errors.Is(err, syscall.ENOTDIR) {
+		return x.remove() // the object exists by now: a service may end a write late that its client broke off
+	}
+	return err
 }
 
-// isObject reports whether there is an object of a name below the target.
+// removeMarker removes an empty folder. Where neither the listing nor HEAD finds its marker, DELETE is sent all the same, because some
+// services know a marker by its name alone; the error is fs.ErrNotExist then, since DELETE does not report whether there was one.
+func (x *call) removeMarker() error {
+	err := x.removeFolder()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	l, refused := x.delete(true)
+	if l != nil {
+		refused = x.refuse(l)
+	}
+	return cmp.Or(refused, err)
+}
+
+// isObject reports whether there is an object of a name below the target, or of the target itself.
 func (x *call) isObject(path string) (bool, error) {
-	l, err := x.exchange(&request{method: http.MethodHead, path: path})
+	l, err := x.exchange(&request{method: http.MethodHead, path: path, bare: path == ""})
 	if err != nil {
 		return false, err
 	}
-	if x.head.status != http.StatusOK && x.head.status != http.StatusNotFound {
+	if !x.head.ok() && x.head.status != http.StatusNotFound {
 		return false, x.refuse(l)
 	}
 	x.finish(l)
-	return x.head.status == http.StatusOK, nil
+	return x.head.ok(), nil
 }
 
 // makeMarker makes a folder as other clients of S3 do: an empty object whose name ends in a slash.
@@ -203,76 +238,196 @@ func (x *call) listObjects() error {
 	if below != "" {
 		below += "/"
 	}
-	page := objects{prefix: k.prefix + below}
-	for first := true; first || page.next != ""; first = false {
-		l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path, slash: true, target: k.listing(page.prefix, page.next)})
+	all := objects{prefix: k.prefix + below}
+	for more, first := true, true; more; first = false {
+		l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path, slash: true, target: k.listing(&all)})
 		if err != nil {
 			return err
 		}
-		if x.head.status != http.StatusOK {
+		if !x.head.ok() {
 			return x.refuse(l)
 		}
 		if first {
 			x.Reach(storage.Opened)
 		}
-		if err := x.listBody(l, page.parse); err != nil {
+		if err = x.listBody(l, all.parse); err == nil {
+			more, err = all.turn()
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if below == "" || page.marked || len(page.entries) > 0 {
+	x.SetListing(all.Listing)
+	if all.prefix == "" || all.marked || len(all.Entries)+all.Omitted > 0 {
 		return nil
 	}
-	if there, err := x.isObject(strings.TrimSuffix(below, "/")); err != nil || there {
-		return cmp.Or[error](err, syscall.ENOTDIR)
+	if below != "" {
+		if marked, err := x.isObject(below); err != nil || marked { // a marker that the listing leaves out
+			return err
+		}
 	}
-	return fmt.Errorf("no name begins with %q: %w", page.prefix, fs.ErrNotExist)
+	there, err := x.isObject(strings.TrimSuffix(below, "/"))
+	switch {
+	case err == nil && there:
+		return syscall.ENOTDIR
+	case err != nil || below == "":
+		return err
+	}
+	return fmt.Errorf("no name begins with %q: %w", all.prefix, fs.ErrNotExist)
 }
 
-// listing returns path and query that list what is directly below a prefix, as sign wants them.
-func (k *bucket) listing(prefix, next string) string {
+// listing returns path and query of the next page of a listing, as sign wants them. Services that know only the first version of the
+// request (ListObjects) take marker, others ignore it.
+func (k *bucket) listing(o *objects) string {
 	value := func(text string) string { return strings.ReplaceAll(string(appendPath(nil, text)), "/", "%2F") }
-	query := "delimiter=%2F&list-type=2&prefix=" + value(prefix)
-	if next != "" {
-		query = "continuation-token=" + value(next) + "&" + query
+	query := "delimiter=%2F&encoding-type=url&list-type=2&prefix=" + value(o.prefix)
+	switch {
+	case o.token != "":
+		query = "continuation-token=" + value(o.token) + "&" + query
+	case o.after != "":
+		query = strings.Replace(query, "prefix=", "marker="+value(o.after)+"&prefix=", 1) + "&start-after=" + value(o.after)
 	}
 	return k.at + "?" + query
 }
 
-// objects is a listing as far as it has been read.
+// objects is a listing as far as it has been read. The next page is requested by a token or by the last name before it.
 type objects struct {
-	prefix  string
-	entries []storage.Entry
-	marked  bool   // there is an object with the name of the prefix
-	next    string // what asks for the next page; "": there is none
+	wireclient.Listing
+	prefix       string
+	marked       bool // there is an object with the name of the prefix
+	token, after string
+
+	page   objectPage
+	names  map[string]bool // of all pages
+	last   string          // the greatest of them
+	tokens map[string]bool // that were used
+	empty  int             // pages without new names
 }
 
-// parse reads one page and returns all entries so far.
-func (o *objects) parse(r io.Reader) ([]storage.Entry, error) {
-	o.next = ""
-	err := elements(r, func(name string, decode func(any) error) error {
-		var item struct {
-			Key, Prefix string
-			Size        int64
-		}
+// An objectPage is the part of a listing that one answer has.
+type objectPage struct {
+	objects   []object
+	Encoding  string // of names: "url" or none
+	Truncated string // IsTruncated
+	Token     string // NextContinuationToken
+	Count     int    // KeyCount; 0: there is none
+	Most      int    // MaxKeys; 0: there is none
+}
+
+// An object is one of a page, or a prefix of several.
+type object struct {
+	Key, Prefix string
+	Size        int64
+}
+
+// parse reads one page. It returns no listing: turn adds the page to it.
+func (o *objects) parse(r io.Reader) (wireclient.Listing, error) {
+	p := objectPage{objects: o.page.objects[:0]}
+	err := elements(r, "ListBucketResult", func(name string, decode func(any) error) error {
 		switch name {
+		case "EncodingType":
+			return decode(&p.Encoding)
+		case "IsTruncated":
+			return decode(&p.Truncated)
 		case "NextContinuationToken":
-			return decode(&o.next)
+			return decode(&p.Token)
+		case "KeyCount":
+			return decode(&p.Count)
+		case "MaxKeys":
+			return decode(&p.Most)
 		case "Contents", "CommonPrefixes":
+			var item object
 			if err := decode(&item); err != nil {
 				return err
 			}
-			return o.add(cmp.Or(item.Key, item.Prefix), item.Size)
+			if len(p.objects) > wireclient.MaxEntries {
+				return wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
+			}
+			p.objects = append(p.objects, item)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return wireclient.Listing{}, err
 	}
-	return o.entries, nil
+	o.page = p
+	return wireclient.Listing{}, nil
+}
+
+// Of pages of a listing.
+const (
+	usualPage     = 1000 // names, at most
+	maxEmptyPages = 100  // in a row that bring no new name
+)
+
+// turn adds the page that was read, and reports whether there may be another one. A service that says that the listing is whole is
+// asked for names behind the last where the page looks cut off: it is full, has fewer names than it says, or a round number of them.
+func (o *objects) turn() (more bool, err error) {
+	before := len(o.names)
+	repeated, err := o.addPage()
+	if err != nil {
+		return false, err
+	}
+	p, fresh := &o.page, len(o.names)-before
+	n := len(p.objects)
+	truncated := strings.EqualFold(strings.TrimSpace(p.Truncated), "true") || p.Truncated == "" && p.Token != ""
+	switch {
+	case fresh == 0 && repeated:
+		return false, wireclient.ProtocolError("listing: the service returned the same %d names again where more were requested: it ignores "+
+			"the continuation, so names may be missing", n)
+	case truncated && fresh == 0 && p.Token == "":
+		return false, wireclient.ProtocolError("listing: the service says that there are more names, and does not return them")
+	case truncated && o.tokens[p.Token]:
+		return false, wireclient.ProtocolError("listing: the service returned the same continuation token again")
+	case fresh > 0:
+		o.empty = 0
+	default:
+		if o.empty++; o.empty > maxEmptyPages {
+			return false, wireclient.ProtocolError("listing: more than %d pages without a new name", maxEmptyPages)
+		}
+	}
+	o.token, o.after = "", o.last
+	if truncated && p.Token != "" {
+		if o.tokens == nil {
+			o.tokens = map[string]bool{}
+		}
+		o.token, o.tokens[p.Token] = p.Token, true
+	}
+	round := n >= 100 && (n%100 == 0 || n&(n-1) == 0)
+	return truncated || fresh > 0 && (n >= cmp.Or(p.Most, usualPage) || p.Count > n || round), nil
+}
+
+// addPage adds the names of the page that are new. repeated is true if others than the last name of the page before were there before.
+func (o *objects) addPage() (repeated bool, err error) {
+	if o.names == nil {
+		o.names = map[string]bool{}
+	}
+	last := o.last
+	for i := range o.page.objects {
+		item := &o.page.objects[i]
+		name := cmp.Or(item.Key, item.Prefix)
+		why := damaged(name)
+		if o.page.Encoding == "url" {
+			if plain, err := url.QueryUnescape(name); err == nil {
+				name = plain
+			}
+		}
+		if o.names[name] {
+			repeated = repeated || name != last
+			continue
+		}
+		o.names[name] = true
+		if o.last = max(o.last, name); why != nil {
+			o.Omit(why)
+		} else if err := o.add(name, item.Size); err != nil {
+			return false, err
+		}
+	}
+	return repeated, nil
 }
 
 // add adds an object, or a prefix of several.
-func (o *objects) add(name string, size int64) (err error) {
+func (o *objects) add(name string, size int64) error {
 	below, ok := strings.CutPrefix(name, o.prefix)
 	if !ok {
 		return wireclient.ProtocolError("listing: %.200q is not below %.200q", name, o.prefix)
@@ -285,8 +440,11 @@ func (o *objects) add(name string, size int64) (err error) {
 	if folder, ok := strings.CutSuffix(below, "/"); ok {
 		e = storage.Entry{Name: folder, Size: -1, Dir: true}
 	}
-	o.entries, err = wireclient.AppendEntry(o.entries, e)
-	return err
+	if err := wireclient.CheckEntry(e.Name); err != nil {
+		o.Omit(fmt.Errorf("%.200q: no path below the target can name it: %w", name, err))
+		return nil
+	}
+	return o.Add(e)
 }
 
 // codeOf returns code and message of an error that S3 has answered, "" if the body has none.

@@ -3,15 +3,26 @@ package webdav
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
+	"golang.org/x/net/html"
+
+	"weir/internal/pause"
 	"weir/storage"
 )
 
 // maxReason is how many bytes of an error's body are read for its first line.
 const maxReason = 4 << 10
+
+// maxRetryAfter bounds what a server may ask for.
+const maxRetryAfter = 366 * 24 * time.Hour
 
 // A statusError is an answer that is not what was asked for. It keeps the status line and the first line of the
 // body.
@@ -19,12 +30,17 @@ type statusError struct {
 	status int
 	reason string
 	line   string
-	cause  error    // the error that all drivers share, if there is one
-	offers []string // of 401: ways to authenticate that the server names, not nil
+	note   string
+	cause  error // the error that all drivers share, if there is one
+	after  time.Duration
+	offers []string // of 401, not nil, and of S3's 403: ways to authenticate that the server names
 }
 
-// Offers returns the ways to authenticate that the server names: of answers other than 401 nil.
+// Offers returns the ways to authenticate that the server names: "S3" for a 403 of S3, nil for answers other than it and 401.
 func (e *statusError) Offers() []string { return e.offers }
+
+// RetryAfter returns how long the server asks to wait, of 429 and 503; 0 if it does not.
+func (e *statusError) RetryAfter() time.Duration { return e.after }
 
 // Status returns the answer's status.
 func (e *statusError) Status() int { return e.status }
@@ -36,6 +52,9 @@ func (e *statusError) Error() string {
 	}
 	if e.line != "" {
 		s += ": " + e.line
+	}
+	if e.note != "" {
+		s += ": " + e.note
 	}
 	return s
 }
@@ -71,20 +90,38 @@ func (x *call) refuse(l *link) error { return x.refuseAs(l, storage.HTTPError(x.
 // refuseAs is refuse where a status has a meaning of its own.
 func (x *call) refuseAs(l *link, cause error) error {
 	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: cause}
+	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
+		e.after = pause.After(string(x.head.retry), time.Now(), maxRetryAfter)
+	}
 	if e.status == http.StatusUnauthorized {
 		e.offers = x.head.offers()
 	}
+	if errors.Is(cause, fs.ErrPermission) && !l.origin.trusted && x.c.s.proves() {
+		e.note = "credentials for the target are not sent to another server"
+	}
 	x.line = x.line[:0]
-	if !isMarkup(x.head.ctype) {
+	if isMarkup(x.head.ctype) {
+		_ = x.collect(l, &x.line, maxReason) // the status is what counts
+		e.line = titleOf(x.line, e.status, e.reason)
+	} else {
 		bare, inXML := x.isBareNotRun(), bytes.Contains(x.head.ctype, []byte("xml"))
 		// Whatever goes wrong here, the status is what counts.
 		_ = x.collect(l, &x.line, maxReason)
 		if inXML {
 			e.line = codeOf(x.line)
 		}
+		if strings.HasPrefix(e.line, "XAdminUserNotFound:") { // of versitygw, with 404: it does not know the access key
+			e.cause = fs.ErrPermission
+		}
+		if e.line != "" && errors.Is(e.cause, fs.ErrPermission) && e.offers == nil { // S3 has no 401
+			e.offers = []string{"S3"}
+		}
 		e.line = cmp.Or(e.line, firstLine(x.line))
-		if bare || isNotRun(e.line) {
+		switch {
+		case bare || isNotRun(e.line):
 			e.cause = storage.ErrBusy
+		case e.status == http.StatusInternalServerError && strings.Contains(strings.ToLower(e.line), "not a directory"): // XRootD
+			e.cause = syscall.ENOTDIR
 		}
 	}
 	x.skip(l)
@@ -92,6 +129,23 @@ func (x *call) refuseAs(l *link, cause error) error {
 }
 
 func isMarkup(ctype []byte) bool { return bytes.Contains(ctype, []byte("html")) }
+
+// titleOf returns the title of a page, or its heading, unless it only repeats status and reason: "400 No required SSL certificate sent".
+func titleOf(page []byte, status int, reason string) string {
+	wanted := false
+	for z := html.NewTokenizer(bytes.NewReader(page)); z.Next() != html.ErrorToken; {
+		t := z.Token()
+		if t.Type == html.TextToken && wanted {
+			text := strings.TrimSpace(strings.TrimPrefix(printable([]byte(t.Data), 200), strconv.Itoa(status)))
+			general := []string{"", "error", "error response", strings.ToLower(reason), strings.ToLower(http.StatusText(status))}
+			if !slices.Contains(general, strings.ToLower(text)) {
+				return text
+			}
+		}
+		wanted = t.Type == html.StartTagToken && (t.Data == "title" || t.Data == "h1")
+	}
+	return ""
+}
 
 // firstLine returns the first line of b that is not empty.
 func firstLine(b []byte) string {

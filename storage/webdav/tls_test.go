@@ -38,7 +38,9 @@ func TestTLS(t *testing.T) {
 	plain, asks := secureServer(t, tls.NoClientCert), secureServer(t, tls.RequestClientCert)
 	pool := x509.NewCertPool()
 	pool.AddCert(plain.Certificate()) // the same for all servers of httptest
-	own := []tls.Certificate{{Certificate: [][]byte{plain.Certificate().Raw}, PrivateKey: plain.TLS.Certificates[0].PrivateKey}}
+	own := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return &tls.Certificate{Certificate: [][]byte{plain.Certificate().Raw}, PrivateKey: plain.TLS.Certificates[0].PrivateKey}, nil
+	}
 	base := []storage.Phase{storage.Connected, storage.Secured, storage.Opened, storage.FirstByte}
 	known := []storage.Phase{storage.Connected, storage.Secured, storage.Authenticated, storage.Opened, storage.FirstByte}
 	tests := map[string]struct {
@@ -50,8 +52,8 @@ func TestTLS(t *testing.T) {
 	}{
 		"authority given": {server: plain, conf: &tls.Config{RootCAs: pool}, want: base},
 		"insecure":        {server: plain, conf: &tls.Config{InsecureSkipVerify: true}, want: base},
-		"cert not wanted": {server: plain, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: base},
-		"cert wanted":     {server: asks, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: known},
+		"cert not wanted": {server: plain, conf: &tls.Config{RootCAs: pool, GetClientCertificate: own}, method: "x509", want: base},
+		"cert wanted":     {server: asks, conf: &tls.Config{RootCAs: pool, GetClientCertificate: own}, method: "x509", want: known},
 		"no cert": {server: asks, conf: &tls.Config{RootCAs: pool}, is: func(err error) bool {
 			return storage.Classify(err) == storage.Denied
 		}},

@@ -20,7 +20,11 @@
 //
 // A client keeps one connection to the target and up to four to data servers that it was redirected to. A kept
 // connection that the server has closed is replaced once if no byte of an answer was read; the operation then
-// reports Connected, and Result.Wire counts both attempts. Nothing else is retried.
+// reports Connected, and Result.Wire counts both attempts. A request is also repeated with credentials that were renewed
+// and, after status 417, without Expect. Nothing else is retried.
+//
+// An upload to a target that has redirected one waits a second for 100 Continue before it sends its body, ten seconds where
+// the target then redirects. A target that never says 100 is not asked again.
 //
 // XRootD up to 5.9.0 answers some requests with 404, 500 or 501 only because the previous request on the
 // connection, usually a checksum, is not finished. Such an answer is storage.ErrBusy: the file may exist.
@@ -33,8 +37,8 @@
 //
 // # Credentials
 //
-// Passwords and tokens are sent to the target, and along redirects to the same host (any port), but never from TLS
-// to plain HTTP and never to another host, for which the redirect's query carries the authorization. A client
+// Passwords and tokens are sent to the scheme, host and port of the target only, as in transfers (package tpc) and by curl. For other
+// servers that it redirects to, another port of the same host among them, the redirect's query carries the authorization. A client
 // certificate is presented to any server that requests one, as it reveals no secret. TLS sessions are resumed as
 // Target.Resume says; else every login is a full handshake, as it is for jobs on many machines.
 package webdav
@@ -45,6 +49,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -73,10 +78,13 @@ func Driver() storage.Driver {
 type service struct {
 	shown   string // the target's URL without credentials and query, for errors
 	home    *origin
-	root    string  // escaped path of the target, without a slash at its end
-	query   string  // "?" and the target's query, or ""
-	auth    string  // the Authorization line, or ""
-	bucket  *bucket // nil: not S3
+	root    string // escaped path of the target, without a slash at its end
+	query   string // "?" and the target's query, or ""
+	cred    storage.Credentials
+	secret  *storage.Renewable[string] // token or password; nil: none is sent
+	line    func(secret string) string // returns the Authorization line
+	latest  atomic.Pointer[proof]      // of line
+	bucket  *bucket                    // nil: not S3
 	tls     *tls.Config
 	dialer  *tcp.Dialer
 	calls   sync.Pool  // of *call
@@ -89,6 +97,7 @@ type service struct {
 	origins wireclient.Shared[string, *origin] // data servers by scheme and name
 
 	puts       atomic.Int32 // putsUnknown, putsKept, putsRedirected
+	expect     atomic.Int32 // expectShortly, expectPatiently, expectNever
 	noPropfind atomic.Bool  // the server does not know the method
 }
 
@@ -102,16 +111,17 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	home.trusted = true
 	s := &service{
-		home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
+		cred: t.Cred, home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
 		tls: t.Cred.TLS, resume: t.Resume, dialer: tcp.NewDialer(t.Reach),
 		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
 	if t.Cred.Method == storage.S3Auth {
 		s.methods = bucketMethods()
+		s.secret = t.Cred.Secret()
 		s.bucket, s.root, err = newBucket(t)
 	} else if err = t.InClear(); err == nil {
-		s.auth, err = authorization(t)
+		s.secret, s.line, err = authorization(&t)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("webdav: target %s: %w", s.shown, err)
@@ -131,32 +141,64 @@ func queryOf(u *url.URL) string {
 	return "?" + string(appendPrintable(nil, u.RawQuery))
 }
 
-// authorization returns the Authorization header line.
-func authorization(t storage.Target) (string, error) {
-	user, password := t.Cred.User, t.Cred.Password
-	method := t.Cred.Method
+// authorization returns the secret of the target and the Authorization header line with it, nil if it has none.
+func authorization(t *storage.Target) (secret *storage.Renewable[string], line func(string) string, err error) {
+	user, method := t.Cred.User, t.Cred.Method
+	secret = t.Cred.Secret()
 	if in := t.URL.User; in != nil && method == "" {
 		user = in.Username()
-		password, _ = in.Password()
+		password, _ := in.Password()
+		secret = (&storage.Credentials{Password: password}).Secret()
 	}
 	switch {
 	case method == storage.TokenAuth || method == "" && t.Cred.Token != "":
 		if t.Cred.Token == "" {
-			return "", errors.New("method token needs a token")
+			return nil, nil, errors.New("method token needs a token")
 		}
-		if strings.ContainsFunc(t.Cred.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-			return "", errors.New("the token has characters that no token has: white space, control or non-ASCII characters")
-		}
-		return "Authorization: Bearer " + t.Cred.Token + "\r\n", nil
+		bearer := func(token string) string { return "Authorization: Bearer " + token + "\r\n" }
+		return t.Cred.Bearer(), bearer, storage.CheckToken(t.Cred.Token)
 	case method == storage.BasicAuth || method == "" && user != "":
 		if strings.Contains(user, ":") {
-			return "", fmt.Errorf("user %q has a colon, which basic authentication cannot send", user)
+			return nil, nil, fmt.Errorf("user %q has a colon, which basic authentication cannot send", user)
 		}
-		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)) + "\r\n", nil
+		return secret, func(password string) string { return basicLine(user, password) }, nil
 	case method == "", method == storage.NoAuth, method == storage.X509Auth:
-		return "", nil
+		return nil, nil, nil
 	}
-	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509, s3: %w", method, errors.ErrUnsupported)
+	return nil, nil, fmt.Errorf("auth method %q: use one of none, basic, token, x509, s3: %w", method, errors.ErrUnsupported)
+}
+
+func basicLine(user, password string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)) + "\r\n"
+}
+
+// A proof is the secret of a request and what the request shows: the Authorization line or, to a bucket, the session token.
+type proof struct{ secret, shown string }
+
+// proves reports whether requests show who sends them.
+func (s *service) proves() bool { return s.secret != nil }
+
+// proof returns the proof of requests, with the secrets that read returns.
+func (s *service) proofOf(read func(*storage.Renewable[string]) string) proof {
+	switch {
+	case s.secret == nil:
+		return proof{}
+	case s.bucket != nil:
+		return proof{read(s.secret), read(s.bucket.token)}
+	}
+	secret := read(s.secret)
+	p := s.latest.Load()
+	if p == nil || p.secret != secret {
+		p = &proof{secret, s.line(secret)}
+		s.latest.Store(p)
+	}
+	return *p
+}
+
+// refused reports whether an answer may mean that the request's proof is no longer good. S3 has more than one status for that.
+func (s *service) refused(status int) bool {
+	return s.secret != nil && (status == http.StatusUnauthorized ||
+		s.bucket != nil && (status == http.StatusForbidden || status == http.StatusBadRequest))
 }
 
 // Client returns a new client. It does not touch the network.

@@ -17,13 +17,16 @@ func (x *call) writeFile() error {
 	if x.Op.Size < 0 {
 		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
 	}
-	x.withheld = 0
+	x.withheld, x.counted, x.again, x.unanswered = 0, 0, 0, false
 	l, err := x.exchange(&request{method: http.MethodPut, path: x.Op.Path, upload: true})
 	if x.withheld > 0 { // there was no redirect
 		x.CountMoved(x.withheld)
 	}
 	if err != nil {
 		return err
+	}
+	if x.unanswered && len(x.path) == 0 {
+		x.c.s.expect.Store(expectNever)
 	}
 	if puts := &x.c.s.puts; len(x.path) == 0 && x.head.status < 300 && puts.Load() == putsUnknown {
 		puts.CompareAndSwap(putsUnknown, putsKept)
@@ -38,33 +41,42 @@ const (
 	putsRedirected
 )
 
+// How long uploads wait for 100 Continue: a server that has not answered in time waits for the body, or is slow to redirect.
+const (
+	expectShortly = iota
+	expectPatiently
+	expectNever // the server refuses Expect, or takes no notice of it
+)
+
 // expects reports whether an upload asks before it sends its body: where the last one was redirected, and on the way,
 // the next will be as well.
-func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected }
+func (x *call) expects() bool {
+	return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected && x.c.s.expect.Load() != expectNever
+}
 
 // mayWithhold reports whether the bytes of an upload count only when it is known that they are kept: as long as
-// another server may keep them. Those of a large file are counted as they go, since it would be a while until then.
+// another server may keep them. Those of a large file are counted as they go, since it would be a while until then,
+// unless the server usually redirects.
 func (x *call) mayWithhold() bool {
 	const large = 64 << 20
-	return len(x.path) == 0 && x.c.s.puts.Load() != putsKept && x.Op.Size <= large
+	return len(x.path) == 0 && (x.asks && x.unanswered || x.c.s.puts.Load() != putsKept && x.Op.Size <= large)
 }
 
 // sendUpload sends head and body of an upload and reads the answer's head. A final answer may come before all is
 // sent: then the rest stays here, and the connection is closed after the answer.
 func (x *call) sendUpload(l *link) error {
-	expects := x.expects()
-	if _, err := l.write(x.Data, x.Op.Size > 0 && !expects); err != nil {
+	if _, err := l.write(x.Data, x.Op.Size > 0 && !x.asks); err != nil {
 		return err
 	}
 	x.Release()
 	x.Cursor.Start(x.Op.Seed, 0, x.Op.Size)
-	x.withholds = x.mayWithhold()
-	if expects {
+	if x.asks {
 		if final, err := x.mayContinue(l); final || err != nil {
 			x.head.keep = false
 			return err
 		}
 	}
+	x.withholds = x.mayWithhold()
 	err := x.sendBody(l)
 	if err == nil {
 		return x.receive(l)
@@ -83,7 +95,11 @@ func (x *call) sendUpload(l *link) error {
 // mayContinue waits for 100 Continue; final says that the answer came instead. A redirector that has to look for a
 // place says nothing meanwhile.
 func (x *call) mayContinue(l *link) (final bool, err error) {
-	soon, hurried := x.Sooner(patience)
+	wait := shortWait
+	if x.c.s.expect.Load() == expectPatiently {
+		wait = longWait
+	}
+	soon, hurried := x.Sooner(wait)
 	if hurried {
 		_ = l.conn.SetDeadline(soon)         // never fails
 		defer l.conn.SetDeadline(x.Deadline) //nolint:errcheck // never fails
@@ -92,6 +108,9 @@ func (x *call) mayContinue(l *link) (final bool, err error) {
 		err = x.receiveHead(l)
 		switch {
 		case err != nil && hurried && errors.Is(err, os.ErrDeadlineExceeded):
+			if x.unanswered = true; wait == longWait {
+				x.c.s.expect.Store(expectNever)
+			}
 			return false, nil
 		case err != nil:
 			return false, err
@@ -110,7 +129,10 @@ func (x *call) sentMore(n int) {
 		x.withheld += n
 		return
 	}
-	x.CountMoved(n)
+	again := min(n, x.again)
+	x.again -= again
+	x.counted += n - again
+	x.CountMoved(n - again)
 }
 
 // slice is how many bytes go through TLS between two reports.

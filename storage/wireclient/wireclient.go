@@ -244,16 +244,36 @@ func CheckEntry(name string) error {
 	return nil
 }
 
-// AppendEntry appends e to a listing. It fails if the name is invalid (see CheckEntry) or there are too many
-// entries.
-func AppendEntry(entries []storage.Entry, e storage.Entry) ([]storage.Entry, error) {
+// A Listing collects the entries of a folder. Entries that no operation can name are left out and counted.
+type Listing struct {
+	Entries []storage.Entry
+	Omitted int
+	Reason  error // why the first entry was left out
+}
+
+// Add appends e, or leaves it out if its name is invalid (see CheckEntry). It fails if there are too many entries.
+func (l *Listing) Add(e storage.Entry) error {
 	if err := CheckEntry(e.Name); err != nil {
-		return nil, err
+		l.Omit(err)
+		return nil
 	}
-	if len(entries) == MaxEntries {
-		return nil, ProtocolError("more than %d entries", MaxEntries)
+	if len(l.Entries) == MaxEntries {
+		return ProtocolError("more than %d entries", MaxEntries)
 	}
-	return append(entries, e), nil
+	l.Entries = append(l.Entries, e)
+	return nil
+}
+
+// Omit counts an entry that is left out because of err.
+func (l *Listing) Omit(err error) {
+	if l.Omitted++; l.Reason == nil {
+		l.Reason = err
+	}
+}
+
+// SetListing makes l the listing of the operation.
+func (c *Call) SetListing(l Listing) {
+	c.Result.Entries, c.Result.Omitted, c.Result.Omission = l.Entries, l.Omitted, l.Reason
 }
 
 // Handshake makes conn a TLS connection to host and counts the handshake. The errors of a handshake begin with "TLS: ".

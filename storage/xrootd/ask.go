@@ -210,6 +210,9 @@ func (x *call) opaqueOf() string {
 // aim makes x.req a question about the operation's path.
 func (x *call) aim(code uint16) *request {
 	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.Op.Path)}
+	if x.Op.Path == "" && x.c.s.root != "" && (code == rqOpen || code == rqStat || code == rqQuery) { // the target may be a file
+		x.req.args = x.req.args[:len(x.c.s.root)]
+	}
 	return &x.req
 }
 

@@ -42,6 +42,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress, to 
 	x.to, x.from = to, from
 	err = x.run()
 	x.settle()
+	x.Result.Renewed = c.s.renewals()
 	res = x.Result
 	if err != nil {
 		err = x.describe(err)

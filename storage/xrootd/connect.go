@@ -30,8 +30,19 @@ func (x *call) connect(l *link) error {
 	return x.join(l)
 }
 
+// errStale is wrapped by the error of a login with credentials that were renewed meanwhile.
+var errStale = errors.New("the credentials were renewed")
+
 // join connects and logs in.
 func (x *call) join(l *link) error {
+	err := x.joinOnce(l)
+	if errors.Is(err, errStale) {
+		err = x.joinOnce(l)
+	}
+	return err
+}
+
+func (x *call) joinOnce(l *link) error {
 	x.doing = 0
 	conn, err := l.s.dialer.Dial(x.Ctx, l.server.host, l.server.port, x.Deadline)
 	if err != nil {
@@ -182,6 +193,8 @@ func (x *call) authenticate(l *link, offer string) error {
 		copy(x.hail.params[12:], method.Name())
 		f, err := x.question(l, &x.hail)
 		switch {
+		case refused(err) != 0 && security.Stale(exchange):
+			return fmt.Errorf("%w: %w: %w", errStale, fs.ErrPermission, err)
 		case refused(err) != 0:
 			return fmt.Errorf("authentication %s: %w: %w%s", method.Name(), fs.ErrPermission, err, because(security.Hint(exchange)))
 		case err != nil:

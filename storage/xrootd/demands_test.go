@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -12,11 +13,11 @@ import (
 	"weir/storage/storagetest"
 )
 
-// versions are this system's XRootD ("") and the later ones, by their names.
+// versions are the tested XRootDs, by their names: this system's ("") is "system".
 func versions() map[string]string {
-	all := map[string]string{"system": ""}
-	for _, v := range lab.XRootDVersions() {
-		all[v] = v
+	all := map[string]string{}
+	for _, v := range lab.TestedXRootDs() {
+		all[cmp.Or(v, "system")] = v
 	}
 	return all
 }

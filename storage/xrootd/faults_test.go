@@ -396,6 +396,15 @@ func faultsOfNames() map[string]fault {
 		"list: stat, empty name": list(".\n0 0 0 0\na\n1 2 3 4\n\n1 2 3 4"),
 		"list: long name":        list(strings.Repeat("x", 5000)),
 		"list: too many":         list(strings.Repeat("x\n", 1<<21)),
+		"list: cut off": {kind: storage.List, answer: say(rqDirlist, func(c *talk, q query) bool {
+			_ = c.say(q, stOKSoFar, ".\n0 0 0 0\na\n1 2 16 3\n") // and no more
+			return false
+		}), class: storage.Reset},
+		"list: cut off in a part": {kind: storage.List, answer: say(rqDirlist, func(c *talk, q query) bool {
+			_ = c.say(q, stOKSoFar, ".\n0 0 0 0\na\n1 2 16 3\n")
+			_ = c.raw(string([]byte{byte(q.stream >> 8), byte(q.stream), 0, 0, 0, 0, 0, 100}) + "b\n")
+			return false
+		}), class: storage.Reset},
 		"list: refused": {kind: storage.List, answer: body(rqDirlist, stError, number(3011)+"no such folder\x00"),
 			class: storage.NotFound},
 		"locate: letter":         located("Xr127.0.0.1:1094"),

@@ -19,35 +19,43 @@ func (x *call) stat() error {
 		return err
 	}
 	size, flags, err := parseStat(x.data)
-	if err == nil && flags&statIsDir == 0 {
+	if err != nil {
+		return err
+	}
+	if x.Result.Folder = flags&statIsDir != 0; !x.Result.Folder {
 		x.Result.Size = size
 	}
-	return err
+	return nil
 }
 
 // list reads a folder. If the target is a redirector it reads that of each data server.
 func (x *call) list() error {
 	seen := map[string]bool{}
-	return x.everywhere(locatePrefName, func(at *server, of int) error {
+	var found wireclient.Listing
+	err := x.everywhere(locatePrefName, func(at *server, of int) error {
 		entries, err := x.listAt(at)
-		switch {
-		case err != nil: // what other servers have stays
+		if err != nil { // a listing that lacks those of a server is none
 			return err
-		case of == 1:
-			x.Result.Entries = entries
-			return nil
 		}
 		for _, e := range entries {
-			if seen[e.Name] {
-				continue
+			if of > 1 {
+				if seen[e.Name] {
+					continue
+				}
+				seen[e.Name] = true
 			}
-			seen[e.Name] = true
-			if x.Result.Entries, err = wireclient.AppendEntry(x.Result.Entries, e); err != nil {
+			if err := checkPath(e.Name); err != nil {
+				found.Omit(err)
+			} else if err := found.Add(e); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err == nil {
+		x.SetListing(found)
+	}
+	return err
 }
 
 // everywhere asks the target or, if that is a redirector, each of its data servers for something about the

@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -192,4 +193,29 @@ func TestRealDataServerIsLost(t *testing.T) {
 		require.NoError(t, xr.RestartPart(t.Context(), killed))
 	}
 	t.Error("it never went on at the other server")
+}
+
+// Names that no path can carry are left out of listings and counted, and the target of a read can be a file.
+func TestListingAndFileAsTarget(t *testing.T) {
+	for _, servers := range []int{0, 1} { // 1: behind a redirector
+		xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: servers})
+		for _, name := range []string{"d/x", "d/what?now", "d/b\\c"} {
+			require.NoError(t, xr.WriteFile(name, made(fileSize)))
+		}
+		c := clientAt(t, xr.URL, storage.Credentials{})
+		res, err := c.Do(t.Context(), &storage.Op{Kind: storage.List, Path: "d", Timeout: 20 * time.Second}, &events{})
+		if err != nil || len(res.Entries) != 2 || res.Omitted != 1 || !strings.Contains(fmt.Sprint(res.Omission), "question mark") {
+			t.Errorf("%+v, %v", res, err)
+		}
+		c = clientAt(t, strings.TrimRight(xr.URL, "/")+"/d/x", storage.Credentials{})
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.List, Timeout: 20 * time.Second}, &events{}); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("list of a file: %v", err)
+		}
+		for _, kind := range []storage.Kind{storage.Stat, storage.Read} {
+			res, err := c.Do(t.Context(), &storage.Op{Kind: kind, Size: -1, Timeout: 20 * time.Second}, &events{})
+			if err != nil || res.Size != fileSize || res.Folder {
+				t.Errorf("%s: %+v, %v", kind, res, err)
+			}
+		}
+	}
 }

@@ -146,7 +146,7 @@ func dialLoose(x *call) (*loose, error) {
 	d := net.Dialer{Deadline: x.Deadline}
 	c, err := d.DialContext(x.Ctx, "tcp", x.at.name)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", x.at.name, err)
+		return nil, fmt.Errorf("connect to %s: %w", x.at.name, tcp.Unconnected(err))
 	}
 	w := &loose{Conn: c}
 	return w, w.Begin(x.Ctx, x.Deadline)

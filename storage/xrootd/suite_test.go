@@ -54,6 +54,7 @@ func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 
 // TestLaterServersPassTheSuite is TestServerPassesTheSuite with later versions.
 func TestLaterServersPassTheSuite(t *testing.T) {
+	lab.FullTier(t, "further versions of XRootD")
 	for _, version := range lab.XRootDVersions() {
 		t.Run(version, func(t *testing.T) {
 			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version})

@@ -130,6 +130,16 @@ func open(t storage.Target) (storage.Service, error) {
 	return s, nil
 }
 
+// renewals returns how often credentials were renewed since the last call.
+func (s *service) renewals() (n int) {
+	for _, m := range s.methods {
+		if r, ok := m.(interface{ Renewals() int }); ok {
+			n += r.Renewals()
+		}
+	}
+	return n
+}
+
 // methodsOf returns the ways in which the clients can prove who they are, and the name under which they log in.
 func methodsOf(t storage.Target) ([]security.Method, string, error) {
 	cred := t.Cred

@@ -88,6 +88,9 @@ func badText(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return "it has a control character"
 	}
+	if strings.ContainsRune(text, utf8.RuneError) { // so JSON is decoded that has half of a surrogate pair, and tables in other encodings
+		return "it has the character U+FFFD, which replaces text that could not be read"
+	}
 	return ""
 }
 

@@ -19,6 +19,7 @@ import (
 // WEIR_CHAOS_SEED gives the same files, the same flaws of their copies and the same
 // orders of what is broken; when that hits what is up to the machine.
 func TestChaos(t *testing.T) {
+	lab.FullTier(t, "faults at random")
 	s := sized(t)
 	clocks := os.Getenv("WEIR_LONG") != ""
 	program := build(t, clocks)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +94,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 		if name == "D" {
 			s.NoEndpoint = true
 		} else {
-			door := free(t)
+			door := lab.Address(t)
 			w.ways[name] = newWay(t, door, p.seed+uint64(i), &w.n)
 			s.Args = append(s.Args, "--listen", door, "--url", w.ways[name].url())
 		}
@@ -121,17 +120,6 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 		}
 	}
 	return w
-}
-
-// free is an address of this machine that nobody listens at, nor will while it is
-// not listened at: others' connections have ports of 127.0.0.1.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+
-		rand.IntN(254)))
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // disk gives a site a small one, if this is allowed.

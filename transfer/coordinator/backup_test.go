@@ -15,10 +15,10 @@ import (
 
 	"filippo.io/age"
 
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/internal/tarfile"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

@@ -41,7 +41,10 @@ type bearer struct {
 
 	mu      sync.Mutex // held while the issuer is asked: all that need the token wait for one answer
 	access  string
-	refresh string // "": there is none yet
+	refresh string        // "": there is none yet
+	plain   bool          // the issuer gives no refresh token for it
+	until   time.Time     // end of the refresh token; zero: there is none
+	idle    time.Duration // from a use of the refresh token to its end, as far as it is known
 	expires time.Time
 	life    time.Duration // of the token, as far as it is known
 	tries   int           // that have failed in a row
@@ -53,6 +56,7 @@ type bearer struct {
 type bearerSecret struct {
 	Access  string `json:"access"`
 	Refresh string `json:"refresh,omitempty"`
+	Until   int64  `json:"until,omitempty"` // of the refresh token, in nanoseconds since 1970
 }
 
 func bearerOwner(id string) string { return "bearer " + id }
@@ -62,12 +66,16 @@ func (b *bearer) usable(now time.Time) bool {
 	return now.Before(b.expires.Add(-min(b.life/10, longMargin)))
 }
 
-// due returns when the token has to be exchanged, before it ends; zero if it has a refresh token, which needs no valid token.
+// due returns when the token has to be exchanged, before it ends, or its refresh token has to be used, which needs no valid token; zero
+// if the refresh token has no end.
 func (b *bearer) due() time.Time {
-	if b.refresh != "" {
+	switch {
+	case b.refresh == "":
+		return b.expires.Add(-b.life / 4)
+	case b.until.IsZero():
 		return time.Time{}
 	}
-	return b.expires.Add(-b.life / 4)
+	return b.until.Add(-b.idle / 4)
 }
 
 // inspectBearer returns the id of a token of a job that is renewed, "" of one that is used as it is.
@@ -107,7 +115,10 @@ func (c *Coordinator) keepBearers(ctx context.Context, job string, all map[strin
 			return err
 		}
 		b.mu.Lock()
-		if b.refresh == "" && (b == add || add.expires.After(b.expires)) || b.failed != nil {
+		if !b.until.IsZero() && !c.now().Before(b.until) {
+			b.refresh, b.until = "", time.Time{}
+		}
+		if b == add || add.expires.After(b.expires) || b.failed != nil { // also beside a refresh token, which may be dead
 			b.access, b.expires, b.life, b.tries, b.failed, b.next = add.access, add.expires, add.life, 0, nil, time.Time{}
 		}
 		err = c.saveBearer(ctx, b)
@@ -125,7 +136,11 @@ func (c *Coordinator) keepBearers(ctx context.Context, job string, all map[strin
 
 // saveBearer writes a token to the database. b is locked.
 func (c *Coordinator) saveBearer(ctx context.Context, b *bearer) error {
-	text, err := json.Marshal(bearerSecret{b.access, b.refresh})
+	secret := bearerSecret{Access: b.access, Refresh: b.refresh}
+	if !b.until.IsZero() {
+		secret.Until = b.until.UnixNano()
+	}
+	text, err := json.Marshal(secret)
 	if err != nil {
 		return err
 	}
@@ -161,13 +176,15 @@ func (c *Coordinator) bearer(ctx context.Context, id string) (*bearer, error) {
 		}
 		var s bearerSecret
 		err = errors.Join(json.Unmarshal([]byte(audience), &b.audience), json.Unmarshal([]byte(text), &s))
-		b.access, b.refresh = s.Access, s.Refresh
+		if b.access, b.refresh = s.Access, s.Refresh; s.Until != 0 {
+			b.until = time.Unix(0, s.Until)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	b.life = b.expires.Sub(c.now()) // what is left of it
+	b.life, b.idle = b.expires.Sub(c.now()), b.until.Sub(c.now()) // what is left of it
 	c.bearers.mu.Lock()
 	defer c.bearers.mu.Unlock()
 	if other := c.bearers.kept[id]; other != nil {
@@ -243,14 +260,14 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 		how = "refresh"
 		got, err = client.Refresh(ctx, b.refresh, b.scope, b.audience)
 	} else {
-		got, err = client.Exchange(ctx, b.access, b.scope, b.audience)
+		got, err = client.Exchange(ctx, b.access, b.scope, b.audience, b.plain)
 	}
 	if err != nil {
 		b.tries++
 		pause := min(time.Second<<min(b.tries-1, 10), triedPause, max(b.life/20, 100*time.Millisecond))
 		var refused *token.ClientError
 		if b.refresh != "" && errors.As(err, &refused) && refused.Code == "invalid_grant" { // it is dead: the token itself is exchanged
-			b.refresh = ""
+			b.refresh, b.until = "", time.Time{}
 			c.health.database(c.saveBearer(context.WithoutCancel(ctx), b))
 		} else if hopeless(err) {
 			pause = refusedPause
@@ -266,6 +283,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	if got.Refresh != "" {
 		b.refresh = got.Refresh
 	}
+	b.plain, b.until, b.idle = got.Plain, got.Until, got.Until.Sub(now)
 	c.log.Debug("token of jobs renewed", "issuer", b.issuer, "how", how, "expires", b.expires)
 	// It is used all the same if it cannot be saved. An end of the coordinator must not lose it: the next one could not renew the token.
 	if err := c.saveBearer(context.WithoutCancel(ctx), b); err != nil {
@@ -274,7 +292,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	return nil
 }
 
-// exchangeAll exchanges the tokens of open jobs that have no refresh token yet, before they end.
+// exchangeAll exchanges the tokens of open jobs that have no refresh token yet, before they end, and uses refresh tokens before these end.
 func (c *Coordinator) exchangeAll(ctx context.Context) {
 	for len(c.bearers.clients) > 0 && ctx.Err() == nil {
 		next := c.bearers.changed.next()
@@ -303,8 +321,8 @@ func (c *Coordinator) exchangeAll(ctx context.Context) {
 // dueBearers returns tokens of open jobs that have to be exchanged now.
 func (c *Coordinator) dueBearers(ctx context.Context) ([]string, error) {
 	now := c.now()
-	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND expires >= ? AND EXISTS
-		(SELECT 1 FROM bearer_job j JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id
+	return db.Select(ctx, c.db, db.Value[string], `SELECT id FROM bearer WHERE due > 0 AND due <= ? AND (expires >= ? OR due > expires)
+		AND EXISTS (SELECT 1 FROM bearer_job j JOIN request r ON r.job = j.job WHERE j.bearer = bearer.id
 		AND r.job <> '' AND r.ended = 0) ORDER BY due LIMIT ?`,
 		now, now, exchangedNow)
 }

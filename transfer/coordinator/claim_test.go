@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/db/dbtest"
+	"weir/lab/dbtest"
 )
 
 // A second coordinator of a database is refused, and told who has it; the state

@@ -9,6 +9,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"embed"
@@ -34,6 +35,7 @@ import (
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/catalog/store"
+	"weir/transfer/fts"
 	"weir/transfer/metrics"
 	"weir/transfer/notify"
 	"weir/transfer/page"
@@ -44,39 +46,47 @@ import (
 
 // A Config configures a coordinator. State is required.
 type Config struct {
-	State     string              // folder for keys, the administrator's token and, without DB, the database
-	DB        string              // postgres://..., or a file; "": in State
-	Standby   bool                // Open waits while another coordinator has the database, which is PostgreSQL's
-	Listen    string              // HOST:PORT; "" is any free port on loopback
-	URL       string              // of the service, also the issuer of its tokens; "" is that of Listen
-	Cert      string              // file with the certificate chain; "": a self-signed certificate, known by its pin
-	Key       string              // file with its key
-	Plain     bool                // HTTP without TLS, on loopback only
-	CA        string              // authorities of client certificates, see gridcert.NewAuthorities; "": only tokens are accepted
-	SiteCA    string              // authorities of sites' certificates, besides those of the system, see trust.WithSystem
-	Names     map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
-	Rules     schedule.Rules      // of limits and sources
-	Shares    map[string]float64  // weights of activities
-	Approve   int64               // requests of up to this many bytes need no approval; negative: none does
-	Lease     time.Duration       // how long a mover may be silent; 0 is a minute
-	VO        string              // of users of the API of FTS3; "" is weir
-	Issuers   []Issuer            // external issuers of users' tokens
-	VOMSDir   string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
-	VOMSRoles map[string][]string // roles by attribute (FQAN)
-	Streamed  int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: none
-	JobArea   tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
-	Patience  time.Duration       // how long files wait while no site that has them is up; 0 is a day
-	Keep      time.Duration       // how long ended requests are kept; 0: for ever
-	Sites     []transfer.NewSite  // sites without an agent, which are added or changed at the start
-	Tokens    []TokenFile         // tokens that are written at the start
-	Notify    []notify.Target     // who is notified of requests that have ended
-	Broker    *Broker             // gets messages about files of jobs; nil: none does
-	Version   string
-	Log       *slog.Logger     // nil: nothing is logged
-	Now       func() time.Time // nil is time.Now
+	State         string              // folder for keys, the administrator's token and, without DB, the database
+	DB            string              // postgres://..., or a file; "": in State
+	Standby       bool                // Open waits while another coordinator has the database, which is PostgreSQL's
+	Listen        string              // HOST:PORT; "" is any free port on loopback
+	URL           string              // of the service, also the issuer of its tokens; "" is that of Listen
+	Cert          string              // file with the certificate chain; "": a self-signed certificate, known by its pin
+	Key           string              // file with its key
+	Plain         bool                // HTTP without TLS, on loopback only
+	CA            string              // authorities of client certificates, see gridcert.NewAuthorities; "": only tokens are accepted
+	SiteCA        string              // authorities of sites' certificates, besides those of the system, see trust.WithSystem
+	Names         map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
+	Rules         schedule.Rules      // of limits and sources
+	Shares        map[string]float64  // weights of activities
+	Approve       int64               // requests of up to this many bytes need no approval; negative: none does
+	Lease         time.Duration       // how long a mover may be silent; 0 is a minute
+	VO            string              // of users of the API of FTS3; "" is weir
+	Issuers       []Issuer            // external issuers of users' tokens
+	VOMSDir       string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
+	VOMSRoles     map[string][]string // roles by attribute (FQAN)
+	Streamed      int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: none
+	UserQuota     Quota               // of each user
+	VOQuota       Quota               // of the users of each virtual organization together: open files of jobs, and submissions
+	JobArea       tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
+	KnownSites    bool                // jobs may only use sites that an administrator has added
+	KeepEndpoints time.Duration       // how long other sites of jobs are kept when no job uses them; 0: for ever
+	Patience      time.Duration       // how long files wait while no site that has them is up; 0 is a day
+	Keep          time.Duration       // how long ended requests are kept; 0: for ever
+	Sites         []transfer.NewSite  // sites without an agent, which are added or changed at the start
+	Tokens        []TokenFile         // tokens that are written at the start
+	Notify        []notify.Target     // who is notified of requests that have ended
+	Broker        *Broker             // gets messages about files of jobs; nil: none does
+	Version       string
+	Log           *slog.Logger     // nil: nothing is logged
+	Now           func() time.Time // nil is time.Now
 
-	seen func(query string, args []any) // by the database, db.Options
+	seen   func(query string, args []any) // by the database, db.Options
+	bodies wire.Bodies                    // of requests in progress; zero: at most mostBodies
 }
+
+// mostBodies bounds the bytes of the bodies of requests in progress. In memory they take about twice as much.
+const mostBodies = 4 * fts.MaxBody
 
 // A Coordinator is an open transfer service.
 type Coordinator struct {
@@ -85,6 +95,7 @@ type Coordinator struct {
 	now     func() time.Time
 	db      *db.DB
 	claim   *db.Claim
+	quotas  quotas
 	catalog *store.Store
 	queue   *queue.Queue
 	box     *secretBox
@@ -100,8 +111,9 @@ type Coordinator struct {
 	begun   time.Time
 
 	registry      registry
-	wake          signal // files may be dispatched
-	work          signal // requests wait for Queue.Work
+	urlSites      sync.Mutex // held while a site of jobs is added or removed
+	wake          signal     // files may be dispatched
+	work          signal     // requests wait for Queue.Work
 	eventsChanged signal
 	health        health
 	alive         *liveness      // of the database
@@ -206,7 +218,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 		return err
 	}
 	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.ended,
-		Changes: c.conf.Broker != nil}
+		Changes: c.conf.Broker != nil, Keys: fts.Keys}
 	if c.catalog, c.queue, err = migrate(ctx, c.db, o); err != nil {
 		return err
 	}
@@ -271,7 +283,13 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.server, err = wire.Serve(ctx, address, wire.Config{TLS: secure, Check: c.authenticate}); err != nil {
+	if c.server, err = wire.Serve(ctx, address, wire.Config{TLS: secure, Check: c.authenticate,
+		Bodies: cmp.Or(c.conf.bodies, wire.Bodies{Most: mostBodies, User: mostBodies / 4}),
+		User: func(ctx context.Context) string {
+			who, _ := ctx.Value(callerKey{}).(caller)
+			return who.name
+		},
+	}); err != nil {
 		return err
 	}
 	c.url = c.conf.URL

@@ -267,7 +267,7 @@ func (c *Coordinator) delegate(ctx context.Context, l *transfer.Lease, e transfe
 		return "", errors.New(keepsToken(e.Site))
 	}
 	k := delegation{folder: macaroonFolder(e, activities), activities: activities}
-	text, err := c.macaroon(ctx, k, lifeOf(l), d.target(site, k.path))
+	text, err := c.macaroon(ctx, k, lifeOf(l), c.siteTarget(site, d, k.path))
 	if err != nil { // the next probe asks again
 		c.registry.mu.Lock()
 		p := c.registry.endpoints[e.Site]
@@ -340,9 +340,12 @@ func (c *Coordinator) proxyMacaroon(ctx context.Context, l *transfer.Lease, e tr
 	return text, "", err
 }
 
-// target returns a path at a site without an agent.
-func (d secrets) target(site catalog.Site, path string) tpc.Target {
-	return tpc.Target{URL: fileURL(site.URL, path), Token: d.Token, Pin: d.Pin, Servers: d.Servers}
+// siteTarget returns a path at a site without an agent.
+func (c *Coordinator) siteTarget(site catalog.Site, d secrets, path string) tpc.Target {
+	c.registry.mu.Lock()
+	guard := c.guard(site.Name)
+	c.registry.mu.Unlock()
+	return tpc.Target{URL: fileURL(site.URL, path), Token: d.Token, Pin: d.Pin, Servers: d.Servers, Guard: guard}
 }
 
 // forgetDelegations discards the macaroons of a site, which has another token.
@@ -364,7 +367,7 @@ func (c *Coordinator) learn(ctx context.Context, site catalog.Site, d secrets, a
 	p.Abilities = a
 	if now := c.now(); d.Token != "" && !d.Lend && now.Sub(p.asked) >= macaroonEvery {
 		ask, cancel := context.WithTimeout(ctx, macaroonTime)
-		_, err := c.tpc.Macaroon(ask, d.target(site, "/"), tpc.MayRead, time.Minute)
+		_, err := c.tpc.Macaroon(ask, c.siteTarget(site, d, "/"), tpc.MayRead, time.Minute)
 		cancel()
 		p.asked = now
 		switch tpc.KindOf(err) {

@@ -23,9 +23,22 @@ const (
 	mostScans    = 1000 // that are not done, at once
 )
 
+// datasets lists datasets by name: those after a name, or from a name on.
 func (c *Coordinator) datasets(q *call, _ *struct{}) ([]catalog.Dataset, error) {
-	list, err := c.catalog.Datasets(q.Context(), q.param("after"), q.rows())
-	return orEmpty(list), err
+	from, after, rows := q.param("from"), q.param("after"), q.rows()
+	list, err := c.catalog.Datasets(q.Context(), max(from, after), rows)
+	if err != nil || from <= after {
+		return orEmpty(list), err
+	}
+	first, err := c.catalog.Dataset(q.Context(), from)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return orEmpty(list), nil
+	case err != nil:
+		return nil, err
+	}
+	list = slices.Insert(list, 0, first)
+	return list[:min(len(list), rows)], nil
 }
 
 func (c *Coordinator) dataset(q *call, _ *struct{}) (catalog.Dataset, error) {

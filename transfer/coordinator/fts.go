@@ -56,8 +56,8 @@ func (c *Coordinator) ftsTable() []ftsRoute {
 	return slices.Concat(c.configTable(), c.optimizerTable(), []ftsRoute{
 		one("GET /{$}", "", about("Version"), nil, typeOf[fts.ServiceVersion](), c.ftsVersion),
 		one("GET /whoami", "", about("Who asks"), nil, typeOf[fts.User](), c.ftsWhoami),
-		one("GET /jobs", mayRead, about("List jobs that have not ended", "user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se",
-			"limit"), nil, typeOf[[]fts.JobAnswer](), c.ftsList),
+		one("GET /jobs", mayRead, about("List jobs: those that have not ended, or by state_in", jobFilters()...), nil,
+			typeOf[[]fts.JobAnswer](), c.ftsList),
 		one("POST /jobs", maySubmit, submit, typeOf[fts.NewJob](), typeOf[fts.SubmittedJob](), c.ftsSubmit),
 		one("PUT /jobs", maySubmit, submit, typeOf[fts.NewJob](), typeOf[fts.SubmittedJob](), c.ftsSubmit),
 		many(one("GET /jobs/{ids}", mayRead, about("Show jobs; ids are separated by commas", "files"), nil, job, c.ftsShow)),
@@ -99,22 +99,32 @@ func (c *Coordinator) ftsRoutes() http.Handler {
 		c.operations = append(c.operations, described)
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
 			q := &call{Request: r, caller: callerOf(r), params: route.about.params}
-			r.Body = http.MaxBytesReader(w, r.Body, fts.MaxBody)
+			sent := r.Body
+			r.Body = http.MaxBytesReader(w, sent, fts.MaxBody)
 			to := http.NewResponseController(w)
 			_ = to.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
 			status, out, err := 0, any(nil), c.refuseBannedUser(q.caller)
+			if err == nil && r.ContentLength > fts.MaxBody { // none of it is waited for
+				w.Header().Set("Connection", "close")
+				err = fts.Refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", fts.MaxBody)
+			}
 			if err == nil {
 				status, out, err = route.f(q)
 			}
-			_ = to.SetReadDeadline(time.Time{})
-			if err != nil {
-				status, out = c.ftsRefusal(r.Context(), err)
+			if refused := wire.BodyRefused(sent); refused != nil {
+				w.Header().Set("Connection", "close") // the rest is not read
+				err = refused
+			}
+			if err == nil {
+				_ = to.SetReadDeadline(time.Time{}) // otherwise the rest of the body may come slowly, or not at all
+			} else {
+				status, out = c.ftsRefusal(r.Context(), w, err)
 			}
 			ftsAnswer(w, status, out)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		status, out := c.ftsRefusal(r.Context(), fts.Refuse(http.StatusNotFound, "weir has no %s %.200s of FTS", r.Method, r.URL.Path))
+		status, out := c.ftsRefusal(r.Context(), w, fts.Refuse(http.StatusNotFound, "weir has no %s %.200s of FTS", r.Method, r.URL.Path))
 		ftsAnswer(w, status, out)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -156,8 +166,8 @@ func ftsAnswer(w http.ResponseWriter, status int, out any) {
 	_, _ = w.Write(text) // a client that has gone asks again
 }
 
-// ftsRefusal returns an error as FTS answers it.
-func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
+// ftsRefusal returns an error as FTS answers it, and sets the headers of w.
+func (c *Coordinator) ftsRefusal(ctx context.Context, w http.ResponseWriter, err error) (int, any) {
 	var e *fts.Error
 	switch {
 	case errors.As(err, &e):
@@ -165,6 +175,7 @@ func (c *Coordinator) ftsRefusal(ctx context.Context, err error) (int, any) {
 		e = fts.Refuse(http.StatusConflict, "The submission is duplicated: %s", err)
 	default:
 		err = c.refusal(ctx, err)
+		wire.SetRetryAfter(w, err)
 		status := wire.Status(err)
 		if status == 0 {
 			status = http.StatusInternalServerError
@@ -186,7 +197,7 @@ func ftsInput(q *call) (map[string]any, error) {
 		}
 		return in, nil
 	}
-	if err := json.NewDecoder(q.Body).Decode(&in); err != nil {
+	if err := json.NewDecoder(q.Body).Decode(&in); err != nil || in == nil { // null
 		return nil, fts.Refuse(http.StatusBadRequest, "Malformed input")
 	}
 	return in, nil
@@ -263,6 +274,11 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err := c.needsApproval(q, s); err != nil {
 		return 0, nil, err
 	}
+	done, err := c.admit(q, len(s.Files)+len(s.Deletes))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer done()
 	id, vo := fts.NewID(), c.vosOf(q.caller)[0]
 	if s.SID != "" {
 		id = fts.DeterministicID(vo, s.SID)
@@ -284,7 +300,7 @@ func (c *Coordinator) ftsSubmit(q *call) (int, any, error) {
 	if err := c.keepBearers(q.Context(), id, tokens.bearers); err != nil {
 		return 0, nil, err
 	}
-	if err := c.queue.SubmitJob(q.Context(), queue.Job{ID: id, By: q.name, Params: string(kept)}, parts); err != nil {
+	if err := c.queue.SubmitJob(q.Context(), queue.Job{ID: id, By: q.name, VO: vo, Params: string(kept)}, parts); err != nil {
 		return 0, nil, err
 	}
 	c.log.Info("job submitted", "job", id, "by", q.name, "files", len(s.Files), "deletes", len(s.Deletes))
@@ -646,47 +662,75 @@ func (c *Coordinator) ftsRetries(q *call) (int, any, error) {
 	return http.StatusOK, fts.Retry(all), err
 }
 
-// ftsList answers with the caller's jobs that have not ended, or with all of them for an administrator.
+// jobFilters returns the parameters by which jobs are listed.
+func jobFilters() []string {
+	return []string{"user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se", "time_window", "limit"}
+}
+
+// ftsList answers with the caller's jobs, or with those of all for an administrator: by default those that have not ended. As in FTS, with
+// state_in and limit also those that have ended, with state_in and time_window only those that have ended in these hours.
 func (c *Coordinator) ftsList(q *call) (int, any, error) {
 	if err := q.need(mayRead); err != nil {
 		return 0, nil, err
 	}
 	for name := range q.URL.Query() {
-		if !slices.Contains([]string{"user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se", "limit"}, name) {
+		if !slices.Contains(jobFilters(), name) {
 			return 0, nil, fts.Refuse(http.StatusBadRequest, "%.50s: jobs cannot be selected by it", name)
 		}
 	}
-	limit := int(q.integer("limit", listJobs, 0, listJobs))
-	if q.invalid != nil {
-		return 0, nil, q.invalid
+	f := queue.JobFilter{Open: true, VO: q.param("vo_name"), Credential: q.param("dlg_id"), Source: element(q.param("source_se")),
+		Dest: element(q.param("dest_se")), Limit: cmp.Or(int(q.integer("limit", 0, 0, listJobs)), listJobs)}
+	window, err := timeWindow(q.param("time_window"))
+	if err = cmp.Or(q.invalid, err); err != nil {
+		return 0, nil, err
 	}
-	by := q.param("user_dn")
-	if !q.has(mayAdmin) {
-		if by != "" && by != q.name && by != q.user() {
+	if f.User = q.param("user_dn"); !q.has(mayAdmin) {
+		if f.User != "" && f.User != q.name && f.User != q.user() {
 			return 0, nil, fts.Refuse(http.StatusForbidden, "user_dn: only an administrator lists the jobs of others")
 		}
-		by = q.name
+		f.By, f.User = q.name, ""
 	}
-	all, err := c.queue.OpenJobs(q.Context(), by, limit)
+	if text := q.param("state_in"); text != "" {
+		states := strings.Split(text, ",")
+		f.Fits = func(j *queue.JobState) bool { return slices.Contains(states, fts.State(j)) }
+		limited := q.param("limit") != ""
+		if limited || window > 0 {
+			f.Ended = slices.DeleteFunc(fts.Ended(), func(s string) bool { return !slices.Contains(states, s) })
+		}
+		if !limited && window > 0 {
+			f.Open, f.Since = false, c.now().Add(-window)
+		}
+	}
+	all, err := c.queue.FindJobs(q.Context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
 	rows := []map[string]any{}
 	for _, j := range all {
-		m := fts.Job(j)
-		fits := true
-		for name, field := range map[string]string{"vo_name": "vo_name", "dlg_id": "cred_id"} {
-			fits = fits && (q.param(name) == "" || m[field] == q.param(name))
-		}
-		for _, name := range []string{"source_se", "dest_se"} {
-			se, _ := m[name].(string)
-			fits = fits && chosen(q.param(name), se, "")
-		}
-		if states := q.param("state_in"); fits && (states == "" || slices.Contains(strings.Split(states, ","), fts.State(j))) {
-			rows = append(rows, m)
-		}
+		rows = append(rows, fts.Job(j))
 	}
 	return http.StatusOK, rows, nil
+}
+
+// element returns the name of a storage element as jobs have it.
+func element(text string) string {
+	se, _ := fts.ReadSE(text)
+	return cmp.Or(se, text)
+}
+
+// timeWindow reads a number of hours, or HOURS:MINUTES. 0 is no window.
+func timeWindow(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	hours, minutes, _ := strings.Cut(text, ":")
+	h, err := strconv.ParseUint(hours, 10, 20)
+	m, minutesErr := strconv.ParseUint(cmp.Or(minutes, "0"), 10, 20)
+	window := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	if err != nil || minutesErr != nil || window == 0 {
+		return 0, fts.Refuse(http.StatusBadRequest, "time_window=%.50s: expected hours, or hours:minutes, above 0", text)
+	}
+	return window, nil
 }
 
 // mayChange refuses jobs of others.

@@ -67,7 +67,6 @@ func TestFTSBanWaits(t *testing.T) {
 	ban("--storage", se, "--status", "wait", "--allow-submit", "--timeout", "3600")
 	id := u.submit(body)
 	p.end()
-	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
 	p.begin()
 	u.http.CloseIdleConnections()
 	var bans []fts.BanAnswer

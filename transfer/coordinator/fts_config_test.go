@@ -30,7 +30,6 @@ func TestFTSConfigLink(t *testing.T) {
 		t.Errorf("%d %+v", status, link)
 	}
 	p.end()
-	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
 	p.begin()
 	for _, one := range []*ftsUser{u, root} {
 		one.http.CloseIdleConnections()
@@ -104,7 +103,8 @@ func TestFTSConfig(t *testing.T) {
 	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
 	var no struct{ Message string }
 	for _, c := range []struct{ method, path, body, word string }{
-		{"POST", "/config/se", `{`, "Malformed"}, {"POST", "/config/se", `{}`, "Malformed"}, {"POST", "/config/se", `{"x y":{}}`, "storage"},
+		{"POST", "/config/se", `{`, "Malformed"}, {"POST", "/config/se", `{}`, "Malformed"},
+		{"POST", "/config/global", `null`, "Malformed"}, {"POST", "/config/se", `{"x y":{}}`, "storage"},
 		{"POST", "/config/se", `{"https://a":{"se_info":{"inbound_max_active":-1}}}`, "inbound_max_active"},
 		{"POST", "/config/se", `{"https://a":{"se_info":{"inbound_max_throughput":5}}}`, "not throughput"},
 		{"POST", "/config/se", `{"https://a":{"se_info":{"flavor":5}}}`, "flavor"},

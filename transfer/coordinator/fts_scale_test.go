@@ -35,6 +35,7 @@ func bulk(job, n int) string {
 
 // Jobs of many files are accepted and polled while all of them are open. WEIR_FTS_JOBS=10 has 100,000 files.
 func TestFTSManyFiles(t *testing.T) {
+	lab.FullTier(t, "a hundred thousand files")
 	lab.Slow(t, "submits thousands of files")
 	jobs, files := 1, 2000
 	if n, err := strconv.Atoi(os.Getenv("WEIR_FTS_JOBS")); err == nil {

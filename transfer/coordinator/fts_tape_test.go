@@ -271,7 +271,6 @@ func TestFTSStage(t *testing.T) {
 	}
 	until(t, "the tape system is polled", polled)
 	p.end()
-	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
 	p.begin()
 	u.http.CloseIdleConnections()
 	s.set(func() { s.polls = 0 })

@@ -300,12 +300,15 @@ func TestFTSWaitingJob(t *testing.T) {
 	if status := other.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusForbidden {
 		t.Errorf("%d %+v", status, j)
 	}
-	if status := u.ask("POST", "/jobs/"+id, `{"params":{"priority":5}}`, &j); status != http.StatusOK || j.Prio != 5 {
+	var changed []struct {
+		Prio int `json:"priority"`
+	}
+	if status := u.ask("POST", "/jobs/"+id, `{"params":{"priority":5}}`, &j); status != http.StatusOK || j.Prio != 5 ||
+		u.ask("GET", "/jobs/"+id+"/files", "", &changed) != http.StatusOK || changed[0].Prio != 5 {
 		t.Errorf("%d %+v", status, j)
 	}
 	h.end()
 	u.http.CloseIdleConnections() // a DELETE is not repeated by itself
-	h.conf.Listen = strings.TrimPrefix(h.URL(), "https://")
 	h.begin()
 	if status := u.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != "CANCELED" {
 		t.Errorf("%d %+v", status, j)

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 	"weir/transfer/text"
 )
@@ -23,6 +23,7 @@ import (
 // A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
 // shown as fast as new ones. WEIR_GROWTH_FILES=10000000 holds the times and the memory against what is promised.
 func TestGrowth(t *testing.T) {
+	lab.FullTier(t, "a hundred thousand files")
 	lab.Slow(t, "makes a hundred thousand rows")
 	files, long := 50_000, false
 	if n, err := strconv.Atoi(os.Getenv("WEIR_GROWTH_FILES")); err == nil {
@@ -30,7 +31,7 @@ func TestGrowth(t *testing.T) {
 	}
 	each(t, func(t *testing.T, conf Config) {
 		var plans dbtest.Plans
-		conf.Plain, conf.JobArea, conf.Keep = true, tpc.Loopback, 364*24*time.Hour
+		conf.Plain, conf.JobArea, conf.Keep, conf.KeepEndpoints = true, tpc.Loopback, 364*24*time.Hour, time.Hour
 		h := start(t, conf)
 		a, b := h.robot("A"), h.robot("B")
 		a.register("https://127.0.0.1:1/")
@@ -56,12 +57,13 @@ func TestGrowth(t *testing.T) {
 
 		// Tables and indexes that have a row for a site, an open file or a token, the latest events, and what waits for the broker.
 		small := []string{"site", "lease", "event", "event_last", "counter", "link", "hold", "ban", "setting", "token", "delegation", "leftover",
-			"notified", "file_change", "thinned",
+			"notified", "file_change", "thinned", "unused",
 			"hop", "next", "scan", "schema_files", "bearer", "bearer_job", "item_due", "request_live", "request_open",
 			"request_ready", "request_work", "request_expires", "tape_due", "notification_due", "bearer_due", "dataset", "presence",
 			"bearer_job_job", "sample_at", "notification_made", "dataset_name_key", "sqlite_autoindex_dataset_1"}
 		// Indexes with many rows of the same value, which serve lists.
-		wide := []string{"request_dataset", "request_by", "request_to", "request_status", "attempt_ended"}
+		wide := []string{"request_dataset", "request_by", "request_to", "request_status", "attempt_ended",
+			"job_state", "job_ended", "job_by", "job_user", "job_vo", "job_from", "job_to"}
 		scans, err := plans.Scans(h.db, small, wide, func(query string) bool {
 			return strings.Contains(query, "FROM request WHERE TRUE ") || // the latest requests
 				strings.HasPrefix(query, "SELECT COALESCE(MAX(") || strings.HasPrefix(query, "SELECT COUNT(*) FROM ") // the end of an index; this test
@@ -117,7 +119,9 @@ func (p *past) write() {
 					CASE WHEN i % 3 = 0 THEN '' ELSE 'job' || CAST(i + CAST(? AS BIGINT) AS TEXT) END, 10, 10000000, 0, 0, 0,
 					CASE WHEN i % 10 = 0 THEN 9 ELSE 10 END, 0, CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END, 0, 10000000, 10 FROM n`,
 					[]any{n, before, before, each, at, each, at, each, at, before}},
-				{"INSERT INTO job (id, made_by, made, params) SELECT job, made_by, made, '{}' FROM request WHERE id > ? AND job <> ''", []any{before}},
+				{"INSERT INTO job (id, made_by, made, params) SELECT job, made_by, made, " +
+					`'{"vo_name":"atlas","user_dn":"CN=ada","source_se":"https://a.example.org","dest_se":"https://b.example.org"}' ` +
+					"FROM request WHERE id > ? AND job <> ''", []any{before}},
 				{"INSERT INTO lane (request, sites, ready) SELECT id, 'A', 0 FROM request WHERE id > ?", []any{before}},
 				{count + `INSERT INTO item (id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended,
 					moved, trail, again) SELECT r.id * 100000000 + n.i, -(r.id * 10 + n.i),
@@ -206,6 +210,17 @@ func (p *past) work(a, b *robot) {
 	}
 	u := h.ftsUser("rucio", maySubmit)
 	id := u.submit(bulk(1, 5))
+	admin := h.ftsUser("admin", mayAdmin)
+	for _, by := range []string{"", "&user_dn=user7", "&user_dn=CN=ada", "&vo_name=atlas", "&source_se=https://a.example.org",
+		"&dest_se=https://b.example.org", "&dest_se=https://b.example.org&source_se=https://a.example.org&vo_name=cms"} {
+		for _, path := range []string{"state_in=FINISHED,FAILED&limit=10", "state_in=FINISHED&time_window=2", "state_in=ACTIVE,FAILED"} {
+			var jobs []ftsJob
+			if status := admin.ask("GET", "/jobs?"+path+by, "", &jobs); status != http.StatusOK ||
+				strings.Contains(path, "limit") && !strings.Contains(by, "cms") && len(jobs) != 10 {
+				t.Errorf("%s%s: %d, %d jobs", path, by, status, len(jobs))
+			}
+		}
+	}
 	for _, path := range []string{"", "/" + id + "?files=file_state", "/" + id, "/" + id + "/files", "/" + p.job()} {
 		if status := u.ask("GET", "/jobs"+path, "", nil); status != http.StatusOK {
 			t.Errorf("GET /jobs%s: %d", path, status)
@@ -214,7 +229,7 @@ func (p *past) work(a, b *robot) {
 	if status := u.ask("POST", "/jobs/"+id, `{"params":{"priority":4}}`, nil); status != http.StatusOK {
 		t.Errorf("a change of the priority: %d", status)
 	}
-	if status := h.ftsUser("admin", mayAdmin).ask("DELETE", "/jobs/all", "", nil); status != http.StatusOK {
+	if status := admin.ask("DELETE", "/jobs/all", "", nil); status != http.StatusOK {
 		t.Errorf("a cancellation of all jobs: %d", status)
 	}
 }

@@ -2,15 +2,19 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/transfer"
+	"weir/transfer/fts"
 )
 
 // Where an agent has come from is how near its door is looked for.
@@ -62,6 +66,83 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		if tt.good != (err == nil) || !tt.good && (tpc.KindOf(err) != tpc.Denied || !strings.Contains(err.Error(), "private network")) ||
 			!tt.good && asked.Load() != before {
 			t.Errorf("%s: %v, asked %d times", site, err, asked.Load()-before)
+		}
+	}
+}
+
+// The endpoints of jobs are probed as they are copied with: a name that means this machine is not connected to, and its site says why.
+func TestProbesAreGuarded(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	count := func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			asked.Add(1)
+		}
+	}
+	inside := &httptest.Server{Listener: l, Config: &http.Server{ReadHeaderTimeout: time.Minute, ConnState: count}}
+	inside.Start()
+	t.Cleanup(inside.Close)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	h := start(t, Config{Approve: -1}) // the default: public endpoints
+	u := h.ftsUser("mallory", maySubmit)
+	for _, scheme := range []string{"http", "https"} {
+		j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":["%s://localhost:%s/latest/meta-data"],"destinations":["https://localhost:%s/y"],
+			"filesize":5}],"params":{"retry":-1}}`, scheme, port, port)))
+		if j.State != fts.Failed {
+			t.Errorf("%+v", j)
+		}
+	}
+	sites, err := h.admin.Sites(t.Context())
+	require.NoError(t, err)
+	if len(sites) == 0 {
+		t.Fatal("the job has no sites")
+	}
+	for _, s := range sites {
+		h.probe(t.Context(), s.Name)
+	}
+	sites, err = h.admin.Sites(t.Context())
+	require.NoError(t, err)
+	for _, s := range sites {
+		if s.Up || !strings.Contains(s.Problem, "private network") {
+			t.Errorf("%s is up: %v: %q", s.Name, s.Up, s.Problem)
+		}
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the coordinator connected %d times", n)
+	}
+}
+
+// A thousand ids of jobs fit into one request, the scheme of a token is in any case, and a refusal names it.
+func TestHeadersOfUsers(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1})
+	u := h.ftsUser("alice", mayRead)
+	status := func(path, authorization string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+FTSPath+path, nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", authorization)
+		res, err := u.http.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode, res.Header.Get("WWW-Authenticate")
+	}
+	ids := make([]string, 1000)
+	for i := range ids {
+		ids[i] = fts.NewID()
+	}
+	if code, _ := status("/jobs/"+strings.Join(ids, ","), "Bearer "+u.raw); code != http.StatusNotFound && code != http.StatusMultiStatus {
+		t.Errorf("a thousand ids: status %d", code)
+	}
+	for authorization, want := range map[string]int{
+		"Bearer " + u.raw: 200, "bearer " + u.raw: 200, "BEARER " + u.raw: 200, u.raw: 401, "Basic " + u.raw: 401, "": 401,
+	} {
+		code, scheme := status("/whoami", authorization)
+		if code != want || (code == 401) != strings.HasPrefix(scheme, "Bearer") {
+			t.Errorf("%.12q: status %d with WWW-Authenticate %q, want %d", authorization, code, scheme, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
@@ -29,6 +30,9 @@ func start(t *testing.T, conf Config) *house {
 	t.Helper()
 	if conf.State == "" {
 		conf.State = t.TempDir()
+	}
+	if conf.Listen == "" {
+		conf.Listen = lab.Address(t)
 	}
 	h := &house{t: t, conf: conf}
 	h.begin()

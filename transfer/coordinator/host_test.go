@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/db/dbtest"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
+	"weir/internal/wire"
 	"weir/lab"
 	"weir/transfer"
 )
@@ -181,5 +184,36 @@ func TestResetConnections(t *testing.T) {
 		if _, err := h.admin.Requests(t.Context(), transfer.Filter{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// The rest of a body that a user with a token sends slowly, or not at all, is not waited for after an error.
+func TestUnfinishedBodiesEnd(t *testing.T) {
+	lab.FullTier(t, "the minute that a body may take")
+	t.Parallel()
+	h := start(t, Config{Approve: -1})
+	u := h.ftsUser("alice", maySubmit)
+	for _, at := range []string{FTSPath + "/jobs", "/api/v1/requests"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", strings.TrimPrefix(h.URL(), "https://"))
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.SetDeadline(time.Now().Add(3*time.Minute)))
+			_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 100000\r\n\r\n{]", at, u.raw)
+			require.NoError(t, err)
+			go func() {
+				tick := time.NewTicker(time.Second)
+				defer tick.Stop()
+				for range tick.C {
+					if _, err := io.WriteString(c, " "); err != nil {
+						return
+					}
+				}
+			}()
+			if answer, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection is open after three minutes: %q", answer)
+			}
+		})
 	}
 }

@@ -255,6 +255,7 @@ func startIAM(t *testing.T, c lab.IAMConfig, more ...func(*Config)) (*ftsPair, *
 // Tokens live for three seconds, and files are transferred for many of these lifetimes: no file fails, and the issuer gets one request for
 // each scope and lifetime, whatever the number of tokens, jobs and files. The times stand for 20 minutes and hours.
 func TestTokensOfJobsAreRenewed(t *testing.T) {
+	lab.Quiet(t, "tokens that live for three seconds, renewed for a thousand files")
 	lab.Slow(t, "waits for tokens to expire")
 	for name, c := range map[string]lab.IAMConfig{
 		"refresh tokens": {Life: 3 * time.Second, Rotate: true},
@@ -344,14 +345,9 @@ type gate struct {
 // newGate returns a closed gate to the server of an address with a path.
 func newGate(t *testing.T, to string) *gate {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port, _ := net.SplitHostPort(lab.Address(t))
 	to, _, _ = strings.Cut(to, "/")
 	host, _, _ := net.SplitHostPort(to)
-	_ = l.Close()
 	return &gate{t, net.JoinHostPort(host, port), to}
 }
 
@@ -363,8 +359,10 @@ func (g *gate) open() {
 		g.t.Fatal(err)
 	}
 	var all sync.WaitGroup
+	over := make(chan struct{})
 	g.t.Cleanup(func() {
 		_ = l.Close()
+		close(over)
 		all.Wait()
 	})
 	all.Go(func() {
@@ -378,6 +376,10 @@ func (g *gate) open() {
 				_ = in.Close()
 				continue
 			}
+			all.Go(func() { // connections of the coordinator stay open for a minute
+				<-over
+				_, _ = in.Close(), out.Close()
+			})
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				all.Go(func() {
 					_, _ = io.Copy(way[0], way[1])
@@ -416,7 +418,6 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	until(t, "the tokens are exchanged", renewed(2))
 	p.end()
 	iam.Down(true)
-	p.conf.Listen = strings.TrimPrefix(p.URL(), "https://")
 	expired := time.Now().Add(5 * time.Second)
 	until(t, "the tokens expire", func() bool { return time.Now().After(expired) })
 	gate.open()
@@ -453,34 +454,135 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	}
 }
 
+// A refresh token that ends while it is not used is used before, as long as a job waits: also by a coordinator that was restarted.
+func TestRefreshTokensEnd(t *testing.T) {
+	lab.FullTier(t, "refresh tokens that end")
+	t.Parallel()
+	p, iam, out := startIAM(t, lab.IAMConfig{Life: 3 * time.Second, Idle: 12 * time.Second})
+	p.put(p.x, "w/f", []byte("late"))
+	gate := newGate(t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
+	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
+	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, iam.Token("rucio", read, nil),
+		iam.Token("rucio", write, nil))
+	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	id := u.submit(`{"files":[` + strings.ReplaceAll(p.pair("w/f", tokens), gate.to, gate.address) + `],"params":{"verify_checksum":"none"}}`)
+	refreshed := func(n int) func() bool {
+		return func() bool { a := iam.Asked(); return a["refresh_token "+read] >= n && a["refresh_token "+write] >= n }
+	}
+	until(t, "both are refreshed", refreshed(1))
+	p.end()
+	p.begin()
+	until(t, "both are refreshed again", refreshed(3))
+	gate.open()
+	if j := u.ended(id); j.State != "FINISHED" {
+		t.Errorf("%+v\n%s", j, out)
+	}
+	for _, scope := range []string{read, write} {
+		if n := iam.Asked()["token-exchange "+scope]; n != 1 {
+			t.Errorf("%s was exchanged %d times", scope, n)
+		}
+	}
+}
+
+// A bearerHouse is a coordinator that renews tokens of an issuer on request of a test.
+type bearerHouse struct {
+	*house
+	iam *lab.IAM
+}
+
+func startBearers(t *testing.T, c lab.IAMConfig) *bearerHouse {
+	t.Helper()
+	iam := lab.StartIAM(t, c)
+	return &bearerHouse{start(t, Config{JobArea: tpc.Loopback, SiteCA: iam.CAFile,
+		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}}}), iam}
+}
+
+// keep returns the token of a job.
+func (h *bearerHouse) keep(job, sub string, claims map[string]any) *bearer {
+	h.t.Helper()
+	id, add, err := h.inspectBearer(h.t.Context(), h.iam.Token(sub, "storage.read:/", claims))
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.keepBearers(h.t.Context(), job, map[string]*bearer{id: add}))
+	b, err := h.bearer(h.t.Context(), id)
+	require.NoError(h.t, err)
+	return b
+}
+
+func (h *bearerHouse) renew(b *bearer) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.renewBearer(h.t.Context(), b)
+}
+
 // A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.
 func TestDeadRefreshTokens(t *testing.T) {
 	t.Parallel()
-	iam := lab.StartIAM(t, lab.IAMConfig{})
-	h := start(t, Config{JobArea: tpc.Loopback, SiteCA: iam.CAFile,
-		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}}})
-	keep := func(job string) *bearer {
-		t.Helper()
-		id, add, err := h.inspectBearer(t.Context(), iam.Token("rucio", "storage.read:/", nil))
-		require.NoError(t, err)
-		require.NoError(t, h.keepBearers(t.Context(), job, map[string]*bearer{id: add}))
-		b, err := h.bearer(t.Context(), id)
-		require.NoError(t, err)
-		return b
-	}
-	renew := func(b *bearer) error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return h.renewBearer(t.Context(), b)
-	}
-	b := keep("one")
+	h := startBearers(t, lab.IAMConfig{})
+	b := h.keep("one", "rucio", nil)
 	b.mu.Lock()
 	b.refresh = "dead"
 	b.mu.Unlock()
-	if err := renew(b); err == nil {
+	if err := h.renew(b); err == nil {
 		t.Fatal("the issuer took it")
 	}
-	if err := renew(keep("two")); err != nil || b.refresh == "dead" {
+	if err := h.renew(h.keep("two", "rucio", nil)); err != nil || b.refresh == "dead" {
 		t.Errorf("the token of the next job: %v", err)
+	}
+}
+
+// A job brings a new token when the refresh token of an earlier job, with the same rights, has ended or is not taken any more.
+func TestTokensAfterRefreshTokensEnd(t *testing.T) {
+	t.Parallel()
+	for name, idle := range map[string]time.Duration{"known": time.Second, "unknown": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := startBearers(t, lab.IAMConfig{Idle: idle})
+			b := h.keep("one", "rucio", nil)
+			require.NoError(t, h.renew(b))
+			ended := time.Now().Add(idle)
+			until(t, "the refresh token ends", func() bool { return time.Now().After(ended) })
+			b.mu.Lock()
+			if b.expires = time.Now().Add(-time.Hour); idle == 0 {
+				b.refresh = "dead"
+			}
+			b.mu.Unlock()
+			h.keep("two", "rucio", nil)
+			if _, err := h.fresh(t.Context(), b.id); err != nil {
+				t.Error(err)
+			}
+			for range 2 { // a dead one is found to be dead
+				if err := h.renew(b); err != nil && idle > 0 {
+					t.Error(err)
+				}
+				b.mu.Lock()
+				b.next = time.Time{}
+				b.mu.Unlock()
+			}
+			if b.refresh == "" || b.refresh == "dead" {
+				t.Errorf("refresh token %q", b.refresh)
+			}
+		})
+	}
+}
+
+// An issuer that gives no refresh token for the token of a client, which has no session, is still asked for that of a user.
+func TestRefreshTokensOfSomeUsers(t *testing.T) {
+	t.Parallel()
+	h := startBearers(t, lab.IAMConfig{Exchange: true})
+	client, user := h.keep("one", "rucio", nil), h.keep("two", "ada", map[string]any{"sid": "1"})
+	for range 2 {
+		if err := h.renew(client); err != nil || client.refresh != "" {
+			t.Errorf("the token of a client: %v", err)
+		}
+	}
+	if err := h.renew(user); err != nil || user.refresh == "" {
+		t.Errorf("the token of a user has no refresh token: %v", err)
+	}
+	asked := 0
+	for _, n := range h.iam.Asked() {
+		asked += n
+	}
+	if asked > 5 { // two of those for the client were refused
+		t.Errorf("%d requests", asked)
 	}
 }

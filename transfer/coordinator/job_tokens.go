@@ -1,10 +1,16 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"weir/internal/say"
+	"weir/internal/token"
 	"weir/transfer"
 	"weir/transfer/fts"
 )
@@ -15,6 +21,8 @@ type jobTokens struct {
 	Sources map[string]jobToken `json:"from,omitempty"` // by site
 	Dest    jobToken            `json:"to,omitzero"`
 	Proxy   *proxyID            `json:"proxy,omitempty"` // delegated, of a job without tokens
+
+	sciTag, archive string // of its parameters, see fts.Marks
 }
 
 // A jobToken is a token as it is, or the id of one that is renewed.
@@ -93,11 +101,15 @@ func (n *newJobTokens) read(ctx context.Context, raw string) (t jobToken, err er
 
 // tokensOf returns the tokens of a file of a job, and the job; "" if the file is in none.
 func (c *Coordinator) tokensOf(ctx context.Context, item int64) (t jobTokens, job string, err error) {
-	sealed, job, number, err := c.queue.PairSecret(ctx, item)
-	if err != nil || job == "" || len(sealed) == 0 {
+	p, job, err := c.queue.PairSecret(ctx, item)
+	if err != nil || job == "" {
 		return t, job, err
 	}
-	text, err := c.box.open(sealed, tokenOwner(job, number))
+	t.sciTag, t.archive = fts.Marks(p.Params)
+	if len(p.Secret) == 0 {
+		return t, job, nil
+	}
+	text, err := c.box.open(p.Secret, tokenOwner(job, p.Number))
 	if err != nil { // another key: as if there were none, and the endpoints refuse the copy
 		c.health.set("tokens of jobs", err)
 		return t, job, nil
@@ -113,17 +125,52 @@ func (c *Coordinator) value(ctx context.Context, t jobToken) (string, error) {
 	return c.fresh(ctx, t.Bearer)
 }
 
-// lend fills in the tokens of a lease, or the proxy.
+// tokenSlack is how long an expired token may still be accepted: the clocks of services differ.
+const tokenSlack = time.Minute
+
+// expired returns an error if a token says that it expired longer ago than slack.
+func (c *Coordinator) expired(raw string, slack time.Duration) error {
+	at := token.ExpiryOf(raw)
+	if at.IsZero() || c.now().Before(at.Add(slack)) {
+		return nil
+	}
+	return &tokenError{err: fmt.Errorf("the token of %s expired at %s, and is not renewed", cmp.Or(say.Plain(token.IssuerOf(raw)), "the job"),
+		clockTime(at))}
+}
+
+// spent returns the error of a token that will not be valid again: one that is not renewed and expired longer ago than slack, or whose
+// issuer refuses to renew it.
+func (c *Coordinator) spent(ctx context.Context, t jobToken, slack time.Duration) error {
+	if t.Bearer == "" {
+		return c.expired(t.Raw, slack)
+	}
+	_, err := c.fresh(ctx, t.Bearer)
+	if isFinal(err) {
+		return err
+	}
+	return nil
+}
+
+// isFinal reports whether err is that of a credential for which nothing can be waited.
+func isFinal(err error) bool {
+	var e *tokenError
+	return errors.As(err, &e) && e.after == 0
+}
+
+// lend fills in the tokens of a lease, or the proxy: as many as there are, whatever is wrong with the others.
 func (c *Coordinator) lend(ctx context.Context, l *transfer.Lease, t jobTokens) error {
-	source, err := c.value(ctx, t.Sources[l.Source.Site])
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.Source.Site, err)
+	var failed []error
+	for _, one := range []struct {
+		end   *transfer.End
+		token jobToken
+	}{{&l.Source, t.Sources[l.Source.Site]}, {&l.Dest, t.Dest}} {
+		raw, err := c.value(ctx, one.token)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", one.end.Site, err))
+			continue
+		}
+		one.end.Token = raw
 	}
-	dest, err := c.value(ctx, t.Dest)
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.Dest.Site, err)
-	}
-	l.Source.Token, l.Dest.Token = source, dest
 	if t.Proxy != nil {
 		cert, err := c.validProxy(ctx, *t.Proxy)
 		if err != nil {
@@ -131,10 +178,13 @@ func (c *Coordinator) lend(ctx context.Context, l *transfer.Lease, t jobTokens) 
 		}
 		l.Source.Cert, l.Dest.Cert = cert, cert
 	}
-	return nil
+	if i := slices.IndexFunc(failed, isFinal); i >= 0 {
+		return failed[i]
+	}
+	return cmp.Or(failed...)
 }
 
-// lent returns a lease with the tokens of its job, if it is of one.
+// lent returns a lease with the token of its destination, if it is of a job.
 func (c *Coordinator) lent(ctx context.Context, l transfer.Lease) (transfer.Lease, error) {
 	if l.Job == "" {
 		return l, nil
@@ -145,6 +195,7 @@ func (c *Coordinator) lent(ctx context.Context, l transfer.Lease) (transfer.Leas
 // lentFor is lent for a lease of which only the item is known.
 func (c *Coordinator) lentFor(ctx context.Context, l transfer.Lease) (transfer.Lease, error) {
 	t, job, err := c.tokensOf(ctx, l.Item)
+	t.Sources = nil
 	if l.Job = job; err == nil {
 		err = c.lend(ctx, &l, t)
 	}

@@ -126,8 +126,8 @@ func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd
 // listen where it does.
 func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
 	t.Helper()
+	conf.Listen = lab.Address(t)
 	url, kill := spawn(t, *conf)
-	conf.Listen = strings.TrimPrefix(url, "https://")
 	id, err := wire.Keep(conf.State)
 	require.NoError(t, err)
 	raw, err := os.ReadFile(conf.State + "/" + adminFile)

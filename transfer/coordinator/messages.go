@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/pause"
@@ -166,8 +167,12 @@ func (p *publisher) message(to string, c *queue.FileChange, m fts.Message) stomp
 	if now := p.now().Add(time.Minute).UnixMilli(); expires < now { // it has waited here
 		expires = now
 	}
-	return stomp.Message{Destination: to, Body: m.Body, Header: map[string]string{"persistent": "true", "amq-msg-type": "text",
-		"content-type": "application/json", "vo": m.VO, "expires": strconv.FormatInt(expires, 10)}}
+	header := map[string]string{"persistent": "true", "amq-msg-type": "text", "content-type": "application/json", "vo": m.VO,
+		"expires": strconv.FormatInt(expires, 10)}
+	if strings.HasPrefix(to, "/queue/") { // Artemis without prefixes drops what no queue has, and confirms it
+		header["destination-type"] = "ANYCAST"
+	}
+	return stomp.Message{Destination: to, Body: m.Body, Header: header}
 }
 
 // send sends messages, and returns how many of them, from the first on, the broker has confirmed.

@@ -49,7 +49,11 @@ func states(t *testing.T, s *lab.Subscriber, files int) map[int64][]string {
 	t.Helper()
 	all := map[int64][]string{}
 	for ended := map[int64]bool{}; len(ended) < files; {
-		m := read(t, s.Next())
+		one := s.Next()
+		if queue := strings.Contains(one.Destination, "/queue/"); queue != (one.Header["destination-type"] == "ANYCAST") {
+			t.Errorf("%s: %v", one.Destination, one.Header)
+		}
+		m := read(t, one)
 		all[m.File] = append(all[m.File], m.State)
 		if fts.Open(m.State) { // perhaps once more
 			delete(ended, m.File)
@@ -87,7 +91,8 @@ func TestMessages(t *testing.T) {
 	}
 	for range 2 {
 		m := ends.Next()
-		if m.Header["vo"] != "weir" || m.Header["content-type"] != "application/json" || m.Header["persistent"] != "true" {
+		if m.Header["destination-type"] != "" || m.Header["vo"] != "weir" ||
+			m.Header["content-type"] != "application/json" || m.Header["persistent"] != "true" {
 			t.Errorf("%+v", m.Header)
 		}
 		end := read(t, m)
@@ -117,7 +122,7 @@ func TestMessages(t *testing.T) {
 func TestMessagesAreKept(t *testing.T) {
 	t.Parallel()
 	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
-	each(t, func(t *testing.T, conf Config) {
+	either(t, func(t *testing.T, conf Config) {
 		conf.State, conf.JobArea, conf.Broker = t.TempDir(), tpc.Loopback, brokerAt(b)
 		toStates, toEnds := "/queue/states-"+filepath.Base(t.Name()), "/queue/ends-"+filepath.Base(t.Name())
 		conf.Broker.State, conf.Broker.Start, conf.Broker.Complete = toStates, NoMessages, toEnds
@@ -230,4 +235,18 @@ func TestBrokerMistakes(t *testing.T) {
 	if _, err := Open(t.Context(), Config{State: t.TempDir(), Broker: &missing}); err == nil {
 		t.Error("the coordinator starts without the authorities of the broker")
 	}
+}
+
+// Messages for a queue of RabbitMQ that is full, and rejects them, are kept until it has room.
+func TestFullQueue(t *testing.T) {
+	lab.FullTier(t, "a full queue of RabbitMQ")
+	lab.Need(t, "promtool")
+	t.Parallel()
+	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
+	require.NoError(t, b.RabbitRun(t.Context(), "set_policy", "full", "^ends$", `{"max-length":10,"overflow":"reject-publish"}`))
+	p := startFTS(t, "", func(c *Config) {
+		c.Broker = brokerAt(b)
+		c.Broker.Start, c.Broker.State, c.Broker.Complete = NoMessages, NoMessages, "/queue/ends"
+	})
+	p.refusedEnds(b, "/queue/ends", func() {})
 }

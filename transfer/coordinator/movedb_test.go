@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

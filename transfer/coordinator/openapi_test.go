@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,13 +88,14 @@ func plain(t *testing.T, s *reflector.Schema) (out any) {
 func parameters(op operation) []any {
 	list := []any{}
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.pattern, -1) {
-		kind := "string"
+		kind := object{"type": "string"}
 		if m[1] == "number" {
-			kind = "integer"
+			kind = object{"type": "integer", "minimum": 1}
 		}
-		list = append(list, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": kind}})
+		list = append(list, object{"name": m[1], "in": "path", "required": true, "schema": kind})
 	}
 	text := map[string]string{
+		"from":  "the first name",
 		"after": "the last row of the page before: its id or name, or its time in nanoseconds", "n": "number of rows at most",
 		"before": "only rows with lower ids", "status": "only requests with this status", "open": "true: only requests that have not ended",
 		"to": "only requests to this site", "dataset": "only requests of this dataset", "by": "only requests of this user",
@@ -103,10 +105,20 @@ func parameters(op operation) []any {
 		"se":      "storage element, such as https://se.example.org",
 		"storage": "such as https://se.example.org, or the name of a site", "user_dn": "name of the user",
 		"files": "fields of files to answer with, separated by commas", "limit": "number of jobs at most",
+		"state_in":    "states, separated by commas; those of ended jobs need limit or time_window",
+		"time_window": "only jobs that ended in the last hours, or HOURS:MINUTES; with state_in",
+		"vo_name":     "name of the virtual organization", "dlg_id": "id of the user's credentials",
+		"source_se": "storage element of the sources", "dest_se": "storage element of the destinations",
 	}
 	for _, name := range op.about.params {
 		one := object{"name": name, "in": "query", "schema": object{"type": "string"}}
-		if name == "n" || name == "before" || name == "item" || name == "epoch" || name == "limit" {
+		switch byName := strings.Contains(op.pattern, "/dataset"); {
+		case name == "n":
+			one["schema"] = object{"type": "integer", "minimum": 1}
+		case name == "after" && strings.HasSuffix(op.pattern, "/events"):
+			one["schema"] = object{"type": "integer", "minimum": -1}
+			text[name] = "id of the last event that is known; -1: none, 0: the latest"
+		case name == "before", name == "item", name == "epoch", name == "limit", name == "after" && !byName:
 			one["schema"] = object{"type": "integer", "minimum": 0}
 		}
 		if name == "state" {
@@ -134,15 +146,27 @@ func (w *apiWriter) operation(op operation) object {
 	}
 	if op.out != nil {
 		answer = object{"schema": w.schema(op.out)}
+		if media == "text/event-stream" { // of an event
+			answer["schema"] = object{"type": "object", "required": []any{"data"}, "properties": object{"data": object{"type": "string",
+				"contentMediaType": "application/json", "contentSchema": answer["schema"]}}}
+		}
 		if op.many {
 			answer["schema"] = object{"oneOf": []any{answer["schema"], object{"type": "array", "items": answer["schema"]}}}
 		}
 	}
+	refused := w.schema(failed)
+	if op.many { // of one job, or of a list of which some are refused (207)
+		refused = object{"anyOf": []any{refused, w.schema(reflect.TypeFor[fts.JobRefusal]()), object{"type": "array"}}}
+	}
+	status, success := "200", object{"description": "success", "content": object{media: answer}}
+	if op.out == nil && method == http.MethodDelete && strings.HasPrefix(path, FTSPath) {
+		status, success = "204", object{"description": "success, without a body"}
+	}
 	out := object{
 		"operationId": strings.TrimRight(id, "_"), "summary": op.about.summary, "tags": []any{tagOf(path)}, "parameters": parameters(op),
 		"responses": object{
-			"200":     object{"description": "success", "content": object{media: answer}},
-			"default": object{"description": "refused or failed", "content": object{"application/json": object{"schema": w.schema(failed)}}},
+			status:    success,
+			"default": object{"description": "refused or failed", "content": object{"application/json": object{"schema": refused}}},
 		},
 	}
 	if op.in != nil || method == http.MethodPost {
@@ -151,9 +175,6 @@ func (w *apiWriter) operation(op operation) object {
 			in = w.schema(op.in)
 		}
 		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": in}}}
-	}
-	if path == transfer.OlderRegisterPath || path == transfer.OlderDeregisterPath {
-		out["deprecated"] = true
 	}
 	if op.public {
 		out["security"] = []any{}
@@ -176,6 +197,58 @@ func tagOf(path string) string {
 	return "service"
 }
 
+// reachable adds the names of the components that a part of a schema refers to.
+func (w *apiWriter) reachable(part any, all map[string]bool) {
+	switch part := part.(type) {
+	case object:
+		if ref, is := part["$ref"].(string); is {
+			name := strings.TrimPrefix(ref, "#/components/schemas/")
+			if !all[name] {
+				all[name] = true
+				w.reachable(w.schemas[name], all)
+			}
+		}
+		for _, one := range part {
+			w.reachable(one, all)
+		}
+	case []any:
+		for _, one := range part {
+			w.reachable(one, all)
+		}
+	}
+}
+
+// allowNull describes that null is as an absent property, in the schemas that only bodies of requests to /api have.
+func (w *apiWriter) allowNull(all []operation) {
+	in, others := map[string]bool{}, map[string]bool{}
+	for _, op := range all {
+		if op.in != nil && strings.Contains(op.pattern, " /api/") {
+			w.reachable(w.schema(op.in), in)
+		} else if op.in != nil {
+			w.reachable(w.schema(op.in), others)
+		}
+		if op.out != nil {
+			w.reachable(w.schema(op.out), others)
+		}
+	}
+	for name := range in {
+		s, _ := w.schemas[name].(object)
+		properties, _ := s["properties"].(object)
+		required, _ := s["required"].([]any)
+		for property, one := range properties {
+			one, is := one.(object)
+			if others[name] || !is || slices.Contains(required, any(property)) {
+				continue
+			}
+			if kind, simple := one["type"].(string); simple {
+				one["type"] = []any{kind, "null"}
+			} else {
+				properties[property] = object{"anyOf": []any{one, object{"type": "null"}}}
+			}
+		}
+	}
+}
+
 // writeAPI returns the OpenAPI description of operations.
 func writeAPI(t *testing.T, all []operation) []byte {
 	t.Helper()
@@ -191,6 +264,7 @@ func writeAPI(t *testing.T, all []operation) []byte {
 		}
 		at[strings.ToLower(method)] = w.operation(op)
 	}
+	w.allowNull(all)
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "weir coordinator", "version": "1", "description": "Verified transfer of datasets. /fts answers as FTS3. " +
@@ -271,11 +345,11 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	require.NoError(t, c.AddResource("https://weir.invalid/openapi.json", doc))
-	fits := func(method, path, described string, body []byte) {
+	fitsAs := func(method, path, described, status string, body []byte) {
 		t.Helper()
 		pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(described)
 		s, err := c.Compile("https://weir.invalid/openapi.json#/paths/" + pointer + "/" + strings.ToLower(method) +
-			"/responses/200/content/application~1json/schema")
+			"/responses/" + status + "/content/application~1json/schema")
 		if err != nil {
 			t.Errorf("%s %s: %v", method, described, err)
 			return
@@ -286,6 +360,36 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s %s: %v\n%.500s", method, path, err, body)
+		}
+	}
+	fits := func(method, path, described string, body []byte) {
+		t.Helper()
+		fitsAs(method, path, described, "200", body)
+	}
+	unknown := "/fts/jobs/" + fts.NewID()
+	for _, method := range []string{"GET", "DELETE"} {
+		fitsAs(method, unknown, "/fts/jobs/{ids}", "default", h.ask(t, method, unknown, raw, nil, http.StatusNotFound))
+	}
+	h.ask(t, "POST", "/fts/ban/dn", raw, fts.NewUserBan{DN: "mallory"}, http.StatusOK)
+	if gone := h.ask(t, "DELETE", "/fts/ban/dn?user_dn=mallory", raw, nil, http.StatusNoContent); len(gone) > 0 {
+		t.Errorf("%s", gone)
+	}
+	for path, methods := range doc.(object)["paths"].(object) {
+		for method, op := range methods.(object) {
+			without := op.(object)["responses"].(object)["204"] != nil
+			removes := method == "delete" && regexp.MustCompile("^/fts/(ban|config|delegation)/").MatchString(path)
+			if without != removes {
+				t.Errorf("%s %s: without a body: %v", method, path, without)
+			}
+		}
+	}
+	for path, want := range map[string]int{
+		"?from=/no": 1, "?from=/store/run1": 1, "?after=/store/run1": 0, "?from=/store/x": 0, "?from=/no&after=/store/run1": 0,
+	} {
+		text := h.ask(t, "GET", "/api/v1/datasets"+path, raw, nil, http.StatusOK)
+		var list []any
+		if err := json.Unmarshal(text, &list); err != nil || len(list) != want {
+			t.Errorf("datasets%s: %s, want %d", path, text, want)
 		}
 	}
 	job := fts.NewJob{Files: []fts.NewJobFile{{Sources: []string{"https://127.0.0.1:1/a"}, Destinations: []string{"https://127.0.0.1:2/a"}}}}

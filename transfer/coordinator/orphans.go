@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	orphansAtOnce = 16               // that are looked for at once
+	orphansAtOnce = 16               // that are looked for at once at a site
 	orphanRetry   = 10 * time.Second // after a destination did not answer
 )
 
@@ -84,7 +84,7 @@ func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 func (c *Coordinator) verifyOrphans(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	room := make(chan struct{}, orphansAtOnce)
+	rooms := map[string]chan struct{}{} // by destination: one that does not answer delays its own only
 	for {
 		more := c.lost.more.next()
 		c.lost.mu.Lock()
@@ -92,13 +92,18 @@ func (c *Coordinator) verifyOrphans(ctx context.Context) {
 		c.lost.list = nil
 		c.lost.mu.Unlock()
 		for _, l := range list {
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
-				return
+			room := rooms[l.Dest.Site]
+			if room == nil {
+				room = make(chan struct{}, orphansAtOnce)
+				rooms[l.Dest.Site] = room
 			}
 			running.Go(func() {
-				defer func() { <-room }()
+				select {
+				case room <- struct{}{}:
+					defer func() { <-room }()
+				case <-ctx.Done():
+					return
+				}
 				o, known := c.verifyOrphan(ctx, l)
 				if known {
 					err := c.applyOutcomes(ctx, "", []transfer.Outcome{o})
@@ -147,7 +152,7 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	defer cancel()
 	lease, err := c.lent(ctx, l.Lease)
 	if err != nil {
-		return o, false
+		return o, isFinal(err) // the next attempt fails with it
 	}
 	if l.Mode == transfer.Third {
 		defer func() { // of a coordinator that was killed
@@ -165,6 +170,8 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	switch {
 	case tpc.KindOf(err) == tpc.Missing:
 		o.Reason += ", and the file is not at its destination"
+	case tpc.KindOf(err) == tpc.Denied && c.expired(lease.Dest.Token, 0) != nil:
+		return o, true // likewise
 	case err != nil:
 		return o, false
 	case info.Size == l.Size && (info.Adler != "" && info.Adler == l.Adler || info.Adler == "" && l.Unchecked && !l.Replace):

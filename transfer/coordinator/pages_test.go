@@ -1,10 +1,14 @@
 package coordinator
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/url"
 	"testing"
 
-	"weir/internal/db/dbtest"
+	"weir/internal/require"
 	"weir/internal/wire"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 
@@ -91,7 +95,7 @@ func TestDatasetsBelow(t *testing.T) {
 	for name, address := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := start(t, Config{DB: address(t)})
+			h := start(t, Config{DB: address(t), Plain: true})
 			h.robot("A").register("http://127.0.0.1:1")
 			for _, d := range []string{"/store/gr", "/store/größe", "/store/größer", "/store/grün", "/store/日本", "/store/日本語"} {
 				h.fill(d, "A", 1, 10)
@@ -102,6 +106,14 @@ func TestDatasetsBelow(t *testing.T) {
 				if all, err := h.admin.DatasetsBelow(t.Context(), prefix); err != nil || len(all) != want {
 					t.Errorf("%q: %v, %v, want %d", prefix, all, err, want)
 				}
+			}
+			raw, err := h.Admin()
+			require.NoError(t, err)
+			var page []struct{ Name string }
+			text := h.ask(t, "GET", "/api/v1/datasets?n=2&from="+url.QueryEscape("/store/größe"), raw, nil, http.StatusOK)
+			err = json.Unmarshal(text, &page)
+			if err != nil || len(page) != 2 || page[0].Name != "/store/größe" || page[1].Name != "/store/größer" {
+				t.Errorf("two from a name on: %s", text)
 			}
 			for _, after := range []string{"/store/\x00", "/store/\xff", "/store/gr\xc3"} {
 				_, err := h.admin.Datasets(t.Context(), after, 10)

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 	realagent "weir/transfer/agent"
 	"weir/transfer/client"
@@ -23,6 +24,15 @@ import (
 func each(t *testing.T, f func(t *testing.T, conf Config)) {
 	t.Run("SQLite", func(t *testing.T) { f(t, Config{Approve: -1}) })
 	t.Run("PostgreSQL", func(t *testing.T) { f(t, Config{Approve: -1, DB: dbtest.Server(t)}) })
+}
+
+// either runs a test on a coordinator with SQLite, and in the full tier on one with PostgreSQL as well.
+func either(t *testing.T, f func(t *testing.T, conf Config)) {
+	t.Run("SQLite", func(t *testing.T) { f(t, Config{Approve: -1}) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		lab.FullTier(t, "PostgreSQL, for tests that call either")
+		f(t, Config{Approve: -1, DB: dbtest.Server(t)})
+	})
 }
 
 // A place is a site with a real agent.
@@ -37,7 +47,6 @@ func (h *house) place(site string, door bool) *place {
 	h.t.Helper()
 	p := &place{t: h.t, root: h.t.TempDir()}
 	h.enter(p, site, door)
-	h.up(site)
 	return p
 }
 
@@ -59,6 +68,7 @@ func (h *house) enter(p *place, site string, door bool) {
 	h.enterBy(p, site, o)
 }
 
+// enterBy starts an agent for what is there, and waits until the coordinator knows it.
 func (h *house) enterBy(p *place, site string, door *realagent.EndpointOptions) {
 	h.t.Helper()
 	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: "agent " + site, Roles: []string{agentOf + site}, Life: time.Hour})
@@ -92,6 +102,7 @@ func (h *house) enterBy(p *place, site string, door *realagent.EndpointOptions) 
 		}
 	}
 	h.t.Cleanup(func() { p.stop() })
+	h.up(site)
 }
 
 // write makes files of random bytes in a dataset's folder.

@@ -36,6 +36,8 @@ type registry struct {
 	backoff  map[string]time.Time    // destinations for which nothing could be dispatched: when to try again
 	pushed   map[string]bool         // destinations to which other sites' agents pushed in the last round
 	closed   bool
+	named    map[string]time.Time // when a submission last named a site by a URL
+	leaving  string               // the site that is being removed since no job uses it: jobs add it again
 	bans     []ban
 	deleting map[string]int // files that are being removed, by site
 	settings settings
@@ -115,7 +117,7 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 	c.registry = registry{
 		agents: map[string]*agent{}, leases: map[int64]*activeLease{}, replaced: map[string][]string{}, scans: map[int64]*scan{},
 		backoff: map[string]time.Time{}, pushed: map[string]bool{}, breakers: map[viewer]*breaker{}, unable: map[pair]inability{},
-		endpoints: map[string]endpoint{}, deleting: map[string]int{}, secrets: map[string]secrets{},
+		endpoints: map[string]endpoint{}, named: map[string]time.Time{}, deleting: map[string]int{}, secrets: map[string]secrets{},
 		net: schedule.New(c.conf.Rules, rand.Uint64()),
 	}
 	texts, err := db.Select(ctx, c.db, db.Value[string], "SELECT kept FROM link ORDER BY source, dest")

@@ -26,6 +26,11 @@ func (c *Coordinator) submit(q *call, in *transfer.Submission) (transfer.Request
 	if err := cmp.Or(c.refuseBanned(q.caller, in.To), c.checkMode(in)); err != nil {
 		return transfer.Request{}, err
 	}
+	done, err := c.admit(q, max(len(in.Files), 1))
+	if err != nil {
+		return transfer.Request{}, err
+	}
+	defer done()
 	in.Approve = in.Approve || c.conf.Approve < 0
 	r, err := c.queue.Submit(q.Context(), q.name, *in)
 	if err == nil && r.Status == transfer.Awaiting && r.Asked.Bytes <= c.conf.Approve {

@@ -46,12 +46,8 @@ func (c *Coordinator) routes() {
 	for _, p := range page.Patterns() {
 		c.server.Public(p, c.page)
 	}
-	for _, path := range []string{transfer.RegisterPath, transfer.OlderRegisterPath} {
-		handle(c, "POST "+path, middle, "", about("Register an agent"), c.register)
-	}
-	for _, path := range []string{transfer.DeregisterPath, transfer.OlderDeregisterPath} {
-		handle(c, "POST "+path, middle, "", about("Deregister an agent"), c.deregister)
-	}
+	handle(c, "POST "+transfer.RegisterPath, middle, "", about("Register an agent"), c.register)
+	handle(c, "POST "+transfer.DeregisterPath, middle, "", about("Deregister an agent"), c.deregister)
 	handle(c, "POST "+transfer.WorkPath, middle, "", about("Wait for work of an agent, up to 20 seconds"), c.poll)
 	handle(c, "POST "+transfer.ReportPath, large, "", about("Report outcomes and progress of an agent"), c.report)
 	handle(c, "POST "+transfer.ClockPath, small, "", about("Time of the coordinator"), func(*call, *struct{}) (transfer.Clock, error) {
@@ -72,7 +68,7 @@ func (c *Coordinator) routeCatalog(api string) {
 	handle(c, "GET "+api+"sites", 0, mayRead, about("List sites"), c.listSites)
 	handle(c, "POST "+api+"sites", 128<<10, mayAdmin, about("Add or change a site without an agent"), c.addSite)
 	handle(c, "POST "+api+"sites/{name}/remove", small, mayAdmin, about("Remove a site and its replicas from the catalog"), c.removeSite)
-	handle(c, "GET "+api+"datasets", 0, mayRead, about("List datasets by name", "after", "n"), c.datasets)
+	handle(c, "GET "+api+"datasets", 0, mayRead, about("List datasets by name", "from", "after", "n"), c.datasets)
 	handle(c, "GET "+api+"dataset", 0, mayRead, about("Show a dataset", "name"), c.dataset)
 	handle(c, "GET "+api+"dataset/files", 0, mayRead, about("List files of a dataset with their replicas", "name", "after", "n"), c.files)
 	handle(c, "POST "+api+"dataset/files", middle, mayAdmin, about("Add files that a site has to a dataset"), c.addFiles)
@@ -92,7 +88,7 @@ func (c *Coordinator) routeService(api string) {
 	handle(c, "POST "+api+"tokens/{id}/revoke", small, mayAdmin, about("Revoke a token"), c.revoke)
 	handle(c, "GET "+api+"notifications", 0, mayAdmin, about("List notifications, the newest first"), c.listNotifications)
 	handle(c, "POST "+api+"notifications/test", small, mayAdmin, about("Send a test to targets of notifications"), c.testNotify)
-	stream[transfer.Event](c, api+"events", "text/event-stream", about("Follow events; each data line is an Event", "after"), c.events)
+	stream[transfer.Event](c, api+"events", "text/event-stream", about("Follow events", "after"), c.events)
 	stream[string](c, "/metrics", "text/plain", about("Metrics for Prometheus"), c.metrics)
 }
 
@@ -111,7 +107,7 @@ func (c *Coordinator) routeRequests(api string) {
 	decision("approve", "Approve a request", c.queue.Approve, mayApprove)
 	decision("reject", "Reject a request", c.queue.Reject, mayApprove)
 	decision("cancel", "Cancel a request", c.cancel, "")
-	decision("retry", "Retry the failed and cancelled files of a request", c.queue.Retry, "")
+	decision("retry", "Retry the failed and cancelled files of a request", c.retry, "")
 	stream[transfer.Manifest](c, request+"/manifest", "", about("Manifest of a request: all its files, and a digest"), c.manifest)
 }
 
@@ -186,7 +182,7 @@ func (q *call) param(name string) string {
 // integer returns a parameter of the query, absent if it is not given.
 func (q *call) integer(name string, absent, least, most int64) int64 {
 	text := q.param(name)
-	if text == "" {
+	if !q.URL.Query().Has(name) {
 		return absent
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -295,7 +291,7 @@ func (w caller) needAgent(site string) error {
 // authenticate admits requests with a token of ours, with a browser's session, or with a client
 // certificate whose name is configured.
 func (c *Coordinator) authenticate(r *http.Request) (_ context.Context, err error) {
-	raw := wire.Bearer(r)
+	raw, _ := token.FromHeader(r)
 	if raw == "" && c.page != nil {
 		if raw, err = c.page.Token(r); err != nil {
 			return nil, err

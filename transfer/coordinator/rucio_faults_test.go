@@ -69,6 +69,7 @@ func arrived(t *testing.T, dir string) (n int) {
 // WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for; they have a hundred contents, and those at the
 // source are hard links.
 func TestRucioKilled(t *testing.T) {
+	lab.FullTier(t, "Rucio")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) { rucioKilled(t, conf.DB) })
 }
@@ -174,6 +175,7 @@ func childrenCPU(t *testing.T) time.Duration {
 // A rule that ends cancels its files in weir, also while they are copied, and nothing is left at the destination. A file with two
 // replicas, of which the nearer one is lost, comes from the other. While a destination is full its files wait and say why.
 func TestRucioRules(t *testing.T) {
+	lab.FullTier(t, "Rucio")
 	t.Parallel()
 	r := startRucio(t, false)
 	slow := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: r.x,

@@ -3,29 +3,37 @@ package coordinator
 import (
 	"testing"
 
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/dbtest"
 )
 
 // An unmodified Rucio learns from weir's messages how its files ended: rucio-conveyor-receiver and finisher make a rule OK, without a
 // poller. Requests for a lost and a corrupt source fail with weir's reasons, as those that are polled do. weir has PostgreSQL here.
 func TestRucioReceiver(t *testing.T) {
+	lab.FullTier(t, "Rucio")
 	t.Parallel()
 	lab.FTS(t)
 	lab.Need(t, "promtool")
-	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
-	r := startRucio(t, false, func(c *Config, of *lab.RucioConfig) {
-		c.DB, c.VO, c.Broker = dbtest.Server(t), "atlas", brokerAt(b)
-		c.Broker.Complete = "/queue/transfer.fts_monitoring_complete"
-		of.Broker, of.VO = b, "atlas"
-	})
-	r.setup()
-	two := r.twoRules()
-	var out struct{ Wall float64 }
-	_, wait := r.running("daemons", map[string]any{"fts": r.fts, "bulk": 1, "ended": len(two.files), "receiver": true}, &out)
-	require.NoError(t, wait())
-	two.check(two.state())
-	until(t, "the broker has all messages", func() bool { return r.scrape().sum("messages_waiting") == 0 })
-	t.Logf("the daemons took %.1f s", out.Wall)
+	for name, broker := range map[string]func(*testing.T) *lab.System{
+		"RabbitMQ": func(t *testing.T) *lab.System { return lab.StartRabbitMQ(t, lab.RabbitMQConfig{}) },
+		"Artemis":  func(t *testing.T) *lab.System { return lab.StartArtemis(t, lab.ArtemisConfig{Prefixes: true}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := broker(t)
+			r := startRucio(t, false, func(c *Config, of *lab.RucioConfig) {
+				c.DB, c.VO, c.Broker = dbtest.Server(t), "atlas", brokerAt(b)
+				c.Broker.Complete = "/queue/transfer.fts_monitoring_complete"
+				of.Broker, of.VO = b, "atlas"
+			})
+			r.setup()
+			two := r.twoRules()
+			var out struct{ Wall float64 }
+			_, wait := r.running("daemons", map[string]any{"fts": r.fts, "bulk": 1, "ended": len(two.files), "receiver": true}, &out)
+			require.NoError(t, wait())
+			two.check(two.state())
+			until(t, "the broker has all messages", func() bool { return r.scrape().sum("messages_waiting") == 0 })
+			t.Logf("the daemons took %.1f s", out.Wall)
+		})
+	}
 }

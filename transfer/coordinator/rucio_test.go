@@ -12,8 +12,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/db"
 	"weir/internal/tpc"
 	"weir/lab"
 )
@@ -267,10 +271,16 @@ func (two *twoRules) check(state rucioState) {
 }
 
 // An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
-// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious.
+// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious. Rucio labels the flows.
 func TestRucio(t *testing.T) {
+	lab.FullTier(t, "Rucio")
 	t.Parallel()
-	r := startRucio(t, false)
+	register := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"experiments":[{"expName":"lab","expId":2,"activities":[{"activityName":"default","activityId":1},
+			{"activityName":"User Subscriptions","activityId":1}]}]}`)
+	}))
+	t.Cleanup(register.Close)
+	r := startRucio(t, false, func(_ *Config, c *lab.RucioConfig) { c.Marks = register.URL })
 	r.setup()
 	two := r.twoRules()
 	r.daemon("rucio-conveyor-submitter")
@@ -281,4 +291,8 @@ func TestRucio(t *testing.T) {
 		state = two.state()
 	}
 	two.check(state)
+	marked, err := db.Select(t.Context(), r.db, db.Value[int64], "SELECT COUNT(*) FROM pair WHERE params LIKE ?", `%"scitag":129%`)
+	if err != nil || marked[0] != int64(len(two.files)) {
+		t.Errorf("%d files are marked, %v", marked, err)
+	}
 }

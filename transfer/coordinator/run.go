@@ -37,7 +37,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		taken = c.claim.Keep(ctx)
 	})
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.verifyOrphans, c.probeAll, c.sweepAll, c.notifyAll,
-		c.publishAll, c.sampleHost, c.forgetAll, c.pruneAll, c.exchangeAll, c.tapeAll} {
+		c.publishAll, c.sampleHost, c.forgetAll, c.removeAllUnused, c.pruneAll, c.exchangeAll, c.tapeAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.findOrphans()

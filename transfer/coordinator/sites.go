@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/pause"
@@ -100,7 +102,11 @@ func (c *Coordinator) setSite(ctx context.Context, name string, seen time.Time, 
 	if !known {
 		return false, false, nil
 	}
-	return changed, true, c.catalog.Saw(ctx, name, seen, up, s.Free, problem)
+	err = c.catalog.Saw(ctx, name, seen, up, s.Free, problem)
+	if errors.Is(err, store.ErrNotFound) { // it was removed meanwhile
+		return false, false, nil
+	}
+	return changed, true, err
 }
 
 // siteFree records, from time to time, that an agent is up and how much space it has, -1 if it is not
@@ -241,7 +247,7 @@ func (c *Coordinator) removeSite(q *call, _ *struct{}) (none struct{}, err error
 		a.wake()
 	}
 	c.registry.mu.Unlock()
-	return none, c.readSites(q.Context())
+	return none, c.siteRemoved(q.Context(), name)
 }
 
 func (c *Coordinator) listSites(q *call, _ *struct{}) ([]catalog.Site, error) {
@@ -272,14 +278,29 @@ func (c *Coordinator) probeAll(ctx context.Context) {
 			}
 		}
 		c.registry.mu.Unlock()
+		var probes sync.WaitGroup
+		room := make(chan struct{}, probesAtOnce)
 		for _, n := range names {
-			c.probe(ctx, n)
+			room <- struct{}{}
+			probes.Go(func() {
+				defer func() { <-room }()
+				c.probe(ctx, n)
+			})
 		}
+		probes.Wait()
 	}
 }
 
-// probeTime is the timeout of a probe.
-const probeTime = 10 * time.Second
+const (
+	probeTime    = 10 * time.Second // timeout of a probe
+	probesAtOnce = 32
+)
+
+// unknownHost reports whether the name of an endpoint does not exist, and DNS has said so.
+func unknownHost(err error) bool {
+	var name *net.DNSError
+	return errors.As(err, &name) && name.IsNotFound && !name.IsTemporary
+}
 
 // probe asks an endpoint for its abilities, and records whether it is up.
 func (c *Coordinator) probe(ctx context.Context, name string) {
@@ -289,7 +310,7 @@ func (c *Coordinator) probe(ctx context.Context, name string) {
 	}
 	d := c.secretsOf(name)
 	ask, cancel := context.WithTimeout(ctx, probeTime)
-	can, err := c.tpc.Ask(ask, d.target(site, "/"))
+	can, err := c.tpc.Ask(ask, c.siteTarget(site, d, "/"))
 	cancel()
 	if ctx.Err() != nil {
 		return
@@ -298,11 +319,15 @@ func (c *Coordinator) probe(ctx context.Context, name string) {
 		c.learn(ctx, site, d, can)
 	}
 	now, up, problem := c.now(), true, ""
-	switch tpc.KindOf(err) {
-	case tpc.Unreachable, tpc.Stalled, tpc.Broken:
+	switch kind := tpc.KindOf(err); {
+	case errors.Is(err, tpc.ErrRefused):
+		up, problem, now = false, sentence(err.Error()), time.Time{}
+	case site.Kind == urlKind && unknownHost(err): // its files are tried, and fail
+		problem, now = sentence(err.Error()), time.Time{}
+	case kind == tpc.Unreachable, kind == tpc.Stalled, kind == tpc.Broken:
 		up, problem = false, fmt.Sprintf("it could not be reached at %s: %s", clockTime(now), sentence(err.Error()))
 		now = time.Time{}
-	case tpc.Busy:
+	case kind == tpc.Busy:
 		problem = "it is busy"
 	}
 	changed, _, err := c.setSite(ctx, name, now, up, problem)

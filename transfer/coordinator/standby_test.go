@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,10 +11,10 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/page"
@@ -29,10 +28,10 @@ func TestStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t)}, {State: t.TempDir(), Standby: true}}
 	confs[1].DB = confs[0].DB
+	confs[0].Listen = lab.Address(t)
 	url, kill := spawn(t, confs[0])
-	confs[0].Listen = strings.TrimPrefix(url, "https://")
 	copyKeys(t, confs[0].State, confs[1].State)
-	confs[1].Listen = unusedAddress(t)
+	confs[1].Listen = lab.Address(t)
 	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
 	_, next := startChild(t, confs[1])
 	session := h.browse(h.url, "POST", `{"token":"`+adminToken(t, confs[1].State)+`"}`, nil)
@@ -124,7 +123,7 @@ func TestSuspendedCoordinator(t *testing.T) {
 	first, old, _ := startProcess(t, confs[0])
 	url := <-first
 	copyKeys(t, confs[0].State, confs[1].State)
-	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, unusedAddress(t), confs[0].Lease
+	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, lab.Address(t), confs[0].Lease
 	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
 	second, _ := startChild(t, confs[1])
 	a, b := h.place("A", true), h.place("B", true)
@@ -194,13 +193,4 @@ func copyKeys(t *testing.T, from, to string) {
 		}
 		require.NoError(t, err)
 	}
-}
-
-// unusedAddress returns an address that nothing listens on.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -75,10 +75,11 @@ func (k *thirdCopy) stream(ctx context.Context) error {
 	k.active.streamed = true
 	k.c.registry.mu.Unlock()
 	s := newStream(ctx, k.l.Size, k.l.Adler, k.tell)
-	source := k.source()
-	err := k.c.tpc.Store(s.ctx, k.temp(), k.l.Size, func() (io.ReadCloser, error) {
+	source, temp := k.marked()
+	err := k.c.tpc.Store(s.ctx, temp, k.l.Size, func() (io.ReadCloser, error) {
 		return s.open(func() (io.ReadCloser, error) { return k.c.tpc.Open(s.ctx, source) })
 	})
+	k.wrote = k.wrote || !unreached(err)
 	sum, sourceErr, err := s.end(err)
 	about := k.l.Dest
 	if sourceErr != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -127,6 +126,11 @@ func mostOfBulk(s queue.TapeStep) int {
 func (c *Coordinator) tapeEnd(ctx context.Context, f queue.TapeFile) (transfer.End, error) {
 	l := transfer.Lease{Source: transfer.End{Site: f.Site}, Dest: transfer.End{Site: f.Site}}
 	tokens, _, err := c.tokensOf(ctx, f.Item)
+	if f.Kind == queue.Archive { // the other one may have expired
+		tokens.Sources = nil
+	} else {
+		tokens.Dest = jobToken{}
+	}
 	if err == nil {
 		err = c.lend(ctx, &l, tokens)
 	}
@@ -290,8 +294,10 @@ func (c *Coordinator) tapeFailed(ctx context.Context, b *tapeBulk, err error) []
 	now, why := c.now(), sentence(err.Error())
 	class, after := classOf(err)
 	kind := tpc.KindOf(err)
-	var token *tokenError
-	final := kind == tpc.Unsupported || kind == tpc.Missing || errors.As(err, &token) && token.after == 0
+	final := kind == tpc.Unsupported || kind == tpc.Missing || isFinal(err)
+	if spent := c.expired(b.end.Token, 0); class == transfer.Denied && spent != nil {
+		final, why = true, why+"; "+sentence(spent.Error())
+	}
 	c.log.Warn("a tape system cannot be asked", "site", b.site, "files", len(b.files), "error", why)
 	news := make([]queue.TapeNews, len(b.files))
 	for i, f := range b.files {

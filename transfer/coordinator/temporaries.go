@@ -1,8 +1,10 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"weir/internal/db"
@@ -15,6 +17,7 @@ const (
 	sweepEvery   = 10 * time.Second
 	sweepAgain   = 2 * time.Minute // a writer that was cut off may continue for a while
 	longestSweep = time.Hour       // between two tries at a site that does not answer
+	sweepLife    = 7 * 24 * time.Hour
 	sweepBatch   = 100
 )
 
@@ -52,19 +55,22 @@ func (c *Coordinator) recordTemporaries(ctx context.Context, leases []transfer.L
 	if len(all) == 0 {
 		return nil
 	}
-	due := c.now().Add(c.conf.Lease)
-	const query = "INSERT INTO leftover (site, path, item, epoch, due, tries, gone) VALUES (?, ?, ?, ?, ?, 0, FALSE) ON CONFLICT DO NOTHING"
-	return c.db.Many(ctx, query, db.Each(all, func(t temporary) []any { return []any{t.site, t.path, t.item, t.epoch, due} }))
+	now := c.now()
+	due := now.Add(c.conf.Lease)
+	const query = `INSERT INTO leftover (site, path, item, epoch, since, due, tries, gone) VALUES (?, ?, ?, ?, ?, ?, 0, FALSE)
+		ON CONFLICT DO NOTHING`
+	return c.db.Many(ctx, query, db.Each(all, func(t temporary) []any { return []any{t.site, t.path, t.item, t.epoch, now, due} }))
 }
 
-// forgetTemporaries forgets the temporary files of transfers whose movers (the agent of a site, or ""
-// for the coordinator) report success: they were renamed. A file that existed before proves nothing.
+// forgetTemporaries forgets the temporary files of transfers whose movers (the agent of a site, or "" for the coordinator) report that
+// they renamed or never wrote them, or that never began. A file that existed before proves nothing.
 func (c *Coordinator) forgetTemporaries(ctx context.Context, mover string, all []transfer.Outcome) {
 	var done []transfer.LeaseID
 	c.registry.mu.Lock()
 	for i := range all {
 		o := &all[i]
-		if l := c.registry.lease(o.ID()); l != nil && l.mover == mover && o.Fault == "" && !o.Existed {
+		l := c.registry.lease(o.ID())
+		if l != nil && (l.mover == mover && (o.Unwritten || o.Fault == "" && !o.Existed) || mover == "" && !l.dispatched) {
 			if _, ok := c.temporaryOf(&l.Lease); ok {
 				done = append(done, o.ID())
 			}
@@ -86,78 +92,121 @@ func (c *Coordinator) sweepSoon(ctx context.Context) error {
 	return c.db.Exec(ctx, "UPDATE leftover SET due = ? WHERE due > ?", soon, soon)
 }
 
-// sweepAll removes temporary files until ctx ends.
+// sweepAll removes temporary files until ctx ends, at all sites concurrently: one that does not answer delays its own only.
 func (c *Coordinator) sweepAll(ctx context.Context) {
 	c.health.database(c.sweepSoon(ctx))
+	var sweeps sync.WaitGroup
+	defer sweeps.Wait()
+	var running sync.Map // by site
 	for pause.For(ctx, sweepEvery) {
-		for more := true; more && ctx.Err() == nil; {
-			var err error
-			more, err = c.sweep(ctx)
-			c.health.database(err)
-			more = more && err == nil
+		sites, err := db.Select(ctx, c.db, func(rows *db.Rows) (site string, err error) { return site, rows.Scan(&site) },
+			"SELECT DISTINCT site FROM leftover WHERE due <= ?", c.now())
+		c.health.database(err)
+		for _, site := range sites {
+			if _, is := running.LoadOrStore(site, true); is {
+				continue
+			}
+			sweeps.Go(func() {
+				defer running.Delete(site)
+				c.health.database(c.sweepSite(ctx, site))
+			})
 		}
 	}
 }
 
-// sweep removes some temporary files. more means that others are due.
-func (c *Coordinator) sweep(ctx context.Context) (more bool, err error) {
-	all, err := db.Select(ctx, c.db, func(rows *db.Rows) (t temporary, err error) {
-		return t, rows.Scan(&t.site, &t.path, &t.item, &t.epoch, &t.tries, &t.gone)
-	}, "SELECT site, path, item, epoch, tries, gone FROM leftover WHERE due <= ? ORDER BY due LIMIT ?", c.now(), sweepBatch)
-	for _, t := range all {
-		if err == nil && ctx.Err() == nil {
-			err = c.sweepOne(ctx, t)
+// sweepSite removes the temporary files of a site that are due. If the site does not answer, all of them wait.
+func (c *Coordinator) sweepSite(ctx context.Context, name string) error {
+	c.registry.mu.Lock()
+	site, known := c.registry.sites[name]
+	refused := c.blocked("", name)
+	c.registry.mu.Unlock()
+	now := c.now()
+	switch {
+	case !known || site.Kind == agentKind: // the coordinator cannot access it any more
+		return c.db.Exec(ctx, "DELETE FROM leftover WHERE site = ?", name)
+	case refused != "":
+		return c.db.Exec(ctx, "UPDATE leftover SET due = ? WHERE site = ? AND due <= ?", now.Add(c.conf.Lease), name, now)
+	}
+	var problem error
+	for more := true; more && ctx.Err() == nil; {
+		all, err := db.Select(ctx, c.db, func(rows *db.Rows) (t temporary, err error) {
+			return t, rows.Scan(&t.site, &t.path, &t.item, &t.epoch, &t.tries, &t.gone)
+		}, "SELECT site, path, item, epoch, tries, gone FROM leftover WHERE site = ? AND due <= ? ORDER BY due LIMIT ?", name, now, sweepBatch)
+		if err != nil {
+			return err
+		}
+		more = len(all) == sweepBatch
+		for _, t := range all {
+			failure, err := c.sweepOne(ctx, t)
+			if err != nil || ctx.Err() != nil {
+				return err
+			}
+			problem = cmp.Or(problem, failure)
+			if kind := tpc.KindOf(failure); kind == tpc.Unreachable || kind == tpc.Stalled || kind == tpc.Broken {
+				more = false
+				err = c.db.Exec(ctx, "UPDATE leftover SET due = ?, tries = tries + 1 WHERE site = ? AND due <= ?", now.Add(retrySweep(t.tries)),
+					name, now)
+				if err != nil {
+					return err
+				}
+				break
+			}
 		}
 	}
-	return len(all) == sweepBatch, err
+	if problem == nil {
+		return nil
+	}
+	return c.db.Write(ctx, func(tx *db.Tx) error {
+		given, err := tx.Exec("DELETE FROM leftover WHERE site = ? AND tries > 0 AND since < ?", name, c.now().Add(-sweepLife))
+		if err == nil {
+			c.log.Warn("temporary files not removed", "site", name, "error", problem, "abandoned", given)
+		}
+		return err
+	})
 }
 
-// sweepOne removes a temporary file. It is forgotten when it was absent twice, some time apart.
-func (c *Coordinator) sweepOne(ctx context.Context, t temporary) error {
+// retrySweep returns the time to the next try at a temporary file after so many that failed.
+func retrySweep(tries int) time.Duration { return min(sweepEvery<<min(tries, 10), longestSweep) }
+
+// sweepOne removes a temporary file. It is forgotten when it was absent twice, some time apart. failure is set if it could not be removed.
+func (c *Coordinator) sweepOne(ctx context.Context, t temporary) (failure, err error) {
 	lease := transfer.Lease{Item: t.item, Epoch: t.epoch}
 	c.registry.mu.Lock()
 	running := c.registry.lease(lease.ID()) != nil
-	site, known := c.registry.sites[t.site]
-	refused := c.blocked("", t.site)
 	c.registry.mu.Unlock()
 	again := func(after time.Duration, tries int, gone bool) error {
 		return c.db.Exec(ctx, "UPDATE leftover SET due = ?, tries = ?, gone = ? WHERE site = ? AND path = ?", c.now().Add(after), tries, gone,
 			t.site, t.path)
 	}
-	forget := func() error {
-		return c.db.Exec(ctx, "DELETE FROM leftover WHERE site = ? AND path = ?", t.site, t.path)
-	}
-	switch {
-	case running, known && refused != "":
-		return again(c.conf.Lease, 0, false)
-	case !known || site.Kind == agentKind: // the coordinator cannot access it any more
-		return forget()
+	if running {
+		now := c.now()
+		return nil, c.db.Exec(ctx, "UPDATE leftover SET due = ?, since = ?, tries = 0, gone = FALSE WHERE site = ? AND path = ?",
+			now.Add(c.conf.Lease), now, t.site, t.path)
 	}
 	ask, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	lease, err := c.lentFor(ask, lease)
+	lease, err = c.lentFor(ask, lease)
 	if errors.As(err, new(*tokenError)) {
-		return again(min(sweepEvery<<min(t.tries, 10), longestSweep), t.tries+1, false)
+		return err, again(retrySweep(t.tries), t.tries+1, false)
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	at := c.target(lease, transfer.End{Site: t.site, Path: t.path, Token: lease.Dest.Token, Cert: lease.Dest.Cert})
-	_, err = c.tpc.Stat(ask, at)
-	exists := err == nil
+	_, failure = c.tpc.Stat(ask, at)
+	exists := failure == nil
 	if exists {
-		err = c.tpc.Remove(ask, at)
+		failure = c.tpc.Remove(ask, at)
 	}
 	switch {
-	case tpc.KindOf(err) == tpc.Missing && t.gone:
-		return forget()
-	case err == nil, tpc.KindOf(err) == tpc.Missing:
+	case ctx.Err() != nil:
+		return nil, nil
+	case tpc.KindOf(failure) == tpc.Missing && t.gone:
+		return nil, c.db.Exec(ctx, "DELETE FROM leftover WHERE site = ? AND path = ?", t.site, t.path)
+	case failure == nil, tpc.KindOf(failure) == tpc.Missing:
 		if exists {
 			c.log.Info("temporary file removed", "site", t.site, "path", t.path)
 		}
-		return again(sweepAgain, 0, true)
-	case ctx.Err() != nil:
-		return nil
+		return nil, again(sweepAgain, 0, true)
 	}
-	c.log.Warn("temporary file not removed yet", "site", t.site, "path", t.path, "error", err)
-	return again(min(sweepEvery<<min(t.tries, 10), longestSweep), t.tries+1, false)
+	return failure, again(retrySweep(t.tries), t.tries+1, false)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"path"
 	"strings"
 	"syscall"
@@ -42,6 +44,7 @@ type thirdCopy struct {
 	out         transfer.Outcome
 	late        bool   // the source may push for a while yet, and finish the temporary file
 	none        string // why the other end of the copy gives no macaroon to the proxy of its job
+	wrote       bool   // it may have a temporary file
 	needsStream bool   // its checksum is not known before its bytes have passed
 	sum         string // of the bytes that passed through the coordinator, as digest.Short has it; "": they did not
 }
@@ -61,6 +64,7 @@ func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
 		k := c.newThird(h.Lease)
 		k.active = h
 		k.copyLent(ctx)
+		k.out.Unwritten = !k.wrote
 		defer func() {
 			if k.late && pause.For(run, noticeTime) {
 				k.clean(run)
@@ -89,6 +93,9 @@ func (k *thirdCopy) copyLent(ctx context.Context) {
 		if k.tokens, _, err = k.c.tokensOf(ctx, k.l.Item); err == nil {
 			err = k.c.lend(ctx, &k.l, k.tokens)
 		}
+		if err == nil {
+			err = k.spent(ctx, "", tokenSlack)
+		}
 	}
 	var t *tokenError
 	switch {
@@ -104,6 +111,29 @@ func (k *thirdCopy) copyLent(ctx context.Context) {
 		k.out.Fault, k.out.Reason = transfer.Permanent, sentence(err.Error())
 	}
 	k.out.End = k.c.now()
+}
+
+// spent returns why no attempt can succeed any more with the tokens of its job, if a site has refused them, or ("") with those of any site.
+func (k *thirdCopy) spent(ctx context.Context, site string, slack time.Duration) error {
+	if site == "" || site == k.l.Dest.Site {
+		if err := k.c.spent(ctx, k.tokens.Dest, slack); err != nil {
+			return fmt.Errorf("%s: %w", k.l.Dest.Site, err)
+		}
+	}
+	if site != "" && site != k.l.Source.Site || k.tokens.Sources[k.l.Source.Site] == (jobToken{}) {
+		return nil
+	}
+	var failed error
+	for name, one := range k.tokens.Sources { // another source may do
+		err := k.c.spent(ctx, one, slack)
+		if err == nil {
+			return nil
+		}
+		if name == k.l.Source.Site {
+			failed = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return failed
 }
 
 // renewTokens fills in the tokens of its job as they are now. Those that cannot be renewed stay: the endpoints refuse them.
@@ -140,6 +170,13 @@ func (k *thirdCopy) copy(ctx context.Context) {
 			k.out.Fault, k.out.Reason, k.out.At = transfer.MoverStopped, "the coordinator was stopped", ""
 		}
 	}
+	if k.l.Job != "" && k.out.Fault == transfer.Denied {
+		if unknownHost(err) { // no permission is missing
+			k.out.Fault = transfer.Transient
+		} else if why := k.spent(context.WithoutCancel(ctx), k.out.At, 0); why != nil {
+			k.out.Fault, k.out.Reason = transfer.Permanent, k.out.Reason+"; "+sentence(why.Error())
+		}
+	}
 	k.out.End = k.c.now()
 }
 
@@ -160,6 +197,19 @@ func (k *thirdCopy) temp() tpc.Target {
 	at := k.l.Dest
 	at.Path = tempName(k.l)
 	return k.c.target(k.l, at, writeScopes(k.l.Dest.Path, tempName(k.l))...)
+}
+
+// marked returns the ends of a copy with what its job passes on with the bytes.
+func (k *thirdCopy) marked() (source, temp tpc.Target) {
+	source, temp = k.source(), k.temp()
+	source.Header, temp.Header = http.Header{}, http.Header{}
+	if k.tokens.sciTag != "" {
+		source.Header[tpc.SciTag], temp.Header[tpc.SciTag] = []string{k.tokens.sciTag}, []string{k.tokens.sciTag}
+	}
+	if k.tokens.archive != "" {
+		temp.Header[tpc.ArchiveMetadata] = []string{k.tokens.archive}
+	}
+	return source, temp
 }
 
 // tempName returns the name of the temporary file. It is in the folder of the file: on the same file
@@ -224,7 +274,9 @@ func (k *thirdCopy) do(ctx context.Context) error {
 		want, err = k.compare(want)
 	}
 	if err != nil {
-		k.clean(ctx)
+		if k.wrote {
+			k.clean(ctx)
+		}
 		return k.blame(ctx, err, want)
 	}
 	k.stage(transfer.Verifying)
@@ -240,7 +292,8 @@ func (k *thirdCopy) do(ctx context.Context) error {
 	return k.retry(ctx, func() error { return k.verify(ctx, k.final(), want) })
 }
 
-// blame finds out whether the source is corrupt, if it has a checksum.
+// blame finds out whether the source is corrupt, if it has a checksum. A source that first gave another checksum than it gives now, and
+// now that of the copy, is not: the copy is to be tried again.
 func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 	var f *classError
 	if !errors.As(err, &f) || f.class != transfer.Checksum || k.out.Adler == "" || want == "" {
@@ -249,6 +302,10 @@ func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 	info, statErr := k.c.tpc.Checksum(ctx, k.source(), tpc.Wish{Size: k.l.Size, Want: want})
 	if statErr != nil || info.Adler == "" || info.Adler == want {
 		return err
+	}
+	if k.l.Adler == "" && info.Adler == k.out.Adler {
+		return failf(transfer.Transient, "%s first gave %s as the checksum of the file, then %s, which its copy has as well", k.l.Source.Site,
+			digest.Words(want), digest.Words(info.Adler))
 	}
 	return k.corrupt(info.Adler, want)
 }
@@ -275,7 +332,11 @@ func (k *thirdCopy) retry(ctx context.Context, f func() error) error {
 			return nil
 		}
 		switch class, after := classOf(err); class {
-		case transfer.Denied, transfer.Unreachable, transfer.Throttled, transfer.Transient:
+		case transfer.Denied:
+			if k.spent(ctx, k.l.Dest.Site, 0) != nil {
+				return err
+			}
+		case transfer.Unreachable, transfer.Throttled, transfer.Transient:
 			wait = max(wait, min(after, time.Minute))
 		default:
 			return err
@@ -419,6 +480,7 @@ func (k *thirdCopy) transport(ctx context.Context) error {
 		return k.stream(ctx)
 	}
 	err := k.drive(ctx)
+	k.wrote = !unreached(err)
 	noMacaroon := k.none != "" && tpc.KindOf(err) == tpc.Denied // with the proxy of the job the coordinator may be admitted
 	if tpc.KindOf(err) != tpc.Unsupported && !noMacaroon || !k.c.streams() || ctx.Err() != nil {
 		return err
@@ -429,6 +491,12 @@ func (k *thirdCopy) transport(ctx context.Context) error {
 		k.c.registry.mu.Unlock()
 	}
 	return k.stream(ctx)
+}
+
+// unreached reports whether the server that was to copy could not be reached.
+func unreached(err error) bool {
+	var e *tpc.Error
+	return errors.As(err, &e) && e.Kind == tpc.Unreachable && !e.Begun
 }
 
 // tell notes how many bytes have moved.
@@ -442,7 +510,7 @@ func (k *thirdCopy) tell(moved int64) {
 // drive has the destination pull, or the source push if the destination cannot.
 func (k *thirdCopy) drive(ctx context.Context) error {
 	active, passive := k.l.Dest, k.l.Source
-	source, temp := k.source(), k.temp()
+	source, temp := k.marked()
 	other, err := k.delegated(ctx, k.l.Source, source, tpc.MayRead)
 	if err == nil {
 		err = k.c.tpc.Drive(ctx, tpc.Order{Active: temp, Passive: other, Streams: k.l.Streams}, k.tell)
@@ -606,6 +674,9 @@ func classOf(err error) (transfer.ErrorClass, time.Duration) {
 	switch e.Kind {
 	case tpc.Unreachable:
 		if errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.EHOSTUNREACH) || errors.Is(e.Err, syscall.ENETUNREACH) {
+			return transfer.Unreachable, 0
+		}
+		if errors.As(e.Err, new(*net.DNSError)) && !unknownHost(e.Err) { // its name may be known again soon
 			return transfer.Unreachable, 0
 		}
 		return transfer.Denied, 0 // a certificate, or a name

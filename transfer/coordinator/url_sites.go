@@ -37,7 +37,10 @@ func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err e
 	site, best, inside := "", -1, false
 	for _, one := range s.c.registry.sites {
 		at, err := url.Parse(one.URL)
-		if one.Kind == agentKind || err != nil || at.Scheme != u.Scheme || fts.Server(at) != server {
+		if one.Kind == agentKind || one.Name == s.c.registry.leaving || s.c.conf.KnownSites && one.Kind == urlKind {
+			continue
+		}
+		if err != nil || at.Scheme != u.Scheme || fts.Server(at) != server {
 			continue
 		}
 		below := strings.Trim(at.Path, "/")
@@ -50,6 +53,9 @@ func (s *urlSites) of(ctx context.Context, u *url.URL) (site, path string, err e
 		if ok && rank > best {
 			site, best, path = one.Name, rank, strings.TrimSuffix(rest, "/")
 		}
+	}
+	if site != "" {
+		s.c.registry.named[site] = s.c.now()
 	}
 	s.c.registry.mu.Unlock()
 	if site == "" {
@@ -71,27 +77,41 @@ func hostPort(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// add adds the endpoint of a URL.
+// add adds the endpoint of a URL, and returns the name of the site.
 func (s *urlSites) add(ctx context.Context, u *url.URL, base string) (string, error) {
-	guard := tpc.Guard{Hosts: []string{"*"}, Upto: s.c.conf.JobArea}
-	if err := guard.Check(remote.Web(u)); err != nil {
-		return "", err
-	}
 	name := siteName(u)
 	if other, known := s.c.registry.site(name); known && other.URL != base {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(base)) // never fails
 		name = fmt.Sprintf("%.50s-%08x", name, h.Sum32())
 	}
+	return name, s.addAs(ctx, name, u, base)
+}
+
+// addAs adds the endpoint of a URL as a site with a name.
+func (s *urlSites) addAs(ctx context.Context, name string, u *url.URL, base string) error {
+	if s.c.conf.KnownSites {
+		return fmt.Errorf("%w: %.200s is not a site of this service (weir site add)", tpc.ErrRefused, base)
+	}
+	guard := tpc.Guard{Hosts: []string{"*"}, Upto: s.c.conf.JobArea}
+	if err := guard.Check(remote.Web(u)); err != nil {
+		return err
+	}
+	s.c.urlSites.Lock()
+	defer s.c.urlSites.Unlock()
 	site := catalog.Site{Name: name, Kind: urlKind, URL: base}
 	if err := s.c.catalog.AddSite(ctx, site); err != nil && !errors.Is(err, store.ErrExists) {
-		return "", err
+		return err
 	}
 	if err := s.c.catalog.Saw(ctx, name, s.c.now(), true, -1, ""); err != nil { // the first probe may correct it
-		return "", err
+		return err
 	}
 	s.c.log.Info("endpoint of a job added as a site", "site", name, "url", base)
-	return name, s.c.readSites(ctx)
+	if err := s.c.readSites(ctx); err != nil {
+		return err
+	}
+	s.c.nameSite(name)
+	return nil
 }
 
 // siteName returns a name for the site of a URL.

@@ -17,7 +17,7 @@ import (
 // finds good.
 func Bearer(checker *token.Checker) func(*http.Request) (serve.Rights, error) {
 	return func(r *http.Request) (serve.Rights, error) {
-		raw, ok := serve.BearerToken(r)
+		raw, ok := token.FromHeader(r)
 		if !ok {
 			return nil, serve.ErrCredentials
 		}

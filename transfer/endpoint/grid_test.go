@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"weir/internal/require"
 	"weir/serve"
 	"weir/serve/servetest/requests"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"weir/internal/require"
 	"weir/serve"
 	"weir/serve/servetest/requests"

@@ -54,6 +54,8 @@ type NewJobFile struct {
 	SourceTokens      []string `json:"source_tokens,omitempty"`
 	DestinationTokens []string `json:"destination_tokens,omitempty"`
 	Staging           any      `json:"staging_metadata,omitempty"` // an object for the tape system of the source
+	Archive           any      `json:"archive_metadata,omitempty"` // an object for that of the destination
+	SciTag            int      `json:"scitag,omitempty"`           // label of its flows, 65 to 65535
 }
 
 // A SubmittedJob is the answer to a submission.
@@ -217,6 +219,13 @@ type HostAnswer struct {
 type DelegationAnswer struct {
 	Until      string   `json:"termination_time"`
 	Attributes []string `json:"voms_attrs"`
+}
+
+// A JobRefusal says why a job cannot be shown or changed, in answers about jobs by their ids.
+type JobRefusal struct {
+	ID      string `json:"job_id"`
+	Status  string `json:"http_status"` // such as 404 Not Found
+	Message string `json:"http_message"`
 }
 
 // A Refusal is the answer to a request that is refused.

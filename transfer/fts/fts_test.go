@@ -1,6 +1,8 @@
 package fts
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -63,6 +65,58 @@ func TestSameDestination(t *testing.T) {
 		if e := new(Error); !errors.As(err, &e) || e.Status != 409 {
 			t.Errorf("%q: %v", pair, err)
 		}
+	}
+}
+
+// Endpoints that cannot exist, names that lost a character and values of another type are refused, without words of Go.
+func TestReadRefuses(t *testing.T) {
+	file := func(dest string) string {
+		return `{"files":[{"sources":["https://a/f"],"destinations":["` + dest + `"]}]}`
+	}
+	mark := func(tag, archive string) string {
+		return `{"files":[{"sources":["https://a/f"],"destinations":["https://b/f"],"scitag":` + tag + `,"archive_metadata":` + archive + `}]}`
+	}
+	for text, want := range map[string]string{
+		file("https://localhost:99999/x"): "port", file("https://b:0/x"): "port", file("https://0x7f.1/x"): "host",
+		file("https://127.1/x"): "host", file("https://2130706433/x"): "host", file("https://1.2.3.999/x"): "host",
+		file(`https://b/store/sur\ud800x`): "cannot be read", `[]`: "the request cannot be a JSON array",
+		mark("1", "{}"): "SciTag", mark("64", "{}"): "SciTag", mark("65536", "{}"): "SciTag", mark(`"129"`, "{}"): "SciTag",
+		mark("129.5", "{}"): "SciTag", mark("129", `["a"]`): "archive_metadata", mark("129", `"a"`): "archive_metadata",
+		`{"files":7}`: "files cannot be a JSON number", `{"files":[{"sources":7}]}`: "sources cannot be a JSON number",
+	} {
+		_, err := Read(strings.NewReader(text))
+		if e := new(Error); !errors.As(err, &e) || e.Status != 400 || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "Go ") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for _, dest := range []string{"https://b:65535/x", "https://127.0.0.1/x", "https://[::1]:8443/x", "https://3com.example.org/x",
+		"https://b.example.org./x"} {
+		if _, err := Read(strings.NewReader(file(dest))); err != nil {
+			t.Errorf("%s: %v", dest, err)
+		}
+	}
+}
+
+// Labels and metadata of files, and of a job for files without any, are kept apart from other metadata.
+func TestMarksAreKept(t *testing.T) {
+	s, err := Read(strings.NewReader(`{"params":{"scitag":65,"archive_metadata":{"b":1}},"files":[
+		{"sources":["https://a/f"],"destinations":["https://b/f"],"scitag":65535,"archive_metadata":{"a":",\"file_metadata\":"},"metadata":{"m":1}},
+		{"sources":["https://a/g"],"destinations":["https://b/g"],"scitag":null}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ tag, archive string }{{"65535", `{"a":",\"file_metadata\":"}`}, {"65", `{"b":1}`}} {
+		text, err := json.Marshal(s.Files[i].Keep())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag, archive := Marks(string(text))
+		if got, _ := base64.StdEncoding.DecodeString(archive); tag != want.tag || string(got) != want.archive {
+			t.Errorf("%q, %s", tag, got)
+		}
+	}
+	if tag, archive := Marks(`{"file_metadata":{"scitag":99}}`); tag != "" || archive != "" {
+		t.Errorf("%q, %q", tag, archive)
 	}
 }
 

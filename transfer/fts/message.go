@@ -247,6 +247,7 @@ func (c *changed) complete() completeBody {
 		ChannelType: "urlcopy", Activity: c.File.Share, Replicas: len(c.File.Sources) > 1, Multihop: c.multihop(), LastHop: c.lastHop(),
 		IP: "unknown", Eviction: -1, Cleanup: -1, OnDiskCode: -1, Auth: "oauth2", SourceProtocol: c.sourceURL.Scheme,
 		DestProtocol: c.destURL.Scheme, SourceWire: canonical(c.sourceURL.Scheme), DestWire: canonical(c.destURL.Scheme), Throughput: -1}
+	b.Scitag = c.file.SciTag
 	b.Translation = strings.TrimSuffix(b.SourceWire, "s") != strings.TrimSuffix(b.DestWire, "s")
 	if c.job.User != "" {
 		b.Auth = "certificate"

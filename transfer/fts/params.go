@@ -33,6 +33,8 @@ type Params struct {
 	Hops      bool            // multihop: each file comes from the destination of the one before
 	OnHop     bool            // overwrite_hop: only copies on the way are replaced
 	Report    bool            // dst_file_report: what is in the way at the destination is in file_metadata
+	SciTag    int             // scitag, of files without one; 0: none
+	Archiving json.RawMessage // archive_metadata, of files without any; nil: none
 	unstated  bool            // verify_checksum was false, or absent
 }
 
@@ -111,8 +113,8 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 		p.Streams = int(n)
 	case "max_time_in_queue":
 		p.InQueue, err = span(name, v)
-	case "job_metadata":
-		return p.metadata(v)
+	case "job_metadata", "archive_metadata", "scitag":
+		return p.metadata(name, v)
 	case "id_generator":
 		*generator, err = text(name, v)
 	case "sid":
@@ -136,12 +138,19 @@ func (p *Params) seconds(name string, v json.RawMessage) error {
 // defaultStage is how long files are brought online with copy_pin_lifetime alone, as in FTS.
 const defaultStage = 8 * time.Hour
 
-func (p *Params) metadata(v json.RawMessage) error {
-	m, err := metadata(v, "job_metadata")
+func (p *Params) metadata(name string, v json.RawMessage) error {
+	var err *Error
+	switch name {
+	case "scitag":
+		p.SciTag, err = sciTag(v)
+	case "archive_metadata":
+		p.Archiving, err = object(v, name)
+	default:
+		p.Metadata, err = metadata(v, name)
+	}
 	if err != nil {
 		return err
 	}
-	p.Metadata = m
 	return nil
 }
 
@@ -151,14 +160,13 @@ func unsupported() map[string]string {
 	const gridftp = "GridFTP and SRM are not supported"
 	return map[string]string{
 		"fail_nearline": tape, "overwrite_when_only_on_disk": tape,
-		"archive_metadata": "a third-party copy has no place for it", "staging_metadata": "it belongs to files",
-		"gridftp": gridftp, "spacetoken": gridftp, "source_spacetoken": gridftp, "destination_spacetoken": gridftp,
+		"staging_metadata": "it belongs to files",
+		"gridftp":          gridftp, "spacetoken": gridftp, "source_spacetoken": gridftp, "destination_spacetoken": gridftp,
 		"buffer_size":     "the buffers of a copy belong to the endpoints",
 		"disable_cleanup": "weir removes its temporary files, and nothing else",
 		"ipv4":            "the endpoints choose", "ipv6": "the endpoints choose",
 		"credential": "cloud storage is not supported", "credentials": "cloud storage is not supported",
 		"user_credentials": "cloud storage is not supported", "target_qos": "QoS is not supported",
-		"scitag": "weir does not mark flows yet",
 	}
 }
 
@@ -201,6 +209,29 @@ func text(name string, v json.RawMessage) (s string, err error) {
 		return "", bad("%s: expected a text of at most 1000 bytes", name)
 	}
 	return s, nil
+}
+
+// sciTag reads the label of a flow: 10 bits are the experiment and 6 the activity. 0: there is none.
+func sciTag(v json.RawMessage) (int, *Error) {
+	if null(v) {
+		return 0, nil
+	}
+	tag, err := strconv.Atoi(string(bytes.TrimSpace(v)))
+	if err != nil || tag < 65 || tag > 65535 {
+		return 0, bad("Invalid SciTag value: %.50s: expected an integer from 65 to 65535", v)
+	}
+	return tag, nil
+}
+
+// object reads metadata that are an object. nil: there are none.
+func object(v json.RawMessage, name string) (json.RawMessage, *Error) {
+	if null(v) {
+		return nil, nil
+	}
+	if bytes.TrimSpace(v)[0] != '{' {
+		return nil, bad("%s: expected an object", name)
+	}
+	return metadata(v, name)
 }
 
 // span reads a time as FTS does: hours, or a text with the unit s, m, h or d.

@@ -2,8 +2,10 @@ package fts
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/internal/digest"
@@ -57,7 +59,18 @@ type KeptFile struct {
 	Strategy string          `json:"selection_strategy"`
 	Size     int64           `json:"user_filesize"`
 	Report   bool            `json:"dst_file_report,omitempty"`
-	Metadata json.RawMessage `json:"file_metadata,omitempty"`
+	SciTag   int             `json:"scitag,omitempty"`
+	Archive  []byte          `json:"archive_metadata,omitempty"` // JSON
+	Metadata json.RawMessage `json:"file_metadata,omitempty"`    // the last field, see readKept
+}
+
+// Marks returns the label of the flows of a file and its archive_metadata in Base64, from what the queue keeps of it. "" is none.
+func Marks(params string) (sciTag, archive string) {
+	k := readKept(params)
+	if k.SciTag > 0 {
+		sciTag = strconv.Itoa(k.SciTag)
+	}
+	return sciTag, base64.StdEncoding.EncodeToString(k.Archive)
 }
 
 // Keep returns what the queue keeps of a submission.
@@ -116,7 +129,7 @@ func (d *Delete) Keep() KeptFile {
 // Keep returns what the queue keeps of a file.
 func (f *File) Keep() KeptFile {
 	return KeptFile{Report: f.Report, Dest: f.DestText, Sources: f.SourceTexts, Checksum: f.Checksum, Strategy: f.Strategy,
-		Size: max(f.Size, 0), Metadata: f.Metadata}
+		Size: max(f.Size, 0), SciTag: f.SciTag, Archive: f.Archiving, Metadata: f.Metadata}
 }
 
 // State returns the state of a job.
@@ -173,6 +186,16 @@ func Open(state string) bool {
 		return true
 	}
 	return false
+}
+
+// Ended returns the states of jobs that have ended.
+func Ended() []string { return []string{Finished, FinishedDirty, Failed, Canceled} }
+
+// Keys returns the properties by which the queue finds a job.
+func Keys(j *queue.JobState) queue.JobKeys {
+	k := kept(j)
+	return queue.JobKeys{State: State(j), User: UserOf(j), VO: k.VO, Credential: cmp.Or(k.Credential, DelegationID(j.By)), Source: k.Source,
+		Dest: k.Dest}
 }
 
 // VOOf returns the virtual organization of a job.
@@ -292,7 +315,7 @@ func Files(j *queue.JobState, f *queue.JobFile) (rows []map[string]any) {
 // row returns the fields of a file without its source.
 func row(j *queue.JobState, f *queue.JobFile, job *Kept, k *KeptFile) map[string]any {
 	m := map[string]any{
-		"job_id": j.ID, "vo_name": job.VO, "priority": job.Priority, "activity": f.Share,
+		"job_id": j.ID, "vo_name": job.VO, "priority": f.Priority + 3, "activity": f.Share,
 		"dest_se": seOf(f.Dest), "checksum": k.Checksum, "user_filesize": k.Size, "filesize": max(f.Item.Size, 0),
 		"selection_strategy": k.Strategy, "retry": max(f.Attempts-1, 0), "transfer_host": "weir",
 		"hashed_id": 0, "file_state_initial": "",
@@ -302,8 +325,15 @@ func row(j *queue.JobState, f *queue.JobFile, job *Kept, k *KeptFile) map[string
 	}
 	for _, name := range []string{"recoverable", "tx_duration", "throughput", "staging_host",
 		"archive_start_time", "archive_finish_time", "pid", "internal_file_params", "log_file", "log_debug", "bringonline_token",
-		"staging_metadata", "archive_metadata", "scitag", "dest_surl_uuid", "src_token_id", "dst_token_id"} {
+		"staging_metadata", "dest_surl_uuid", "src_token_id", "dst_token_id"} {
 		m[name] = nil
+	}
+	m["scitag"], m["archive_metadata"] = nil, nil
+	if k.SciTag > 0 {
+		m["scitag"] = k.SciTag
+	}
+	if len(k.Archive) > 0 {
+		m["archive_metadata"] = json.RawMessage(k.Archive)
 	}
 	for _, t := range f.Tape {
 		if t.Kind == queue.Archive {

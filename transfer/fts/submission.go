@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -54,6 +56,8 @@ type File struct {
 	Metadata     json.RawMessage // nil: none
 	Report       bool            // dst_file_report
 	Staging      json.RawMessage // staging_metadata, for the tape system; nil: none
+	Archiving    json.RawMessage // archive_metadata, for the destination; nil: none
+	SciTag       int             // label of its flows; 0: none
 	SourceTokens []string        // as Sources, or none. Secrets
 	DestToken    string          // "": none. A secret
 }
@@ -89,7 +93,7 @@ func Read(body io.Reader) (*Submission, error) {
 		if errors.As(err, new(*http.MaxBytesError)) {
 			return nil, Refuse(http.StatusRequestEntityTooLarge, "the submission has more than %d bytes", MaxBody)
 		}
-		return nil, bad("Badly formatted JSON request: %.300s", err.Error())
+		return nil, bad("Badly formatted JSON request: %.300s", jsonText(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, bad("Badly formatted JSON request: trailing data")
@@ -222,6 +226,14 @@ func (s *Submission) deletes(all []json.RawMessage) error {
 // overHTTP reports whether a URL is one of HTTP.
 func overHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
+// jsonText returns the text of an error of package json, without the types of Go.
+func jsonText(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s cannot be a JSON %s", cmp.Or(e.Field, "the request"), e.Value)
+	}
+	return err.Error()
+}
+
 // null reports whether a value is absent, null, or an empty list or object.
 func null(v json.RawMessage) bool {
 	switch string(bytes.TrimSpace(v)) {
@@ -237,7 +249,7 @@ func (s *Submission) file(text json.RawMessage) (*File, *Error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return nil, bad("%.300s", err.Error())
+		return nil, bad("%.300s", jsonText(err))
 	}
 	switch {
 	case len(in.Sources) == 0:
@@ -248,15 +260,12 @@ func (s *Submission) file(text json.RawMessage) (*File, *Error) {
 		return nil, bad("%d destinations: a file has one; submit a file for each destination", len(in.Destinations))
 	case len(in.Sources) > maxSources:
 		return nil, bad("%d sources: a file has at most %d", len(in.Sources), maxSources)
-	case !null(in.ArchiveMetadata):
-		return nil, bad("archive_metadata: a third-party copy has no place for it")
 	case s.Stage > 0 && len(in.Sources) > 1:
 		return nil, bad("%d sources: a file that is brought online has one", len(in.Sources))
-	case !null(in.SciTag):
-		return nil, bad("scitag: weir does not mark flows yet")
 	}
-	f := &File{Size: -1, Checksum: "ADLER32", Activity: "default", Strategy: "auto", Report: s.Report}
-	for _, step := range []func(*fileKeys) *Error{f.urls, f.tokens, f.labels, f.check} {
+	f := &File{Size: -1, Checksum: "ADLER32", Activity: "default", Strategy: "auto", Report: s.Report,
+		SciTag: s.SciTag, Archiving: s.Archiving}
+	for _, step := range []func(*fileKeys) *Error{f.urls, f.tokens, f.labels, f.hints, f.check} {
 		if err := step(&in); err != nil {
 			return nil, err
 		}
@@ -298,20 +307,33 @@ func (f *File) labels(in *fileKeys) (err *Error) {
 	if in.Strategy != nil && *in.Strategy != "" {
 		f.Strategy = *in.Strategy
 	}
-	if !null(in.StagingMetadata) {
-		if bytes.TrimSpace(in.StagingMetadata)[0] != '{' {
-			return bad("staging_metadata: expected an object")
-		}
-		if f.Staging, err = metadata(in.StagingMetadata, "staging_metadata"); err != nil {
-			return err
-		}
-	}
 	for _, v := range []json.RawMessage{in.Metadata, in.FileMetadata} {
 		if err == nil && f.Metadata == nil && !null(v) {
 			f.Metadata, err = metadata(v, "metadata")
 		}
 	}
 	return err
+}
+
+// hints takes what is passed on to the endpoints and tape systems of a file.
+func (f *File) hints(in *fileKeys) *Error {
+	staging, err := object(in.StagingMetadata, "staging_metadata")
+	if err != nil {
+		return err
+	}
+	archiving, err := object(in.ArchiveMetadata, "archive_metadata")
+	if err != nil {
+		return err
+	}
+	tag, err := sciTag(in.SciTag)
+	if err != nil {
+		return err
+	}
+	f.Staging, f.SciTag = staging, cmp.Or(tag, f.SciTag)
+	if archiving != nil {
+		f.Archiving = archiving
+	}
+	return nil
 }
 
 // tokens takes the tokens of a file.
@@ -390,7 +412,7 @@ func (f *File) check(in *fileKeys) *Error {
 func parse(text string) (*url.URL, *Error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
-	if err != nil || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+	if err != nil || !utf8.ValidString(text) || strings.ContainsRune(text, 0) || strings.ContainsRune(text, utf8.RuneError) {
 		return nil, bad("Invalid value within the request: a URL cannot be read") // it may have a secret
 	}
 	if u.User != nil {
@@ -413,6 +435,8 @@ func parse(text string) (*url.URL, *Error) {
 		return nil, bad("Invalid value within the request: a URL has more than %d bytes", maxURL)
 	case host(u) == "":
 		return nil, bad("Invalid value within the request: Missing host (%.300s)", text)
+	case !possible(u):
+		return nil, bad("Invalid value within the request: %.300s cannot be a host with a port up to 65535", u.Host)
 	case strings.Trim(u.Path, "/") == "":
 		return nil, bad("Invalid value within the request: Missing path (%.300s)", text)
 	case u.RawQuery != "" || u.Fragment != "":
@@ -427,6 +451,23 @@ func parse(text string) (*url.URL, *Error) {
 	}
 	u.Host = Server(u)
 	return u, nil
+}
+
+// possible reports whether there can be an endpoint of a URL's host and port: a host whose last label is a number is an IP address.
+func possible(u *url.URL) bool {
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return false
+		}
+	}
+	name := strings.TrimSuffix(u.Hostname(), ".")
+	last := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	_, number := strconv.ParseUint(last, 0, 64)
+	if number == nil || strings.HasPrefix(last, "0x") || strings.Contains(name, ":") {
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	return true
 }
 
 // metadata returns metadata as FTS keeps it: an object as it is, a text t as {"label": t}.

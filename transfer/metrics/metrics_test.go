@@ -10,9 +10,9 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"weir/export/exporttest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/loadtest/export/exporttest"
 	"weir/transfer"
 	"weir/transfer/queue"
 )

@@ -36,6 +36,7 @@ type push struct {
 // again for its checksum, then to its own, if that is free.
 func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) (err error) {
 	p := &push{m: m, l: l, r: r, out: out, want: catalogSum(l)}
+	out.Unwritten = true
 	if p.to, err = address(l.Dest); err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if err == nil {
 		err = p.move(ctx)
 	}
-	if err != nil && !errors.Is(err, errUnknown) && !p.goesOn(ctx, err) {
+	if err != nil && !out.Unwritten && !errors.Is(err, errUnknown) && !p.goesOn(ctx, err) {
 		p.remove(ctx)
 	}
 	return err
@@ -173,6 +174,7 @@ func (p *push) put(ctx context.Context, off, n int64) error {
 			q.header = []string{"Content-Range", fmt.Sprintf("bytes %d-%d/%d", off, off+n-1, p.l.Size)}
 		}
 		q.sent = func(n int64) { p.r.add(n); p.m.moved.Add(n) }
+		p.out.Unwritten = false
 		a, err := p.m.pool.ask(ctx, q)
 		if err != nil {
 			return err

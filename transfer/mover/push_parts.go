@@ -84,6 +84,7 @@ func (p *push) lacks(ctx context.Context) ([]span, error) {
 	u.RawQuery = fmt.Sprintf("size=%d", step)
 	q := p.question(http.MethodPost, &u, "Content-Length", "0")
 	q.wait = p.m.digestTime(p.l.Size)
+	p.out.Unwritten = false
 	a, err := p.m.pool.ask(ctx, q)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package mover
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -89,5 +91,28 @@ func TestPushOfWhatIsNotThereOrNotRight(t *testing.T) {
 	failed(t, do(t, m, l), transfer.Permanent)
 	if left, _ := filepath.Glob(filepath.Join(to.dir, Hidden, "*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// An outcome says whether its attempt may have left a temporary file.
+func TestPushSaysWhetherItWrote(t *testing.T) {
+	m := newMover(t, Options{})
+	sum := file(t, m.opt.Root, "f", 1, 1000)
+	answers := http.StatusNotFound
+	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead {
+			answers = http.StatusInsufficientStorage
+		}
+		w.WriteHeader(answers)
+	}))
+	if out := do(t, m, pushLease(to.URL, "f", sum, 1000)); out.Unwritten || out.Fault != transfer.DestFull {
+		t.Errorf("refused in the middle: %+v", out)
+	}
+	to.Close()
+	if out := do(t, m, pushLease(to.URL, "f", sum, 1000)); !out.Unwritten || out.Fault != transfer.Unreachable {
+		t.Errorf("closed port: %+v", out)
+	}
+	if out := do(t, m, pushLease(to.URL, "none", sum, 1000)); !out.Unwritten {
+		t.Errorf("no source: %+v", out)
 	}
 }

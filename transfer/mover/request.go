@@ -36,6 +36,8 @@ type question struct {
 	sent   func(n int64) // of the body, as it goes
 	wait   time.Duration // for the answer's head; 0 is the pool's patience
 	alone  bool          // on a connection of its own
+
+	unexpected bool // the server refuses Expect
 }
 
 // An answer is the answer to a question. Close gives its connection back.
@@ -110,6 +112,11 @@ func (p *pool) once(ctx context.Context, q question) (*answer, error) {
 			return nil, err
 		}
 		a, heard, err := p.talk(ctx, c, q)
+		if err == nil && q.asks() && a.StatusCode == http.StatusExpectationFailed {
+			a.close()
+			q.unexpected = true
+			continue
+		}
 		if err == nil {
 			a.Close = a.Close || q.alone
 			return a, nil
@@ -198,7 +205,7 @@ func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Respon
 }
 
 // asks says that the server is asked whether it wants the body of q.
-func (q *question) asks() bool { return q.body != nil && q.size >= askFirst }
+func (q *question) asks() bool { return q.body != nil && q.size >= askFirst && !q.unexpected }
 
 // bodyLength returns how many bytes follow an answer's head, -1 if it does not say.
 func bodyLength(method string, r *http.Response) int64 {

@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/mail"
 	"net/url"
@@ -170,7 +169,7 @@ func New(t Target) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
 	}
-	dialer := &net.Dialer{Timeout: t.Timeout, Control: t.guard().Dialing}
+	dialer := tpc.Dialer(t.Timeout, t.guard())
 	s.http = &http.Client{
 		Transport: &http.Transport{ // no proxy: it would be asked in the place of the address that the guard has seen
 			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool},

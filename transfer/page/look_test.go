@@ -129,7 +129,8 @@ func look(t *testing.T, name string, width int, dark bool) {
 	}
 	p.Press("#new")
 	p.Wait(`document.querySelector("dialog[open]")`)
-	p.Keys("/store/data/Run2026B/Muon/RAW")
+	// At once: a name that is typed slowly, as on a busy machine, is looked up before it is whole, and is not found.
+	p.Eval(`{ const e = document.activeElement; e.value = "/store/data/Run2026B/Muon/RAW"; e.dispatchEvent(new Event("input", {bubbles: true})) }`, nil)
 	p.Wait(`document.querySelector("dialog .boxes input")`)
 	p.Picture(name + "-form")
 	p.Keys(browser.Escape)

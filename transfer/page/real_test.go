@@ -67,7 +67,9 @@ func TestTransferInBrowser(t *testing.T) {
 
 	p.Press("#new")
 	p.Wait(`document.querySelector("dialog[open]")`)
-	fill(p, "Dataset", "/store/run1")
+	fill(p, "Dataset", "/store/ru") // a name that is typed slowly: no request for it fails
+	p.Wait(`document.querySelector("dialog").textContent.includes("There is no dataset of this name yet.")`)
+	fill(p, "Dataset", "n1")
 	p.Wait(`document.querySelector("dialog").textContent.includes("10 files, 10.5 MB; A has 6, B has 4")`)
 	fill(p, "To", "C")
 	p.Press("dialog summary")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/pages"
+	"weir/internal/token"
 	"weir/internal/wire"
 )
 
@@ -258,13 +259,13 @@ func (p *Page) end(w http.ResponseWriter, r *http.Request) {
 
 // code makes a code for another browser of who asks, by token or session.
 func (p *Page) code(w http.ResponseWriter, r *http.Request) {
-	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	raw, bearer := token.FromHeader(r)
 	var err error
 	if !bearer {
-		token, err = p.Token(r)
+		raw, err = p.Token(r)
 	}
 	if err == nil {
-		_, err = p.check(r, token)
+		_, err = p.check(r, raw)
 	}
 	if err != nil {
 		refuse(w, err)
@@ -272,7 +273,7 @@ func (p *Page) code(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, struct {
 		Code string `json:"code"`
-	}{p.Code(token)})
+	}{p.Code(raw)})
 }
 
 // asked reads what the page itself asks.

@@ -263,7 +263,7 @@ func (q *Queue) random() float64 {
 // save writes what has changed.
 func (e *edit) save() error {
 	for _, step := range []func() error{e.saveFiles, e.saveTape, e.saveGroups, e.saveAttempts, e.saveReplicas, e.saveFull, e.saveRequests,
-		e.saveChanges, e.saveEvents} {
+		e.saveJobs, e.saveChanges, e.saveEvents} {
 		if err := step(); err != nil {
 			return err
 		}

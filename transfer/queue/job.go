@@ -26,6 +26,7 @@ var ErrDuplicate = errors.New("duplicate")
 type Job struct {
 	ID     string
 	By     string
+	VO     string    // virtual organization of who submitted it, which the queue only counts by
 	Made   time.Time // set by SubmitJob
 	Params string    // JSON of the API that it came by, which the queue only keeps
 }
@@ -91,6 +92,7 @@ type JobFile struct {
 	transfer.Item
 	Pair
 	Share    string
+	Priority int           // as it is now
 	Timeout  time.Duration // of one attempt; 0: none
 	Streams  int           // connections; 0: the mover decides
 	Terms    JobTerms
@@ -122,8 +124,10 @@ func (r *request) checks(source string) bool { return r.Job == "" && source == r
 func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 	j.By = text(j.By, 1000)
 	err := q.edit(ctx, func(e *edit) error {
-		n, err := e.tx.Exec("INSERT INTO job (id, made_by, made, params) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-			j.ID, j.By, e.now, j.Params)
+		k, _ := q.keysOf(&JobState{Job: j})
+		n, err := e.tx.Exec("INSERT INTO job (id, made_by, made, params, vo, state, user_name, credential, source, dest) "+
+			"VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+			j.ID, j.By, e.now, j.Params, text(j.VO, 1000), text(k.User, 1000), k.Credential, k.Source, k.Dest)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%w: there is a job %s", ErrDuplicate, j.ID)
 		}
@@ -142,6 +146,29 @@ func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 		return fmt.Errorf("%w: there is a job %s", ErrDuplicate, j.ID)
 	}
 	return err
+}
+
+// openFiles is the number of files of a request r that have not ended.
+const openFiles = "COALESCE(SUM(CASE WHEN r.resolved THEN r.files_n - r.done_n - r.skipped_n - r.failed_n - r.dropped_n " +
+	"ELSE r.asked_files END), 0)"
+
+// OpenFiles returns the number of files of a user's requests that have not ended.
+func (q *Queue) OpenFiles(ctx context.Context, by string) (int64, error) {
+	return q.count(ctx, "SELECT "+openFiles+" FROM request r WHERE r.ended = 0 AND r.made_by = ?", text(by, 1000))
+}
+
+// OpenFilesOfVO returns the number of files of a virtual organization's jobs that have not ended.
+func (q *Queue) OpenFilesOfVO(ctx context.Context, vo string) (int64, error) {
+	return q.count(ctx, "SELECT "+openFiles+" FROM request r JOIN job j ON j.id = r.job WHERE r.ended = 0 AND r.job <> '' AND j.vo = ?",
+		text(vo, 1000))
+}
+
+func (q *Queue) count(ctx context.Context, query string, args ...any) (int64, error) {
+	all, err := db.Select(ctx, q.db, db.Value[int64], query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return all[0], nil
 }
 
 // addPart adds a request with its files, and notes their items by number.
@@ -274,14 +301,6 @@ func (q *Queue) Jobs(ctx context.Context, ids []string) (all []*JobState, err er
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) { return jobsOf(tx, "id {{in}}", ids) })
 }
 
-// OpenJobs returns the jobs that have not ended, of one user or ("") of all, the latest first, at most n.
-func (q *Queue) OpenJobs(ctx context.Context, by string, n int) (all []*JobState, err error) {
-	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) {
-		return jobsOf(tx, `id IN (SELECT job FROM request WHERE ended = 0 AND job <> '' AND (made_by = ? OR CAST(? AS TEXT) = ''))
-			ORDER BY made DESC, id LIMIT ?`, by, by, n)
-	})
-}
-
 func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
 	all, err := db.All(tx, func(rows *db.Rows) (*JobState, error) {
 		j := &JobState{}
@@ -347,7 +366,7 @@ func jobFiles(tx *db.Tx, files []*file, parts map[int64]*JobRequest, where strin
 	for _, f := range files {
 		one := &JobFile{Item: f.item(), Waits: waitsFor(f.state), Held: f.state == held}
 		if part := parts[f.request]; part != nil {
-			one.Share, one.Timeout, one.Streams, one.Terms = part.Share, part.Timeout, part.Streams, part.Terms
+			one.Share, one.Priority, one.Timeout, one.Streams, one.Terms = part.Share, part.Priority, part.Timeout, part.Streams, part.Terms
 		}
 		by[f.id], all = one, append(all, one)
 	}
@@ -422,18 +441,19 @@ func (q *Queue) PairReplicas(ctx context.Context, items []transfer.Item) (map[st
 	return all, err
 }
 
-// PairSecret returns the secret of a file, and the job and number of the file; the job of a file that is in none is "".
-func (q *Queue) PairSecret(ctx context.Context, item int64) (secret []byte, job string, number int, err error) {
+// PairSecret returns the secret, number and parameters of a file, and its job; the job of a file that is in none is "".
+func (q *Queue) PairSecret(ctx context.Context, item int64) (p Pair, job string, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		secret, job = nil, ""
-		err := tx.Row("SELECT p.secret, p.number, r.job FROM pair p JOIN request r ON r.id = ? WHERE p.item = ?", requestOf(item), item).
-			Scan(&secret, &number, &job)
+		p, job = Pair{}, ""
+		err := tx.Row("SELECT p.secret, p.number, p.params, r.job FROM pair p JOIN request r ON r.id = ? WHERE p.item = ?",
+			requestOf(item), item).
+			Scan(&p.Secret, &p.Number, &p.Params, &job)
 		if errors.Is(err, db.ErrNone) {
 			return nil
 		}
 		return err
 	})
-	return secret, job, number, err
+	return p, job, err
 }
 
 // SetPriority changes the priority of the files of a job that have not begun.

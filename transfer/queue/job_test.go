@@ -74,7 +74,7 @@ func TestJob(t *testing.T) {
 			files[1].Failures["B"] == "" || files[1].Params != `{"n":1}` || files[1].Attempts != 2 || files[2].Share != "default" {
 			t.Errorf("%+v", files[1])
 		}
-		open, err := w.OpenJobs(w.ctx, "", 10)
+		open, err := w.FindJobs(w.ctx, JobFilter{Open: true, Limit: 10})
 		w.must(err)
 		if len(open) != 1 || open[0].ID != "two" {
 			t.Errorf("%+v", open)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

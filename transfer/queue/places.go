@@ -1,10 +1,13 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/db"
@@ -201,4 +204,56 @@ func (e *edit) saveFull() error {
 		}
 	}
 	return nil
+}
+
+// SitesInUse returns the sites of files that have not ended, and of files about which a tape system is to be asked.
+func (q *Queue) SitesInUse(ctx context.Context) ([]string, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
+		used := map[string]bool{}
+		for _, query := range []string{
+			"SELECT DISTINCT dest FROM request WHERE ended = 0",
+			"SELECT DISTINCT l.sites FROM request r CROSS JOIN lane l WHERE l.request = r.id AND r.ended = 0",
+			"SELECT DISTINCT site FROM tape WHERE due > 0",
+		} {
+			all, err := db.Column[string](tx, query)
+			if err != nil {
+				return nil, err
+			}
+			for _, sites := range all {
+				for site := range strings.SplitSeq(sites, ",") {
+					used[site] = true
+				}
+			}
+		}
+		return slices.Collect(maps.Keys(used)), nil
+	})
+}
+
+// SiteURLs returns the URL of a file of a job's request at each site that is a whole server. A request of a dataset has none.
+func (q *Queue) SiteURLs(ctx context.Context, request int64) (map[string]*url.URL, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) (map[string]*url.URL, error) {
+		r, err := requestRow(tx, request)
+		if err != nil {
+			return nil, err
+		}
+		urls := map[string]*url.URL{}
+		_, err = db.All(tx, func(rows *db.Rows) (none struct{}, err error) {
+			var sources, dest, name string
+			if err = rows.Scan(&sources, &dest, &name); err != nil {
+				return none, err
+			}
+			all, err := readSourceList(sources)
+			for _, s := range append(all, PairSource{Site: r.To, Path: strings.TrimPrefix(name, "/"), URL: dest}) {
+				if urls[s.Site] != nil {
+					continue
+				}
+				if u, err := url.Parse(s.URL); err == nil && strings.TrimLeft(u.Path, "/") == s.Path {
+					urls[s.Site] = u
+				}
+			}
+			return none, err
+		}, "SELECT p.sources, p.dest, i.name FROM pair p JOIN item i ON i.id = p.item WHERE p.item > ? AND p.item < ?", request*perRequest,
+			(request+1)*perRequest)
+		return urls, err
+	})
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab/dbtest"
 )
 
 // SQLite takes a partial index only for a query that repeats its condition word

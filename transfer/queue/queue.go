@@ -31,14 +31,15 @@ var (
 
 // Options are for Open. The zero value has the defaults.
 type Options struct {
-	Now      func() time.Time   // the coordinator's clock; nil is time.Now
-	Rand     func() float64     // in [0, 1), for the jitter of pauses; nil is math/rand/v2's
-	Lease    time.Duration      // how long a mover may be silent; 0 is a minute
-	Grace    time.Duration      // how long the destination may be asked after that; 0 is two minutes
-	Patience time.Duration      // how long files wait for sources that are all down, before they fail; 0 is a day
-	Shares   map[string]float64 // weights of shares, by name; the default is 1
-	Changes  bool               // changes of files of jobs are kept until RemoveChanges
-	Ended    func(Ended)        // is called after each transaction that changed files, from several goroutines; may be nil
+	Now      func() time.Time        // the coordinator's clock; nil is time.Now
+	Rand     func() float64          // in [0, 1), for the jitter of pauses; nil is math/rand/v2's
+	Lease    time.Duration           // how long a mover may be silent; 0 is a minute
+	Grace    time.Duration           // how long the destination may be asked after that; 0 is two minutes
+	Patience time.Duration           // how long files wait for sources that are all down, before they fail; 0 is a day
+	Shares   map[string]float64      // weights of shares, by name; the default is 1
+	Changes  bool                    // changes of files of jobs are kept until RemoveChanges
+	Keys     func(*JobState) JobKeys // by which jobs are found; nil: by who submitted them, and whether they have ended
+	Ended    func(Ended)             // is called after each transaction that changed files, from several goroutines; may be nil
 }
 
 // A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
@@ -83,7 +84,10 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	}
 	q := &Queue{db: d, o: o, first: firstFiles, shares: o.Shares,
 		halted: map[int64]time.Time{}, fairShare: map[string]*fairShare{}, places: map[int64]int64{}}
-	return q, q.rewind(ctx)
+	if err := q.rewind(ctx); err != nil {
+		return nil, err
+	}
+	return q, q.addKeys(ctx)
 }
 
 // SetShares sets the weights of shares, by name; the default is 1. The caller does not change the map afterwards.

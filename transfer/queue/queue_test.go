@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
+	"weir/lab/dbtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

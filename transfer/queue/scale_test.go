@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/dbtest"
 	"weir/transfer"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"weir/measure"
+	"weir/loadtest/results"
 	"weir/transfer"
 	"weir/transfer/client"
 )
@@ -51,7 +51,7 @@ func Load(ctx context.Context, c *client.Client, s Step) (*History, error) {
 }
 
 // moverName is the site whose agent moves the bytes of an attempt.
-func moverName(a *measure.Transfer) string {
+func moverName(a *results.Transfer) string {
 	if a.Mode == string(transfer.Push) {
 		return a.Source
 	}

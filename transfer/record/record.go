@@ -16,9 +16,9 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/measure"
-	"weir/results"
-	"weir/scenario"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
+	"weir/loadtest/scenario"
 	"weir/transfer"
 	"weir/transfer/client"
 )

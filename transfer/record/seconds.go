@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"weir/measure"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/monitor"
 	"weir/storage"
 	"weir/transfer"
@@ -151,7 +152,7 @@ func (t *taken) sources() (all []string) {
 }
 
 // count adds what an attempt did between two moments.
-func (t *taken) count(iv *measure.Interval, a *measure.Transfer, from, to time.Time, sites map[string]*site) {
+func (t *taken) count(iv *measure.Interval, a *results.Transfer, from, to time.Time, sites map[string]*site) {
 	within := func(at time.Time) bool { return !at.Before(from) && (at.Before(to) || at.Equal(to) && to.Equal(t.end)) }
 	if within(a.Begin) {
 		iv.Begun++
@@ -179,7 +180,7 @@ func (t *taken) count(iv *measure.Interval, a *measure.Transfer, from, to time.T
 }
 
 // overlap is for how long an attempt ran between two moments.
-func overlap(a *measure.Transfer, from, to time.Time) time.Duration {
+func overlap(a *results.Transfer, from, to time.Time) time.Duration {
 	if a.Begin.IsZero() {
 		return 0
 	}
@@ -195,7 +196,7 @@ func overlap(a *measure.Transfer, from, to time.Time) time.Duration {
 // part is how many bytes of an attempt moved between two moments: as the samples
 // of who moved them tell, where they cover it, else evenly. Parts of adjoining
 // spans add up to the whole.
-func part(a *measure.Transfer, from, to time.Time, sites map[string]*site) int64 {
+func part(a *results.Transfer, from, to time.Time, sites map[string]*site) int64 {
 	if a.Moved == 0 || a.Begin.IsZero() {
 		return 0
 	}

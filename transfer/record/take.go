@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"weir/measure"
+	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/storage"
 	"weir/transfer"
 	"weir/transfer/client"
@@ -20,7 +21,7 @@ type taken struct {
 	atOnce     int
 	notes      []Note
 	begin, end time.Time // from the first submission to the last end
-	list       []measure.Transfer
+	list       []results.Transfer
 }
 
 // take asks for the attempts of a step's requests.
@@ -34,7 +35,7 @@ func take(ctx context.Context, c *client.Client, number int, s *Step) (*taken, e
 	if len(t.list) == 0 {
 		return nil, fmt.Errorf("%s: nothing was tried, and no file was given up yet", s.Name)
 	}
-	slices.SortStableFunc(t.list, func(a, b measure.Transfer) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.File, b.File)) })
+	slices.SortStableFunc(t.list, func(a, b results.Transfer) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.File, b.File)) })
 	if t.atOnce == 0 {
 		t.atOnce = t.most()
 	}
@@ -88,7 +89,7 @@ func (t *taken) request(ctx context.Context, c *client.Client, id int64) error {
 			if end.IsZero() {
 				end = ended
 			}
-			t.list = append(t.list, measure.Transfer{
+			t.list = append(t.list, results.Transfer{
 				Step: t.step, Case: t.name, Request: id, File: i.Name, Size: i.Size, Source: i.Source, Dest: r.To, End: end, Last: true,
 				Done: i.State == transfer.Skipped || i.State == transfer.Done, Verified: i.State == transfer.Skipped, Class: class(i.Fault),
 				Reason: i.Reason,
@@ -107,8 +108,8 @@ func (t *taken) span(begin, end time.Time) {
 	}
 }
 
-func attempt(t *taken, r *transfer.Request, i *transfer.Item, a *transfer.Attempt) measure.Transfer {
-	out := measure.Transfer{
+func attempt(t *taken, r *transfer.Request, i *transfer.Item, a *transfer.Attempt) results.Transfer {
+	out := results.Transfer{
 		Step: t.step, Case: t.name, Request: r.ID, File: i.Name, Size: max(i.Size, 0), Source: a.Source, Dest: a.Dest, Mode: string(a.Mode),
 		Begin: a.Begin, End: a.End, Moved: max(a.Moved, 0), Resumed: max(a.Resumed, 0), Done: a.Fault == "", Verified: a.Verified,
 		Class: class(a.Fault), Reason: a.Reason, CPU: max(a.CPU, 0),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/digest"
 	"weir/internal/tpc"
 )
 
@@ -18,7 +19,8 @@ import (
 // concurrent use. The caller closes it.
 type Client struct {
 	*tpc.Client
-	root root
+	root  root
+	kinds tpc.Kinds // by host and path: a server may be asked by https and by root
 }
 
 // New returns a Client with the given authorities.
@@ -60,8 +62,16 @@ func (c *Client) Stat(ctx context.Context, t tpc.Target) (tpc.Info, error) {
 	return c.Client.Stat(ctx, t)
 }
 
-// Checksum is Stat with the file's checksum.
+// Checksum is Stat with the file's checksum. One kind of checksum is requested of a file at a time.
 func (c *Client) Checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.Info, error) {
+	if u, err := url.Parse(t.URL); err == nil {
+		kind, _ := digest.Split(w.Want)
+		leave, err := c.kinds.Enter(ctx, strings.ToLower(u.Hostname())+"/"+strings.TrimLeft(u.Path, "/"), kind.Name)
+		if err != nil {
+			return tpc.Info{}, err
+		}
+		defer leave()
+	}
 	if IsRoot(t.URL) {
 		return c.root.checksum(ctx, t, w)
 	}

@@ -52,6 +52,7 @@ type root struct {
 // A key is all that sessions differ in.
 type key struct {
 	server, token, pin, servers string
+	sciTag                      string
 	proxy                       *tls.Certificate
 	delegates                   bool
 	guard                       *tpc.Guard
@@ -77,7 +78,8 @@ func (r *root) session(ctx context.Context, t tpc.Target, delegates bool) (*sess
 		return nil, "", &tpc.Error{Kind: tpc.Unsupported, Text: "the URL cannot be read"}
 	}
 	delegates = delegates && t.Cert != nil
-	k := key{u.Scheme + "://" + u.Host, t.Token, t.Pin, strings.Join(t.Servers, " "), t.Cert, delegates, t.Guard}
+	sciTag := strings.Join(t.Header[tpc.SciTag], "") //nolint:staticcheck // names of a Target are in their own case
+	k := key{u.Scheme + "://" + u.Host, t.Token, t.Pin, strings.Join(t.Servers, " "), sciTag, t.Cert, delegates, t.Guard}
 	path := strings.TrimLeft(u.Path, "/")
 	r.mu.Lock()
 	for i, s := range slices.Backward(r.idle) {
@@ -98,6 +100,9 @@ func (r *root) session(ctx context.Context, t tpc.Target, delegates bool) (*sess
 		if u.Scheme == "roots" {
 			at.RawQuery = "authz=Bearer%20" + url.QueryEscape(t.Token)
 		}
+	}
+	if sciTag != "" {
+		at.RawQuery = strings.TrimLeft(at.RawQuery+"&scitag.flow="+sciTag, "&")
 	}
 	if t.Pin != "" {
 		trust.Pin(cred.TLS, t.Pin)

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"weir/analysis/stats"
 	"weir/internal/say"
+	"weir/internal/stats"
 	"weir/internal/unit"
 	"weir/transfer"
 )

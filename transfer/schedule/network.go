@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -280,6 +281,11 @@ type Kept struct {
 	Last    time.Time `json:"last,omitzero"`
 	Failed  time.Time `json:"failed,omitzero"`
 	Rate    float64   `json:"rate_bytes_per_second"`
+}
+
+// Forget removes the links of a site that takes part in no copy.
+func (n *Network) Forget(site string) {
+	maps.DeleteFunc(n.links, func(w way, _ *link) bool { return w.from == site || w.to == site })
 }
 
 // Keep returns what is worth keeping, by the links' names.

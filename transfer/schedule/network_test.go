@@ -219,3 +219,16 @@ func TestSpeedIsOfNow(t *testing.T) {
 
 // fixedTo returns rules with so many copies at once on each link, always.
 func fixedTo(n int) Rules { return Rules{Min: n, Max: n, Start: n} }
+
+// What is known of the links of a site is forgotten with it.
+func TestForget(t *testing.T) {
+	n, now := New(Rules{}, 1), time.Now()
+	for _, w := range [][2]string{{"A", "B"}, {"B", "C"}, {"C", "A"}} {
+		n.Began(w[0], w[1], 1, now)
+		n.Left(w[0], w[1], 1, now)
+	}
+	n.Forget("B")
+	if kept := n.Keep(); len(kept) != 1 || kept[0].Source != "C" {
+		t.Errorf("%+v", kept)
+	}
+}

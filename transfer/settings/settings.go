@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/flagfile"
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/scenario/flagfile"
 	"weir/transfer"
 	"weir/transfer/coordinator"
 	"weir/transfer/notify"

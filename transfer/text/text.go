@@ -343,14 +343,11 @@ func Files(w io.Writer, all []transfer.FileReplicas) error {
 
 // Sites prints a list of sites.
 func Sites(w io.Writer, sites []catalog.Site) error {
-	t := say.NewTable(w, "SITE", "KIND", "STATE", "FREE", "SEEN", "ENDPOINT")
+	t := say.NewTable(w, "SITE", "KIND", "STATE", "FREE", "SEEN", "ENDPOINT", "PROBLEM")
 	for _, s := range sites {
 		state, free, seen := "down", "not known", "never"
 		if s.Up {
 			state = "up"
-		}
-		if s.Problem != "" {
-			state += ": " + s.Problem
 		}
 		if s.Free >= 0 {
 			free = bytes(s.Free)
@@ -358,7 +355,7 @@ func Sites(w io.Writer, sites []catalog.Site) error {
 		if !s.Seen.IsZero() {
 			seen = unit.Seconds(max(time.Since(s.Seen).Round(time.Second), 0).Seconds()) + " ago"
 		}
-		t.Row(s.Name, s.Kind, state, free, seen, cmp.Or(s.URL, "none: it only connects out"))
+		t.Row(s.Name, s.Kind, state, free, seen, cmp.Or(s.URL, "none: it only connects out"), s.Problem)
 	}
 	return t.FlushOr("no sites: start an agent with `weir agent`, or add an endpoint with `weir site add`")
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"weir/internal/ports"
 	"weir/link"
 	"weir/link/emulator"
 )
@@ -48,14 +49,22 @@ func (t *Trial) at(site string) *emulator.Site {
 	return t.network.Site(site)
 }
 
-// listen returns where a site listens, "" is the coordinator: where the others reach it, over links if it has one.
-func (t *Trial) listen(site string) string {
-	at := t.at(site)
-	switch {
-	case at != nil:
-		return net.JoinHostPort(at.Address, "0")
-	case t.network != nil:
-		return net.JoinHostPort(t.network.Service, "0")
+// sitePort is where agents behind a link listen. Each is alone in its namespace.
+const sitePort = "8443"
+
+// listen returns where a site listens, "" is the coordinator: where the others reach it, over links if it has one. The
+// address stays its own until the trial is closed, so that a process that is started again is found again.
+func (t *Trial) listen(site string) (string, error) {
+	host := "127.0.0.1"
+	if at := t.at(site); at != nil {
+		return net.JoinHostPort(at.Address, sitePort), nil
+	} else if t.network != nil {
+		host = t.network.Service
 	}
-	return "127.0.0.1:0"
+	p, err := ports.Reserve(host)
+	if err != nil {
+		return "", err
+	}
+	t.ports = append(t.ports, p)
+	return p.Address(), nil
 }

@@ -23,11 +23,10 @@ const patience = time.Minute
 type Process struct {
 	name    string
 	program []string
-	args    func() []string
+	args    []string
 	env     []string
 	log     io.Writer
 	begin   func(*exec.Cmd) error // starts it where it is to be; nil: here
-	said    string                // its first line
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -67,7 +66,7 @@ func (p *Process) Start(ctx context.Context) error {
 	if p.Running() {
 		return fmt.Errorf("%s runs already", p.name)
 	}
-	args := append(p.program[1:len(p.program):len(p.program)], p.args()...)
+	args := append(p.program[1:len(p.program):len(p.program)], p.args...)
 	cmd := exec.Command(p.program[0], args...)
 	cmd.Args[0] = "weir"
 	cmd.Env, cmd.Stderr = p.env, p.log
@@ -106,23 +105,16 @@ func (p *Process) Start(ctx context.Context) error {
 	defer late.Stop()
 	select {
 	case line := <-first:
-		return p.saidFirst(line, ended)
+		if line != "" {
+			return nil
+		}
+		<-ended
+		return fmt.Errorf("%s ended at once: %w", p.name, p.err)
 	case <-late.C:
 		return errors.Join(fmt.Errorf("%s says nothing", p.name), p.Kill())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), p.Kill())
 	}
-}
-
-// saidFirst takes the first line of a process, "" if it has ended instead: where
-// it was before stays known then, to be found there again.
-func (p *Process) saidFirst(line string, ended <-chan struct{}) error {
-	if line == "" {
-		<-ended
-		return fmt.Errorf("%s ended at once: %w", p.name, p.err)
-	}
-	p.said = line
-	return nil
 }
 
 // Kill ends the process as kill -9 does, and waits until it is gone.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/pause"
+	"weir/internal/ports"
 	"weir/link"
 	"weir/link/emulator"
 	"weir/transfer/client"
@@ -52,6 +53,7 @@ type Trial struct {
 	dir         string
 	made        bool // the folder is ours
 	logs        []io.Closer
+	ports       []*ports.Port
 	coordinator *Process
 	sites       map[string]*Process
 	roots       map[string]string
@@ -95,7 +97,11 @@ func (t *Trial) start(ctx context.Context) (err error) {
 	if t.o.DB != "" {
 		secret = append(secret, "WEIR_DB="+t.o.DB)
 	}
-	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs, secret); err != nil {
+	at, err := t.listen("")
+	if err != nil {
+		return err
+	}
+	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs(at), secret); err != nil {
 		return err
 	}
 	for _, s := range t.o.Sites {
@@ -127,14 +133,18 @@ func (t *Trial) addSite(s Site) (err error) {
 		}
 	}
 	t.roots[s.Name] = root
-	t.sites[s.Name], err = t.process("agent-"+s.Name, func() []string { return t.agentArgs(s) }, s.Env)
+	args, err := t.agentArgs(s)
+	if err != nil {
+		return err
+	}
+	t.sites[s.Name], err = t.process("agent-"+s.Name, args, s.Env)
 	if at := t.at(s.Name); at != nil && err == nil {
 		t.sites[s.Name].begin = at.Start
 	}
 	return err
 }
 
-func (t *Trial) process(name string, args func() []string, env []string) (*Process, error) {
+func (t *Trial) process(name string, args, env []string) (*Process, error) {
 	log := t.o.Log
 	if log == nil {
 		f, err := os.OpenFile(filepath.Join(t.dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -155,33 +165,23 @@ func (t *Trial) Env() []string {
 // ConfigFile returns the file in which the coordinator says where it is, as [client.Read] takes it.
 func (t *Trial) ConfigFile() string { return filepath.Join(t.dir, "coordinator.json") }
 
-func (t *Trial) coordinatorArgs() []string {
-	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen",
-		t.coordinator.address(t.listen(""))}
+func (t *Trial) coordinatorArgs(at string) []string {
+	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", at}
 	return append(args, t.o.Coordinator...)
 }
 
-func (t *Trial) agentArgs(s Site) []string {
+func (t *Trial) agentArgs(s Site) ([]string, error) {
 	args := []string{"agent", "--while-stdin", "--site", s.Name, "--root", t.roots[s.Name]}
 	if s.NoEndpoint {
 		args = append(args, "--no-endpoint")
 	} else {
-		args = append(args, "--listen", t.sites[s.Name].address(t.listen(s.Name)))
+		at, err := t.listen(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--listen", at)
 	}
-	return append(append(args, t.o.Agent...), s.Args...)
-}
-
-// address is where the process listened when it ran, so that it is found again.
-func (p *Process) address(otherwise string) string {
-	_, rest, ok := strings.Cut(p.said, "://")
-	if !ok {
-		return otherwise
-	}
-	end := strings.IndexAny(rest, "/# ")
-	if end < 0 {
-		end = len(rest)
-	}
-	return rest[:end]
+	return append(append(args, t.o.Agent...), s.Args...), nil
 }
 
 // Ready waits until the coordinator answers and knows all sites that run.
@@ -266,6 +266,9 @@ func (t *Trial) Close() error {
 	}
 	if t.network != nil {
 		errs = append(errs, t.network.Close())
+	}
+	for _, p := range t.ports {
+		p.Free()
 	}
 	for _, f := range t.logs {
 		errs = append(errs, f.Close())

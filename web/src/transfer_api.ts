@@ -210,6 +210,8 @@ const api = "/api/v1";
 export const sites = (): Promise<Site[]> => ask<Site[] | null>(api + "/sites").then((l) => l ?? []);
 export const links = (): Promise<Link[]> => ask<Link[] | null>(api + "/links").then((l) => l ?? []);
 export const datasets = (after: string, n: number): Promise<Dataset[]> => ask<Dataset[] | null>(query(api + "/datasets", { after, n })).then((l) => l ?? []);
+/** datasetsFrom returns datasets from a name on. */
+export const datasetsFrom = (from: string, n: number): Promise<Dataset[]> => ask<Dataset[] | null>(query(api + "/datasets", { from, n })).then((l) => l ?? []);
 /** samples are those of a site's host after a time in milliseconds. */
 export const samples = (site: string, after: number, n: number): Promise<Sample[]> => ask<Sample[] | null>(query(api + "/samples", { site, n, after: Math.floor(after) + "000000" })).then((l) => l ?? []);
 export const dataset = (name: string): Promise<Dataset> => ask(query(api + "/dataset", { name }));

@@ -1,7 +1,8 @@
 // The views of datasets: all, and the files of one with their replicas.
 import { el, write } from "./dom";
-import { dataset, datasets, placed, type Dataset, type Happening, type Placed } from "./transfer_api";
-import { Poll, status, type Desk, type View } from "./transfer_desk";
+import { dataset, datasets, datasetsFrom, placed, type Dataset, type Happening, type Placed } from "./transfer_api";
+import type { Desk, View } from "./transfer_desk";
+import { Poll, status } from "./transfer_poll";
 import { deeds, link, Rows, text, type Column } from "./transfer_rows";
 import { bytes, command, empty, files, sh, when, whole } from "./transfer_words";
 
@@ -108,8 +109,7 @@ export class Datasets extends Paged<Dataset> {
 
   /** list also has the dataset whose name was typed. */
   protected async list(after: string, n: number): Promise<Dataset[]> {
-    const exact = after !== "" && after === this.begin ? await dataset(after).catch(() => null) : null;
-    return [...(exact ? [exact] : []), ...(await datasets(after, n))].slice(0, n);
+    return after === this.begin ? datasetsFrom(after, n) : datasets(after, n);
   }
 
   protected nothing(): HTMLElement {

@@ -1,8 +1,9 @@
 // The form of a new request.
 import { el, write } from "./dom";
 import { bytes } from "./format";
-import { dataset, datasets, submit, type Dataset, type Request, type Submission } from "./transfer_api";
-import { sentence, status, type Desk } from "./transfer_desk";
+import { datasetsFrom, submit, type Dataset, type Request, type Submission } from "./transfer_api";
+import type { Desk } from "./transfer_desk";
+import { sentence } from "./transfer_poll";
 import { open } from "./transfer_dialog";
 import { option } from "./transfer_requests";
 import { files, whole } from "./transfer_words";
@@ -87,17 +88,16 @@ class Form {
     if (name === this.looked && name !== "") return;
     this.looked = name;
     try {
-      const list = await datasets(name, 20);
+      const list = await datasetsFrom(name, 20);
+      if (this.looked !== name) return;
       this.names.replaceChildren(...list.map((d) => option(d.name, d.name)));
       if (name === "") return;
-      this.there = await dataset(name);
-      if (this.looked !== name) return;
-      const at = Object.entries(this.there.files_at ?? {}).map(([s, n]) => s + " has " + (n === this.there!.files ? "all" : whole(n)));
-      write(this.found, files(this.there.files) + ", " + bytes(this.there.bytes) + (at.length ? "; " + at.join(", ") : "; no site has any of them"));
+      this.there = list.find((d) => d.name === name) ?? null;
+      write(this.found, this.there ? summary(this.there) : "There is no dataset of this name yet.");
     } catch (err) {
       if (this.looked !== name) return;
       this.there = null;
-      write(this.found, status(err) === 404 ? "There is no dataset of this name yet." : sentence(err));
+      write(this.found, sentence(err));
     }
     this.sources();
   }
@@ -155,6 +155,12 @@ function number(input: HTMLInputElement, least: number, most: number, usual: str
   input.min = String(least);
   input.max = String(most);
   input.placeholder = usual;
+}
+
+/** summary describes a dataset and the sites that have it. */
+function summary(d: Dataset): string {
+  const at = Object.entries(d.files_at ?? {}).map(([s, n]) => s + " has " + (n === d.files ? "all" : whole(n)));
+  return files(d.files) + ", " + bytes(d.bytes) + (at.length ? "; " + at.join(", ") : "; no site has any of them");
 }
 
 /** tick is a box with its words beside it. */

@@ -2,7 +2,8 @@
 import { el, write } from "./dom";
 import { Charts } from "./live_charts";
 import { datasets, requests, type Dataset, type Happening, type Request } from "./transfer_api";
-import { Poll, type Desk, type View } from "./transfer_desk";
+import type { Desk, View } from "./transfer_desk";
+import { Poll } from "./transfer_poll";
 import { requestRows } from "./transfer_list";
 import { Rows, type Column, text } from "./transfer_rows";
 import { bits, command, empty, files, sh, when, whole } from "./transfer_words";

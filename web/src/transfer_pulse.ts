@@ -4,7 +4,7 @@ import type { Figure, Line } from "./figure";
 import { bits as showBits } from "./format";
 import { bits, most, scaled, time } from "./live_axes";
 import { links, now, sites, type Happening, type Link, type Site } from "./transfer_api";
-import { Poll } from "./transfer_desk";
+import { Poll } from "./transfer_poll";
 
 const every = 2000;
 const longest = 1800; // points of a line: an hour

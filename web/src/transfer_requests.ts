@@ -1,7 +1,8 @@
 // The view of all requests, filtered, page by page.
 import { el, write } from "./dom";
 import { requests, type Filter, type Happening, type Request } from "./transfer_api";
-import { Poll, type Desk, type View } from "./transfer_desk";
+import type { Desk, View } from "./transfer_desk";
+import { Poll } from "./transfer_poll";
 import { requestRows } from "./transfer_list";
 import { command, empty } from "./transfer_words";
 

@@ -1,7 +1,7 @@
 // Signing in: with the code of a link that was printed, or a token.
 import { el, write } from "./dom";
 import { ask, type Who } from "./transfer_api";
-import { code, sentence, status } from "./transfer_desk";
+import { code, sentence, status } from "./transfer_poll";
 import { command } from "./transfer_words";
 
 /** signIn returns who is signed in; until somebody is, it asks in root. */

@@ -6,7 +6,8 @@ import { bits, decimal, linear, most, percent, scaled, time } from "./live_axes"
 import { Charts } from "./live_charts";
 import { Group } from "./group";
 import { now, samples, type Link, type Sample } from "./transfer_api";
-import { Poll, status, type Desk, type View } from "./transfer_desk";
+import type { Desk, View } from "./transfer_desk";
+import { Poll, status } from "./transfer_poll";
 import { linkColumns } from "./transfer_links";
 import { Rows } from "./transfer_rows";
 import { ago, empty, free, moment, stamp } from "./transfer_words";

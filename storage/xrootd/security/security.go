@@ -62,6 +62,12 @@ func Hint(e Exchange) string {
 	return ""
 }
 
+// Stale reports whether the credentials of e, which the server refused, were renewed meanwhile: another login may work.
+func Stale(e Exchange) bool {
+	s, ok := e.(*said)
+	return ok && s.stale != nil && s.stale()
+}
+
 // New returns the methods that credentials allow, without gsi, which package gsi has. Files are read now, so that
 // mistakes show before a run begins; their errors say what is missing. The network is not touched.
 func New(c storage.Credentials) ([]Method, error) {
@@ -109,6 +115,7 @@ func nameable(user string) error {
 type said struct {
 	message []byte
 	hint    func() string
+	stale   func() bool // nil: the credentials stay as they are
 }
 
 // Next returns the message once.

@@ -32,12 +32,12 @@ func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.S
 	top := path.Clean("/" + folder)[1:]
 	buffers := make([][]byte, o.Workers)
 	return parallel(ctx, o, func(ctx context.Context, found func(string) bool, wrong func(string, error) bool) error {
-		return walk(ctx, root, top, found, wrong)
+		return walk(ctx, root, top, func(name string) bool { return !o.matches(belowTop(name, top)) || found(name) }, wrong)
 	}, func(ctx context.Context, worker int, name string) result {
 		if buffers[worker] == nil {
 			buffers[worker] = make([]byte, 1<<20)
 		}
-		e := o.entry(strings.TrimPrefix(strings.TrimPrefix(name, top), "/"), name)
+		e := o.entry(belowTop(name, top), name)
 		var err error
 		if _, err = catalog.CheckEntry(e); err == nil { // before it is read
 			err = read(ctx, root, name, buffers[worker], &e)
@@ -45,6 +45,9 @@ func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.S
 		return result{name, e, err}
 	})
 }
+
+// belowTop returns the path of a file below the folder top.
+func belowTop(name, top string) string { return strings.TrimPrefix(strings.TrimPrefix(name, top), "/") }
 
 func walk(ctx context.Context, root *os.Root, top string, found func(string) bool, wrong func(string, error) bool) error {
 	if strings.HasPrefix(top, ours) || strings.Contains(top, "/"+ours) {

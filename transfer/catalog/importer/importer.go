@@ -24,12 +24,17 @@ type Options struct {
 	// Wrong is called with each file or folder that had to be left out; nil ends the
 	// sequence with the first of them. It is called by who reads the sequence.
 	Wrong func(path string, err error)
+	// Match reports whether a file is used, by its path below the folder; nil: all are.
+	Match func(path string) bool
 	// Workers is how many files are looked at at once; 0 is a good number.
 	Workers int
 }
 
 // ours is where files lie at a site that are still being copied.
 const ours = ".weir"
+
+// matches reports whether a file is used.
+func (o Options) matches(below string) bool { return o.Match == nil || o.Match(below) }
 
 // entry names a file from its path below the folder, and in the site.
 func (o Options) entry(below, inSite string) catalog.Entry {

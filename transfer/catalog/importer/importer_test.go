@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/serve"
 	"weir/storage"
 	"weir/storage/all"
 	"weir/transfer/catalog"
@@ -330,4 +333,59 @@ func (evil) Do(_ context.Context, op *storage.Op, _ storage.Progress) (r storage
 		r.Sum = "adler32:a"
 	}
 	return r, nil
+}
+
+// Folders that a page links without a slash are listed, and what cannot be named is reported.
+func TestListingOfPages(t *testing.T) {
+	pages := map[string]string{"/": `<a href="..">..</a><a href="f">f</a><a href="sub">sub</a>`,
+		"/sub/": `<a href="g">g</a><a href="a%2fb">a%2fb</a>`}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, folder := pages[r.URL.Path]
+		switch {
+		case r.Method == "PROPFIND":
+			w.WriteHeader(http.StatusNotImplemented)
+		case r.URL.Path == "/sub":
+			http.Redirect(w, r, "/sub/", http.StatusFound)
+		case folder:
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte(page)) // HEAD has none
+		default:
+			w.Header().Set("Content-Length", "5")
+			_, _ = w.Write([]byte("hello"))
+		}
+	}))
+	defer s.Close()
+	wrong := map[string]int{}
+	o := Options{Wrong: func(path string, _ error) { wrong[path]++ }}
+	got, err := collect(listingOf(t.Context(), remote{Service: service(t, s.URL)}, o))
+	want := []string{"/f block= size=5   path=", "/sub/g block=sub size=5   path="}
+	if err != nil || !slices.Equal(got, want) || len(wrong) != 1 || wrong["/sub"] != 1 {
+		t.Errorf("%q, %v, %v", got, wrong, err)
+	}
+}
+
+// A doubled slash in the address of a folder does not change the names of its files.
+func TestListingOfFolderSpelledOtherwise(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "sub/run/f", "sub/run/deep/g")
+	served, err := serve.New(serve.Config{Dir: dir})
+	require.NoError(t, err)
+	s := httptest.NewServer(served)
+	defer s.Close()
+	defer served.Close()
+	some := Options{Match: func(path string) bool { return path == "deep/g" }}
+	got, err := collect(listingOf(t.Context(), remote{Service: service(t, s.URL+"/sub/run")}, some))
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "/deep/g") {
+		t.Errorf("some files: %q, %v", got, err)
+	}
+	got, err = collect(Folder(t.Context(), opened(t, dir), "sub/run", some))
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "/deep/g") {
+		t.Errorf("some files here: %q, %v", got, err)
+	}
+	for _, folder := range []string{"/sub//run", "//sub/run/", "/sub/%72un"} {
+		got, err := collect(listingOf(t.Context(), remote{Service: service(t, s.URL+folder)}, Options{}))
+		if err != nil || len(got) != 2 || !strings.HasPrefix(got[0], "/deep/g") || !strings.HasPrefix(got[1], "/f ") {
+			t.Errorf("%s: %q, %v", folder, got, err)
+		}
+	}
 }

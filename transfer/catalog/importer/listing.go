@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/tpc"
 	"weir/storage"
 	"weir/transfer/catalog"
@@ -75,7 +77,7 @@ func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(
 		last := len(folders) - 1
 		folder := folders[last]
 		folders = folders[:last]
-		entries, err := l.list(ctx, client, folder)
+		listing, err := l.list(ctx, client, folder)
 		if err == nil && strings.Count(folder, "/") >= deepest {
 			err = fmt.Errorf("more than %d folders lie in each other", deepest)
 		}
@@ -88,7 +90,15 @@ func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(
 			}
 			continue
 		}
-		for _, e := range entries {
+		if listing.Omitted > 0 && !wrong("/"+below(l.Folder, folder), fmt.Errorf("%s of its listing left out, as no operation can name %s: %w",
+			say.Plural(listing.Omitted, "entry"), say.Either(listing.Omitted, "it", "them"), listing.Omission)) {
+			return ctx.Err()
+		}
+		unmarked := listing.Incomplete && !slices.ContainsFunc(listing.Entries, func(e storage.Entry) bool { return e.Dir })
+		for _, e := range listing.Entries {
+			if unmarked && !e.Dir { // pages of some servers list folders without a slash
+				e.Dir, e.Size = l.isFolder(ctx, client, below(folder, e.Name))
+			}
 			one := listed{below(folder, strings.TrimSuffix(e.Name, "/")), e.Size}
 			switch {
 			case e.Name == "" || storage.CheckPath(e.Name) != nil || path.Clean("/"+one.path) != "/"+one.path:
@@ -98,6 +108,7 @@ func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(
 			case strings.HasPrefix(path.Base(one.path), ours):
 			case e.Dir:
 				folders = append(folders, one.path)
+			case !l.options.matches(one.path):
 			case !found(one):
 				return ctx.Err()
 			}
@@ -106,9 +117,17 @@ func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(
 	return nil
 }
 
-func (l *listing) list(ctx context.Context, c storage.Client, folder string) ([]storage.Entry, error) {
-	r, err := c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, nothing{})
-	return r.Entries, err
+func (l *listing) list(ctx context.Context, c storage.Client, folder string) (storage.Result, error) {
+	return c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, nothing{})
+}
+
+// isFolder reports whether an entry is a folder, and its size if it is a file. The size is negative if it is unknown.
+func (l *listing) isFolder(ctx context.Context, c storage.Client, path string) (folder bool, size int64) {
+	r, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: below(l.Folder, path), Timeout: l.patience(time.Minute)}, nothing{})
+	if err != nil {
+		return false, -1 // look reports it
+	}
+	return r.Folder, r.Size
 }
 
 func (l *listing) patience(usual time.Duration) time.Duration {

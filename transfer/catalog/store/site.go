@@ -76,6 +76,11 @@ func (s *Store) Site(ctx context.Context, name string) (site catalog.Site, err e
 	return site, err
 }
 
+// Holders returns the names of the sites that have files of datasets, or had some.
+func (s *Store) Holders(ctx context.Context) ([]string, error) {
+	return db.Select(ctx, s.db, db.Value[string], "SELECT DISTINCT site FROM presence")
+}
+
 // SetSecret keeps what the caller has encrypted with a site; nil is none.
 func (s *Store) SetSecret(ctx context.Context, site string, secret []byte) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/db"
-	"weir/internal/db/dbtest"
 	"weir/internal/require"
+	"weir/lab/dbtest"
 	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
 )

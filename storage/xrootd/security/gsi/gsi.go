@@ -68,6 +68,9 @@ func New(cred storage.Credentials) (*Method, error) {
 	return m, nil
 }
 
+// Renewals returns how often the proxy was renewed since the last call.
+func (m *Method) Renewals() int { return m.source.Renewals() }
+
 // Name returns "gsi".
 func (m *Method) Name() string { return "gsi" }
 

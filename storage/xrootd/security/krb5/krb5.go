@@ -97,6 +97,21 @@ func (k *Client) useCache(c Config) error {
 	return nil
 }
 
+// Ends returns when the last ticket to get others with ends, and names the ticket cache. The time is zero with a keytab.
+func (k *Client) Ends() (what string, at time.Time, err error) {
+	if k.cache == "" {
+		return k.where, at, nil
+	}
+	owner, all, err := readCache(k.cache)
+	for _, t := range all {
+		name := t.service.name.NameString
+		if t.client.is(owner) && len(name) > 0 && name[0] == "krbtgt" && t.end.After(at) {
+			at = t.end
+		}
+	}
+	return k.where, at, err
+}
+
 // User returns the principal that the requests are of, name@REALM.
 func (k *Client) User() string { return k.user.String() }
 

@@ -1,0 +1,117 @@
+package rigs
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+)
+
+// A spec says what the fault server serves and what is wrong with it. Its zero
+// value is a healthy server of 16 files of 64 KiB. Times count from the first
+// GET of a file, so that the listing and the preparation of a run do not use up
+// the schedule.
+type spec struct {
+	Address string `json:",omitempty"` // to listen at; default 127.0.0.1:0
+	Files   int    `json:",omitempty"`
+	Size    int    `json:",omitempty"` // bytes of each file
+
+	HTTP10     bool `json:",omitempty"` // answer as HTTP/1.0 and close
+	NoSizes    bool `json:",omitempty"` // HEAD does not say the length
+	NoSums     bool `json:",omitempty"` // no checksums
+	Chunked    bool `json:",omitempty"` // no Content-Length of GET
+	Gzip       bool `json:",omitempty"` // content is compressed, whether or not that was asked for
+	WrongBytes bool `json:",omitempty"` // one byte of each body differs from what the checksum is of
+
+	ShortBy int `json:",omitempty"` // bytes missing at the end of each body, beside what is announced
+	LongBy  int `json:",omitempty"` // bytes that each file has more than HEAD says
+	CutBy   int `json:",omitempty"` // bytes that each file has less than HEAD says; GET announces what it sends
+
+	Copies int `json:",omitempty"` // copies of a file that are written to disk at each GET
+
+	Delay   duration `json:",omitempty"` // before each answer, of all at once
+	Lag     duration `json:",omitempty"` // added to the delay of every second connection
+	Grow    duration `json:",omitempty"` // what each GET adds to the delay of the next
+	Ages    float64  `json:",omitempty"` // share by which the delay grows each second
+	Lock    duration `json:",omitempty"` // before each answer, one at a time
+	Burn    duration `json:",omitempty"` // CPU time of each GET
+	Threads int      `json:",omitempty"` // GOMAXPROCS; 0 is Go's default
+	Slots   int      `json:",omitempty"` // GETs that are served at once; others wait
+	Held    duration `json:",omitempty"` // how long a GET keeps its slot
+	Cold    duration `json:",omitempty"` // added to the first GET of each file
+
+	Every     int `json:",omitempty"` // each so manieth GET is answered with 500
+	EverySum  int `json:",omitempty"` // each so manieth question for a checksum is answered with 500
+	EveryBusy int `json:",omitempty"` // each so manieth GET is answered with 503 and Retry-After
+	Above     int `json:",omitempty"` // GETs at once above which 503 is answered
+
+	HangAt      int `json:",omitempty"` // the GET of this number is answered after a minute
+	EveryLosing int `json:",omitempty"` // each so manieth PUT is acknowledged, and its file is not there
+
+	PerConn float64  `json:",omitempty"` // bytes per second of each connection
+	Total   float64  `json:",omitempty"` // bytes per second of all together
+	Burst   int      `json:",omitempty"` // bytes that are free of Total
+	Half    duration `json:",omitempty"` // after this time Total halves
+	Slow    duration `json:",omitempty"` // Total grows from a tenth to its value in this time
+	Noise   float64  `json:",omitempty"` // share by which Total varies from one half second to the next
+	Seed    uint64   `json:",omitempty"`
+
+	Stalls   []window `json:",omitempty"` // no answer begins in these
+	Away     []window `json:",omitempty"` // nothing listens and all connections are reset in these
+	Mute     bool     `json:",omitempty"` // accept and never answer
+	Redirect string   `json:",omitempty"` // URL of the node that has the files
+}
+
+// A window is a span of time since the first GET.
+type window struct {
+	From duration
+	For  duration
+}
+
+// duration is written as in Go ("2.3s") in JSON.
+type duration time.Duration
+
+// MarshalJSON writes d as text.
+func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (d *duration) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	x, err := time.ParseDuration(text)
+	*d = duration(x)
+	return err
+}
+
+// ms is so many milliseconds.
+func ms(n float64) duration { return duration(n * float64(time.Millisecond)) }
+
+// span is a window of so many seconds.
+func span(from, lasts float64) window { return window{ms(1000 * from), ms(1000 * lasts)} }
+
+// in tells for how long a time since the first GET still lies in a window.
+func in(windows []window, at time.Duration) (left time.Duration) {
+	for _, w := range windows {
+		if end := time.Duration(w.From + w.For); at >= time.Duration(w.From) && at < end {
+			left = max(left, end-at)
+		}
+	}
+	return left
+}
+
+// rate is the total rate in bytes per second at a time since the first GET.
+func (c *spec) rate(at time.Duration) float64 {
+	r := c.Total
+	if c.Half > 0 && at >= time.Duration(c.Half) {
+		r /= 2
+	}
+	if slow := time.Duration(c.Slow); slow > 0 && at < slow {
+		r *= 0.1 + 0.9*at.Seconds()/slow.Seconds()
+	}
+	if c.Noise > 0 {
+		slot := uint64(at / (500 * time.Millisecond))
+		r *= 1 + c.Noise*(2*rand.New(rand.NewPCG(c.Seed, slot)).Float64()-1)
+	}
+	return r
+}

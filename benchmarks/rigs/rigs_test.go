@@ -1,0 +1,141 @@
+package rigs
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/require"
+	"weir/lab"
+)
+
+var (
+	weirFlag    = flag.String("weir", "", "absolute `PATH` of the weir to try (default: it is built)")
+	fullFlag    = flag.Bool("full", false, "play all rigs, ask other programs as well, and try healthy runs")
+	healthyFlag = flag.Int("healthy", 200, "how many healthy runs -full tries for false alarms")
+	outFlag     = flag.String("out", "", "`FILE` to write the page of -full to")
+	keepFlag    = flag.String("keep", "", "`DIR` to keep the run directories of missed rigs in")
+)
+
+func TestMain(m *testing.M) {
+	child := map[string]func(args []string, out io.Writer) error{faultyWord: runFaulty, busyWord: runBusy}
+	if len(os.Args) > 1 && child[os.Args[1]] != nil { // rigs run this program as servers
+		if err := child[os.Args[1]](os.Args[2:], os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A rig is a situation whose truth is known.
+type rig struct {
+	name      string
+	situation string   // what happens to the run, for people
+	truth     string   // what is so by construction, for people
+	needs     []string // programs
+	short     bool     // played without -full
+	play      func(s *stage)
+}
+
+// rigs are all of them, in the order of the page.
+func rigs() []rig {
+	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), moreLimitRigs(), generatorRigs(), noiseRigs(), contentRigs(),
+		serverRigs(), driftRigs(), backendRigs(), commandRigs())
+}
+
+// A result is what became of a rig.
+type result struct {
+	*rig
+	naive   []string // what other tools, or totals alone, report
+	says    []string // what weir says
+	missed  []string // expectations that do not hold
+	skipped string   // why it could not be played here
+}
+
+// caught reports whether weir was right in all that was expected of it.
+func (r *result) caught() bool { return r.skipped == "" && len(r.missed) == 0 }
+
+// longest is what a rig, or a healthy run, may take.
+const longest = 100 * time.Second
+
+// TestRigs plays the rigs of the short form, or with -full all of them, and then writes the page. A rig that is missed
+// fails the short form; on the page it is a row that says so.
+func TestRigs(t *testing.T) {
+	lab.Quiet(t, "situations with a known truth")
+	lab.Slow(t, "takes a minute")
+	weir := *weirFlag
+	if weir == "" {
+		weir = filepath.Join(t.TempDir(), "weir")
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	p := page{about: aboutMachine(t.Context())}
+	for _, r := range rigs() {
+		if !r.short && !*fullFlag {
+			continue
+		}
+		t.Run(r.name, func(t *testing.T) {
+			p.results = append(p.results, result{rig: &r})
+			play(t, weir, &p.results[len(p.results)-1])
+		})
+	}
+	if !*fullFlag {
+		return
+	}
+	t.Run("healthy", func(t *testing.T) { p.healthy = tryHealthy(t, weir) })
+	caught, missed := p.count()
+	t.Logf("%d of %d rigs caught; %d healthy runs, %d false alarms", caught, caught+missed, len(p.healthy), p.alarms())
+	if *outFlag != "" && t.Context().Err() == nil {
+		require.NoError(t, os.WriteFile(*outFlag, []byte(p.render()), 0o644))
+	}
+}
+
+// play plays one rig.
+func play(t *testing.T, weir string, res *result) {
+	if why := lacks(res.needs); why != "" {
+		res.skipped = why
+		if !*fullFlag {
+			lab.Need(t, res.needs...)
+		}
+		t.Skip(why)
+	}
+	s := newStage(t, weir)
+	defer func() { // also where a rig ended itself by Fatal or Skip
+		res.naive, res.says, res.missed, res.skipped = s.naive, s.says(), s.missed, s.skipped
+		if len(s.missed) > 0 && *keepFlag != "" {
+			s.save(filepath.Join(*keepFlag, res.name))
+		}
+		for _, m := range res.missed {
+			if *fullFlag || res.skipped != "" {
+				t.Logf("MISSED: %s (%s)", m, strings.Join(res.says, "; "))
+			} else {
+				t.Errorf("%s: %s (%s)", res.truth, m, strings.Join(res.says, "; "))
+			}
+		}
+	}()
+	res.play(s)
+}
+
+// Names are unique, and each rig says what happens and what is true.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rigs() {
+		if seen[r.name] || r.name == "" || r.situation == "" || r.truth == "" || r.play == nil {
+			t.Errorf("%q: not complete, or twice", r.name)
+		}
+		seen[r.name] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("%d rigs, at least 40 are wanted", len(seen))
+	}
+}

@@ -1,0 +1,58 @@
+package weir
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/require"
+)
+
+// TestDialers holds what the coordinator and agents connect to: tpc.Dialer makes their connections, so that a guard sees each address
+// after names were resolved. Other dialers are in the table, with the reason why nobody else can name their addresses.
+func TestDialers(t *testing.T) {
+	others := map[string]string{
+		"internal/tpc/guard.go":           "tpc.Dialer itself",
+		"internal/stomp/stomp.go":         "a broker, from the settings",
+		"internal/wire/client.go":         "the coordinator, from the settings of its clients",
+		"transfer/coordinator/issuers.go": "issuers, from the settings",
+		"transfer/mover/pool.go":          "it has a guard of its own, which follows the coordinator's address (Options.Guard)",
+	}
+	found := map[string]bool{}
+	for _, name := range sources(t) {
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") ||
+			!slices.ContainsFunc([]string{"transfer/", "internal/"}, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			from, ok := s.X.(*ast.Ident)
+			if ok && (from.Name == "net" || from.Name == "tls") && strings.HasPrefix(s.Sel.Name, "Dial") {
+				found[name] = true
+			}
+			if s.Sel.Name == "DefaultTransport" || s.Sel.Name == "DefaultClient" {
+				t.Errorf("%s uses http.%s, which has no guard", name, s.Sel.Name)
+			}
+			return true
+		})
+	}
+	for name := range found {
+		if others[name] == "" && !strings.HasPrefix(name, "internal/tcp/") { // the load generator's: its user names the target
+			t.Errorf("%s dials by itself: use tpc.Dialer", name)
+		}
+	}
+	for name := range others {
+		if !found[name] {
+			t.Errorf("%s does not dial: remove it from the table", name)
+		}
+	}
+}

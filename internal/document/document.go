@@ -1,0 +1,83 @@
+package document
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// A Format is a kind of YAML file with the structure of a Go struct: its fields have the tags yaml (the key) and
+// jsonschema_description.
+type Format struct {
+	Noun  string              // of a file, as in "configuration"
+	Title string              // of the schema
+	About string              // of the schema
+	Words map[string][]string // allowed values by dotted path, with [] for the index in a list
+
+	// What follows is optional.
+
+	Hints   map[string]string // the rest of the message for PATH=VALUE, by that
+	TooLong string            // the rest of the message for a file that is too long
+	Empty   string            // the rest of the message for an empty file
+	// Decode decodes a value that is written otherwise than its Go type, and reports whether it did.
+	Decode func(d *Decoder, n *Node, path string, v reflect.Value) bool
+	// Unknown adds the mistake of an unknown key below path, and reports whether it did. It may add to the known keys.
+	Unknown func(d *Decoder, e Entry, path string, known *[]string) bool
+	// Shape returns the schema of a type that is written otherwise than its Go type, nil for others.
+	Shape func(reflect.Type) *jsonschema.Schema
+}
+
+// A Document is a file that was read. It is for one goroutine.
+type Document struct{ Decoder }
+
+// Read decodes data into the struct that into points to. name is the file's path, for mistakes, which Err returns.
+func (f Format) Read(name string, data []byte, into any) *Document {
+	d := &Document{Decoder{NewReader(f, name), map[string]Place{}}}
+	root := d.Read(data)
+	switch {
+	case root == nil:
+	case root.Kind != Map:
+		d.Say(root.At, "%s; a %s is a map of keys", root.Describe(), f.Noun)
+	default:
+		d.Fields(root, "", reflect.ValueOf(into).Elem())
+	}
+	return d
+}
+
+// Has reports whether the file has a value of this dotted path, such as sites.0.url.
+func (d *Document) Has(path string) bool {
+	_, ok := d.Where[path]
+	return ok
+}
+
+// Mistake adds a mistake about the value of path, or about the whole file if it has none.
+func (d *Document) Mistake(path string, err error) {
+	at, ok := d.Where[path]
+	for !ok && path != "" { // a key that is missing: what it is missing from
+		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
+		at, ok = d.Where[path]
+	}
+	d.Say(at, "%v", err)
+}
+
+// Err returns all mistakes so far as Mistakes, nil if there are none.
+func (d *Document) Err() error { return d.Mistakes.Err() }
+
+// Schema returns the JSON Schema of files that are decoded into a struct of the type of of.
+func (f Format) Schema(of any) ([]byte, error) {
+	s := f.SchemaOf(of)
+	s.ID, s.Title, s.Description = jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json"),
+		f.Title, f.About
+	for path, words := range f.Words {
+		at := s
+		for name := range strings.SplitSeq(path, ".") {
+			if at = Below(at, name); at == nil {
+				return nil, fmt.Errorf("schema: there is no key %s", path)
+			}
+		}
+		at.Enum = AnyWords(words)
+	}
+	return SchemaText(s)
+}

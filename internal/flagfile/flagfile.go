@@ -1,0 +1,240 @@
+// Package flagfile reads the settings of a command from a YAML file. Its keys are the command's flags, with _ for -, and the keys of a
+// struct. Flags of the command line override it; mistakes have their place in the file.
+package flagfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"weir/internal/db"
+	"weir/internal/document"
+	"weir/internal/say"
+)
+
+// A File is the file of --config. Its zero value has no keys but flags, and no path.
+type File struct {
+	Path string
+
+	extra any      // pointer to a struct with the keys that are no flags; nil: there are none
+	omit  []string // flags that are no keys
+	doc   *document.Document
+}
+
+// largest is the size that is read of a file, in bytes.
+const largest = 1 << 20
+
+// Add adds --config to fs. extra points to a struct with the keys that are no flags; nil: there are none. The flags config, help,
+// while-stdin and those in omit are no keys.
+func (f *File) Add(fs *pflag.FlagSet, extra any, omit ...string) {
+	f.extra, f.omit = extra, append(omit, "config", "help", "while-stdin")
+	fs.StringVar(&f.Path, "config", "", "read settings from this YAML `FILE`; flags override it (see weir config --help)")
+}
+
+// A flagError is a wrong value of a flag, which may be from a file.
+type flagError struct {
+	flag string
+	error
+}
+
+func (e flagError) Unwrap() error { return e.error }
+
+// If returns an error about a flag if that is wrong, otherwise nil. An error about several flags has none.
+func If(wrong bool, flag, format string, args ...any) error {
+	switch {
+	case !wrong:
+		return nil
+	case flag == "":
+		return fmt.Errorf(format, args...)
+	}
+	return flagError{flag, fmt.Errorf(format, args...)}
+}
+
+// Wrap returns err as an error about a flag, which its text begins with; nil for nil.
+func Wrap(flag string, err error) error { return If(err != nil, flag, "--%s: %w", flag, err) }
+
+// Together returns an error if of two flags only one has a value.
+func Together(a, valueOfA, b, valueOfB string) error {
+	one := a
+	if valueOfA == "" {
+		one = b
+	}
+	return If((valueOfA == "") != (valueOfB == ""), one, "--%s and --%s must be given together", a, b)
+}
+
+// Read reports whether a file was read.
+func (f *File) Read() bool { return f.doc != nil }
+
+// Wrong notes a mistake at the dotted path of a key of the file that was read.
+func (f *File) Wrong(path string, err error) { f.doc.Mistake(path, err) }
+
+// Load reads the file into the flags that the command line does not have, and calls check. Its errors have their place in the file.
+func (f *File) Load(fs *pflag.FlagSet, format document.Format, check func() error) error {
+	data, err := readLimited(f.Path)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	values := reflect.New(f.structOf(fs))
+	f.doc = format.Read(f.Path, data, values.Interface())
+	if f.doc.Err() == nil {
+		f.apply(fs, values.Elem())
+	}
+	if f.doc.Err() == nil {
+		f.checked(check())
+	}
+	return f.doc.Err()
+}
+
+// Schema returns the JSON Schema of files with the flags in fs.
+func (f *File) Schema(fs *pflag.FlagSet, format document.Format) ([]byte, error) {
+	return format.Schema(reflect.New(f.structOf(fs)).Interface())
+}
+
+// checked adds what check has found as a mistake of the file.
+func (f *File) checked(err error) {
+	var of flagError
+	switch {
+	case err == nil:
+	case errors.As(err, &of):
+		text, one := strings.CutPrefix(err.Error(), "--"+of.flag)
+		if one {
+			text = keyOf(of.flag) + text
+		}
+		f.doc.Mistake(keyOf(of.flag), errors.New(text))
+	default:
+		f.doc.Mistake("", err)
+	}
+}
+
+func readLimited(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, largest))
+}
+
+// keyOf returns the key of a flag.
+func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// keys returns the flags that files may set.
+func (f *File) keys(fs *pflag.FlagSet) (all []*pflag.Flag) {
+	fs.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && !slices.Contains(f.omit, flag.Name) {
+			all = append(all, flag)
+		}
+	})
+	return all
+}
+
+// structOf returns the type that the file is decoded into: a field for each flag and key.
+func (f *File) structOf(fs *pflag.FlagSet) reflect.Type {
+	var fields []reflect.StructField
+	for i, flag := range f.keys(fs) {
+		of := reflect.TypeFor[string]()
+		switch flag.Value.Type() {
+		case "bool":
+			of = reflect.TypeFor[bool]()
+		case "int":
+			of = reflect.TypeFor[int]()
+		case "uint64":
+			of = reflect.TypeFor[uint64]()
+		case "stringArray", "stringSlice":
+			of = reflect.TypeFor[[]string]()
+		}
+		_, text := pflag.UnquoteUsage(flag)
+		tag := fmt.Sprintf("yaml:%q jsonschema_description:%s", keyOf(flag.Name), strconv.Quote(text))
+		fields = append(fields, reflect.StructField{Name: "Flag" + strconv.Itoa(i), Type: of, Tag: reflect.StructTag(tag)})
+	}
+	if f.extra != nil {
+		fields = append(fields, reflect.VisibleFields(reflect.TypeOf(f.extra).Elem())...)
+	}
+	for i := range fields {
+		fields[i].Index, fields[i].Offset = nil, 0
+	}
+	return reflect.StructOf(fields)
+}
+
+// apply sets the flags that the command line does not have, and the extra keys.
+func (f *File) apply(fs *pflag.FlagSet, values reflect.Value) {
+	for i, flag := range f.keys(fs) {
+		key, v := keyOf(flag.Name), values.FieldByName("Flag"+strconv.Itoa(i))
+		if !f.doc.Has(key) || flag.Changed {
+			continue
+		}
+		if key == "db" && db.Public(v.String()) != v.String() {
+			f.doc.Mistake(key, errors.New("db: a configuration must not contain secrets; name a file with the address with db_file, or set WEIR_DB"))
+			continue
+		}
+		if err := f.set(flag, v); err != nil {
+			f.doc.Mistake(key, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	if f.extra != nil {
+		to := reflect.ValueOf(f.extra).Elem()
+		for i := range to.NumField() {
+			to.Field(i).Set(values.FieldByName(to.Type().Field(i).Name))
+		}
+	}
+}
+
+func (f *File) set(flag *pflag.Flag, v reflect.Value) error {
+	if v.Kind() == reflect.Slice {
+		list, ok := flag.Value.(pflag.SliceValue)
+		texts, isTexts := v.Interface().([]string)
+		if !ok || !isTexts {
+			return errors.New("this flag takes no list")
+		}
+		flag.Changed = true
+		return list.Replace(texts)
+	}
+	text := fmt.Sprint(v.Interface())
+	if name, _ := pflag.UnquoteUsage(flag); name == "FILE" || name == "DIR" {
+		text = f.Resolve(text)
+	}
+	flag.Changed = true
+	return flag.Value.Set(text)
+}
+
+// Resolve makes a path relative to the file's folder usable from here. URLs stay as they are.
+func (f *File) Resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") || strings.HasPrefix(path, "sqlite:") {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.Path), path)
+}
+
+// Secret reads a secret that a key names, from a file or from the environment. where is the dotted
+// path of the keys without their endings.
+func (f *File) Secret(where, file, variable string) string {
+	switch {
+	case file != "" && variable != "":
+		f.doc.Mistake(where+"_file", fmt.Errorf("%s_file and %s_variable: choose one", where, where))
+	case file != "":
+		data, err := os.ReadFile(f.Resolve(file))
+		text := strings.TrimSpace(string(data))
+		if err == nil && text == "" {
+			err = fmt.Errorf("%s is empty", say.Plain(file))
+		}
+		if err != nil {
+			f.doc.Mistake(where+"_file", fmt.Errorf("%s_file: cannot read a secret: %w", where, err))
+		}
+		return text
+	case variable != "":
+		text := os.Getenv(variable)
+		if text == "" {
+			f.doc.Mistake(where+"_variable", fmt.Errorf("%s_variable: the environment has no %s", where, say.Plain(variable)))
+		}
+		return text
+	}
+	return ""
+}

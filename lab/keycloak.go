@@ -1,0 +1,136 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/internal/trust"
+)
+
+//go:embed keycloak.json
+var keycloakRealm []byte
+
+// KeycloakConfig says which Keycloak is wanted; its zero value is a good one.
+type KeycloakConfig struct {
+	Config
+	Life time.Duration // of access tokens, whole seconds; 0 is 5 minutes
+	Idle time.Duration // of a session, and so of refresh tokens, whole seconds; 0 is 30 minutes
+}
+
+// The keys of Settings of Keycloak.
+const (
+	KeycloakClient = "client_id"     // that renews tokens of jobs
+	KeycloakSecret = "client_secret" //nolint:gosec // the name of a key
+	userSecret     = "rucio_secret"
+	userPassword   = "password"
+)
+
+// Start starts Keycloak as an issuer of tokens with the realm of keycloak.json, in memory. URL is the issuer. Settings have its clients
+// and its user with generated secrets: weir renews tokens of jobs, and the others have tokens (KeycloakToken).
+func (c KeycloakConfig) Start(ctx context.Context) (*System, error) {
+	c.Ready = cmp.Or(c.Ready, 10*time.Minute)
+	return c.launch(ctx, "keycloak", "keycloak", func(s *System, jar string) { s.keycloak(c, jar) }, "home/data/import", "tmp")
+}
+
+func (KeycloakConfig) needs() []string { return []string{"keycloak", "java"} }
+
+func (s *System) keycloak(c KeycloakConfig, jar string) {
+	p := s.newPort(false)
+	cert, key := s.certificate(false, nil)
+	s.URL = "https://" + p.local() + "/realms/weir"
+	s.URLs["https"] = s.URL
+	s.set(KeycloakClient, "weir")
+	s.set("user", userName)
+	for _, name := range []string{KeycloakSecret, userSecret, userPassword} {
+		s.set(name, rand.Text())
+	}
+	seconds := func(d, otherwise time.Duration) string { return fmt.Sprint(int(cmp.Or(d, otherwise).Seconds())) }
+	s.env = append(s.env, "ACCESS_TOKEN_LIFESPAN="+seconds(c.Life, 5*time.Minute), "SESSION_IDLE="+seconds(c.Idle, 30*time.Minute),
+		"WEIR_SECRET="+s.Settings[KeycloakSecret], "RUCIO_SECRET="+s.Settings[userSecret], "ADA_PASSWORD="+s.Settings[userPassword])
+	home := filepath.Join(s.Dir, "home")
+	for _, name := range []string{"conf", "lib", "providers", "themes"} { // it writes to home/data only
+		s.fail(os.Symlink(filepath.Join(filepath.Dir(filepath.Dir(jar)), name), filepath.Join(home, name)))
+	}
+	s.file("home/data/import/weir.json", keycloakRealm)
+	var argv []string
+	for _, name := range []string{"util", "util.concurrent", "security"} {
+		argv = append(argv, "--add-opens=java.base/java."+name+"=ALL-UNNAMED")
+	}
+	argv = append(argv, "-Dkc.home.dir="+home, "-Djava.util.logging.manager=org.jboss.logmanager.LogManager", "-cp", jar,
+		"io.quarkus.bootstrap.runner.QuarkusEntryPoint", "start", "--optimized", "--import-realm", "--cache=local", "--http-host=127.0.0.1",
+		"--https-port="+p.String(), "--hostname=https://"+p.local(), "--https-certificate-file="+cert, "--https-certificate-key-file="+key)
+	client, err := s.trusting()
+	s.fail(err)
+	s.part("keycloak", askHTTPBy(client, s.URL+"/.well-known/openid-configuration", "token_endpoint"), s.java(c.Config, argv...)...)
+}
+
+// trusting returns a client that trusts the authority of the system alone.
+func (s *System) trusting() (*http.Client, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	pool, err := trust.Authorities(s.CAFile)
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}, err
+}
+
+// KeycloakToken returns a new access token with a scope of an issuer that Start of KeycloakConfig has started, for its user ada, or for one
+// of its clients: rucio, whose tokens have a session, and robot.
+func (s *System) KeycloakToken(ctx context.Context, who, scope string) (string, error) {
+	form, client := url.Values{"grant_type": {"client_credentials"}, "scope": {scope}}, who
+	if who == userName {
+		client = "rucio"
+		form = url.Values{"grant_type": {"password"}, "scope": {scope}, "username": {who}, "password": {s.Settings[userPassword]}}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/protocol/openid-connect/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.SetBasicAuth(client, s.Settings[userSecret])
+	text, err := s.keycloakAnswer(req)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Access string `json:"access_token"`
+	}
+	return answer.Access, json.Unmarshal(text, &answer)
+}
+
+// KeycloakKeys returns the JSON Web Key Set of an issuer that Start of KeycloakConfig has started.
+func (s *System) KeycloakKeys(ctx context.Context) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/protocol/openid-connect/certs", nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.keycloakAnswer(req)
+}
+
+func (s *System) keycloakAnswer(req *http.Request) ([]byte, error) {
+	client, err := s.trusting()
+	if err != nil {
+		return nil, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", req.Method, req.URL, res.Status, text)
+	}
+	return text, err
+}

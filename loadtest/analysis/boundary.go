@@ -1,0 +1,144 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"weir/loadtest/analysis/shape"
+	"weir/loadtest/scenario"
+)
+
+// boundaries seeks the loads at which each condition holds; the default ones where none is asked for, as far as they
+// were measured.
+func (f *Findings) boundaries(conditions []string) []Boundary {
+	out := []Boundary{}
+	asked := len(conditions) > 0
+	if !asked {
+		conditions = scenario.DefaultBoundaries(f.OfJobs())
+	}
+	for _, text := range conditions {
+		b := Boundary{Condition: text}
+		condition, err := scenario.ParseBoundary(text)
+		if err != nil {
+			b.Detail = err.Error()
+		} else if known := f.seek(&b, condition); !known && !asked {
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// seek fills in b; known is false if no step tells the measure.
+func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
+	var loads, values []float64
+	lightest, estimated := -1, false
+	for i := range f.Curve {
+		if c.Measure.Name == jobMean {
+			_, guess, _ := f.Curve[i].MeanJob()
+			estimated = estimated || guess
+		}
+		v, ok := f.boundaryValue(&f.Curve[i], c.Measure.Name)
+		if !ok {
+			v = math.NaN()
+		}
+		loads, values = append(loads, f.load(&f.Curve[i])), append(values, v)
+		if ok && (lightest < 0 || loads[i] < loads[lightest]) {
+			lightest = i
+		}
+	}
+	if lightest < 0 {
+		b.Detail = c.Measure.Name + " was not measured"
+		return false
+	}
+	b.Limit = c.Value
+	limit := ""
+	if c.Single {
+		b.Limit = finite(c.Value * values[lightest])
+		limit = fmt.Sprintf("; the limit is %s, %s x %s at %s", c.Measure.Format(b.Limit),
+			strconv.FormatFloat(c.Value, 'g', -1, 64), c.Measure.Format(values[lightest]), f.at(&f.Curve[lightest]))
+	}
+	r := shape.Within(loads, values, shape.Limit{Sign: c.Sign, Value: b.Limit})
+	b.From, b.To, b.Next, b.Crossing = r.From, r.To, r.Broken, r.Crossing
+	b.Detail = f.rangeText(&r, c.Measure.Format(values[lightest]), loads[lightest]) + limit
+	if estimated {
+		b.Detail += "; estimated where no job was completed"
+	}
+	return true
+}
+
+// jobMean is the quantity that is estimated where it was not measured.
+const jobMean = "job_mean"
+
+// boundaryValue is what a step gave of a measure.
+func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known bool) {
+	switch {
+	case s.fromTable && measure == "error_ratio":
+		return s.ErrorRatio, s.errorRatioGiven
+	case s.fromTable && measure == "latency_mean" && s.Latency != nil:
+		return s.Latency.Mean, true
+	case s.fromTable && strings.Contains(measure, "_p") || s.fromTable && strings.HasSuffix(measure, "_max"): // a table has means only
+		return 0, false
+	case measure == jobMean: // estimated where no job ended: there it matters most
+		v, _, ok := s.MeanJob()
+		return v, ok
+	case measure != scenario.Efficiency:
+		v := s.figure(measure)
+		return v.value, v.known
+	}
+	each := func(s *Step) float64 {
+		mean, _, _ := f.yield(s)
+		return ratio(mean, s.ActiveClients)
+	}
+	lightest := f.lightest()
+	if one := each(&f.Curve[lightest]); one > 0 && s.ActiveClients > 0 {
+		return each(s) / one, true
+	}
+	return 0, false
+}
+
+// rangeText says at which loads a condition holds.
+func (f *Findings) rangeText(r *shape.Range, first string, lightest float64) string {
+	if r.To == nil {
+		return fmt.Sprintf("not acceptable at any tested load: already %s at %s", first, f.loadText(lightest))
+	}
+	text := "holds at " + f.loadText(*r.From)
+	if *r.To > *r.From {
+		text = fmt.Sprintf("holds from %s to %s", bare(*r.From), f.loadText(*r.To))
+	}
+	if !r.Lightest {
+		text += fmt.Sprintf(", not below: %s at %s", first, f.loadText(lightest))
+	}
+	if r.Broken == nil {
+		return text + ", the heaviest load tested"
+	}
+	text += ", but not at " + f.loadText(*r.Broken)
+	if r.Crossing != nil && *r.Crossing > *r.To && *r.Crossing < *r.Broken {
+		text += fmt.Sprintf(" (crossed at about %s)", bare(*r.Crossing))
+	}
+	if r.Again != nil {
+		text += fmt.Sprintf(", but again at %s", f.loadText(*r.Again))
+	}
+	return text
+}
+
+// loadText names a load as at names a step.
+func (f *Findings) loadText(load float64) string {
+	switch {
+	case f.Open():
+		return bare(load) + " arrivals/s"
+	case load == 1:
+		return f.count(1)
+	}
+	return bare(load) + " " + f.Load()
+}
+
+// bare writes a load with at most four digits behind which nothing is sure, and whole numbers as they are.
+func bare(load float64) string {
+	if load == math.Trunc(load) && math.Abs(load) < 1e9 {
+		return strconv.FormatFloat(load, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(load, 'g', 4, 64)
+}

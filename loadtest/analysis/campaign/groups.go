@@ -1,0 +1,213 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/compare"
+	"weir/loadtest/results"
+)
+
+// Groups reads the groups of runs to compare: each of args is one group, except
+// that a single campaign is a group for each of its variants, with its factors.
+func Groups(args []string) ([]compare.Group, []compare.Factor, error) {
+	if len(args) == 1 {
+		return VariantGroups(args[0])
+	}
+	var groups []compare.Group
+	for i, arg := range args {
+		g, err := Group(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.Name = groupName(args, i)
+		groups = append(groups, g)
+	}
+	return groups, nil, nil
+}
+
+// FigureGroups reads the campaign in dir for figures: its variants, or its repetitions
+// as one group.
+func FigureGroups(dir string, c *Campaign) ([]compare.Group, error) {
+	if len(c.Variants()) > 1 {
+		groups, _, err := VariantGroups(dir)
+		return groups, err
+	}
+	g, err := Group(dir)
+	g.Name = filepath.Base(filepath.Clean(dir))
+	return []compare.Group{g}, err
+}
+
+// groupName is the last part of a path, or all of it where several end alike.
+func groupName(args []string, i int) string {
+	name := filepath.Base(filepath.Clean(args[i]))
+	for k, other := range args {
+		if k != i && filepath.Base(filepath.Clean(other)) == name {
+			return filepath.Clean(args[i])
+		}
+	}
+	return name
+}
+
+// Group reads a run directory, a campaign, or a folder of run directories.
+func Group(dir string) (compare.Group, error) {
+	var g compare.Group
+	if Is(dir) {
+		c, err := Read(dir)
+		if err != nil {
+			return g, err
+		}
+		for i := range c.Runs {
+			addCampaignRun(&g, dir, &c.Runs[i])
+		}
+		return g, someRuns(g, dir)
+	}
+	if results.IsRun(dir) {
+		r, err := readRun(dir)
+		if err == nil {
+			g.Runs = append(g.Runs, r)
+		}
+		return g, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return g, err
+	}
+	for _, e := range entries { // sorted by name
+		path := filepath.Join(dir, e.Name())
+		if e.Type()&fs.ModeSymlink != 0 || !results.IsRun(path) {
+			continue // a link such as runs/latest would count a run twice
+		}
+		if r, err := readRun(path); err != nil {
+			g.Lost = append(g.Lost, say.Plain(err.Error()))
+		} else {
+			g.Runs = append(g.Runs, r)
+		}
+	}
+	return g, someRuns(g, dir)
+}
+
+func someRuns(g compare.Group, dir string) error {
+	if len(g.Runs) > 0 {
+		return nil
+	}
+	if len(g.Lost) > 0 {
+		return fmt.Errorf("%s: no run can be compared: %s", dir, g.Lost[0])
+	}
+	return fmt.Errorf("%s is no run directory, no campaign, and holds no run directories", dir)
+}
+
+// VariantGroups reads a campaign as one group for each variant.
+func VariantGroups(dir string) ([]compare.Group, []compare.Factor, error) {
+	c, err := Read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var groups []compare.Group
+	for _, name := range c.Variants() {
+		g := compare.Group{Name: name}
+		for i := range c.Runs {
+			if c.Runs[i].Variant == name {
+				g.Levels = c.Runs[i].Levels
+				g.Name = c.VariantName(&c.Runs[i])
+				addCampaignRun(&g, dir, &c.Runs[i])
+			}
+		}
+		groups = append(groups, g)
+	}
+	if len(groups) < 2 {
+		return nil, nil, fmt.Errorf("%s repeats one plan: weir report %s sums it up; or compare it with another campaign", dir, dir)
+	}
+	done := slices.DeleteFunc(slices.Clone(groups), func(g compare.Group) bool { return len(g.Runs) == 0 })
+	if len(done) < 2 {
+		return nil, nil, fmt.Errorf("%s: only %d of %d variants have a run that can be compared", dir, len(done), len(groups))
+	}
+	for _, g := range groups {
+		if len(g.Runs) == 0 {
+			done[0].Lost = append(done[0].Lost, fmt.Sprintf("variant %s has no run that can be compared with it", say.Plain(g.Name)))
+		}
+	}
+	var factors []compare.Factor
+	for _, f := range c.Factors {
+		factors = append(factors, compare.Factor{Key: f.Key, Levels: f.Levels})
+	}
+	return done, factors, nil
+}
+
+// VariantName names a run's variant by its levels where they are short, as in
+// kept/4KiB, else by its letter. What all variants have in common is no name.
+func (c *Campaign) VariantName(r *Run) string {
+	const most = 30
+	var levels []string
+	for _, f := range c.Factors {
+		if len(f.Levels) > 1 || len(c.Factors) == 1 {
+			levels = append(levels, r.Levels[f.Key])
+		}
+	}
+	if name := say.Plain(strings.Join(levels, "/")); name != "" && len(name) <= most {
+		return name
+	}
+	return r.Variant
+}
+
+// addCampaignRun reads one run of the campaign in dir, and notes one that is not there.
+func addCampaignRun(g *compare.Group, dir string, r *Run) {
+	path := filepath.Join(dir, r.Dir)
+	if !results.IsRun(path) {
+		g.Lost = append(g.Lost, fmt.Sprintf("%s was not done", path))
+		return
+	}
+	run, err := readRun(path)
+	if err != nil {
+		g.Lost = append(g.Lost, say.Plain(err.Error()))
+		return
+	}
+	g.Runs = append(g.Runs, run.Of(dir, r.Block, r.Levels))
+}
+
+// readRun reads a run and what was found in it; it is analyzed only if that
+// was not done since it was measured, and nothing is written.
+func readRun(dir string) (*compare.Run, error) {
+	run, err := results.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := oldFindings(dir)
+	if found == nil {
+		if found, err = analysis.Analyze(run); err != nil {
+			return nil, err
+		}
+	}
+	if len(found.Curve) == 0 {
+		return nil, fmt.Errorf("%s: no step was held", dir)
+	}
+	return compare.NewRun(dir, run.About, run.Plan, found), nil
+}
+
+// oldFindings returns dir's findings.json if this version made it after the
+// last measurement, else nil.
+func oldFindings(dir string) *analysis.Findings {
+	path := filepath.Join(dir, results.FindingsFile)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	for _, name := range []string{results.IntervalsFile, results.HostsFile, results.EventsFile} {
+		if of, err := os.Stat(filepath.Join(dir, name)); err == nil && of.ModTime().After(info.ModTime()) {
+			return nil
+		}
+	}
+	b, err := os.ReadFile(path)
+	f := new(analysis.Findings)
+	if err != nil || json.Unmarshal(b, f) != nil || f.Version != analysis.FindingsVersion {
+		return nil
+	}
+	return f
+}

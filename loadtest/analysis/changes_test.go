@@ -1,0 +1,175 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/loadtest/measure"
+	"weir/loadtest/results/resultstest"
+	"weir/storage"
+)
+
+// scaled makes a run of s of which each second's rate is a factor of what it was; clients wait as much longer.
+func scaled(s resultstest.Service, factor func(iv *measure.Interval) float64) resultstest.Service {
+	s.Interval = func(iv *measure.Interval) {
+		x := factor(iv)
+		iv.Done = int64(math.Round(float64(iv.Done) * x))
+		iv.Tasks, iv.Begun, iv.Moved, iv.Wire = iv.Done, iv.Done, iv.Done*s.File, iv.Done*(s.File+300)
+		iv.Latency = measure.Histogram{}
+		for range iv.Done {
+			iv.Latency.Record(time.Duration(iv.Clients / float64(iv.Done) * 1e9))
+		}
+	}
+	return s
+}
+
+// A cache that no longer holds the files, or capacity that is added, shows in the step in which it happens, however late.
+func TestAStepThatChangesIsNotSteady(t *testing.T) {
+	for _, after := range []time.Duration{3 * time.Second, 5 * time.Second, 8 * time.Second} {
+		for _, factor := range []float64{0.4, 2} {
+			s := flat()
+			s.Duration, s.Lambda = 10, 100
+			from := stepAt(&s, 2).Add(after)
+			f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+				if iv.Start.Before(from) {
+					return 1
+				}
+				return factor
+			}))
+			if c := find(t, f, "steadiness"); c.Status != Warn || !strings.Contains(c.Detail, "4 clients") {
+				t.Errorf("%v after %v: %+v", factor, after, c)
+			}
+		}
+	}
+}
+
+// A service that gets slower, or faster, by the second changes little in each step; all steps together show it. One that is fast at the
+// beginning of each step, as with a cache for writes, does not go on changing.
+func TestACreepThroughAllSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		factor func(sinceRun, sinceStep float64) float64
+		warns  bool
+	}{
+		"1% a second slower":   {func(run, _ float64) float64 { return math.Exp(-0.01 * run) }, true},
+		"0.7% a second faster": {func(run, _ float64) float64 { return math.Exp(0.007 * run) }, true},
+		"level":                {func(_, _ float64) float64 { return 1 }, false},
+		"bursts":               {func(_, step float64) float64 { return 1 + 0.06*math.Exp(-step/1.5) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, noise := range []float64{0.01, 0.03} {
+				s := resultstest.Typical()
+				s.Clients, s.Duration, s.Noise = []int{1, 2, 4, 8, 16}, 10, noise
+				begin := resultstest.Start()
+				f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+					return c.factor(iv.Start.Sub(begin).Seconds(), max(0, iv.Start.Sub(stepAt(&s, iv.Step-1)).Seconds()))
+				}))
+				check := find(t, f, "steadiness")
+				if warns := strings.Contains(check.Detail, "through all steps"); warns != c.warns || warns != (check.Status == Warn) {
+					t.Errorf("noise %g: %+v", noise, check)
+				}
+			}
+		})
+	}
+}
+
+// A service that broke down at the heaviest load and stays broken: what it gave on the way up is its curve.
+func TestBrokenServiceOnTheWayDown(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 2, 4, 8, 16, 32, 16, 4}, 8
+	f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+		if iv.Step >= 6 {
+			return 0.1
+		}
+		return 1
+	}))
+	if o := f.Optimum; o == nil || o.Clients != 16 || !o.Inside || f.Fits == nil || len(f.Curve) != 8 {
+		t.Errorf("%+v of %d steps, fits %+v", o, len(f.Curve), f.Fits)
+	}
+	if r := f.returned(); r == nil || r.Change > -0.85 || !strings.Contains(f.Verdict, "On the way down") {
+		t.Errorf("%+v\n%s", f.Hysteresis, f.Verdict)
+	}
+}
+
+// A load that gives much less when it is held again says that the service changed; noise does not.
+func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 4, 8, 1, 4, 8}, 8
+	for _, left := range []float64{1, 0.97, 0.6} {
+		f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+			if iv.Step == 5 {
+				return left
+			}
+			return 1
+		}))
+		c := find(t, f, "steadiness")
+		changed := left < 0.9
+		if (c.Status == Warn) != changed || changed && !strings.Contains(c.Detail, "4 clients -40%") {
+			t.Errorf("%v is left: %+v", left, c)
+		}
+	}
+}
+
+// A step that does not count says nothing else against the run.
+func TestExcludedStepsAreNotJudgedAgain(t *testing.T) {
+	s := flat()
+	s.Interval = away(stepAt(&s, 2).Add(-4*time.Second), 2*time.Second, storage.None) // to the end of the second step
+	f := of(t, s)
+	if f.Curve[1].Excluded == "" || find(t, f, "Little's law").Status != OK || find(t, f, "steadiness").Status != OK {
+		t.Errorf("%+v", f.Validity.Checks)
+	}
+}
+
+// An outage between the measurement times excludes nothing, and no text says so.
+func TestOutageOutsideOfMeasurements(t *testing.T) {
+	s := flat()
+	s.Interval = away(stepAt(&s, 2).Add(-2*time.Second), 2*time.Second, storage.Refused)
+	f := of(t, s)
+	if c := find(t, f, "availability"); len(f.excluded()) != 0 || c.Status != Warn || strings.Contains(c.Text(), "excluded") {
+		t.Errorf("%d steps excluded: %+v", len(f.excluded()), c)
+	}
+}
+
+// Loads at which too many operations fail are not compared: nothing is said of what they give.
+func TestLoadsThatFailAreNotSaidToGiveLess(t *testing.T) {
+	s := flat()
+	s.Clients = []int{1, 2, 4, 8, 16}
+	s.Interval = func(iv *measure.Interval) {
+		if iv.Step == 5 {
+			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 4}
+		}
+	}
+	if f := of(t, s); strings.Contains(f.Verdict, "more clients give less") || !strings.Contains(f.Verdict, "too many operations fail") {
+		t.Error(f.Verdict)
+	}
+}
+
+// What still grows is not said to level off.
+func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
+	s := flat()
+	s.Clients, s.Sigma, s.Kappa = []int{2, 32}, 0.1, 0
+	f := of(t, s)
+	if !strings.Contains(f.Headline, "still growing") || strings.Contains(f.LimitText(), "levels off") {
+		t.Errorf("%s\n%s", f.Verdict, f.LimitText())
+	}
+}
+
+// A long stall is an outage also where the service stalls for a moment now and then.
+func TestALongStallAmongShortOnes(t *testing.T) {
+	s := flat()
+	s.Clients, s.Duration = []int{1, 2, 4, 8, 16}, 8
+	s.Interval = func(iv *measure.Interval) {
+		length := 1200 * time.Millisecond
+		if iv.Step == 3 {
+			length = 5 * time.Second
+		}
+		if iv.Step < 5 {
+			away(stepAt(&s, iv.Step-1).Add(1500*time.Millisecond), length, storage.None)(iv)
+		}
+	}
+	f := of(t, s)
+	if len(f.Outages) != 4 || len(f.excluded()) != 1 || f.Curve[2].Excluded == "" {
+		t.Errorf("%d stalls, %d steps excluded", len(f.Outages), len(f.excluded()))
+	}
+}

@@ -1,0 +1,106 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"weir/internal/stats"
+)
+
+// fewestBlocks is how many blocks a test within blocks needs to call anything different.
+const fewestBlocks = 6
+
+// blocks pairs runs of a with runs of b that were done one after the other: by the block of the campaign that both
+// are of, else by their time, if each run of one has one of the other beside it before the next pair begins.
+func blocks(a, b *Group) [][2]*Run {
+	if c := a.Runs[0].campaign; c != "" && ofOne(a, c) && ofOne(b, c) {
+		return byNumber(a, b)
+	}
+	return byTime(a, b)
+}
+
+func ofOne(g *Group, campaign string) bool {
+	return !slices.ContainsFunc(g.Runs, func(r *Run) bool { return r.campaign != campaign || r.Block < 1 })
+}
+
+func byNumber(a, b *Group) [][2]*Run {
+	of := map[int]*Run{}
+	for _, r := range b.Runs {
+		of[r.Block] = r
+	}
+	var pairs [][2]*Run
+	used := map[int]bool{}
+	for _, r := range inTime(a) {
+		if other := of[r.Block]; other != nil && !used[r.Block] {
+			pairs = append(pairs, [2]*Run{r, other})
+			used[r.Block] = true
+		}
+	}
+	return pairs
+}
+
+func byTime(a, b *Group) [][2]*Run {
+	left, right := inTime(a), inTime(b)
+	if len(left) != len(right) {
+		return nil
+	}
+	var pairs [][2]*Run
+	for i := range left {
+		if i > 0 && (!left[i].Start.After(right[i-1].Start) || !right[i].Start.After(left[i-1].Start)) {
+			return nil
+		}
+		pairs = append(pairs, [2]*Run{left[i], right[i]})
+	}
+	return pairs
+}
+
+func inTime(g *Group) []*Run {
+	return slices.SortedStableFunc(slices.Values(g.Runs), func(x, y *Run) int { return x.Start.Compare(y.Start) })
+}
+
+// wanders says whether the level of the blocks, one number each in the order of time, moves from block to block by
+// more than chance allows: neighbors resemble each other, by von Neumann's ratio of the mean square successive
+// difference (Annals of Mathematical Statistics 12, 1941), with the moments of Young (Annals of Mathematical
+// Statistics 12, 1941) at the one-sided 5% level.
+//
+// To choose a test by it costs no error rate: the ratio does not depend on the scale of the block means, and so (for
+// normal noise) neither on the spread that the tests use nor on the differences within blocks (Basu, Sankhya 15,
+// 1955).
+func wanders(level []float64) bool {
+	if len(level) < fewestBlocks {
+		return false
+	}
+	n, mean := float64(len(level)), stats.Mean(level)
+	var successive, all float64
+	for i, v := range level {
+		all += (v - mean) * (v - mean)
+		if i > 0 {
+			successive += (v - level[i-1]) * (v - level[i-1])
+		}
+	}
+	if !(all > 0) {
+		return false
+	}
+	const z = 1.645
+	return 1-successive/(2*all) > z*math.Sqrt((n-2)/(n*n-1))
+}
+
+// level returns the differences within blocks without what the drift from block to block adds between the two runs of
+// a block: where A always comes first, B has had the more of it. The drift is the slope of the blocks' levels over
+// time, which their differences tell nothing of.
+func (s *samples) level() []float64 {
+	middle, level := stats.Mean(s.times), stats.Mean(s.levels)
+	var along, across float64
+	for i, t := range s.times {
+		along += (t - middle) * (t - middle)
+		across += (t - middle) * (s.levels[i] - level)
+	}
+	if !(along > 0) {
+		return s.differences
+	}
+	flat := slices.Clone(s.differences)
+	for i := range flat {
+		flat[i] -= across / along * s.gaps[i]
+	}
+	return flat
+}

@@ -1,0 +1,233 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"weir/internal/say"
+	"weir/internal/stats"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/shape"
+)
+
+// RepeatedVersion is the version of the format of a Repeated's JSON.
+const RepeatedVersion = 1
+
+// Repeated is what the repetitions of one plan show together. Its JSON is part of the format, see docs/results.md.
+type Repeated struct {
+	Version  int            `json:"version"` // RepeatedVersion
+	Status   string         `json:"status"`  // of the least valid run
+	Verdict  string         `json:"verdict"`
+	Metrics  []string       `json:"metrics"` // that were looked at; the first decides
+	Runs     []*Run         `json:"runs"`
+	Lost     []string       `json:"missing"` // run directories that could not be read, and why
+	Load     string         `json:"load"`    // what steps count: clients, jobs or arrivals/s
+	Steps    []RepeatedStep `json:"steps"`   // by load, of all that more than half of the runs held
+	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
+	Warnings []string       `json:"warnings"`
+}
+
+// A RepeatedStep is one load, in all runs that held it.
+type RepeatedStep struct {
+	Clients int      `json:"clients"`
+	Rate    float64  `json:"rate_per_second,omitempty"`
+	Again   int      `json:"occurrence"` // 1, or more where a load is held more than once
+	Metrics []Across `json:"metrics"`
+}
+
+// Across is one metric across repetitions, in base units.
+type Across struct {
+	Metric  string    `json:"metric"`
+	Values  []float64 `json:"values"` // one for each run that has it
+	Mean    float64   `json:"mean"`
+	Low     *float64  `json:"low"`                   // 95% interval of the mean, from run to run; nil: one run
+	High    *float64  `json:"high"`                  //
+	Scatter *float64  `json:"scatter_ratio"`         // standard deviation from run to run / mean; nil: one run, or a mean of zero
+	Within  *float64  `json:"within_interval_ratio"` // half of the 95% interval within one run / its mean, on average; nil: unknown
+}
+
+// Repeat sums up the runs of a group, which are repetitions of one plan. The interval of a mean is Student's, of the
+// runs' means: it tells how far the mean over many more such runs may lie, which no run alone can tell. metrics are
+// names; empty: the usual ones and what is one number of a run. An error says why there is nothing to sum up.
+func Repeat(g Group, metrics []string) (*Repeated, error) {
+	if len(g.Runs) == 0 {
+		return nil, errors.New("there is no run to summarize")
+	}
+	groups := []Group{g}
+	if len(metrics) == 0 {
+		metrics = append(usual(measure(groups)), "peak", "optimum", "knee")
+	}
+	chosen, err := choose(metrics)
+	if err != nil {
+		return nil, err
+	}
+	loads := common(groups)
+	r := &Repeated{
+		Version: RepeatedVersion, Status: worst(groups), Load: loadName(groups), Runs: g.Runs, Lost: append([]string{}, g.Lost...),
+		Metrics: []string{}, Steps: []RepeatedStep{}, PerRun: []Across{}, Warnings: warnings(groups, loads),
+	}
+	for _, m := range chosen {
+		r.Metrics = append(r.Metrics, m.Name)
+		if m.PerRun() {
+			if a, ok := across(&m, g.Runs, func(run *Run) (float64, bool) { return m.run(run.Found) }); ok {
+				r.PerRun = append(r.PerRun, a)
+			}
+		}
+	}
+	values(&g, &chosen[0], loads)
+	for _, l := range loads {
+		r.Steps = append(r.Steps, repeatedStep(&g, chosen, l))
+	}
+	if n := len(g.Runs); n < fewRuns {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: an interval from so few runs is wide and hardly shows outliers; "+
+			"%d or more are recommended", say.Plural(n, "run"), fewRuns))
+	}
+	r.Verdict = r.verdict(&chosen[0])
+	return r, nil
+}
+
+func repeatedStep(g *Group, metrics []Metric, l load) RepeatedStep {
+	s := RepeatedStep{Clients: l.clients, Rate: l.rate, Again: l.again, Metrics: []Across{}}
+	for _, m := range metrics {
+		if m.PerRun() {
+			continue
+		}
+		at := func(run *Run) (float64, bool) {
+			if s := run.at(l); s != nil {
+				return m.step(s)
+			}
+			return 0, false
+		}
+		a, ok := across(&m, g.Runs, at)
+		if !ok {
+			continue
+		}
+		a.Within = withinRuns(&m, g.Runs, l)
+		s.Metrics = append(s.Metrics, a)
+	}
+	return s
+}
+
+// across sums up one number of each run.
+func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool) {
+	a := Across{Metric: m.Name}
+	for _, r := range runs {
+		if v, ok := of(r); ok && finite(v) {
+			a.Values = append(a.Values, v)
+		}
+	}
+	if len(a.Values) == 0 {
+		return a, false
+	}
+	a.Mean = stats.Mean(a.Values)
+	v, ok := stats.MeanInterval(a.Values)
+	if same := a.Values[0]; slices.Min(a.Values) == same && slices.Max(a.Values) == same { // without what summing rounds off
+		a.Mean, v = same, stats.Interval{Low: same, High: same}
+	}
+	if ok {
+		v.Low = max(v.Low, min(0, slices.Min(a.Values))) // none of the metrics is below zero
+		a.Low, a.High = &v.Low, &v.High
+		if a.Mean > 0 {
+			if a.Scatter = new(float64); v.Low < v.High {
+				*a.Scatter = stats.Deviation(a.Values) / a.Mean
+			}
+		}
+	}
+	return a, true
+}
+
+// finite reports whether v, and sums of some like it, are numbers.
+func finite(v float64) bool { return math.Abs(v) < 1e100 }
+
+// withinRuns is how wide the interval within a run is, on average.
+func withinRuns(m *Metric, runs []*Run, l load) *float64 {
+	if m.ends == nil {
+		return nil
+	}
+	var halves []float64
+	for _, r := range runs {
+		s := r.at(l)
+		if s == nil {
+			continue
+		}
+		low, high := m.ends(s)
+		if v, ok := m.step(s); ok && v > 0 && low != nil && high != nil && finite((*high-*low)/v) {
+			halves = append(halves, (*high-*low)/2/v)
+		}
+	}
+	if len(halves) == 0 {
+		return nil
+	}
+	return new(stats.Mean(halves))
+}
+
+// verdict says what the best step gave, and how sure that is.
+func (r *Repeated) verdict(m *Metric) string {
+	n := say.Plural(len(r.Runs), "run")
+	best, at := r.best(m)
+	if best == nil {
+		return fmt.Sprintf("%s have no step in common: nothing can be summarized.", n)
+	}
+	what := fmt.Sprintf("Over %s, the %s at %s is %s", n, m.Title, at, m.Format(best.Mean))
+	if m.PerRun() {
+		what = fmt.Sprintf("Over %s, the %s is %s", n, m.Title, m.Format(best.Mean))
+	}
+	if best.Low == nil || best.High == nil {
+		return what + "; one run does not show how much another would differ."
+	}
+	what += fmt.Sprintf(" (95%% interval from run to run %s to %s", m.Format(*best.Low), m.Format(*best.High))
+	if best.Scatter != nil {
+		what += fmt.Sprintf(", runs scatter by %s", percent(*best.Scatter))
+	}
+	return what + ")."
+}
+
+// best is the step that is the optimum of m over all runs (shape.OptimumOf), with the least mean where less is
+// better, or m itself if it is one number of a run.
+func (r *Repeated) best(m *Metric) (best *Across, at string) {
+	if m.PerRun() {
+		if i := slices.IndexFunc(r.PerRun, func(a Across) bool { return a.Metric == m.Name }); i >= 0 {
+			return &r.PerRun[i], ""
+		}
+		return nil, ""
+	}
+	var points []shape.Point
+	var steps []*RepeatedStep
+	least := -1
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		a := s.Metric(m.Name)
+		if a == nil {
+			continue
+		}
+		if least < 0 || a.Mean < points[least].Yield {
+			least = len(points)
+		}
+		points = append(points, shape.Point{Load: max(s.Rate, float64(s.Clients)), Yield: a.Mean, Low: a.Low, High: a.High,
+			Batches: len(a.Values)})
+		steps = append(steps, s)
+	}
+	chosen := least
+	if o, ok := shape.OptimumOf(points); ok && m.Better != Lower {
+		chosen = o.Least
+	}
+	if chosen < 0 {
+		return nil, ""
+	}
+	s := steps[chosen]
+	return s.Metric(m.Name), load{s.Clients, s.Rate, s.Again}.text(r.Load)
+}
+
+// Metric returns the step's figures of the metric of that name, nil if it has none.
+func (s *RepeatedStep) Metric(name string) *Across {
+	if i := slices.IndexFunc(s.Metrics, func(a Across) bool { return a.Metric == name }); i >= 0 {
+		return &s.Metrics[i]
+	}
+	return nil
+}
+
+// JSON writes r as repeated.json holds it.
+func (r *Repeated) JSON(w io.Writer) error { return analysis.JSON(w, r) }

@@ -1,0 +1,112 @@
+// Package compare says whether groups of runs differ, by how much, and how sure that is. What is counted are runs:
+// the seconds of one run resemble each other and are never taken for repetitions.
+//
+// Its functions are pure: the same runs give the same comparison.
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
+	"weir/loadtest/scenario"
+)
+
+// A Run is one run to compare, and what it may depend on besides.
+type Run struct {
+	Dir    string             `json:"dir"`
+	Name   string             `json:"run"` // unique name of the run
+	Start  time.Time          `json:"start"`
+	Status string             `json:"status"` // as of its validity
+	Block  int                `json:"block"`  // repetition within a campaign, from 1; 0 if of none
+	Value  *float64           `json:"value"`  // mean over the common steps of the first metric; nil if it lacks one of them
+	Levels map[string]string  `json:"levels,omitempty"`
+	Found  *analysis.Findings `json:"-"`
+
+	campaign string
+	facts    []fact            // what must not differ within a group
+	details  map[string]string // all that is known of the plan and the machine
+}
+
+// A fact is something that results depend on, in words.
+type fact struct{ name, value string }
+
+// NewRun returns the run of dir with what was found in it.
+func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Findings) *Run {
+	host := hostText(about.Environment)
+	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
+	r.facts = []fact{
+		{"target", f.Target}, {"workload", f.Work}, {"load model", string(f.Model)}, {"files", filesText(plan.Files)},
+		{"ramp and warm-up", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
+	}
+	return r
+}
+
+// Of makes r a run of the campaign in folder dir: repetition block, with these levels of its factors. Runs of one
+// block of one campaign were done one after the other.
+func (r *Run) Of(dir string, block int, levels map[string]string) *Run {
+	r.campaign, r.Block, r.Levels = dir, block, levels
+	return r
+}
+
+// hostText says which machine an environment is of, as far as it tells.
+func hostText(environment json.RawMessage) string {
+	var e struct {
+		Host   string `json:"hostname"`
+		Kernel string `json:"kernel"`
+		CPU    string `json:"cpu_model"`
+		Cores  int    `json:"cores_used"`
+	}
+	if json.Unmarshal(environment, &e) != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s, kernel %s, %d cores %s", e.Host, e.Kernel, e.Cores, e.CPU))
+}
+
+func filesText(f scenario.Files) string {
+	switch {
+	case f.Make != nil:
+		size, err := json.Marshal(f.Make.Size)
+		if err != nil {
+			return "made"
+		}
+		return fmt.Sprintf("%d made, size %s", f.Make.Count, size)
+	case f.Listing:
+		return "found on the target" + selectionText(f)
+	case f.List != "":
+		return "list " + f.List + selectionText(f)
+	}
+	return "none"
+}
+
+// selectionText tells apart selections of files.
+func selectionText(f scenario.Files) string {
+	if len(f.Include)+len(f.Exclude)+f.Sample == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", include %q, exclude %q, sample %d", f.Include, f.Exclude, f.Sample)
+}
+
+// settleText says how steps begin, where all do alike.
+func settleText(steps []scenario.Step) string {
+	text := ""
+	for _, s := range steps {
+		one := s.Ramp.String() + " and " + s.Warmup.String()
+		if text != "" && text != one {
+			return "not the same in all steps"
+		}
+		text = one
+	}
+	return text
+}
+
+// A Group is runs of the same plan: repetitions.
+type Group struct {
+	Name   string            `json:"name"`
+	Levels map[string]string `json:"levels,omitempty"` // of a campaign's variant
+	Runs   []*Run            `json:"runs"`
+	Lost   []string          `json:"missing,omitempty"` // run directories that could not be read, and why
+}

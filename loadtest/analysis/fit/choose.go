@@ -1,0 +1,213 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"weir/internal/stats"
+)
+
+// Rules of choice.
+const (
+	// clearly is by how much the AICc of the polynomial, which says nothing of scaling, must be below all others to
+	// be the best: a weight of 20 to 1 (Burnham and Anderson, Model Selection and Multimodel Inference, Springer
+	// 2002, section 2.6, call 4 to 7 considerably less support).
+	clearly = 6
+	// surely is the share of resamples that must have the maximum inside, and chance the share of flat curves whose
+	// noise looks as much like one.
+	surely = 0.975
+	chance = 0.025
+	// leastDrop is by how much a curve must be lower at both ends of the tested range than at its maximum, as a share
+	// of that.
+	leastDrop = 0.01
+)
+
+// counted is the number of parameters in a model's AICc: where the size of the noise is not known it is one of them.
+func (c *curve) counted(m *model) int {
+	if c.se == nil {
+		return len(m.names) + 1
+	}
+	return len(m.names)
+}
+
+// judge computes AICc and Akaike weights.
+func (c *curve) judge(all []*candidate) {
+	n := float64(len(c.x))
+	excess := math.Inf(1) // variance beyond what the steps' spread explains
+	for _, a := range all {
+		excess = min(excess, a.left/float64(a.free))
+	}
+	excess = max(1, excess)
+	least := math.Inf(1)
+	for _, a := range all {
+		k := float64(c.counted(a.model))
+		a.aicc = a.left/excess + 2*k + 2*k*(k+1)/(n-k-1)
+		if c.se == nil {
+			a.aicc += n*math.Log(a.left/n) - a.left/excess
+		}
+		least = min(least, a.aicc)
+	}
+	sum := 0.0
+	for _, a := range all {
+		sum += math.Exp((least - a.aicc) / 2)
+	}
+	for _, a := range all {
+		a.weight = math.Exp((least-a.aicc)/2) / sum
+	}
+}
+
+// best is the model with the least AICc; the polynomial only if it is so clearly.
+func best(all []*candidate) *candidate {
+	var found *candidate
+	for _, a := range all {
+		if a.physical && (found == nil || a.aicc < found.aicc) {
+			found = a
+		}
+	}
+	for _, a := range all {
+		if !a.physical && (found == nil || a.aicc < found.aicc-clearly) {
+			found = a
+		}
+	}
+	return found
+}
+
+// conclude turns candidates into what is reported.
+func (c *curve) conclude(fits *Fits, all []*candidate) {
+	models := map[string]**Fit{Line: &fits.Line, Plateau: &fits.Plateau, Amdahl: &fits.Amdahl, USL: &fits.USL, Decline: &fits.Decline,
+		Poly4: &fits.Poly4}
+	for _, a := range all {
+		*models[a.name] = c.report(a)
+	}
+	top := best(all)
+	fits.Best = top.name
+	(*models[top.name]).band()
+	fits.Unfit = c.unfit(top)
+	fits.Detail = fits.detail(top)
+}
+
+// places is into how many parts a curve is cut for Drawn.
+const places = 60
+
+// draw fills in Drawn: places of the same distance, or of the same ratio where the range is wide.
+func (f *Fit) draw() {
+	for i := range places + 1 {
+		x := f.From + (f.To-f.From)*float64(i)/places
+		if f.From > 0 && f.To > 10*f.From {
+			x = f.From * math.Pow(f.To/f.From, float64(i)/places)
+		}
+		f.Drawn = append(f.Drawn, [2]float64{x, stats.OrZero(f.At(x))})
+	}
+}
+
+// leastBand is the number of resamples from which an interval is stated.
+const leastBand = 50
+
+// band fills in Band, if enough resamples tell it.
+func (f *Fit) band() {
+	n := len(f.Resampled)
+	if n < leastBand {
+		return
+	}
+	values := make([]float64, n)
+	for _, at := range f.Drawn {
+		for k, curve := range f.Resampled {
+			values[k] = stats.OrZero(curve(at[0]))
+		}
+		slices.Sort(values)
+		f.Band = append(f.Band, [2]float64{values[n/40], values[n-1-n/40]})
+	}
+}
+
+// certain reports whether chance is no explanation of a turn: 0, that points come down at the end, or 1, that they rise
+// at the start.
+func (a *candidate) certain(turn int) bool {
+	return float64(a.byChance[turn]+1) <= chance*float64(len(a.drawn[0])+1)
+}
+
+func (c *curve) report(a *candidate) *Fit {
+	f := &Fit{
+		Name: a.name, Formula: a.formula, R2: 1, AICc: stats.OrZero(a.aicc), Weight: stats.OrZero(a.weight), Points: len(c.x),
+		From: c.first() * c.xUnit, To: c.last() * c.xUnit, Residuals: make([]float64, len(c.x)),
+		at: func(clients float64) float64 { return a.value(a.p, clients/c.xUnit) * c.yUnit },
+	}
+	for i, v := range a.natural(a.p) {
+		e := estimate(a.names[i], v, a.drawn[i], 1)
+		if float64(a.unbound[i]) > chance*float64(len(a.drawn[i])) {
+			e.High = nil
+		}
+		f.Parameters = append(f.Parameters, e)
+	}
+	for _, p := range a.kept {
+		f.Resampled = append(f.Resampled, func(clients float64) float64 { return a.value(p, clients/c.xUnit) * c.yUnit })
+	}
+	for i, at := range c.order {
+		f.Residuals[at] = (c.y[i] - a.fitted[i]) * c.yUnit
+	}
+	if c.meanVariance > 0 {
+		f.R2 = stats.OrZero(1 - c.squares(a.model, a.p, c.y)/c.meanVariance)
+	}
+	f.draw()
+	if f.NoMax = c.refuses(a); f.NoMax == "" {
+		from, to := c.highest(a.model, a.p)
+		f.Max = &Maximum{estimate("", from, a.from, c.xUnit), estimate("", a.value(a.p, from), a.tops, c.yUnit)}
+		f.Max.Clients.High = estimate("", to, a.to, c.xUnit).High
+	}
+	return f
+}
+
+// refuses says why a fitted curve has no maximum that could be believed, "" if it has one: the curve must be highest
+// inside the tested range, in nearly all resamples, and clearly higher there than at both ends; and the points must
+// say so without any model.
+func (c *curve) refuses(a *candidate) string {
+	if !a.canFall {
+		return "this model never decreases"
+	}
+	x, to := c.highest(a.model, a.p)
+	if to >= c.last() {
+		return "it does not decrease before the heaviest tested load"
+	}
+	if x <= c.first() {
+		return "it is highest at the lightest tested load"
+	}
+	clients := x * c.xUnit
+	if share := float64(a.inside) / float64(len(a.from)); share < surely {
+		return fmt.Sprintf("its maximum is at %.4g clients, but inside the tested range in only %.0f%% of the resamples", clients,
+			math.Floor(100*share))
+	}
+	top := a.value(a.p, x)
+	down, up := 1-a.value(a.p, c.last())/top, 1-a.value(a.p, c.first())/top
+	if down < leastDrop || up < leastDrop {
+		return fmt.Sprintf("its maximum is at %.4g clients, but higher by only %.2g%%", clients, 100*max(0, min(down, up)))
+	}
+	if !a.certain(0) {
+		return fmt.Sprintf("its maximum is at %.4g clients, but the points after it do not decrease by more than their noise", clients)
+	}
+	if !a.certain(1) {
+		return fmt.Sprintf("its maximum is at %.4g clients, but the points before it do not rise by more than their noise", clients)
+	}
+	return ""
+}
+
+// detail says what the best model is worth, in one sentence.
+func (f *Fits) detail(a *candidate) string {
+	m := f.Named(a.name)
+	if why := map[string]string{
+		NoBetter: "it is not significantly better than a constant",
+		Scatter:  "the points scatter too much around it",
+		Misfit:   "its residuals are larger than the spread of the points explains",
+	}[f.Unfit]; why != "" {
+		return fmt.Sprintf("no model describes the %d points: the best is %s, which explains %.2g%% of the variance, and %s", m.Points, a.name,
+			100*max(0, m.R2), why)
+	}
+	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%", a.name, m.Points, 100*a.weight)
+	if p := f.Poly4; p != nil && p.AICc < m.AICc {
+		text += fmt.Sprintf("; %s, which is no model of scaling, has %.0f%%", p.Name, 100*p.Weight)
+	}
+	if m.Max == nil {
+		return text + "): no maximum in the tested range, " + m.NoMax
+	}
+	at := m.Max.Clients
+	return text + fmt.Sprintf("): its maximum is at %.0f clients (%.0f to %.0f)", at.Value, math.Floor(*at.Low), math.Ceil(*at.High))
+}

@@ -1,0 +1,217 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"weir/loadtest/measure"
+	"weir/loadtest/scenario"
+)
+
+// A Gate holds a run against those of its thresholds that may stop it ("or stop"), while it goes on. When the hold of
+// a step is over, the step is judged as Analyze judges it. During the hold it is judged about every ten seconds, on
+// what there is of it, and only what is broken beyond doubt counts. It is not safe for concurrent use.
+type Gate struct {
+	thresholds []scenario.Threshold
+	texts      []string
+	steps      map[int]scenario.Step
+	sum        soFar
+	ended      int // the last step that was judged as a whole
+}
+
+// During a hold a step is judged every so often, if so many operations ended.
+const (
+	gateEvery = 10 * time.Second
+	gateLeast = 20
+)
+
+// NewGate returns the gate of a plan, nil if none of its thresholds may stop it. One that cannot be read is left to
+// Analyze.
+func NewGate(p *scenario.Plan) *Gate {
+	g := &Gate{steps: map[int]scenario.Step{}}
+	for _, text := range p.Thresholds {
+		if t, err := scenario.ParseThreshold(text); err == nil && t.Stop {
+			g.thresholds, g.texts = append(g.thresholds, t), append(g.texts, text)
+		}
+	}
+	if len(g.thresholds) == 0 {
+		return nil
+	}
+	for _, s := range p.Steps {
+		g.steps[s.Number] = s
+	}
+	return g
+}
+
+// A Violation is a threshold that ends a run because it is not met.
+type Violation struct {
+	Threshold string // as in the plan
+	Text      string // for people: the threshold, and how it was not met
+}
+
+// Saw takes the next interval of the run. It returns the threshold that ends the run now, nil if none does. Intervals
+// of one second come one after the other; what a second shows is judged when the next begins.
+func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
+	switch {
+	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Measured):
+		broken = g.End()
+	case !v.Start.Equal(g.sum.at) && g.sum.span >= g.sum.next && g.sum.ended() >= gateLeast:
+		g.sum.next = g.sum.span + gateEvery.Seconds()
+		broken = g.judge(func(t scenario.Threshold) figure { return g.sum.surely(t) })
+	}
+	if v.Phase == measure.Measured && v.Step > g.ended {
+		g.sum.take(v)
+	}
+	return broken
+}
+
+// End says that the hold of the current step is over, if there is one, and returns as Saw does.
+func (g *Gate) End() *Violation {
+	if g.sum.number == 0 {
+		return nil
+	}
+	s := g.sum.step()
+	broken := g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
+	g.ended, g.sum = max(g.ended, g.sum.number), soFar{}
+	return broken
+}
+
+// judge returns the first threshold that the current step does not meet. What was not measured does not stop a run.
+func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
+	now, step := g.sum.step(), g.steps[g.sum.number]
+	clients := step.Clients
+	if step.Number == 0 { // no step of the plan
+		clients = int(math.Round(now.ActiveClients))
+	}
+	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
+	for i, t := range g.thresholds {
+		if v := value(t); t.Holds(clients, float64(step.Rate)) && v.known && !t.Met(v.value) {
+			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i],
+				g.sum.number, g.sum.span, t.Measure.Format(now.figure(t.Measure.Name).value), load)}
+		}
+	}
+	return nil
+}
+
+// load is what a step was planned to be, in words.
+func (s Step) load() string {
+	model := scenario.ClosedModel
+	if s.Rate > 0 {
+		model = scenario.OpenModel
+	}
+	return (&Findings{Model: model}).at(&s)
+}
+
+// soFar is what was measured of a step's hold. The zero value is that of none.
+type soFar struct {
+	total
+	at   time.Time // start of the newest second
+	next float64   // seconds of hold after which it is judged next
+}
+
+func (s *soFar) ended() int64 { return s.Done + s.Errors() }
+
+func (s *soFar) take(v *measure.Interval) {
+	if s.number == 0 {
+		*s = soFar{total: total{number: v.Step}, next: gateEvery.Seconds()}
+	}
+	if !v.Start.Equal(s.at) || len(s.seconds) == 0 {
+		s.at = v.Start
+		s.span += v.Seconds
+		s.seconds = append(s.seconds, second{start: v.Start})
+	}
+	s.seconds[len(s.seconds)-1].add(v)
+	s.Add(&v.Sum)
+}
+
+// doubt is by how many standard deviations a count or a quantile must be beyond a limit to break it in the middle of
+// a hold. A step is looked at many times, so 95% would stop one run in a few by chance.
+const doubt = 3
+
+// surely returns the value next to the limit that the step's figure can still be believed to have: its lower bound
+// for thresholds with <, the upper one for those with >. It is not known where that cannot be said.
+func (s *soFar) surely(t scenario.Threshold) figure {
+	name, upper := t.Measure.Name, t.Upper()
+	switch name {
+	case "error_ratio":
+		return wilson(min(s.Bad(), s.ended()), s.ended(), upper)
+	case "missed_ratio":
+		return wilson(s.Missed, s.ended()+s.Missed, upper)
+	case "wait_ratio": // an operation can be told to wait many times: a count of Poisson's
+		n, k := float64(s.ended()), float64(s.Waits)
+		return figure{value: ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
+	case "job_failure_ratio":
+		return wilson(s.JobsFailed, s.Ended+s.Lost(), upper)
+	case "crash_ratio":
+		return wilson(s.Crashed, s.Ended+s.Lost(), upper)
+	case "throughput", "per_client", "rate", "per_client_rate", "cpu_efficiency", "cluster_throughput", "events_rate":
+		step := s.step()
+		v := step.figure(name)
+		if v.low == nil || v.high == nil {
+			return figure{}
+		}
+		if upper {
+			return known(*v.low)
+		}
+		return known(*v.high)
+	}
+	i := strings.LastIndexByte(name, '_')
+	if i < 0 {
+		return figure{}
+	}
+	h := map[string]*measure.Histogram{
+		"latency": &s.Latency, "first_byte": &s.FirstByte, "connect": &s.Connect, "tls_handshake": &s.Handshake, "login": &s.Login,
+		"redirect": &s.Redirect, "job": &s.Wall,
+	}[name[:i]]
+	if h == nil {
+		return figure{}
+	}
+	return duringOf(h, name[i+1:], upper)
+}
+
+// side is the direction in which the doubt lies.
+func side(upper bool) float64 {
+	if upper {
+		return -1
+	}
+	return 1
+}
+
+// wilson returns a bound of the share k/n (Wilson, Journal of the American Statistical Association 22, 1927).
+func wilson(k, n int64, lower bool) figure {
+	if n == 0 {
+		return figure{}
+	}
+	p, m := float64(k)/float64(n), float64(n)
+	half := doubt * math.Sqrt(p*(1-p)/m+doubt*doubt/(4*m*m))
+	x := (p + doubt*doubt/(2*m) + side(lower)*half) / (1 + doubt*doubt/m)
+	return known(min(max(x, 0), 1))
+}
+
+// duringOf returns a bound of a quantile, the mean or the maximum of durations. How many of n values lie below their
+// q-quantile is a binomial count, so a quantile's bounds are those of its neighbors in rank.
+func duringOf(h *measure.Histogram, which string, lower bool) figure {
+	n := float64(h.Count())
+	if n == 0 {
+		return figure{}
+	}
+	switch which {
+	case "max": // it can only grow
+		return figure{value: h.Max(), known: lower}
+	case "mean":
+		var squares float64
+		h.Buckets(func(from, to float64, count int64) {
+			d := (from+to)/2 - h.Mean()
+			squares += float64(count) * d * d
+		})
+		return known(h.Mean() + side(lower)*doubt*math.Sqrt(squares)/n)
+	}
+	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}[which]
+	at := q + side(lower)*doubt*math.Sqrt(q*(1-q)/n)
+	if q == 0 || at <= 0 || at >= 1 {
+		return figure{}
+	}
+	return known(h.Quantile(at))
+}

@@ -1,0 +1,184 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	"weir/internal/unit"
+	"weir/loadtest/analysis/fit"
+	"weir/loadtest/analysis/shape"
+)
+
+const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the " +
+	"95% interval of the difference, corrected for multiple comparisons"
+
+// optimum turns that of the points into what findings.json holds.
+func (f *Findings) optimum(o shape.Optimum) *Optimum {
+	s := &f.Curve[o.Least]
+	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.Curve[o.Low()].Clients, ClientsHigh: f.Curve[o.High()].Clients,
+		Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Inside: o.Inside, Method: optimumHow}
+	for _, i := range o.Equals {
+		out.Equals = append(out.Equals, f.Curve[i].Step)
+	}
+	return out
+}
+
+// peak is where the model that describes the curve is highest, nil if that is not sure, or the measured steps have
+// their maximum elsewhere.
+func (f *Findings) peak(fits *fit.Fits) *Estimate {
+	if !f.Optimum.Inside || !describes(fits) {
+		return nil
+	}
+	m := fits.Named(fits.Best)
+	if m.Max == nil || m.Max.Clients.Low == nil || m.Max.Clients.High == nil {
+		return nil
+	}
+	top := 0.0
+	for i := range f.Curve {
+		_, high := f.bounds(&f.Curve[i])
+		top = max(top, high)
+	}
+	if m.Max.Yield.Value > (1+disagree)*top {
+		return nil
+	}
+	return new(m.Max.Clients)
+}
+
+// disagree is by how much a model's maximum may lie above all that was measured for its place to be believed.
+const disagree = 0.1
+
+// describes reports whether a model describes the curve.
+func describes(fits *fit.Fits) bool {
+	return fits != nil && fits.Unfit == "" && fits.Named(fits.Best) != nil
+}
+
+// knee is where the model that describes the curve bends, or the tested step at which the curve does; nil where it
+// does not, or no model describes it.
+func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
+	lightest := f.load(&f.Curve[f.lightest()])
+	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
+		return nil // the lightest load may give the best already, or what bends is noise
+	}
+	k, how := f.bend(points, fits)
+	if k == nil || math.Round(k.Load) <= lightest {
+		return nil
+	}
+	out := &Knee{Clients: int(math.Round(k.Load)), ClientsLow: k.Low, ClientsHigh: k.High, Method: how}
+	near := f.nearest(k.Load)
+	out.Step, out.Tested = near.Step, near.Clients
+	out.Throughput, out.Operations = f.measured(k.Load)
+	if f.Open() {
+		out.Clients = near.Clients
+		return out
+	}
+	if x := shape.Saturation(points, o.Level); x <= f.load(&f.Curve[f.heaviest()]) {
+		out.Saturation = x
+	}
+	return out
+}
+
+func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
+	// with so few points that a line has no rival, the best model is no reason to call the curve straight
+	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
+		k, _ = shape.KneeAmong(points)
+		return k, "tested step at which the curve is farthest above the straight line to its maximum (Kneedle)"
+	}
+	m := fits.Named(fits.Best)
+	resampled := make([]shape.Curve, 0, len(m.Resampled))
+	for _, at := range m.Resampled {
+		resampled = append(resampled, at)
+	}
+	loads := map[float64]bool{}
+	for i := range points {
+		loads[points[i].Load] = true
+	}
+	k, _ = shape.KneeOf(m.At, m.From, m.To, len(loads), resampled)
+	return k, fmt.Sprintf("where the fitted %s is farthest above the straight line to its maximum (Kneedle)", m.Name)
+}
+
+// measured returns what was measured at a load: of the steps of that load, or on the straight line between the next
+// lighter and the next heavier ones.
+func (f *Findings) measured(load float64) (throughput, operations float64) {
+	left, right := math.Inf(-1), math.Inf(1)
+	for i := range f.Curve {
+		if x := f.load(&f.Curve[i]); x <= load {
+			left = max(left, x)
+		}
+		if x := f.load(&f.Curve[i]); x >= load {
+			right = min(right, x)
+		}
+	}
+	mean := func(at float64, of func(*Step) float64) float64 {
+		sum, n := 0.0, 0.0
+		for i := range f.Curve {
+			if f.load(&f.Curve[i]) == at {
+				sum, n = sum+of(&f.Curve[i]), n+1
+			}
+		}
+		return ratio(sum, n)
+	}
+	at := func(of func(*Step) float64) float64 {
+		switch {
+		case math.IsInf(left, 0):
+			return mean(right, of)
+		case math.IsInf(right, 0):
+			return mean(left, of)
+		}
+		return mean(left, of) + ratio(load-left, right-left)*(mean(right, of)-mean(left, of))
+	}
+	return at(func(s *Step) float64 { return s.Throughput }), at(func(s *Step) float64 { return s.Operations })
+}
+
+// nearest returns the step whose load is nearest to x, by ratio.
+func (f *Findings) nearest(x float64) *Step {
+	best, least := 0, math.Inf(1)
+	for i := range f.Curve {
+		if d := math.Abs(math.Log(max(x, 1e-9) / max(f.load(&f.Curve[i]), 1e-9))); d < least {
+			best, least = i, d
+		}
+	}
+	return &f.Curve[best]
+}
+
+// collapse tells where throughput broke down beyond the best step.
+func (f *Findings) collapse(points []shape.Point, best int) *Collapse {
+	b := shape.Collapse(points, best)
+	if b == nil {
+		return nil
+	}
+	s := &f.Curve[b.Point]
+	top, _, _ := f.yield(&f.Curve[best])
+	mean, _, _ := f.yield(s)
+	c := &Collapse{Step: s.Step, Clients: s.Clients, Left: b.Left,
+		Detail: fmt.Sprintf("at %s only %s is left of %s: %s", f.at(s), f.show(mean), f.show(top), unit.Percent(b.Left))}
+	if b.Stalled {
+		c.Detail += "; the service nearly stopped"
+	}
+	if !b.Certain {
+		c.Detail += "; without confidence intervals this is only likely"
+	}
+	if b.Recovered >= 0 {
+		c.Detail += fmt.Sprintf("; at %s it recovered", f.at(&f.Curve[b.Recovered]))
+	}
+	return c
+}
+
+// returned is the load that certainly differs most between the way up and the way down, nil if none does.
+func (f *Findings) returned() *Hysteresis {
+	var most *Hysteresis
+	for h := range each(f.Hysteresis) {
+		if h.Certain && (most == nil || math.Abs(h.Change) > math.Abs(most.Change)) {
+			most = h
+		}
+	}
+	return most
+}
+
+func (f *Findings) hysteresis(points []shape.Point) []Hysteresis {
+	all := []Hysteresis{}
+	for _, r := range shape.Hysteresis(points) {
+		up, down := &f.Curve[r.Up], &f.Curve[r.Down]
+		all = append(all, Hysteresis{Clients: up.Clients, Up: up.Step, Down: down.Step, Change: r.Change, Certain: r.Certain})
+	}
+	return all
+}

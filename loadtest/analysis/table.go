@@ -1,0 +1,263 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"weir/internal/stats"
+	given "weir/loadtest/analysis/table"
+)
+
+// FromTable is the Source of findings that were made from a table.
+const FromTable = "table"
+
+// What the points of a curve are made of.
+const (
+	PointsOfRows         = "rows"         // each row, those of one load joined
+	PointsOfSteps        = "steps"        // each step while all clients were active: its second and third quarter
+	PointsOfSubintervals = "subintervals" // each quarter of each step
+)
+
+// TableOptions say how a table is taken.
+type TableOptions struct {
+	Points     string   // one of PointsOf...; "": steps where there are times and steps, else rows
+	Boundaries []string // conditions, as in a scenario; nil: the default ones
+}
+
+// mostTablePoints is how many points a curve of a table may have.
+const mostTablePoints = 2000
+
+// AnalyzeTable analyses a table of measurements that another program has made, as a run is analyzed. What a table
+// does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
+func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
+	f := &Findings{
+		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{},
+		Outages: []Outage{}, Phases: []Phase{},
+		Kinds: []Part{}, Servers: []Part{}, Thresholds: []Judgment{},
+		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+	}
+	r := reader{Table: t}
+	if !t.Has(given.Throughput) {
+		f.Measure = Rate
+	}
+	if r.seconds = r.spans(); r.seconds != nil {
+		f.Subintervals = r.subintervals()
+	}
+	if err := r.curve(f, o.Points); err != nil {
+		return nil, err
+	}
+	f.understand()
+	f.Boundaries = f.boundaries(o.Boundaries)
+	f.Validity = r.validity(f)
+	f.Warnings = append(f.Warnings, r.notes(f)...)
+	f.Headline = f.headline()
+	f.Verdict = f.verdict()
+	return f, nil
+}
+
+// A reader makes points of a table's rows.
+type reader struct {
+	*given.Table
+	seconds []float64 // that each row represents; nil: the table has no times
+}
+
+// curve fills in the points.
+func (r *reader) curve(f *Findings, points string) error {
+	if points == "" {
+		points = PointsOfRows
+		if r.seconds != nil && r.Has(given.Step) {
+			points = PointsOfSteps
+		}
+	}
+	switch points {
+	case PointsOfRows:
+		for i, rows := range r.repetitions() {
+			f.Curve = append(f.Curve, r.point(i+1, rows))
+		}
+	case PointsOfSteps, PointsOfSubintervals:
+		if r.seconds == nil {
+			return fmt.Errorf("%s: points of %s need a column of times, and a column of steps if there is more than one step", r.Name, points)
+		}
+		f.Curve = r.quarters(f.Subintervals, points)
+	default:
+		return fmt.Errorf("points of %q: use %s, %s or %s", points, PointsOfRows, PointsOfSteps, PointsOfSubintervals)
+	}
+	if len(f.Curve) > mostTablePoints {
+		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name,
+			len(f.Curve), mostTablePoints)
+	}
+	return nil
+}
+
+// repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are separate
+// on both ways, unless a load is there twice on one of them.
+func (r *reader) repetitions() [][]int {
+	var runs [][]int // of neighbors with the same load
+	turns, rising := 0, true
+	for i := range r.Len() {
+		x := r.Value(given.Clients, i).X
+		if n := len(runs); n > 0 {
+			last := r.Value(given.Clients, runs[n-1][0]).X
+			if x == last {
+				runs[n-1] = append(runs[n-1], i)
+				continue
+			}
+			if (x > last) != rising {
+				turns++
+				rising = !rising
+			}
+		}
+		runs = append(runs, []int{i})
+	}
+	if turns <= 1 && rising == (turns == 0) {
+		return runs
+	}
+	place := map[float64]int{}
+	var all [][]int
+	for i := range r.Len() {
+		x := r.Value(given.Clients, i).X
+		at, ok := place[x]
+		if !ok {
+			at = len(all)
+			place[x] = at
+			all = append(all, nil)
+		}
+		all[at] = append(all[at], i)
+	}
+	return all
+}
+
+// point joins rows to one point of the curve.
+func (r *reader) point(number int, rows []int) Step {
+	s := Step{Step: number, fromTable: true, ActiveClients: r.mean(given.Clients, rows), Hosts: []HostFigure{}, Resources: []ResourceUsage{}}
+	s.Clients = int(math.Round(s.ActiveClients))
+	if r.Has(given.Throughput) {
+		s.Throughput = r.mean(given.Throughput, rows)
+		s.PerClient = ratio(s.Throughput, s.ActiveClients)
+	}
+	latency := r.mean(given.Latency, rows)
+	if latency > 0 {
+		s.Latency = &Quantiles{Count: int64(len(rows)), Mean: latency}
+	}
+	yields := r.yields(rows)
+	if s.Operations = r.mean(given.Rate, rows); !r.Has(given.Rate) && latency > 0 {
+		s.Operations = s.ActiveClients / latency
+	}
+	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
+	if r.Has(given.Rate) && latency > 0 && s.ActiveClients > 0 {
+		law := s.Operations * latency / s.ActiveClients
+		s.Little = &law
+	}
+	r.errors(&s, rows)
+	for _, i := range rows {
+		if r.seconds != nil {
+			s.Duration += r.seconds[i]
+		}
+	}
+	r.spread(&s, yields)
+	return s
+}
+
+// yields are what points are compared by, of each row where it is known.
+func (r *reader) yields(rows []int) []float64 {
+	var out []float64
+	for _, i := range rows {
+		v := r.Value(given.Throughput, i)
+		if !r.Has(given.Throughput) {
+			v = r.Value(given.Rate, i)
+		}
+		if latency := r.Value(given.Latency, i); !r.Has(given.Throughput) && !r.Has(given.Rate) && latency.Known && latency.X > 0 {
+			v = given.Value{X: r.Value(given.Clients, i).X / latency.X, Known: true}
+		}
+		if v.Known {
+			out = append(out, v.X)
+		}
+	}
+	return out
+}
+
+// spread makes the interval of a point of its rows' yields: of a series those are joined to batches first, as the
+// seconds of a hold are.
+func (r *reader) spread(s *Step, yields []float64) {
+	if r.seconds != nil {
+		yields = joined(yields, mostBatches)
+	}
+	s.Batches = len(yields)
+	v, ok := stats.MeanInterval(yields)
+	if !ok || len(yields) < stats.LeastBatches {
+		return
+	}
+	s.means = yields
+	low, high := max(0, v.Low), v.High
+	if r.Has(given.Throughput) {
+		s.ThroughputLow, s.ThroughputHigh = &low, &high
+		return
+	}
+	s.OperationsLow, s.OperationsHigh = &low, &high
+}
+
+// joined returns at most so many means of neighbors.
+func joined(x []float64, most int) []float64 {
+	if len(x) <= most {
+		return x
+	}
+	out := make([]float64, most)
+	for i := range out {
+		out[i] = stats.Mean(x[i*len(x)/most : (i+1)*len(x)/most])
+	}
+	return out
+}
+
+// mean of the known values of a column, weighted by the time that each row represents; 0 where none is.
+func (r *reader) mean(k given.Kind, rows []int) float64 {
+	var sum, weight float64
+	for _, i := range rows {
+		if v := r.Value(k, i); v.Known {
+			w := 1.0
+			if r.seconds != nil {
+				w = r.seconds[i]
+			}
+			sum, weight = sum+w*v.X, weight+w
+		}
+	}
+	return ratio(sum, weight)
+}
+
+// errors fills in what failed.
+func (r *reader) errors(s *Step, rows []int) {
+	counted := func(k given.Kind) (n int64) {
+		for _, i := range rows {
+			if v := r.Value(k, i); v.Known && v.X < 1<<53 {
+				n += int64(v.X)
+			}
+		}
+		return n
+	}
+	s.Errors, s.Done = counted(given.Errors), counted(given.Done)
+	switch {
+	case r.Has(given.ErrorRatio):
+		s.ErrorRatio, s.errorRatioGiven = r.mean(given.ErrorRatio, rows), true
+	case r.Has(given.Errors) && s.Done+s.Errors > 0 && r.Has(given.Done):
+		s.ErrorRatio, s.errorRatioGiven = ratio(float64(s.Errors), float64(s.Done+s.Errors)), true
+	}
+}
+
+// notes tells what was assumed, and what was too little.
+func (r *reader) notes(f *Findings) []string {
+	all := append([]string{}, r.Notes...)
+	if len(r.Spare) > 0 {
+		all = append(all, "not used: "+strings.Join(head(r.Spare, 8), ", "))
+	}
+	if !r.Has(given.Throughput) && !r.Has(given.Rate) {
+		all = append(all, "the rate is clients / latency (Little's law), which assumes that clients never paused")
+	}
+	if r.Has(given.Errors) && !r.Has(given.Done) && !r.Has(given.ErrorRatio) {
+		all = append(all, "the error ratio is unknown: the table has no column for the number of successful operations (done) or the error "+
+			"ratio (error_ratio)")
+	}
+	if f.Fits != nil {
+		all = append(all, f.Fits.Lacking...)
+	}
+	return all
+}

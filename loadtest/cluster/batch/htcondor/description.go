@@ -1,0 +1,119 @@
+package htcondor
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/loadtest/cluster/batch"
+)
+
+// describe writes the submit description (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html).
+// What the user adds comes before what must be as it is: the last word on a thing counts. Where the machines have the
+// program already, on a file system that they share, it need not travel.
+func describe(w *batch.Work, sub *batch.Submission) (string, error) {
+	arguments, err := arguments(w.Args)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range append([]string{w.Program, w.Dir}, w.Files...) {
+		if strings.ContainsAny(path, ",\"\n\r") || strings.TrimSpace(path) != path {
+			return "", fmt.Errorf("%q: HTCondor accepts no path with commas, quotes, or leading or trailing spaces", path)
+		}
+	}
+	bring := "" // nothing
+	if len(w.Brings) > 0 {
+		// Files that are named and missing would hold the job. Without names all that the worker has made comes back,
+		// and what was not asked for is dropped here.
+		bring = "# transfer_output_files: all that a worker leaves\n"
+	} else {
+		bring = "transfer_output_files = \"\"\n"
+	}
+	return fmt.Sprintf(`# Written by weir, and submitted with condor_submit.
+universe = vanilla
+batch_name = %s
+notification = Never
+want_graceful_removal = True
+job_max_vacate_time = 10
+executable = %s
+transfer_executable = True
+%s
+arguments = %s
+environment = "%sWEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)"
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+transfer_input_files = %s
+%sinitialdir = %s/out/$(Process)
+output = stdout
+error = stderr
+stream_output = False
+stream_error = False
+log = %s
+log_xml = False
++%s = "%s"
+queue %d
+`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, environment(w.Options),
+		literal(strings.Join(w.Files, ",")),
+		bring, literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
+}
+
+// literal keeps HTCondor from taking a part of s for a macro.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$(DOLLAR)") }
+
+// arguments writes a command line in HTCondor's new syntax: all in double quotes, each argument in single ones, both
+// doubled inside.
+func arguments(args []string) (string, error) {
+	words := make([]string, len(args))
+	for i, a := range args {
+		if strings.Contains(a, "$$(") || strings.Contains(a, "$$[") {
+			return "", fmt.Errorf("%q: HTCondor would replace a part of this argument", a)
+		}
+		words[i] = "'" + strings.ReplaceAll(literal(a), "'", "''") + "'"
+	}
+	return `"` + strings.ReplaceAll(strings.Join(words, " "), `"`, `""`) + `"`, nil
+}
+
+// ours are the commands that a submission by weir has to say itself.
+func ours() []string {
+	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files",
+		"initialdir", "output", "error", "log", "log_xml"}
+}
+
+// checkOptions refuses lines that would submit something themselves, and those that would come to nothing.
+func checkOptions(lines []string) error {
+	for _, line := range lines {
+		word, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " ")
+		if strings.EqualFold(strings.TrimSpace(word), "queue") || strings.ContainsAny(line, "\n\r\x00") || strings.HasSuffix(line, `\`) {
+			return fmt.Errorf("on.submit: %q: weir sets how many jobs are queued: write lines such as \"request_memory = 2GB\"", line)
+		}
+		name, value := command(line)
+		if slices.Contains(ours(), name) {
+			return fmt.Errorf("on.submit: %q: weir sets %s itself: leave it out", line, name)
+		}
+		if name == "environment" && (len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"') {
+			return fmt.Errorf(`on.submit: %q: write it with double quotes around all, as in environment = "A=1 B=2"`, line)
+		}
+	}
+	return nil
+}
+
+// command splits a line of a submit description; its names have no case.
+func command(line string) (name, value string) {
+	name, value, _ = strings.Cut(line, "=")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "env" {
+		name = "environment"
+	}
+	return name, strings.TrimSpace(value)
+}
+
+// environment returns what the user's lines add to ours: the last of them counts.
+func environment(lines []string) (text string) {
+	for _, line := range lines {
+		if name, value := command(line); name == "environment" {
+			text = value[1:len(value)-1] + " "
+		}
+	}
+	return text
+}

@@ -1,0 +1,176 @@
+package shell
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/tarfile"
+	"weir/loadtest/cluster/batch"
+)
+
+// The command lines below are understood alike by all login shells, csh and fish among them: one line, single quotes
+// around, none inside, no backslash, no exclamation mark.
+
+// unpackLine makes the private folder, unpacks what comes into it and says where it is.
+func unpackLine(_, tag string) string {
+	return `exec /bin/sh -c 'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/` + tag +
+		`.XXXXXXXX") && cd "$d" && { tar -xf - || { cd /; rm -rf "$d"; exit 1; }; } && pwd -P'`
+}
+
+// runLine runs a worker in the folder dir.
+func runLine(dir string, worker int, id string) string {
+	return fmt.Sprintf("exec /bin/sh %s/.run %d %s", dir, worker, id)
+}
+
+// bringLine sends what the workers have left in dir, then removes it.
+func bringLine(dir string) string { return "exec /bin/sh " + dir + "/.bring" }
+
+// sweepLine ends what still runs of a submission and removes its folders: those whose names have its tag, which
+// is unique.
+func sweepLine(tag string) string {
+	return `exec /bin/sh -c 'd=${TMPDIR:-/tmp}; for p in "$d"/` + tag + `.*/*/.pid; do [ -e "$p" ] || continue; q=$(cat "$p"); ` +
+		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag +
+		`*) kill -KILL "$q" "-$q" 2>/dev/null;; esac; done; rm -rf "$d"/` + tag + `.*'`
+}
+
+// runScript is what runs one worker on a machine. Its standard input is the line to whom has started it: a word from
+// there ends the worker, and so does its end, after which outputs are not fetched any more: then it clears away what is
+// there itself.
+func runScript(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = batch.Quote(a)
+	}
+	return `# runs one worker of weir: NUMBER NAME
+d=${0%/*}
+WEIR_WORKER=$1 WEIR_JOB=$2
+export WEIR_WORKER WEIR_JOB
+mkdir "$d/$1" && cd "$d/$1" || exit 125
+for f in "$d"/files/*; do
+	[ ! -e "$f" ] || ln -s "$f" .
+done
+exec 3<&0 </dev/null
+apart=$(command -v setsid) # a process group of its own, with all that the worker starts
+$apart "$d/weir" ` + strings.Join(words, " ") + ` >stdout 2>stderr 3<&- &
+p=$!
+echo "$p" >.pid
+g=$p
+[ -z "$apart" ] || g=-$p
+(
+	exec >/dev/null 2>&1
+	said=
+	read -r said <&3
+	[ -n "$said" ] || : >.lost
+	kill -TERM "$g" || kill -TERM "$p"
+	i=0
+	while [ "$i" -lt 100 ] && kill -0 "$p"; do
+		sleep 0.1 || sleep 1
+		i=$((i + 1))
+	done
+	kill -KILL "$g" || kill -KILL "$p"
+) &
+k=$!
+trap '' PIPE # who has started this may be gone
+echo "runs on $(uname -n)"
+wait "$p"
+c=$?
+kill "$k" 2>/dev/null
+[ "$g" = "$p" ] || kill -KILL "$g" 2>/dev/null
+rm -f .pid
+[ "$c" = 0 ] || tail -n 3 stderr
+if [ -e .lost ]; then
+	cd / && rm -rf "$d/$1"
+	set -- "$d"/[0-9]*
+	[ -e "$1" ] || rm -rf "$d"
+fi
+exit "$c"
+`
+}
+
+// bringScript sends the outputs of all workers of a machine as an archive, then removes all that is there.
+func bringScript(names []string) string {
+	return `# sends what the workers of weir have left, then clears it away
+d=${0%/*}
+cd "$d" || exit 1
+set --
+for n in [0-9]*; do
+	for f in ` + strings.Join(names, " ") + `; do
+		[ ! -f "$n/$f" ] || set -- "$@" "$n/$f"
+	done
+done
+[ $# = 0 ] || tar -cf - "$@"
+c=$?
+cd / && rm -rf "$d"
+exit $c
+`
+}
+
+// outputs are the names of what is brought back of each worker.
+func outputs(sub *batch.Submission) []string {
+	return append([]string{"stdout", "stderr"}, sub.Brings...)
+}
+
+// pack writes all that travels to a machine as an archive.
+func pack(out io.Writer, w *batch.Work, sub *batch.Submission) error {
+	t := tar.NewWriter(out)
+	if err := tarfile.AddFile(t, w.Program, tar.Header{Name: "weir", Mode: 0o700}); err != nil {
+		return err
+	}
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "files/", Mode: 0o700}); err != nil {
+		return err
+	}
+	for _, f := range w.Files {
+		if err := tarfile.AddFile(t, f, tar.Header{Name: "files/" + filepath.Base(f), Mode: 0o600}); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{".run": runScript(w.Args), ".bring": bringScript(outputs(sub))} {
+		if err := tarfile.AddText(t, name, []byte(text)); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+// unpack takes what workers have left from an archive into the folders for it, and nothing else: names from elsewhere
+// are not trusted.
+func unpack(in io.Reader, sub *batch.Submission, workers []int) error {
+	names := outputs(sub)
+	for t := tar.NewReader(in); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		dir, name := path.Split(path.Clean(h.Name))
+		n, err := strconv.Atoi(path.Clean(dir))
+		if err != nil || h.Typeflag != tar.TypeReg || !slices.Contains(workers, n) || !slices.Contains(names, name) {
+			return fmt.Errorf("unexpected %q among the outputs", h.Name)
+		}
+		if err := keep(t, sub.Out(n), name); err != nil {
+			return err
+		}
+	}
+}
+
+func keep(in io.Reader, dir, name string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,150 @@
+// Package shell starts workers in shells elsewhere: on machines that ssh reaches, in processes of this one, or on the
+// nodes of an allocation. Whatever brings a command line to a shell and connects its standard streams will do;
+// nothing else is needed there but what every Unix has: sh, tar, mktemp.
+//
+// On each machine program and files come into one private folder. Each worker has a connection of its own: it is told
+// to end through it, and it ends when the connection does, and then nothing of it stays. So the workers of a killed
+// run end with it.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/loadtest/cluster/batch"
+)
+
+// A System starts workers in shells.
+type System struct {
+	name string
+	// reach is the program with its arguments to which a command line for the shell of a host is added.
+	reach func(host string, options []string) []string
+	here  bool // this machine is the only one
+	// unpack is the command line that takes what travels to a host and says where it is.
+	unpack func(host, tag string) string
+	id     func(worker int) string // nil: from its host
+}
+
+// SSH reaches machines with the ssh on PATH, as the user's own configuration says (keys, ports, known hosts); it
+// never asks for a password. Work.Options are further lines of ssh_config, such as "Port 2222".
+func SSH() *System {
+	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
+		// The first word on an option counts: these are not the user's to change, those below are.
+		argv := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ClearAllForwardings=yes", "-o",
+			"RemoteCommand=none"}
+		for _, o := range append(slices.Clone(options), "ConnectTimeout=20", "ServerAliveInterval=15") {
+			argv = append(argv, "-o", o)
+		}
+		return append(argv, "--", host)
+	}}
+}
+
+// Local starts processes of this machine.
+func Local() *System {
+	return &System{name: "local", here: true, unpack: unpackLine, reach: func(string, []string) []string { return []string{"/bin/sh", "-c"} }}
+}
+
+// Name implements batch.System.
+func (s *System) Name() string { return s.name }
+
+// Submit implements batch.System. Machines that cannot be reached are reported by the Job; it is an error if none can.
+func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
+	switch {
+	case s.here:
+		w.Hosts, w.Options = []string{"localhost"}, nil
+	case len(w.Hosts) == 0:
+		return nil, fmt.Errorf("%s needs to know the machines", s.name)
+	}
+	sub, err := batch.Begin(s.name, &w)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(s, sub)
+	hosts := machines(sub)
+	errs := make([]error, len(hosts))
+	var wait sync.WaitGroup
+	atOnce := make(chan struct{}, 16)
+	for i, h := range hosts {
+		wait.Go(func() {
+			atOnce <- struct{}{}
+			errs[i] = batch.Retry(ctx, s.name, func() error { return j.prepare(ctx, h, &w) }, nil)
+			<-atOnce
+		})
+	}
+	wait.Wait()
+	for i, h := range hosts {
+		if errs[i] != nil {
+			j.lost(h, errs[i])
+		}
+	}
+	err = errors.Join(sub.Write(), ctx.Err())
+	if !slices.Contains(errs, nil) {
+		err = errors.Join(append(errs, err)...)
+	}
+	if err != nil {
+		clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearPatience)
+		defer cancel()
+		return nil, errors.Join(err, j.clear(clearing))
+	}
+	for i, h := range hosts {
+		if errs[i] == nil {
+			j.wait.Go(func() {
+				err := j.host(h)
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				j.failed = errors.Join(j.failed, err)
+			})
+		}
+	}
+	go j.end()
+	return j, nil
+}
+
+// clearPatience is how long it may take to remove a folder on a machine.
+const clearPatience = 30 * time.Second
+
+// Find implements batch.System. The workers of a killed run have ended with it; the Job's only use is that Remove
+// clears away what one may have left.
+func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
+	sub, err := batch.ReadSubmission(dir, s.name)
+	if err != nil {
+		return nil, err
+	}
+	if len(sub.Hosts) == 0 {
+		return nil, fmt.Errorf("%s: not a submission of weir: no machines", dir)
+	}
+	j := newJob(s, sub)
+	j.found = true
+	for i := range sub.Count {
+		j.Note(batch.Change{Worker: i, State: batch.Removed, Host: sub.Hosts[i%len(sub.Hosts)],
+			Reason: "it ended with the run that had started it"})
+	}
+	go j.end()
+	return j, nil
+}
+
+// machines are the hosts of a submission that have workers, each once.
+func machines(sub *batch.Submission) []string {
+	var all []string
+	for _, h := range sub.Hosts[:min(sub.Count, len(sub.Hosts))] {
+		if !slices.Contains(all, h) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// folder matches the path of a folder that mktemp made; its group is the template without the random suffix.
+var folder = regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/([^/]+)\.[A-Za-z0-9]+$`)
+
+// isFolder reports whether what a machine says that it has made is such a folder: its name goes into command lines.
+func isFolder(path, tag string) bool {
+	m := folder.FindStringSubmatch(path)
+	return m != nil && m[1] == tag && !strings.Contains(path, "/../")
+}

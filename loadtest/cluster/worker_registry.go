@@ -1,0 +1,184 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/say"
+	"weir/loadtest/cluster/batch"
+	"weir/loadtest/measure"
+)
+
+// A workerRegistry holds what the controller knows of workers, by their names, and what the batch system knows of
+// them, by their jobs.
+type workerRegistry struct {
+	mu      sync.Mutex
+	workers map[string]WorkerState
+	jobs    map[string]*workerJob
+	want    int // submitted last
+	awaited int // of these, those that may still come
+}
+
+// A workerJob is a worker as the batch system knows it.
+type workerJob struct {
+	batch.Change
+	came    bool // its worker has connected
+	counted bool // it is no longer among the awaited ones
+}
+
+func newWorkerRegistry() workerRegistry {
+	return workerRegistry{workers: map[string]WorkerState{}, jobs: map[string]*workerJob{}}
+}
+
+// submitted notes that count workers were submitted.
+func (r *workerRegistry) submitted(count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.want, r.awaited = count, count
+	clear(r.jobs)
+}
+
+// of returns what is known of a job.
+func (r *workerRegistry) of(id string) *workerJob {
+	if r.jobs[id] == nil {
+		r.jobs[id] = &workerJob{}
+	}
+	return r.jobs[id]
+}
+
+// count updates the number of awaited workers: those that have not connected and whose job is neither held nor over.
+func (r *workerRegistry) count(j *workerJob) {
+	gone := j.came || j.State == batch.Held || j.State.Over()
+	switch {
+	case gone && !j.counted:
+		r.awaited--
+	case !gone && j.counted:
+		r.awaited++
+	}
+	j.counted = gone
+}
+
+// update stores the state of a worker that the controller reports.
+func (r *workerRegistry) update(w WorkerState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.workers[w.Name] = w
+	if w.Job != "" && !r.of(w.Job).came {
+		j := r.of(w.Job)
+		j.came = true
+		r.count(j)
+	}
+}
+
+// running reports whether a worker that has connected has not ended.
+func (r *workerRegistry) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if j.came && j.State == batch.Running {
+			return true
+		}
+	}
+	return false
+}
+
+// coming returns how many workers may still connect.
+func (r *workerRegistry) coming() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(r.awaited, 0)
+}
+
+// note takes what the batch system says of a job, and returns whether that is new and its worker has never been
+// there.
+func (r *workerRegistry) note(c batch.Change) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.of(cmp.Or(c.JobID, fmt.Sprint(c.Worker)))
+	news := !j.came && (j.State != c.State || j.Reason != c.Reason)
+	j.Change = c
+	r.count(j)
+	return news
+}
+
+// changed takes what the batch system says of a worker. It reports jobs that are held, and those that failed before
+// their workers connected.
+func (w *RemoteWorkers) changed(c batch.Change) {
+	news := w.note(c)
+	state := map[batch.State]string{batch.Held: measure.Held, batch.Failed: measure.Failed}[c.State]
+	if state == "" || !news {
+		return
+	}
+	text := fmt.Sprintf("job %s %s", c.JobID, map[string]string{measure.Held: "is held",
+		measure.Failed: "failed before its worker connected"}[state])
+	if c.Host != "" {
+		text += " on " + c.Host
+	}
+	_ = w.report(c, state, text) // a directory that cannot be written to ends the run by itself
+}
+
+// report writes the outcome of a job as an event.
+func (w *RemoteWorkers) report(c batch.Change, state, text string) error {
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return w.WriteEvent(measure.Event{Time: time.Now().UTC(), Kind: measure.EventWorker, Text: say.Plain(text),
+		Worker: &measure.Worker{Name: "job " + c.JobID, State: state, Host: c.Host, Job: c.JobID}})
+}
+
+// reportMissing reports each job whose worker never connected.
+func (w *RemoteWorkers) reportMissing() error {
+	if w.Plan.On.JobPerClient {
+		return nil // steps report how many there were
+	}
+	w.mu.Lock()
+	var never []batch.Change
+	for _, j := range w.jobs {
+		if !j.came && (j.State == batch.Queued || j.State == batch.Running) {
+			never = append(never, j.Change)
+		}
+	}
+	w.mu.Unlock()
+	slices.SortFunc(never, func(a, b batch.Change) int { return cmp.Compare(a.Worker, b.Worker) })
+	var err error
+	for _, c := range never {
+		err = errors.Join(err, w.report(c, measure.Absent, fmt.Sprintf("job %s never connected: it is %s", c.JobID, c.State)))
+	}
+	return err
+}
+
+// Summary says how many workers are there, and what is known of the others.
+func (w *RemoteWorkers) Summary() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	there, lost := 0, 0
+	for _, s := range w.workers {
+		switch s.State {
+		case Waiting, Working:
+			there++
+		case Lost:
+			lost++
+		}
+	}
+	states := map[batch.State]int{}
+	for _, j := range w.jobs {
+		if !j.came {
+			states[j.State]++
+		}
+	}
+	text := fmt.Sprintf("workers: %d of %d connected", there, w.want)
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{states[batch.Running], "starting"}, {states[batch.Queued], "queued"}, {states[batch.Held], "held"},
+		{states[batch.Failed] + states[batch.Removed], "failed"}, {lost, "lost"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}

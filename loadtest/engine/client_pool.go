@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"weir/loadtest/measure"
+)
+
+// A clientPool is the virtual clients that are running. Clients are numbered from
+// 0; the last to come is the first to go, and a number that comes back goes on
+// with its own random numbers and file names.
+type clientPool struct {
+	exec   *executor
+	rec    *measure.Recorder
+	count  bool // clients count as active from start to end
+	wg     sync.WaitGroup
+	there  atomic.Int64 // clients that have not ended
+	empty  wakeup       // there has become 0
+	mu     sync.Mutex
+	tasks  int       // of those who come; 0: until they are told to leave
+	active []*client // by number
+	idle   []*client // gone, by number, to come back
+}
+
+func newClientPool(exec *executor, rec *measure.Recorder, count bool) *clientPool {
+	return &clientPool{exec: exec, rec: rec, count: count, empty: newWakeup()}
+}
+
+// step has those who come from now on do so many tasks; 0: until they are told
+// to leave.
+func (w *clientPool) step(tasks int) {
+	w.mu.Lock()
+	w.tasks = tasks
+	w.mu.Unlock()
+}
+
+func (w *clientPool) size() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.active)
+}
+
+// resize starts clients, or tells the last ones to leave after their current
+// task, until n stay. It does not wait for them.
+func (w *clientPool) resize(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.active) > n {
+		last := len(w.active) - 1
+		w.active[last].leave()
+		w.idle = append(w.idle, w.active[last])
+		w.active[last] = nil
+		w.active = w.active[:last]
+	}
+	for len(w.active) < n {
+		w.active = append(w.active, w.come())
+	}
+}
+
+// come brings the client of the next number. The caller holds the lock.
+func (w *clientPool) come() *client {
+	var before *client
+	if last := len(w.idle) - 1; last >= 0 {
+		before = w.idle[last] // numbers leave from the top, so this is the next one
+		w.idle = w.idle[:last]
+	}
+	c := &client{exec: w.exec, number: len(w.active), tasks: w.tasks, past: before}
+	w.there.Add(1)
+	w.wg.Add(1)
+	if before != nil && !before.ended {
+		before.next = c // which counts until then
+		return c
+	}
+	if w.count {
+		w.rec.Active(1)
+	}
+	w.exec.start(c)
+	return c
+}
+
+// end counts c as ended, and starts the client that waits for its number.
+func (w *clientPool) end(c *client) {
+	w.mu.Lock()
+	c.ended = true
+	next := c.next
+	w.mu.Unlock()
+	if next != nil {
+		w.exec.start(next) // and counts in the place of c
+	} else if w.count {
+		w.rec.Active(-1)
+	}
+	if w.there.Add(-1) == 0 {
+		w.empty.Wake()
+	}
+	w.wg.Done()
+}
+
+// wait returns when all clients that were told to leave, and all others, are gone.
+func (w *clientPool) wait() { w.wg.Wait() }

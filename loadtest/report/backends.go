@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// balanced reports whether more is known of the servers that share the load than
+// what clients saw of them, which the chapter on data servers tells.
+func balanced(f *analysis.Findings) bool {
+	if f.Balance == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.Curve, func(s analysis.Step) bool {
+		return slices.ContainsFunc(s.Backends, func(x analysis.BackendFigure) bool {
+			return x.Sessions != nil || x.Log != nil || x.Interface != nil || x.Service != nil || x.CPU != nil || x.Cores != nil
+		})
+	})
+}
+
+// backendChapter tells how several servers shared the load; empty where one did all.
+func backendChapter(f *analysis.Findings, plots []figure.Figure) chapter {
+	if !balanced(f) {
+		return chapter{}
+	}
+	c := chapter{ID: "backends", Title: "Backends", Charts: drawings(plots)}
+	if s := reference(f); s != nil {
+		c.Lead = balanceWords(f, s)
+	}
+	if text := firstWords(f); text != "" {
+		c.Points = append(c.Points, text)
+	}
+	c.Points = append(c.Points, sourceWords(f))
+	c.Parts = filled(backendSection(f), imbalanceSection(f), backendSteps(f))
+	return c
+}
+
+// sourceWords says where shares come from.
+func sourceWords(f *analysis.Findings) string {
+	return map[string]string{
+		analysis.ByClients:   "Shares are of what clients saw of each backend.",
+		analysis.ByLog:       "Shares are of what the backends' transfer logs say.",
+		analysis.ByInterface: "Shares are of all traffic of the backends' interfaces.",
+		analysis.ByItself:    "Shares are of what the backends' servers say of themselves.",
+		analysis.ByBalancer:  "Shares are of the bytes that the balancer passed on.",
+		analysis.BySessions:  "The bytes of each backend are unknown: shares are of their sessions at once.",
+	}[f.Balance.Source]
+}
+
+// backendText is a throughput, or sessions where those are all that is known.
+func backendText(f *analysis.Findings) func(x float64) string {
+	if f.Balance.Source == analysis.BySessions {
+		return func(x float64) string { return unit.Significant(x) + " sessions" }
+	}
+	return unit.Bits
+}
+
+func backendAmount(x *analysis.BackendFigure) float64 {
+	if x.Throughput != nil {
+		return *x.Throughput
+	}
+	if x.Sessions != nil {
+		return *x.Sessions
+	}
+	return 0
+}
+
+// ends returns the backends with the largest and the smallest share of a step.
+func ends(s *analysis.Step) (most, least *analysis.BackendFigure) {
+	for i := range s.Backends {
+		x := &s.Backends[i]
+		if most == nil || x.Share > most.Share {
+			most = x
+		}
+		if least == nil || x.Share < least.Share {
+			least = x
+		}
+	}
+	return most, least
+}
+
+// balanceWords says how evenly the backends shared a step, and whether chance
+// explains it; "" if they did nothing.
+func balanceWords(f *analysis.Findings, s *analysis.Step) string {
+	b := s.Balance
+	n := len(s.Backends)
+	if b == nil || n == 0 {
+		return ""
+	}
+	most, least := ends(s)
+	what := "the throughput, " + unit.Bits(b.Sum) + " together"
+	if f.Balance.Source == analysis.BySessions {
+		what = "the sessions"
+	}
+	text := fmt.Sprintf("With %s %d backends shared %s: %s had the most with %s and %s the least with %s; an even share is %s. ",
+		at(f, s), n, what,
+		say.Plain(most.Name), unit.Percent(most.Share), say.Plain(least.Name), unit.Percent(least.Share), unit.Percent(1/float64(n)))
+	chance := fmt.Sprintf("%s random choices would give %s on average, and above %s in one case of twenty", unit.Count(float64(b.Choices)),
+		times(b.ByChance), times(b.Mostly))
+	text += fmt.Sprintf("The imbalance (the largest share over the mean) is %s: ", times(b.Imbalance))
+	switch {
+	case b.Choices == 0:
+		return strings.TrimSuffix(text, ": ") + "."
+	case b.Imbalance > b.Mostly:
+		return text + "more than chance explains, for " + chance + "."
+	}
+	return text + "no more than chance explains, for " + chance + "."
+}
+
+// times prints how many times as much something is.
+func times(x float64) string { return fmt.Sprintf("%.2f", x) }
+
+// firstWords says which backend was full first, "" if none was seen to be.
+func firstWords(f *analysis.Findings) string {
+	b := f.Balance
+	if b == nil || b.First == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s is full first, with %s: %s.", say.Plain(b.First.Backend), stepWords(f, b.First), say.Plain(b.First.Detail))
+	if b.First.Resource == analysis.LimitYield {
+		text = fmt.Sprintf("%s gives no more first, with %s: %s.", say.Plain(b.First.Backend), stepWords(f, b.First), say.Plain(b.First.Detail))
+	}
+	var later []string
+	for i := range b.Backends {
+		if l := b.Backends[i].Saturated; l != nil && l != b.First && l.Backend != b.First.Backend &&
+			(l.Resource == analysis.LimitYield) == (b.First.Resource == analysis.LimitYield) {
+			later = append(later, fmt.Sprintf("%s with %s", say.Plain(l.Backend), stepWords(f, l)))
+		}
+	}
+	if n := len(later); n > 0 {
+		const most = 5
+		text += " Then " + strings.Join(later[:min(n, most)], ", ")
+		if n > most {
+			text += fmt.Sprintf(", and %d more", n-most)
+		}
+		text += "."
+	}
+	return text
+}
+
+func stepWords(f *analysis.Findings, l *analysis.BackendLimit) string {
+	if s := stepOf(f, l.Step); s != nil {
+		return at(f, s)
+	}
+	return say.Plural(l.From, "client")
+}
+
+// A backendColumn is a figure of backends that a table shows if it is known.
+type backendColumn struct {
+	name string
+	cell func(x *analysis.BackendFigure) string // "" is not known
+}
+
+func backendColumns(f *analysis.Findings) []backendColumn {
+	value := func(text func(float64) string, of func(*analysis.BackendFigure) *float64) func(*analysis.BackendFigure) string {
+		return func(x *analysis.BackendFigure) string {
+			if p := of(x); p != nil {
+				return text(*p)
+			}
+			return ""
+		}
+	}
+	type backend = *analysis.BackendFigure
+	b := f.Balance
+	all := []backendColumn{
+		{"throughput", value(unit.Bits, func(x backend) *float64 { return x.Throughput })},
+		{"share", func(x backend) string { return unit.Percent(x.Share) }},
+		{"clients saw", value(unit.Bits, func(x backend) *float64 { return x.Clients })},
+		{"transfer log", value(unit.Bits, func(x backend) *float64 { return x.Log })},
+		{"interface", value(unit.Bits, func(x backend) *float64 { return x.Interface })},
+		{"itself", value(unit.Bits, func(x backend) *float64 { return x.Service })},
+		{"balancer", value(unit.Bits, func(x backend) *float64 { return x.Balancer })},
+		{"operations/s", value(unit.Count, func(x backend) *float64 { return x.Operations })},
+		{"sessions", value(unit.Significant, func(x backend) *float64 { return x.Sessions })},
+		{"new/s", value(unit.Count, func(x backend) *float64 { return x.SessionRate })},
+		{"waiting", value(unit.Significant, func(x backend) *float64 { return x.Queue })},
+		{"transfers", value(unit.Significant, func(x backend) *float64 { return x.Transfers })},
+		{"CPU", value(unit.Percent, func(x backend) *float64 { return x.CPU })},
+		{"cores", value(unit.Significant, func(x backend) *float64 { return x.Cores })},
+		{"network", value(unit.Percent, func(x backend) *float64 { return x.Network })},
+		{"failed", func(x backend) string { return whole(x.Errors) }},
+	}
+	all = slices.DeleteFunc(all, func(c backendColumn) bool { // what shares are of stands first
+		return c.name == map[string]string{analysis.ByClients: "clients saw", analysis.ByLog: "transfer log", analysis.ByInterface: "interface",
+			analysis.ByItself: "itself", analysis.ByBalancer: "balancer"}[b.Source]
+	})
+	return slices.DeleteFunc(all, func(c backendColumn) bool {
+		return !slices.ContainsFunc(f.Curve, func(s analysis.Step) bool {
+			return slices.ContainsFunc(s.Backends, func(x analysis.BackendFigure) bool { t := c.cell(&x); return t != "" && t != "0" })
+		})
+	})
+}
+
+// backendSteps is the table of what each backend did in each step.
+func backendSteps(f *analysis.Findings) section {
+	columns := backendColumns(f)
+	inTexts := []string{"throughput", "share", "sessions", "waiting", "CPU", "cores", "network"}
+	head := []string{f.Load(), "<backend"}
+	for _, c := range columns {
+		if !slices.Contains(inTexts, c.name) {
+			c.name = "." + c.name
+		}
+		head = append(head, c.name)
+	}
+	s := section{ID: "backendsteps", Title: "Backends, step by step", table: table{Head: heads(head...)},
+		Note: "Throughput is payload; what others than the clients report of it may include headers and requests. " +
+			"Sessions are those at once, network is of the interface's speed."}
+	for _, step := range steps(f) {
+		for k := range step.Backends {
+			x := &step.Backends[k]
+			name := x.Name
+			if x.Status != "" && x.Status != "UP" && x.Status != "no check" {
+				name += " (" + x.Status + ")"
+			}
+			row := []string{loadCell(f, step), name}
+			for _, c := range columns {
+				row = append(row, cmp.Or(c.cell(x), "-"))
+			}
+			s.row(false, row...)
+		}
+	}
+	return s
+}
+
+// backendSection is what each backend did in all steps together, and from where on
+// it was full.
+func backendSection(f *analysis.Findings) section {
+	s := section{ID: "backendswhole", Title: "All steps together",
+		table: table{Head: heads("<backend", "throughput", "share", "<full from", "~because")}}
+	for i := range f.Balance.Backends {
+		x := &f.Balance.Backends[i]
+		from, why := "-", ""
+		if x.Saturated != nil {
+			from, why = stepWords(f, x.Saturated), x.Saturated.Detail
+		}
+		s.row(f.Balance.First != nil && x.Name == f.Balance.First.Backend, x.Name, orDash(x.Throughput, unit.Bits),
+			unit.Percent(x.Share), from, why)
+	}
+	return s
+}
+
+// imbalanceSection says how even each step was.
+func imbalanceSection(f *analysis.Findings) section {
+	s := section{ID: "imbalances", Title: "How even each step was",
+		Note: "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. " +
+			"By chance: what so many random choices give on average, and exceed in one case of twenty.",
+		table: table{Head: heads(f.Load(), "all together", "each client", "imbalance", "variation", "by chance", "p95", "choices")}}
+	for _, x := range steps(f) {
+		b := x.Balance
+		if b == nil {
+			continue
+		}
+		sum, each := unit.Bits(b.Sum), unit.Bits(b.Sum/max(x.ActiveClients, 1e-9))
+		if f.Balance.Source == analysis.BySessions {
+			sum, each = "-", "-"
+		}
+		s.row(false, loadCell(f, x), sum, each, times(b.Imbalance), times(b.Variation), times(b.ByChance), times(b.Mostly), whole(b.Choices))
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"slices"
+
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// Plots are the figures of one run, by what lies on their x axis. Every
+// renderer draws these: the report, the live page, and those for papers.
+type Plots struct {
+	Jobs          []figure.Figure // what jobs did, each step at its load; none in runs without jobs
+	Load          []figure.Figure // each step at its load, the curve first
+	Limits        []figure.Figure // what the steps used, against load
+	Time          []figure.Figure // each second of the run
+	Distributions []figure.Figure // how long operations took
+	Papers        []figure.Figure // each step at its load as well: what papers show and the report says in tables
+	Backends      []figure.Figure // servers that share the load, stacked and beside each other
+	Servers       []figure.Figure // data servers beside each other
+	Links         []figure.Figure // emulated links, against load and time
+	Parts         []figure.Figure // the four parts of the steps, where workers are jobs of a batch system
+	Hosts         []figure.Figure // the busiest hosts beside each other
+
+	OtherSteps []figure.Figure // how long operations took in the steps that Distributions leaves out
+	EachHost   []HostPlots     // every host by itself, the busiest first
+}
+
+// HostPlots are the figures of one host.
+type HostPlots struct {
+	Host, Role string
+	Words      string // how busy it was, in a sentence
+	Figures    []figure.Figure
+}
+
+// Figures makes the figures of f, and of its seconds where s is not nil. Those
+// that nothing is known for are left out. Each bears the stamp of validity.
+// Neither argument is changed.
+func Figures(f *analysis.Findings, s *analysis.Series) Plots {
+	f = inOrder(f)
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s),
+		Papers:   paperCharts(f),
+		Backends: backendCharts(f, s), Servers: serverCharts(f, s), Links: linkCharts(f, s), Parts: partCharts(f),
+		Limits: those(resourceChart(f))}
+	if s != nil {
+		p.Hosts, p.EachHost = hostCharts(f, s), eachHost(f, s)
+		p.OtherSteps = append(jobHistograms(f, s, false), histograms(f, s, false)...)
+	}
+	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts,
+		p.OtherSteps, p.Papers}
+	for _, h := range p.EachHost {
+		groups = append(groups, h.Figures)
+	}
+	for _, group := range groups {
+		for i := range group {
+			group[i].Stamp = f.Validity.Status
+		}
+	}
+	return p
+}
+
+// All returns the figures in the order in which they are shown, but for Papers, and
+// for OtherSteps and EachHost, which may be hundreds.
+func (p Plots) All() []figure.Figure {
+	return slices.Concat(p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
+}

@@ -1,0 +1,233 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// loadOf is the load of a step: clients or jobs, arrivals per second in the open model.
+func loadOf(f *analysis.Findings, s *analysis.Step) float64 {
+	if f.Open() {
+		return s.Rate
+	}
+	return float64(s.Clients)
+}
+
+// loadCell writes a step's load without its unit.
+func loadCell(f *analysis.Findings, s *analysis.Step) string {
+	return strconv.FormatFloat(loadOf(f, s), 'g', 6, 64)
+}
+
+// at writes a step's load: "64 clients".
+func at(f *analysis.Findings, s *analysis.Step) string {
+	if x := loadOf(f, s); x != 1 || f.Open() {
+		return fmt.Sprintf("%g %s", x, f.Load())
+	}
+	return "1 " + strings.TrimSuffix(f.Load(), "s")
+}
+
+// clients writes a number of clients, or an arrival rate.
+func clients(f *analysis.Findings, x float64) string {
+	if f.Open() {
+		return unit.Significant(x) + " " + f.Load()
+	}
+	if math.Round(x) == 1 {
+		return "1 " + strings.TrimSuffix(f.Load(), "s")
+	}
+	return strconv.FormatFloat(math.Round(x), 'f', 0, 64) + " " + f.Load()
+}
+
+// where writes a number of clients, in the open model the load of a step.
+func where(f *analysis.Findings, step, n int) string {
+	if s := stepOf(f, step); s != nil && f.Open() {
+		return at(f, s)
+	}
+	return clients(f, float64(n))
+}
+
+// steps are those of the curve.
+func steps(f *analysis.Findings) []*analysis.Step {
+	all := make([]*analysis.Step, len(f.Curve))
+	for i := range f.Curve {
+		all[i] = &f.Curve[i]
+	}
+	return all
+}
+
+// find returns the first step for which is holds, nil if there is none.
+func find(f *analysis.Findings, is func(*analysis.Step) bool) *analysis.Step {
+	if i := slices.IndexFunc(steps(f), is); i >= 0 {
+		return &f.Curve[i]
+	}
+	return nil
+}
+
+// stepOf returns the step with that number, nil if it is not in the curve.
+func stepOf(f *analysis.Findings, number int) *analysis.Step {
+	return find(f, func(s *analysis.Step) bool { return s.Step == number })
+}
+
+// bestStep returns the step that the optimum is at.
+func bestStep(f *analysis.Findings) *analysis.Step {
+	return find(f, func(s *analysis.Step) bool { return isBest(f, s) })
+}
+
+func isBest(f *analysis.Findings, s *analysis.Step) bool {
+	return f.Optimum != nil && s.Step == f.Optimum.Step
+}
+
+// reference is the best step, else the last.
+func reference(f *analysis.Findings) *analysis.Step {
+	if n := len(f.Curve); n > 0 {
+		return cmp.Or(bestStep(f), &f.Curve[n-1])
+	}
+	return nil
+}
+
+// lightest is the first of the steps with the least load. There is one.
+func lightest(f *analysis.Findings) *analysis.Step {
+	return slices.MinFunc(steps(f), func(a, b *analysis.Step) int { return cmp.Compare(loadOf(f, a), loadOf(f, b)) })
+}
+
+// inOrder returns f with its steps in the order of their loads if they were held
+// in any other order than up, or up and down again: a search goes to and fro, and
+// neither a table nor a line can be read that does.
+func inOrder(f *analysis.Findings) *analysis.Findings {
+	turns, down := 0, false
+	for i := 1; i < len(f.Curve); i++ {
+		before, now := loadOf(f, &f.Curve[i-1]), loadOf(f, &f.Curve[i])
+		if now != before && now < before != down {
+			turns, down = turns+1, now < before
+		}
+	}
+	if turns < 2 {
+		return f
+	}
+	sorted := *f
+	sorted.Curve = slices.Clone(f.Curve)
+	slices.SortStableFunc(sorted.Curve, func(a, b analysis.Step) int { return cmp.Compare(loadOf(f, &a), loadOf(f, &b)) })
+	return &sorted
+}
+
+// things names what is counted a second: files where whole files move, requests
+// of jobs, or jobs where each is a program.
+func things(f *analysis.Findings) string {
+	files := !slices.ContainsFunc(f.Kinds, func(k analysis.Part) bool { return k.Name != "read" && k.Name != "write" })
+	switch {
+	case f.OfJobs() && f.Measure == analysis.Rate:
+		return "jobs/s"
+	case f.OfJobs():
+		return "requests/s"
+	case f.Measure == analysis.Rate || !files:
+		return "ops/s"
+	}
+	return "files/s"
+}
+
+// A yield is what steps are compared by: throughput, or operations where nothing is moved.
+type yield struct {
+	name  string                 // in lower case
+	text  func(x float64) string // with its unit
+	scale func(most float64) figure.Scale
+	of    func(*analysis.Step) float64              // of all clients
+	each  func(*analysis.Step) float64              // of one
+	ends  func(*analysis.Step) (low, high *float64) // of the 95% interval of of; nil: not known
+}
+
+// axis is the axis of lines of yields, from zero.
+func (y *yield) axis(lines []figure.Line) figure.Axis { return scaled(lines, y.scale) }
+
+func yieldOf(f *analysis.Findings) yield {
+	if f.Measure != analysis.Rate {
+		return yield{
+			name: "throughput", text: unit.Bits, scale: figure.Bits,
+			of: func(s *analysis.Step) float64 { return s.Throughput }, each: func(s *analysis.Step) float64 { return s.PerClient },
+			ends: func(s *analysis.Step) (low, high *float64) { return s.ThroughputLow, s.ThroughputHigh },
+		}
+	}
+	y := yield{
+		name: "operations", text: func(x float64) string { return unit.Count(x) + " " + things(f) }, scale: decimal(" " + things(f)),
+		of: func(s *analysis.Step) float64 { return s.Operations }, each: func(s *analysis.Step) float64 { return s.PerClientRate },
+		ends: func(s *analysis.Step) (low, high *float64) { return s.OperationsLow, s.OperationsHigh },
+	}
+	if f.OfJobs() {
+		y.name = "jobs"
+	}
+	return y
+}
+
+// yieldText writes what steps are compared by, with its unit.
+func yieldText(f *analysis.Findings, throughput, operations float64) string {
+	if f.Measure == analysis.Rate {
+		return unit.Count(operations) + " " + things(f)
+	}
+	return unit.Bits(throughput)
+}
+
+// perSecond writes a rate of things whose name is known.
+func perSecond(x float64) string { return unit.Count(x) + "/s" }
+
+// whole writes a count with three digits.
+func whole[N int | int64](n N) string { return unit.Count(float64(n)) }
+
+// amount writes an amount of data.
+func amount(n int64) string { return unit.Bytes(float64(n)) }
+
+// known is what p points to, if that is known.
+func known(p *float64) (x float64, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	return *p, true
+}
+
+// orDash writes what p points to.
+func orDash(p *float64, text func(float64) string) string {
+	if p == nil {
+		return "-"
+	}
+	return text(*p)
+}
+
+// span writes an interval, with a common unit only once.
+func span(low, high *float64, text func(float64) string) string {
+	if low == nil || high == nil {
+		return "-"
+	}
+	from, to := text(*low), text(*high)
+	if number, unit, ok := strings.Cut(from, " "); ok && strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + " to " + to
+}
+
+// took writes p50, p99, p99.9 and the longest of latencies; of none, that
+// nothing is known.
+func took(q *analysis.Quantiles) [4]string {
+	if q == nil {
+		return [4]string{"-", "-", "-", "-"}
+	}
+	return [4]string{unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max)}
+}
+
+// counted writes "1 operation", "20.6 k operations".
+func counted(n int64, what string) string {
+	return whole(n) + " " + say.Either(int(min(n, 2)), what, what+"s")
+}
+
+// sums returns how many operations of all steps ended, and how many of them failed or had a wrong payload.
+func sums(f *analysis.Findings) (ended, failed int64) {
+	for _, s := range steps(f) {
+		ended, failed = ended+s.Done+s.Errors, failed+s.Bad()
+	}
+	return ended, failed
+}

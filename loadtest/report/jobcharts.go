@@ -1,0 +1,311 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/compare"
+	"weir/loadtest/report/figure"
+)
+
+// jobCharts plots what jobs did against how many there were; none in runs
+// without jobs. The first two are the figures of the RHUL report of 2009.
+func jobCharts(f *analysis.Findings) []figure.Figure {
+	if !f.OfJobs() {
+		return nil
+	}
+	of := func(id string) *figure.Figure {
+		all := jobQuantities(f)
+		return all[slices.IndexFunc(all, func(q quantity) bool { return q.id == id })].against(f)
+	}
+	return those(of("cluster"), of("cpuefficiency"), wallChart(f), siteChart(f), lostChart(f), of("events"), usedChart(f), scratchChart(f))
+}
+
+// jobQuantities are what jobs did, in the order in which the RHUL report of 2009
+// compares files that are read directly with files that are staged; none in runs
+// without jobs.
+func jobQuantities(f *analysis.Findings) []quantity {
+	if !f.OfJobs() {
+		return nil
+	}
+	type step = *analysis.Step
+	of := func(what func(step) *float64) func(*analysis.Findings, step) (float64, bool) {
+		return func(_ *analysis.Findings, s step) (float64, bool) { return known(what(s)) }
+	}
+	return []quantity{
+		{id: "cluster", title: "Cluster throughput", name: "cluster throughput",
+			desc: "Running jobs times their CPU efficiency: as many jobs as would do the same work without ever waiting",
+			of:   of(func(s step) *float64 { return s.ClusterThroughput }),
+			own:  func(s step) (_, _ *float64) { return s.ClusterThroughputLow, s.ClusterThroughputHigh },
+			axis: func(lines []figure.Line) figure.Axis {
+				return figure.LinearAxis("jobs x efficiency", figure.Scale{Factor: 1}, highest(lines))
+			},
+			show: func(x float64) string { return unit.Significant(x) + " jobs' worth" }},
+		{id: "cpuefficiency", title: "CPU efficiency of jobs", name: "CPU efficiency",
+			desc: "Time for which jobs computed as a share of the time for which they ran",
+			of:   of(func(s step) *float64 { return s.CPUEfficiency }), axis: percentAxis("%", 1), show: unit.Percent,
+			own: func(s step) (_, _ *float64) { return s.CPUEfficiencyLow, s.CPUEfficiencyHigh }},
+		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
+			desc: "Mean time of jobs from their start to their end; estimated from their events where none ended",
+			of:   func(_ *analysis.Findings, s step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "lostjobs", title: "Jobs that did not complete", name: "lost jobs",
+			desc: "Share of the jobs that ended which crashed or failed",
+			of: func(_ *analysis.Findings, s step) (float64, bool) {
+				crashed, ok := known(s.CrashRatio)
+				failed, _ := known(s.JobFailureRatio)
+				return crashed + failed, ok
+			}, axis: percentAxis("% of jobs", 0), show: unit.Percent},
+		{id: "events", title: "Events", name: "events", desc: "Events that all jobs were through with each second",
+			of:   func(_ *analysis.Findings, s step) (float64, bool) { return s.EventRate, s.Jobs != nil },
+			axis: func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" events/s")) }, show: perSecond,
+			own: func(s step) (_, _ *float64) { return s.EventRateLow, s.EventRateHigh }},
+		{id: "used", title: "Payload that jobs used", name: "used payload",
+			desc: "What jobs worked on, as a share of the payload that was moved for them",
+			of:   of(func(s step) *float64 { return s.UsedRatio }), axis: percentAxis("% of what was moved", 1), show: unit.Percent},
+	}
+}
+
+func lostChart(f *analysis.Findings) *figure.Figure {
+	crashed := series(f, "crashed", 1, func(s *analysis.Step) (float64, bool) { return known(s.CrashRatio) }, unit.Percent)
+	failed := series(f, "failed", 2, func(s *analysis.Step) (float64, bool) { return known(s.JobFailureRatio) }, unit.Percent)
+	var lines []figure.Line
+	said := "none crashed; "
+	if highest([]figure.Line{crashed}) > 0 {
+		lines, said = append(lines, crashed), ""
+	}
+	if highest([]figure.Line{failed}) > 0 {
+		lines = append(lines, failed)
+	}
+	c := against(f, "lostjobs", "Jobs that did not complete against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
+	if c != nil {
+		c.Desc = "Share of the jobs that ended which crashed, as a request was not answered in time, or failed otherwise: " + said +
+			summits(f, c.Lines, unit.Percent) + "."
+	}
+	return c
+}
+
+// usedChart shows what was moved beside what of it jobs worked on; nil where
+// that is the same.
+func usedChart(f *analysis.Findings) *figure.Figure {
+	const same = 0.01
+	each := func(n func(*analysis.Step) int64) func(*analysis.Step) (float64, bool) {
+		return func(s *analysis.Step) (float64, bool) { return float64(n(s)) / max(s.Duration, 1e-9), s.Jobs != nil }
+	}
+	moved := series(f, "moved", 0, each(func(s *analysis.Step) int64 { return s.Moved }), unit.Bits)
+	used := series(f, "used", 2, each(func(s *analysis.Step) int64 { return s.Used }), unit.Bits)
+	apart, staged, least, most := false, false, 1.0, 0.0
+	for _, s := range steps(f) {
+		if r := s.UsedRatio; r != nil {
+			apart = apart || *r < 1-same || *r > 1+same
+			least, most = min(least, *r), max(most, *r)
+		}
+		staged = staged || s.Staged > 0
+	}
+	if highest([]figure.Line{moved}) <= 0 || !apart && !staged {
+		return nil
+	}
+	c := against(f, "used", "Payload moved and used against load", "payload", bitsAxis, moved, used)
+	what, ratio := "read", unit.Percent(least)+" to "+unit.Percent(most)
+	if staged {
+		what = "copied to the scratch disk"
+	}
+	if unit.Percent(least) == unit.Percent(most) {
+		ratio = unit.Percent(most)
+	}
+	c.Desc = fmt.Sprintf("Payload that was %s, and what of it jobs worked on: %s of it.", what, ratio)
+	return c
+}
+
+func scratchChart(f *analysis.Findings) *figure.Figure {
+	name, written := "", 0.0
+	c := against(f, "scratch", "Scratch disk against load", "disk busy", percentAxis("% of the time", 1),
+		series(f, "busy", 0, func(s *analysis.Step) (float64, bool) {
+			d := s.Scratch
+			if d == nil {
+				return 0, false
+			}
+			name, written = d.Disk+" of "+d.Host, max(written, d.Write)
+			return known(d.Busy)
+		}, unit.Percent))
+	if c != nil {
+		c.Desc = fmt.Sprintf("How much of the time the disk with the copies of files, %s, was busy: %s. It was written with at most %s/s.",
+			say.Plain(name), summit(f, &c.Lines[0], unit.Percent), unit.Bytes(written))
+	}
+	return c
+}
+
+// jobTimeCharts plots what jobs did against time; none in runs without jobs.
+func jobTimeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
+	if !f.OfJobs() {
+		return nil
+	}
+	running := figure.Figure{ID: "jobtime", Title: "Running jobs against time", Lines: []figure.Line{
+		timeLine(s, "running", 0, func(p *analysis.Point) float64 { return p.Jobs }),
+		timeLine(s, "computing", 2, func(p *analysis.Point) float64 { return p.Computing })}}
+	if highest(running.Lines[1:]) == 0 {
+		running.Lines = running.Lines[:1]
+	}
+	running.Y = figure.LinearAxis("jobs", figure.Decimal(0, ""), highest(running.Lines))
+	running.Desc = "Jobs that were running, and how many of them computed, mean of each second: " +
+		"the second over the first is the CPU efficiency, the second alone the cluster throughput. " +
+		course("The number of jobs", running.Lines[0].Points, unit.Significant) + inShade
+	events := figure.Figure{ID: "eventtime", Title: "Events against time",
+		Lines: []figure.Line{timeLine(s, "events", 0, func(p *analysis.Point) float64 { return p.Events })}}
+	events.Y = scaled(events.Lines, decimal(" events/s"))
+	events.Desc = "Events that all jobs were through with each second. " + course("Their number", events.Lines[0].Points, perSecond)
+	ended := figure.Figure{ID: "endedtime", Title: "Jobs that ended against time", Lines: []figure.Line{
+		timeLine(s, "came to their end", 0, func(p *analysis.Point) float64 { return p.JobsDone }),
+		timeLine(s, "crashed or failed", 1, func(p *analysis.Point) float64 { return p.JobsLost })}}
+	ended.Y = scaled(ended.Lines, decimal(" jobs/s"))
+	ended.Desc = "Jobs that came to their end each second, and those that crashed or failed. Lost: " + bursts(ended.Lines[1].Points) + "."
+	return []figure.Figure{running, events, ended}
+}
+
+// jobHistograms are how long jobs took: in the best step and the last one, or
+// in all others.
+func jobHistograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
+	var all []figure.Figure
+	for _, d := range chosenDistributions(f, s.JobTimes, shown) {
+		all = append(all, distributionChart(d.of, fmt.Sprintf("jobs%d", d.of.Step), "Job wall clock time with "+at(f, d.step), "job"))
+	}
+	return all
+}
+
+// paperCharts are those that papers show and the report says otherwise.
+func paperCharts(f *analysis.Findings) []figure.Figure {
+	if f.OfJobs() {
+		return nil // they are among those of jobs
+	}
+	return those(wallChart(f), cpuEfficiencyChart(f))
+}
+
+// wallClock is how long a job took on average, or a task, or an operation where
+// neither is known.
+func wallClock(s *analysis.Step) (float64, bool) {
+	if t, _, ok := s.MeanJob(); ok || s.Jobs != nil {
+		return t, ok
+	}
+	if s.TaskSeconds != nil {
+		return *s.TaskSeconds, true
+	}
+	if s.Latency == nil {
+		return 0, false
+	}
+	return s.Latency.Mean, true
+}
+
+// wallAxis is linear: a time that grows with the load is a straight line on it.
+func wallAxis(lines []figure.Line) figure.Axis { return scaled(lines, figure.Seconds) }
+
+func wallChart(f *analysis.Findings) *figure.Figure {
+	lines := []figure.Line{series(f, "mean", 0, wallClock, unit.Seconds)}
+	for i, name := range []string{"p50", "p90"} {
+		l := quantileLine(f, name, i+1, func(s *analysis.Step) *analysis.Quantiles { return s.JobSeconds })
+		l.Dash = true
+		lines = append(lines, l)
+	}
+	mean := lines[0].Points
+	c := against(f, "walltime", "Mean wall clock time against load", "mean wall clock time", wallAxis, lines...)
+	if c == nil || len(mean) == 0 {
+		return nil
+	}
+	what := "an operation"
+	if find(f, func(s *analysis.Step) bool { return s.Jobs != nil }) != nil {
+		what = "a job"
+	} else if find(f, func(s *analysis.Step) bool { return s.TaskSeconds != nil }) != nil {
+		what = "a task"
+	}
+	first, last := mean[0], mean[len(mean)-1]
+	c.Desc = fmt.Sprintf("How long %s took on average from its start to its end: %s with %s", what, unit.Seconds(first.Y), clients(f, first.X))
+	if last.X != first.X {
+		c.Desc += fmt.Sprintf(", %s with %s", unit.Seconds(last.Y), clients(f, last.X))
+	}
+	c.Desc += "."
+	if first.Y > 0 && last.Y > first.Y {
+		c.Desc += fmt.Sprintf(" That is %s times as long.", unit.Significant(last.Y/first.Y))
+	}
+	if f.OfJobs() {
+		c.Desc += jobTimeWords(f)
+	}
+	return c
+}
+
+// jobTimeWords says which jobs were timed, and where that is an estimate.
+func jobTimeWords(f *analysis.Findings) string {
+	var guessed []string
+	for _, s := range steps(f) {
+		if _, estimated, _ := s.MeanJob(); estimated {
+			guessed = append(guessed, at(f, s))
+		}
+	}
+	text := " Of jobs that came to their end; half of them took longer than p50, one in ten longer than p90."
+	if len(guessed) > 0 {
+		text += " With " + say.List(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs " +
+			"were through with."
+	}
+	return text
+}
+
+// cpuEfficiency is the CPU time of jobs as a share of their wall clock time; of
+// external client programs, that of each while it was there.
+func cpuEfficiency(s *analysis.Step) (float64, bool) {
+	if s.CPUEfficiency != nil {
+		return *s.CPUEfficiency, true
+	}
+	if s.ExternalCores <= 0 || s.ActiveClients <= 0 {
+		return 0, false
+	}
+	return s.ExternalCores / s.ActiveClients, true
+}
+
+func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
+	c := against(f, "cpuefficiency", "CPU efficiency of clients against load", "CPU efficiency", percentAxis("%", 0),
+		series(f, "clients", 0, cpuEfficiency, unit.Percent))
+	if c != nil {
+		c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.",
+			unit.Percent(highest(c.Lines)))
+	}
+	return c
+}
+
+// outcomeSection tells the outcome of the jobs of each group; without rows where
+// no group has any.
+func outcomeSection(c *compare.Comparison) section {
+	t := section{ID: "outcomes", Title: "What became of the jobs", Caption: "Jobs of all steps and runs of each group, by how they ended",
+		Note:  "Of all steps and runs of a group: jobs that ended while load was held. Lost are those that crashed or failed.",
+		table: table{Head: heads("<group", "<ended", "<crashed", "<failed", "<lost", "<best cluster throughput", "<with")}}
+	for i := range c.Groups {
+		var all analysis.JobCounts
+		best, at, any := 0.0, "", false
+		for _, r := range c.Groups[i].Runs {
+			if r.Found == nil {
+				continue
+			}
+			for _, s := range steps(r.Found) {
+				if s.Jobs == nil {
+					continue
+				}
+				any = true
+				all.Done, all.Crashed, all.Failed = all.Done+s.Jobs.Done, all.Crashed+s.Jobs.Crashed, all.Failed+s.Jobs.Failed
+				if x := s.ClusterThroughput; x != nil && *x > best {
+					best, at = *x, fmt.Sprintf("%d jobs", s.Clients)
+				}
+			}
+		}
+		if !any {
+			continue
+		}
+		lost, top := "-", "-"
+		if n := all.Ended(); n > 0 {
+			lost = unit.Percent(float64(all.Crashed+all.Failed) / float64(n))
+		}
+		if best > 0 {
+			top = unit.Significant(best)
+		}
+		t.row(false, c.Groups[i].Name, whole(all.Ended()), whole(all.Crashed), whole(all.Failed), lost, top, at)
+	}
+	return t
+}

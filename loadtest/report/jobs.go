@@ -1,0 +1,254 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/measure"
+	"weir/loadtest/report/figure"
+)
+
+// jobChapter is what a run of jobs is about; empty in others.
+func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
+	if !f.OfJobs() {
+		return chapter{}
+	}
+	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs),
+		Parts: filled(outputSection(f), siteSection(f), scratchSection(f))}
+	if s != nil && s.About.Scratch != nil {
+		c.Note = scratchNote(f, s.About.Scratch)
+	} else if all := scratches(f); len(all) > 0 {
+		c.Note = scratchNote(f, all[0])
+		if len(all) > 1 {
+			c.Note += " Other workers' machines have other disks: see the table of workers."
+		}
+	}
+	return c
+}
+
+// scratches returns where the workers' jobs put their copies, each place once.
+func scratches(f *analysis.Findings) (all []*measure.Scratch) {
+	for i := range f.Workers {
+		at := f.Workers[i].Scratch
+		if at != nil && !slices.ContainsFunc(all, func(x *measure.Scratch) bool {
+			return x.Device == at.Device && x.Filesystem == at.Filesystem
+		}) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// outputSection shows what jobs wrote. It has no rows where they wrote nothing.
+func outputSection(f *analysis.Findings) section {
+	s := section{ID: "outputtable", Title: "Output of jobs, step by step", PageOnly: true,
+		Note: "Files that jobs wrote to the target, with scratch disk where they are staged. Writes are operations of their own; they are part " +
+			"of a job's wall clock time.",
+		table: table{Head: heads(f.Load(), "files", "written", "written/s", "mean time of a file", "share of the jobs' time")}}
+	for _, x := range steps(f) {
+		if x.Outputs > 0 {
+			s.row(false, loadCell(f, x), whole(x.Outputs), amount(x.Output), unit.Bytes(float64(x.Output)/x.Duration)+"/s",
+				orDash(x.OutputSeconds, unit.Seconds), orDash(x.OutputShare, unit.Percent))
+		}
+	}
+	return s
+}
+
+// scratchSection shows the scratch disk of each machine. It has no rows where copies lie on no disk that was monitored.
+func scratchSection(f *analysis.Findings) section {
+	s := section{ID: "scratchtable", Title: "Scratch disks, step by step", PageOnly: true,
+		Note: "Disks that jobs copy files to, on each machine with jobs. Busy is the share of the time in which the disk had a request in " +
+			"service; iowait is that of the machine's cores, which wait for all of its disks.",
+		table: table{Head: heads(f.Load(), "<machine", "<disk", "busy", "iowait", "requests in service", "read/s", "written/s")}}
+	for _, x := range steps(f) {
+		for i := range x.ScratchDisks {
+			d := &x.ScratchDisks[i]
+			s.row(false, loadCell(f, x), d.Host, d.Disk, orDash(d.Busy, unit.Percent), orDash(d.IOWait, unit.Percent),
+				orDash(d.Queue, unit.Significant), unit.Bytes(d.Read), unit.Bytes(d.Write))
+		}
+	}
+	return s
+}
+
+// jobLead says how jobs went from the lightest load to the heaviest.
+func jobLead(f *analysis.Findings) string {
+	var said []string
+	for _, s := range []*analysis.Step{lightest(f), reference(f), &f.Curve[len(f.Curve)-1]} {
+		if s == nil || len(said) > 0 && strings.HasPrefix(said[len(said)-1], "With "+at(f, s)+" ") {
+			continue
+		}
+		if text := jobWords(s); text != "" {
+			said = append(said, fmt.Sprintf("With %s %s.", at(f, s), text))
+		}
+	}
+	return strings.Join(said, " ") + siteWords(f, &f.Curve[len(f.Curve)-1])
+}
+
+// jobWords says what a step gave its jobs, "" where nothing is known of it.
+func jobWords(s *analysis.Step) string {
+	if s.Jobs == nil {
+		return ""
+	}
+	var said []string
+	if t, estimated, ok := s.MeanJob(); ok {
+		said = append(said, "a job takes "+unit.Seconds(t)+map[bool]string{true: " by estimate"}[estimated])
+	}
+	if s.CPUEfficiency != nil {
+		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+
+			unit.Significant(*s.ClusterThroughput))
+	}
+	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
+		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", whole(s.Jobs.Crashed), say.Plural(int(n), "job"), whole(s.Jobs.Failed)))
+	}
+	return say.List(said)
+}
+
+// jobCards are the figures that people ask for first of a run of jobs.
+func jobCards(f *analysis.Findings, best *analysis.Step) []card {
+	var all []card
+	top := best
+	for _, s := range steps(f) {
+		if s.ClusterThroughput != nil && top.ClusterThroughput != nil && *s.ClusterThroughput > *top.ClusterThroughput {
+			top = s
+		}
+	}
+	if top.ClusterThroughput != nil {
+		all = append(all, card{"Cluster throughput", unit.Significant(*top.ClusterThroughput), "jobs' worth of CPU, best with " + at(f, top)},
+			card{"CPU efficiency", unit.Percent(*top.CPUEfficiency), "of the jobs' time"})
+	}
+	if t, estimated, ok := best.MeanJob(); ok {
+		note := "on average, with " + at(f, best)
+		if single, _, known := lightest(f).MeanJob(); known && single > 0 {
+			note += ", " + unit.Significant(t/single) + " x single"
+		}
+		all = append(all, card{"A job takes", map[bool]string{true: "~"}[estimated] + unit.Seconds(t), note})
+	}
+	var ended, crashed, failed int64
+	for _, s := range steps(f) {
+		if j := s.Jobs; j != nil {
+			ended, crashed, failed = ended+j.Ended(), crashed+j.Crashed, failed+j.Failed
+		}
+	}
+	return append(all, card{"Lost jobs", whole(crashed + failed),
+		fmt.Sprintf("of %s that ended; %s crashed, %s failed", whole(ended), whole(crashed), whole(failed))})
+}
+
+// scratchNote says where copies of files lie.
+func scratchNote(f *analysis.Findings, x *measure.Scratch) string {
+	text := "Jobs copy files to " + say.Plain(x.Folder)
+	if x.Filesystem != "" {
+		text += ", a file system of type " + say.Plain(x.Filesystem)
+	}
+	switch {
+	case x.Device != "":
+		text += " on " + say.Plain(x.Device)
+	case x.Filesystem == "tmpfs":
+		text += ", which is in memory: no disk takes part"
+	}
+	text += "."
+	if x.Device != "" && find(f, func(s *analysis.Step) bool { return s.Scratch != nil }) == nil {
+		text += " It is none of the disks that were monitored, so its load is not known."
+	}
+	return text
+}
+
+const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: " +
+	"estimated, as none did); x single is how many times as long the mean is as at the lightest load. The CPU of machines is all that " +
+	"was busy there; intervals are of the mean, 95%."
+
+// jobSection has the columns of the tables of the Objectivity note of 1999:
+// CPU of both sides, throughput, wall clock time and crashes against jobs. It has
+// no rows for runs without jobs.
+func jobSection(f *analysis.Findings) section {
+	s := section{ID: "jobtable", Title: "Jobs, step by step", Note: jobNote}
+	if !f.OfJobs() {
+		return s
+	}
+	type step = *analysis.Step
+	longest, most := 0.0, 0.0
+	for _, x := range steps(f) {
+		t, _, _ := x.MeanJob()
+		longest, most = max(longest, t), max(most, x.Throughput)
+	}
+	by, byMost := figure.Seconds(longest), figure.Bits(most)
+	single, _, _ := lightest(f).MeanJob()
+	took := func(which int) func(step) string {
+		return func(x step) string { return jobTook(x.JobSeconds, by.Text)[which] }
+	}
+	fields := []field[step]{
+		{"!" + f.Load(), func(x step) string { return loadCell(f, x) }},
+		{"!efficiency", func(x step) string { return orDash(x.CPUEfficiency, unit.Percent) }},
+		{"95% interval", func(x step) string { return span(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent) }},
+		{"!cluster", func(x step) string { return orDash(x.ClusterThroughput, unit.Significant) }},
+		{".95% interval", func(x step) string { return span(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant) }},
+		{"!mean " + by.Unit, func(x step) string { return jobTime(&x.JobFigures, by.Text) }},
+		{".x single", func(x step) string { return timesText(x, single) }},
+		{".p50 " + by.Unit, took(0)},
+		{"p90 " + by.Unit, took(1)},
+		{".longest " + by.Unit, took(2)},
+		{"events/s", func(x step) string { return unit.Count(x.EventRate) }},
+		{"!done", func(x step) string { return whole(x.Jobs.Done) }},
+		{"!crashed", func(x step) string { return lostText(x.Jobs.Crashed, &x.JobFigures) }},
+		{"!failed", func(x step) string { return lostText(x.Jobs.Failed, &x.JobFigures) }},
+		{"." + byMost.Unit, func(x step) string { return byMost.Text(x.Throughput) }},
+		{".maximum", func(x step) string { return peakText(x, byMost.Text) }},
+		{".moved", func(x step) string { return amount(x.Moved) }},
+		{".used", func(x step) string { return orDash(x.UsedRatio, unit.Percent) }},
+		{".server machines' CPU", func(x step) string { return machineCPU(x, "server") }},
+		{".client machines' CPU", func(x step) string { return machineCPU(x, "client") }},
+		{"!<", func(x step) string { return remark(f, x) }},
+	}
+	timed := slices.DeleteFunc(steps(f), func(x step) bool { return x.Jobs == nil })
+	tabulate(&s, timed, func(x step) bool { return isBest(f, x) }, fields)
+	return s
+}
+
+func jobTook(q *analysis.Quantiles, text func(float64) string) [3]string {
+	if q == nil {
+		return [3]string{"-", "-", "-"}
+	}
+	return [3]string{text(q.P50), text(q.P90), text(q.Max)}
+}
+
+// jobTime is the mean wall clock time, with a ~ where it is an estimate.
+func jobTime(s *analysis.JobFigures, text func(float64) string) string {
+	t, estimated, ok := s.MeanJob()
+	if !ok {
+		return "-"
+	}
+	return map[bool]string{true: "~"}[estimated] + text(t)
+}
+
+func timesText(s *analysis.Step, single float64) string {
+	t, _, ok := s.MeanJob()
+	if !ok || single <= 0 {
+		return "-"
+	}
+	return unit.Significant(t / single)
+}
+
+func lostText(n int64, s *analysis.JobFigures) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s (%s)", whole(n), unit.Percent(float64(n)/float64(s.Jobs.Ended())))
+}
+
+// machineCPU is how busy the machines of one side were, all programs together;
+// "-" where none was watched.
+func machineCPU(s *analysis.Step, role string) string {
+	busy, cores := 0.0, 0.0
+	for i := range s.Hosts {
+		if h := &s.Hosts[i]; (string(h.Role) == role || h.Role == "both") && h.CPU != nil && h.Cores > 0 {
+			busy, cores = busy+*h.CPU*float64(h.Cores), cores+float64(h.Cores)
+		}
+	}
+	if cores == 0 {
+		return "-"
+	}
+	return unit.Percent(busy / cores)
+}

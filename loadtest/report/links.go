@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// linkChapter reports on emulated links: what they are like, how much of them was
+// used, and what emulation does not show; empty where there are none.
+func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure) chapter {
+	if s == nil || s.Plan == nil || len(s.Plan.Links) == 0 {
+		return chapter{}
+	}
+	c := chapter{ID: "links", Title: "Links", Charts: drawings(plots)}
+	if about := s.About.Links; about != nil {
+		c.Lead = "The links between clients and service were emulated, by " + wayText(about.Way) + "."
+		for _, text := range append(about.Why, about.Blind...) {
+			c.Points = append(c.Points, say.Plain(text))
+		}
+	}
+	c.Points = append(c.Points, "An emulated link has no other traffic but the clients', no other routers, and no faults but those that "+
+		"the scenario names.")
+	c.PageOnly = true
+	c.Parts = filled(linkPlanSection(s), linkSection(f))
+	return c
+}
+
+func wayText(way string) string {
+	switch way {
+	case "userspace":
+		return "network namespaces with a queue in a process of weir's"
+	case "kernel":
+		return "network namespaces with the kernel's queues"
+	case "proxy":
+		return "a proxy, which is no link: TCP runs over the loopback"
+	}
+	return say.Plain(way)
+}
+
+// linkPlanSection is what the links are like.
+func linkPlanSection(s *analysis.Series) section {
+	t := section{ID: "linkplan", Title: "Properties of the links", table: table{Head: heads("<link", "~properties", "share of the clients")}}
+	sum := 0.0
+	for _, l := range s.Plan.Links.Sites() {
+		sum += cmp.Or(l.Spec.Share, 1)
+	}
+	for _, l := range s.Plan.Links {
+		share := unit.Percent(cmp.Or(l.Spec.Share, 1) / sum)
+		if over := s.Plan.Links.Over(l.Name); len(over) > 0 {
+			share = "trunk of " + strings.Join(over, ", ")
+		}
+		t.row(false, cmp.Or(l.Name, "the only one"), l.Spec.String(), share)
+	}
+	return t
+}
+
+// linkSection is what each link carried, step by step.
+func linkSection(f *analysis.Findings) section {
+	s := section{ID: "linktable", Title: "Links, step by step",
+		Note: "Headers of IP are included. Busy is the share of the time in which the wire was sending; packets are dropped where they find " +
+			"the queue full. Waiting is for the wire, being late the emulation's own fault: both are means of the 99% quantiles of seconds.",
+		table: table{Head: heads(f.Load(), "<link", "to clients", "busy", "dropped/s", "lost/s", "waited",
+			"from clients", "busy", "dropped/s", "lost/s", "waited", "late", "down")}}
+	for _, step := range steps(f) {
+		for _, h := range step.Hosts {
+			l := h.Link
+			if l == nil {
+				continue
+			}
+			cells := []string{loadCell(f, step), h.Host}
+			for _, w := range []*analysis.WayFigure{&l.ToClients, &l.FromClients} {
+				cells = append(cells, unit.Bits(w.Carried), orDash(w.Busy, unit.Percent), unit.Count(w.Dropped+w.Cut), unit.Count(w.Lost),
+					unit.Seconds(w.Wait))
+			}
+			s.row(false, append(cells, unit.Seconds(max(l.ToClients.Late, l.FromClients.Late)), unit.Percent(l.Down))...)
+		}
+	}
+	return s
+}
+
+// mostLinks is how many links one plot shows, both ways of each.
+const mostLinks = 6
+
+// linkCharts plots the use of links against load, and against time.
+func linkCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
+	all := those(linkLoadChart(f))
+	if s != nil && len(s.Points) > 0 {
+		all = append(all, overTime(f, s, linkTimeCharts(s))...)
+	}
+	return all
+}
+
+func linkLoadChart(f *analysis.Findings) *figure.Figure {
+	c := figure.Figure{ID: "links", Title: "Use of links against load", X: stepAxis(f)}
+	var names, said []string
+	for i := range f.Curve {
+		for _, h := range f.Curve[i].Hosts {
+			if h.Link != nil && !slices.Contains(names, h.Host) && len(names) < mostLinks {
+				names = append(names, h.Host)
+			}
+		}
+	}
+	for i, name := range names {
+		for way, words := range []string{" to clients", " from clients"} {
+			l := series(f, say.Plain(name)+words, i, func(s *analysis.Step) (float64, bool) {
+				for _, h := range s.Hosts {
+					if h.Host == name && h.Link != nil {
+						return known([]*float64{h.Link.ToClients.Busy, h.Link.FromClients.Busy}[way])
+					}
+				}
+				return 0, false
+			}, unit.Percent)
+			l.Dash = way == 1
+			if len(l.Points) > 0 {
+				c.Lines = append(c.Lines, l)
+				said = append(said, summit(f, &c.Lines[len(c.Lines)-1], unit.Percent))
+			}
+		}
+	}
+	if highest(c.Lines) <= 0 {
+		return nil
+	}
+	c.Y = percentAxis("% of the time", 1)(c.Lines)
+	c.Y.Name = "use of the wire"
+	c.Desc = "Share of the time in which the wire of each link was sending, either way: " + strings.Join(said, "; ") + "."
+	return &c
+}
+
+// linkTimeCharts are what links carried and what they dropped.
+func linkTimeCharts(s *analysis.Series) []figure.Figure {
+	carried := figure.Figure{ID: "linktime", Title: "Traffic of links against time"}
+	var said []string
+	n := 0
+	for i := range s.Hosts {
+		h := &s.Hosts[i]
+		if !h.Link || n == mostLinks {
+			continue
+		}
+		for way, of := range []func(*analysis.HostPoint) float64{func(p *analysis.HostPoint) float64 { return p.Sent },
+			func(p *analysis.HostPoint) float64 { return p.Received }} {
+			l := hostLine(h, say.Plain(h.Host)+[2]string{" to clients", " from clients"}[way], n, besidePoints, of)
+			l.Dash = way == 1
+			carried.Lines = append(carried.Lines, l)
+			if way == 0 {
+				said = append(said, fmt.Sprintf("%s %s", l.Name, usual(unit.Bits, meanUse(h, of), peak(h, of))))
+			}
+		}
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	carried.Y = bitsAxis(carried.Lines)
+	carried.Y.Name = "traffic"
+	carried.Desc = "What each link carried either way, headers of IP included: " + strings.Join(said, "; ") + "."
+	return []figure.Figure{carried}
+}

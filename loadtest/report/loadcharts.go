@@ -1,0 +1,439 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// curveCharts plots the steps against their load.
+func curveCharts(f *analysis.Findings) []figure.Figure {
+	if len(f.Curve) == 0 {
+		return nil
+	}
+	g := f.Counting()
+	if len(g.Curve) == 0 {
+		g = f // what was measured is shown, without a model
+	}
+	curve := yieldChart(g)
+	if len(g.Curve) < len(f.Curve) {
+		addExcluded(curve, f)
+	}
+	return those(curve, populationChart(g), perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g),
+		errorChart(f), cpuChart(f))
+}
+
+// those returns the figures that are not nil.
+func those(figures ...*figure.Figure) []figure.Figure {
+	var all []figure.Figure
+	for _, c := range figures {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// stepAxis is the axis of all plots against load.
+func stepAxis(f *analysis.Findings) figure.Axis {
+	label := "virtual clients"
+	switch {
+	case f.Open():
+		label = "planned " + f.Load()
+	case f.OfJobs():
+		label = "concurrent jobs"
+	case f.Source == analysis.FromTable:
+		label = "clients"
+	}
+	var places []float64
+	for _, s := range steps(f) {
+		places = append(places, loadOf(f, s))
+	}
+	return figure.LoadAxis(label, f.Load(), places)
+}
+
+// series makes a line of what of returns for each step; steps for which it
+// is not known are left out. text writes a value.
+func series(f *analysis.Findings, name string, color int, of func(*analysis.Step) (float64, bool), text func(float64) string) figure.Line {
+	l := figure.Line{Name: name, Color: color, Dots: true}
+	for _, s := range steps(f) {
+		if y, ok := of(s); ok {
+			l.Points = append(l.Points, figure.Point{X: loadOf(f, s), Y: y, Note: fmt.Sprintf("%s: %s %s", at(f, s), name, text(y))})
+		}
+	}
+	return l
+}
+
+// against is a figure of lines against load; nil if no line is above zero.
+func against(f *analysis.Findings, id, title, name string, axis func([]figure.Line) figure.Axis, lines ...figure.Line) *figure.Figure {
+	lines = slices.DeleteFunc(lines, func(l figure.Line) bool { return len(l.Points) == 0 })
+	if highest(lines) <= 0 {
+		return nil
+	}
+	c := &figure.Figure{ID: id, Title: title, X: stepAxis(f), Y: axis(lines), Lines: lines}
+	c.Y.Name = name
+	return c
+}
+
+// highest returns the largest value in lines, with their intervals.
+func highest(lines []figure.Line) float64 {
+	most := 0.0
+	for _, l := range lines {
+		for _, p := range l.Points {
+			most = max(most, p.Y)
+			if p.High != nil {
+				most = max(most, *p.High)
+			}
+		}
+	}
+	return most
+}
+
+// lowest returns the smallest positive value in lines, 0 if there is none.
+func lowest(lines []figure.Line) float64 {
+	least := math.Inf(1)
+	for _, l := range lines {
+		for _, p := range l.Points {
+			if p.Y > 0 {
+				least = min(least, p.Y)
+			}
+		}
+	}
+	if math.IsInf(least, 0) {
+		return 0
+	}
+	return least
+}
+
+// summit says where a line against load is highest, and where it ends.
+func summit(f *analysis.Findings, l *figure.Line, text func(float64) string) string {
+	if len(l.Points) == 0 {
+		return l.Name + " unknown"
+	}
+	best, last := l.Points[0], l.Points[len(l.Points)-1]
+	for _, p := range l.Points {
+		if p.Y > best.Y {
+			best = p
+		}
+	}
+	said := fmt.Sprintf("%s at most %s with %s", l.Name, text(best.Y), clients(f, best.X))
+	if last.X != best.X {
+		said += fmt.Sprintf(", %s with %s", text(last.Y), clients(f, last.X))
+	}
+	return said
+}
+
+// summits says the same of several lines.
+func summits(f *analysis.Findings, lines []figure.Line, text func(float64) string) string {
+	said := make([]string, len(lines))
+	for i := range lines {
+		said[i] = summit(f, &lines[i], text)
+	}
+	return strings.Join(said, "; ")
+}
+
+func yieldChart(f *analysis.Findings) *figure.Figure {
+	y := yieldOf(f)
+	l := series(f, y.name, 0, func(s *analysis.Step) (float64, bool) { return y.of(s), true }, y.text)
+	for i := range f.Curve {
+		l.Points[i].Low, l.Points[i].High = y.ends(&f.Curve[i])
+	}
+	l.Name = "measured"
+	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: curveWords(f, l.Points, y.text),
+		Marks: curveMarks(f)}
+	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
+	c.Y = y.axis(c.Lines)
+	c.Y.Name = y.name
+	return c
+}
+
+// addExcluded adds the steps that do not count as points apart.
+func addExcluded(c *figure.Figure, f *analysis.Findings) {
+	y := yieldOf(f)
+	l := series(f, "does not count", 5, func(s *analysis.Step) (float64, bool) { return y.of(s), s.Excluded != "" }, y.text)
+	l.Loose = true
+	c.Lines, c.X = append(c.Lines, l), stepAxis(f)
+	c.Desc += " Points apart from the line are steps that do not count: the service was away."
+}
+
+// worthDrawing is the Akaike weight from which on the polynomial is drawn as well.
+const worthDrawing = 0.01
+
+// fitLines are the model that describes the curve best, and the polynomial of
+// the fourth order where that is another one and describes it as well. No band goes
+// above top.
+func fitLines(f *analysis.Findings, top float64) []figure.Line {
+	var all []figure.Line
+	for _, m := range models(f) {
+		if m.Name != f.Fits.Best && (m.Name != "poly4" || m.Weight < worthDrawing) {
+			continue
+		}
+		l := figure.Line{Name: "fitted " + m.Name, Color: 1 + len(all), Dash: m.Name != f.Fits.Best}
+		for i, p := range m.Drawn {
+			point := figure.Point{X: p[0], Y: max(0, p[1])}
+			if i < len(m.Band) {
+				point.Low, point.High = new(max(0, m.Band[i][0])), new(min(m.Band[i][1], top))
+			}
+			l.Points = append(l.Points, point)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// curveMarks marks the knee, the optimum with the loads that cannot be distinguished from
+// it, and the load with most power.
+func curveMarks(f *analysis.Findings) []figure.Mark {
+	var all []figure.Mark
+	add := func(name string, step, n int) {
+		x := float64(n)
+		if s := stepOf(f, step); s != nil && f.Open() {
+			x = loadOf(f, s)
+		}
+		if i := slices.IndexFunc(all, func(m figure.Mark) bool { return m.X == x }); i >= 0 {
+			all[i].Name = name + ", " + all[i].Name // one line with both names
+			return
+		}
+		all = append(all, figure.Mark{X: x, Name: name + ": " + where(f, step, n)})
+	}
+	if k := f.Knee; k != nil {
+		add("knee", k.Step, k.Clients)
+	}
+	if o := f.Optimum; o != nil {
+		add("optimum", o.Step, o.Clients)
+		if low, high := float64(o.ClientsLow), float64(o.ClientsHigh); !f.Open() && low < high {
+			i := slices.IndexFunc(all, func(m figure.Mark) bool { return m.X == float64(o.Clients) })
+			all[max(i, 0)].Low, all[max(i, 0)].High = &low, &high
+		}
+	}
+	all = append(all, polynomialMark(f)...)
+	if x := f.Power; x != nil {
+		add("most power", x.Step, x.Clients)
+	}
+	return all
+}
+
+// polynomialMark marks the maximum of the polynomial of the fourth order, which
+// older reports name as the optimum, where it is drawn beside a better model.
+func polynomialMark(f *analysis.Findings) []figure.Mark {
+	if f.Fits == nil || f.Open() {
+		return nil
+	}
+	p := f.Fits.Poly4
+	if p == nil || f.Fits.Best == "poly4" || p.Weight < worthDrawing || p.Max == nil {
+		return nil
+	}
+	x := p.Max.Clients.Value
+	return []figure.Mark{{X: x, Name: "poly4: " + clients(f, x)}}
+}
+
+// curveWords says what the curve shows: how it goes, what is marked, and how well
+// the model follows it.
+func curveWords(f *analysis.Findings, points []figure.Point, show func(float64) string) string {
+	best, last := slices.IndexFunc(f.Curve, func(s analysis.Step) bool { return isBest(f, &s) }), len(points)-1
+	tell := func(i int) string { return show(points[i].Y) + " with " + at(f, &f.Curve[i]) }
+	var text string
+	switch {
+	case last == 0:
+		text = tell(0) + "."
+	case best < 0:
+		text = fmt.Sprintf("It goes from %s to %s.", tell(0), tell(last))
+	case best == 0:
+		text = fmt.Sprintf("No load certainly gives more than the lightest, %s; it ends at %s.", tell(0), tell(last))
+	case best == last:
+		text = fmt.Sprintf("It rises from %s to %s, the heaviest load.", tell(0), tell(last))
+	case !f.Optimum.Inside:
+		text = fmt.Sprintf("It rises from %s to %s and stays near that up to %s.", tell(0), tell(best), tell(last))
+	default:
+		text = fmt.Sprintf("It rises from %s to %s, then falls to %s.", tell(0), tell(best), tell(last))
+	}
+	for _, m := range curveMarks(f) {
+		text += " " + markWords(f, m)
+	}
+	for _, m := range models(f) {
+		if m.Name != f.Fits.Best {
+			continue
+		}
+		text += fmt.Sprintf(" The fitted %s explains %s of the variance", m.Name, unit.Percent(max(0, m.R2)))
+		if len(m.Band) > 0 {
+			text += "; the band around it is its 95% interval"
+		}
+		text += "."
+	}
+	if f.Source == analysis.FromTable {
+		return text + " Bars are 95% intervals of the mean; a point without a bar has fewer than three rows."
+	}
+	return text + " Bars are 95% intervals of the mean; a step without a bar was too short for one."
+}
+
+// markWords is the sentence for one mark.
+func markWords(f *analysis.Findings, m figure.Mark) string {
+	names, place, _ := strings.Cut(m.Name, ": ")
+	var all []string
+	for _, name := range strings.Split(names, ", ") {
+		words := map[string]string{"most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
+		words = cmp.Or(words, "the "+name)
+		all = append(all, words)
+	}
+	text := fmt.Sprintf("%s %s at %s", say.Capital(say.List(all)), say.Either(len(all), "is", "are"), place)
+	if m.Low != nil && m.High != nil {
+		text += fmt.Sprintf(" (%s to %s, shaded)", significantLoad(f, *m.Low), clients(f, *m.High))
+	}
+	return text + "."
+}
+
+func perClientChart(f *analysis.Findings) *figure.Figure {
+	y := yieldOf(f)
+	c := &figure.Figure{ID: "client", Title: "Share of each client", X: stepAxis(f)}
+	c.Lines = []figure.Line{series(f, "each client", 0, func(s *analysis.Step) (float64, bool) { return y.each(s), true }, y.text)}
+	c.Y = y.axis(c.Lines)
+	c.Y.Label, c.Y.Name = c.Y.Label+" each", y.name+" per client"
+	first, last := &f.Curve[0], &f.Curve[len(f.Curve)-1]
+	if len(f.Curve) == 1 {
+		c.Desc = fmt.Sprintf("With %s each gets %s.", at(f, last), y.text(y.each(last)))
+		return c
+	}
+	c.Desc = fmt.Sprintf("With %s each gets %s, with %s each gets %s. The line is level while clients do not disturb each other, "+
+		"and falls as one over their number once the service is full.", at(f, first), y.text(y.each(first)), at(f, last), y.text(y.each(last)))
+	return c
+}
+
+// efficiency is what each client gets as a share of that at the smallest load;
+// not known in the open model, where clients do not wait for a share.
+func efficiency(f *analysis.Findings, s *analysis.Step) (float64, bool) {
+	of := yieldOf(f).each
+	if least := of(lightest(f)); !f.Open() && least > 0 {
+		return of(s) / least, true
+	}
+	return 0, false
+}
+
+func efficiencyChart(f *analysis.Findings) *figure.Figure {
+	l := series(f, "efficiency", 2, func(s *analysis.Step) (float64, bool) { return efficiency(f, s) }, unit.Percent)
+	c := against(f, "efficiency", "Efficiency against load", "efficiency", percentAxis("% of the share at the lightest load", 1), l)
+	if c == nil || len(f.Curve) < 2 {
+		return nil
+	}
+	c.Desc = fmt.Sprintf("What each client gets, as a share of what it gets with %s. ", at(f, lightest(f)))
+	half := find(f, func(s *analysis.Step) bool { x, _ := efficiency(f, s); return x < 0.5 })
+	if half != nil {
+		c.Desc += fmt.Sprintf("From %s on it is less than half. ", at(f, half))
+	}
+	last := &f.Curve[len(f.Curve)-1]
+	left, _ := efficiency(f, last)
+	c.Desc += fmt.Sprintf("With %s %s is left.", at(f, last), unit.Percent(left))
+	return c
+}
+
+func errorChart(f *analysis.Findings) *figure.Figure {
+	first := find(f, func(s *analysis.Step) bool { return s.Bad() > 0 })
+	c := against(f, "errors", "Failed operations against load", "failed", percentAxis("% of operations", 0),
+		series(f, "errors", 1, func(s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, unit.Percent))
+	if c == nil || first == nil {
+		return nil
+	}
+	c.Desc = fmt.Sprintf("Share of operations that failed: %s. The first ones came with %s.", summit(f, &c.Lines[0], unit.Percent),
+		at(f, first))
+	return c
+}
+
+func cpuChart(f *analysis.Findings) *figure.Figure {
+	lines := []figure.Line{
+		series(f, "server", 1, func(s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, unit.Percent),
+		series(f, "clients", 0, func(s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, unit.Percent),
+		series(f, "server's I/O wait", 2, serverWait, unit.Percent),
+	}
+	lines[2].Dash = true
+	c := against(f, "cpu", "CPU against load", "CPU", percentAxis("% of the machine's cores", 1), lines...)
+	if c != nil {
+		c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " +
+			summits(f, c.Lines, unit.Percent) + "."
+	}
+	return c
+}
+
+// serverWait returns the largest I/O wait of the hosts that serve.
+func serverWait(s *analysis.Step) (float64, bool) {
+	most, ok := 0.0, false
+	for _, h := range s.Hosts {
+		if h.Role != "client" && h.IOWait != nil {
+			most, ok = max(most, *h.IOWait), true
+		}
+	}
+	return most, ok
+}
+
+func latencyChart(f *analysis.Findings) *figure.Figure {
+	return durationChart(f, "latency", "Latency", "Latency, from the start of an operation to its end",
+		func(s *analysis.Step) *analysis.Quantiles { return s.Latency })
+}
+
+func firstByteChart(f *analysis.Findings) *figure.Figure {
+	return durationChart(f, "firstbyte", "Time to first byte", "Time from the start of an operation to its first payload byte",
+		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
+}
+
+func redirectChart(f *analysis.Findings) *figure.Figure {
+	return durationChart(f, "redirect", "Time to redirect", "Time from the start of an operation to where it was sent to a data server",
+		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
+}
+
+// quantileLine is a line of one quantile of a duration.
+func quantileLine(f *analysis.Findings, name string, color int, of func(*analysis.Step) *analysis.Quantiles) figure.Line {
+	return series(f, name, color, func(s *analysis.Step) (float64, bool) {
+		q := of(s)
+		if q == nil {
+			return 0, false
+		}
+		return map[string]float64{"p50": q.P50, "p90": q.P90, "p99": q.P99, "max": q.Max}[name], true
+	}, unit.Seconds)
+}
+
+func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *figure.Figure {
+	var lines []figure.Line
+	for i, name := range []string{"p50", "p90", "p99", "max"} {
+		lines = append(lines, quantileLine(f, name, i, of))
+	}
+	lines[3].Dash = true
+	c := against(f, id, title+" against load", strings.ToLower(title), durationAxis, lines...)
+	if c == nil {
+		return nil
+	}
+	p50, p99 := c.Lines[0].Points, c.Lines[2].Points
+	last, most := len(p50)-1, unit.Seconds(highest(c.Lines))
+	if p50[0].X == p50[last].X {
+		c.Desc = fmt.Sprintf("%s: with %s the median is %s, the 99th percentile %s; the longest one took %s.",
+			what, clients(f, p50[last].X), unit.Seconds(p50[last].Y), unit.Seconds(p99[last].Y), most)
+		return c
+	}
+	goes := func(points []figure.Point) string {
+		from, to := unit.Seconds(points[0].Y), unit.Seconds(points[last].Y)
+		if from == to {
+			return "stays at " + from
+		}
+		return "goes from " + from + " to " + to
+	}
+	c.Desc = fmt.Sprintf("%s: from %s to %s the median %s, the 99th percentile %s. The line max is the longest one seen, at most %s.",
+		what, clients(f, p50[0].X), clients(f, p50[last].X), goes(p50), goes(p99), most)
+	return c
+}
+
+// durationAxis is logarithmic if the lines span more than a factor of eight.
+func durationAxis(lines []figure.Line) figure.Axis {
+	least, most := lowest(lines), highest(lines)
+	by := figure.Seconds(most)
+	if least*by.Factor < 0.005 {
+		by = figure.Seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+	}
+	if least > 0 && most/least > 8 {
+		return figure.LogAxis(by.Unit, by, least, most)
+	}
+	return scaledTo(most, figure.Seconds)
+}

@@ -1,0 +1,278 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+// A Side is one of several groups of runs that are shown on one plot. Every
+// run has a curve.
+type Side struct {
+	Name string
+	Runs []*analysis.Findings
+}
+
+// mostSides is how many lines can be distinguished on one plot.
+const mostSides = 12
+
+// Overlay makes figures with a line for each side: what it gives, what each
+// client gets, how long that takes, and how efficient both are; of jobs first
+// what they did. Points of
+// several runs are means over them, with intervals over them where there are
+// three runs at least. Of sides with other kinds of load than the first one's
+// nothing is drawn, and figures that nothing is known for are left out.
+func Overlay(sides []Side) []figure.Figure {
+	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return len(s.Runs) == 0 })
+	if len(sides) == 0 {
+		return nil
+	}
+	first := sides[0].Runs[0]
+	note := ""
+	same := slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return s.Runs[0].Open() != first.Open() })
+	if n := len(sides) - len(same); n > 0 {
+		note = fmt.Sprintf(" %s with another kind of load cannot be drawn on the same axis.", say.Capital(say.Plural(n, "side")))
+	}
+	if n := len(same) - mostSides; n > 0 {
+		same = same[:mostSides]
+		note += fmt.Sprintf(" The first %d of %d are shown.", mostSides, mostSides+n)
+	}
+	var all []figure.Figure
+	for _, m := range quantities(first) {
+		if c := m.chart(first, same); c != nil {
+			c.Desc += note
+			c.Stamp = leastValid(same)
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// leastValid is the status of the least valid run.
+func leastValid(sides []Side) string {
+	order := []string{analysis.Valid, analysis.Unchecked, analysis.Suspect, analysis.Invalid}
+	worst := 0
+	for _, s := range sides {
+		for _, f := range s.Runs {
+			worst = max(worst, slices.Index(order, f.Validity.Status))
+		}
+	}
+	return order[worst]
+}
+
+// A quantity is something that each step has, which is plotted against load.
+type quantity struct {
+	id, title, name, desc string // the title is without "against load"
+	of                    func(f *analysis.Findings, s *analysis.Step) (float64, bool)
+	own                   func(s *analysis.Step) (low, high *float64) // of a single run; nil: not known
+	axis                  func(lines []figure.Line) figure.Axis
+	show                  func(float64) string
+}
+
+// quantities are what sides are compared by.
+func quantities(f *analysis.Findings) []quantity {
+	type step = *analysis.Step
+	latency := func(of func(*analysis.Quantiles) float64) func(*analysis.Findings, step) (float64, bool) {
+		return func(_ *analysis.Findings, s step) (float64, bool) {
+			if s.Latency == nil {
+				return 0, false
+			}
+			return of(s.Latency), true
+		}
+	}
+	return slices.Concat(jobQuantities(f), yieldQuantities(f), timeQuantities(f), []quantity{
+		{id: "p50", title: "Median latency", name: "median latency", desc: "The time that half of the operations took longer than",
+			of: latency(func(q *analysis.Quantiles) float64 { return q.P50 }), axis: durationAxis, show: unit.Seconds},
+		{id: "p99", title: "99th percentile of latency", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
+			of: latency(func(q *analysis.Quantiles) float64 { return q.P99 }), axis: durationAxis, show: unit.Seconds},
+		{id: "efficiency", title: "Efficiency", name: "efficiency",
+			desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients " +
+				"do not slow down",
+			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "cpu", title: "CPU of the servers", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
+			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "clientcpu", title: "CPU of the clients", name: "CPU of the clients",
+			desc: "Share of all cores of the clients' machines that was busy",
+			of:   func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "errors", title: "Failed operations", name: "failed", desc: "Share of operations that failed",
+			of: func(_ *analysis.Findings, s step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
+	})
+}
+
+// timeQuantities are how long things took, and how much of that they computed, in
+// runs without jobs; those of jobs are among jobQuantities.
+func timeQuantities(f *analysis.Findings) []quantity {
+	if f.OfJobs() {
+		return nil
+	}
+	return []quantity{
+		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
+			desc: "Mean time that a task, or an operation, took from its start to its end",
+			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "cpuefficiency", title: "CPU efficiency of clients", name: "CPU efficiency",
+			desc: "CPU time of the client programs as a share of the time for which they ran",
+			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0),
+			show: unit.Percent},
+	}
+}
+
+// yieldQuantities are throughput, or operations where nothing is moved, of all
+// clients and of each.
+func yieldQuantities(f *analysis.Findings) []quantity {
+	y := yieldOf(f)
+	show, what := unit.Bits, "Payload that %s moved each second"
+	if f.Measure == analysis.Rate {
+		show, what = perSecond, "Operations of %s each second"
+	}
+	return []quantity{
+		{id: "curve", title: say.Capital(y.name), name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis, own: y.ends,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true }},
+		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"),
+			show: show, axis: y.axis, of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
+	}
+}
+
+// against draws the quantity of one run, with the intervals of means; nil if it
+// has none of it.
+func (q *quantity) against(f *analysis.Findings) *figure.Figure {
+	l := series(f, "measured", 0, func(s *analysis.Step) (float64, bool) { return q.of(f, s) }, q.show)
+	i := 0
+	for _, s := range steps(f) {
+		if _, ok := q.of(f, s); ok {
+			l.Points[i].Low, l.Points[i].High = q.own(s)
+			i++
+		}
+	}
+	c := against(f, q.id, q.title+" against load", q.name, q.axis, l)
+	if c != nil {
+		c.Desc = q.desc + ": " + summit(f, &l, q.show) + ". Bars are 95% intervals of the mean."
+	}
+	return c
+}
+
+// chart draws the quantity of all sides; nil if none has any of it.
+func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure {
+	c := figure.Figure{ID: q.id, Title: q.title, Desc: q.desc + "."}
+	var loads []float64
+	var said []string
+	for i, side := range sides {
+		l := q.line(side, i)
+		if len(l.Points) == 0 {
+			continue
+		}
+		c.Lines = append(c.Lines, l)
+		for _, p := range l.Points {
+			loads = append(loads, p.X)
+		}
+		last := &l.Points[len(l.Points)-1]
+		text := fmt.Sprintf("%s has ", l.Name)
+		if most := highest([]figure.Line{{Points: bare(l.Points)}}); most > last.Y {
+			text += q.show(most) + " at most, and "
+		}
+		said = append(said, text+fmt.Sprintf("%s with %g %s", q.show(last.Y), last.X, first.Load()))
+	}
+	if highest(c.Lines) <= 0 {
+		return nil
+	}
+	const most = 4 // sentences of one caption
+	if len(said) > most {
+		said = append(said[:most], fmt.Sprintf("and so on for %d more", len(said)-most))
+	}
+	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, first.Load())
+	axis := stepAxis(first)
+	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
+	c.Y = q.axis(c.Lines)
+	c.Y.Name = q.name
+	return &c
+}
+
+// apart says how far the second line lies from the first one: at the heaviest
+// load that both have, and where they cross. Nothing if there are not two.
+func apart(lines []figure.Line, loads string) string {
+	if len(lines) != 2 {
+		return ""
+	}
+	a, b := map[float64]float64{}, &lines[1]
+	for _, p := range lines[0].Points {
+		a[p.X] = p.Y
+	}
+	text, crossed, before := "", "", 0.0 // before is the last difference
+	for _, p := range b.Points {
+		y, both := a[p.X]
+		if !both || y <= 0 {
+			continue
+		}
+		change := p.Y/y - 1
+		text = fmt.Sprintf(" With %g %s ", p.X, loads)
+		switch {
+		case math.Abs(change) < 0.005:
+			text += "both have the same."
+			continue
+		case change >= 9:
+			text += fmt.Sprintf("%s has %s times as much as %s.", b.Name, unit.Significant(change+1), lines[0].Name)
+		default:
+			text += fmt.Sprintf("%s has %s %s than %s.", b.Name, unit.Percent(math.Abs(change)),
+				map[bool]string{true: "more", false: "less"}[change > 0], lines[0].Name)
+		}
+		if change*before < 0 && crossed == "" {
+			crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
+		}
+		before = change
+	}
+	return text + crossed
+}
+
+// bare leaves out the intervals.
+func bare(points []figure.Point) []figure.Point {
+	out := slices.Clone(points)
+	for i := range out {
+		out[i].Low, out[i].High = nil, nil
+	}
+	return out
+}
+
+// line has a point for each load: the mean over the side's runs.
+func (q *quantity) line(side Side, color int) figure.Line {
+	l := figure.Line{Name: side.Name, Color: color % 6, Dots: true}
+	values := map[float64][]float64{} // of runs, by load
+	only := map[float64]*analysis.Step{}
+	for _, f := range side.Runs {
+		of := map[float64][]float64{} // of steps: one load may be held twice
+		for i := range f.Curve {
+			s := &f.Curve[i]
+			if y, ok := q.of(f, s); ok {
+				of[loadOf(f, s)] = append(of[loadOf(f, s)], y)
+				only[loadOf(f, s)] = s
+			}
+		}
+		for x, ys := range of {
+			values[x] = append(values[x], stats.Mean(ys))
+			if len(ys) > 1 {
+				only[x] = nil
+			}
+		}
+	}
+	for x, ys := range values {
+		p := figure.Point{X: x, Y: stats.Mean(ys)}
+		switch {
+		case len(ys) >= 3:
+			if v, ok := stats.MeanInterval(ys); ok {
+				p.Low, p.High = new(max(0, v.Low)), &v.High
+			}
+		case len(side.Runs) == 1 && q.own != nil && only[x] != nil:
+			p.Low, p.High = q.own(only[x])
+		}
+		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, q.show(p.Y))
+		l.Points = append(l.Points, p)
+	}
+	slices.SortFunc(l.Points, func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
+	return l
+}

@@ -1,0 +1,193 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis"
+	"weir/loadtest/report/figure"
+)
+
+const whereNote = "Each from the start of the operation: to the end of the login (of new sessions), to the redirector's answer, " +
+	"to the first byte, to the end. A slow redirector shows in redirect, a slow data server in what comes after it."
+
+// whereSection is the table of where the time goes; without rows where the
+// service neither sends clients to other servers nor makes them wait.
+func whereSection(f *analysis.Findings) section {
+	s := section{ID: "where", Title: "Where the time goes", Note: whereNote, Points: waits(f),
+		table: table{Head: heads(f.Load(), "login p50", ".p99", "redirect p50", "p99", "first byte p50", "p99", "whole p50", "p99", "waits")}}
+	if find(f, func(x *analysis.Step) bool { return x.Redirect != nil || x.Waits > 0 || x.RetryAfter > 0 }) == nil {
+		return s
+	}
+	for _, x := range steps(f) {
+		cells := []string{loadCell(f, x)}
+		for _, q := range []*analysis.Quantiles{x.Login, x.Redirect, x.FirstByte, x.Latency} {
+			cells = append(cells, took(q)[0], took(q)[1])
+		}
+		s.row(false, append(cells, whole(x.Waits))...)
+	}
+	return s
+}
+
+const connectionsNote = "Connect and first byte count from the start of the operation, the TLS handshake from the transport connection. " +
+	"Connect and handshake are of new sessions only; a kept session has neither."
+
+// connectionsSection is the table of what new sessions cost; without rows where no TLS handshake was measured and few
+// operations began a session.
+func connectionsSection(f *analysis.Findings) section {
+	s := section{ID: "connections", Title: "Connections", Note: connectionsNote,
+		table: table{Head: heads(f.Load(), "sessions/s", "connect p50", ".p99", "TLS handshake p50", ".mean", "p99", "first byte p50",
+			".p99", "resumed")}}
+	if find(f, func(x *analysis.Step) bool {
+		return x.Handshake != nil || x.Connect != nil && 10*x.Connect.Count > x.Done
+	}) == nil {
+		return s
+	}
+	for _, x := range steps(f) {
+		c, h, b := took(x.Connect), took(x.Handshake), took(x.FirstByte)
+		mean, resumed := "-", "-"
+		if x.Handshake != nil {
+			mean, resumed = unit.Seconds(x.Handshake.Mean), unit.Percent(float64(x.Resumed)/float64(max(x.Handshakes, 1)))
+		}
+		s.row(false, loadCell(f, x), unit.Count(x.SessionRate), c[0], c[1], h[0], mean, h[1], b[0], b[1], resumed)
+	}
+	return s
+}
+
+// waits says in a sentence for each step how long the service let clients wait.
+func waits(f *analysis.Findings) []string {
+	var all []string
+	for _, s := range steps(f) {
+		if s.Waits > 0 {
+			all = append(all, fmt.Sprintf("With %s the service asked clients to wait %s, %s each on average%s.",
+				at(f, s), say.Times(s.Waits), unit.Seconds(s.Waited/float64(s.Waits)), ofLatency(s)))
+		}
+		if s.RetryAfter > 0 {
+			all = append(all, fmt.Sprintf("With %s clients paused for %s of their time, %s in total, because the service asked them to "+
+				"(Retry-After).", at(f, s), unit.Percent(s.AskedShare), unit.Seconds(s.RetryAfter)))
+		}
+		if s.Reopened > 0 {
+			all = append(all, fmt.Sprintf("With %s files were opened again %s because their data server was lost.", at(f, s), say.Times(s.Reopened)))
+		}
+	}
+	return all
+}
+
+// ofLatency compares the waiting with the latency of the operations that ended
+// well; those that failed have waited as well.
+func ofLatency(s *analysis.Step) string {
+	if s.Latency == nil {
+		return ", and no operation ended well"
+	}
+	share := s.Waited / (s.Latency.Mean * float64(s.Latency.Count))
+	if share > 1 {
+		return ", mostly for operations that failed"
+	}
+	return "; that is " + unit.Percent(share) + " of the latency"
+}
+
+func serverName(name string) string { return cmp.Or(name, "(the target itself)") }
+
+// serverChapter tells how the data servers shared the load; of backends that are
+// known better, the chapter on backends does.
+func serverChapter(f *analysis.Findings, plots []figure.Figure) chapter {
+	c := chapter{ID: "servers", Title: "Data servers", Charts: drawings(plots)}
+	s := reference(f)
+	if s != nil {
+		c.Lead = imbalance(f, s)
+	}
+	if s != nil && len(f.Servers) > 1 {
+		failed := slices.ContainsFunc(s.Servers, func(x analysis.Share) bool { return x.Errors > 0 })
+		c.PageOnly = balanced(f) && !failed
+		c.Parts = append(c.Parts, partSection("whole", "All steps together", f.Servers), serverSteps(f))
+	}
+	own := serverSection(f)
+	own.PageOnly = true
+	c.Parts = append(c.Parts, filled(own)...)
+	return c
+}
+
+// serverSteps is the table of what each data server did in each step.
+func serverSteps(f *analysis.Findings) section {
+	s := section{ID: "shares", Title: "Data servers, step by step",
+		Note: "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; " +
+			"those of the target itself are the redirector's.",
+		table: table{Head: heads(f.Load(), "<server", "throughput", "share", "operations/s", "share", "failed", "<")}}
+	for _, step := range steps(f) {
+		for _, x := range step.Servers {
+			s.row(false, at(f, step), serverName(x.Name), unit.Bits(x.Throughput), unit.Percent(x.ThroughputShare),
+				unit.Count(x.Operations), unit.Percent(x.OperationsShare), whole(x.Errors), classes(x.ErrorsBy))
+		}
+	}
+	return s
+}
+
+// serverSection shows what the servers of the service say of themselves.
+func serverSection(f *analysis.Findings) section {
+	s := section{Title: "What the servers report about themselves, step by step",
+		table: table{Head: heads(f.Load(), "<server", "<kind", "CPU cores", "CPU share",
+			"logins/s", "refused/s", "redirects/s", "errors/s", "operations/s", "received", "sent", "connections", "threads", "queue")}}
+	for _, step := range steps(f) {
+		for _, h := range step.Hosts {
+			v := h.Service
+			if v == nil {
+				continue
+			}
+			s.row(false, at(f, step), h.Host, v.Kind, unit.Significant(v.Cores), orDash(v.Share, unit.Percent),
+				unit.Count(v.Logins), unit.Count(v.Refused), unit.Count(v.Redirects), unit.Count(v.Errors), orDash(v.Operations, unit.Count),
+				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), unit.Significant(v.Connections), unit.Significant(v.Threads),
+				whole(int64(v.Queue)))
+		}
+	}
+	return s
+}
+
+// shareOf is what servers are compared by.
+func shareOf(f *analysis.Findings, x *analysis.Share) float64 {
+	if f.Measure == analysis.Rate {
+		return x.OperationsShare
+	}
+	return x.ThroughputShare
+}
+
+// working lists the data servers of a step that did anything, the target itself
+// only if it did as well; the one with the largest share first.
+func working(f *analysis.Findings, s *analysis.Step) []analysis.Share {
+	all := slices.DeleteFunc(slices.Clone(s.Servers), func(x analysis.Share) bool { return x.Name == "" && shareOf(f, &x) == 0 })
+	slices.SortStableFunc(all, func(a, b analysis.Share) int { return cmp.Compare(shareOf(f, &b), shareOf(f, &a)) })
+	return all
+}
+
+// imbalance says in a sentence how evenly the data servers of a step shared it;
+// nothing if there are fewer than two.
+func imbalance(f *analysis.Findings, s *analysis.Step) string {
+	all := working(f, s)
+	n := len(all)
+	if n < 2 {
+		return ""
+	}
+	what := "throughput"
+	if f.Measure == analysis.Rate {
+		what = "operations"
+	}
+	even := 1 / float64(n)
+	most, least := shareOf(f, &all[0]), shareOf(f, &all[n-1])
+	text := fmt.Sprintf("With %s the %d data servers shared the %s", at(f, s), n, what)
+	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)),
+		unit.Percent(most), say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
+	switch {
+	case most <= 1.1*even && least >= 0.9*even:
+		return text + " evenly, within 10%: " + ends + "."
+	case most <= 1.5*even && least >= 0.5*even:
+		return text + " unevenly: " + ends + "."
+	}
+	text += " very unevenly: " + ends
+	idle := len(slices.DeleteFunc(all, func(x analysis.Share) bool { return shareOf(f, &x) >= 0.1*even }))
+	if idle > 0 {
+		text += fmt.Sprintf(", and %s did less than a tenth of it", say.Plural(idle, "server"))
+	}
+	return text + "."
+}

@@ -1,0 +1,217 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"weir/loadtest/measure"
+	"weir/monitor"
+)
+
+// EachInterval calls take with each line of intervals.jsonl in its order, and
+// with what render makes of it. Lines are decoded and rendered on all cores
+// ahead of take: render is called by several goroutines at once and appends to
+// out; take is called by the caller's. Both must not keep iv, nor take row:
+// their memory is used again. render may be nil. Memory does not grow with the
+// file. An error, which names file and line if it is the file's, ends it.
+func (r *Run) EachInterval(render func(out []byte, iv *measure.Interval) []byte, take func(iv *measure.Interval, row []byte) error) error {
+	return stream(filepath.Join(r.Dir, IntervalsFile), readIntervals, render, take)
+}
+
+// EachSample does for hosts.jsonl what EachInterval does.
+func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take func(s *monitor.Sample, row []byte) error) error {
+	var row func(out []byte, h *host) []byte
+	if render != nil {
+		row = func(out []byte, h *host) []byte { return render(out, &h.Sample) }
+	}
+	return stream(filepath.Join(r.Dir, HostsFile), readSamples, row, func(h *host, row []byte) error { return take(&h.Sample, row) })
+}
+
+// A lineReader fills v from a line. whole is false if the line is no JSON of a T.
+type lineReader[T any] func(line []byte, v *T) (whole bool, err error)
+
+// reader returns what reads lines with decode and refuses values that check finds impossible.
+func reader[T any](decode func(line []byte, v *T) error, check func(*T) error) lineReader[T] {
+	return func(line []byte, v *T) (whole bool, err error) {
+		if err := decode(line, v); err != nil {
+			return false, err
+		}
+		return true, check(v)
+	}
+}
+
+func readIntervals() lineReader[measure.Interval] {
+	return reader(new(decoder).interval, checkInterval)
+}
+
+func readSamples() lineReader[host] {
+	return reader(new(decoder).sample, func(h *host) error { return checkSample(&h.Sample) })
+}
+
+func readEvents() lineReader[measure.Event] {
+	return reader(func(line []byte, e *measure.Event) error {
+		*e = measure.Event{}
+		return decode(line, e)
+	}, func(*measure.Event) error { return nil })
+}
+
+// piece is how many bytes of lines are handed from one goroutine to another.
+const piece = 128 << 10
+
+// A batch is a piece of a file on its way: its text, and what was read from it.
+type batch[T any] struct {
+	text   []byte
+	values []T
+	ends   []int // of each value's row in rows
+	rows   []byte
+	n      int   // values that are good
+	lines  int   // that were read, empty ones among them
+	err    error // of the line after the last good one
+	ready  chan struct{}
+}
+
+// decode fills b's values from its text, and b's rows with what render makes of them.
+func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []byte) {
+	b.n, b.lines, b.rows, b.ends, b.err = 0, 0, b.rows[:0], b.ends[:0], nil
+	for rest := b.text; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte{'\n'})
+		rest = after
+		b.lines++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if b.n == len(b.values) {
+			b.values = append(b.values, *new(T))
+		}
+		whole, err := read(line, &b.values[b.n])
+		if err != nil && !ended && !whole {
+			return // the line that was in the making when the writer died
+		}
+		if err != nil {
+			b.err = err
+			return
+		}
+		if render != nil {
+			b.rows = render(b.rows, &b.values[b.n])
+		}
+		b.n, b.ends = b.n+1, append(b.ends, len(b.rows))
+	}
+}
+
+// stream reads path, decodes its lines on all cores and gives them to take in
+// their order, with what render, which may be nil, makes of them. Each goroutine
+// has a reader of its own. A file that is missing has no lines.
+func stream[T any](path string, reader func() lineReader[T], render func(out []byte, v *T) []byte,
+	take func(v *T, row []byte) error) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer file.Close()
+	workers := runtime.GOMAXPROCS(0)
+	free, work, order := make(chan *batch[T], 2*workers), make(chan *batch[T], 2*workers), make(chan *batch[T], 2*workers)
+	for range 2 * workers {
+		free <- &batch[T]{ready: make(chan struct{}, 1)}
+	}
+	stop := make(chan struct{})
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer close(stop)
+	for range workers {
+		wait.Go(func() {
+			read := reader()
+			for b := range work {
+				b.decode(read, render)
+				b.ready <- struct{}{}
+			}
+		})
+	}
+	var broken error // read after order is closed
+	wait.Go(func() {
+		defer close(order)
+		defer close(work)
+		broken = cut(file, func(text []byte) bool {
+			select {
+			case b := <-free:
+				b.text = append(b.text[:0], text...)
+				work <- b // there is room for all there are
+				order <- b
+				return true
+			case <-stop:
+				return false
+			}
+		})
+	})
+	number := 0
+	for b := range order {
+		<-b.ready
+		if err := b.give(take); err != nil {
+			return err
+		}
+		if number += b.lines; b.err != nil {
+			return fmt.Errorf("results: %s:%d: %w", path, number, b.err)
+		}
+		free <- b
+	}
+	if broken != nil {
+		return fmt.Errorf("results: %s:%d: %w", path, number+1, broken)
+	}
+	return nil
+}
+
+// give hands b's values to take.
+func (b *batch[T]) give(take func(v *T, row []byte) error) error {
+	from := 0
+	for i := range b.n {
+		if err := take(&b.values[i], b.rows[from:b.ends[i]]); err != nil {
+			return err
+		}
+		from = b.ends[i]
+	}
+	return nil
+}
+
+// cut calls give with r's content in pieces that end where lines end, but for
+// the last, until give returns false.
+func cut(r io.Reader, give func(text []byte) bool) error {
+	buf := make([]byte, 0, 2*piece)
+	for {
+		n, err := io.ReadFull(r, buf[len(buf):min(cap(buf), len(buf)+piece)])
+		fresh := buf[len(buf) : len(buf)+n]
+		buf = buf[:len(buf)+n]
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return err
+		}
+		end := bytes.LastIndexByte(fresh, '\n')
+		if end >= 0 {
+			end += len(buf) - n + 1
+			if !give(buf[:end]) {
+				return nil
+			}
+			buf = buf[:copy(buf, buf[end:])]
+		}
+		if ended {
+			if len(buf) > 0 {
+				give(buf)
+			}
+			return nil
+		}
+		if len(buf) > longest {
+			return tooLong()
+		}
+		if len(buf)+piece > cap(buf) {
+			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
+		}
+	}
+}

@@ -1,0 +1,374 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/durable"
+	"weir/internal/redact"
+	"weir/loadtest/measure"
+	"weir/loadtest/scenario"
+	"weir/monitor"
+)
+
+// A Writer fills a run directory while a run goes on. Every line reaches the
+// kernel before the call that brings it returns, so a killed process loses
+// nothing that was handed over, unless the disk takes nothing for 0.2 s: then lines wait for it in memory. It is a measure.Sink and takes
+// the hosts' samples; its methods may be called by several goroutines at once.
+type Writer struct {
+	dir       string
+	about     About
+	secrets   *redact.Values // of the plan; nil: none are known
+	intervals *lineFile
+	hosts     *lineFile
+	events    *lineFile
+	transfers *lineFile // nil: none was written yet
+}
+
+var _ measure.Sink = (*Writer)(nil)
+
+// Create makes dir, with its parents, a run directory: about.json and
+// plan.json are whole and on disk when it returns, without the secrets in URLs, which no
+// text of an event repeats either. It refuses a folder that
+// holds a run already or anything else that is not a run's own.
+func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	if err := fresh(dir); err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, about: about.complete(plan.Seed), secrets: new(redact.Values)}
+	w.secrets.Learn(plan.Secrets()...)
+	if err := w.begin(plan.Public()); err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Writer) begin(plan *scenario.Plan) error {
+	if err := writeOnce(w.dir, AboutFile, indented(w.about)); err != nil {
+		return err
+	}
+	if err := w.grow(newLineFile); err != nil {
+		return err
+	}
+	// The plan makes the folder a run directory, so the lock must be there before it.
+	recorded := *plan
+	recorded.Version = scenario.PlanVersion
+	err := writeOnce(w.dir, PlanFile, indented(&recorded))
+	if err != nil {
+		_ = errors.Join(w.intervals.close(), w.hosts.close(), w.events.close()) // empty
+	}
+	return err
+}
+
+// grow opens the files that grow, each as open does, and locks the first. Its
+// error is open's; then none of them is open.
+func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
+	var opened []*lineFile
+	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
+		l, err := open(filepath.Join(w.dir, name))
+		if err == nil {
+			opened = append(opened, l)
+			if len(opened) == 1 && taken(l.f) {
+				err = ErrBusy
+			}
+		}
+		if err != nil {
+			for _, o := range opened {
+				_ = o.f.Close() // nothing was written; the first error says more
+			}
+			return err
+		}
+	}
+	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
+	return nil
+}
+
+// fresh reports whether a run may be written into dir. Only a manifest may be
+// there before: files can be made on the target before the run begins.
+func fresh(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case ManifestFile:
+		case PlanFile, AboutFile, IntervalsFile:
+			return fmt.Errorf("results: %s holds a run already: name another folder, or remove this one: %w", dir, fs.ErrExist)
+		default:
+			return fmt.Errorf("results: %s is not empty (it has %q): name an empty or new folder: %w", dir, e.Name(), fs.ErrExist)
+		}
+	}
+	return nil
+}
+
+func indented(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	}
+}
+
+// Hide has no event repeat the secrets of these addresses: of a run that is resumed, whose
+// plan.json does not have them.
+func (w *Writer) Hide(addresses ...string) { w.secrets.Learn(addresses...) }
+
+// Dir returns the run directory's path.
+func (w *Writer) Dir() string { return w.dir }
+
+// About returns what about.json holds.
+func (w *Writer) About() About { return w.about }
+
+// Interval appends iv to intervals.jsonl.
+func (w *Writer) Interval(iv *measure.Interval) error { return appendJSON(w.intervals, iv) }
+
+// Sample appends s to hosts.jsonl.
+func (w *Writer) Sample(s *monitor.Sample) error {
+	if s.Error != "" {
+		own := *s
+		own.Error = w.secrets.Text(s.Error)
+		s = &own
+	}
+	return appendJSON(w.hosts, s)
+}
+
+// Event appends e to events.jsonl.
+func (w *Writer) Event(e measure.Event) error {
+	e.Text = w.secrets.Text(strings.ToValidUTF8(e.Text, "\uFFFD"))
+	return appendJSON(w.events, e)
+}
+
+// Transfer appends t to transfers.jsonl, which is made with the first. It is for one
+// goroutine at a time.
+func (w *Writer) Transfer(t *Transfer) (err error) {
+	if w.transfers == nil {
+		if w.transfers, err = newLineFile(filepath.Join(w.dir, TransfersFile)); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+	}
+	return appendJSON(w.transfers, t)
+}
+
+func appendJSON(l *lineFile, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b) // ends the line as well
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("results: %s: %w", l.f.Name(), err)
+	}
+	return l.append(b.Bytes())
+}
+
+// Close brings everything to the disk. The Writer can not be used after it.
+func (w *Writer) Close() error {
+	err := errors.Join(w.intervals.close(), w.hosts.close(), w.events.close())
+	if w.transfers != nil {
+		err = errors.Join(err, w.transfers.close())
+	}
+	if d, openErr := os.Open(w.dir); openErr == nil {
+		_ = d.Sync() // not every file system can; the files themselves are safe
+		_ = d.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	return nil
+}
+
+// WriteFile writes one of the files that are made after a run, whole or not at
+// all: readers see the old content until the new one is complete on disk.
+func WriteFile(dir, name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+		return fmt.Errorf("results: %s is a folder, and a file was to be written", filepath.Join(dir, name))
+	}
+	if err := durable.WriteFunc(filepath.Join(dir, name), 0o644, write); err != nil {
+		return fmt.Errorf("results: %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeOnce is WriteFile for a file that must not exist yet. Its temporary
+// name is the same for everyone, so that of two writers at once one is refused.
+func writeOnce(dir, name string, write func(io.Writer) error) error {
+	temp, final := filepath.Join(dir, "."+name+".new"), filepath.Join(dir, name)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("another run begins in %s at this moment, or died when it did: name another folder, or remove %s: %w", dir,
+			temp, fs.ErrExist)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = os.Lstat(final); err == nil {
+		err = &fs.PathError{Op: "create", Path: final, Err: fs.ErrExist}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = fill(f, write)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, final)
+	}
+	if err != nil {
+		_ = os.Remove(temp) // the first error says more
+		return fmt.Errorf("%s: %w", final, err)
+	}
+	return nil
+}
+
+// fill has write fill f and brings it to the disk.
+func fill(f *os.File, write func(io.Writer) error) error {
+	b := bufio.NewWriter(f)
+	if err := write(b); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// A lineFile is a file to which whole lines are appended, one system call each, so that whatever ends the process loses
+// at most the line in the making. A goroutine of its own writes them: a disk that takes nothing for seconds, as one that the load
+// itself fills, must not stop who measures.
+type lineFile struct {
+	f    *os.File
+	size int64 // bytes of whole lines
+	dead error // set once the file's end is not a line's end any more
+
+	mu      sync.Mutex
+	changed *sync.Cond // a line was written
+	waiting []waitingLine
+	writing bool  // a goroutine writes them
+	late    bool  // the disk does not take lines in time: callers do not wait for it
+	missed  error // of a line whose caller did not wait
+	closed  bool
+}
+
+// A waitingLine is to be written. done gets the result.
+type waitingLine struct {
+	text []byte
+	done chan error
+}
+
+const (
+	diskPatience = 200 * time.Millisecond // in which a disk takes a line
+	mostLines    = 1 << 15                // that wait for it
+)
+
+// newLineFile creates path, which must not exist.
+func newLineFile(path string) (*lineFile, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return linesOf(f), nil
+}
+
+// linesOf is a file to whose end lines are appended.
+func linesOf(f *os.File) *lineFile {
+	l := &lineFile{f: f}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+// append writes line, which ends with a newline. It returns when the file has it or, if that takes long, at once: what
+// goes wrong then is the error of the next call.
+func (l *lineFile) append(line []byte) error {
+	w := waitingLine{line, make(chan error, 1)}
+	l.mu.Lock()
+	for len(l.waiting) >= mostLines {
+		l.changed.Wait()
+	}
+	if l.closed {
+		l.mu.Unlock()
+		return fmt.Errorf("results: %s: %w", l.f.Name(), os.ErrClosed)
+	}
+	l.waiting = append(l.waiting, w)
+	if !l.writing {
+		l.writing = true
+		go l.run()
+	}
+	missed := l.missed
+	l.missed = nil
+	late := l.late
+	l.mu.Unlock()
+	if late {
+		return missed
+	}
+	patience := time.NewTimer(diskPatience)
+	defer patience.Stop()
+	select {
+	case err := <-w.done:
+		return errors.Join(missed, err)
+	case <-patience.C:
+		l.mu.Lock()
+		l.late = true
+		l.mu.Unlock()
+		return missed
+	}
+}
+
+// run writes the lines until none waits.
+func (l *lineFile) run() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiting) > 0 {
+		w := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.mu.Unlock()
+		err := l.write(w.text)
+		w.done <- err
+		l.mu.Lock()
+		if err != nil && l.late {
+			l.missed = err
+		}
+		l.changed.Broadcast()
+	}
+	l.waiting, l.late, l.writing = nil, false, false
+	l.changed.Broadcast()
+}
+
+// write writes a line. When the disk takes only a part of it, the part is cut off again.
+func (l *lineFile) write(line []byte) error {
+	if l.dead != nil {
+		return l.dead
+	}
+	n, err := l.f.Write(line)
+	if err == nil {
+		l.size += int64(n)
+		return nil
+	}
+	err = fmt.Errorf("results: %w; everything before is kept", err) // a *fs.PathError names the file
+	if n > 0 {
+		if cut := l.f.Truncate(l.size); cut != nil {
+			l.dead = err
+		}
+	}
+	return err
+}
+
+func (l *lineFile) close() error {
+	l.mu.Lock()
+	l.closed = true
+	for l.writing {
+		l.changed.Wait()
+	}
+	missed := l.missed
+	l.missed = nil
+	l.mu.Unlock()
+	return errors.Join(missed, l.f.Sync(), l.f.Close())
+}

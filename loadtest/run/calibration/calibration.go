@@ -1,0 +1,304 @@
+// Package calibration compares what weir's own clients did with what a real
+// client program did on the same service, files and load, so that it is known
+// what a virtual client represents.
+//
+// It reads two run directories whose steps were taken in turns: step n of the
+// one beside step n of the other. All of it is pure functions.
+package calibration
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"weir/loadtest/results"
+	"weir/loadtest/run/calibration/relay"
+	"weir/loadtest/workload"
+	"weir/monitor"
+)
+
+// Version is the version of a Result's JSON; its keys change only with it.
+const Version = 1
+
+// A Result says how the two sides differ. Weir's figures stand first, and a
+// ratio is weir's over the program's.
+type Result struct {
+	Version int           `json:"version"`
+	Target  string        `json:"target"`
+	Kind    workload.Kind `json:"kind"`    // read, write
+	Program string        `json:"program"` // the real client: xrdcp, curl, gfal-copy
+	Release string        `json:"release,omitempty"`
+	Plain   bool          `json:"plain"`       // both without page checksums
+	Rounds  int           `json:"rounds"`      // pairs of steps that could be compared, of the clients that have the fewest
+	Files   [2]int        `json:"files_moved"` // by weir and by the program, in all
+
+	Points  []Point  `json:"points"`
+	Relay   *Wire    `json:"relay,omitempty"`      // requests seen on their way, one client
+	Servers *Wire    `json:"statistics,omitempty"` // requests that the servers counted
+	Stalls  *Stalls  `json:"stalls,omitempty"`     // of the program
+	Verdict []string `json:"verdict"`              // sentences
+	Notes   []string `json:"notes"`
+	Valid   bool     `json:"valid"` // there is something to compare, and it went well
+
+	sides [3][]Step // weir, the program, weir at the program's rate
+	given Given
+
+	differ bool // in requests
+}
+
+// A Point is what was found with one number of clients.
+type Point struct {
+	Clients int      `json:"clients"`
+	Rounds  int      `json:"rounds"`
+	Figures []Figure `json:"figures"`
+}
+
+// Names of figures.
+const (
+	Throughput   = "throughput_bytes_per_second"
+	Rate         = "files_per_second"
+	Median       = "transfer_seconds_p50"
+	Slowest      = "transfer_seconds_p99"
+	ClientByFile = "client_cpu_seconds_per_file"
+	ClientByGB   = "client_cpu_seconds_per_gb"
+	ServerByFile = "server_cpu_seconds_per_file"
+	ServerByGB   = "server_cpu_seconds_per_gb"
+	WireByByte   = "interface_bytes_per_byte"
+)
+
+// A Figure is one quantity on both sides, nil where it is not known: those of
+// the round whose ratio is the median, so that they belong together; where one
+// side is not known, the median of the other. Both transfer times are those of
+// the round of Median, so that Slowest is never below it.
+type Figure struct {
+	Name  string   `json:"name"`
+	Weir  *float64 `json:"weir"`
+	Real  *float64 `json:"program"`
+	Ratio *Ratio   `json:"ratio"` // nil unless both are known and above 0
+
+	// Weir's clients again, with pauses that make them as slow as the
+	// program, beside the program in that figure's median round.
+	Paced      *float64 `json:"weir_paced,omitempty"`
+	PacedReal  *float64 `json:"paced_program,omitempty"`
+	PacedRatio *Ratio   `json:"paced_ratio,omitempty"`
+}
+
+// A Ratio is weir's figure over the program's: the median of the rounds'
+// ratios (of an even number the lower of the two in the middle; of Slowest the
+// ratio in the round of Median) between the least and the greatest of them.
+type Ratio struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Given is what the two run directories do not tell.
+type Given struct {
+	Program, Release string
+	Look             [2]Look // a few files of each side through a relay: weir, program
+	LookError        string  // why there is none
+	Idle             []*monitor.Service
+	IdleSeconds      float64 // the load had not begun: what the servers did then was for others
+	Interrupted      bool
+	Doubts           []string // checks of the run directories that failed
+}
+
+// A Look is what a relay saw of a few operations, each with a session of its own.
+type Look struct {
+	Operations int
+	Seen       relay.Seen
+	Redirected bool // what was asked of data servers went past the relay
+}
+
+// Of compares the run of weir's own clients with that of a real program, and
+// with that of weir's clients that were slowed down to the program's rate, if
+// paced is not nil.
+func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
+	r := &Result{Version: Version, Target: weir.Plan.Target, Kind: weir.Plan.Work.Kind, Program: g.Program, Release: g.Release,
+		Plain: weir.Plan.Work.Plain, Points: []Point{}, Verdict: []string{}, Notes: []string{}, given: g}
+	for i, run := range []*results.Run{weir, program, paced} {
+		if run == nil {
+			continue
+		}
+		steps, err := Steps(run)
+		if err != nil {
+			return nil, fmt.Errorf("calibration: %w", err)
+		}
+		r.sides[i] = steps
+	}
+	r.compare()
+	r.Relay = seen(g.Look)
+	r.Servers = r.counted()
+	r.conclude()
+	return r, nil
+}
+
+// A pair is one step of each side, with the same clients. The third, at the
+// program's rate, may be nil.
+type pair [3]*Step
+
+// pairs returns the steps in which both sides brought something to an end.
+func (r *Result) pairs() []pair {
+	var all []pair
+	for i := range r.sides[0] {
+		p := pair{&r.sides[0][i]}
+		for side := 1; side < len(p); side++ {
+			k := slices.IndexFunc(r.sides[side], func(b Step) bool { return b.Number == p[0].Number })
+			if k >= 0 && r.sides[side][k].useful() {
+				p[side] = &r.sides[side][k]
+			}
+		}
+		if p[0].useful() && p[1] != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// compare makes a point of each number of clients.
+func (r *Result) compare() {
+	byClients := map[int][]pair{}
+	var order []int
+	for _, p := range r.pairs() {
+		n := p[0].Clients
+		if byClients[n] == nil {
+			order = append(order, n)
+		}
+		byClients[n] = append(byClients[n], p)
+		r.Files[0] += int(p[0].Done)
+		r.Files[1] += int(p[1].Done)
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		pairs := byClients[n]
+		point := Point{Clients: n, Rounds: len(pairs)}
+		for _, q := range quantities() {
+			if f := figure(q, pairs); f.Weir != nil || f.Real != nil {
+				point.Figures = append(point.Figures, f)
+			}
+		}
+		r.Points = append(r.Points, point)
+		if r.Rounds == 0 || len(pairs) < r.Rounds {
+			r.Rounds = len(pairs)
+		}
+	}
+}
+
+// A quantity is a figure of one step; nil where it is not known.
+type quantity struct {
+	name string
+	of   func(*Step) *float64
+	by   func(*Step) *float64 // the quantity whose median round it is taken of; nil: its own
+}
+
+func quantities() []quantity {
+	return []quantity{
+		{name: Throughput, of: func(s *Step) *float64 { return over(float64(s.span().Moved), s.span().Seconds) }},
+		{name: Rate, of: func(s *Step) *float64 { return over(float64(s.span().Done), s.span().Seconds) }},
+		{name: Median, of: middle},
+		{name: Slowest, of: func(s *Step) *float64 { return s.quantile(.99) }, by: middle}, // or it might be below the median of another round
+		{name: ClientByFile, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Done)) }},
+		{name: ClientByGB, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Moved)/1e9) }},
+		{name: ServerByFile, of: func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Done)) }},
+		{name: ServerByGB, of: func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Moved)/1e9) }},
+		{name: WireByByte, of: func(s *Step) *float64 { return over(float64(s.Net), float64(s.Moved)) }},
+	}
+}
+
+func middle(s *Step) *float64 { return s.quantile(.5) }
+
+func figure(q quantity, pairs []pair) Figure {
+	values := inRounds(pairs, q.of)
+	by := values
+	if q.by != nil {
+		by = inRounds(pairs, q.by)
+	}
+	f := Figure{Name: q.name}
+	f.Weir, f.Real, f.Ratio = beside(values[0], values[1], by[0], by[1])
+	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1], by[2], by[1])
+	if f.PacedRatio == nil {
+		f.Paced, f.PacedReal = nil, nil
+	}
+	return f
+}
+
+// inRounds returns a quantity of each side, one value for each round.
+func inRounds(pairs []pair, of func(*Step) *float64) (values [3][]*float64) {
+	for _, p := range pairs {
+		for i, s := range p {
+			var v *float64
+			if s != nil {
+				v = of(s)
+			}
+			values[i] = append(values[i], v)
+		}
+	}
+	return values
+}
+
+// beside holds the rounds of two sides against each other. The figures are those
+// of the round in which the ratio of byA to byB is the median.
+func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
+	type round struct{ x, y, by float64 }
+	var rounds []round
+	var left, right []float64
+	for i := range a {
+		if a[i] != nil {
+			left = append(left, *a[i])
+		}
+		if b[i] != nil {
+			right = append(right, *b[i])
+		}
+		if known(a[i]) && known(b[i]) && known(byA[i]) && known(byB[i]) {
+			rounds = append(rounds, round{*a[i], *b[i], *byA[i] / *byB[i]})
+		}
+	}
+	if len(rounds) == 0 {
+		return median(left), median(right), nil
+	}
+	slices.SortFunc(rounds, func(p, q round) int { return cmp.Compare(p.by, q.by) })
+	m := rounds[(len(rounds)-1)/2]
+	r = &Ratio{Value: m.x / m.y, Low: math.Inf(1)}
+	for _, q := range rounds {
+		r.Low, r.High = min(r.Low, q.x/q.y), max(r.High, q.x/q.y)
+	}
+	return &m.x, &m.y, r
+}
+
+// known reports whether a ratio can be made of a value.
+func known(x *float64) bool { return x != nil && *x > 0 }
+
+// Figure returns the point's figure of a name; an empty one if there is none.
+func (p *Point) Figure(name string) Figure {
+	i := slices.IndexFunc(p.Figures, func(f Figure) bool { return f.Name == name })
+	if i < 0 {
+		return Figure{Name: name}
+	}
+	return p.Figures[i]
+}
+
+func median(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	x = slices.Sorted(slices.Values(x))
+	m := (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+	return &m
+}
+
+// over divides; nil by nothing.
+func over(x, by float64) *float64 {
+	if by <= 0 {
+		return nil
+	}
+	v := x / by
+	return &v
+}
+
+func share(x *float64, by float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	return over(*x, by)
+}

@@ -1,0 +1,179 @@
+// Package search says which load to hold next in order to find the one that
+// gives most: a ladder of loads until throughput has clearly stopped growing,
+// then steps around the peak, each where it narrows the optimum's interval most.
+//
+// It is a pure function of the steps held so far: it measures nothing, knows no
+// clock and keeps nothing in mind, so that a search that was interrupted goes on
+// from what its run directory holds. docs/methods.md says how it decides.
+package search
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"weir/internal/say"
+	"weir/internal/stats"
+	"weir/loadtest/analysis/shape"
+)
+
+// Limits say how far and how long a search goes.
+type Limits struct {
+	Min, Max int     // clients; 1 <= Min <= Max
+	Within   float64 // the interval is tight enough when its upper end is at most 1+Within times the lower one
+
+	Duration time.Duration // of a step, above 0
+	Longest  time.Duration // of a step that large files or noise make longer
+	Around   time.Duration // what a step takes besides its hold: ramp, settle, drain, rest
+}
+
+// A Step is what one step gave.
+type Step struct {
+	Clients  int
+	Yield    float64 // bytes or operations per second, mean of the hold
+	Error    float64 // standard error of Yield; 0 is unknown
+	Batches  int     // independent means that Error stands on; 0: taken as many
+	Failed   float64 // share of its operations, 0 to 1
+	Latency  float64 // mean of its operations, seconds; 0 is unknown
+	Done     int64   // operations that ended well
+	Duration float64 // seconds
+}
+
+// A Decision is the next step, or the end.
+type Decision struct {
+	End      Reason        // why the search is over; "": it goes on
+	Clients  int           // of the next step
+	Duration time.Duration // of the next step
+	Why      string        // of the step or of the end, in words
+
+	Optimum *Optimum // by the steps so far; nil: nothing was moved yet
+}
+
+// A Reason is why a search is over.
+type Reason string
+
+// Reasons.
+const (
+	Narrow   Reason = "narrow"  // the place of the peak is known as well as was asked for
+	Flat     Reason = "flat"    // the top is flat
+	Edge     Reason = "edge"    // the neighbors of the best load give less
+	Rising   Reason = "rising"  // no maximum was found up to the heaviest load
+	TimeUp   Reason = "time"    // no time is left for another step
+	Enough   Reason = "steps"   // no search takes more steps
+	Gone     Reason = "gone"    // the service serves no more
+	NoResult Reason = "nothing" // no step moved anything without errors
+)
+
+// An Optimum is shape.OptimumOf the steps, as package analysis reports it.
+type Optimum struct {
+	Clients   int  // the least load that gives as much as any
+	Low, High int  // lightest and heaviest load that cannot be distinguished from the best
+	Inside    bool // the heaviest load certainly gives less
+}
+
+// A search never takes more steps than this.
+const mostSteps = 100
+
+// Next decides what comes after the steps done, in the order in which they were
+// held, with so much time left.
+func (l Limits) Next(done []Step, left time.Duration) Decision {
+	s := &state{Limits: l, done: done, left: left, points: merge(done)}
+	s.best = s.highest()
+	d := s.decide()
+	if d.End == "" {
+		d.Clients = min(max(d.Clients, l.Min), l.Max)
+		d.Duration = s.hold(d.Clients)
+		switch {
+		case d.Duration < l.Duration:
+			d = end(TimeUp, "the time is up")
+		case len(done) >= mostSteps:
+			d = end(Enough, fmt.Sprintf("%d steps are enough", mostSteps))
+		}
+	}
+	d.Optimum = s.optimum()
+	return d
+}
+
+// state is what a decision is made of.
+type state struct {
+	Limits
+	done   []Step
+	left   time.Duration
+	points []point // by load
+	best   int     // place in points of the highest of those with few errors, -1 if there is none
+}
+
+func (s *state) decide() Decision {
+	if len(s.done) == 0 {
+		return Decision{Clients: s.Min, Why: "the ladder begins"}
+	}
+	if why := s.gone(); why != "" {
+		return end(Gone, why)
+	}
+	if next, why := s.ladder(); next > 0 {
+		return Decision{Clients: next, Why: why}
+	}
+	if s.best < 0 {
+		return end(NoResult, "no step moved anything without errors")
+	}
+	if n := s.cliff(); n > 0 {
+		return Decision{Clients: n, Why: "where it breaks down"}
+	}
+	if s.open() {
+		return s.rise()
+	}
+	return s.refine()
+}
+
+// gone tells that the service does not serve any more: the last step had
+// failures only, at a load that was served before, or at a lighter one.
+func (s *state) gone() string {
+	last := len(s.done) - 1
+	if last < 0 || s.done[last].Done > 0 || s.done[last].Yield > 0 || s.done[last].Failed < 1 {
+		return ""
+	}
+	for _, x := range s.done[:last] {
+		if x.Done > 0 && x.Clients >= s.done[last].Clients {
+			return fmt.Sprintf("the service serves no more: with %s all operations failed, while %s were served before; "+
+				"search again when it is back", clients(s.done[last].Clients), clients(x.Clients))
+		}
+	}
+	return ""
+}
+
+func end(r Reason, why string) Decision { return Decision{End: r, Why: why} }
+
+// optimum is that of the steps done that count, by the rule that package
+// analysis has.
+func (s *state) optimum() *Optimum {
+	var points []shape.Point
+	for _, step := range s.done {
+		if step.Failed < shape.MostErrors {
+			points = append(points, step.point())
+		}
+	}
+	o, ok := shape.OptimumOf(points)
+	if !ok {
+		return nil
+	}
+	at := func(i int) int { return int(points[i].Load) }
+	return &Optimum{Clients: at(o.Least), Low: at(o.Low()), High: at(o.High()), Inside: o.Inside}
+}
+
+// point is the step as package shape sees it.
+func (s Step) point() shape.Point {
+	p := shape.Point{Load: float64(s.Clients), Yield: s.Yield, Batches: s.Batches, Latency: s.Latency, Errors: s.Failed}
+	if s.Error > 0 {
+		degrees := math.Inf(1)
+		if s.Batches > 1 {
+			degrees = float64(s.Batches - 1)
+		}
+		half := stats.Student(degrees) * s.Error
+		p.Low, p.High = new(max(0, s.Yield-half)), new(s.Yield+half)
+	}
+	return p
+}
+
+func (s *state) heaviest() int { return s.points[len(s.points)-1].clients }
+
+func clients(n int) string { return say.Plural(n, "client") }

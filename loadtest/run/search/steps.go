@@ -1,0 +1,48 @@
+package search
+
+import (
+	"weir/internal/stats"
+	"weir/loadtest/analysis"
+	"weir/loadtest/results"
+)
+
+// StepsOf returns what the steps of a search gave that were held to their ends,
+// as those whose numbers are sure were in any case. They are compared by payload, or by
+// operations where none was moved.
+func StepsOf(run *results.Run, sure func(number int) bool) ([]Step, error) {
+	p, err := run.Progress()
+	if err != nil {
+		return nil, err
+	}
+	whole := map[int]bool{}
+	for _, b := range p.Steps {
+		whole[b.Number] = b.Whole() || b.Passed || sure(b.Number)
+	}
+	curve, measure, err := analysis.Curve(run)
+	if err != nil {
+		return nil, err
+	}
+	var steps []Step
+	for i := range curve {
+		if s := &curve[i]; whole[s.Step] && s.Clients > 0 {
+			steps = append(steps, stepOf(s, measure))
+		}
+	}
+	return steps, nil
+}
+
+// stepOf returns what a search needs to know of a step.
+func stepOf(s *analysis.Step, measure string) Step {
+	out := Step{Clients: s.Clients, Batches: s.Batches, Done: s.Done, Duration: s.Duration, Failed: s.ErrorRatio, Yield: s.Operations}
+	low, high := s.OperationsLow, s.OperationsHigh
+	if measure == analysis.Throughput {
+		out.Yield, low, high = s.Throughput, s.ThroughputLow, s.ThroughputHigh
+	}
+	if low != nil && high != nil { // the lower end is cut off at zero
+		out.Error = max(0, *high-out.Yield) / stats.Student(float64(s.Batches-1))
+	}
+	if s.Latency != nil {
+		out.Latency = s.Latency.Mean
+	}
+	return out
+}

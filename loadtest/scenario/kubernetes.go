@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"weir/internal/document"
+	"weir/internal/unit"
+)
+
+// Kubernetes says how the pods of workers are made.
+type Kubernetes struct {
+	Image          string        `json:"image,omitempty"           yaml:"image"`
+	Context        string        `json:"context,omitempty"         yaml:"context"`       // of the kubeconfig; "": the current one
+	Namespace      string        `json:"namespace,omitempty"       yaml:"namespace"`     // "": that of the context
+	NodeSelector   []string      `json:"node_selector,omitempty"   yaml:"node_selector"` // KEY=VALUE
+	Requests       []string      `json:"requests,omitempty"        yaml:"requests"`      // RESOURCE=QUANTITY
+	Limits         []string      `json:"limits,omitempty"          yaml:"limits"`        // RESOURCE=QUANTITY
+	Tolerations    []string      `json:"tolerations,omitempty"     yaml:"tolerations"`   // KEY[=VALUE][:EFFECT]
+	ServiceAccount string        `json:"service_account,omitempty" yaml:"service_account"`
+	Deadline       unit.Duration `json:"deadline,omitempty"        yaml:"deadline"` // of all workers
+}
+
+// lastWorker is how long workers may run unless it is said.
+const lastWorker = unit.Duration(24 * time.Hour)
+
+func (k *Kubernetes) complete(batch Batch) {
+	if batch == KubernetesBatch && k.Deadline == 0 {
+		k.Deadline = lastWorker
+	}
+}
+
+func (k *Kubernetes) isZero() bool {
+	return k.Image+k.Context+k.Namespace+k.ServiceAccount == "" && k.Deadline == 0 &&
+		len(k.NodeSelector)+len(k.Requests)+len(k.Limits)+len(k.Tolerations) == 0
+}
+
+var (
+	pair       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]+$`)
+	toleration = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_-]*(=[A-Za-z0-9._-]*)?(:(NoSchedule|PreferNoSchedule|NoExecute))?$`)
+)
+
+// mistakes returns what is wrong, by key.
+func (k *Kubernetes) mistakes() (all [][2]string) {
+	if k.Image == "" {
+		all = append(all, [2]string{"image", "missing; name the image of the workers, as in registry.example.org/weir:1.2.3"})
+	}
+	for _, list := range []struct {
+		key    string
+		values []string
+		right  *regexp.Regexp
+		like   string
+	}{
+		{"node_selector", k.NodeSelector, pair, "disktype=nvme"},
+		{"requests", k.Requests, pair, "cpu=4"}, {"limits", k.Limits, pair, "memory=2Gi"},
+		{"tolerations", k.Tolerations, toleration, "dedicated=load:NoSchedule"},
+	} {
+		for _, v := range list.values {
+			if !list.right.MatchString(v) {
+				all = append(all, [2]string{list.key, fmt.Sprintf("%s: write it as in %s", document.Quote(v), list.like)})
+			}
+		}
+	}
+	for _, x := range [][2]string{{"image", k.Image}, {"context", k.Context}, {"namespace", k.Namespace},
+		{"service_account", k.ServiceAccount}} {
+		if strings.HasPrefix(x[1], "-") || strings.ContainsFunc(x[1], func(r rune) bool { return r <= ' ' }) {
+			all = append(all, [2]string{x[0], document.Quote(x[1]) + " is not a name"})
+		}
+	}
+	if k.Deadline < unit.Duration(time.Second) {
+		all = append(all, [2]string{"deadline", "use at least 1s"})
+	}
+	return all
+}
+
+// Check returns an error if pods cannot be made of k, whose defaults are filled in.
+func (k *Kubernetes) Check() error {
+	var all []error
+	for _, m := range k.mistakes() {
+		all = append(all, fmt.Errorf("on.kubernetes.%s: %s", m[0], m[1]))
+	}
+	return errors.Join(all...)
+}
+
+// onKubernetes checks the block on.kubernetes.
+func (c *checker) onKubernetes(o On) {
+	if o.Batch != KubernetesBatch {
+		c.refuse(!o.Kubernetes.isZero(), "on.kubernetes", "applies to batch: kubernetes only")
+		return
+	}
+	for _, m := range o.Kubernetes.mistakes() {
+		c.say("on.kubernetes."+m[0], "%s", m[1])
+	}
+}
+
+// Options returns what the batch system is told beside the number of workers: the lines of Submit; for Kubernetes the
+// block in JSON before them.
+func (o On) Options() []string {
+	if o.Batch != KubernetesBatch {
+		return o.Submit
+	}
+	b, _ := json.Marshal(o.Kubernetes) // texts and a duration
+	return append([]string{string(b)}, o.Submit...)
+}

@@ -1,0 +1,151 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/document"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// A Batch is what starts the workers of a run; "" if there are none.
+type Batch string
+
+// The values of On.Batch.
+const (
+	LocalBatch      Batch = "local" // processes of this machine, which come in over the network as those of a batch system do
+	HTCondorBatch   Batch = "htcondor"
+	SlurmBatch      Batch = "slurm"
+	KubernetesBatch Batch = "kubernetes"
+	SSHBatch        Batch = "ssh"
+)
+
+// Batches returns the words for them.
+func Batches() []string {
+	return []string{string(LocalBatch), string(HTCondorBatch), string(SlurmBatch), string(KubernetesBatch), string(SSHBatch)}
+}
+
+// Queues reports whether workers wait in the queue of a batch system before they start.
+func (b Batch) Queues() bool { return b == HTCondorBatch || b == SlurmBatch || b == KubernetesBatch }
+
+// Elsewhere reports whether workers may be on other machines than this one.
+func (b Batch) Elsewhere() bool { return b != "" && b != LocalBatch }
+
+// On says on which machines the virtual clients are, if not on this one alone.
+// The zero value: on this one.
+type On struct {
+	Batch   Batch `json:"batch,omitempty"          yaml:"batch"`   // what starts the workers
+	Workers int   `json:"workers,omitempty"        yaml:"workers"` // how many; each has a share of each step's clients
+	// each client is a job of its own, with a worker of its own; Workers is not used then
+	JobPerClient bool     `json:"job_per_client,omitempty" yaml:"job_per_client"`
+	Hosts        []string `json:"hosts,omitempty"          yaml:"hosts"` // ssh: machines to log in to, in turn
+	// HOST or HOST:PORT at which workers reach this machine; "": found out
+	Address string        `json:"address,omitempty"        yaml:"address"`
+	Submit  []string      `json:"submit,omitempty"         yaml:"submit"` // lines for what is submitted, in the batch system's own words
+	Wait    unit.Duration `json:"wait,omitempty"           yaml:"wait"`   // longest that the first step waits for all workers
+	// workers cannot reach this machine: each measures for itself, and brings a run directory back
+	Apart bool `json:"apart,omitempty"          yaml:"apart"`
+	// batch: kubernetes only
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"        yaml:"kubernetes"`
+}
+
+// waitForWorkers is how long the first step waits for workers unless it is said.
+const waitForWorkers = unit.Duration(5 * time.Minute)
+
+// completeOn fills in what follows from the rest.
+func (s *Scenario) completeOn() {
+	if s.On.Batch == "" {
+		return
+	}
+	if s.On.Workers == 0 && !s.On.JobPerClient {
+		s.On.Workers = max(1, len(s.On.Hosts), len(s.Links.Sites()))
+	}
+	s.On.Wait = cmp.Or(s.On.Wait, waitForWorkers)
+	s.On.Kubernetes.complete(s.On.Batch)
+}
+
+// on checks where the clients are.
+func (c *checker) on() {
+	o := c.On
+	if o.Batch == "" {
+		c.refuse(o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 || !o.Kubernetes.isZero(),
+			"on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
+		return
+	}
+	c.refuse(!slices.Contains(Batches(), string(o.Batch)),
+		"on.batch", "unknown batch system %s; use one of %s", document.Quote(string(o.Batch)), strings.Join(Batches(), ", "))
+	c.refuse(o.Workers < 0, "on.workers", "%d: use 1 or more", o.Workers)
+	if ssh := o.Batch == SSHBatch; ssh != (len(o.Hosts) > 0) {
+		if ssh {
+			c.say("on.hosts", "missing; name the machines to log in to, as in [node1, user@node2]")
+		} else {
+			c.say("on.hosts", "applies to batch: ssh only; %s chooses its machines itself (see on.submit)", o.Batch)
+		}
+	}
+	for _, h := range o.Hosts {
+		c.refuse(h == "" || strings.HasPrefix(h, "-") || strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' }),
+			"on.hosts", "%s is not a machine; write it as in node1, or user@node1", document.Quote(h))
+	}
+	c.refuse(slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }),
+		"on.submit", "write one line for each")
+	if o.Address != "" && !isAddress(o.Address) {
+		c.say("on.address", "%s; write the name or address of this machine, with a port or without, as in login1.example.org:9999",
+			document.Quote(o.Address))
+	}
+	c.onKubernetes(o)
+	c.onlyHere(o)
+}
+
+// onlyHere refuses what the machines of a batch system cannot do.
+func (c *checker) onlyHere(o On) {
+	switch {
+	case len(c.Links) > 0 && o.Apart:
+		c.say("on.apart", "cannot be combined with link: the links are on this machine, which workers apart do not reach; omit apart or link")
+	case len(c.Links) > 0 && len(c.Client.Command) > 0 && slices.Contains([]string{"ftp", "gsiftp"}, c.scheme()):
+		c.say("client.command", "with on and link: the data connections that GridFTP servers name to a program would go past the link; omit "+
+			"client, so that weir's own client makes them over it")
+	case len(c.Links) > 0 && !o.JobPerClient && o.Workers < len(c.Links.Sites()):
+		c.say("on.workers", "%d: each worker is at one site; use at least %d, one for each link", o.Workers, len(c.Links.Sites()))
+	case o.JobPerClient && o.Apart:
+		c.say("on.apart", "cannot be combined with job_per_client; omit one of them")
+	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):
+		c.say("on.job_per_client", "each job does one client's work for the measurement time: leave load.rate and load.jobs out")
+	case o.JobPerClient && o.Workers > 0:
+		c.say("on.workers", "cannot be combined with job_per_client; omit it")
+	}
+}
+
+// isAddress reports whether s is HOST or HOST:PORT.
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		host, port = strings.Trim(s, "[]"), "1"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " /@\t") &&
+		(net.ParseIP(host) != nil || !strings.Contains(host, ":"))
+}
+
+// Text says where so many clients are, "" if on this machine alone.
+func (o On) Text(most int) string {
+	if o.Batch == "" {
+		return ""
+	}
+	with := map[Batch]string{LocalBatch: "of this machine", HTCondorBatch: "by HTCondor", SlurmBatch: "by Slurm",
+		KubernetesBatch: "by Kubernetes", SSHBatch: "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
+	if o.JobPerClient {
+		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
+	}
+	text := say.Plural(o.Workers, "worker") + " " + with
+	if o.Apart {
+		return text + ", each measuring for itself; merged at the end"
+	}
+	return text + fmt.Sprintf(", up to %s each; the first step waits for them, up to %v",
+		say.Plural((most+o.Workers-1)/max(o.Workers, 1), "client"), o.Wait)
+}

@@ -1,0 +1,156 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"weir/internal/unit"
+	"weir/loadtest/workload"
+	"weir/monitor"
+	"weir/storage"
+)
+
+// A Plan is a scenario with nothing left to decide: all defaults filled in,
+// all steps listed, the seed fixed. Two equal plans do the same work. It holds
+// no secret and can be written, sent and read again.
+type Plan struct {
+	Version      int                    `json:"version"` // of the plan's format: PlanVersion
+	Name         string                 `json:"name"`
+	Target       string                 `json:"target"`                  // URL; of several endpoints the first
+	Others       []string               `json:"other_targets,omitempty"` // URLs of the other endpoints, which are equal to Target
+	Server       Server                 `json:"server,omitzero"`         // what the built-in server is like
+	Balancer     monitor.BalancerConfig `json:"balancer,omitzero"`
+	Driver       storage.DriverName     `json:"driver"` // name of the storage driver
+	Command      []string               `json:"command,omitempty"`
+	Auth         storage.Auth           `json:"auth,omitzero"`
+	Seed         uint64                 `json:"seed"`
+	Files        Files                  `json:"files,omitzero"`
+	Work         workload.Work          `json:"workload"`
+	Populations  []Population           `json:"populations,omitempty"` // of clients that work at the same time; Work is then that of the first
+	Population   string                 `json:"population,omitempty"`  // of a worker's plan: which one it belongs to
+	Links        Links                  `json:"links,omitempty"`       // emulated, between clients and service; none: the network as it is
+	On           On                     `json:"on,omitzero"`           // which machines the clients are on
+	Model        Model                  `json:"model"`
+	Steps        []Step                 `json:"steps"`
+	Find         *Find                  `json:"find,omitempty"`        // the steps are searched for; then Steps is empty
+	GracefulStop unit.Duration          `json:"graceful_stop"`         // how long the last operations may take
+	ErrorPause   unit.Duration          `json:"error_pause"`           // longest pause of a client whose tasks go on failing; 0: none
+	RetryAfter   string                 `json:"retry_after,omitempty"` // IgnoreRetryAfter; "": clients pause for Retry-After
+	Stop         Stop                   `json:"stop,omitzero"`
+	Hosts        []monitor.Host         `json:"hosts,omitempty"`
+	Thresholds   []string               `json:"thresholds,omitempty"` // what the result must meet
+	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
+	First        int                    `json:"first_client"`         // number of this share's first client
+	BuiltIn      bool                   `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
+	Part         *Part                  `json:"part,omitempty"`       // nil: it is no part of another plan
+}
+
+// A Model is what the load of a step is set by.
+type Model string
+
+// Load models.
+const (
+	ClosedModel Model = "closed" // a number of clients, each of which waits for its operations
+	OpenModel   Model = "open"   // a rate of arrivals, whether operations have ended or not
+)
+
+// The choices of load.retry_after: whether clients pause for as long as the service asks.
+const (
+	obeyRetryAfter   = "obey"
+	IgnoreRetryAfter = "ignore"
+)
+
+// A Part says of which plan a plan is a part, that a machine carries out by
+// itself; see Apart.
+type Part struct {
+	Number int   `json:"number"` // from 1
+	Of     int   `json:"of"`
+	Whole  *Plan `json:"whole"`
+}
+
+// PlanVersion is the version of the plan's format.
+const PlanVersion = 2
+
+// Files says where the paths come from: exactly one of List, Listing and Make;
+// none for workloads that need no files.
+type Files struct {
+	List    string `json:"list,omitempty"    yaml:"list,omitempty"`    // a file with one path a line
+	Listing bool   `json:"listing,omitempty" yaml:"listing,omitempty"` // ask the target
+	Make    *Make  `json:"make,omitempty"    yaml:"make,omitempty"`    // made before the run, removed after it
+
+	// Of List and Listing: which files are used, see Match and Select
+	Include []string `json:"include,omitempty" yaml:"include,omitempty"`
+	Exclude []string `json:"exclude,omitempty" yaml:"exclude,omitempty"`
+	Sample  int      `json:"sample,omitempty"  yaml:"sample,omitempty"` // so many of them, drawn at random; 0: all
+}
+
+// Make says which files a run makes for itself.
+type Make struct {
+	Count int           `json:"count"          yaml:"count"`
+	Size  workload.Dist `json:"size"           yaml:"size"`
+	Keep  bool          `json:"keep,omitempty" yaml:"keep,omitempty"` // leave them for the next run
+}
+
+// A Step is a load that is held for a while.
+type Step struct {
+	Number   int           `json:"step"`           // 1, 2, 3 ...
+	Clients  int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
+	Rate     unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
+	Poisson  bool          `json:"poisson,omitempty"`
+	Ramp     unit.Duration `json:"ramp"`     // clients are started (or stopped) evenly over it
+	Warmup   unit.Duration `json:"warmup"`   // at full load, not counted
+	Duration unit.Duration `json:"duration"` // counted
+	// tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
+	Jobs int `json:"jobs,omitempty"`
+
+	// Cool sets the step apart from the next one, if it is above 0: all clients
+	// leave, their last operations end, and the service rests for so long.
+	Cooldown unit.Duration `json:"cooldown,omitempty"`
+
+	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
+
+	Place int `json:"-"` // in the plan, from 1, of a step of a resumed run, whose number is another; 0: Number
+}
+
+// Stop says when a run ends before its last step. Zero values are off.
+type Stop struct {
+	Time       unit.Duration `json:"time,omitempty"        yaml:"time,omitempty"`
+	Count      int64         `json:"count,omitempty"       yaml:"count,omitempty"`       // operations done
+	Bytes      unit.Size     `json:"bytes,omitempty"       yaml:"bytes,omitempty"`       // payload moved
+	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" yaml:"error_ratio,omitempty"` // of the last ten seconds
+}
+
+// A Find says how the load that gives most is searched for. It stands in a
+// plan in place of steps.
+type Find struct {
+	Min    int           `json:"min_clients"` // the search begins here
+	Max    int           `json:"max_clients"` // and never goes beyond
+	Within unit.Fraction `json:"within"`      // the optimum is known well enough when its interval is no wider, as a share
+	Time   unit.Duration `json:"time"`        // at most, from the first step on, all interrupted parts together
+
+	Ramp     unit.Duration `json:"ramp"`
+	Warmup   unit.Duration `json:"warmup"`
+	Duration unit.Duration `json:"duration"`         // of most steps
+	Longest  unit.Duration `json:"longest_duration"` // of those that large files or noise make longer
+	Cooldown unit.Duration `json:"cooldown"`         // rest between steps, at least
+	Calm     unit.Duration `json:"longest_cooldown"` // rest at most, if the servers are still busy
+}
+
+// Check refuses what no search can keep to.
+func (f *Find) Check() error {
+	switch {
+	case f.Min < 1 || f.Max < f.Min || f.Max > maxClients:
+		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min,
+			f.Max, maxClients)
+	case !(f.Within > 0) || f.Within >= 1:
+		return fmt.Errorf("within %v: use more than 0 and less than 100%%", f.Within)
+	case f.Duration <= 0 || f.Longest < f.Duration || f.Cooldown <= 0 || f.Calm < f.Cooldown || min(f.Ramp, f.Warmup) < 0:
+		return fmt.Errorf("duration %v to %v, cooldown %v to %v, ramp %v, warmup %v: duration and cooldown are above 0, "+
+			"and the longest are not shorter", f.Duration, f.Longest, f.Cooldown, f.Calm, f.Ramp, f.Warmup)
+	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Warmup)) > longest:
+		return fmt.Errorf("time %v: use up to 366d", f.Time)
+	case f.Time < f.Ramp+f.Warmup+f.Duration:
+		return fmt.Errorf("time %v: too short, one step takes %v", f.Time, f.Ramp+f.Warmup+f.Duration)
+	}
+	return nil
+}

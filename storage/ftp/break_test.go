@@ -1,0 +1,24 @@
+package ftp
+
+import (
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+)
+
+// Parts are read at a Pure-FTPd, which ends a transfer that was broken off with the code of a transfer that begins.
+func TestPartsAtPureFTPd(t *testing.T) {
+	lab.FullTier(t, "Pure-FTPd")
+	s := lab.StartFTP(t, "pure-ftpd")
+	place(t, s, "f", 1, 50_000_000) // more than sockets hold
+	c := serviceAt(t, s.URL, secret(s)).Client()
+	defer c.Close()
+	for i := range 3 {
+		op := storage.Op{Kind: storage.Read, Path: "f", Ranges: []storage.Range{{Offset: int64(i), Length: 1}}, Timeout: 20 * time.Second}
+		if _, q := must(t, c, op); q.moved != 1 {
+			t.Fatalf("%d bytes", q.moved)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/require"
+	"weir/lab"
+)
+
+// brokerFiles is the number of files of brokerJob.
+const brokerFiles = 40
+
+// A broker of Artemis, as it is installed and with prefixes in its acceptor, has each message about the files of a job once, in the order
+// of its file, though no client receives them before the broker is killed and starts again.
+func TestArtemis(t *testing.T) {
+	lab.FullTier(t, "ActiveMQ Artemis")
+	lab.Need(t, "promtool")
+	for name, c := range map[string]struct {
+		conf    lab.ArtemisConfig
+		headers string // of SUBSCRIBE
+	}{
+		"as installed": {lab.ArtemisConfig{}, " subscription-type:ANYCAST"},
+		"prefixes":     {lab.ArtemisConfig{Prefixes: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := lab.StartArtemis(t, c.conf)
+			p := startFTS(t, "", func(conf *Config) {
+				conf.Broker = brokerAt(b)
+				conf.Broker.State, conf.Broker.Complete = "/queue/states", "/queue/ends"
+			})
+			starts := lab.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
+			first := p.brokerJob("a")
+			until(t, "the broker has all messages", func() bool { return p.scrape().sum("messages_waiting") == 0 })
+			for range brokerFiles {
+				if m := read(t, starts.Next()); m.Job != first {
+					t.Errorf("%+v", m)
+				}
+			}
+			s := p.scrape()
+			for kind, n := range map[string]float64{"state": 3 * brokerFiles, "start": brokerFiles, "complete": brokerFiles} {
+				if got := s.sum("messages_sent_total", "kind", kind); got != n {
+					t.Errorf("%v messages of %s, not %v", got, kind, n)
+				}
+			}
+			b.Kill()
+			require.NoError(t, b.Restart(t.Context()))
+			second := p.brokerJob("b") // its messages follow those of the first
+			states, ends := lab.Subscribe(t, b, "/queue/states"+c.headers), lab.Subscribe(t, b, "/queue/ends"+c.headers)
+			for _, job := range []string{first, second} {
+				p.artemisMessages(job, states, ends)
+			}
+		})
+	}
+}
+
+// brokerJob transfers files, and returns their job when it has ended.
+func (p *ftsPair) brokerJob(folder string) string {
+	p.t.Helper()
+	var files []string
+	for i := range brokerFiles {
+		name := fmt.Sprintf("%s/f%d", folder, i)
+		p.put(p.x, name, []byte(name))
+		files = append(files, p.pair(name, ""))
+	}
+	u := p.ftsUser("rucio", maySubmit)
+	id := u.submit(`{"files":[` + strings.Join(files, ",") + `]}`)
+	if j := u.ended(id); j.State != "FINISHED" {
+		p.t.Errorf("%+v", j)
+	}
+	return id
+}
+
+// artemisMessages reads all messages about a job: three states of each file in their order, and one end.
+func (p *ftsPair) artemisMessages(job string, states, ends *lab.Subscriber) {
+	p.t.Helper()
+	all := map[int64][]string{}
+	for range 3 * brokerFiles {
+		m := read(p.t, states.Next())
+		if all[m.File] = append(all[m.File], m.State); m.Job != job {
+			p.t.Fatalf("a message of another job: %+v", m)
+		}
+	}
+	ended := map[int64]bool{}
+	for range brokerFiles {
+		m := read(p.t, ends.Next())
+		if ended[m.File] = true; m.Job != job || m.Outcome != "Ok" {
+			p.t.Fatalf("%+v", m)
+		}
+	}
+	if len(all) != brokerFiles || len(ended) != brokerFiles {
+		p.t.Errorf("states of %d files, ends of %d", len(all), len(ended))
+	}
+	for file, got := range all {
+		if !slices.Equal(got, []string{"SUBMITTED", "ACTIVE", "FINISHED"}) {
+			p.t.Errorf("file %d: %v", file, got)
+		}
+	}
+}
+
+// Messages for a queue that the broker refuses to make, and for one that is full, are kept until it takes them.
+func TestArtemisRefuses(t *testing.T) {
+	lab.FullTier(t, "ActiveMQ Artemis")
+	lab.Need(t, "promtool")
+	t.Parallel()
+	b := lab.StartArtemis(t, lab.ArtemisConfig{AddressSettings: `
+		<address-setting match="/queue/closed.#">
+			<auto-create-addresses>false</auto-create-addresses>
+			<auto-create-queues>false</auto-create-queues>
+		</address-setting>
+		<address-setting match="/queue/full.#">
+			<address-full-policy>FAIL</address-full-policy>
+			<max-size-messages>10</max-size-messages>
+		</address-setting>`})
+	for to, repair := range map[string]func(t *testing.T){
+		"/queue/closed.ends": func(t *testing.T) {
+			require.NoError(t, b.ArtemisRun(t.Context(), "queue", "create", "--silent", "--name", "/queue/closed.ends", "--address",
+				"/queue/closed.ends", "--anycast", "--durable", "--auto-create-address", "--preserve-on-no-consumers"))
+		},
+		"/queue/full.ends": func(*testing.T) {}, // the subscription makes room
+	} {
+		t.Run(to, func(t *testing.T) {
+			p := startFTS(t, "", func(conf *Config) {
+				conf.Broker = brokerAt(b)
+				conf.Broker.Start, conf.Broker.State, conf.Broker.Complete = NoMessages, NoMessages, to
+			})
+			p.refusedEnds(b, to+" subscription-type:ANYCAST", func() { repair(t) })
+		})
+	}
+}
+
+// refusedEnds transfers files whose ends a broker refuses, and reads all of these from a queue once that is repaired. A subscription makes
+// room in it.
+func (p *ftsPair) refusedEnds(b *lab.System, from string, repair func()) {
+	p.t.Helper()
+	job := p.brokerJob("a")
+	until(p.t, "the broker refuses a message", func() bool {
+		s := p.scrape()
+		return s.sum("trouble", "what", "broker") == 1 && s.sum("messages_waiting") > 0
+	})
+	repair()
+	ends := lab.Subscribe(p.t, b, from)
+	ended := map[int64]bool{}
+	for len(ended) < brokerFiles { // some perhaps twice
+		m := read(p.t, ends.Next())
+		if ended[m.File] = true; m.Job != job || m.Outcome != "Ok" {
+			p.t.Fatalf("%+v", m)
+		}
+	}
+	until(p.t, "the broker has all messages", func() bool {
+		s := p.scrape()
+		return s.sum("messages_waiting") == 0 && s.sum("trouble", "what", "broker") == 0
+	})
+}

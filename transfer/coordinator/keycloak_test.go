@@ -1,0 +1,130 @@
+package coordinator
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/require"
+	"weir/internal/tpc"
+	"weir/lab"
+	"weir/transfer"
+)
+
+// A keycloakPair is two servers and a coordinator that trust a real Keycloak.
+type keycloakPair struct {
+	*ftsPair
+	issuer *lab.System
+	out    *logged
+}
+
+// keycloakLife is the lifetime of its access tokens. Keycloak takes seconds to answer where the machine is busy.
+const keycloakLife = 30 * time.Second
+
+func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
+	t.Helper()
+	c.Life = keycloakLife
+	k, out := lab.StartKeycloak(t, c), &logged{}
+	keys, err := k.KeycloakKeys(t.Context())
+	require.NoError(t, err)
+	conf := lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: k.URL, Keys: keys, Authority: k}
+	p := &ftsPair{x: lab.StartXRootD(t, conf), y: lab.StartXRootD(t, conf)}
+	p.house = start(t, Config{Approve: -1, SiteCA: k.CAFile, JobArea: tpc.Loopback,
+		Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Issuers: []Issuer{{URL: k.URL, Audience: []string{"https://fts.example.org"}, VO: "atlas",
+			ClientID: k.Settings[lab.KeycloakClient], ClientSecret: k.Settings[lab.KeycloakSecret]}}})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
+	return &keycloakPair{p, k, out}
+}
+
+func (p *keycloakPair) token(who, scope string) string {
+	p.t.Helper()
+	raw, err := p.issuer.KeycloakToken(p.t.Context(), who, scope)
+	require.NoError(p.t, err)
+	return raw
+}
+
+// waiting submits a job with new tokens of a user or a client, whose file waits for a gate.
+func (p *keycloakPair) waiting(who, name string) (id string, g *gate) {
+	p.t.Helper()
+	p.put(p.x, name, []byte("late"))
+	g = newGate(p.t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
+	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, p.token(who, "storage.read:/"),
+		p.token(who, "storage.modify:/ storage.read:/"))
+	return p.bearing(p.token(who, FTSScope)).submit(`{"files":[` + strings.ReplaceAll(p.pair(name, tokens), g.to, g.address) +
+		`],"params":{"verify_checksum":"none"}}`), g
+}
+
+func (p *keycloakPair) logs(text string) int { return strings.Count(p.out.String(), text) }
+
+// Users of a real Keycloak with the settings of docs/fts.md submit to both APIs, and tokens for another service are refused. The tokens of
+// their jobs are renewed as long as the jobs wait: those with a session by a refresh token, also after they have expired, those of a client
+// without one by one exchange after the other.
+func TestKeycloak(t *testing.T) {
+	lab.FullTier(t, "Keycloak")
+	t.Parallel()
+	p := startKeycloak(t, lab.KeycloakConfig{})
+	var who ftsWho
+	if status := p.bearing(p.token("ada", FTSScope)).ask("GET", "/whoami", "", &who); status != http.StatusOK || len(who.VOs) != 1 ||
+		who.VOs[0] != "atlas" || who.Method != "oauth2" || len(who.Roles) != 1 || who.Roles[0] != maySubmit {
+		t.Errorf("%d %+v", status, who)
+	}
+	var no struct{ Message string }
+	storage := p.token("ada", "storage.read:/")
+	if status := p.bearing(storage).ask("POST", "/jobs", `{"files":[`+p.pair("a", "")+`]}`, &no); status != http.StatusUnauthorized ||
+		!strings.Contains(no.Message, "another service") {
+		t.Errorf("a token for storage: %d %+v", status, no)
+	}
+
+	// The API of weir, with the name that is unique.
+	p.addSite("X", "https://127.0.0.1:9/x")
+	p.fill("/run1", "X", 1, 10)
+	p.addSite("Y", "https://127.0.0.1:9/y")
+	ada := p.client(p.token("ada", FTSScope))
+	q, err := ada.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	if err != nil || q.By != who.User+"@"+strings.TrimPrefix(p.issuer.URL, "https://") {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := p.client(storage).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"}); err == nil {
+		t.Error("a token for storage is accepted")
+	}
+
+	watcher := p.ftsUser("watcher", maySubmit)
+	finished := func(id string) {
+		t.Helper()
+		if j := watcher.ended(id); j.State != "FINISHED" {
+			t.Errorf("%+v", j)
+		}
+	}
+	expire := func() {
+		t.Helper()
+		expired := time.Now().Add(keycloakLife)
+		until(t, "all tokens that are there expire", func() bool { return time.Now().After(expired) })
+	}
+	ofRobot, gate := p.waiting("robot", "w/robot")
+	ofRucio, later := p.waiting("rucio", "w/rucio")
+	ofUser, latest := p.waiting("ada", "w/ada")
+	expire()
+	gate.open()
+	finished(ofRobot)
+	if p.logs("how=refresh") != 0 {
+		t.Error("a token without a session was refreshed")
+	}
+	p.end()
+	expire()
+	later.open()
+	latest.open()
+	p.begin()
+	finished(ofRucio)
+	finished(ofUser)
+	if n := p.logs("how=refresh"); n < 4 {
+		t.Errorf("%d tokens were refreshed", n)
+	}
+}

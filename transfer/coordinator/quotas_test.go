@@ -1,0 +1,78 @@
+package coordinator
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/require"
+	"weir/internal/tpc"
+	"weir/transfer"
+)
+
+// manyFiles is a submission of n files, which wait.
+func manyFiles(name string, n int) string {
+	files := make([]string, n)
+	for i := range files {
+		files[i] = fmt.Sprintf(`{"sources":["https://127.0.0.1:1/f"],"destinations":["https://127.0.0.1:2/%s%d"],"filesize":5}`, name, i)
+	}
+	return `{"files":[` + strings.Join(files, ",") + `]}`
+}
+
+// Users and virtual organizations have as many open files and submissions as they may; those that end make room.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	either(t, func(t *testing.T, conf Config) {
+		conf.JobArea = tpc.Loopback
+		conf.UserQuota, conf.VOQuota = Quota{Files: 5}, Quota{Files: 8}
+		h := start(t, conf)
+		ada, bob := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit)
+		first := ada.submit(manyFiles("a", 4))
+		refused := func(u *ftsUser, body, want string) {
+			t.Helper()
+			var out struct{ Message string }
+			if status := u.ask("POST", "/jobs", body, &out); status != http.StatusTooManyRequests || !strings.Contains(out.Message, want) {
+				t.Errorf("%d %+v", status, out)
+			}
+		}
+		refused(ada, manyFiles("b", 2), "you have 4 files")
+		ada.submit(manyFiles("b", 1))
+		bob.submit(manyFiles("c", 3))
+		refused(bob, manyFiles("d", 1), "users of weir have 8 files")
+		ada.ask("DELETE", "/jobs/"+first, "", nil)
+		ada.ended(first)
+		bob.submit(manyFiles("d", 2))
+		h.robot("A").register("")
+		h.fill("/run1", "A", 5, 10)
+		h.addSite("B", "https://127.0.0.1:1/b")
+		if _, err := h.as("ada", maySubmit).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"}); err != nil {
+			t.Error(err)
+		}
+		refused(ada, manyFiles("e", 1), "you have 6 files")
+	})
+}
+
+// Submissions beyond those of a minute are answered with the time to the next one.
+func TestSubmissionsOfAMinute(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, UserQuota: Quota{Submissions: 2}})
+	ada, bob := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit)
+	ada.submit(manyFiles("a", 1))
+	ada.submit(manyFiles("b", 1))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+FTSPath+"/jobs", strings.NewReader(manyFiles("c", 1)))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+ada.raw)
+	res, err := ada.http.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	bob.submit(manyFiles("c", 1))
+	h.quotas.mu.Lock()
+	h.quotas.minute = h.quotas.minute.Add(-time.Minute)
+	h.quotas.mu.Unlock()
+	ada.submit(manyFiles("d", 1))
+}

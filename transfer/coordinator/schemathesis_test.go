@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/internal/require"
+	"weir/internal/tpc"
+	"weir/lab"
+	"weir/transfer/fts"
+)
+
+// Responses to generated requests match the OpenAPI description, and requests that it does not allow are refused: with any parameters,
+// and with those of a request, a job and a dataset that exist.
+func TestSchemathesis(t *testing.T) {
+	lab.FullTier(t, "thousands of generated requests")
+	program := lab.Schemathesis(t)
+	iam := lab.StartIAM(t, lab.IAMConfig{}) // tokens of weir itself would be revoked
+	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile,
+		Issuers: []Issuer{{URL: iam.URL, Roles: map[string][]string{FTSScope: {mayAdmin}}}}})
+	raw := iam.Token("root", FTSScope, nil)
+	_, b, q := h.pair(3)
+	leases := b.some()
+	_, err := b.report(did(leases[0]), did(leases[1]))
+	require.NoError(t, err)
+	var made fts.SubmittedJob
+	job := fts.NewJob{Files: []fts.NewJobFile{{Sources: []string{"https://127.0.0.1:1/a"}, Destinations: []string{"https://127.0.0.1:2/a"}}}}
+	require.NoError(t, json.Unmarshal(h.ask(t, "POST", "/fts/jobs", raw, job, http.StatusOK), &made))
+	jobs, err := h.queue.Jobs(t.Context(), []string{made.ID})
+	require.NoError(t, err)
+	files, err := h.queue.JobFiles(t.Context(), jobs[0])
+	require.NoError(t, err)
+	existing := fmt.Sprintf("[parameters]\n\"path.number\" = %d\n\"path.ids\" = %q\n\"path.file\" = \"%d\"\n\"path.files\" = \"%d\"\n"+
+		"\"query.name\" = \"/store/run1\"\n", q.ID, made.ID, files[0].ID, files[0].ID)
+	for _, one := range []struct {
+		config string
+		flags  []string
+	}{
+		{"", []string{"--phases", "coverage,fuzzing", "--max-examples", "20"}},
+		{existing, []string{"--phases", "fuzzing", "--max-examples", "5", "--mode", "positive"}},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(one.config), 0o600))
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer stop()
+		c := exec.CommandContext(ctx, program, append([]string{"run", h.URL() + OpenAPIPath, "--no-color", "-H", "Authorization:Bearer " + raw,
+			"--checks", "not_a_server_error,response_schema_conformance,status_code_conformance,content_type_conformance,negative_data_rejection",
+			"--request-timeout", "2", // of streams, which do not end
+			"--generation-deterministic", "--continue-on-failure"}, one.flags...)...)
+		c.Dir = dir
+		said, err := c.CombinedOutput()
+		t.Logf("%s", said)
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,160 @@
+package coordinator
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/require"
+	"weir/internal/tpc"
+	"weir/transfer/fts"
+)
+
+// jobBetween is a job of a file that one loopback address of this machine has, to another one.
+func jobBetween(source, dest int) string {
+	return fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.%d:1/f"],"destinations":["https://127.0.0.%d:1/f"],"filesize":5}]}`, source, dest)
+}
+
+// siteNames returns the names of all sites.
+func (h *house) siteNames() []string {
+	h.t.Helper()
+	all, err := h.catalog.Sites(h.t.Context())
+	require.NoError(h.t, err)
+	names := []string{}
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// unusedFor has time pass since sites were last in use, and removes those that are unused.
+func (h *house) unusedFor(d time.Duration) {
+	h.t.Helper()
+	require.NoError(h.t, h.removeUnused(h.t.Context()))
+	h.registry.mu.Lock()
+	clear(h.registry.named)
+	h.registry.mu.Unlock()
+	require.NoError(h.t, h.removeUnused(h.t.Context()))
+	require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE unused SET since = since - ?", int64(d)))
+	require.NoError(h.t, h.removeUnused(h.t.Context()))
+}
+
+// Endpoints of jobs are sites as long as a job uses them, and some time after that. Those about which an administrator has set something
+// stay.
+func TestUnusedEndpointsAreRemoved(t *testing.T) {
+	t.Parallel()
+	either(t, func(t *testing.T, conf Config) {
+		conf.JobArea, conf.Approve, conf.KeepEndpoints = tpc.Loopback, -1, 24*time.Hour
+		h := start(t, conf)
+		u, admin := h.ftsUser("ada", maySubmit), h.ftsUser("admin", mayAdmin)
+		h.addSite("named", "https://127.0.0.9:1/")
+		for _, path := range []string{"/config/se", "/config/links", "/ban/se"} {
+			body := map[string]string{"/config/se": `{"https://127.0.0.3":{"se_info":{"inbound_max_active":2}}}`,
+				"/config/links": `{"symbolicname":"l","source":"*","destination":"https://127.0.0.4","min_active":1,"max_active":2}`,
+				"/ban/se":       `{"storage":"https://127.0.0.5","status":"WAIT_AS"}`}[path]
+			if status := admin.ask("POST", path, body, nil); status/100 != 2 {
+				t.Fatalf("%s: %d", path, status)
+			}
+		}
+		open := u.submit(jobBetween(1, 2))
+		var over []string
+		for _, ports := range [][2]int{{3, 4}, {5, 6}, {1, 7}, {8, 9}} {
+			over = append(over, u.submit(jobBetween(ports[0], ports[1])))
+		}
+		for _, id := range over {
+			u.ask("DELETE", "/jobs/"+id, "", nil)
+			u.ended(id)
+		}
+		check := func(want ...string) {
+			t.Helper()
+			slices.Sort(want)
+			if got := h.siteNames(); !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		}
+		all := []string{"127.0.0.1-1", "127.0.0.2-1", "127.0.0.3-1", "127.0.0.4-1", "127.0.0.5-1", "127.0.0.6-1", "127.0.0.7-1", "127.0.0.8-1",
+			"named"}
+		check(all...)
+		require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM leftover"))
+		h.unusedFor(23 * time.Hour)
+		check(all...)
+		h.addLeftovers("127.0.0.6-1", 77)
+		h.unusedFor(25 * time.Hour)
+		check("127.0.0.1-1", "127.0.0.2-1", "127.0.0.3-1", "127.0.0.4-1", "127.0.0.5-1", "127.0.0.6-1", "named")
+		h.registry.mu.Lock()
+		links := h.registry.net.Links()
+		h.registry.mu.Unlock()
+		for _, l := range links {
+			if l.Source == "127.0.0.8-1" || l.Dest == "127.0.0.7-1" {
+				t.Errorf("a link of a site that is removed: %+v", l)
+			}
+		}
+
+		// A job that is tried again brings its endpoints back, as a new one does.
+		id := h.requestOf(over[3])
+		_, err := h.admin.Retry(t.Context(), id, "")
+		require.NoError(t, err)
+		u.submit(jobBetween(1, 7))
+		check(append(all[:8:8], "named")...)
+		u.ask("DELETE", "/jobs/"+open, "", nil)
+		u.ended(open)
+		require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM leftover"))
+		h.unusedFor(25 * time.Hour)
+		check("127.0.0.1-1", "127.0.0.3-1", "127.0.0.4-1", "127.0.0.5-1", "127.0.0.7-1", "127.0.0.8-1", "named")
+	})
+}
+
+// requestOf returns the id of the request of a job.
+func (h *house) requestOf(job string) int64 {
+	h.t.Helper()
+	all, err := h.queue.Jobs(h.t.Context(), []string{job})
+	require.NoError(h.t, err)
+	return all[0].Parts[0].ID
+}
+
+// A submission that names an endpoint while it is removed has it as a site afterwards.
+func TestEndpointIsNamedWhileItIsRemoved(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{JobArea: tpc.Loopback, Approve: -1, KeepEndpoints: time.Hour})
+	u := h.ftsUser("ada", maySubmit)
+	for range 30 {
+		h.registry.mu.Lock()
+		clear(h.registry.named)
+		h.registry.mu.Unlock()
+		removed := make(chan error, 1)
+		go func() { removed <- h.removeURLSite(h.t.Context(), "127.0.0.2-1") }()
+		id := u.submit(jobBetween(1, 2))
+		require.NoError(t, <-removed)
+		if _, known := h.registry.site("127.0.0.2-1"); !known || !slices.Contains(h.siteNames(), "127.0.0.2-1") {
+			t.Fatalf("sites %v", h.siteNames())
+		}
+		u.ask("DELETE", "/jobs/"+id, "", nil)
+		u.ended(id)
+	}
+}
+
+// With known sites only, jobs use those that were added, and no others.
+func TestOnlyKnownSites(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{KnownSites: true, Approve: -1})
+	h.addSite("B", "https://127.0.0.2:1/data")
+	u := h.ftsUser("ada", maySubmit)
+	inside := strings.Replace(jobBetween(1, 2), ".2:1/f", ".2:1/data/f", 1)
+	refused := func(body, endpoint string) {
+		t.Helper()
+		var no fts.Refusal
+		if status := u.ask("POST", "/jobs", body, &no); status != http.StatusBadRequest || !strings.Contains(no.Message, endpoint) {
+			t.Errorf("%d %+v", status, no)
+		}
+	}
+	refused(inside, "https://127.0.0.1:1")
+	h.addSite("A", "https://127.0.0.1:1")
+	refused(jobBetween(1, 2), "https://127.0.0.2:1")
+	u.submit(inside)
+	if got := h.siteNames(); !slices.Equal(got, []string{"A", "B"}) {
+		t.Error(got)
+	}
+}
