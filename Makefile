@@ -132,7 +132,7 @@ screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best 
 	WEIR_TIER=full WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
 
 chaos: needs-full ## faults, for as long as they take: of runs on many machines (three minutes), and of transfers, on SQLite and on PostgreSQL (ten)
-	WEIR_TIER=full WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
+	WEIR_TIER=full WEIR_LONG=1 go test ./loadtest/cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
 	WEIR_TIER=full WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
 
 # The files at the source are links to a hundred contents: 10,000 need 11 GB in TMPDIR, as long as the test runs.
@@ -144,7 +144,7 @@ test-xrootd: needs-full build ## whatever is tested on XRootD, on each of its ve
 		-run 'XRootD|Suite|Redirect|Demand|Signed|Cluster|Copies|Killed|Checksums|Proxies' -timeout 45m -count 1
 
 golden: ## rewrite the expected outputs of tests after looking at them
-	go test ./report ./scenario ./internal/content -update
+	go test ./loadtest/report ./loadtest/scenario ./internal/content -update
 
 clean: ## what was built; runs/ stays
 	rm -rf $(BIN) $(BUILD) dist web/dist/*.js web/dist/*.css

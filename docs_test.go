@@ -176,6 +176,46 @@ func TestSecurityDocs(t *testing.T) {
 	}
 }
 
+// Each folder in which the Makefile runs tests is there, and has tests for each part of the expression after -run.
+func TestMakefile(t *testing.T) {
+	text := strings.ReplaceAll(string(require.File(t, "Makefile")), "\\\n", " ")
+	folder := regexp.MustCompile(` \./([a-z/]+)(/\.\.\.)?`)
+	chosen := regexp.MustCompile(`-run '?([A-Za-z|]+)`)
+	folders := 0
+	for line := range strings.Lines(text) {
+		_, command, ok := strings.Cut(line, "go test ")
+		if !ok {
+			continue
+		}
+		var tests []byte
+		for _, m := range folder.FindAllStringSubmatch(" "+command, -1) {
+			folders++
+			pattern := "*_test.go"
+			if m[2] != "" {
+				pattern = "*/*_test.go"
+			}
+			files, err := filepath.Glob(filepath.Join(m[1], pattern))
+			require.NoError(t, err)
+			if len(files) == 0 {
+				t.Errorf("Makefile: no tests in %s: %s", m[1], command)
+			}
+			for _, file := range files {
+				tests = append(tests, require.File(t, file)...)
+			}
+		}
+		if m := chosen.FindStringSubmatch(command); m != nil {
+			for name := range strings.SplitSeq(m[1], "|") {
+				if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(name, "Test") + `\w*\(`).Match(tests) {
+					t.Errorf("Makefile: no test is named %s: %s", name, command)
+				}
+			}
+		}
+	}
+	if folders < 10 {
+		t.Errorf("%d folders found", folders)
+	}
+}
+
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

@@ -59,7 +59,7 @@ func (m *Meter) JobBegin(k storage.Kind) time.Duration {
 	c.sum.Started++
 	c.mu.Unlock()
 	now := m.r.Now()
-	m.r.jobs.add(now, 1)
+	m.r.jobs.add(m.r.Now, 1)
 	return now
 }
 
@@ -68,7 +68,7 @@ func (m *Meter) JobBegin(k storage.Kind) time.Duration {
 // time has crashed; one that the run broke off counts as neither.
 func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration) {
 	now := m.r.Now()
-	m.r.jobs.add(now, -1)
+	m.r.jobs.add(m.r.Now, -1)
 	c := m.job(k)
 	switch class {
 	case storage.None:

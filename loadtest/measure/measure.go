@@ -74,13 +74,13 @@ func (r *Recorder) Meter() *Meter {
 func (r *Recorder) BeginPhase() { r.phase.Add(1) }
 
 // Active adds n to the number of virtual clients that are running.
-func (r *Recorder) Active(n int) { r.gauge.add(r.Now(), n) }
+func (r *Recorder) Active(n int) { r.gauge.add(r.Now, n) }
 
 // Paused adds n to the number of clients that pause after failed tasks.
-func (r *Recorder) Paused(n int) { r.paused.add(r.Now(), n) }
+func (r *Recorder) Paused(n int) { r.paused.add(r.Now, n) }
 
 // Asked adds n to the number of clients that pause because the service asked them to (Retry-After).
-func (r *Recorder) Asked(n int) { r.asked.add(r.Now(), n) }
+func (r *Recorder) Asked(n int) { r.asked.add(r.Now, n) }
 
 // Missed counts planned arrivals of operations of kind k that will never start.
 func (r *Recorder) Missed(k storage.Kind, n int64) {
@@ -131,11 +131,11 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Now()
-	clients := r.gauge.mean(now)
+	clients := r.gauge.mean(r.Now)
 	blank := Interval{
 		Start: r.date(r.last), Seconds: (now - r.last).Seconds(), Step: step, Phase: phase, Clients: clients, Population: r.population,
 		Sum: Sum{
-			Jobs: Jobs{Running: r.jobs.mean(now)},
+			Jobs: Jobs{Running: r.jobs.mean(r.Now)},
 		},
 	}
 	r.last = now
@@ -161,12 +161,13 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	}
 	all[0].OperationTime = max(0, spent-r.spent).Seconds() // below 0: some began while the cells were read
 	r.spent = spent
-	all[0].Paused += r.paused.mean(now) * blank.Seconds
-	all[0].RetryAfter += r.asked.mean(now) * blank.Seconds
+	all[0].Paused += r.paused.mean(r.Now) * blank.Seconds
+	all[0].RetryAfter += r.asked.mean(r.Now) * blank.Seconds
 	return all, r.log.take(step)
 }
 
-// A gauge is a number whose mean over time is wanted.
+// A gauge is a number whose mean over time is wanted. It reads the clock
+// itself, so that readings are in the order of the changes.
 type gauge struct {
 	mu    sync.Mutex
 	value int
@@ -175,21 +176,28 @@ type gauge struct {
 	last  time.Duration // last change
 }
 
-func (g *gauge) add(now time.Duration, n int) {
+func (g *gauge) add(clock func() time.Duration, n int) {
 	g.mu.Lock()
-	g.area += float64(g.value) * float64(now-g.last)
-	g.value, g.last = g.value+n, now
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	g.advance(clock())
+	g.value += n
 }
 
 // mean returns the mean since the last call.
-func (g *gauge) mean(now time.Duration) float64 {
+func (g *gauge) mean(clock func() time.Duration) float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	area, span := g.area+float64(g.value)*float64(now-g.last), now-g.from
-	g.area, g.from, g.last = 0, now, now
+	g.advance(clock())
+	area, span := g.area, g.last-g.from
+	g.area, g.from = 0, g.last
 	if span <= 0 {
 		return float64(g.value)
 	}
 	return area / float64(span)
+}
+
+// advance counts the value until now. The gauge is locked.
+func (g *gauge) advance(now time.Duration) {
+	g.area += float64(g.value) * float64(now-g.last)
+	g.last = now
 }

@@ -212,6 +212,41 @@ func TestClientsAreTheMeanOverTheInterval(t *testing.T) {
 	})
 }
 
+// A pause that begins while an interval is cut counts in one of both, and in neither below zero.
+func TestPausesDuringACutAreNotNegative(t *testing.T) {
+	r := NewRecorder(nil, "")
+	const clients = 4
+	end := make(chan struct{})
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					r.Paused(1)
+					r.Asked(1)
+					r.Active(1)
+					r.Active(-1)
+					r.Asked(-1)
+					r.Paused(-1)
+				}
+			}
+		})
+	}
+	for range 5000 {
+		intervals, _ := r.Cut(1, Measured, storage.Read)
+		v := intervals[0]
+		if v.Paused < 0 || v.RetryAfter < 0 || v.Clients < 0 || v.Clients > clients {
+			t.Errorf("paused %g s, asked to wait %g s, %g clients", v.Paused, v.RetryAfter, v.Clients)
+			break
+		}
+	}
+	close(end)
+	running.Wait()
+}
+
 func TestManyMetersOneSum(t *testing.T) {
 	r := NewRecorder(nil, "")
 	const clients, each = 64, 500
