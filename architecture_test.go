@@ -107,6 +107,19 @@ func TestHalves(t *testing.T) {
 	t.Logf("%d pairs of folders import each other", n)
 }
 
+// The command does not link the package testing: helpers of tests are packages of their own.
+func TestTheCommandLinksNoTesting(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/weir").Output()
+	require.NoError(t, err)
+	all := strings.Fields(string(out))
+	if len(all) < 100 {
+		t.Fatalf("only %d packages found", len(all))
+	}
+	if slices.Contains(all, "testing") {
+		t.Error("cmd/weir imports testing: go list -deps ./cmd/weir")
+	}
+}
+
 // testsOnly reports whether a package is in the row of those for tests.
 func testsOnly(table []group, room string) bool {
 	i := groupOf(table, room)

@@ -17,7 +17,7 @@ import (
 // tierHeading begins the section of CONTRIBUTING.md that lists the tests of the full tier.
 const tierHeading = "### Only the full tier proves\n"
 
-// TestFullTierIsListed compares the list in CONTRIBUTING.md with the calls of lab.FullTier and lab.Quiet in the tests. WEIR_UPDATE=1
+// TestFullTierIsListed compares the list in CONTRIBUTING.md with the calls of tier.Full and tier.Quiet in the tests. WEIR_UPDATE=1
 // writes it.
 func TestFullTierIsListed(t *testing.T) {
 	var rows strings.Builder
@@ -29,7 +29,7 @@ func TestFullTierIsListed(t *testing.T) {
 	}
 	rows.WriteString("\n")
 	if calls < 20 {
-		t.Errorf("only %d calls of FullTier found", calls)
+		t.Errorf("only %d calls of tier.Full found", calls)
 	}
 	page := string(require.File(t, "CONTRIBUTING.md"))
 	before, rest, found := strings.Cut(page, tierHeading)
@@ -46,13 +46,13 @@ func TestFullTierIsListed(t *testing.T) {
 	require.NoError(t, os.WriteFile("CONTRIBUTING.md", []byte(before+tierHeading+rows.String()+rest[end:]), 0o644))
 }
 
-// A tierGroup is the tests of a package that call FullTier or Quiet with the same reason.
+// A tierGroup is the tests of a package that call tier.Full or tier.Quiet with the same reason.
 type tierGroup struct {
 	dir, why string
 	tests    []string
 }
 
-// fullTier returns the calls of FullTier and Quiet in the tests of all packages, by package and reason, in the order of the files.
+// fullTier returns the calls of tier.Full and tier.Quiet in the tests of all packages, by package and reason, in the order of the files.
 func fullTier(t *testing.T) (groups []tierGroup) {
 	t.Helper()
 	index := map[[2]string]int{}
@@ -81,7 +81,7 @@ func fullTier(t *testing.T) (groups []tierGroup) {
 	return groups
 }
 
-// reasons returns the reasons of the calls of FullTier and Quiet in a function, each once.
+// reasons returns the reasons of the calls of tier.Full and tier.Quiet in a function, each once.
 func reasons(body ast.Node) (found []string) {
 	seen := map[string]bool{}
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -89,14 +89,14 @@ func reasons(body ast.Node) (found []string) {
 		if !ok || len(call.Args) != 2 {
 			return true
 		}
-		name := ""
-		switch f := call.Fun.(type) {
-		case *ast.Ident:
-			name = f.Name
-		case *ast.SelectorExpr:
-			name = f.Sel.Name
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || f.Sel.Name != "Full" && f.Sel.Name != "Quiet" {
+			return true
 		}
-		if text, ok := call.Args[1].(*ast.BasicLit); ok && (name == "FullTier" || name == "Quiet") && text.Kind == token.STRING {
+		if of, ok := f.X.(*ast.Ident); !ok || of.Name != "tier" {
+			return true
+		}
+		if text, ok := call.Args[1].(*ast.BasicLit); ok && text.Kind == token.STRING {
 			if why, err := strconv.Unquote(text.Value); err == nil && !seen[why] {
 				seen[why] = true
 				found = append(found, why)

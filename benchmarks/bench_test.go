@@ -15,7 +15,8 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 )
 
 var (
@@ -223,9 +224,9 @@ func buildWeir(tb testing.TB) string {
 // Every case yields every figure that its table and its bars need. How large they are is not tested: no test may depend
 // on the speed of a machine.
 func TestQuick(t *testing.T) {
-	lab.FullTier(t, "the benchmarks, shortened")
-	lab.Slow(t, "takes half a minute")
-	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master",
+	tier.Full(t, "the benchmarks, shortened")
+	tier.Slow(t, "takes half a minute")
+	labtest.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master",
 		"gfal-copy", "rclone", "postgres", "initdb", "pg_isready")
 	weir := buildWeir(t)
 	var found []result

@@ -21,14 +21,22 @@ type ArtemisConfig struct {
 // Start starts ActiveMQ Artemis as a broker for STOMP: an instance of "artemis create" with a generated password in Settings. URL is that
 // of the acceptor for STOMP, such as stomp://127.0.0.1:61613; URLs has it as stomp, and the acceptor for all protocols, which never has
 // prefixes, as tcp. Messages that are persistent survive Kill.
-func (c ArtemisConfig) Start(ctx context.Context) (*System, error) {
+func (c ArtemisConfig) Start(ctx context.Context) (*Broker, error) {
 	c.Ready = cmp.Or(c.Ready, 5*time.Minute)
-	return c.launch(ctx, "artemis", "artemis", func(s *System, program string) { s.artemis(ctx, c, program) }, "tmp")
+	s, err := c.launch(ctx, "artemis", "artemis", func(s *System, program string) { c.build(ctx, s, program) }, "tmp")
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{
+		System: s, tool: []string{filepath.Join(s.Dir, "instance", "bin", "artemis")},
+		login: []string{"--user", s.Settings[BrokerUser], "--password", s.Settings[BrokerPassword], "--url", s.URLs["tcp"]},
+	}, nil
 }
 
-func (ArtemisConfig) needs() []string { return []string{"artemis", "java"} }
+// Needs returns the programs that it needs.
+func (ArtemisConfig) Needs() []string { return []string{"artemis", "java"} }
 
-func (s *System) artemis(ctx context.Context, c ArtemisConfig, program string) {
+func (c ArtemisConfig) build(ctx context.Context, s *System, program string) {
 	all, stomp := s.newPort(false), s.newPort(false)
 	s.URL = "stomp://" + stomp.Address()
 	s.URLs["stomp"], s.URLs["tcp"] = s.URL, "tcp://"+all.Address()
@@ -39,12 +47,12 @@ func (s *System) artemis(ctx context.Context, c ArtemisConfig, program string) {
 	s.tool(ctx, s.user, s.env, program, "create", instance, "--silent", "--require-login", "--user", s.Settings[BrokerUser],
 		"--password", s.Settings[BrokerPassword], "--host", "127.0.0.1", "--default-port", all.String(), "--no-amqp-acceptor",
 		"--no-mqtt-acceptor", "--no-hornetq-acceptor", "--no-web", "--no-autotune", "--nio", "--java-options", "-Xms64m -Xmx400m")
-	s.artemisAcceptor(c, filepath.Join("instance", "etc", "broker.xml"), stomp.Address())
+	c.acceptor(s, filepath.Join("instance", "etc", "broker.xml"), stomp.Address())
 	s.part("artemis", askListener(stomp.Address()), filepath.Join(instance, "bin", "artemis"), "run")
 }
 
-// artemisAcceptor gives the acceptor for STOMP an address of its own, and the broker the settings of c.
-func (s *System) artemisAcceptor(c ArtemisConfig, conf, address string) {
+// acceptor gives the acceptor for STOMP an address of its own, and the broker the settings of c.
+func (c ArtemisConfig) acceptor(s *System, conf, address string) {
 	if s.err != nil {
 		return
 	}
@@ -61,11 +69,4 @@ func (s *System) artemisAcceptor(c ArtemisConfig, conf, address string) {
 		with += "anycastPrefix=/queue/;multicastPrefix=/topic/;"
 	}
 	s.file(conf, []byte(strings.NewReplacer(at, address, protocol, with, settings, settings+c.AddressSettings).Replace(string(text))))
-}
-
-// ArtemisRun runs a command of Artemis at a broker that Start of ArtemisConfig has started, such as "queue", "stat".
-func (s *System) ArtemisRun(ctx context.Context, args ...string) error {
-	argv := append([]string{filepath.Join(s.Dir, "instance", "bin", "artemis")}, args...)
-	return s.runTool(ctx, s.user, s.env, append(argv, "--user", s.Settings[BrokerUser], "--password", s.Settings[BrokerPassword],
-		"--url", s.URLs["tcp"])...)
 }

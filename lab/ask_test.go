@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
 )
 
 // answer is what a server says: status and body behind the length of it.
@@ -17,7 +18,7 @@ func answer(status uint16, body string) string {
 	return string(binary.BigEndian.AppendUint32(b, uint32(len(body)))) + body
 }
 
-// told returns what dataServers makes of a server that says these bytes.
+// told returns what lab.DataServers makes of a server that says these bytes.
 func told(t testing.TB, said string) (map[string]bool, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -31,7 +32,7 @@ func told(t testing.TB, said string) (map[string]bool, error) {
 		_, _ = io.WriteString(theirs, said)
 		_ = theirs.Close()
 	}()
-	found, err := dataServers(ours)
+	found, err := lab.DataServers(ours)
 	_ = ours.Close()
 	<-heard
 	return found, err

@@ -51,7 +51,7 @@ const month = 30 * 24 * time.Hour
 const userName = "ada"
 
 // protect makes what the authentication of c needs and fills in v what the servers' configurations say about it.
-func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
+func (c XRootDConfig) protect(ctx context.Context, s *System, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
 	s.private("client")
 	if c.TLS || c.Auth == "gsi" {
@@ -74,11 +74,11 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	case "unix":
 		s.unix(v)
 	case "krb5":
-		s.krb5(ctx, c, v)
+		c.kerberos(ctx, s, v)
 	case "gsi":
-		s.gsi(c, v)
+		c.gsi(s, v)
 	case "ztn":
-		s.ztn(ctx, c, v)
+		c.ztn(ctx, s, v)
 	}
 	if s.err != nil {
 		s.err = fmt.Errorf("lab: %s: authentication %s: %w", s.Name, c.Auth, s.err)

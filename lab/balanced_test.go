@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bufio"
@@ -13,16 +13,18 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Servers behind HAProxy share the work; each tells of its own part in its
 // transfer log, in its data interface's counters and to HAProxy. One that died
 // does not keep the others from working, and comes back.
 func TestGridFTPBehindHAProxy(t *testing.T) {
-	Need(t, "globus-url-copy")
-	for _, c := range []GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
+	labtest.Need(t, "globus-url-copy")
+	for _, c := range []lab.GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
 		t.Run(fmt.Sprintf("%d servers, loopback: %v", c.Servers, c.Loopback), func(t *testing.T) {
-			s := StartGridFTP(t, c)
+			s := labtest.Start(t, c)
 			require.NoError(t, s.WriteFile("f", payload()))
 			fetch := func() {
 				to := filepath.Join(t.TempDir(), "f")
@@ -61,7 +63,7 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 }
 
 // logged is how many transfers of the file a server has in its log.
-func logged(t *testing.T, server Server) int {
+func logged(t *testing.T, server lab.Server) int {
 	t.Helper()
 	log, err := os.ReadFile(server.TransferLog)
 	require.NoError(t, err)
@@ -69,7 +71,7 @@ func logged(t *testing.T, server Server) int {
 }
 
 // worked checks that all that count a server's part agree.
-func worked(t *testing.T, s *System, server Server) {
+func worked(t *testing.T, s *lab.System, server lab.Server) {
 	t.Helper()
 	files := logged(t, server)
 	size := files * len(payload())
@@ -88,7 +90,7 @@ func worked(t *testing.T, s *System, server Server) {
 }
 
 // haproxy asks HAProxy something.
-func haproxy(t *testing.T, s *System, question string) string {
+func haproxy(t *testing.T, s *lab.System, question string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", s.StatsSocket)
 	require.NoError(t, err)

@@ -43,11 +43,12 @@ type HTCondorConfig struct {
 func (c HTCondorConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
 	c.Ready = cmp.Or(c.Ready, time.Minute)
-	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) { s.htcondor(c) },
+	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) { c.build(s) },
 		"pool/log", "pool/spool", "pool/execute", "pool/run", "pool/lock", "etc", "root", "bin")
 }
 
-func (HTCondorConfig) needs() []string {
+// Needs returns the programs that it needs.
+func (HTCondorConfig) Needs() []string {
 	return []string{"unshare", "nsenter", "mount", "condor_master", namespaces}
 }
 
@@ -58,8 +59,8 @@ type condorValues struct {
 	Root                   bool
 }
 
-func (s *System) htcondor(c HTCondorConfig) {
-	_, err := c.programs(c.needs())
+func (c HTCondorConfig) build(s *System) {
+	_, err := c.programs(c.Needs())
 	s.fail(err)
 	unpacked, err := unpackedCondor()
 	s.fail(err)
@@ -72,16 +73,16 @@ func (s *System) htcondor(c HTCondorConfig) {
 	s.Slots = v.Slots
 	s.Note = fmt.Sprintf("The pool runs %d jobs at once. condor_status shows one partitionable slot with %d processors.", s.Slots, s.Slots)
 	v.Memory = v.Slots * 64 // MB, which nothing checks
-	s.condorFiles(v, unpacked)
+	condorFiles(s, v, unpacked)
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	s.Batch = "htcondor"
-	s.settled = s.poolReady(v.Slots)
+	s.settled = poolReady(s, v.Slots)
 	s.part("pool", askFiles(filepath.Join(s.Dir, "pool/spool/.schedd_address"), filepath.Join(s.Dir, "pool/log/.startd_address")),
 		"/bin/sh", "-c", poolScript, "pool", unpacked, s.Dir, fmt.Sprint(v.UID), fmt.Sprint(v.GID)).apart = true
 }
 
 // condorFiles writes the pool's configuration, what it sees in /etc, and the programs with which it is used from outside.
-func (s *System) condorFiles(v condorValues, unpacked string) {
+func condorFiles(s *System, v condorValues, unpacked string) {
 	host, err := os.Hostname()
 	s.fail(err)
 	for name, text := range map[string]string{
@@ -106,7 +107,7 @@ func (s *System) condorFiles(v condorValues, unpacked string) {
 
 // poolReady returns a question that is answered when the pool's collector knows of all slots and of the daemon that
 // takes jobs.
-func (s *System) poolReady(slots int) question {
+func poolReady(s *System, slots int) question {
 	return func(ctx context.Context) error {
 		out, err := outputOf(exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus"))
 		if err != nil {
@@ -137,7 +138,7 @@ func askFiles(paths ...string) question {
 
 // unpackedCondor is the folder in which `make needs` has unpacked HTCondor.
 func unpackedCondor() (string, error) {
-	dir, err := built("condor")
+	dir, err := Built("condor")
 	if err != nil {
 		return "", &MissingError{Program: "condor_master", How: "make needs (where the source of weir is)"}
 	}
@@ -162,10 +163,11 @@ type SlurmConfig struct {
 func (c SlurmConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
 	c.Ready = cmp.Or(c.Ready, time.Minute)
-	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) { s.slurm(c, program) }, "state", "spool", "log", "run")
+	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) { c.build(s, program) }, "state", "spool", "log", "run")
 }
 
-func (SlurmConfig) needs() []string {
+// Needs returns the programs that it needs.
+func (SlurmConfig) Needs() []string {
 	return []string{"slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "sinfo", "mount", "unshare", namespaces}
 }
 
@@ -175,8 +177,8 @@ type slurmValues struct {
 	CPUs, Memory           int
 }
 
-func (s *System) slurm(c SlurmConfig, slurmctld string) {
-	found, err := c.programs(c.needs())
+func (c SlurmConfig) build(s *System, slurmctld string) {
+	found, err := c.programs(c.Needs())
 	s.fail(err)
 	host, err := os.Hostname()
 	s.fail(err)
@@ -197,11 +199,11 @@ func (s *System) slurm(c SlurmConfig, slurmctld string) {
 	}
 	s.Batch = "slurm"
 	s.Env = append(s.Env, "SLURM_CONF="+filepath.Join(s.Dir, "slurm.conf"))
-	s.part("slurm", s.askSlurm(found["sinfo"]), argv...).apart = true
+	s.part("slurm", askSlurm(s, found["sinfo"]), argv...).apart = true
 }
 
 // askSlurm returns a question that is answered when the machine takes jobs.
-func (s *System) askSlurm(sinfo string) question {
+func askSlurm(s *System, sinfo string) question {
 	return func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")
 		cmd.Env = append(os.Environ(), s.Env...)

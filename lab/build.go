@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"testing"
 	"text/template"
 
 	"weir/internal/ports"
@@ -120,18 +119,6 @@ func (s *System) part(name string, ask question, argv ...string) *process {
 
 // A port is one that its system holds until it is stopped.
 type port struct{ *ports.Port }
-
-// Address reserves a port until the test ends and returns its address on 127.0.0.1: a server of the test can listen there, end and
-// listen there again, and nothing else gets the port in between.
-func Address(t testing.TB) string {
-	t.Helper()
-	p, err := ports.Reserve("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Free)
-	return p.Address()
-}
 
 // OnlyPort makes the kernel choose port, or none, for a socket that leaves it the choice: it is the Control of a
 // net.ListenConfig or net.Dialer that tries to get a port which is reserved. It fails with ENOPROTOOPT where the kernel

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bytes"
@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 func TestNginxAnswersItsClients(t *testing.T) {
-	Need(t, "curl", "gfal-copy", "openssl")
-	s := StartNginx(t, NginxConfig{Config: Config{TLS: true}, Workers: 2, SlowRate: 100_000})
+	labtest.Need(t, "curl", "gfal-copy", "openssl")
+	s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 2, SlowRate: 100_000})
 	want := payload()
 	local := filepath.Join(t.TempDir(), "local")
 	require.NoError(t, os.WriteFile(local, want, 0o644))
@@ -56,7 +58,7 @@ func TestNginxAnswersItsClients(t *testing.T) {
 }
 
 func TestNginxAsksForAPassword(t *testing.T) {
-	s := StartNginx(t, NginxConfig{User: "ada", Password: "s3cret word"})
+	s := labtest.Start(t, lab.NginxConfig{User: "ada", Password: "s3cret word"})
 	require.NoError(t, s.WriteFile("f", []byte("x")))
 	for _, c := range []struct {
 		user, password string
@@ -78,10 +80,10 @@ func TestNginxAsksForAPassword(t *testing.T) {
 
 func TestNginxSlow(t *testing.T) {
 	const rate = 100_000
-	s := StartNginx(t, NginxConfig{SlowRate: rate})
+	s := labtest.Start(t, lab.NginxConfig{SlowRate: rate})
 	require.NoError(t, s.WriteFile("f", make([]byte, 2*rate)))
 	start := time.Now()
-	if n := len(Get(t, s.URLs["slow"]+"/f")); n != 2*rate {
+	if n := len(labtest.Get(t, s.URLs["slow"]+"/f")); n != 2*rate {
 		t.Fatalf("%d bytes", n)
 	}
 	// Never faster than its rate, allowing for what it sends at once.
@@ -91,8 +93,8 @@ func TestNginxSlow(t *testing.T) {
 }
 
 func TestXRootDAnswersItsClients(t *testing.T) {
-	Need(t, "xrdcp", "xrdfs", "gfal-copy", "curl")
-	s := StartXRootD(t, XRootDConfig{Config: Config{TLS: true}})
+	labtest.Need(t, "xrdcp", "xrdfs", "gfal-copy", "curl")
+	s := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	want := payload()
 	dir := t.TempDir()
 	local := filepath.Join(dir, "local")
@@ -123,7 +125,7 @@ func TestXRootDAnswersItsClients(t *testing.T) {
 
 // XRootD cannot be told to listen on one address only.
 func TestXRootDRefusesOtherHosts(t *testing.T) {
-	s := StartXRootD(t, XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	addrs, err := net.InterfaceAddrs()
 	require.NoError(t, err)
 	tried := 0
@@ -133,7 +135,7 @@ func TestXRootDRefusesOtherHosts(t *testing.T) {
 			continue
 		}
 		tried++
-		if err := askXRootD(net.JoinHostPort(ip.IP.String(), s.ports[0].String()))(t.Context()); err == nil {
+		if err := lab.AskXRootD(net.JoinHostPort(ip.IP.String(), s.Ports()[0].String()))(t.Context()); err == nil {
 			t.Errorf("answers a client that comes from %s", ip.IP)
 		}
 	}
@@ -143,8 +145,8 @@ func TestXRootDRefusesOtherHosts(t *testing.T) {
 }
 
 func TestGridFTPAnswersItsClients(t *testing.T) {
-	Need(t, "globus-url-copy", "gfal-copy", "gfal-ls")
-	s := StartGridFTP(t, GridFTPConfig{})
+	labtest.Need(t, "globus-url-copy", "gfal-copy", "gfal-ls")
+	s := labtest.Start(t, lab.GridFTPConfig{})
 	want := payload()
 	dir := t.TempDir()
 	local := filepath.Join(dir, "local")
@@ -158,7 +160,7 @@ func TestGridFTPAnswersItsClients(t *testing.T) {
 	if out := run(t, gfal(), "gfal-ls", s.URL); strings.TrimSpace(out) != "up.dat" {
 		t.Errorf("gfal-ls says %q", out)
 	}
-	outside := "ftp://" + s.ports[0].Address() + "/etc/passwd"
+	outside := "ftp://" + s.Ports()[0].Address() + "/etc/passwd"
 	if out, err := exec.CommandContext(t.Context(), "globus-url-copy", outside, "file://"+
 		filepath.Join(dir, "passwd")).CombinedOutput(); err == nil {
 		t.Errorf("a file outside its data was served: %s", out)

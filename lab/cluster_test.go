@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bytes"
@@ -17,19 +17,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // One cluster, three data servers: what all its tests share.
 func TestCluster(t *testing.T) {
-	Need(t, "xrdcp", "curl")
+	labtest.Need(t, "xrdcp", "curl")
 	reports, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer reports.Close()
 	var told []string
 	lost := make(chan string, 8)
-	s := StartXRootD(t, XRootDConfig{
+	s := labtest.Start(t, lab.XRootDConfig{
 		Servers: 3, Extra: fmt.Sprintf("xrd.report %s every 1s all\n", reports.LocalAddr()),
-		Config: Config{TLS: true, Progress: func(part string) { told = append(told, part) },
+		Config: lab.Config{TLS: true, Progress: func(part string) { told = append(told, part) },
 			Lost: func(part string, why error) { lost <- part + " " + why.Error() }},
 	})
 	want := []string{
@@ -58,11 +60,11 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-func members(t *testing.T, s *System) {
-	if diff := cmp.Diff([]string{"redirector", "ds1", "ds2", "ds3"}, s.names()); diff != "" {
+func members(t *testing.T, s *lab.System) {
+	if diff := cmp.Diff([]string{"redirector", "ds1", "ds2", "ds3"}, s.ServerNames()); diff != "" {
 		t.Fatal(diff)
 	}
-	known, err := locate(t.Context(), s.Servers[0].Address)
+	known, err := lab.Locate(t.Context(), s.Servers[0].Address)
 	require.NoError(t, err)
 	var ports []string
 	for _, server := range s.Servers[1:] {
@@ -73,7 +75,7 @@ func members(t *testing.T, s *System) {
 		t.Errorf("the redirector knows %v, want ports %v", known, ports)
 	}
 	all := s.Pids()
-	for of, want := range map[string]int{Redirector: 2, DataServer: 6, "ds2": 2, "ds4": 0} {
+	for of, want := range map[string]int{lab.Redirector: 2, lab.DataServer: 6, "ds2": 2, "ds4": 0} {
 		pids := s.Pids(of)
 		if len(pids) != want {
 			t.Errorf("%s: %d processes, want %d", of, len(pids), want)
@@ -99,7 +101,7 @@ func members(t *testing.T, s *System) {
 
 // files written into the data servers are found through the redirector, and
 // those written through it land on data servers.
-func files(t *testing.T, s *System) {
+func files(t *testing.T, s *lab.System) {
 	for i := range 9 {
 		require.NoError(t, s.WriteFile(fmt.Sprintf("spread/f%d", i), payload()))
 	}
@@ -121,7 +123,7 @@ func files(t *testing.T, s *System) {
 	there(t, s, s.URLs["roots"], "new-tls")
 }
 
-func overHTTP(t *testing.T, s *System) {
+func overHTTP(t *testing.T, s *lab.System) {
 	local := filepath.Join(t.TempDir(), "local")
 	require.NoError(t, os.WriteFile(local, payload(), 0o600))
 	run(t, nil, "curl", "-sSf", "-L", "--cacert", s.CAFile, "-T", local, s.URLs["https"]+"/by-http")
@@ -131,7 +133,7 @@ func overHTTP(t *testing.T, s *System) {
 }
 
 // reported waits until each xrootd, and no cmsd, has sent its statistics.
-func reported(t *testing.T, s *System, reports net.PacketConn) {
+func reported(t *testing.T, s *lab.System, reports net.PacketConn) {
 	require.NoError(t, reports.SetReadDeadline(time.Now().Add(20*time.Second)))
 	from := map[string]bool{}
 	for b := make([]byte, 1<<16); len(from) < len(s.Servers); {
@@ -151,7 +153,7 @@ func reported(t *testing.T, s *System, reports net.PacketConn) {
 }
 
 // where tells which data servers of s have a file.
-func where(s *System, name string) []string {
+func where(s *lab.System, name string) []string {
 	var have []string
 	for _, server := range s.Servers[1:] {
 		if _, err := os.Stat(filepath.Join(server.Data, name)); err == nil {
@@ -161,26 +163,26 @@ func where(s *System, name string) []string {
 	return have
 }
 
-func hung(t *testing.T, s *System) {
+func hung(t *testing.T, s *lab.System) {
 	require.NoError(t, s.SignalPart("ds1", syscall.SIGSTOP))
 	ds1, err := s.Server("ds1")
 	require.NoError(t, err)
 	within(t, patience, "silence of a stopped data server", func() bool { // its threads stop one by one
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		return errors.Is(askXRootD(ds1.Address)(ctx), os.ErrDeadlineExceeded)
+		return errors.Is(lab.AskXRootD(ds1.Address)(ctx), os.ErrDeadlineExceeded)
 	})
-	if err := askXRootD(s.Servers[2].Address)(t.Context()); err != nil {
+	if err := lab.AskXRootD(s.Servers[2].Address)(t.Context()); err != nil {
 		t.Errorf("another data server: %v", err)
 	}
 	require.NoError(t, s.SignalPart("ds1", syscall.SIGCONT))
-	if err := askXRootD(ds1.Address)(t.Context()); err != nil {
+	if err := lab.AskXRootD(ds1.Address)(t.Context()); err != nil {
 		t.Errorf("after it went on: %v", err)
 	}
 }
 
 // killed takes one data server away and gives it back, then the redirector.
-func killed(t *testing.T, s *System) {
+func killed(t *testing.T, s *lab.System) {
 	there(t, s, s.URL, "survivor")
 	on := where(s, "survivor")
 	if len(on) != 1 {
@@ -195,10 +197,10 @@ func killed(t *testing.T, s *System) {
 	require.NoError(t, err)
 	_, port, _ := strings.Cut(server.Address, ":")
 	within(t, patience, "the redirector to miss "+name, func() bool {
-		known, err := locate(t.Context(), s.Servers[0].Address)
+		known, err := lab.Locate(t.Context(), s.Servers[0].Address)
 		return err == nil && !known[port] && len(known) == 2
 	})
-	if err := askListener(server.Address)(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := lab.AskListener(server.Address)(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("dialing a killed server: %v, want refused", err)
 	}
 	if out, err := client(t, append(s.Env, "XRD_REQUESTTIMEOUT=2", "XRD_STREAMTIMEOUT=2", "XRD_CONNECTIONWINDOW=2", "XRD_REDIRECTLIMIT=2"),
@@ -225,16 +227,16 @@ func killed(t *testing.T, s *System) {
 
 func TestXRootDConfigIsChecked(t *testing.T) {
 	t.Setenv("TMPDIR", shared(t))
-	Need(t, "krb5kdc", "kadmin.local", "kinit")
-	for want, c := range map[string]XRootDConfig{
+	labtest.Need(t, "krb5kdc", "kadmin.local", "kinit")
+	for want, c := range map[string]lab.XRootDConfig{
 		`authentication "kerberos": use one of none, unix, krb5, gsi, ztn`: {Auth: "kerberos"},
 		"-1 data servers: use 0":                 {Servers: -1},
 		"65 data servers: use 0":                 {Servers: 65},
 		"lookup -1: use 1 second":                {Lookup: -1, Servers: 1},
-		"is too long a name":                     {Servers: 1, Config: Config{Dir: filepath.Join(shared(t), strings.Repeat("x", 90))}},
-		"keeps others out":                       {Config: Config{Dir: closed(t)}},
-		"no such file":                           {Config: Config{Programs: map[string]string{"xrootd": "/nowhere/xrootd"}}},
-		"authentication krb5: /bin/false create": {Auth: "krb5", Config: Config{Programs: map[string]string{"kdb5_util": "/bin/false"}}},
+		"is too long a name":                     {Servers: 1, Config: lab.Config{Dir: filepath.Join(shared(t), strings.Repeat("x", 90))}},
+		"keeps others out":                       {Config: lab.Config{Dir: closed(t)}},
+		"no such file":                           {Config: lab.Config{Programs: map[string]string{"xrootd": "/nowhere/xrootd"}}},
+		"authentication krb5: /bin/false create": {Auth: "krb5", Config: lab.Config{Programs: map[string]string{"kdb5_util": "/bin/false"}}},
 	} {
 		if want == "keeps others out" && os.Geteuid() != 0 {
 			continue // it keeps us out ourselves
@@ -261,7 +263,7 @@ func closed(t *testing.T) string {
 }
 
 func TestLinesOf(t *testing.T) {
-	got := linesOf("cms.sched cpu 1\nxrd.report x\n  cms.space min 1g\n# cms.", "cms.")
+	got := lab.LinesOf("cms.sched cpu 1\nxrd.report x\n  cms.space min 1g\n# cms.", "cms.")
 	if want := "cms.sched cpu 1\n  cms.space min 1g\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -269,7 +271,7 @@ func TestLinesOf(t *testing.T) {
 
 // Credentials are for systems that have them.
 func TestNoCredentials(t *testing.T) {
-	s := StartXRootD(t, XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	_, token := s.Token(time.Hour, "")
 	_, proxy := s.ProxyFor(time.Hour)
 	_, ticket := s.TicketFor(t.Context(), time.Hour)

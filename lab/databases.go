@@ -30,20 +30,20 @@ type PostgreSQLConfig struct {
 func (c PostgreSQLConfig) Start(ctx context.Context) (*System, error) {
 	c.Ready = cmp.Or(c.Ready, time.Minute)
 	c.as = nobody
-	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) { s.postgres(ctx, c, program) }, "run")
+	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) { c.build(ctx, s, program) }, "run")
 }
 
 // nobody is an account of every Debian: initdb needs a user with a name.
 const nobody = 65534
 
-func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {
+func (c PostgreSQLConfig) build(ctx context.Context, s *System, program string) {
 	p := s.newPort(false)
 	password := rand.Text()
 	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.Address(), Path: "/postgres",
 		RawQuery: "sslmode=disable"}).String()
 	s.URLs["postgres"] = s.URL
 	data := filepath.Join(s.Dir, "cluster")
-	s.initdb(ctx, c, data, s.file("password", []byte(password+"\n")))
+	c.initdb(ctx, s, data, s.file("password", []byte(password+"\n")))
 	ready := s.program(c.Config, "pg_isready")
 	s.Env = append(s.Env, "PGHOST=127.0.0.1", "PGPORT="+p.String(), "PGUSER=weir", "PGPASSWORD="+password, "PGDATABASE=postgres")
 	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c",
@@ -68,7 +68,7 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 }
 
 // initdb makes the cluster, as the user that the server will run as, and removes the file with the password.
-func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password string) {
+func (c PostgreSQLConfig) initdb(ctx context.Context, s *System, data, password string) {
 	argv := []string{s.program(c.Config, "initdb"), "-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256",
 		"--encoding=UTF8", "--locale=C"}
 	if c.Careless {
@@ -90,7 +90,8 @@ func findPostgres(name string) (string, bool) {
 	return found[len(found)-1], true
 }
 
-func (PostgreSQLConfig) needs() []string { return []string{"postgres", "initdb", "pg_isready"} }
+// Needs returns the programs that it needs.
+func (PostgreSQLConfig) Needs() []string { return []string{"postgres", "initdb", "pg_isready"} }
 
 //go:embed prometheus.yml
 var prometheusYML string
@@ -110,10 +111,10 @@ type PrometheusConfig struct {
 // Start starts a Prometheus server that takes remote write. URL is its own address; URLs has "write", where remote
 // write goes.
 func (c PrometheusConfig) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) { s.prometheus(c, program) }, "data")
+	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) { c.build(s, program) }, "data")
 }
 
-func (s *System) prometheus(c PrometheusConfig, program string) {
+func (c PrometheusConfig) build(s *System, program string) {
 	p := s.newPort(false)
 	s.URL = "http://" + p.Address()
 	s.URLs["write"] = s.URL + "/api/v1/write"
@@ -123,14 +124,14 @@ func (s *System) prometheus(c PrometheusConfig, program string) {
 	conf := s.config("prometheus.yml", prometheusYML, c)
 	data := filepath.Join(s.Dir, "data")
 	if c.Blocks != "" && s.err == nil {
-		s.fail(s.copyIn(data, c.Blocks))
+		s.fail(copyIn(s, data, c.Blocks))
 	}
 	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data,
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+p.Address(), "--web.enable-remote-write-receiver", "--log.level=warn")
 }
 
 // copyIn copies a folder into one of s.
-func (s *System) copyIn(to, from string) error {
+func copyIn(s *System, to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
 	}
@@ -149,16 +150,18 @@ type InfluxConfig struct {
 
 // Start starts an InfluxDB 1.x server without databases. URL is its address.
 func (c InfluxConfig) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "influxdb", "influxd", (*System).influx, "meta", "data", "wal")
+	return c.launch(ctx, "influxdb", "influxd", buildInflux, "meta", "data", "wal")
 }
 
-func (s *System) influx(program string) {
+func buildInflux(s *System, program string) {
 	web, rpc := s.newPort(false), s.newPort(false) // rpc: backup and restore
 	s.URL = "http://" + web.Address()
 	conf := s.config("influxdb.conf", influxConf, map[string]string{"Dir": s.Dir, "Web": web.Address(), "RPC": rpc.Address()})
 	s.part("influxd", askHTTP(s.URL+"/query?q=SHOW+DATABASES", "results"), program, "-config", conf)
 }
 
-func (PrometheusConfig) needs() []string { return []string{"prometheus"} }
+// Needs returns the programs that it needs.
+func (PrometheusConfig) Needs() []string { return []string{"prometheus"} }
 
-func (InfluxConfig) needs() []string { return []string{"influxd"} }
+// Needs returns the programs that it needs.
+func (InfluxConfig) Needs() []string { return []string{"influxd"} }

@@ -51,8 +51,8 @@ func (c *XRootDConfig) directives() (string, error) {
 	return lines.String(), nil
 }
 
-// ignored returns the line in which a server says that it does not understand a part of the settings, "" if there is none.
-func (s *System) ignored(settings []string) string {
+// ignoredDirectives returns the line in which a server says that it does not understand a part of the settings, "" if there is none.
+func ignoredDirectives(s *System, settings []string) string {
 	if len(settings) == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"os"
@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // TestSettingsReachTheServers has servers of each version that are configured as in 2008.
 func TestSettingsReachTheServers(t *testing.T) {
-	Need(t, "xrdcp")
-	for _, version := range TestedXRootDs() {
+	labtest.Need(t, "xrdcp")
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
-			s := StartXRootD(t, XRootDConfig{Version: version, Servers: 1, Set: []string{
+			s := labtest.Start(t, lab.XRootDConfig{Version: version, Servers: 1, Set: []string{
 				"xrd.sched=mint 8 maxt 1024 avlt 128 idle 256", "oss.fdlimit=100 max", "xrootd.async=off", "cms.delay=suspend 1",
 				"xrd.timeout=idle 61m",
 			}})
@@ -37,12 +39,12 @@ func TestSettingsReachTheServers(t *testing.T) {
 
 // TestServersThatDoNotTakeASetting say why in their own words.
 func TestServersThatDoNotTakeASetting(t *testing.T) {
-	Need(t, "xrootd")
+	labtest.Need(t, "xrootd")
 	for set, want := range map[string]string{
 		"xrd.sched=mint 8 avtl 128": "invalid sched option 'avtl'", // only a warning, as in 2008
 		"xrd.sched=mint eight":      "eight",
 	} {
-		s, err := XRootDConfig{Set: []string{set}}.Start(t.Context())
+		s, err := lab.XRootDConfig{Set: []string{set}}.Start(t.Context())
 		if err == nil {
 			t.Errorf("%s: it started: %v", set, s.Stop())
 		} else if !strings.Contains(err.Error(), want) {
@@ -63,7 +65,7 @@ func TestSettingsThatAreNone(t *testing.T) {
 		{set: "xrd.sched=mint 8 \\", want: "one line"},
 		{set: "xrd.sched=mint $HOME", want: "one line"}, {set: "xrd.sched=# nothing", want: "one line"},
 		{set: "xrd.sched=mint\u2028x", want: "one line"},
-		{set: "xrd.sched=" + strings.Repeat("x", maxValue+1), want: "use up to 1000"},
+		{set: "xrd.sched=" + strings.Repeat("x", lab.MaxValue+1), want: "use up to 1000"},
 		{set: "xrd.port=1", want: "not one that can be set"}, {set: "xrd.sched mint 8\nxrd.port=1", want: "not one that can be set"},
 		{set: "all.export=/", want: "not one that can be set"}, {set: "sec.protocol=unix", want: "not one that can be set"},
 		{set: "XRD.SCHED=mint 8", want: "not one that can be set"},
@@ -71,7 +73,7 @@ func TestSettingsThatAreNone(t *testing.T) {
 		{set: "sec.level=all none", want: "no authentication is configured"}, {set: "sec.level=all none", auth: "unix"},
 		{set: "xrd.sched=  mint 8 "},
 	} {
-		err := Options{Set: []string{"xrootd.async=off", c.set}, Servers: c.servers, Auth: c.auth}.checkSet()
+		err := lab.Options{Set: []string{"xrootd.async=off", c.set}, Servers: c.servers, Auth: c.auth}.CheckSet()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v, want %q", c.set, err, c.want)
 		}

@@ -285,7 +285,7 @@ func retry(do func() error) (err error) {
 
 // output is outputOf a program of this system.
 func output(program string, args ...string) (string, error) {
-	path, err := find(program)
+	path, err := Find(program)
 	if err != nil {
 		return "", err
 	}

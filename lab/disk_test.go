@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"fmt"
@@ -13,20 +13,25 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // TestDisk: servers with limited disks read and write no faster than their limits, each for itself, are in control groups
 // with their memory, and leave no mount, loop device and group behind: after Stop, and when the program that began them is killed.
 func TestDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
-		Without(t, "root", "limited disks are for root")
+		tier.Without(t, "root", "limited disks are for root")
 	}
 	const rate, size = 20 << 20, 60 << 20
-	disk := Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}
-	for name, start := range map[string]func(*testing.T) *System{
-		"nginx": func(t *testing.T) *System { return StartNginx(t, NginxConfig{Config: Config{Disk: disk}}) },
-		"cluster": func(t *testing.T) *System {
-			return StartXRootD(t, XRootDConfig{Config: Config{Disk: disk}, Servers: 2})
+	disk := lab.Disk{Rate: rate, Size: 1 << 30, Memory: 256 << 20}
+	for name, start := range map[string]func(*testing.T) *lab.System{
+		"nginx": func(t *testing.T) *lab.System {
+			return labtest.Start(t, lab.NginxConfig{Config: lab.Config{Disk: disk}})
+		},
+		"cluster": func(t *testing.T) *lab.System {
+			return labtest.Start(t, lab.XRootDConfig{Config: lab.Config{Disk: disk}, Servers: 2})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +50,7 @@ func TestDisk(t *testing.T) {
 				url = "http://127.0.0.1:" + port + "/data"
 			}
 			begin, read := time.Now(), sectors(t, s)
-			if n := len(Get(t, url+"/f")); n != size {
+			if n := len(labtest.Get(t, url+"/f")); n != size {
 				t.Fatalf("%d bytes", n)
 			}
 			if took := time.Since(begin).Seconds(); took < 0.8*size/rate {
@@ -55,13 +60,13 @@ func TestDisk(t *testing.T) {
 				t.Errorf("%d bytes were read from the disk", n)
 			}
 			read = sectors(t, s)
-			if n := len(Get(t, url+"/f")); n != size {
+			if n := len(labtest.Get(t, url+"/f")); n != size {
 				t.Fatalf("%d bytes", n)
 			}
 			if n := 512 * (sectors(t, s) - read); n > size/10 {
 				t.Errorf("of %d MiB in the page cache %d bytes were read from the disk", size>>20, n)
 			}
-			data, groups := s.Data, s.disks.name
+			data, groups := s.Data, s.Groups()
 			if left := remains(data, groups); len(left) < 2 {
 				t.Errorf("there are only %q", left)
 			}
@@ -74,14 +79,14 @@ func TestDisk(t *testing.T) {
 }
 
 // sectors returns how many sectors have been read from the disks of a system.
-func sectors(t *testing.T, s *System) (n int) {
+func sectors(t *testing.T, s *lab.System) (n int) {
 	t.Helper()
 	stats, err := os.ReadFile("/proc/diskstats")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(stats)) {
-		if f := strings.Fields(line); slices.Contains(slices.Collect(maps.Values(s.disks.numbers)), f[0]+":"+f[1]) {
+		if f := strings.Fields(line); slices.Contains(slices.Collect(maps.Values(s.DiskNames())), f[0]+":"+f[1]) {
 			some, err := strconv.Atoi(f[5])
 			if err != nil {
 				t.Fatal(err)
@@ -95,11 +100,12 @@ func sectors(t *testing.T, s *System) (n int) {
 // TestScratchDisk: the scratch disk of a node takes no more than its limit, also of what the kernel writes later, and gives no more.
 func TestScratchDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
-		Without(t, "root", "limited disks are for root")
+		tier.Without(t, "root", "limited disks are for root")
 	}
 	const rate, size = 20 << 20, 60 << 20
-	s := StartSSH(t, SSHConfig{Config: Config{Disk: Disk{Rate: 10 * rate, Slow: rate, Size: 1 << 30, Memory: 256 << 20}}, Nodes: 2})
-	s.Use(t)
+	disk := lab.Disk{Rate: 10 * rate, Slow: rate, Size: 1 << 30, Memory: 256 << 20}
+	s := labtest.Start(t, lab.SSHConfig{Config: lab.Config{Disk: disk}, Nodes: 2})
+	labtest.Use(t, s)
 	scripts := map[string]string{
 		"write and sync": "dd if=/dev/zero of=$TMPDIR/a bs=1M count=60 conv=fsync",
 		"write":          "dd if=/dev/zero of=$TMPDIR/b bs=1M count=60 && sync -f $TMPDIR/b",
@@ -119,14 +125,14 @@ func TestScratchDisk(t *testing.T) {
 	if out := run(t, nil, "ssh", "node1", "ls $TMPDIR; echo $TMPDIR"); out != "lost+found\n"+filepath.Join(s.Dir, "node1", "scratch")+"\n" {
 		t.Errorf("the scratch disk of node1 has %q", out)
 	}
-	if overMemory(s.parts[1].groups) {
+	if lab.OverMemory(s.GroupsOf(1)) {
 		t.Error("the kernel killed something on node2 before it needed memory")
 	}
 	if out, err := exec.CommandContext(t.Context(), "ssh", "node2", "tail /dev/zero").CombinedOutput(); err == nil ||
-		!overMemory(s.parts[1].groups) || overMemory(s.parts[0].groups) {
+		!lab.OverMemory(s.GroupsOf(1)) || lab.OverMemory(s.GroupsOf(0)) {
 		t.Errorf("endless memory on node2: %v %s", err, out)
 	}
-	groups, devices := s.disks.name, s.disks.numbers
+	groups, devices := s.Groups(), s.DiskNames()
 	require.NoError(t, s.Stop())
 	if left := remains(s.Dir, groups); len(left) > 0 {
 		t.Errorf("%q remain", left)
@@ -155,12 +161,12 @@ func remains(data, groups string) (all []string) {
 }
 
 func TestDiskOfNone(t *testing.T) {
-	for _, d := range []Disk{{Rate: 1}, {Rate: 1 << 20, Slow: 1}, {Rate: 1 << 20, Size: 1}, {Rate: 1 << 20, Memory: 1}, {Size: 1 << 30}} {
+	for _, d := range []lab.Disk{{Rate: 1}, {Rate: 1 << 20, Slow: 1}, {Rate: 1 << 20, Size: 1}, {Rate: 1 << 20, Memory: 1}, {Size: 1 << 30}} {
 		if d.Check() == nil {
 			t.Errorf("%+v is accepted", d)
 		}
 	}
-	if _, err := (PostgreSQLConfig{Config: Config{Disk: Disk{Rate: 1 << 20}}}).Start(t.Context()); err == nil {
+	if _, err := (lab.PostgreSQLConfig{Config: lab.Config{Disk: lab.Disk{Rate: 1 << 20}}}).Start(t.Context()); err == nil {
 		t.Error("postgresql has a limited disk")
 	}
 }

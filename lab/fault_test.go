@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"errors"
@@ -14,21 +14,23 @@ import (
 
 	"weir/internal/ports"
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := NginxConfig{Config: Config{Programs: map[string]string{"nginx": "/nowhere/nginx"}}}.Start(t.Context())
+	_, err := lab.NginxConfig{Config: lab.Config{Programs: map[string]string{"nginx": "/nowhere/nginx"}}}.Start(t.Context())
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nginx at a wrong path: %v", err)
 	}
-	_, err = find("xrdcp")
-	var missing *MissingError
+	_, err = lab.Find("xrdcp")
+	var missing *lab.MissingError
 	if !errors.As(err, &missing) || missing.Package != "xrootd-client" ||
 		!strings.Contains(err.Error(), "install Debian package xrootd-client") {
 		t.Errorf("a program that is not there: %v", err)
 	}
-	_, err = find("no-such-program")
+	_, err = lab.Find("no-such-program")
 	if err == nil || err.Error() != "program no-such-program not found" {
 		t.Errorf("a program that no package brings: %v", err)
 	}
@@ -37,21 +39,21 @@ func TestMissingProgram(t *testing.T) {
 func TestBrokenConfig(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
-		start   func() (*System, error)
+		start   func() (*lab.System, error)
 		want    string
 	}{
-		"nginx": {"nginx", func() (*System, error) {
-			return NginxConfig{Extra: "no_such_directive on;"}.Start(t.Context())
+		"nginx": {"nginx", func() (*lab.System, error) {
+			return lab.NginxConfig{Extra: "no_such_directive on;"}.Start(t.Context())
 		}, `unknown directive "no_such_directive"`},
-		"xrootd": {"xrootd", func() (*System, error) {
-			return XRootDConfig{Extra: "xrd.port none-such"}.Start(t.Context())
+		"xrootd": {"xrootd", func() (*lab.System, error) {
+			return lab.XRootDConfig{Extra: "xrd.port none-such"}.Start(t.Context())
 		}, "none-such"},
-		"nginx user": {"nginx", func() (*System, error) {
-			return NginxConfig{User: "a:b"}.Start(t.Context())
+		"nginx user": {"nginx", func() (*lab.System, error) {
+			return lab.NginxConfig{User: "a:b"}.Start(t.Context())
 		}, "colon"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			Need(t, c.program)
+			labtest.Need(t, c.program)
 			t.Setenv("TMPDIR", shared(t))
 			s, err := c.start()
 			if err == nil {
@@ -81,7 +83,8 @@ func TestSilentServer(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho warming up\nexec tail -f /dev/null\n"), 0o755))
 	require.NoError(t, os.Chmod(filepath.Dir(program), 0o755))
 	public(t, program)
-	_, err := NginxConfig{Config: Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}}.Start(t.Context())
+	c := lab.Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}
+	_, err := lab.NginxConfig{Config: c}.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no right answer in time") || !strings.Contains(err.Error(), "warming up") {
 		t.Errorf("a silent server: %v", err)
 	}
@@ -102,9 +105,9 @@ func public(t *testing.T, path string) {
 // The port is taken by a stranger while the server is down: impossible
 // through lab's own reservation, so the test gives that up first.
 func TestPortInUse(t *testing.T) {
-	s := StartNginx(t, NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	s.Kill()
-	address := s.ports[0].Address()
+	address := s.Ports()[0].Address()
 	stranger, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	err = s.Restart(t.Context())
@@ -123,7 +126,7 @@ func TestReservedPortIsKept(t *testing.T) {
 	p, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
 	defer p.Free()
-	only := OnlyPort(p.Number())
+	only := lab.OnlyPort(p.Number())
 	l, err := (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if errors.Is(err, unix.ENOPROTOOPT) {
 		t.Skip("this kernel cannot narrow a socket's range of ports (Linux 6.3 can)")
@@ -155,8 +158,9 @@ func TestFolders(t *testing.T) {
 	public(t, filepath.Join(dir, "x"))
 	full := filepath.Join(dir, "full")
 	require.NoError(t, os.MkdirAll(filepath.Join(full, "precious"), 0o755))
-	Need(t, "nginx")
-	if _, err := (NginxConfig{Config: Config{Dir: full}}.Start(t.Context())); err == nil || !strings.Contains(err.Error(), "not empty") {
+	labtest.Need(t, "nginx")
+	_, err := lab.NginxConfig{Config: lab.Config{Dir: full}}.Start(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder with something in it: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(full, "precious")); err != nil {
@@ -170,17 +174,17 @@ func TestFolders(t *testing.T) {
 		if c.made {
 			require.NoError(t, os.Mkdir(given, 0o755))
 		}
-		s := StartNginx(t, NginxConfig{Config: Config{Dir: given}})
+		s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{Dir: given}})
 		require.NoError(t, s.Stop())
 		if _, err := os.Stat(given); (err == nil) != c.made {
 			t.Errorf("folder %s after stop: %v", c.name, err)
 		}
 	}
-	if _, err := (NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}.Start(t.Context())); err == nil ||
+	if _, err := (lab.NginxConfig{Config: lab.Config{Dir: filepath.Join(dir, "a b;c")}}.Start(t.Context())); err == nil ||
 		!strings.Contains(err.Error(), "cannot be named") {
 		t.Errorf("a folder that ends a line of the configuration: %v", err)
 	}
-	s := StartNginx(t, NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	if err := s.WriteFile("../x", nil); err == nil {
 		t.Error("a file outside the data folder was written")
 	}
@@ -211,9 +215,9 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 }
 
 func TestSignalStopsTheService(t *testing.T) {
-	s := StartXRootD(t, XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
-	conn, err := net.Dial("tcp", s.ports[0].Address()) // the kernel takes the connection
+	conn, err := net.Dial("tcp", s.Ports()[0].Address()) // the kernel takes the connection
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(100*time.Millisecond)))
@@ -221,7 +225,7 @@ func TestSignalStopsTheService(t *testing.T) {
 		t.Errorf("a stopped server: %v, want silence", err)
 	}
 	require.NoError(t, s.Signal(syscall.SIGCONT))
-	if err := s.parts[0].ask(t.Context()); err != nil {
+	if err := s.Ask(t.Context()); err != nil {
 		t.Errorf("after it went on: %v", err)
 	}
 	if err := s.Signal(syscall.SIGSTOP); err != nil { // also a stopped server can be ended

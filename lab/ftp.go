@@ -38,10 +38,11 @@ func (c GridFTPConfig) Start(ctx context.Context) (*System, error) {
 	if c.Auth != "" && c.Auth != "none" && c.Auth != "gsi" {
 		return nil, fmt.Errorf("lab: gridftp: authentication %q: use none or gsi", c.Auth)
 	}
-	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) { s.gridftp(c, program) })
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) { c.build(s, program) })
 }
 
-func (c GridFTPConfig) needs() []string {
+// Needs returns the programs that it needs.
+func (c GridFTPConfig) Needs() []string {
 	switch {
 	case c.Servers == 0:
 		return []string{"globus-gridftp-server"}
@@ -52,7 +53,7 @@ func (c GridFTPConfig) needs() []string {
 	}
 }
 
-func (s *System) gridftp(c GridFTPConfig, program string) {
+func (c GridFTPConfig) build(s *System, program string) {
 	s.account() // the server wants an entry in passwd for the user that it runs under
 	s.Data = s.newDir("data")
 	if c.Connections <= 0 {
@@ -67,19 +68,19 @@ func (s *System) gridftp(c GridFTPConfig, program string) {
 	s.URL = "ftp://" + address + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
 	if c.Auth == "gsi" {
-		s.gridUsers()
+		gridUsers(s)
 		s.URL = "gsiftp://" + p.local() + s.Data // clients of Globus want the name of the certificate
 		s.URLs = map[string]string{"gsiftp": s.URL}
 	}
 	if c.Servers > 0 {
-		s.balanced(c, program, p)
+		c.balanced(s, program, p)
 		return
 	}
-	s.part("gridftp", askFTP(address), append([]string{program}, s.gridftpArgs(c, Server{Address: address, DataAddress: host})...)...)
+	s.part("gridftp", askFTP(address), append([]string{program}, c.args(s, Server{Address: address, DataAddress: host})...)...)
 }
 
-// gridftpArgs are the arguments of a server.
-func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
+// args are the arguments of a server.
+func (c GridFTPConfig) args(s *System, server Server) []string {
 	host, port, _ := net.SplitHostPort(server.Address)
 	name := "localhost"
 	if server.Interface != "" {
@@ -99,7 +100,7 @@ func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
 }
 
 // gridUsers has the servers admit clients with a grid proxy alone: Proxy, CADir, Env and Settings describe it.
-func (s *System) gridUsers() {
+func gridUsers(s *System) {
 	// The server is not root, so it can only map clients to its own user.
 	s.Auth, s.User = "gsi", s.account().Username
 	s.private("client")
@@ -107,7 +108,7 @@ func (s *System) gridUsers() {
 	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
 	s.set("ca_dir", s.CADir)
 	var v xrootdValues // what XRootD would get
-	s.gsi(XRootDConfig{}, &v)
+	XRootDConfig{}.gsi(s, &v)
 	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir,
 		"GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
 }
@@ -126,12 +127,13 @@ type ProFTPDConfig struct {
 // Start starts ProFTPD, a plain FTP server that wants a password. URL is an ftp:// URL of the full path of Data. It
 // has a process for each connection, and after one has ended it takes no other for up to 0.4 s.
 func (c ProFTPDConfig) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { s.proftpd(ctx, c, program) })
+	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { c.build(ctx, s, program) })
 }
 
-func (ProFTPDConfig) needs() []string { return []string{"proftpd", "openssl"} }
+// Needs returns the programs that it needs.
+func (ProFTPDConfig) Needs() []string { return []string{"proftpd", "openssl"} }
 
-func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
+func (c ProFTPDConfig) build(ctx context.Context, s *System, program string) {
 	account := s.account()
 	if s.err != nil {
 		return
@@ -147,7 +149,7 @@ func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
 	}
 	s.Data = s.newDir("data")
 	s.newDir("state")
-	passwords := s.file("passwd", []byte(s.ftpPasswords(ctx, c.Config, cmp.Or(c.Password, "secret"), account.Uid, account.Gid, "/bin/false")))
+	passwords := s.file("passwd", []byte(c.ftpPasswords(ctx, s, cmp.Or(c.Password, "secret"), account.Uid, account.Gid, "/bin/false")))
 	p := s.newPort(false)
 	s.URL = "ftp://" + p.Address() + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
@@ -194,7 +196,7 @@ func (s *System) me() *user.User {
 }
 
 // ftpPasswords returns the line of passwd of User, whose password is hashed as crypt(3) does. more follows the home folder.
-func (s *System) ftpPasswords(ctx context.Context, c Config, password, uid, gid, more string) string {
+func (c Config) ftpPasswords(ctx context.Context, s *System, password, uid, gid, more string) string {
 	program := s.program(c, "openssl")
 	if s.err != nil {
 		return ""

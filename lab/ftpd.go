@@ -8,45 +8,46 @@ import (
 	"strings"
 )
 
-// FTPServers are the plain FTP servers of the full tier beside ProFTPD: the values that StartFTP takes.
+// FTPServers are the plain FTP servers of the full tier beside ProFTPD: the values of FTPConfig.Server.
 func FTPServers() []string { return []string{"vsftpd", "pure-ftpd"} }
 
-// An ftpServer is one of the FTPServers, which make needs-full unpacks, because Debian installs a single FTP server. Each serves Data at
+// An FTPConfig is one of the FTPServers, which make needs-full unpacks, because Debian installs a single FTP server. Each serves Data at
 // URL and writes AccessLog in the format of xferlog. vsftpd admits anonymous clients; Pure-FTPd admits User with the password
 // "secret", and needs root, since it changes to the user of each login.
-type ftpServer struct {
+type FTPConfig struct {
 	Config
-	name string
+	Server string // one of FTPServers
 }
 
-func (f ftpServer) needs() []string {
-	if f.name == "pure-ftpd" {
-		return []string{f.name, "openssl", rootUser}
+// Needs returns the programs that it needs.
+func (f FTPConfig) Needs() []string {
+	if f.Server == "pure-ftpd" {
+		return []string{f.Server, "openssl", rootUser}
 	}
-	return []string{f.name}
+	return []string{f.Server}
 }
 
-// Start implements starter.
-func (f ftpServer) Start(ctx context.Context) (*System, error) {
-	return f.launch(ctx, f.name, f.name, func(s *System, _ string) { s.ftpServer(ctx, f) })
+// Start starts the server.
+func (f FTPConfig) Start(ctx context.Context) (*System, error) {
+	return f.launch(ctx, f.Server, f.Server, func(s *System, _ string) { f.build(ctx, s) })
 }
 
-func (s *System) ftpServer(ctx context.Context, f ftpServer) {
-	root, err := built(f.name)
+func (f FTPConfig) build(ctx context.Context, s *System) {
+	root, err := Built(f.Server)
 	s.fail(err)
 	if s.err != nil {
 		return
 	}
-	names := []string{f.name}
-	if f.name == "pure-ftpd" {
+	names := []string{f.Server}
+	if f.Server == "pure-ftpd" {
 		names = append(names, "pure-pw")
 	}
-	programs, err := s.unpacked(root, names...)
+	programs, err := unpackedPrograms(s, root, names...)
 	s.fail(err)
 	p := s.newPort(false)
 	s.Data, s.AccessLog = s.newDir("data"), s.file("transfers", nil)
 	s.URL = "ftp://" + p.Address() // whose first folder is Data
-	if f.name == "vsftpd" {
+	if f.Server == "vsftpd" {
 		s.URL += s.Data // a vsftpd that is not root cannot change its root
 		conf := s.file("vsftpd.conf", []byte(strings.Join([]string{
 			"listen=YES", "listen_address=127.0.0.1", "listen_port=" + p.String(), "background=NO", "run_as_launching_user=YES",
@@ -55,23 +56,23 @@ func (s *System) ftpServer(ctx context.Context, f ftpServer) {
 			"secure_chroot_dir=" + s.newDir("empty"), "seccomp_sandbox=NO", "isolate=NO", "isolate_network=NO", "setproctitle_enable=NO",
 			"xferlog_enable=YES", "xferlog_std_format=YES", "xferlog_file=" + s.AccessLog,
 		}, "\n")+"\n"))
-		s.part(f.name, askFTP(p.Address()), append(programs[f.name], conf)...)
+		s.part(f.Server, askFTP(p.Address()), append(programs[f.Server], conf)...)
 	} else {
-		users := s.ftpUsers(ctx, f, programs["pure-pw"])
+		users := f.users(ctx, s, programs["pure-pw"])
 		if s.err == nil {
 			s.fail(os.Chown(s.AccessLog, 0, 0)) // it drops the right to write to files of others
 		}
-		s.part(f.name, askFTP(p.Address()), append(programs[f.name], "-S", "127.0.0.1,"+p.String(), "-l", "puredb:"+users, "-A", "-E", "-H",
+		s.part(f.Server, askFTP(p.Address()), append(programs[f.Server], "-S", "127.0.0.1,"+p.String(), "-l", "puredb:"+users, "-A", "-E", "-H",
 			"-u", "1", "-c", "1000", "-C", "1000", "-O", "xferlog:"+s.AccessLog, "-g", s.Dir+"/pid")...).user = -1
 	}
 	s.URLs["ftp"] = s.URL
 }
 
-// ftpUsers makes the database of Pure-FTPd with User, who is the user that owns Data.
-func (s *System) ftpUsers(ctx context.Context, f ftpServer, program []string) string {
+// users makes the database of Pure-FTPd with User, who is the user that owns Data.
+func (f FTPConfig) users(ctx context.Context, s *System, program []string) string {
 	s.User = userName
 	id := strconv.Itoa(s.user)
-	users := s.file("users", []byte(s.ftpPasswords(ctx, f.Config, "secret", id, id, "::::::::::::")))
+	users := s.file("users", []byte(f.ftpPasswords(ctx, s, "secret", id, id, "::::::::::::")))
 	if s.err != nil {
 		return ""
 	}

@@ -16,17 +16,17 @@ import (
 const gridUser = "weir lab user"
 
 // gsi makes a user with certificate and proxy.
-func (s *System) gsi(c XRootDConfig, v *xrootdValues) {
+func (c XRootDConfig) gsi(s *System, v *xrootdValues) {
 	if s.err != nil {
 		return
 	}
-	s.fail(s.gridUser())
+	s.fail(newGridUser(s))
 	if s.err != nil {
 		return
 	}
 	v.Protocol = "gsi"
 	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
-		" -crl:0 -gridmap:" + s.gridmap() + " -gmapopt:1 -dlgpxy:0"
+		" -crl:0 -gridmap:" + gridmap(s) + " -gmapopt:1 -dlgpxy:0"
 	if c.Delegation {
 		v.Security += " -exppxy:=creds"
 		v.Extra += "\nsetenv X509_CERT_DIR = " + s.CADir + "\nofs.tpc fcreds gsi =X509_USER_PROXY pgm /usr/bin/xrdcp --server\n"
@@ -37,12 +37,12 @@ func (s *System) gsi(c XRootDConfig, v *xrootdValues) {
 }
 
 // gridmap writes the file that maps the user's certificate to User.
-func (s *System) gridmap() string {
+func gridmap(s *System) string {
 	return s.file("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
 }
 
-// gridUser makes the user's certificate, key and proxy.
-func (s *System) gridUser() error {
+// newGridUser makes the user's certificate, key and proxy.
+func newGridUser(s *System) error {
 	user := s.ca.entity(gridUser, x509.ExtKeyUsageClientAuth)
 	i, err := s.ca.issue(user, s.ca.cert, s.ca.key)
 	if err != nil {

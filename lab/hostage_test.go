@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bufio"
@@ -10,29 +10,37 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/tier"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // When the test binary dies without a chance to clean up, its servers go too,
 // with all that they run, their folders and their interfaces.
 func TestServersDieWithUs(t *testing.T) {
-	Slow(t, "kills programs with their servers")
-	servers := func(t *testing.T) []*System {
-		return []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})}
-	}
-	limited := func(t *testing.T) []*System {
-		if os.Geteuid() != 0 {
-			Without(t, "root", "limited disks are for root")
+	tier.Slow(t, "kills programs with their servers")
+	servers := func(t *testing.T) []*lab.System {
+		return []*lab.System{
+			labtest.Start(t, lab.NginxConfig{Workers: 2}), labtest.Start(t, lab.XRootDConfig{}), labtest.Start(t, lab.GridFTPConfig{}),
 		}
-		return []*System{StartNginx(t, NginxConfig{Config: Config{Disk: Disk{Rate: 20 << 20, Size: 1 << 30}}})}
 	}
-	balanced := func(t *testing.T) []*System { return []*System{StartGridFTP(t, GridFTPConfig{Servers: 2})} }
-	for name, start := range map[string]func(*testing.T) []*System{
+	limited := func(t *testing.T) []*lab.System {
+		if os.Geteuid() != 0 {
+			tier.Without(t, "root", "limited disks are for root")
+		}
+		return []*lab.System{labtest.Start(t, lab.NginxConfig{Config: lab.Config{Disk: lab.Disk{Rate: 20 << 20, Size: 1 << 30}}})}
+	}
+	balanced := func(t *testing.T) []*lab.System {
+		return []*lab.System{labtest.Start(t, lab.GridFTPConfig{Servers: 2})}
+	}
+	for name, start := range map[string]func(*testing.T) []*lab.System{
 		"servers": servers, "disks": limited, "balanced": balanced, "htcondor": poolAtWork, "slurm": slurmAtWork, "ssh": nodeAtWork,
 		"kubernetes": kubernetesAtWork,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "kubernetes" {
-				FullTier(t, "Kubernetes")
+				tier.Full(t, "Kubernetes")
 			}
 			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
 				orphaned(t, name)
@@ -40,8 +48,8 @@ func TestServersDieWithUs(t *testing.T) {
 			}
 			for _, s := range start(t) {
 				fmt.Println("folder", s.Dir)
-				if s.groups != "" {
-					groups, _ := filepath.Glob(cgroups + "/*/" + s.groups + "-*")
+				if s.Groups() != "" {
+					groups, _ := filepath.Glob(lab.CGroups + "/*/" + s.Groups() + "-*")
 					for _, group := range groups {
 						fmt.Println("folder", group)
 					}
@@ -104,7 +112,7 @@ func orphaned(t *testing.T, name string) {
 	for _, word := range told["pid"] {
 		var pid int
 		_, _ = fmt.Sscan(word, &pid)
-		within(t, patience, "process group "+word+" to end", func() bool { return !alive(pid) })
+		within(t, patience, "process group "+word+" to end", func() bool { return !lab.Alive(pid) })
 	}
 	for at := range space {
 		within(t, patience, "all processes of "+at+" to end", func() bool { return len(inSpace(t, at)) == 0 })
@@ -119,9 +127,9 @@ func orphaned(t *testing.T, name string) {
 }
 
 // poolAtWork is a pool that runs a job.
-func poolAtWork(t *testing.T) []*System {
-	s := StartHTCondor(t, HTCondorConfig{Slots: 2})
-	s.Use(t)
+func poolAtWork(t *testing.T) []*lab.System {
+	s := labtest.Start(t, lab.HTCondorConfig{Slots: 2})
+	labtest.Use(t, s)
 	dir := t.TempDir()
 	here := filepath.Join(dir, "here")
 	submit := filepath.Join(dir, "submit")
@@ -134,21 +142,21 @@ func poolAtWork(t *testing.T) []*System {
 }
 
 // slurmAtWork is a Slurm that runs a job.
-func slurmAtWork(t *testing.T) []*System {
-	s := StartSlurm(t, SlurmConfig{CPUs: 2})
-	s.Use(t)
+func slurmAtWork(t *testing.T) []*lab.System {
+	s := labtest.Start(t, lab.SlurmConfig{CPUs: 2})
+	labtest.Use(t, s)
 	here := filepath.Join(t.TempDir(), "here")
 	run(t, nil, "sbatch", "--output=/dev/null", "--wrap", "touch "+here+"; sleep 1000")
 	return atWork(t, s, here)
 }
 
 // kubernetesAtWork is a Kubernetes that runs a pod.
-func kubernetesAtWork(t *testing.T) []*System {
-	s := StartKubernetes(t, KubernetesConfig{})
-	s.Use(t)
+func kubernetesAtWork(t *testing.T) []*lab.System {
+	s := labtest.Start(t, lab.KubernetesConfig{})
+	labtest.Use(t, s)
 	file := filepath.Join(t.TempDir(), "pod.json")
 	pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec": {"hostNetwork": true,
-		"containers": [{"name": "waits", "image": "` + pauseImage + `"}]}}`
+		"containers": [{"name": "waits", "image": "` + lab.PauseImage + `"}]}}`
 	if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -156,19 +164,19 @@ func kubernetesAtWork(t *testing.T) []*System {
 	within(t, patience, "the pod to run", func() bool {
 		return run(t, nil, "kubectl", "get", "pod", "waits", "-o", "jsonpath={.status.phase}") == "Running"
 	})
-	return []*System{s}
+	return []*lab.System{s}
 }
 
 // nodeAtWork is a node on which something runs that nobody waits for.
-func nodeAtWork(t *testing.T) []*System {
-	s := StartSSH(t, SSHConfig{})
-	s.Use(t)
+func nodeAtWork(t *testing.T) []*lab.System {
+	s := labtest.Start(t, lab.SSHConfig{})
+	labtest.Use(t, s)
 	here := filepath.Join(t.TempDir(), "here")
 	run(t, nil, "ssh", "node1", "setsid sh -c 'touch "+here+"; sleep 1000' >/dev/null 2>&1 </dev/null &")
 	return atWork(t, s, here)
 }
 
-func atWork(t *testing.T, s *System, here string) []*System {
+func atWork(t *testing.T, s *lab.System, here string) []*lab.System {
 	within(t, patience, "the job to run", func() bool { _, err := os.Stat(here); return err == nil })
-	return []*System{s}
+	return []*lab.System{s}
 }

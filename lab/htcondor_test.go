@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // patience is what hundreds of processes may need on a machine that has a hundred
@@ -31,11 +34,11 @@ echo "job $1 says goodbye"
 // made. What travels with them may be for its owner's eyes only.
 func TestHTCondorRunsJobs(t *testing.T) {
 	jobs := 25
-	if Full() {
+	if tier.IsFull() {
 		jobs = 100
 	}
-	s := StartHTCondor(t, HTCondorConfig{Slots: jobs})
-	s.Use(t)
+	s := labtest.Start(t, lab.HTCondorConfig{Slots: jobs})
+	labtest.Use(t, s)
 	dir := t.TempDir()
 	for _, name := range []string{"here", "out"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))

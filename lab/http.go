@@ -36,12 +36,13 @@ type NginxConfig struct {
 // 403, 404, 429, 500, 503 answers everything below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
 func (c NginxConfig) Start(ctx context.Context) (*System, error) {
-	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "tmp", "run/nginx")
+	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { c.build(s, program) }, "tmp", "run/nginx")
 }
 
-func (NginxConfig) needs() []string { return []string{"nginx"} }
+// Needs returns the programs that it needs.
+func (NginxConfig) Needs() []string { return []string{"nginx"} }
 
-func (s *System) nginx(c NginxConfig, program string) {
+func (c NginxConfig) build(s *System, program string) {
 	s.newDisk("nginx", "root")
 	s.Data = s.newDir("root/data")
 	v := nginxValues{
@@ -110,14 +111,9 @@ func askHTTPBy(client *http.Client, url, word string) question {
 	}
 }
 
-// ListingServers are the servers that serve a folder without WebDAV, each with a listing for browsers: the values
-// that StartListing takes. Tomcat and h2o belong to the full tier.
+// ListingServers returns the names of the servers that serve a folder without WebDAV, each with a listing for browsers.
 func ListingServers() []string {
-	all := []string{"apache2", "caddy", "lighttpd", "python3", "rclone"}
-	if Full() {
-		all = append(all, "tomcat", "h2o")
-	}
-	return all
+	return []string{"apache2", "caddy", "h2o", "lighttpd", "python3", "rclone", "tomcat"}
 }
 
 var (
@@ -129,64 +125,58 @@ var (
 	tomcatFolder string
 )
 
-// WebDAVServers are those that serve a folder by WebDAV without checksums, beside nginx: the values that StartWebDAV takes. Tomcat
-// belongs to the full tier.
-func WebDAVServers() []string {
-	all := []string{"apache2", "rclone"}
-	if Full() {
-		all = append(all, "tomcat")
-	}
-	return all
-}
+// WebDAVServers returns the names of those that serve a folder by WebDAV without checksums, beside nginx.
+func WebDAVServers() []string { return []string{"apache2", "rclone", "tomcat"} }
 
-// A folderServer serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges if the server
-// supports them (python3 does not); with dav, one of the WebDAVServers lets everyone write to Data. URLs has "http", and
-// with dav of apache2 "https". h2o and tomcat write AccessLog.
-type folderServer struct {
+// A FolderConfig is a server that serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges
+// if the server supports them (python3 does not); with WebDAV, one of the WebDAVServers lets everyone write to Data. URLs
+// has "http", and with WebDAV of apache2 "https". h2o and tomcat write AccessLog.
+type FolderConfig struct {
 	Config
-	name string
-	dav  bool
+	Server string // one of ListingServers, or of WebDAVServers
+	WebDAV bool
 }
 
-func (f folderServer) needs() []string {
-	if f.name == "tomcat" {
+// Needs returns the programs that it needs.
+func (f FolderConfig) Needs() []string {
+	if f.Server == "tomcat" {
 		return []string{"bootstrap.jar", "java"}
 	}
-	return []string{f.name}
+	return []string{f.Server}
 }
 
-// Start implements starter.
-func (f folderServer) Start(ctx context.Context) (*System, error) {
-	program := f.needs()[0]
-	if f.name == "tomcat" {
+// Start starts the server.
+func (f FolderConfig) Start(ctx context.Context) (*System, error) {
+	program := f.Needs()[0]
+	if f.Server == "tomcat" {
 		f.Ready = cmp.Or(f.Ready, time.Minute)
 	}
-	return f.launch(ctx, f.name, program, func(s *System, program string) { s.folder(f, program) }, "root/data", "tmp", "home", "conf")
+	return f.launch(ctx, f.Server, program, func(s *System, program string) { f.build(s, program) }, "root/data", "tmp", "home", "conf")
 }
 
-func (s *System) folder(f folderServer, program string) {
+func (f FolderConfig) build(s *System, program string) {
 	p := s.newPort(false)
 	root := filepath.Join(s.Dir, "root")
 	s.Data = filepath.Join(root, "data")
 	s.URL = "http://" + p.Address() + "/data"
 	s.URLs["http"] = s.URL
 	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
-	v := map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()}
-	if f.dav && f.name == "apache2" {
+	v := map[string]any{"Server": f.Server, "DAV": f.WebDAV, "Dir": s.Dir, "Root": root, "Port": p.String()}
+	if f.WebDAV && f.Server == "apache2" {
 		secure := s.newPort(false)
 		v["Cert"], v["Key"] = s.certificate(false, nil)
 		v["Secure"], s.URLs["https"] = secure.String(), "https://"+secure.local()+"/data"
 	}
-	if f.name == "h2o" || f.name == "tomcat" {
+	if f.Server == "h2o" || f.Server == "tomcat" {
 		s.AccessLog = filepath.Join(s.Dir, "requests")
 	}
-	if f.name == "tomcat" {
+	if f.Server == "tomcat" {
 		s.config("conf/server.xml", tomcatServer, v)
 		s.config("conf/web.xml", tomcatFolder, v)
-		s.part(f.name, askHTTP(s.URL+"/", ""), s.tomcat(f.Config)...)
+		s.part(f.Server, askHTTP(s.URL+"/", ""), f.tomcat(s)...)
 		return
 	}
-	conf := s.config(f.name+".conf", listingConf, v)
+	conf := s.config(f.Server+".conf", listingConf, v)
 	args := map[string][]string{
 		"apache2":  {"-X", "-f", conf},
 		"h2o":      {"--conf", conf},
@@ -194,13 +184,13 @@ func (s *System) folder(f folderServer, program string) {
 		"lighttpd": {"-D", "-f", conf},
 		"python3":  {"-m", "http.server", p.String(), "--bind", "127.0.0.1", "--directory", root},
 		"rclone":   {"serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.Address(), root},
-	}[f.name]
+	}[f.Server]
 	if args == nil {
-		s.fail(fmt.Errorf("lab: server %q: use one of %v", f.name, ListingServers()))
+		s.fail(fmt.Errorf("lab: server %q: use one of %v", f.Server, ListingServers()))
 		return
 	}
-	if f.name == "rclone" && f.dav {
+	if f.Server == "rclone" && f.WebDAV {
 		args[1] = "webdav"
 	}
-	s.part(f.name, askHTTP(s.URL+"/", ""), append([]string{program}, args...)...)
+	s.part(f.Server, askHTTP(s.URL+"/", ""), append([]string{program}, args...)...)
 }

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"fmt"
@@ -8,16 +8,19 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Artemis and Keycloak run as a plain user whoever starts them, start again, and are gone after Stop. transfer/coordinator tests their
 // messages and tokens.
 func TestArtemisAndKeycloak(t *testing.T) {
-	FullTier(t, "ActiveMQ Artemis and Keycloak")
-	for name, c := range map[string]starter{"artemis": ArtemisConfig{}, "keycloak": KeycloakConfig{}} {
+	tier.Full(t, "ActiveMQ Artemis and Keycloak")
+	for _, name := range []string{"artemis", "keycloak"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startFor(t, c)
+			s := labtest.Start(t, lab.StarterOf(name))
 			pids := s.Pids()
 			if len(pids) != 1 {
 				t.Errorf("processes: %v", pids)

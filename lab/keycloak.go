@@ -38,15 +38,23 @@ const (
 )
 
 // Start starts Keycloak as an issuer of tokens with the realm of keycloak.json, in memory. URL is the issuer. Settings have its clients
-// and its user with generated secrets: weir renews tokens of jobs, and the others have tokens (KeycloakToken).
-func (c KeycloakConfig) Start(ctx context.Context) (*System, error) {
+// and its user with generated secrets: weir renews tokens of jobs, and the others have tokens (Token).
+func (c KeycloakConfig) Start(ctx context.Context) (*Keycloak, error) {
 	c.Ready = cmp.Or(c.Ready, 10*time.Minute)
-	return c.launch(ctx, "keycloak", "keycloak", func(s *System, jar string) { s.keycloak(c, jar) }, "home/data/import", "tmp")
+	s, err := c.launch(ctx, "keycloak", "keycloak", func(s *System, jar string) { c.build(s, jar) }, "home/data/import", "tmp")
+	if err != nil {
+		return nil, err
+	}
+	return &Keycloak{s}, nil
 }
 
-func (KeycloakConfig) needs() []string { return []string{"keycloak", "java"} }
+// A Keycloak is an issuer of tokens.
+type Keycloak struct{ *System }
 
-func (s *System) keycloak(c KeycloakConfig, jar string) {
+// Needs returns the programs that it needs.
+func (KeycloakConfig) Needs() []string { return []string{"keycloak", "java"} }
+
+func (c KeycloakConfig) build(s *System, jar string) {
 	p := s.newPort(false)
 	cert, key := s.certificate(false, nil)
 	s.URL = "https://" + p.local() + "/realms/weir"
@@ -71,13 +79,13 @@ func (s *System) keycloak(c KeycloakConfig, jar string) {
 	argv = append(argv, "-Dkc.home.dir="+home, "-Djava.util.logging.manager=org.jboss.logmanager.LogManager", "-cp", jar,
 		"io.quarkus.bootstrap.runner.QuarkusEntryPoint", "start", "--optimized", "--import-realm", "--cache=local", "--http-host=127.0.0.1",
 		"--https-port="+p.String(), "--hostname=https://"+p.local(), "--https-certificate-file="+cert, "--https-certificate-key-file="+key)
-	client, err := s.trusting()
+	client, err := trusting(s)
 	s.fail(err)
-	s.part("keycloak", askHTTPBy(client, s.URL+"/.well-known/openid-configuration", "token_endpoint"), s.java(c.Config, argv...)...)
+	s.part("keycloak", askHTTPBy(client, s.URL+"/.well-known/openid-configuration", "token_endpoint"), c.java(s, argv...)...)
 }
 
 // trusting returns a client that trusts the authority of the system alone.
-func (s *System) trusting() (*http.Client, error) {
+func trusting(s *System) (*http.Client, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -85,21 +93,21 @@ func (s *System) trusting() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}, err
 }
 
-// KeycloakToken returns a new access token with a scope of an issuer that Start of KeycloakConfig has started, for its user ada, or for one
-// of its clients: rucio, whose tokens have a session, and robot.
-func (s *System) KeycloakToken(ctx context.Context, who, scope string) (string, error) {
+// Token returns a new access token with a scope for the user ada, or for one of the clients: rucio, whose tokens have a
+// session, and robot.
+func (k *Keycloak) Token(ctx context.Context, who, scope string) (string, error) {
 	form, client := url.Values{"grant_type": {"client_credentials"}, "scope": {scope}}, who
 	if who == userName {
 		client = "rucio"
-		form = url.Values{"grant_type": {"password"}, "scope": {scope}, "username": {who}, "password": {s.Settings[userPassword]}}
+		form = url.Values{"grant_type": {"password"}, "scope": {scope}, "username": {who}, "password": {k.Settings[userPassword]}}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/protocol/openid-connect/token", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/protocol/openid-connect/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.SetBasicAuth(client, s.Settings[userSecret])
-	text, err := s.keycloakAnswer(req)
+	req.SetBasicAuth(client, k.Settings[userSecret])
+	text, err := k.answer(req)
 	if err != nil {
 		return "", err
 	}
@@ -109,17 +117,17 @@ func (s *System) KeycloakToken(ctx context.Context, who, scope string) (string, 
 	return answer.Access, json.Unmarshal(text, &answer)
 }
 
-// KeycloakKeys returns the JSON Web Key Set of an issuer that Start of KeycloakConfig has started.
-func (s *System) KeycloakKeys(ctx context.Context) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/protocol/openid-connect/certs", nil)
+// Keys returns the JSON Web Key Set.
+func (k *Keycloak) Keys(ctx context.Context) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.URL+"/protocol/openid-connect/certs", nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.keycloakAnswer(req)
+	return k.answer(req)
 }
 
-func (s *System) keycloakAnswer(req *http.Request) ([]byte, error) {
-	client, err := s.trusting()
+func (k *Keycloak) answer(req *http.Request) ([]byte, error) {
+	client, err := trusting(k.System)
 	if err != nil {
 		return nil, err
 	}

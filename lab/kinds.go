@@ -31,8 +31,26 @@ type Kind struct {
 
 // A starter is the configuration of a system.
 type starter interface {
-	needs() []string // programs
+	Needs() []string // programs
 	Start(ctx context.Context) (*System, error)
+}
+
+// A typed is the starter of a system that has a type of its own.
+type typed[S interface{ system() *System }] struct {
+	config interface {
+		Needs() []string
+		Start(ctx context.Context) (S, error)
+	}
+}
+
+func (c typed[S]) Needs() []string { return c.config.Needs() }
+
+func (c typed[S]) Start(ctx context.Context) (*System, error) {
+	s, err := c.config.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.system(), nil
 }
 
 // Kinds returns all systems that can be started.
@@ -40,7 +58,7 @@ func Kinds() []Kind {
 	none := []string{"none"}
 	return []Kind{{
 		Name: "artemis", What: "ActiveMQ Artemis as a message broker for STOMP", Auths: none,
-		config: func(c Config, _ Options) starter { return ArtemisConfig{Config: c} },
+		config: func(c Config, _ Options) starter { return typed[*Broker]{ArtemisConfig{Config: c}} },
 	}, {
 		Name: "gridftp", What: "GridFTP server that admits every client, or those with a grid proxy", Auths: []string{"none", "gsi"},
 		Several: "behind HAProxy, each with its own data address",
@@ -50,7 +68,7 @@ func Kinds() []Kind {
 		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },
 	}, {
 		Name: "keycloak", What: "Keycloak as an issuer of tokens, with a realm for weir", Auths: none,
-		config: func(c Config, _ Options) starter { return KeycloakConfig{Config: c} },
+		config: func(c Config, _ Options) starter { return typed[*Keycloak]{KeycloakConfig{Config: c}} },
 	}, {
 		Name: "kubernetes", What: "Kubernetes with one node, this machine, for root", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return KubernetesConfig{Config: c, Pods: o.Slots} },
@@ -62,10 +80,10 @@ func Kinds() []Kind {
 		config: func(c Config, _ Options) starter { return PostgreSQLConfig{Config: c} },
 	}, {
 		Name: "rabbitmq", What: "RabbitMQ as a message broker for STOMP", Auths: none, TLS: true,
-		config: func(c Config, _ Options) starter { return RabbitMQConfig{Config: c} },
+		config: func(c Config, _ Options) starter { return typed[*Broker]{RabbitMQConfig{Config: c}} },
 	}, {
 		Name: "rucio", What: "Rucio server with its daemons, on SQLite", Auths: none,
-		config: func(c Config, _ Options) starter { return RucioConfig{Config: c} },
+		config: func(c Config, _ Options) starter { return typed[*Rucio]{RucioConfig{Config: c}} },
 	}, {
 		Name: "slurm", What: "Slurm on one machine with hundreds of processors", Auths: none, Slots: true,
 		config: func(c Config, o Options) starter { return SlurmConfig{Config: c, CPUs: o.Slots} },
@@ -106,9 +124,9 @@ func (k Kind) Start(ctx context.Context, c Config, o Options) (*System, error) {
 
 // Missing returns the programs that this machine lacks to start k with o.
 func (k Kind) Missing(o Options) (found []*MissingError) {
-	for _, p := range k.config(Config{}, o).needs() {
+	for _, p := range k.config(Config{}, o).Needs() {
 		var m *MissingError
-		if _, err := find(p); errors.As(err, &m) {
+		if _, err := Find(p); errors.As(err, &m) {
 			found = append(found, m)
 		}
 	}

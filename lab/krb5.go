@@ -24,19 +24,19 @@ const Realm = "WEIR.TEST"
 // servicePrincipal is the name of all its servers.
 const servicePrincipal = "xrootd/localhost@" + Realm
 
-// krb5 adds a KDC of the system's own, with a user and a service, as a part.
-func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) {
+// kerberos adds a KDC of the system's own, with a user and a service, as a part.
+func (c XRootDConfig) kerberos(ctx context.Context, s *System, v *xrootdValues) {
 	p := s.newPort(false)
-	s.krb5Files(p)
+	krb5Files(s, p)
 	keytab := filepath.Join(s.Dir, "kdc/xrootd.keytab")
-	s.principals(ctx, c, keytab)
+	c.principals(ctx, s, keytab)
 	kdc := s.program(c.Config, "krb5kdc")
 	s.kinit, s.TicketCache = s.program(c.Config, "kinit"), filepath.Join(s.Dir, "client/tickets")
 	s.part("kdc", func(ctx context.Context) error {
 		if err := askListener(p.Address())(ctx); err != nil {
 			return err
 		}
-		return s.ticket(ctx, s.TicketCache, month)
+		return newTicket(ctx, s, s.TicketCache, month)
 	}, kdc, "-n")
 	v.Protocol, v.Security = "krb5", "sec.protocol krb5 "+keytab+" "+servicePrincipal
 	s.Env = append(s.Env, "KRB5_CONFIG="+s.Krb5Conf, "KRB5CCNAME=FILE:"+s.TicketCache)
@@ -46,7 +46,7 @@ func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 }
 
 // krb5Files writes the configurations of clients and of the KDC at p, and has all parts use them.
-func (s *System) krb5Files(p *port) {
+func krb5Files(s *System, p *port) {
 	s.newDir("kdc")
 	values := map[string]string{"Realm": Realm, "KDC": p.Address(), "Dir": s.Dir}
 	s.Krb5Conf = s.openFile("krb5.conf", s.render(krb5Conf, values), 0o644)
@@ -54,7 +54,7 @@ func (s *System) krb5Files(p *port) {
 }
 
 // principals makes the KDC's database and the keys of user and service.
-func (s *System) principals(ctx context.Context, c XRootDConfig, keytab string) {
+func (c XRootDConfig) principals(ctx context.Context, s *System, keytab string) {
 	s.Principal = s.User + "@" + Realm
 	userKeys := filepath.Join(s.Dir, "kdc/user.keytab")
 	s.tool(ctx, s.user, s.env, s.program(c.Config, "kdb5_util"), "create", "-r", Realm, "-s", "-P", "weir-lab")
@@ -72,8 +72,8 @@ func (s *System) principals(ctx context.Context, c XRootDConfig, keytab string) 
 	}
 }
 
-// ticket asks the KDC for the user's ticket.
-func (s *System) ticket(ctx context.Context, cache string, lifetime time.Duration) error {
+// newTicket asks the KDC for the user's ticket.
+func newTicket(ctx context.Context, s *System, cache string, lifetime time.Duration) error {
 	seconds := fmt.Sprintf("%ds", max(1, int(lifetime/time.Second)))
 	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+
 		cache, s.Principal)
@@ -89,7 +89,7 @@ func (s *System) TicketFor(ctx context.Context, lifetime time.Duration) (string,
 	if err != nil {
 		return "", err
 	}
-	if err := s.ticket(ctx, cache, lifetime); err != nil || lifetime > 0 {
+	if err := newTicket(ctx, s, cache, lifetime); err != nil || lifetime > 0 {
 		return cache, err
 	}
 	select { // times of tickets are whole seconds, and clocks may differ by krb5.conf's skew

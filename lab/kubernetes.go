@@ -58,10 +58,11 @@ func kubernetesPrograms() []string {
 func (c KubernetesConfig) Start(ctx context.Context) (*System, error) {
 	c.Ready = cmp.Or(c.Ready, 3*time.Minute)
 	c.grouped = true
-	return c.launch(ctx, "kubernetes", "etcd", func(s *System, _ string) { s.kubernetes(c) }, "etcd", "log", "node/cni", "node/run")
+	return c.launch(ctx, "kubernetes", "etcd", func(s *System, _ string) { c.build(s) }, "etcd", "log", "node/cni", "node/run")
 }
 
-func (KubernetesConfig) needs() []string {
+// Needs returns the programs that it needs.
+func (KubernetesConfig) Needs() []string {
 	return append([]string{"etcd", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "catatonit", "mount", namespaces, rootUser},
 		kubernetesPrograms()...)
 }
@@ -72,8 +73,8 @@ type kubernetesUser struct {
 	groups     []string
 }
 
-func (s *System) kubernetes(c KubernetesConfig) {
-	found, err := c.programs(c.needs())
+func (c KubernetesConfig) build(s *System) {
+	found, err := c.programs(c.Needs())
 	s.fail(err)
 	cert, key := s.certificate(false, nil)
 	store, api := s.newPort(false), s.newPort(false)
@@ -85,21 +86,21 @@ func (s *System) kubernetes(c KubernetesConfig) {
 		{"apiserver", "lab-apiserver", []string{"system:masters"}},
 		{"service-accounts", "service-accounts", nil},
 	} {
-		s.kubeUser(p, api)
+		kubeUser(s, p, api)
 	}
 	if s.err != nil {
 		return
 	}
-	s.controlPlane(found, cert, key, store, api)
-	s.kubernetesNode(c, found, cert, key)
+	controlPlane(s, found, cert, key, store, api)
+	c.node(s, found, cert, key)
 	s.Batch = "kubernetes"
 	s.Env = append(s.Env, "KUBECONFIG="+filepath.Join(s.Dir, "admin.conf"),
 		"PATH="+filepath.Dir(found["kubectl"])+string(os.PathListSeparator)+os.Getenv("PATH"))
-	s.settled = s.kubernetesReady(api)
+	s.settled = kubernetesReady(s, api)
 }
 
 // controlPlane adds all but the node.
-func (s *System) controlPlane(found map[string]string, cert, key string, store, api *port) {
+func controlPlane(s *System, found map[string]string, cert, key string, store, api *port) {
 	peer, controllers, scheduler := s.newPort(false), s.newPort(false), s.newPort(false)
 	at := func(name string) string { return filepath.Join(s.Dir, name) }
 	url := func(p *port) string { return "https://" + p.Address() }
@@ -108,7 +109,7 @@ func (s *System) controlPlane(found map[string]string, cert, key string, store, 
 		"--initial-advertise-peer-urls="+url(peer), "--initial-cluster=lab="+url(peer), "--unsafe-no-fsync",
 		"--cert-file="+cert, "--key-file="+key, "--client-cert-auth", "--trusted-ca-file="+s.CAFile,
 		"--peer-cert-file="+cert, "--peer-key-file="+key, "--peer-client-cert-auth", "--peer-trusted-ca-file="+s.CAFile)
-	s.part("apiserver", s.askKube(api, "/readyz"), found["kube-apiserver"], "--bind-address=127.0.0.1", "--secure-port="+api.String(),
+	s.part("apiserver", askKube(s, api, "/readyz"), found["kube-apiserver"], "--bind-address=127.0.0.1", "--secure-port="+api.String(),
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", // there is no Service that anyone could reach
 		"--etcd-servers="+url(store), "--etcd-cafile="+s.CAFile, "--etcd-certfile="+cert, "--etcd-keyfile="+key,
 		"--tls-cert-file="+cert, "--tls-private-key-file="+key, "--client-ca-file="+s.CAFile,
@@ -133,8 +134,8 @@ type nodeValues struct {
 	Pods                                  int
 }
 
-// kubernetesNode adds the node.
-func (s *System) kubernetesNode(c KubernetesConfig, found map[string]string, cert, key string) {
+// node adds the node.
+func (c KubernetesConfig) node(s *System, found map[string]string, cert, key string) {
 	v := nodeValues{Dir: s.Dir, Pause: pauseImage, CAFile: s.CAFile, Cert: cert, Key: key, Groups: s.groups + "-node", Port: s.newPort(false),
 		Pods: cmp.Or(c.Pods, labPods)}
 	s.Slots = v.Pods
@@ -163,7 +164,7 @@ func (s *System) kubernetesNode(c KubernetesConfig, found map[string]string, cer
 }
 
 // kubeUser writes the certificate and the kubeconfig of a user.
-func (s *System) kubeUser(p kubernetesUser, api *port) {
+func kubeUser(s *System, p kubernetesUser, api *port) {
 	if s.err != nil {
 		return
 	}
@@ -187,7 +188,7 @@ func (s *System) kubeUser(p kubernetesUser, api *port) {
 }
 
 // kubeClient returns a client that is the administrator.
-func (s *System) kubeClient() (*http.Client, error) {
+func kubeClient(s *System) (*http.Client, error) {
 	authority, err := os.ReadFile(s.CAFile)
 	if err != nil {
 		return nil, err
@@ -205,8 +206,8 @@ func (s *System) kubeClient() (*http.Client, error) {
 }
 
 // getKube gets an object of the API server.
-func (s *System) getKube(ctx context.Context, api *port, path string) ([]byte, error) {
-	client, err := s.kubeClient()
+func getKube(ctx context.Context, s *System, api *port, path string) ([]byte, error) {
+	client, err := kubeClient(s)
 	if err != nil {
 		return nil, err
 	}
@@ -227,20 +228,20 @@ func (s *System) getKube(ctx context.Context, api *port, path string) ([]byte, e
 }
 
 // askKube returns a question that is answered when the API server answers a path.
-func (s *System) askKube(api *port, path string) question {
+func askKube(s *System, api *port, path string) question {
 	return func(ctx context.Context) error {
-		_, err := s.getKube(ctx, api, path)
+		_, err := getKube(ctx, s, api, path)
 		return err
 	}
 }
 
 // kubernetesReady returns a question that is answered when pods can be made and a node runs them.
-func (s *System) kubernetesReady(api *port) question {
+func kubernetesReady(s *System, api *port) question {
 	return func(ctx context.Context) error {
-		if _, err := s.getKube(ctx, api, "/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
+		if _, err := getKube(ctx, s, api, "/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
 			return err
 		}
-		text, err := s.getKube(ctx, api, "/api/v1/nodes/"+kubernetesNode)
+		text, err := getKube(ctx, s, api, "/api/v1/nodes/"+kubernetesNode)
 		var node struct {
 			Spec   struct{ Taints []struct{ Key string } }
 			Status struct {

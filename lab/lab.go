@@ -64,6 +64,9 @@ type System struct {
 	err     error // of putting it together
 }
 
+// system returns the system of a type that has one.
+func (s *System) system() *System { return s }
+
 // Config is what all systems have in common.
 type Config struct {
 	// Dir is an empty or missing folder for the system's files. "" makes one below the temporary folder. Stop removes

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // payload is 300,000 bytes that no text conversion leaves as they are.
@@ -46,25 +48,27 @@ func gfal() []string { return []string{"GFAL_PYTHONBIN=/usr/bin/python3"} }
 
 // systems are the three servers with a client that fetches URL/file to dest.
 func systems() map[string]struct {
-	start func(testing.TB, Config) *System
+	start func(testing.TB, lab.Config) *lab.System
 	fetch func(url, dest string) []string
 	needs string
 } {
 	return map[string]struct {
-		start func(testing.TB, Config) *System
+		start func(testing.TB, lab.Config) *lab.System
 		fetch func(url, dest string) []string
 		needs string
 	}{
 		"nginx": {
-			func(t testing.TB, c Config) *System { return StartNginx(t, NginxConfig{Config: c, Workers: 2}) },
+			func(t testing.TB, c lab.Config) *lab.System {
+				return labtest.Start(t, lab.NginxConfig{Config: c, Workers: 2})
+			},
 			func(url, dest string) []string { return []string{"curl", "-sSf", "-o", dest, url} }, "curl",
 		},
 		"xrootd": {
-			func(t testing.TB, c Config) *System { return StartXRootD(t, XRootDConfig{Config: c}) },
+			func(t testing.TB, c lab.Config) *lab.System { return labtest.Start(t, lab.XRootDConfig{Config: c}) },
 			func(url, dest string) []string { return []string{"xrdcp", "-f", "-s", url, dest} }, "xrdcp",
 		},
 		"gridftp": {
-			func(t testing.TB, c Config) *System { return StartGridFTP(t, GridFTPConfig{Config: c}) },
+			func(t testing.TB, c lab.Config) *lab.System { return labtest.Start(t, lab.GridFTPConfig{Config: c}) },
 			func(url, dest string) []string { return []string{"globus-url-copy", url, "file://" + dest} }, "globus-url-copy",
 		},
 	}
@@ -73,8 +77,8 @@ func systems() map[string]struct {
 func TestLifeOfASystem(t *testing.T) {
 	for name, kind := range systems() {
 		t.Run(name, func(t *testing.T) {
-			Need(t, kind.needs)
-			s := kind.start(t, Config{})
+			labtest.Need(t, kind.needs)
+			s := kind.start(t, lab.Config{})
 			want := payload()
 			require.NoError(t, s.WriteFile("sub/file.dat", want))
 			fetch := func() {
@@ -101,7 +105,7 @@ func TestLifeOfASystem(t *testing.T) {
 			}
 			require.NoError(t, s.Stop())
 			for _, pid := range pids {
-				if alive(pid) {
+				if lab.Alive(pid) {
 					t.Errorf("process group %d lives on", pid)
 				}
 			}
@@ -116,12 +120,12 @@ func TestLifeOfASystem(t *testing.T) {
 }
 
 // refuses checks that the port is closed but given to no one else.
-func refuses(t *testing.T, s *System) {
+func refuses(t *testing.T, s *lab.System) {
 	t.Helper()
 	if len(s.Pids()) != 0 {
 		t.Fatalf("killed, but %v still run", s.Pids())
 	}
-	for _, p := range s.ports {
+	for _, p := range s.Ports() {
 		conn, err := net.Dial("tcp", p.Address())
 		if err == nil {
 			_ = conn.Close()

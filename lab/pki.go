@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha1"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -102,6 +103,26 @@ func (s *System) makeCertificate(rsaKeys bool, of *System) (cert, key string, er
 	}
 	key, err = s.write("host.key", i.keyPEM)
 	return cert, key, err
+}
+
+// HostCertificate makes an authority and a certificate for localhost that it signs, for a server of the caller's own. It
+// returns the certificate with its key, and that of the authority in PEM.
+func HostCertificate() (host tls.Certificate, authority []byte, err error) {
+	a, err := newAuthority(false)
+	if err != nil {
+		return host, nil, err
+	}
+	self, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
+	if err != nil {
+		return host, nil, err
+	}
+	if a.cert, err = x509.ParseCertificate(self); err != nil {
+		return host, nil, err
+	}
+	template := a.entity("localhost", x509.ExtKeyUsageServerAuth)
+	template.DNSNames = []string{"localhost"}
+	i, err := a.issue(template, a.cert, a.key)
+	return tls.Certificate{Certificate: [][]byte{i.der}, PrivateKey: i.key}, certPEM(self), err
 }
 
 // An issued is a certificate with its key.

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"fmt"
@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // It runs as a plain user whoever starts it, with its files for nobody else,
 // keeps what was written when it is killed, and is gone after Stop.
 func TestPostgreSQL(t *testing.T) {
-	Need(t, "psql")
-	s := StartPostgreSQL(t, PostgreSQLConfig{Settings: []string{"work_mem=5MB"}})
+	labtest.Need(t, "psql")
+	s := labtest.Start(t, lab.PostgreSQLConfig{Settings: []string{"work_mem=5MB"}})
 	ask := func(query string) string {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), "psql", "-X", "-A", "-t", "-c", query)

@@ -60,9 +60,9 @@ func (e *MissingError) Error() string {
 	return text
 }
 
-// built is the folder build/NAME of the source tree that we are in, or that our program was built in, if it is
+// Built is the folder build/NAME of the source tree that we are in, or that our program was built in, if it is
 // complete: then it has a file NAME.txt.
-func built(name string) (string, error) {
+func Built(name string) (string, error) {
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {
 		starts = append(starts, dir)
@@ -100,7 +100,7 @@ func (c Config) program(name string) (string, error) {
 	if p := c.Programs[name]; p != "" {
 		return exec.LookPath(p)
 	}
-	return find(name)
+	return Find(name)
 }
 
 // programs finds several by their names. The error names all that are missing.
@@ -115,9 +115,9 @@ func (c Config) programs(names []string) (map[string]string, error) {
 	return found, err
 }
 
-// find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user often leaves out; for
+// Find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user often leaves out; for
 // a name that ends in .so, where libraries lie.
-func find(name string) (string, error) {
+func Find(name string) (string, error) {
 	if in, pattern := inBuild(name); in != "" {
 		return findBuilt(in, pattern)
 	}
@@ -188,7 +188,7 @@ func inBuild(name string) (in, pattern string) {
 
 // findBuilt returns the file of a program in build/in.
 func findBuilt(in, pattern string) (string, error) {
-	if dir, err := built(in); err == nil {
+	if dir, err := Built(in); err == nil {
 		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) > 0 {
 			return found[0], nil
 		}
@@ -211,7 +211,7 @@ func lookUp(cmd *exec.Cmd, hosts, server string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("lab: a mount namespace without name servers needs root")
 	}
-	unshare, err := find("unshare")
+	unshare, err := Find("unshare")
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

@@ -17,12 +17,6 @@ type RabbitMQConfig struct {
 	Config
 }
 
-// The keys of Settings that log in to a broker.
-const (
-	BrokerUser     = "user"
-	BrokerPassword = "password"
-)
-
 type rabbitValues struct {
 	AMQP, STOMP, Secure, CA, Cert, Key, User, Password string
 }
@@ -32,14 +26,19 @@ const rabbitScript = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
 // Start starts RabbitMQ as a broker for STOMP, with a generated password in Settings. URL is that of STOMP, such as
 // stomp://127.0.0.1:61613; URLs has it as stomp, AMQP as amqp, and with TLS stomp+ssl. Messages that are persistent survive Kill.
-func (c RabbitMQConfig) Start(ctx context.Context) (*System, error) {
+func (c RabbitMQConfig) Start(ctx context.Context) (*Broker, error) {
 	c.Ready = cmp.Or(c.Ready, 5*time.Minute)
-	return c.launch(ctx, "rabbitmq", "rabbitmq-server", func(s *System, _ string) { s.rabbit(c) }, "mnesia", "home")
+	s, err := c.launch(ctx, "rabbitmq", "rabbitmq-server", func(s *System, _ string) { c.build(s) }, "mnesia", "home")
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{System: s, tool: []string{filepath.Join(filepath.Dir(rabbitScript), "rabbitmqctl")}}, nil
 }
 
-func (RabbitMQConfig) needs() []string { return []string{"rabbitmq-server", "epmd"} }
+// Needs returns the programs that it needs.
+func (RabbitMQConfig) Needs() []string { return []string{"rabbitmq-server", "epmd"} }
 
-func (s *System) rabbit(c RabbitMQConfig) {
+func (c RabbitMQConfig) build(s *System) {
 	epmd := s.program(c.Config, "epmd")
 	// RabbitMQ ends at once if it cannot listen on its node's port on all addresses, and epmd, which listens on all of loopback, says
 	// nothing and exits with 0.
@@ -68,9 +67,4 @@ func (s *System) rabbit(c RabbitMQConfig) {
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}")
 	s.part("epmd", askListener(names.Address()), epmd, "-port", names.String(), "-address", "127.0.0.1")
 	s.part("rabbitmq", askListener(stomp.Address()), rabbitScript)
-}
-
-// RabbitRun runs a command of rabbitmqctl, such as "list_queues", at a broker that Start of RabbitMQConfig has started.
-func (s *System) RabbitRun(ctx context.Context, args ...string) error {
-	return s.runTool(ctx, s.user, s.env, append([]string{filepath.Join(filepath.Dir(rabbitScript), "rabbitmqctl")}, args...)...)
 }

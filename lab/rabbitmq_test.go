@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"fmt"
@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // It runs as a plain user whoever starts it, with its own Erlang names, admits its user only, keeps queues when it is killed, and is gone
 // after Stop. internal/stomp and transfer/coordinator test what it does with messages.
 func TestRabbitMQ(t *testing.T) {
-	s := StartRabbitMQ(t, RabbitMQConfig{})
-	if s.URL != "stomp://"+s.BrokerAddress("stomp") || len(s.Settings[BrokerPassword]) < 20 {
+	s := labtest.Start(t, lab.RabbitMQConfig{})
+	if s.URL != "stomp://"+s.Address("stomp") || len(s.Settings[lab.BrokerPassword]) < 20 {
 		t.Errorf("%s %+v", s.URL, s.URLs)
 	}
 	pids := s.Pids()
@@ -28,9 +30,9 @@ func TestRabbitMQ(t *testing.T) {
 			t.Errorf("process %d runs as root", pid)
 		}
 	}
-	Subscribe(t, s, "/queue/a", "/topic/b")
+	labtest.Subscribe(t, s, "/queue/a", "/topic/b")
 	s.Kill()
 	require.NoError(t, s.Restart(t.Context()))
-	Subscribe(t, s, "/queue/a")
-	leftNothing(t, s)
+	labtest.Subscribe(t, s, "/queue/a")
+	leftNothing(t, s.System)
 }

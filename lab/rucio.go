@@ -37,10 +37,13 @@ type RucioConfig struct {
 	// Certificate is a PEM file with the certificate and the key that Rucio presents to the transfer service.
 	Certificate string
 	// Broker has the messages of the transfer service for rucio-conveyor-receiver; nil: there is none.
-	Broker *System
+	Broker *Broker
 	VO     string // virtual organization of these messages
 	Marks  string // URL of the register of SciTags, in which lab is the experiment; "": flows are not marked
 }
+
+// A Rucio is a Rucio server.
+type Rucio struct{ *System }
 
 type rucioValues struct {
 	Dir, Python, Packages, Address, Password, Certificate string
@@ -50,15 +53,20 @@ type rucioValues struct {
 // Start starts a Rucio server over plain HTTP with an SQLite database, of the Python packages of fts.txt. It has the account root,
 // whose user is ddmlab. Env is the environment of its clients and daemons, with their folder in PATH; the daemons run when they are
 // started (--run-once).
-func (c RucioConfig) Start(ctx context.Context) (*System, error) {
+func (c RucioConfig) Start(ctx context.Context) (*Rucio, error) {
 	c.ours = true // the daemons write to the database as well
-	return c.launch(ctx, "rucio", "", func(s *System, _ string) { s.rucio(ctx, c) }, "etc", "log/trace", "run")
+	s, err := c.launch(ctx, "rucio", "", func(s *System, _ string) { c.build(ctx, s) }, "etc", "log/trace", "run")
+	if err != nil {
+		return nil, err
+	}
+	return &Rucio{s}, nil
 }
 
-func (RucioConfig) needs() []string { return []string{"python3"} }
+// Needs returns the programs that it needs.
+func (RucioConfig) Needs() []string { return []string{"python3"} }
 
-func (s *System) rucio(ctx context.Context, c RucioConfig) {
-	python, err := built("fts")
+func (c RucioConfig) build(ctx context.Context, s *System) {
+	python, err := Built("fts")
 	if s.fail(err); err != nil {
 		return
 	}
@@ -72,7 +80,7 @@ func (s *System) rucio(ctx context.Context, c RucioConfig) {
 	v := rucioValues{Dir: s.Dir, Python: python, Packages: packages[0], Address: p.Address(), Password: rand.Text(),
 		Certificate: c.Certificate, VO: c.VO, Marks: c.Marks}
 	if c.Broker != nil {
-		_, v.BrokerPort, _ = strings.Cut(c.Broker.BrokerAddress("stomp"), ":")
+		_, v.BrokerPort, _ = strings.Cut(c.Broker.Address("stomp"), ":")
 		v.BrokerUser, v.BrokerPassword = c.Broker.Settings[BrokerUser], c.Broker.Settings[BrokerPassword]
 	}
 	conf := s.config("etc/rucio.cfg", rucioConf, v)
@@ -87,9 +95,9 @@ func (s *System) rucio(ctx context.Context, c RucioConfig) {
 	server.env = append(server.env, s.Env...)
 }
 
-// RucioRun runs a program of Rucio, such as rucio-conveyor-poller, or Python ("python3"), and returns what it wrote.
-func (s *System) RucioRun(ctx context.Context, program string, args ...string) (string, error) {
-	made, err := built("fts")
+// Run runs a program of Rucio, such as rucio-conveyor-poller, or Python ("python3"), and returns what it wrote.
+func (r *Rucio) Run(ctx context.Context, program string, args ...string) (string, error) {
+	made, err := Built("fts")
 	if err != nil {
 		return "", err
 	}
@@ -98,8 +106,8 @@ func (s *System) RucioRun(ctx context.Context, program string, args ...string) (
 		args = append([]string{filepath.Join(bin, program)}, args...)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "python3"), args...)
-	cmd.Dir = s.Dir
-	cmd.Env = append([]string{"HOME=" + s.Dir, "LC_ALL=C"}, s.Env...)
+	cmd.Dir = r.Dir
+	cmd.Env = append([]string{"HOME=" + r.Dir, "LC_ALL=C"}, r.Env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s: %w: %s", program, err, out)

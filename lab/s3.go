@@ -14,14 +14,8 @@ type S3Config struct {
 	Server string // one of S3Servers; "" means versitygw
 }
 
-// S3Servers are the S3 services: the gateway of Versity and, in the full tier, s3proxy.
-func S3Servers() []string {
-	all := []string{"versitygw"}
-	if Full() {
-		all = append(all, "s3proxy")
-	}
-	return all
-}
+// S3Servers returns the names of the S3 services: the gateway of Versity, and s3proxy.
+func S3Servers() []string { return []string{"versitygw", "s3proxy"} }
 
 // The keys of Settings that sign requests to an S3 service.
 const (
@@ -33,17 +27,18 @@ const (
 // s3proxy writes AccessLog.
 func (c S3Config) Start(ctx context.Context) (*System, error) {
 	c.Ready = cmp.Or(c.Ready, time.Minute) // s3proxy takes 12 s on a busy machine
-	return c.launch(ctx, "s3", c.needs()[0], func(s *System, program string) { s.s3(c, program) }, "root/data", "properties", "tmp")
+	return c.launch(ctx, "s3", c.Needs()[0], func(s *System, program string) { c.build(s, program) }, "root/data", "properties", "tmp")
 }
 
-func (c S3Config) needs() []string {
+// Needs returns the programs that it needs.
+func (c S3Config) Needs() []string {
 	if c.Server == "s3proxy" {
 		return []string{"s3proxy", "java"}
 	}
 	return []string{"versitygw"}
 }
 
-func (s *System) s3(c S3Config, program string) {
+func (c S3Config) build(s *System, program string) {
 	p := s.newPort(false)
 	root, user, secret := filepath.Join(s.Dir, "root"), "weir", rand.Text()
 	s.Data = filepath.Join(root, "data")
@@ -57,7 +52,7 @@ func (s *System) s3(c S3Config, program string) {
 			"\ns3proxy.identity="+user+"\ns3proxy.credential="+secret+
 			"\njclouds.provider=filesystem\njclouds.filesystem.basedir="+root+"\n"))
 		s.env = append(s.env, "LOG_LEVEL=debug")
-		s.AccessLog = s.part(c.Server, askListener(p.Address()), s.java(c.Config, "-jar", program, "--properties", conf)...).log
+		s.AccessLog = s.part(c.Server, askListener(p.Address()), c.java(s, "-jar", program, "--properties", conf)...).log
 		return
 	}
 	s.env = append(s.env, "ROOT_ACCESS_KEY="+user, "ROOT_SECRET_KEY="+secret)

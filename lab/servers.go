@@ -33,31 +33,31 @@ type Server struct {
 
 // cluster makes a redirector and its data servers. Their order is what makes them ready in three seconds: a data
 // server that finds no manager, and an xrootd that finds no cmsd, tries again after ten.
-func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]string) {
+func (c XRootDConfig) cluster(s *System, v xrootdValues, programs map[string][]string) {
 	front, manager := s.newPort(true), s.newPort(true)
-	s.point(c, front)
+	c.point(s, front)
 	s.Servers = []Server{{Name: Redirector, Role: Redirector, Address: front.Address(), URL: s.URL}}
 	v.Manager = manager.Address()
 	head := v
 	head.Role, head.Lookup = "manager", c.Lookup
-	s.member(Redirector, head, front, manager.String(), programs)
+	xrootdMember(s, Redirector, head, front, manager.String(), programs)
 	s.lastDisk(fmt.Sprintf("ds%d", c.Servers))
 	for i := range c.Servers {
 		p := s.newPort(true)
 		name := fmt.Sprintf("ds%d", i+1)
-		server := s.dataServer(name, p, name)
+		server := newDataServer(s, name, p, name)
 		s.Servers = append(s.Servers, server)
 		v := v
 		v.Root = filepath.Dir(server.Data)
 		v.Extra = v.Authorization + v.Extra
-		s.member(name, v, p, "any", programs)
+		xrootdMember(s, name, v, p, "any", programs)
 	}
 	s.Data = s.Servers[1].Data
-	s.settled = s.knowsAll
+	s.settled = func(ctx context.Context) error { return redirectorKnowsAll(ctx, s) }
 }
 
-// member adds the cmsd and the xrootd of one server.
-func (s *System) member(name string, v xrootdValues, p *port, cms string, programs map[string][]string) {
+// xrootdMember adds the cmsd and the xrootd of one server.
+func xrootdMember(s *System, name string, v xrootdValues, p *port, cms string, programs map[string][]string) {
 	socket := filepath.Join(s.Dir, "admin", name, ".olb", "olbd.admin")
 	listen := []string{socket}
 	if v.Role == "manager" {
@@ -69,10 +69,10 @@ func (s *System) member(name string, v xrootdValues, p *port, cms string, progra
 	}
 	c := v
 	c.Program, c.Port, c.Extra = "cmsd", cms, linesOf(v.Extra, "cms.")
-	manager := s.xrd(name, c, programs, askListener(listen...))
+	manager := xrootdPart(s, name, c, programs, askListener(listen...))
 	manager.stale = socket
 	v.Port = p.String()
-	server := s.xrd(name, v, programs, askXRootD(p.Address()))
+	server := xrootdPart(s, name, v, programs, askXRootD(p.Address()))
 	if name != Redirector {
 		s.confine(name, manager, server)
 	}
@@ -89,8 +89,8 @@ func linesOf(text, prefix string) string {
 	return b.String()
 }
 
-// knowsAll is nil when the redirector lists all data servers that run.
-func (s *System) knowsAll(ctx context.Context) error {
+// redirectorKnowsAll is nil when the redirector lists all data servers that run.
+func redirectorKnowsAll(ctx context.Context, s *System) error {
 	if len(s.Pids(Redirector)) < 2 {
 		return nil // it has been killed: there is no redirector that could know them
 	}

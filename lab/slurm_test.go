@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"fmt"
@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // An array of jobs runs at once, and each leaves its file and says what it has to say.
 func TestSlurmRunsJobs(t *testing.T) {
 	const jobs = 64
 	begin := time.Now()
-	s := StartSlurm(t, SlurmConfig{CPUs: jobs})
+	s := labtest.Start(t, lab.SlurmConfig{CPUs: jobs})
 	t.Logf("up after %.1f s", time.Since(begin).Seconds())
-	s.Use(t)
+	labtest.Use(t, s)
 	dir := t.TempDir()
 	for _, name := range []string{"here", "out"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))

@@ -35,15 +35,16 @@ func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
 	}
 	c.ours = true
-	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) { s.ssh(ctx, c, program) }, "bin")
+	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) { c.build(ctx, s, program) }, "bin")
 }
 
-func (SSHConfig) needs() []string {
+// Needs returns the programs that it needs.
+func (SSHConfig) Needs() []string {
 	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare", "hostname", namespaces}
 }
 
-func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) {
-	found, err := c.programs(c.needs())
+func (c SSHConfig) build(ctx context.Context, s *System, sshd string) {
+	found, err := c.programs(c.Needs())
 	s.fail(err)
 	me := s.me()
 	for _, key := range []string{"host_key", "key"} {
@@ -55,15 +56,15 @@ func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) {
 	}
 	s.lastDisk(fmt.Sprintf("node%d", max(1, c.Nodes)))
 	for n := range max(1, c.Nodes) {
-		s.node(fmt.Sprintf("node%d", n+1), me, sshd, extra)
+		sshNode(s, fmt.Sprintf("node%d", n+1), me, sshd, extra)
 	}
 	s.Batch = "ssh"
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	s.sshClients(me, found)
+	sshClients(s, me, found)
 }
 
-// node adds one machine to log in to.
-func (s *System) node(name string, me *user.User, sshd string, extra []string) {
+// sshNode adds one machine to log in to.
+func sshNode(s *System, name string, me *user.User, sshd string, extra []string) {
 	p := s.newPort(false)
 	home := s.newDir(filepath.Join(name, "home"))
 	passwd, err := os.ReadFile("/etc/passwd")
@@ -96,7 +97,7 @@ func withHome(passwd []byte, who *user.User, home string) []byte {
 }
 
 // sshClients writes what ssh and its companions need to know of the nodes.
-func (s *System) sshClients(me *user.User, found map[string]string) {
+func sshClients(s *System, me *user.User, found map[string]string) {
 	if s.err != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"os"
@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // One logs in to each node by its name, as oneself, in a home of the lab's; what
 // runs there ends with it, while the others go on.
 func TestSSH(t *testing.T) {
 	begin := time.Now()
-	s := StartSSH(t, SSHConfig{Nodes: 2})
+	s := labtest.Start(t, lab.SSHConfig{Nodes: 2})
 	t.Logf("up after %.1f s", time.Since(begin).Seconds())
-	s.Use(t)
+	labtest.Use(t, s)
 	for _, node := range s.Servers {
 		if got, want := run(t, nil, "ssh", node.Name, "hostname; pwd; id -u"), run(t, nil, "sh", "-c", "echo "+node.Name+"; echo "+node.Data+
 			"; id -u"); got != want {

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"io"
@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // leftNothing fails t unless nothing is left of s after Stop.
-func leftNothing(t *testing.T, s *System) {
+func leftNothing(t *testing.T, s *lab.System) {
 	t.Helper()
 	pids := s.Pids()
 	require.NoError(t, s.Stop())
 	for _, pid := range pids {
-		if alive(pid) {
+		if lab.Alive(pid) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
@@ -33,15 +35,15 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 		_, _ = w.Write([]byte("lab_answer 42\n")) // who asks may have gone
 	}))
 	defer page.Close()
-	s := StartPrometheus(t, PrometheusConfig{Scrape: []string{strings.TrimPrefix(page.URL, "http://")}})
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(Get(t, s.URL+"/api/v1/query?query=lab_answer"), `"42"`); {
+	s := labtest.Start(t, lab.PrometheusConfig{Scrape: []string{strings.TrimPrefix(page.URL, "http://")}})
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(labtest.Get(t, s.URL+"/api/v1/query?query=lab_answer"), `"42"`); {
 		if time.Now().After(deadline) {
 			t.Fatal("it fetches nothing")
 		}
 		<-time.After(100 * time.Millisecond)
 	}
 	require.NoError(t, s.Restart(t.Context()))
-	if text := Get(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
+	if text := labtest.Get(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
 		t.Errorf("forgotten when it was started again: %s", text)
 	}
 	leftNothing(t, s)
@@ -59,7 +61,7 @@ func post(t *testing.T, to, kind, body string) string {
 }
 
 func TestInfluxDBWritesAndIsGone(t *testing.T) {
-	s := StartInfluxDB(t, InfluxConfig{})
+	s := labtest.Start(t, lab.InfluxConfig{})
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(100 * time.Millisecond) {
 		made := post(t, s.URL+"/query", "application/x-www-form-urlencoded", "q=CREATE+DATABASE+lab")
 		if !strings.Contains(made, "error") {
@@ -72,7 +74,7 @@ func TestInfluxDBWritesAndIsGone(t *testing.T) {
 	if wrote := post(t, s.URL+"/write?db=lab", "text/plain", "answer,of=lab value=42 1000000000"); wrote != "" {
 		t.Fatal(wrote)
 	}
-	if text := Get(t, s.URL+"/query?db=lab&q="+url.QueryEscape("SELECT value FROM answer")); !strings.Contains(text, "42") {
+	if text := labtest.Get(t, s.URL+"/query?db=lab&q="+url.QueryEscape("SELECT value FROM answer")); !strings.Contains(text, "42") {
 		t.Error(text)
 	}
 	leftNothing(t, s)

@@ -75,18 +75,18 @@ func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("lab: xrootd: %w", err)
 	}
-	if _, err := c.programs(c.needs()); err != nil {
+	if _, err := c.programs(c.Needs()); err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
 	program := "xrootd"
 	if c.root != "" {
 		program = "" // of this system's
 	}
-	s, err := c.launch(ctx, "xrootd", program, func(s *System, program string) { s.xrootd(ctx, c, program) }, "admin", "run")
+	s, err := c.launch(ctx, "xrootd", program, func(s *System, program string) { c.build(ctx, s, program) }, "admin", "run")
 	if err != nil {
 		return s, err
 	}
-	if line := s.ignored(c.Set); line != "" {
+	if line := ignoredDirectives(s, c.Set); line != "" {
 		return nil, errors.Join(fmt.Errorf("lab: xrootd: a setting is not understood: %s", line), s.Stop())
 	}
 	return s, nil
@@ -126,8 +126,9 @@ func (c *XRootDConfig) complete() error {
 // XRootDAuths returns the values that XRootDConfig.Auth can have.
 func XRootDAuths() []string { return []string{"none", "unix", "krb5", "gsi", "ztn"} }
 
-// needs lists the programs and libraries of the service.
-func (c XRootDConfig) needs() []string {
+// Needs lists the programs and libraries of the service.
+// Needs returns the programs that it needs.
+func (c XRootDConfig) Needs() []string {
 	var programs []string
 	if c.Version != "" {
 		programs = append(programs, unpackedXRootD+c.Version)
@@ -164,24 +165,24 @@ type xrootdValues struct {
 	Families                                 string // of addresses, as xrootd's -I has them
 }
 
-func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
+func (c XRootDConfig) build(ctx context.Context, s *System, program string) {
 	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies, Families: "v4"}
-	s.protect(ctx, c, &v)
-	programs := s.xrootdPrograms(c, program)
+	c.protect(ctx, s, &v)
+	programs := c.commands(s, program)
 	if c.Users && s.err == nil {
-		s.fail(s.gridUser())
-		v.Extra += "\nhttp.gridmap " + s.gridmap() + "\n"
+		s.fail(newGridUser(s))
+		v.Extra += "\nhttp.gridmap " + gridmap(s) + "\n"
 	}
 	if c.Macaroons != "" {
-		s.macaroons(c.Macaroons, &v)
+		macaroons(s, c.Macaroons, &v)
 	}
 	if c.Servers > 0 {
-		s.cluster(c, v, programs)
+		c.cluster(s, v, programs)
 		return
 	}
 	p := s.newPort(true)
-	s.point(c, p)
-	server := s.dataServer("xrootd", p, "root")
+	c.point(s, p)
+	server := newDataServer(s, "xrootd", p, "root")
 	s.Servers, s.Data = []Server{server}, server.Data
 	v.Port, v.Root = p.String(), filepath.Dir(server.Data)
 	v.Extra = v.Authorization + v.Extra
@@ -189,11 +190,11 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
 		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
 		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
 	}
-	s.confine(server.Name, s.xrd(server.Name, v, programs, askXRootD(p.Address())))
+	s.confine(server.Name, xrootdPart(s, server.Name, v, programs, askXRootD(p.Address())))
 }
 
 // macaroons has a server make and take macaroons under rules.
-func (s *System) macaroons(rules string, v *xrootdValues) {
+func macaroons(s *System, rules string, v *xrootdValues) {
 	secret := make([]byte, 64)
 	_, _ = rand.Read(secret) // never fails
 	key := s.file("macaroons.key", []byte(base64.StdEncoding.EncodeToString(secret)+"\n"))
@@ -204,7 +205,7 @@ func (s *System) macaroons(rules string, v *xrootdValues) {
 
 // point tells the URLs of the service at p. A name where a certificate is checked or a ticket is asked for, else an
 // address, which is not looked up.
-func (s *System) point(c XRootDConfig, p *port) {
+func (c XRootDConfig) point(s *System, p *port) {
 	host := p.Address()
 	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {
 		host = p.local()
@@ -221,16 +222,16 @@ func (s *System) point(c XRootDConfig, p *port) {
 	}
 }
 
-// dataServer makes the folder of a data server at p.
-func (s *System) dataServer(name string, p *port, folder string) Server {
+// newDataServer makes the folder of a data server at p.
+func newDataServer(s *System, name string, p *port, folder string) Server {
 	address := p.Address()
 	s.newDisk(name, folder)
 	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data",
 		Data: s.newDir(filepath.Join(folder, "data"))}
 }
 
-// xrd adds one program of a server as a part.
-func (s *System) xrd(server string, v xrootdValues, programs map[string][]string, ask question) *process {
+// xrootdPart adds one program of a server as a part.
+func xrootdPart(s *System, server string, v xrootdValues, programs map[string][]string, ask question) *process {
 	name := server
 	if v.Manager != "" {
 		name += "-" + v.Program

@@ -1,4 +1,4 @@
-package lab
+package lab_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // client runs a real client that gives up early and returns what it printed.
@@ -24,7 +26,7 @@ func client(t *testing.T, env []string, argv ...string) (string, error) {
 }
 
 // there checks that the real xrdcp writes a file below url and reads it back.
-func there(t *testing.T, s *System, url, name string) {
+func there(t *testing.T, s *lab.System, url, name string) {
 	t.Helper()
 	want, dir := payload(), t.TempDir()
 	local, back := filepath.Join(dir, "local"), filepath.Join(dir, "back")
@@ -39,7 +41,7 @@ func there(t *testing.T, s *System, url, name string) {
 
 // refused checks that xrdcp cannot write below url with other variables added
 // to, or put in the place of, those of s.
-func refused(t *testing.T, s *System, url, why string, env []string, words ...string) {
+func refused(t *testing.T, s *lab.System, url, why string, env []string, words ...string) {
 	t.Helper()
 	out, err := client(t, append(s.Env[:len(s.Env):len(s.Env)], env...), "xrdcp", "-f", "-s", "/etc/hostname", url+"/refused")
 	if err == nil {
@@ -55,7 +57,7 @@ func refused(t *testing.T, s *System, url, why string, env []string, words ...st
 
 // wrongCredentials are variables that make a client's credentials wrong, by
 // what is wrong with them, and the words that the client then says.
-func wrongCredentials(t *testing.T, s *System) map[string][]string {
+func wrongCredentials(t *testing.T, s *lab.System) map[string][]string {
 	t.Helper()
 	must := func(file string, err error) string {
 		t.Helper()
@@ -102,10 +104,10 @@ func refusals() []string {
 }
 
 func TestXRootDAuth(t *testing.T) {
-	Need(t, "xrdcp")
-	for _, auth := range XRootDAuths() {
+	labtest.Need(t, "xrdcp")
+	for _, auth := range lab.XRootDAuths() {
 		t.Run(auth, func(t *testing.T) {
-			s := StartXRootD(t, XRootDConfig{Auth: auth})
+			s := labtest.Start(t, lab.XRootDConfig{Auth: auth})
 			there(t, s, s.URL, "file")
 			same(t, filepath.Join(s.Data, "file"), payload())
 			for why, env := range wrongCredentials(t, s) {
@@ -117,11 +119,11 @@ func TestXRootDAuth(t *testing.T) {
 }
 
 func TestClusterAuth(t *testing.T) {
-	Need(t, "xrdcp")
-	for _, auth := range XRootDAuths()[1:] {
+	labtest.Need(t, "xrdcp")
+	for _, auth := range lab.XRootDAuths()[1:] {
 		t.Run(auth, func(t *testing.T) {
 			t.Parallel()
-			s := StartXRootD(t, XRootDConfig{Auth: auth, Servers: 2, Config: Config{TLS: auth != "krb5"}})
+			s := labtest.Start(t, lab.XRootDConfig{Auth: auth, Servers: 2, Config: lab.Config{TLS: auth != "krb5"}})
 			there(t, s, s.URL, "file")
 			if auth != "krb5" && auth != "ztn" {
 				there(t, s, s.URLs["roots"], "tls")
@@ -142,23 +144,23 @@ func TestClusterAuth(t *testing.T) {
 
 // What names itself anew at each login is let in by name only.
 func TestUnixLetsOneUserIn(t *testing.T) {
-	s := StartXRootD(t, XRootDConfig{Auth: "unix"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "unix"})
 	for _, c := range []struct {
 		user string
 		ok   bool
 	}{{s.User, true}, {"nobody-else", false}} {
-		conn, err := dial(t.Context(), s.Servers[0].Address, nil)
+		conn, err := lab.Dial(t.Context(), s.Servers[0].Address, nil)
 		require.NoError(t, err)
 		defer conn.Close()
-		require.NoError(t, greet(conn))
-		if _, err := xrdRequest(conn, xrdLogin, [16]byte{4: 'w', 14: 4}, ""); err != nil {
+		require.NoError(t, lab.Greet(conn))
+		if _, err := lab.XRDRequest(conn, lab.XRDLogin, [16]byte{4: 'w', 14: 4}, ""); err != nil {
 			t.Fatal(err)
 		}
 		const auth, mkdir = 3000, 3008
-		if _, err := xrdRequest(conn, auth, [16]byte{12: 'u', 13: 'n', 14: 'i', 15: 'x'}, "unix\x00"+c.user+"\x00"); err != nil {
+		if _, err := lab.XRDRequest(conn, auth, [16]byte{12: 'u', 13: 'n', 14: 'i', 15: 'x'}, "unix\x00"+c.user+"\x00"); err != nil {
 			t.Fatal(err)
 		}
-		_, err = xrdRequest(conn, mkdir, [16]byte{14: 1, 15: 0xed}, "/data/of-"+c.user)
+		_, err = lab.XRDRequest(conn, mkdir, [16]byte{14: 1, 15: 0xed}, "/data/of-"+c.user)
 		if (err == nil) != c.ok {
 			t.Errorf("user %s makes a folder: %v", c.user, err)
 		}
@@ -166,12 +168,12 @@ func TestUnixLetsOneUserIn(t *testing.T) {
 }
 
 // gone stops s and checks that nothing of it is left.
-func gone(t *testing.T, s *System) {
+func gone(t *testing.T, s *lab.System) {
 	t.Helper()
-	pids, ports := s.Pids(), s.ports
+	pids, ports := s.Pids(), s.Ports()
 	require.NoError(t, s.Stop())
 	for _, pid := range pids {
-		if alive(pid) {
+		if lab.Alive(pid) {
 			t.Errorf("process group %d lives on", pid)
 		}
 	}
@@ -179,7 +181,7 @@ func gone(t *testing.T, s *System) {
 		t.Errorf("there was nothing to end: processes %v, ports %v", pids, ports)
 	}
 	for _, p := range ports {
-		if err := askListener(p.Address())(t.Context()); err == nil {
+		if err := lab.AskListener(p.Address())(t.Context()); err == nil {
 			t.Errorf("port %v is still open", p)
 		}
 	}

@@ -24,20 +24,12 @@ func XRootDVersions() []string {
 	return all
 }
 
-// TestedXRootDs are the versions that tests run on: this system's, and in the full tier all others.
-func TestedXRootDs() []string {
-	if Full() {
-		return append([]string{""}, XRootDVersions()...)
-	}
-	return []string{""}
-}
-
 // findXRootD is the folder that a version was unpacked in, and that version in full: of "6", "6.2" and "6.2.0" the
 // same. Both are "" of this system's own.
 func findXRootD(version string) (root, full string, err error) {
 	is := func(full string) bool { return full == version || strings.HasPrefix(full, version+".") }
 	var have []string
-	if path, err := find("xrootd"); err == nil {
+	if path, err := Find("xrootd"); err == nil {
 		said, _ := exec.Command(path, "-v").CombinedOutput()
 		full := strings.TrimPrefix(strings.TrimSpace(string(said)), "v")
 		if is(full) {
@@ -46,7 +38,7 @@ func findXRootD(version string) (root, full string, err error) {
 		have = append(have, full)
 	}
 	for _, v := range XRootDVersions() {
-		dir, err := built("xrootd-" + v)
+		dir, err := Built("xrootd-" + v)
 		if err != nil {
 			if is(v) {
 				return "", "", &MissingError{Program: "xrootd " + version, How: "make needs-full (where the source of weir is)"}
@@ -70,13 +62,13 @@ func findXRootD(version string) (root, full string, err error) {
 	return "", "", fmt.Errorf("there is no XRootD %s: use one of %s", version, strings.Join(have, ", "))
 }
 
-// xrootdPrograms are the commands of an XRootD's programs, by name.
-func (s *System) xrootdPrograms(c XRootDConfig, xrootd string) map[string][]string {
+// commands returns the commands of an XRootD's programs, by name.
+func (c XRootDConfig) commands(s *System, xrootd string) map[string][]string {
 	if c.root != "" {
 		if s.err != nil {
 			return nil
 		}
-		programs, err := s.unpacked(c.root, "xrootd", "cmsd")
+		programs, err := unpackedPrograms(s, c.root, "xrootd", "cmsd")
 		s.fail(err)
 		return programs
 	}
@@ -87,10 +79,10 @@ func (s *System) xrootdPrograms(c XRootDConfig, xrootd string) map[string][]stri
 	return programs
 }
 
-// unpacked are commands that run programs of a folder that unpack.sh has made, with the libraries that are there: the
+// unpackedPrograms returns commands that run programs of a folder that unpack.sh has made, with the libraries that are there: the
 // loader is called by each program's name, so that its process has that name. What the servers' user cannot come to
 // is copied.
-func (s *System) unpacked(root string, programs ...string) (map[string][]string, error) {
+func unpackedPrograms(s *System, root string, programs ...string) (map[string][]string, error) {
 	loaders, _ := filepath.Glob(filepath.Join(root, "lib*/ld-linux-*"))
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
 	if len(loaders) == 0 || len(libraries) == 0 {

@@ -1,18 +1,22 @@
-package lab
+package lab_test
 
 import (
 	"strings"
 	"testing"
+
+	"weir/internal/tier"
+	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Later XRootDs run beside this system's, with each authentication, and as a cluster.
 func TestXRootDVersions(t *testing.T) {
-	FullTier(t, "further versions of XRootD")
-	Need(t, "xrdfs")
-	for _, version := range XRootDVersions() {
-		for _, auth := range XRootDAuths() {
+	tier.Full(t, "further versions of XRootD")
+	labtest.Need(t, "xrdfs")
+	for _, version := range lab.XRootDVersions() {
+		for _, auth := range lab.XRootDAuths() {
 			t.Run(version+"/"+auth, func(t *testing.T) {
-				s := StartXRootD(t, XRootDConfig{Version: version, Auth: auth})
+				s := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: auth})
 				said := run(t, s.Env, "xrdfs", strings.TrimSuffix(s.URL, "//data"), "query", "config", "version")
 				if !strings.HasPrefix(said, "v"+version) {
 					t.Errorf("it says that it is %q", said)
@@ -20,7 +24,7 @@ func TestXRootDVersions(t *testing.T) {
 			})
 		}
 		t.Run(version+"/cluster", func(t *testing.T) {
-			s := StartXRootD(t, XRootDConfig{Version: version, Servers: 2, Config: Config{TLS: true}, Copies: true})
+			s := labtest.Start(t, lab.XRootDConfig{Version: version, Servers: 2, Config: lab.Config{TLS: true}, Copies: true})
 			if said := run(t, s.Env, "xrdfs", strings.TrimSuffix(s.URL, "//data"), "locate", "*"); strings.Count(said, "Server") != 2 {
 				t.Errorf("its servers are %q", said)
 			}

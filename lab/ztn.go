@@ -3,16 +3,12 @@ package lab
 import (
 	"context"
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,9 +18,8 @@ import (
 var scitokensConf string
 
 const (
-	tokenIssuer   = "https://weir.test/lab"
-	tokenAudience = "https://wlcg.cern.ch/jwt/v1/any"
-	tokenKey      = "weir-lab"
+	tokenIssuer = "https://weir.test/lab"
+	tokenKey    = "weir-lab"
 	// tokenScope is everything below /data.
 	tokenScope = "storage.read:/ storage.modify:/ storage.create:/ storage.stage:/"
 )
@@ -33,7 +28,7 @@ const (
 type issuer struct{ key *rsa.PrivateKey }
 
 // ztn makes an issuer of tokens whose key the servers know already: they need no request.
-func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
+func (c XRootDConfig) ztn(ctx context.Context, s *System, v *xrootdValues) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		s.fail(err)
@@ -42,9 +37,9 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.issuer, s.Issuer = &issuer{key}, tokenIssuer
 	s.TokenFile, err = s.TokenFor(month, "")
 	s.fail(err)
-	path := s.config("scitokens.cfg", scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User,
+	path := s.config("scitokens.cfg", scitokensConf, map[string]string{"Audience": TokenAudience, "Issuer": tokenIssuer, "User": s.User,
 		"Other": c.Issuer})
-	s.keyCache(ctx, c)
+	c.keyCache(ctx, s)
 	v.Protocol = "ztn"
 	v.Security = "xrootd.tls capable all\nsec.protocol ztn\nofs.authorize 1\nofs.authlib libXrdAccSciTokens.so config=" + path
 	s.Env = append(s.Env, "BEARER_TOKEN_FILE="+s.TokenFile)
@@ -54,12 +49,12 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 }
 
 // keyCache writes the issuer's public key where the servers' token library keeps the keys it has fetched.
-func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
-	keys, err := keySet(map[string]crypto.Signer{tokenKey: s.issuer.key})
+func (c XRootDConfig) keyCache(ctx context.Context, s *System) {
+	keys, err := KeySet(map[string]crypto.Signer{tokenKey: s.issuer.key})
 	s.fail(err)
-	rows := s.keyRow(tokenIssuer, keys)
+	rows := keyRow(s, tokenIssuer, keys)
 	if c.Issuer != "" {
-		rows += ", " + s.keyRow(c.Issuer, c.Keys)
+		rows += ", " + keyRow(s, c.Issuer, c.Keys)
 	}
 	dir := s.newDir("cache/scitokens")
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Dir(dir))
@@ -69,7 +64,7 @@ func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
 }
 
 // keyRow is what the library keeps of an issuer.
-func (s *System) keyRow(issuer string, keys json.RawMessage) string {
+func keyRow(s *System, issuer string, keys json.RawMessage) string {
 	now := time.Now().Unix()
 	entry, err := json.Marshal(map[string]any{
 		"expires": now + int64(12*month/time.Second), "next_update": now + int64(11*month/time.Second), "jwks": keys})
@@ -77,73 +72,6 @@ func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")"
 }
-
-// keySet is the JSON Web Key Set of keys by name (RFC 7517), which are RSA or ECDSA on P-256.
-func keySet(keys map[string]crypto.Signer) (json.RawMessage, error) {
-	all := []map[string]string{}
-	for id, key := range keys {
-		one := map[string]string{"use": "sig", "kid": id, "alg": algorithm(key)}
-		switch public := key.Public().(type) {
-		case *rsa.PublicKey:
-			one["kty"], one["n"], one["e"] = "RSA", b64(public.N.Bytes()), b64(big.NewInt(int64(public.E)).Bytes())
-		case *ecdsa.PublicKey:
-			point, err := public.Bytes() // 4, x, y
-			if err != nil {
-				return nil, err
-			}
-			one["kty"], one["crv"], one["x"], one["y"] = "EC", "P-256", b64(point[1:33]), b64(point[33:])
-		}
-		all = append(all, one)
-	}
-	return json.Marshal(map[string]any{"keys": all})
-}
-
-// algorithm returns the algorithm of a key's signatures (RFC 7518).
-func algorithm(key crypto.Signer) string {
-	if _, is := key.(*ecdsa.PrivateKey); is {
-		return "ES256"
-	}
-	return "RS256"
-}
-
-// sign signs the SHA-256 of a text, as a JSON Web Signature has it.
-func sign(key crypto.Signer, sum []byte) ([]byte, error) {
-	private, is := key.(*ecdsa.PrivateKey)
-	if !is {
-		return key.Sign(rand.Reader, sum, crypto.SHA256)
-	}
-	r, s, err := ecdsa.Sign(rand.Reader, private, sum)
-	if err != nil {
-		return nil, err
-	}
-	both := make([]byte, 64)
-	r.FillBytes(both[:32])
-	s.FillBytes(both[32:])
-	return both, nil
-}
-
-// signToken makes a JSON Web Token (RFC 7519) of claims.
-func signToken(key crypto.Signer, id string, claims map[string]any) (string, error) {
-	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": algorithm(key), "kid": id})
-	if err != nil {
-		return "", err
-	}
-	body, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	text := b64(head) + "." + b64(body)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := sign(key, sum[:])
-	if err != nil {
-		return "", err
-	}
-	return text + "." + b64(signature), nil
-}
-
-func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-func unb64(text string) ([]byte, error) { return base64.RawURLEncoding.DecodeString(text) }
 
 // Token makes a WLCG token that is good for lifetime from now; none or less makes one that has expired. scope is as
 // in "storage.read:/sub", with paths below /data; "" is everything.
@@ -156,8 +84,8 @@ func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
 	}
 	now := time.Now()
 	from := now.Add(min(0, lifetime) - time.Minute).Unix()
-	return signToken(s.issuer.key, tokenKey, map[string]any{
-		"iss": tokenIssuer, "sub": s.User, "aud": tokenAudience, "wlcg.ver": "1.0", "scope": scope,
+	return SignToken(s.issuer.key, tokenKey, map[string]any{
+		"iss": tokenIssuer, "sub": s.User, "aud": TokenAudience, "wlcg.ver": "1.0", "scope": scope,
 		"iat": from, "nbf": from, "exp": now.Add(lifetime).Unix(), "jti": rand.Text(),
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"weir/internal/burn"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/xrootd"
 )
@@ -103,7 +104,7 @@ func (k *keep) services() (sum map[string]Service, errs []string, procs int) {
 
 // TestAskCluster asks a redirector and two data servers while files move.
 func TestAskCluster(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	s := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter)}, k)
@@ -154,7 +155,7 @@ func sum2(k *keep, name string) Proc {
 // TestAskRestarted: a server that is killed is told about once, and asked
 // again when it is back.
 func TestAskRestarted(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter)}, k)
@@ -176,7 +177,7 @@ func TestAskRestarted(t *testing.T) {
 // TestAskStopped: a server that is stopped answers nothing, and stops neither
 // the watch nor the other hosts.
 func TestAskStopped(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	service := open(t, s)
 	k := &keep{}
 	w, err := Start(t.Context(), nil, Options{Target: s.URL, Reporter: service.(storage.Reporter), Timeout: time.Second}, k)
@@ -251,7 +252,7 @@ func TestAskRefused(t *testing.T) {
 // BenchmarkAsk tells what a question costs this process, and, by the server's
 // own account, the server.
 func BenchmarkAsk(b *testing.B) {
-	ctx, s := b.Context(), lab.StartXRootD(b, lab.XRootDConfig{})
+	ctx, s := b.Context(), labtest.Start(b, lab.XRootDConfig{})
 	service := open(b, s)
 	asks := service.(storage.Reporter)
 	ask := func() *statistics {

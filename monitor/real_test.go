@@ -17,7 +17,7 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // TestMain lets the test binary play other programs.
@@ -103,7 +103,7 @@ func near(t *testing.T, what string, have, want, tolerance float64) {
 // TestCPUAgreesWithWait4: a busy process as it was watched, second by second,
 // and as the kernel says at its end.
 func TestCPUAgreesWithWait4(t *testing.T) {
-	lab.Slow(t, "keeps cores busy")
+	tier.Slow(t, "keeps cores busy")
 	cmd, in, out := playing(t, "busy")
 	k := &keep{}
 	name := fmt.Sprintf("pid %d", cmd.Process.Pid)
@@ -131,7 +131,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 // TestOthersAreSeen: a program that nobody asked to watch, as the kernel says at
 // its end.
 func TestOthersAreSeen(t *testing.T) {
-	lab.Slow(t, "keeps cores busy")
+	tier.Slow(t, "keeps cores busy")
 	k := &keep{}
 	w, err := Start(context.Background(), []Host{{Name: "here"}}, Options{}, k)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestOthersAreSeen(t *testing.T) {
 // TestOwnCPUWithPrograms: this process and the programs that it starts and
 // waits for are one, if that is wanted, and not if not.
 func TestOwnCPUWithPrograms(t *testing.T) {
-	lab.Slow(t, "starts programs")
+	tier.Slow(t, "starts programs")
 	with, without := &keep{}, &keep{}
 	var before, after [2]unix.Rusage
 	usage := func(to *[2]unix.Rusage) {

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -34,7 +35,7 @@ func TestReportsOfCluster(t *testing.T) {
 	}{{"reports alone", false}, {"reports and questions", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			port := freeUDP(t)
-			s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2, Extra: fmt.Sprintf("xrd.report 127.0.0.1:%d every 1s all sync", port)})
+			s := labtest.Start(t, lab.XRootDConfig{Servers: 2, Extra: fmt.Sprintf("xrd.report 127.0.0.1:%d every 1s all sync", port)})
 			service := open(t, s)
 			o := Options{Target: s.URL}
 			if c.asks {

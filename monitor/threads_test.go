@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // manyThreads keeps WEIR_THREADS threads, one of which burns CPU time while
@@ -64,7 +64,7 @@ func withThreads(t testing.TB, n int) int {
 // The busiest thread of a process with 1000 threads is found at the first
 // look, and what it used is what the process used.
 func TestBusiestOfManyThreads(t *testing.T) {
-	lab.Slow(t, "keeps cores busy")
+	tier.Slow(t, "keeps cores busy")
 	pid := withThreads(t, 1000)
 	l := newLocal(Host{Pids: []int{pid}}, Options{}, nil, newClock())
 	defer l.close()

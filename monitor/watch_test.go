@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // keep is a sink that keeps samples, by host.
@@ -215,7 +215,7 @@ func TestContextEndsWatching(t *testing.T) {
 // a byte now and then, one that refuses, and this machine, which must not care:
 // it may be late, as a busy machine is, but goes on.
 func TestHangingEndpoint(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	quit := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve/servetest/requests"
 )
 
@@ -33,7 +34,7 @@ func BenchmarkBulk(b *testing.B) {
 		b.Fatal(err)
 	}
 	require.NoError(b, f.Close())
-	lab.Need(b, "curl")
+	labtest.Need(b, "curl")
 	for _, streams := range []int{1, 16} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			each := gib / streams * min(streams, 3)
@@ -46,7 +47,7 @@ func BenchmarkBulk(b *testing.B) {
 
 // BenchmarkSmall reports requests/s of wrk beside nginx.
 func BenchmarkSmall(b *testing.B) {
-	lab.Need(b, "wrk")
+	labtest.Need(b, "wrk")
 	dir, sides := contestants(b)
 	for _, size := range []int{4 << 10, 1 << 20} {
 		requests.Write(b, requests.Content(2, size), dir, "small")
@@ -68,7 +69,7 @@ type side struct {
 // contestants starts nginx, this server on the same folder, and this server
 // with synthetic files.
 func contestants(b *testing.B) (dir string, sides []*side) {
-	n := lab.StartNginx(b, lab.NginxConfig{Workers: 2})
+	n := labtest.Start(b, lab.NginxConfig{Workers: 2})
 	ours, url := startChild(b, n.Data)
 	invented, url2 := startChild(b, "1x1GiB")
 	resp, err := http.Get(n.URL + "/")

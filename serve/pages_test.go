@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/burn"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/serve/servetest/requests"
 )
 
@@ -101,7 +101,7 @@ func busyTime(threads int, d time.Duration) float64 {
 // With one thread the throughput is that of its CPU time: pages x cost = time. With two it is twice as much. What other programs
 // leave of the cores is measured before and after.
 func TestPagesCostCPUTime(t *testing.T) {
-	lab.Slow(t, "it computes for seconds")
+	tier.Slow(t, "it computes for seconds")
 	const cost, span, page = 2 * time.Millisecond, time.Second, 8 << 10
 	for _, threads := range []int{1, 2} {
 		s := start(t, Config{Synthetic: []Set{{Count: 1, Size: 100 * page}}, PageCPU: cost, Page: page, Threads: threads})
@@ -154,7 +154,7 @@ func readPage(ctx context.Context, url string, size int) error {
 
 // A server whose clients wait for pages ends without them.
 func TestWaitingPagesEnd(t *testing.T) {
-	lab.Slow(t, "waits for pages")
+	tier.Slow(t, "waits for pages")
 	dir := t.TempDir()
 	requests.Write(t, requests.Content(1, 100), dir, "f")
 	s := start(t, Config{Dir: dir, PageCPU: 2 * time.Second, Grace: time.Millisecond})

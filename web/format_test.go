@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/unit"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/report/figure"
 )
 
@@ -20,7 +20,7 @@ import (
 // prints. The test is skipped where Node or the bundler is missing.
 func node(t *testing.T, script string, input []byte) []byte {
 	t.Helper()
-	lab.Need(t, "node")
+	labtest.Need(t, "node")
 	if _, err := os.Stat("node_modules/.bin/esbuild"); err != nil {
 		if os.Getenv("WEIR_REQUIRE") == "all" {
 			t.Fatal("web/node_modules is missing: make web installs it")

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/monitor"
 )
 
@@ -45,7 +45,7 @@ func TestMake(t *testing.T) {
 // TestMakeOnce makes a small page: a run and its figure, which are kept the second time, and a run that was interrupted,
 // which is resumed.
 func TestMakeOnce(t *testing.T) {
-	lab.FullTier(t, "the runs of the pages about the five reports, once and shortened")
+	tier.Full(t, "the runs of the pages about the five reports, once and shortened")
 	folder, weir := t.TempDir(), build(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "docs/reports"), 0o755))
 	path := filepath.Join(folder, "docs/reports/009-small.md")
@@ -89,7 +89,7 @@ func TestMakeOnce(t *testing.T) {
 // build makes the program weir.
 func build(t *testing.T) string {
 	t.Helper()
-	lab.Slow(t, "builds weir")
+	tier.Slow(t, "builds weir")
 	weir := filepath.Join(t.TempDir(), "weir")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, root+"/cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

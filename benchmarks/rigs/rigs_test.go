@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 )
 
 var (
@@ -70,8 +71,8 @@ const longest = 100 * time.Second
 // TestRigs plays the rigs of the short form, or with -full all of them, and then writes the page. A rig that is missed
 // fails the short form; on the page it is a row that says so.
 func TestRigs(t *testing.T) {
-	lab.Quiet(t, "situations with a known truth")
-	lab.Slow(t, "takes a minute")
+	tier.Quiet(t, "situations with a known truth")
+	tier.Slow(t, "takes a minute")
 	weir := *weirFlag
 	if weir == "" {
 		weir = filepath.Join(t.TempDir(), "weir")
@@ -105,7 +106,7 @@ func play(t *testing.T, weir string, res *result) {
 	if why := lacks(res.needs); why != "" {
 		res.skipped = why
 		if !*fullFlag {
-			lab.Need(t, res.needs...)
+			labtest.Need(t, res.needs...)
 		}
 		t.Skip(why)
 	}

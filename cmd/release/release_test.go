@@ -14,17 +14,18 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 )
 
 // The same commit in two folders gives the same bytes, and each file of the release is what it says: tarball, packages, image,
 // lists and notes. The packages are installed, used, upgraded and removed on machines with systemd.
 func TestRelease(t *testing.T) {
-	lab.FullTier(t, "a release, built twice")
-	lab.Need(t, "git", "dpkg-deb", "rpm", "skopeo", "sha256sum", "tar")
+	tier.Full(t, "a release, built twice")
+	labtest.Need(t, "git", "dpkg-deb", "rpm", "skopeo", "sha256sum", "tar")
 	nfpm, err := filepath.Abs("../../bin/nfpm")
 	if _, missing := os.Stat(nfpm); err != nil || missing != nil {
-		lab.Without(t, "nfpm", "bin/nfpm is missing: make bin/nfpm")
+		tier.Without(t, "nfpm", "bin/nfpm is missing: make bin/nfpm")
 	}
 	one := checkout(t, "one")
 	other := filepath.Join(t.TempDir(), "another/and/longer")
@@ -87,11 +88,11 @@ func TestRelease(t *testing.T) {
 // onMachines runs a script that boots machines (testdata/machine.sh), and returns what it prints.
 func onMachines(t *testing.T, script string, args ...string) string {
 	t.Helper()
-	lab.Need(t, "curl", "ip", "nsenter", "pgrep", "setpriv", "sqlite3", "systemctl", "unshare")
+	labtest.Need(t, "curl", "ip", "nsenter", "pgrep", "setpriv", "sqlite3", "systemctl", "unshare")
 	apart := []string{"--mount", "--pid", "--net", "--fork", "--kill-child"}
 	const try = "mount -t cgroup2 cgroup2 /mnt && mkdir /mnt/weir-$$ && rmdir /mnt/weir-$$"
 	if out, err := exec.CommandContext(t.Context(), "unshare", append(apart, "sh", "-c", try)...).CombinedOutput(); err != nil {
-		lab.Without(t, "machines", fmt.Sprintf("only root, with control groups of its own, boots a copy of this system: %v %s", err, out))
+		tier.Without(t, "machines", fmt.Sprintf("only root, with control groups of its own, boots a copy of this system: %v %s", err, out))
 	}
 	return call(t, ".", "unshare", slices.Concat(apart, []string{script}, args, []string{t.TempDir()})...)
 }
@@ -238,9 +239,9 @@ func checkBill(t *testing.T, text []byte) {
 // The manifests for Kubernetes fit its schemas, and the configuration in them is one of a coordinator. There is no schema of the
 // ServiceMonitor, which is Prometheus'.
 func TestKubernetes(t *testing.T) {
-	validate := filepath.Join(lab.Python(t), "kubernetes-validate")
+	validate := filepath.Join(labtest.Python(t), "kubernetes-validate")
 	if _, err := os.Stat(validate); err != nil {
-		lab.Without(t, "kubernetes-validate", "the Python packages are older than lab/python.txt: make needs")
+		tier.Without(t, "kubernetes-validate", "the Python packages are older than lab/python.txt: make needs")
 	}
 	cmd := exec.CommandContext(t.Context(), validate, "--strict", "../../deploy/kubernetes.yaml")
 	out, err := cmd.CombinedOutput()

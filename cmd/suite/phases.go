@@ -78,8 +78,8 @@ func (o options) phases(ctx context.Context, all []string) (untested []string, e
 // outputName returns the name of a package's output.
 func outputName(p string) string { return cmp.Or(strings.ReplaceAll(p[2:], "/", "-"), "root") }
 
-// quietCall finds the tests that begin with a call of lab.Quiet.
-var quietCall = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n\tlab\.Quiet\(`)
+// quietCall finds the tests that begin with a call of tier.Quiet.
+var quietCall = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n\ttier\.Quiet\(`)
 
 // quietTests returns the tests of a package that need a quiet machine.
 func quietTests(dir string) (names []string, err error) {

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 )
@@ -27,7 +29,7 @@ func behindBalancer(s *lab.System) []string {
 // TestBackendsOfGridFTP reads from real GridFTP servers behind a real HAProxy: what
 // clients, logs, interfaces and HAProxy tell of each fits together.
 func TestBackendsOfGridFTP(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
+	tier.Quiet(t, "the tests of the five reports, small")
 	for _, c := range []struct {
 		name     string
 		loopback bool
@@ -40,9 +42,9 @@ func TestBackendsOfGridFTP(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.clients != "" {
-				lab.Need(t, "globus-url-copy")
+				labtest.Need(t, "globus-url-copy")
 			}
-			s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3, Loopback: c.loopback})
+			s := labtest.Start(t, lab.GridFTPConfig{Servers: 3, Loopback: c.loopback})
 			args := append(behindBalancer(s), "--clients", "3,12", "--duration", "4s", "--set", "workload.session=fresh", "--set",
 				"files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
 			if c.clients != "" {
@@ -110,8 +112,8 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 // only, and sends the others elsewhere. Where sessions are kept, HAProxy tells of their bytes
 // too late, and shares are of sessions.
 func TestTheFullBackendIsFound(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	tier.Quiet(t, "the verdict on servers with a known limit")
+	s := labtest.Start(t, lab.NginxConfig{})
 	u, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	front, socket := startBalancer(t, "server quick "+u.Host+"\n server small "+u.Host+" maxconn 2")
@@ -155,7 +157,7 @@ func TestTheFullBackendIsFound(t *testing.T) {
 // statistics socket.
 func startBalancer(t *testing.T, servers string) (address, socket string) {
 	t.Helper()
-	lab.Need(t, "haproxy")
+	labtest.Need(t, "haproxy")
 	dir := t.TempDir()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -184,7 +186,7 @@ func startBalancer(t *testing.T, servers string) (address, socket string) {
 // TestDoorsAreUsedInTurn: client number n comes in by door n modulo their number,
 // whatever process it is in.
 func TestDoorsAreUsedInTurn(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	if other == s.URL {
 		other = strings.Replace(s.URL, "localhost", "127.0.0.1", 1)

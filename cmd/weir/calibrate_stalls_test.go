@@ -11,19 +11,21 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A name server that loses a question now and then makes a real client wait for 5 s:
 // calibrate says that the client stalled, and not for the service.
 func TestCalibrateFindsStalls(t *testing.T) {
-	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
+	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("a name server, and programs that ask it, need root")
 	}
-	lab.Need(t, "xrdcp", "xrdfs", "unshare", "mount")
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	labtest.Need(t, "xrdcp", "xrdfs", "unshare", "mount")
+	s := labtest.Start(t, lab.XRootDConfig{})
 	n := newNameServer(t, 20)
 	r, _ := calibratedWith(t, func(cmd *exec.Cmd) error { return lab.NameServer(cmd, n.address) }, s.URL, "--clients", "8", "--rounds", "1",
 		"--duration", "6s", "--size", "64KiB")

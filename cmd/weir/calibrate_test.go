@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 	"weir/loadtest/run/calibration"
 )
@@ -104,10 +106,10 @@ func once(t *testing.T, w *calibration.Wire, names ...string) {
 }
 
 func TestCalibrateXRootD(t *testing.T) {
-	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
+	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
-	lab.Need(t, "xrdcp", "xrdfs")
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	labtest.Need(t, "xrdcp", "xrdfs")
+	s := labtest.Start(t, lab.XRootDConfig{})
 	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--duration", "600ms", "--size", "256KiB")
 	if r.Relay == nil || r.Servers == nil {
 		t.Fatalf("relay %v, statistics %v; notes %q", r.Relay, r.Servers, r.Notes)
@@ -129,10 +131,10 @@ func TestCalibrateXRootD(t *testing.T) {
 }
 
 func TestCalibrateWriteXRootD(t *testing.T) {
-	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
+	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
-	lab.Need(t, "xrdcp", "xrdfs")
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	labtest.Need(t, "xrdcp", "xrdfs")
+	s := labtest.Start(t, lab.XRootDConfig{})
 	r, _ := calibrated(t, s.URL, "--kind", "write", "--plain", "--clients", "1", "--rounds", "1", "--duration", "500ms", "--size", "64KiB")
 	once(t, r.Relay, "connection", "login", "open", "write", "close")
 	if r.Relay.Sent.Weir < 64<<10 || !r.Plain {
@@ -144,10 +146,10 @@ func TestCalibrateWriteXRootD(t *testing.T) {
 // Behind a redirector the relay sees only the first half; the servers tell the
 // rest.
 func TestCalibrateRedirected(t *testing.T) {
-	lab.FullTier(t, "xrdcp and gfal-copy beside weir's clients")
+	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
-	lab.Need(t, "xrdcp", "xrdfs")
-	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	labtest.Need(t, "xrdcp", "xrdfs")
+	s := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	r, _ := calibrated(t, s.URL, "--files", "4", "--size", "64KiB", "--clients", "1", "--rounds", "1", "--duration", "500ms")
 	if r.Relay == nil || !r.Relay.Redirected || r.Servers == nil {
 		t.Fatalf("%+v, %+v", r.Relay, r.Servers)
@@ -160,8 +162,8 @@ func TestCalibrateRedirected(t *testing.T) {
 
 func TestCalibrateNginx(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "curl")
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Need(t, "curl")
+	s := labtest.Start(t, lab.NginxConfig{})
 	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--duration", "600ms")
 	if r.Relay == nil || r.Program != "curl" {
 		t.Fatalf("no look: %q", r.Notes)
@@ -176,8 +178,8 @@ func TestCalibrateNginx(t *testing.T) {
 // A service that cannot be written to is read as it is.
 func TestCalibrateReadOnly(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "curl")
-	s := lab.StartNginx(t, lab.NginxConfig{Extra: "if ($request_method ~ ^(PUT|MKCOL|DELETE)$) { return 403; }"})
+	labtest.Need(t, "curl")
+	s := labtest.Start(t, lab.NginxConfig{Extra: "if ($request_method ~ ^(PUT|MKCOL|DELETE)$) { return 403; }"})
 	fill(t, s.Data, 10, 64<<10)
 	r, said := calibrated(t, s.URL, "--clients", "1", "--rounds", "1", "--duration", "500ms")
 	if !strings.Contains(said, "reading 10 that are there") {
@@ -189,8 +191,8 @@ func TestCalibrateReadOnly(t *testing.T) {
 // An interrupt ends the turns early; what there is is compared, and nothing is
 // left behind.
 func TestCalibrateInterrupted(t *testing.T) {
-	lab.Need(t, "curl")
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Need(t, "curl")
+	s := labtest.Start(t, lab.NginxConfig{})
 	signals := make(chan os.Signal, 1)
 	say := &waker{text: "round 1 of 90", wake: func() { signals <- os.Interrupt }}
 	dir := filepath.Join(t.TempDir(), "out")
@@ -237,7 +239,7 @@ func TestCalibrateRefuses(t *testing.T) {
 		"kind by set":     {[]string{"http://localhost/a", "--set", "workload.kind=stat"}, "kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lab.Need(t, "curl")
+			labtest.Need(t, "curl")
 			t.Chdir(t.TempDir())
 			code, said := weir(t, append([]string{"calibrate"}, c.args...)...)
 			if code != exitUsage && name != "list" || !strings.Contains(said, c.want) {
@@ -249,7 +251,7 @@ func TestCalibrateRefuses(t *testing.T) {
 		})
 	}
 	t.Run("nobody listens", func(t *testing.T) {
-		lab.Need(t, "curl")
+		labtest.Need(t, "curl")
 		code, said := weir(t, "calibrate", "http://127.0.0.1:1/data", "--out", filepath.Join(t.TempDir(), "o"))
 		if code != exitError || !strings.Contains(said, "cannot be reached") {
 			t.Errorf("exit code %d: %s", code, said)
@@ -259,11 +261,11 @@ func TestCalibrateRefuses(t *testing.T) {
 
 // Every weir command of docs/calibration.md works, cut short.
 func TestCalibrationPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
-	lab.Need(t, "xrdcp", "xrdfs", "gfal-copy")
+	labtest.Need(t, "xrdcp", "xrdfs", "gfal-copy")
 	page := require.File(t, "../../docs/calibration.md")
-	web, xrd := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	web, xrd := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.XRootDConfig{})
 	here := strings.NewReplacer("http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"])
 	ran := 0
 	for text := range strings.Lines(here.Replace(string(page))) {

@@ -15,12 +15,13 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Workers in folders of their own trust whom the plan trusts.
 func TestCredentialsTravel(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, User: "ada", Password: "it is 8 words long"})
+	s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, User: "ada", Password: "it is 8 words long"})
 	fill(t, s.Data, 3, 4096)
 	r := newRemote(t)
 	secret := filepath.Join(t.TempDir(), "pass word")

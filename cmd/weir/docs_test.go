@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // section is a page of docs from a heading to the next one that is not below it;
@@ -35,11 +37,11 @@ func section(t *testing.T, page, heading string) string {
 // TestREADME runs every line of README.md in order, in one folder, with the servers that the page starts. Ports differ, since
 // others may use those of the page here, and load is held for a second; WEIR_LONG=1 holds it as long as printed.
 func TestREADME(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	lab.Need(t, "xrdcp", "haproxy")
+	labtest.Need(t, "xrdcp", "haproxy")
 	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &",
 		"weir coordinator --listen "+freeAddress(t)+" &")
 	dir := t.TempDir()
@@ -119,10 +121,10 @@ func short(command string) []string {
 // Every weir command of docs/scenario.md works on its first example; runs are
 // cut short.
 func TestScenarioPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	page := require.File(t, "../../docs/scenario.md")
-	web := lab.StartNginx(t, lab.NginxConfig{})
+	web := labtest.Start(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 1<<20)
 	example := regexp.MustCompile("(?s)```yaml\n(name: my-first\n.*?)```").FindSubmatch(page)
 	if example == nil {
@@ -146,12 +148,12 @@ func TestScenarioPage(t *testing.T) {
 
 // The ready scenarios run, small, against the services they are meant for.
 func TestScenarios(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
+	tier.Full(t, "the scenarios on the services that they are for")
 	t.Parallel()
-	web := lab.StartNginx(t, lab.NginxConfig{})
-	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
-	lab.Need(t, "gfal-copy")
+	web := labtest.Start(t, lab.NginxConfig{})
+	xrd := labtest.Start(t, lab.XRootDConfig{})
+	ftp := labtest.Start(t, lab.GridFTPConfig{})
+	labtest.Need(t, "gfal-copy")
 	for _, dir := range []string{web.Data, xrd.Data, ftp.Data} {
 		fill(t, dir, 4, 100<<10)
 	}

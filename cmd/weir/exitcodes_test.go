@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/run"
@@ -281,8 +282,8 @@ func TestExitCodesAreDocumented(t *testing.T) {
 // Calibrate and commands that wait exit as runs do.
 func TestCalibrateTerminated(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "curl")
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Need(t, "curl")
+	s := labtest.Start(t, lab.NginxConfig{})
 	dir := filepath.Join(t.TempDir(), "out")
 	p := started(t, "calibrate", s.URL, "--rounds", "90", "--clients", "1", "--duration", "300ms", "--set", "load.warmup=100ms", "--out", dir)
 	untilHeld(t, filepath.Join(dir, "curl"), 1)
@@ -315,7 +316,7 @@ func TestServicesEndWithZero(t *testing.T) {
 // A standby that waits ends in the same way.
 func TestAStandbyEndsWithZero(t *testing.T) {
 	t.Parallel()
-	db := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true}).URL
+	db := labtest.Start(t, lab.PostgreSQLConfig{Careless: true}).URL
 	dir := t.TempDir()
 	state := filepath.Join(dir, "active")
 	const command = "exec weir coordinator --listen 127.0.0.1:0 "

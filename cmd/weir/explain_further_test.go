@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/run"
 	"weir/storage/diagnosis"
 )
@@ -152,7 +152,7 @@ func ftpServer(t *testing.T, answers map[string]string) (target string) {
 func disks(t *testing.T) []contact {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		lab.Without(t, "mount", "mounting a disk needs root")
+		tier.Without(t, "mount", "mounting a disk needs root")
 	}
 	full, fixed, files := filepath.Join(t.TempDir(), "full"), filepath.Join(t.TempDir(), "fixed"), filepath.Join(t.TempDir(), "files")
 	for disk, options := range map[string]string{full: "size=64k", fixed: "ro", files: "nr_inodes=2"} {
@@ -214,7 +214,7 @@ func certificates(t *testing.T) []contact {
 
 // TestSilenceSaysWhatToDo: a run at a target that does not answer says what it waits for, and ends with the reason.
 func TestSilenceSaysWhatToDo(t *testing.T) {
-	lab.FullTier(t, "half a minute of silence")
+	tier.Full(t, "half a minute of silence")
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(difficult))
 	t.Cleanup(web.Close)

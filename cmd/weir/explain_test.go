@@ -26,7 +26,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/run"
 	"weir/storage/diagnosis"
 )
@@ -144,7 +146,7 @@ type contact struct {
 // Each error that ends a run at its first contact is known by its kind, and says what
 // to do in a line of its own.
 func TestErrorsSayWhatToDo(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	day := 24 * time.Hour
 	web := httptest.NewServer(http.HandlerFunc(difficult))
@@ -241,9 +243,9 @@ func golden(t *testing.T, path, text string) {
 // Ports and protocols of real servers mixed up.
 func TestProtocolsMixedUp(t *testing.T) {
 	t.Parallel()
-	nginx := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}})
-	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	nginx := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}})
+	xrd := labtest.Start(t, lab.XRootDConfig{})
+	ftp := labtest.Start(t, lab.GridFTPConfig{})
 	as := func(scheme, of string) string {
 		u, err := url.Parse(of)
 		require.NoError(t, err)
@@ -280,13 +282,13 @@ func TestProtocolsMixedUp(t *testing.T) {
 func TestRefusalsOfRealServers(t *testing.T) {
 	t.Parallel()
 	_, ca := certified(t, http.NotFoundHandler(), time.Now().Add(time.Hour))
-	nginx := lab.StartNginx(t, lab.NginxConfig{User: "ada", Password: "secret", Extra: "location /plain { auth_basic off; autoindex on; }"})
-	ztn := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
-	strict := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true},
+	nginx := labtest.Start(t, lab.NginxConfig{User: "ada", Password: "secret", Extra: "location /plain { auth_basic off; autoindex on; }"})
+	ztn := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
+	strict := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true},
 		Extra: "ssl_verify_client on; ssl_client_certificate " + ztn.CAFile + ";"})
-	ftp := lab.StartProFTPD(t, lab.ProFTPDConfig{})
-	s3 := lab.StartS3(t, lab.S3Config{})
-	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
+	ftp := labtest.Start(t, lab.ProFTPDConfig{})
+	s3 := labtest.Start(t, lab.S3Config{})
+	xrd := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(nginx.Data), "plain"), 0o755))
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("wrong"), 0o600))

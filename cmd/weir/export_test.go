@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/link"
 	"weir/loadtest/export"
 	"weir/loadtest/export/exporttest"
@@ -49,13 +51,13 @@ func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
 // and all three have what the run directory has.
 func TestNumbersOfARun(t *testing.T) {
 	t.Parallel()
-	to, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
+	to, db := labtest.Start(t, lab.PrometheusConfig{}), labtest.Start(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	// Prometheus begins to fetch after five seconds.
 	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out", dir,
 		"--metrics", "127.0.0.1:0", "--remote-write", to.URLs["write"], "--influx", db.URL+"/write?db=weir")
-	from := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{page}})
+	from := labtest.Start(t, lab.PrometheusConfig{Scrape: []string{page}})
 	if err := cmd.Wait(); err != nil && exitCode(cmd.ProcessState.ExitCode()) != exitInvalid {
 		t.Fatal(err)
 	}
@@ -135,9 +137,9 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 
 // The panels of jobs and links show those of a run that has some.
 func TestDashboardOfJobs(t *testing.T) {
-	lab.FullTier(t, "panels of jobs in Grafana's dashboard")
+	tier.Full(t, "panels of jobs in Grafana's dashboard")
 	t.Parallel()
-	to := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	to := labtest.Start(t, lab.PrometheusConfig{})
 	s, dir := resultstest.Farm(), filepath.Join(t.TempDir(), "run")
 	s.Clients, s.Duration, s.Jobs.Job.Events = []int{10, 40}, 20, 20
 	s.Sample = func(v *monitor.Sample) { v.Link = &monitor.Link{ToClients: link.Traffic{Busy: 0.5}} }
@@ -151,11 +153,11 @@ func TestDashboardOfJobs(t *testing.T) {
 // The commands of docs/seeing.md about numbers work as they stand there, but for
 // addresses, which are those of real servers; so do its queries of InfluxDB.
 func TestNumbersInDocs(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	section := section(t, "seeing.md", "## Numbers for other tools")
-	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
+	db := labtest.Start(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := t.TempDir()
 	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, warmup: 0s, duration: 2s}\n"
@@ -163,7 +165,7 @@ func TestNumbersInDocs(t *testing.T) {
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)`).FindAllStringSubmatch(section, -1) {
 		// A server for each: what one has it does not take again.
-		prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+		prom := labtest.Start(t, lab.PrometheusConfig{})
 		command := strings.NewReplacer("http://127.0.0.1:9090", prom.URL, "http://127.0.0.1:8086", db.URL, "--metrics 9095",
 			"--metrics 0").Replace(m[1])
 		code, said := start(t, dir, "sh", "-c", command).ended()
@@ -198,7 +200,7 @@ func TestNumbersInDocs(t *testing.T) {
 // to, here by kill -9: InfluxDB, which fails now and then, has what is there.
 func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	t.Parallel()
-	prom, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
+	prom, db := labtest.Start(t, lab.PrometheusConfig{}), labtest.Start(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	run := started(t, "run", "--clients", "1,2", "--duration", "20s", "--set", "workload.think=5ms", "--out", dir, "--quiet")

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -89,7 +91,7 @@ func TestKillLosesNothing(t *testing.T) {
 // themselves; more than this machine may have: said before the run.
 func TestOpenFileLimit(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
 	limited := func(args ...string) (code exitCode, said string) {
@@ -116,7 +118,7 @@ func TestOpenFileLimit(t *testing.T) {
 // A full disk under the run directory ends the run with its reason; what was
 // measured before can be read.
 func TestFullDisk(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small file system")
@@ -147,7 +149,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestListOfManyFiles(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	target := "simulated://x?servers=9&service=1ms&files=100000x1KiB"
 	var list strings.Builder
@@ -182,7 +184,7 @@ func TestListOfManyFiles(t *testing.T) {
 // what is left, and weir clean removes that when the service is back.
 func TestServerKilledWhilePreparing(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	dir := filepath.Join(t.TempDir(), "run")
 	ended := make(chan string, 1)
 	go func() {

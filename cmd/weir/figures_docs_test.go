@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // The commands of docs/seeing.md about figures work as they stand there, the
 // names that it lists are those of files, and pandas reads the numbers.
 func TestSeeingPageFigures(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	page := section(t, "seeing.md", "## Figures for papers and wiki pages")
 	dir := t.TempDir()

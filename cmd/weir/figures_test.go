@@ -12,14 +12,15 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // The figures of a real run, against a real server, are read by real readers:
 // poppler finds the axes with their units, PNG has ink, SVG is well formed.
 func TestFiguresOfARun(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "pdftotext")
-	web := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Need(t, "pdftotext")
+	web := labtest.Start(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 1<<20)
 	dir := t.TempDir()
 	out, figures := filepath.Join(dir, "run"), filepath.Join(dir, "figures")

@@ -8,12 +8,13 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A target that is a file is read, at each kind of server.
 func TestFileAsTarget(t *testing.T) {
 	t.Parallel()
-	nginx, ftp, s3 := lab.StartNginx(t, lab.NginxConfig{}), lab.StartGridFTP(t, lab.GridFTPConfig{}), lab.StartS3(t, lab.S3Config{})
+	nginx, ftp, s3 := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.GridFTPConfig{}), labtest.Start(t, lab.S3Config{})
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte(s3.Settings[lab.S3Secret]+"\n"), 0o600))
 	t.Run("all", func(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/report"
@@ -131,7 +133,7 @@ func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 }
 
 func TestSearchAndFindingsAgree(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rand.New(rand.NewPCG(15, 6))
 	for range 15 {
@@ -163,8 +165,8 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 // A search of a real server names one optimum: in its first line, its findings and
 // its decisions.
 func TestFindOnNginxNamesOneOptimum(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
-	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
+	tier.Quiet(t, "the verdict on servers with a known limit")
+	s := labtest.Start(t, lab.NginxConfig{Workers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
 	code, said := started(t, "find", s.URL, "--duration", "1s", "--time", "20s", "--max", "32", "--set", "files.make={count: 20, size: 1MiB}",
 		"--out", dir).ended()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -13,7 +14,7 @@ import (
 // balancer, and reads over parallel streams: the bytes are each server's own.
 func TestGridFTP(t *testing.T) {
 	t.Parallel()
-	s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 2})
+	s := labtest.Start(t, lab.GridFTPConfig{Servers: 2})
 	var data []string
 	for _, server := range s.Servers {
 		if server.DataAddress != "" { // the balancer has none

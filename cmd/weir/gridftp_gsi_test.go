@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 	"weir/storage"
 )
@@ -17,8 +19,8 @@ import (
 // TestProxiesBehindABalancer: weir's clients and gfal-copy log in with a proxy at three GridFTP servers behind HAProxy,
 // all of which serve files.
 func TestProxiesBehindABalancer(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
-	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 3, Loopback: true})
+	tier.Quiet(t, "the tests of the five reports, small")
+	s := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi", Servers: 3, Loopback: true})
 	auth, err := json.Marshal(s.Settings)
 	require.NoError(t, err)
 	for i := range 12 {
@@ -32,7 +34,7 @@ func TestProxiesBehindABalancer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "gfal-copy" {
-				lab.Need(t, name)
+				labtest.Need(t, name)
 			}
 			args := append(behindBalancer(s), "--duration", "4s", "--set", "auth="+string(auth), "--set", "workload.session=fresh")
 			f := measureFor(t, append(args, more...)...)
@@ -59,10 +61,10 @@ func TestProxiesBehindABalancer(t *testing.T) {
 // TestGfalJobs is the test of 2017 whole and small: jobs of HTCondor, one client each, run gfal-copy with a proxy and copy to /dev/null
 // from six GridFTP servers behind HAProxy.
 func TestGfalJobs(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
-	s := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 6})
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})
-	pool.Use(t)
+	tier.Quiet(t, "the tests of the five reports, small")
+	s := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi", Servers: 6})
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 6})
+	labtest.Use(t, pool)
 	auth, err := json.Marshal(s.Settings)
 	require.NoError(t, err)
 	var list strings.Builder

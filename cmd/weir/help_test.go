@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/campaign"
 	"weir/loadtest/measure"
@@ -50,7 +50,7 @@ func started(t *testing.T, args ...string) *process {
 // start starts a program in dir. With -short, the test is skipped: what remains calls the commands in this process.
 func start(t *testing.T, dir, program string, args ...string) *process {
 	t.Helper()
-	lab.Slow(t, "starts programs")
+	tier.Slow(t, "starts programs")
 	p := &process{Cmd: exec.CommandContext(t.Context(), program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.out
 	require.NoError(t, p.Start())

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
@@ -81,19 +82,19 @@ func TestIPv6(t *testing.T) {
 		free := loopback6(t)
 		at := free.Addr().String()
 		_ = free.Close() // nginx listens there next
-		s := lab.StartNginx(t, lab.NginxConfig{Extra: "listen " + at + ";"})
+		s := labtest.Start(t, lab.NginxConfig{Extra: "listen " + at + ";"})
 		fill(t, s.Data, 3, 64<<10)
 		readsAt(t, "http://"+at+"/data")
 	})
 	t.Run("xrootd", func(t *testing.T) {
 		t.Parallel()
-		s := lab.StartXRootD(t, lab.XRootDConfig{IPv6: true})
+		s := labtest.Start(t, lab.XRootDConfig{IPv6: true})
 		fill(t, s.Data, 3, 64<<10)
 		readsAt(t, s.URL)
 	})
 	t.Run("gridftp", func(t *testing.T) {
 		t.Parallel()
-		s := lab.StartGridFTP(t, lab.GridFTPConfig{IPv6: true})
+		s := labtest.Start(t, lab.GridFTPConfig{IPv6: true})
 		fill(t, s.Data, 3, 64<<10)
 		readsAt(t, s.URL)
 	})

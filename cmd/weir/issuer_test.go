@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // An issuer of which nothing is weir's: OpenSSL makes its keys, signs its tokens and
@@ -51,7 +51,7 @@ func (i *foreign) write(name string, v any) {
 
 func startIssuer(t *testing.T) *foreign {
 	t.Helper()
-	lab.Need(t, "openssl")
+	labtest.Need(t, "openssl")
 	i := &foreign{t: t, dir: t.TempDir()}
 	i.openssl(nil, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
 		"subjectAltName=DNS:localhost", "-keyout", "tls.key", "-out", "tls.pem")

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/results"
 	"weir/storage"
 )
@@ -63,7 +63,7 @@ func TestServerDiesUnderJobs(t *testing.T) {
 // Files that are shorter than the list says, or than the events of a job: jobs
 // fail on them, others do not; and where none is long enough nothing begins.
 func TestFilesShorterThanTheirEvents(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	data := t.TempDir()
 	fill(t, data, 4, 1<<20) // 25 events; a job has 20
@@ -94,7 +94,7 @@ func TestFilesShorterThanTheirEvents(t *testing.T) {
 // A server that answers too late crashes jobs, a slow copy too; the report and
 // the exit code say so.
 func TestJobsCrashOfTimeouts(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	_, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB", "--delay", "2s")
 	for access, set := range map[string]string{"direct": "workload.timeout=300ms", "staged": "workload.job.copy_timeout=300ms"} {

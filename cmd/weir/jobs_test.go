@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/campaign"
 	"weir/loadtest/results"
@@ -50,7 +50,7 @@ func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
 // What the Objectivity note of 1999 found: at 2 and 10 Mbit/s the network is the
 // bottleneck, at 1000 Mbit/s a CPU; over the WAN jobs get a few percent.
 func TestLANAndWAN(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
+	tier.Quiet(t, "the tests of the five reports, small")
 	linkNeeds(t)
 	runs, dir, said := byLevel(t, "lan-wan-small.yaml", "network", "--clients", "1,4,20", "--duration", "2s", "--set", "load.warmup=500ms")
 	for network, want := range map[string][]string{
@@ -104,7 +104,7 @@ func TestLANAndWAN(t *testing.T) {
 // The page server of 1999 had one thread: it is the limit, and its CPU time is seen apart from that of the clients. With
 // two threads there is twice as much of it, if the machine has it.
 func TestPageServer(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
+	tier.Quiet(t, "the tests of the five reports, small")
 	if runtime.NumCPU() < 2 {
 		t.Skip("this machine has one core")
 	}
@@ -155,7 +155,7 @@ func TestPageServer(t *testing.T) {
 // What the HammerCloud tests of 2009 found: jobs that stage their files level
 // off with fewer jobs than those that read directly, and get less.
 func TestDirectAndStaged(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
+	tier.Quiet(t, "the tests of the five reports, small")
 	linkNeeds(t)
 	for try := range 3 {
 		runs, dir, said := byLevel(t, "direct-vs-staged-small.yaml", "access", "--clients", "20", "--duration", "4s", "--set", "load.warmup=1s")
@@ -219,8 +219,8 @@ func TestCutLink(t *testing.T) {
 
 // The scenarios of full size work as well, as far as a short time shows.
 func TestFullJobScenarios(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
-	lab.Slow(t, "runs for seconds")
+	tier.Full(t, "the scenarios on the services that they are for")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	linkNeeds(t)
 	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.graceful_stop=20s"}
@@ -269,7 +269,7 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 // Every weir command of docs/jobs.md works as it stands there, in its order; what
 // is long is shorter, and the scenarios, which other tests run, are planned.
 func TestJobsPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	page := require.File(t, "../../docs/jobs.md")
 	text := strings.NewReplacer("duration 10s", "duration 1s", "duration: 20s", "duration: 1s", "clients 1,10,50", "clients 1,4",

@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A kept lab is `weir lab up` that runs until a signal comes.
@@ -55,14 +57,14 @@ func (k *keptLab) end(t *testing.T, sig os.Signal) exitCode {
 }
 
 func TestLabUpForPrograms(t *testing.T) {
-	lab.Need(t, "nginx")
+	labtest.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--tls", "--json")
 	var state lab.State
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
 		t.Fatal(err, k.said.String())
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(state.Data, "f"), []byte("hello"), 0o644))
-	if got := lab.Get(t, state.URL+"/f"); got != "hello" {
+	if got := labtest.Get(t, state.URL+"/f"); got != "hello" {
 		t.Errorf("it serves %q", got)
 	}
 	if len(state.Pids) != 1 || !strings.HasPrefix(state.URLs["https"], "https://localhost:") || state.CAFile == "" {
@@ -97,7 +99,7 @@ func vanished(t *testing.T, dir string, pids []int) {
 
 // What people are shown is what a scenario takes and what clients need.
 func TestLabUpForPeople(t *testing.T) {
-	lab.Need(t, "xrootd", "krb5kdc", "kadmin.local", "kinit", "xrdcp")
+	labtest.Need(t, "xrootd", "krb5kdc", "kadmin.local", "kinit", "xrdcp")
 	dir := t.TempDir() + "/lab"
 	for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
 		require.NoError(t, os.Chmod(up, 0o755))
@@ -146,7 +148,7 @@ func TestLabUpHangsUp(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("this process was started so that hangups are ignored (nohup): its children ignore them, too")
 	}
-	lab.Need(t, "nginx")
+	labtest.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--json")
 	var state lab.State
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
@@ -166,7 +168,7 @@ func TestLabUpHangsUp(t *testing.T) {
 
 // A command runs in the lab's environment, and its end is that of weir.
 func TestLabUpRunsACommand(t *testing.T) {
-	lab.Need(t, "nginx", "curl")
+	labtest.Need(t, "nginx", "curl")
 	const use = `curl -sSf -T /etc/hostname "$WEIR_LAB_URL/f" && curl -sSf --cacert "$WEIR_LAB_CA" "$WEIR_LAB_URL_HTTPS/f" >/dev/null &&
 		cmp /etc/hostname "$WEIR_LAB_DATA/f" && echo "pid $PPID folder $WEIR_LAB_DATA"; `
 	for end, want := range map[string]exitCode{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137} {
@@ -187,7 +189,7 @@ func TestLabUpRunsACommand(t *testing.T) {
 
 // A signal reaches the command, whose end ends the lab.
 func TestLabUpPassesSignalsOn(t *testing.T) {
-	lab.Need(t, "nginx")
+	labtest.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--", "sh", "-c", `trap 'echo "told $WEIR_LAB_DATA"; exit 5' TERM; echo waiting; while :; do sleep 0.05; done`)
 	line := make([]byte, 1<<10)
 	if n, err := k.out.Read(line); err != nil || string(line[:n]) != "waiting\n" {
@@ -208,7 +210,7 @@ func TestLabUpPassesSignalsOn(t *testing.T) {
 
 // What a scenario is to say of servers behind a balancer is what weir understands.
 func TestLabUpBalanced(t *testing.T) {
-	lab.Need(t, "globus-gridftp-server", "haproxy")
+	labtest.Need(t, "globus-gridftp-server", "haproxy")
 	k := keepLab(t, "gridftp", "--servers", "2")
 	said := make([]byte, 1<<16)
 	n, err := k.out.Read(said) // it writes once
@@ -236,8 +238,9 @@ func TestLabUpBalanced(t *testing.T) {
 // The commands of docs/lab.md print what it says: they find the programs of batch
 // systems, and what a scenario says of those.
 func TestLabPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
-	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres",
+	tier.Full(t, "the page, line by line")
+	labtest.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces",
+		"postgres",
 		"initdb", "pg_isready", "etcd", "containerd", "catatonit", "kube-apiserver", "kubelet", "root")
 	page := require.File(t, "../../docs/lab.md")
 	ran := 0
@@ -262,7 +265,7 @@ func TestLabPage(t *testing.T) {
 
 // An interrupt before the service is up leaves nothing, either.
 func TestLabUpInterruptedEarly(t *testing.T) {
-	lab.Need(t, "xrootd", "cmsd")
+	labtest.Need(t, "xrootd", "cmsd")
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("weir-lab-early-%d", os.Getpid()))
 	k := keepLab(t, "xrootd", "--servers", "3", "--dir", dir)
 	if code := k.end(t, os.Interrupt); code != exitInterrupt || !strings.Contains(k.said.String(), "interrupted before it was up") {

@@ -18,7 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -152,7 +154,7 @@ func limitOf(t *testing.T, f *analysis.Findings) string {
 // apache starts Apache on a folder and returns its URL.
 func apache(t *testing.T, folder string) string {
 	t.Helper()
-	lab.Need(t, "apache2")
+	labtest.Need(t, "apache2")
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -192,7 +194,7 @@ Require all granted
 // TestSameAnswer repeats a run beside programs that use 30% of the machine:
 // what limits it is the same each time.
 func TestSameAnswer(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
+	tier.Quiet(t, "the verdict on servers with a known limit")
 	times, least, clients := 3, 2, "1,8,64"
 	if os.Getenv("WEIR_LONG") != "" {
 		times, least = 20, 19
@@ -201,11 +203,11 @@ func TestSameAnswer(t *testing.T) {
 	for name, args := range map[string]func(t *testing.T) []string{
 		"built-in": func(*testing.T) []string { return []string{"--target", "built-in"} },
 		"nginx": func(t *testing.T) []string {
-			s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
+			s := labtest.Start(t, lab.NginxConfig{Workers: 2})
 			return []string{"--target", s.URL, "--set", "files={list: " + listed(t, s.Data, 256<<10) + "}"}
 		},
 		"xrootd": func(t *testing.T) []string {
-			s := lab.StartXRootD(t, lab.XRootDConfig{})
+			s := labtest.Start(t, lab.XRootDConfig{})
 			return []string{"--target", s.URL, "--set", "files.make={count: 20, size: 256KiB}"}
 		},
 		"apache": func(t *testing.T) []string {
@@ -241,7 +243,7 @@ func TestSameAnswer(t *testing.T) {
 // known. It may say that it cannot tell, as beside other programs it must, but
 // never something else.
 func TestKnownLimitsOfServers(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
+	tier.Quiet(t, "the verdict on servers with a known limit")
 	times := 1
 	if os.Getenv("WEIR_LONG") != "" {
 		times = 10

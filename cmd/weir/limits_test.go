@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -52,8 +54,8 @@ func listed(t *testing.T, folder string, size int) string {
 // Each connection has a rate of its own: more clients bring more, and each
 // only waits for its own operations.
 func TestLimitOfEachConnection(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
-	s := lab.StartNginx(t, lab.NginxConfig{SlowRate: 1 << 20})
+	tier.Quiet(t, "the verdict on servers with a known limit")
+	s := labtest.Start(t, lab.NginxConfig{SlowRate: 1 << 20})
 	// its first second's bytes are sent at once
 	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--duration", "2s", "--set", "files={list: "+
 		listed(t, s.Data, 5<<18)+"}")
@@ -61,8 +63,8 @@ func TestLimitOfEachConnection(t *testing.T) {
 
 // A rate that all clients share is a limit inside the server.
 func TestLimitInsideTheServer(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
-	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;",
+	tier.Quiet(t, "the verdict on servers with a known limit")
+	s := labtest.Start(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;",
 		Extra: "limit_req zone=all burst=10000;"})
 	limitedBy(t, analysis.LimitInside, "--target", s.URL, "--clients", "1,4,32", "--duration", "2s", "--set", "files={list: "+
 		listed(t, s.Data, 64<<10)+"}")
@@ -82,11 +84,11 @@ func shown(t *testing.T, name, content string) string {
 // One process with one thread, which hashes a password for each request: it
 // fills one core, and another one idles.
 func TestLimitOfOneCore(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
+	tier.Quiet(t, "the verdict on servers with a known limit")
 	// openssl passwd -6 -salt weirweir secret: 5000 rounds of SHA-512
 	const hash = "$6$weirweir$oeTJ7xgeEk45QaI52wQwtEr2kdYr45aEt9jjPRaLyHTZLdF1VNBHpLbePwek4JNl2WJHlsfjJeHRF1SB9dcVi/"
 	passwords := shown(t, "passwords", "ada:"+hash+"\n")
-	s := lab.StartNginx(t, lab.NginxConfig{Extra: "auth_basic weir; auth_basic_user_file " + passwords + ";"})
+	s := labtest.Start(t, lab.NginxConfig{Extra: "auth_basic weir; auth_basic_user_file " + passwords + ";"})
 	secret := shown(t, "secret", "secret")
 	said := limitedBy(t, analysis.ResourceCore, "--target", s.URL, "--clients", "1,2,8,32", "--duration", "2s",
 		"--set", "files={list: "+listed(t, s.Data, 1<<10)+"}", "--set", "auth={method: basic, user: ada, password_file: "+secret+"}")
@@ -97,9 +99,9 @@ func TestLimitOfOneCore(t *testing.T) {
 
 // A few threads, each of which waits for a program that makes a checksum.
 func TestLimitOfThreads(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
+	tier.Quiet(t, "the verdict on servers with a known limit")
 	slow := shown(t, "slow", "#!/bin/sh\nsleep 0.1\necho 00000001\n")
-	s := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrd.sched mint 8 maxt 8 avlt 4 idle 60\nxrootd.chksum max 64 adler32 " + slow + "\n"})
+	s := labtest.Start(t, lab.XRootDConfig{Extra: "xrd.sched mint 8 maxt 8 avlt 4 idle 60\nxrootd.chksum max 64 adler32 " + slow + "\n"})
 	said := limitedBy(t, analysis.ResourceThreads, "--target", s.URL, "--clients", "1,4,16,32", "--duration", "2s",
 		"--set", "files.make={count: 400, size: 1KiB}", "--set", "workload.kind=mix", "--set", "workload.mix={checksum: 1}", "--set",
 		"workload.verify=0")

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/link/emulator"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
@@ -25,7 +27,7 @@ func linkNeeds(t *testing.T) {
 	t.Helper()
 	p := emulator.Probe()
 	if why := cmp.Or(p.Spaces, p.Userspace); why != "" {
-		lab.Without(t, "links", "no links of network namespaces: "+why)
+		tier.Without(t, "links", "no links of network namespaces: "+why)
 	}
 }
 
@@ -52,7 +54,7 @@ func linkHost(t *testing.T, f *analysis.Findings, name string) *analysis.LinkFig
 // two.
 func TestAPageTakesARoundTrip(t *testing.T) {
 	linkNeeds(t)
-	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
+	xrootd := labtest.Start(t, lab.XRootDConfig{})
 	const pages, rtt = 40, 0.051
 	const least = pages * rtt
 	for name, target := range map[string]string{"http": "built-in", "root": xrootd.URL + "\nfiles: {make: {count: 2, size: 400KiB}}"} {
@@ -77,7 +79,7 @@ load: {clients: [1, 1, 1], jobs: 2, duration: 60s, ramp: 0, warmup: 0, cooldown:
 
 // Jobs share the rate of their link, and links at once have each their own.
 func TestJobsShareTheirLink(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	file := scenarioOf(t, `target: built-in
 link:
@@ -109,7 +111,7 @@ load: {clients: 24, duration: 6s, ramp: 0, warmup: 2s, graceful_stop: 1s}
 // Jobs wait for a link that comes back, unless their requests must not wait for
 // so long.
 func TestALinkThatIsDownForAWhile(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	for timeout, crashed := range map[string]int64{"30s": 0, "1s": 3} {
 		t.Run(timeout, func(t *testing.T) {
@@ -218,7 +220,7 @@ func TestLinksWithoutPrivileges(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes somebody without privileges, which only root can")
 	}
-	lab.Need(t, "setpriv")
+	labtest.Need(t, "setpriv")
 	dir, program := forOthers(t)
 	for name, link := range map[string]string{"far": "{rate: 20Mbit/s, rtt: 20ms}", "slow": "{rate: 20Mbit/s}"} {
 		file := filepath.Join(dir, name+".yaml")
@@ -255,9 +257,9 @@ load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 // over the link as well. Programs of others get an address that they can reach.
 func TestLinksReachWhatIsNamed(t *testing.T) {
 	linkNeeds(t)
-	lab.Need(t, "curl")
-	s, cluster := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}), lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
-	ng := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Need(t, "curl")
+	s, cluster := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}), labtest.Start(t, lab.XRootDConfig{Servers: 2})
+	ng := labtest.Start(t, lab.NginxConfig{})
 	for name, c := range map[string]string{
 		"roots":      "target: " + s.URLs["roots"] + "\nauth: {ca_file: " + s.CAFile + "}",
 		"redirector": "target: " + cluster.URL,
@@ -284,8 +286,8 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 
 // The first example of the page is a run. What its jobs did is told by site.
 func TestExampleOfLinks(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
-	lab.Slow(t, "runs for seconds")
+	tier.Full(t, "the page, line by line")
+	tier.Slow(t, "runs for seconds")
 	linkNeeds(t)
 	page := require.File(t, "../../docs/links.md")
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")

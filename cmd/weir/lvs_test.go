@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -21,9 +23,9 @@ import (
 // The test of the GridFTP servers behind LVS, small: up to 200 jobs of a real
 // HTCondor and of a real Slurm, one client each, through a balancer to real GridFTP servers.
 func TestClientsAsJobs(t *testing.T) {
-	lab.Quiet(t, "the tests of the five reports, small")
+	tier.Quiet(t, "the tests of the five reports, small")
 	const most = 200
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3})
+	ftp := labtest.Start(t, lab.GridFTPConfig{Servers: 3})
 	for _, s := range []struct {
 		name   string
 		start  func() *lab.System
@@ -31,13 +33,13 @@ func TestClientsAsJobs(t *testing.T) {
 		queue  []string // prints a line for each job that is left
 	}{
 		// The program of the tests is large, and the pool has it already.
-		{"htcondor", func() *lab.System { return lab.StartHTCondor(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]",
+		{"htcondor", func() *lab.System { return labtest.Start(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]",
 			[]string{"condor_q", "-allusers", "-af", "ClusterId"}},
-		{"slurm", func() *lab.System { return lab.StartSlurm(t, lab.SlurmConfig{CPUs: most}) }, "[]", []string{"squeue", "--noheader"}},
+		{"slurm", func() *lab.System { return labtest.Start(t, lab.SlurmConfig{CPUs: most}) }, "[]", []string{"squeue", "--noheader"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			system := s.start()
-			system.Use(t)
+			labtest.Use(t, system)
 			r := newRemote(t)
 			before := retrieved(t, ftp)
 			scenario, err := filepath.Abs("../../scenarios/gridftp-lvs/small.yaml")

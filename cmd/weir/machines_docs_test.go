@@ -9,19 +9,21 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Every weir command of docs/machines.md works as it stands there, in its order, on a real
 // HTCondor and over ssh, but for the names of machines, and numbers and times, which are smaller.
 // Those of runs recorded apart have a test of their own.
 func TestMachinesPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})
-	pool.Use(t)
-	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
-	nodes.Use(t)
-	web := lab.StartNginx(t, lab.NginxConfig{})
+	tier.Full(t, "the page, line by line")
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 6})
+	labtest.Use(t, pool)
+	nodes := labtest.Start(t, lab.SSHConfig{Nodes: 2})
+	labtest.Use(t, nodes)
+	web := labtest.Start(t, lab.NginxConfig{})
 	fill(t, web.Data, 5, 64<<10)
 	r := newRemote(t)
 	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, warmup: "+

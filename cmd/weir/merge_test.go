@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 )
@@ -18,7 +18,7 @@ import (
 // The commands of docs/machines.md for runs recorded apart: three machines,
 // which are three processes here.
 func TestPartsAreMerged(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	dir := t.TempDir()
 	const text = "target: 'simulated://x?servers=40&service=20ms&files=9x1KiB'\nload: {clients: [3, 12], ramp: 200ms, warmup: " +

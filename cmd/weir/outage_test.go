@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -43,13 +44,13 @@ func TestServerAwayDuringAStep(t *testing.T) {
 		kind       string
 	}{
 		"nginx killed and started again": {
-			func(t *testing.T) *lab.System { return lab.StartNginx(t, lab.NginxConfig{}) },
+			func(t *testing.T) *lab.System { return labtest.Start(t, lab.NginxConfig{}) },
 			func(_ *testing.T, s *lab.System) { s.Kill() }, restart, analysis.OutageFailed},
 		"XRootD killed and started again": {
-			func(t *testing.T) *lab.System { return lab.StartXRootD(t, lab.XRootDConfig{}) },
+			func(t *testing.T) *lab.System { return labtest.Start(t, lab.XRootDConfig{}) },
 			func(_ *testing.T, s *lab.System) { s.Kill() }, restart, analysis.OutageFailed},
 		"nginx stopped and continued": {
-			func(t *testing.T) *lab.System { return lab.StartNginx(t, lab.NginxConfig{}) },
+			func(t *testing.T) *lab.System { return labtest.Start(t, lab.NginxConfig{}) },
 			func(t *testing.T, s *lab.System) { sendAll(t, s, syscall.SIGSTOP) },
 			func(t *testing.T, s *lab.System) { sendAll(t, s, syscall.SIGCONT) }, analysis.OutageStalled},
 	} {
@@ -105,7 +106,7 @@ func sendAll(t *testing.T, s *lab.System, sig syscall.Signal) {
 // and an exit code that says so.
 func TestServerLost(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
 	p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--duration", "3s", "--set", "load.ramp=0s", "--quiet", "--out", dir)

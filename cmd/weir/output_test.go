@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/storage"
@@ -18,8 +19,8 @@ import (
 // operations of their own, and are gone at the end.
 func TestOutputOfJobs(t *testing.T) {
 	t.Parallel()
-	ng, xr := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
-	here, web := t.TempDir(), lab.StartNginx(t, lab.NginxConfig{})
+	ng, xr := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.XRootDConfig{})
+	here, web := t.TempDir(), labtest.Start(t, lab.NginxConfig{})
 	for _, dir := range []string{ng.Data, xr.Data, here, web.Data} {
 		fill(t, dir, 4, 400<<10)
 	}
@@ -33,7 +34,7 @@ func TestOutputOfJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "curl" {
-				lab.Need(t, "curl")
+				labtest.Need(t, "curl")
 				list := filepath.Join(t.TempDir(), "files.txt")
 				require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\n"), 0o600))
 				args = append(args, "--set", "files.list="+list)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // The page's snippet for pandas works on a real run, and finds what weir found.
@@ -54,9 +54,9 @@ print("agreed")
 func needPandas(t *testing.T) string {
 	t.Helper()
 	const python = "/usr/bin/python3"
-	lab.Need(t, python)
+	labtest.Need(t, python)
 	if err := exec.CommandContext(t.Context(), python, "-c", "import pandas").Run(); err != nil {
-		lab.Need(t, "python3-pandas") // no program has that name
+		labtest.Need(t, "python3-pandas") // no program has that name
 	}
 	return python
 }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -44,7 +45,7 @@ func populationsAddUp(t *testing.T, f *analysis.Findings, want map[string][]int)
 }
 
 func TestPopulationsWorkAtTheSameTime(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	scenario := writeTemp(t, "target: "+s.URL+`
 workload: {verify: 20%, size: 64KiB}
 populations:

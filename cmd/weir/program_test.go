@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // serving starts weir serve as a process of its own, until t ends, and returns its URL.
@@ -36,9 +37,9 @@ func serving(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 // Users' own tools on real files: uproot reads a tree that uproot has written,
 // by the scenario that is there for it.
 func TestAnalysisByUproot(t *testing.T) {
-	t.Setenv("PATH", lab.Python(t)+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", labtest.Python(t)+":"+os.Getenv("PATH"))
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // XRootD's client asks name servers
-	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
+	xrootd := labtest.Start(t, lab.XRootDConfig{})
 	made := exec.CommandContext(t.Context(), "python3", "../../scenarios/jobs/make_events.py", filepath.Join(xrootd.Data, "events.root"),
 		"5000")
 	if out, err := made.CombinedOutput(); err != nil {

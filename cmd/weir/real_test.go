@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 )
@@ -27,7 +29,7 @@ func clean(t *testing.T, f *analysis.Findings) {
 }
 
 func TestReadNginx(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
+	s := labtest.Start(t, lab.NginxConfig{Workers: 2})
 	f := measureFor(t, "--target", s.URL, "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
 		"--set", "files.make={count: 40, size: 1MiB}", "--set", "workload={verify: 5%, think: 5ms}")
 	clean(t, f)
@@ -40,7 +42,7 @@ func TestReadNginx(t *testing.T) {
 
 func TestWriteMixAndMetadataNginx(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	for name, sets := range map[string][]string{
 		"write": {"workload={kind: write, size: 256KiB, verify: 10%, think: 5ms}"},
 		"mix": {"workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%, think: 5ms}",
@@ -69,7 +71,7 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 }
 
 func TestReadXRootDOverHTTP(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	fill(t, s.Data, 20, 1<<20)
 	f := measureFor(t, "--target", s.URLs["http"], "--clients", "1,8", "--duration", "4s", "--set", "load.ramp=100ms", "--set",
 		"load.warmup=500ms", "--set", "workload={verify: 5%, think: 5ms}")
@@ -81,9 +83,9 @@ func TestReadXRootDOverHTTP(t *testing.T) {
 // protocol; the service's own checksums prove a sample.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
-	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
+	xrd := labtest.Start(t, lab.XRootDConfig{})
 	fill(t, xrd.Data, 10, 1<<20)
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	ftp := labtest.Start(t, lab.GridFTPConfig{})
 	for _, c := range []struct{ client, target string }{
 		{"xrdcp", xrd.URLs["root"]},
 		{"gfal-copy", xrd.URLs["root"]},
@@ -92,9 +94,9 @@ func TestRealClients(t *testing.T) {
 		{"gfal-copy", ftp.URL},
 	} {
 		t.Run(c.client+" "+c.target[:4], func(t *testing.T) {
-			lab.Need(t, c.client)
+			labtest.Need(t, c.client)
 			if c.client == "gfal-copy" {
-				lab.FullTier(t, "gfal-copy as the client of a run")
+				tier.Full(t, "gfal-copy as the client of a run")
 			}
 			files := "files.listing=true"
 			if c.target == ftp.URL || c.client == "curl" {
@@ -114,7 +116,7 @@ func TestRealClients(t *testing.T) {
 // the errors are classed, the later step is good.
 func TestServerKilledInTheMiddle(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 10, 64<<10)
 	dir := filepath.Join(t.TempDir(), "run")
 	ended := make(chan exitCode, 1)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/results"
 )
 
@@ -93,7 +93,7 @@ func signed(t *testing.T) (target string, granted *atomic.Int64) {
 // No secret of a URL leaves the process, whether a run succeeds or fails: not to its
 // directory, not to its output, not to what other commands make of it.
 func TestSecretsStay(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	target, granted := signed(t)
 	wrong := strings.Replace(target, secretSig, secretWrong, 1)

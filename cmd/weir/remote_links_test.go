@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 )
@@ -62,26 +64,26 @@ func carriedAll(t *testing.T, f *analysis.Findings) {
 // Workers elsewhere reach real servers over the links of their sites: redirected, with data connections of their own,
 // with a name that TLS verifies, and by a program of others.
 func TestWorkersBehindLinks(t *testing.T) {
-	lab.FullTier(t, "workers behind links, against each kind of server")
+	tier.Full(t, "workers behind links, against each kind of server")
 	linkNeeds(t)
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi", Servers: 2, Loopback: true})
+	ftp := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi", Servers: 2, Loopback: true})
 	auth, err := json.Marshal(ftp.Settings)
 	require.NoError(t, err)
-	secure := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	secure := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	for name, args := range map[string][]string{
 		"built-in":   {"--target", "built-in", "--set", "workload={kind: job, job: {events: 5, page: 8KiB}}"},
-		"redirector": {"--target", lab.StartXRootD(t, lab.XRootDConfig{Servers: 2}).URL, "--set", "files.make={count: 8, size: 256KiB}"},
+		"redirector": {"--target", labtest.Start(t, lab.XRootDConfig{Servers: 2}).URL, "--set", "files.make={count: 8, size: 256KiB}"},
 		"https": {"--target", secure.URLs["https"], "--set", "auth.ca_file=" + secure.CAFile, "--set",
 			"files.make={count: 8, size: 256KiB}"},
-		"writes": {"--target", lab.StartNginx(t, lab.NginxConfig{}).URL, "--set", "workload={kind: write, size: 64KiB}", "--set",
+		"writes": {"--target", labtest.Start(t, lab.NginxConfig{}).URL, "--set", "workload={kind: write, size: 64KiB}", "--set",
 			"files.make=null"},
 		"gsiftp": append(behindBalancer(ftp), "--set", "auth="+string(auth), "--set", "files.make={count: 8, size: 256KiB}", "--set",
 			"workload.session=fresh"),
-		"curl": {"--target", lab.StartNginx(t, lab.NginxConfig{}).URL, "--set", "client=curl", "--set", "files.make={count: 8, size: 256KiB}"},
+		"curl": {"--target", labtest.Start(t, lab.NginxConfig{}).URL, "--set", "client=curl", "--set", "files.make={count: 8, size: 256KiB}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "curl" {
-				lab.Need(t, "curl")
+				labtest.Need(t, "curl")
 			}
 			r := newRemote(t)
 			code, said := r.local(t, append(args, "--clients", "4", "--duration", "4s", "--set", "load={ramp: 0, warmup: 1s}", "--set",
@@ -105,11 +107,11 @@ func TestWorkersBehindLinks(t *testing.T) {
 // Jobs of a real pool are a remote pool: all their traffic passes one line, whether several clients are one job or each
 // client is one.
 func TestHTCondorBehindALink(t *testing.T) {
-	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
+	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	linkNeeds(t)
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 8})
-	pool.Use(t)
-	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 2, Loopback: true})
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 8})
+	labtest.Use(t, pool)
+	ftp := labtest.Start(t, lab.GridFTPConfig{Servers: 2, Loopback: true})
 	for name, more := range map[string][]string{
 		"workers":         {"--workers", "2", "--clients", "4,8", "--set", "link=" + behindLinks},
 		"jobs of clients": {"--set", "on.job_per_client=true", "--clients", "3,6", "--set", "link=" + behindLinks},
@@ -144,7 +146,7 @@ func TestWorkersBehindLinksWithoutPrivileges(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes somebody without privileges, which only root can")
 	}
-	lab.Need(t, "setpriv")
+	labtest.Need(t, "setpriv")
 	dir, program := forOthers(t)
 	file := filepath.Join(dir, "on.yaml")
 	text := "target: built-in\non: {batch: local}\nlink: " + behindLinks + `

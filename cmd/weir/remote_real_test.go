@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/cluster/batch"
 	"weir/loadtest/measure"
@@ -19,10 +21,10 @@ import (
 // On a real pool: more workers than slots, the controller killed in the middle of
 // a step and started again, a job that is held, and an end that leaves nothing.
 func TestRunOnHTCondor(t *testing.T) {
-	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 3})
-	pool.Use(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 3})
+	labtest.Use(t, pool)
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "htcondor", s.URL) })
 	t.Run("few slots", func(t *testing.T) { fewSlots(t, "htcondor", s.URL) })
@@ -90,10 +92,10 @@ func killedOfJobs(t *testing.T, system, url string) {
 
 // On a real Slurm.
 func TestRunOnSlurm(t *testing.T) {
-	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
-	nodes := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 3})
-	nodes.Use(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
+	nodes := labtest.Start(t, lab.SlurmConfig{CPUs: 3})
+	labtest.Use(t, nodes)
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "slurm", s.URL) })
 	t.Run("few slots", func(t *testing.T) { fewSlots(t, "slurm", s.URL) })
@@ -102,13 +104,13 @@ func TestRunOnSlurm(t *testing.T) {
 
 // In pods of a real Kubernetes, whose image has this program; they need this machine's libraries for it.
 func TestRunOnKubernetes(t *testing.T) {
-	lab.FullTier(t, "Kubernetes")
+	tier.Full(t, "Kubernetes")
 	program, err := exec.LookPath("weir")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab.StartKubernetes(t, lab.KubernetesConfig{Program: program}).Use(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	labtest.Use(t, labtest.Start(t, lab.KubernetesConfig{Program: program}))
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	on := []string{"--set", "on.kubernetes={image: '" + lab.KubernetesImage + "', limits: [memory=1Gi]}", "--set",
 		"on.submit=['hostNetwork: true', " +
@@ -209,9 +211,9 @@ func manifestHere(t *testing.T, dir string) string {
 
 // On machines that ssh reaches.
 func TestRunOverSSH(t *testing.T) {
-	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
-	nodes.Use(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	nodes := labtest.Start(t, lab.SSHConfig{Nodes: 2})
+	labtest.Use(t, nodes)
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	r := newRemote(t)
 	code, said := r.start(t, "run", "--on", "ssh", "--workers", "4", "--set", "on.hosts=[node1, node2]", "--target", s.URL, "--clients", "6",

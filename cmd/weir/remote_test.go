@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
 	"weir/loadtest/cluster"
@@ -56,7 +58,7 @@ func (r *remote) left(t *testing.T) {
 func TestRunWithWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--duration", "2s", "--set",
 		"workload={kind: write, size: 4KiB, think: 20ms}")
 	var token string
@@ -112,10 +114,10 @@ func TestRunWithWorkers(t *testing.T) {
 // The same plan on one machine and on four workers gives the same answer within
 // the noise that weir compare accepts.
 func TestWorkersGiveTheSameAnswer(t *testing.T) {
-	lab.FullTier(t, "the same answer from one process and from four workers")
+	tier.Full(t, "the same answer from one process and from four workers")
 	t.Parallel()
 	r := newRemote(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, warmup: " +
 		"200ms, duration: 1200ms}\n"
@@ -182,7 +184,7 @@ func nobody(t *testing.T, state string) {
 func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--duration", "5s", "--set",
 		"workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cooldown=200ms")
 	untilHeld(t, r.run(), 2)
@@ -210,7 +212,7 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 func TestCleanForgetsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--duration", "10m", "--set",
 		"workload={kind: write, size: 4KiB, think: 5ms}")
 	untilHeld(t, r.run(), 1)
@@ -252,7 +254,7 @@ func TestRunApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
-			s := lab.StartNginx(t, lab.NginxConfig{})
+			s := labtest.Start(t, lab.NginxConfig{})
 			fill(t, s.Data, 9, 64<<10)
 			list, hold := filepath.Join(t.TempDir(), "my list.txt"), "2s"
 			require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\n"), 0o600))

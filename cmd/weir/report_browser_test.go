@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/browser"
 	"weir/loadtest/analysis"
 	"weir/loadtest/report"
@@ -18,7 +18,7 @@ import (
 // The report of a real run opens without a complaint, and its charts have as
 // many points as the run directory has steps and seconds.
 func TestReportOfARealRun(t *testing.T) {
-	lab.Slow(t, "it is a run of three steps")
+	tier.Slow(t, "it is a run of three steps")
 	if _, built := web.Bundle("report.js"); !built {
 		t.Skip("weir was built without the scripts of its pages: make web builds them")
 	}

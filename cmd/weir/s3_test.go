@@ -12,19 +12,20 @@ import (
 	"testing"
 
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A run on S3 reads and writes objects, verifies both by their ETags, and leaves nothing.
 func TestRunOnS3(t *testing.T) {
 	t.Parallel()
-	for _, server := range lab.S3Servers() {
+	for _, server := range labtest.S3Servers() {
 		t.Run(server, func(t *testing.T) { t.Parallel(); runOnS3(t, server) })
 	}
 }
 
 func runOnS3(t *testing.T, server string) {
 	t.Helper()
-	s := lab.StartS3(t, lab.S3Config{Server: server})
+	s := labtest.Start(t, lab.S3Config{Server: server})
 	secret := writeTemp(t, s.Settings[lab.S3Secret]+"\n")
 	f := measureFor(t, "--target", s.URL+"/test", "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms",
 		"--set", "load.warmup=500ms", "--set", "auth={method: s3, user: "+s.Settings[lab.S3Key]+", password_file: "+secret+"}",

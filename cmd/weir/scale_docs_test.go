@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -21,7 +23,7 @@ import (
 // four, each with a controller and workers of its own, which are processes here; and the benchmarks
 // that it names are there.
 func TestScalePage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	b := require.File(t, "../../docs/scale.md")
 	page := string(b)
@@ -41,7 +43,7 @@ func TestScalePage(t *testing.T) {
 		!strings.Contains(said, "112 workers by HTCondor, up to 893 clients each") {
 		t.Errorf("%s: exit code %d\n%s", commands[0][1], code, said)
 	}
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
 	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, warmup: "+
 		"500ms, duration: 3s}\n", s.URL))

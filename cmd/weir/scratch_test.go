@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/storage"
@@ -26,7 +28,7 @@ func stagedJobs(scratch string, more ...string) []string {
 // copies are checked, and none stays.
 func TestStagedJobs(t *testing.T) {
 	t.Parallel()
-	ng, xr := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	ng, xr := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.XRootDConfig{})
 	here := t.TempDir()
 	for _, dir := range []string{ng.Data, xr.Data, here} {
 		fill(t, dir, 4, 400<<10)
@@ -39,7 +41,7 @@ func TestStagedJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "curl" {
-				lab.Need(t, "curl")
+				labtest.Need(t, "curl")
 			}
 			scratch := t.TempDir()
 			f := measureFor(t, append(stagedJobs(scratch, "--clients", "3", "--duration", "3s"), args...)...)
@@ -61,7 +63,7 @@ func TestStagedJobs(t *testing.T) {
 // A scratch disk that is full: that is told before, the jobs that find it full
 // fail with that reason, the others go on, and the service is not blamed.
 func TestFullScratchDisk(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small file system")
@@ -169,7 +171,7 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 // and no copy stays.
 func TestStagedJobsInterrupted(t *testing.T) {
 	t.Parallel()
-	s, disk := lab.StartNginx(t, lab.NginxConfig{}), t.TempDir()
+	s, disk := labtest.Start(t, lab.NginxConfig{}), t.TempDir()
 	fill(t, s.Data, 4, 400<<10)
 	dir := filepath.Join(t.TempDir(), "run")
 	p := started(t, append([]string{"run", "--target", s.URL, "--clients", "4", "--duration", "10m", "--out", dir}, stagedJobs(disk)...)...)

@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/browser"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 )
 
@@ -31,11 +32,11 @@ func shots(page string) []shot {
 // `make screenshots` has this test write docs/*.png, of a run of a minute;
 // otherwise the run is short and the pictures are only looked at.
 func TestScreenshots(t *testing.T) {
-	lab.FullTier(t, "the pictures of the pages")
-	lab.Need(t, "chromium")
+	tier.Full(t, "the pictures of the pages")
+	labtest.Need(t, "chromium")
 	dir, hold, clients := os.Getenv("WEIR_SCREENSHOTS"), "8s", "1,2,4,8,16,32,64"
 	if dir == "" {
-		lab.Slow(t, "a browser takes its time")
+		tier.Slow(t, "a browser takes its time")
 		t.Parallel()
 		dir, hold, clients = t.TempDir(), "2s", strings.TrimSuffix(strings.Repeat("1,2,4,", 20), ",") // until it is told to end
 	}

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/browser"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/trial"
@@ -24,12 +25,12 @@ import (
 // storage server of limited speed, with a request that runs, one that is partial,
 // one that waits for approval. Only `make screenshots` takes the pictures.
 func TestScreenshotsOfTransfers(t *testing.T) {
-	lab.FullTier(t, "the pictures of the pages")
+	tier.Full(t, "the pictures of the pages")
 	dir := os.Getenv("WEIR_SCREENSHOTS")
 	if dir == "" {
 		t.Skip("make screenshots takes them")
 	}
-	lab.Need(t, "chromium")
+	labtest.Need(t, "chromium")
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "CERN"}, {Name: "DESY"}, {Name: "FNAL"}}, Coordinator: []string{"--plain"}})
 	c, err := r.Client()
 	require.NoError(t, err)

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 	"weir/storage"
 )
@@ -27,10 +29,10 @@ var (
 // TestFurtherServers measures servers of which no other test knows more than that they work: a run that finds its files by listing
 // agrees with the server's own log, and a run that makes and removes files and folders leaves nothing.
 func TestFurtherServers(t *testing.T) {
-	lab.FullTier(t, "further servers, by their own logs")
+	tier.Full(t, "further servers, by their own logs")
 	for _, server := range lab.FTPServers() {
 		t.Run(server, func(t *testing.T) {
-			s := lab.StartFTP(t, server)
+			s := labtest.Start(t, lab.FTPConfig{Server: server})
 			var login []string
 			if s.User != "" {
 				login = []string{"--set", "auth={method: basic, user: " + s.User + ", password_file: " + writeTemp(t, "secret") + "}"}
@@ -40,15 +42,15 @@ func TestFurtherServers(t *testing.T) {
 		})
 	}
 	for _, server := range []string{"h2o", "tomcat"} {
-		t.Run(server, func(t *testing.T) { agrees(t, lab.StartListing(t, server), requestLog) })
+		t.Run(server, func(t *testing.T) { agrees(t, labtest.Start(t, lab.FolderConfig{Server: server}), requestLog) })
 	}
 	t.Run("tomcat as WebDAV", func(t *testing.T) {
-		s := lab.StartWebDAV(t, "tomcat")
+		s := labtest.Start(t, lab.FolderConfig{Server: "tomcat", WebDAV: true})
 		agrees(t, s, requestLog)
 		leavesNothing(t, s, requestLog)
 	})
 	t.Run("s3proxy", func(t *testing.T) {
-		s := lab.StartS3(t, lab.S3Config{Server: "s3proxy"})
+		s := labtest.Start(t, lab.S3Config{Server: "s3proxy"})
 		key := "auth={method: s3, user: " + s.Settings[lab.S3Key] + ", password_file: " + writeTemp(t, s.Settings[lab.S3Secret]) + "}"
 		agrees(t, s, s3proxyLog, "--set", key)
 		leavesNothing(t, s, s3proxyLog, "--set", key)

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // A server that closes each connection, as those of HTTP/1.0 do, keeps no session,
 // and the report does not claim that it does.
 func TestSessionsThatAreNotKept(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	data := t.TempDir()
 	fill(t, data, 4, 4<<10)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A server that wants requests to be signed is measured with signatures, by clients with a
@@ -13,7 +14,7 @@ import (
 func TestSignedRequests(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"none": "requests not signed", "pedantic": "requests signed (3.00 per operation)"} {
-		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi", Extra: "sec.level all " + level + "\n"})
+		s := labtest.Start(t, lab.XRootDConfig{Auth: "gsi", Extra: "sec.level all " + level + "\n"})
 		for _, session := range []string{"kept", "shared"} {
 			f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "30s", "--set", "load.ramp=0s", "--set", "load.warmup=0s",
 				"--set", "auth="+s.AuthBlock(), "--set", "workload={kind: read, session: "+session+", think: 5ms}", "--set", "files.make.count=2",

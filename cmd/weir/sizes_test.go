@@ -8,13 +8,14 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Part reads of files of a list without sizes, at servers that give no listing, ask
 // for all their parts.
 func TestPartsOfFilesWithoutSizes(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 1<<20)
 	entries, err := os.ReadDir(s.Data)
 	require.NoError(t, err)

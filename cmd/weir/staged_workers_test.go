@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -28,8 +30,8 @@ func stagedLoad(url string, more ...string) []string {
 // Staged jobs on the workers of a batch system do what they do here: the same jobs, the same bytes, the same
 // efficiency; and nothing of their copies stays.
 func TestStagedJobsOnBatch(t *testing.T) {
-	lab.FullTier(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
+	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 400<<10)
 	here := newRemote(t)
 	code, said := here.start(t, stagedLoad(s.URL)...).ended()
@@ -47,18 +49,18 @@ func TestStagedJobsOnBatch(t *testing.T) {
 		stagedOnBatch(t, want, "", stagedLoad(s.URL, "--on", "local", "--workers", "2", "--set", "on={apart: true, wait: 4s}"))
 	})
 	t.Run("htcondor", func(t *testing.T) {
-		pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 2})
-		pool.Use(t)
+		pool := labtest.Start(t, lab.HTCondorConfig{Slots: 2})
+		labtest.Use(t, pool)
 		stagedOnBatch(t, want, "/dir_", stagedLoad(s.URL, "--on", "htcondor", "--workers", "2"))
 	})
 	t.Run("slurm", func(t *testing.T) {
-		nodes := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 2})
-		nodes.Use(t)
+		nodes := labtest.Start(t, lab.SlurmConfig{CPUs: 2})
+		labtest.Use(t, nodes)
 		stagedOnBatch(t, want, "", stagedLoad(s.URL, "--on", "slurm", "--workers", "2"))
 	})
 	t.Run("ssh", func(t *testing.T) {
-		nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
-		nodes.Use(t)
+		nodes := labtest.Start(t, lab.SSHConfig{Nodes: 2})
+		labtest.Use(t, nodes)
 		stagedOnBatch(t, want, "", stagedLoad(s.URL, "--on", "ssh", "--workers", "2", "--set", "on.hosts=[node1, node2]"))
 	})
 }
@@ -281,14 +283,14 @@ func TestScratchDeviceInSamples(t *testing.T) {
 
 // Jobs that read directly and jobs that copy, from servers and onto nodes whose disks have limits.
 func TestDisksScenario(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
+	tier.Full(t, "the scenarios on the services that they are for")
 	if os.Geteuid() != 0 {
-		lab.Without(t, "root", "limited disks are for root")
+		tier.Without(t, "root", "limited disks are for root")
 	}
 	disk := lab.Config{Disk: lab.Disk{Rate: 20e6, Size: 1e9, Memory: 192e6}}
-	s := lab.StartXRootD(t, lab.XRootDConfig{Config: disk, Servers: 2})
-	nodes := lab.StartSSH(t, lab.SSHConfig{Config: disk, Nodes: 2})
-	nodes.Use(t)
+	s := labtest.Start(t, lab.XRootDConfig{Config: disk, Servers: 2})
+	nodes := labtest.Start(t, lab.SSHConfig{Config: disk, Nodes: 2})
+	labtest.Use(t, nodes)
 	for _, access := range []string{"direct", "staged"} {
 		r := newRemote(t)
 		code, said := r.start(t, "run", filepath.Join(scenarios(t), "jobs/disks.yaml"), "--target", s.URL, "--set", "on="+nodes.OnBlock(),

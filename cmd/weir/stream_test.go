@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/results"
 	"weir/loadtest/run/live"
 )
@@ -73,7 +73,7 @@ func TestJSON(t *testing.T) {
 
 // --json-stream tells a run's start, its steps and its findings, a line each.
 func TestJSONStream(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	code, out, _ := said(t, "run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
@@ -174,7 +174,7 @@ func TestSeeingPageJSON(t *testing.T) {
 // Readers that hang, of both outputs, do not hold up a run: it is measured and
 // reported, and then all is told.
 func TestHangingReaders(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	readOut, out := io.Pipe()

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // onTerminal runs weir on a pseudo-terminal of its own and returns all that it
@@ -32,7 +32,7 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 // On a terminal rows move; escapes are only those that each terminal knows, and
 // colors only where they are wanted.
 func TestTerminal(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	args := []string{"run", "--target", "'simulated://x?service=1ms'", "--clients", "1,2", "--duration", "2s",
 		"--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set", "name=x", "--out", filepath.Join(t.TempDir(), "run")}

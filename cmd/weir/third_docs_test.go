@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 )
 
 // Every command of docs/third-party.md works as it stands there, in its order, but for
 // the ports; and each copy is there.
 func TestThirdPartyPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
-	lab.Need(t, "curl", "gfal-copy", "davix-cp")
+	tier.Full(t, "the page, line by line")
+	labtest.Need(t, "curl", "gfal-copy", "davix-cp")
 	if os.Getenv("GFAL_PYTHONBIN") == "" { // its modules are packaged for the distribution's python
 		t.Setenv("GFAL_PYTHONBIN", "/usr/bin/python3")
 	}

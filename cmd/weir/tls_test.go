@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A run of fresh sessions over TLS measures connect, handshake and first byte, and tells which share of the handshakes
 // resumed a session: none unless the scenario says so.
 func TestHandshakesAreReported(t *testing.T) {
 	t.Parallel()
-	s := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}})
+	s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}})
 	fill(t, s.Data, 3, 4096)
 	for mode, most := range map[string]bool{"none": false, "client": true, "shared": true} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/loadtest/results"
 	plays "weir/scenarios/transfer"
 	"weir/transfer"
@@ -18,7 +19,7 @@ import (
 // Each of weir's own scenarios comes out as expected, on real processes, and leaves a
 // run directory that can be read.
 func TestTransferScenarios(t *testing.T) {
-	lab.FullTier(t, "the demonstrations of transfers")
+	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
 	for _, name := range plays.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestTransferScenarios(t *testing.T) {
 			all, err := trial.ReadScenarios([]string{name})
 			require.NoError(t, err)
 			if err := trial.CheckLinks(t.Context(), all[0].Named()); err != nil {
-				lab.Need(t, "namespaces") // which fails where everything is required
+				labtest.Need(t, "namespaces") // which fails where everything is required
 				t.Skip(err)
 			}
 			code, said := started(t, "transfer", "demo", name, "--out", out).ended()
@@ -66,9 +67,9 @@ func TestTransferScenarios(t *testing.T) {
 // The rows of a trial tell what coordinator, source and destination used, peaks that a link allows, the time of each
 // source, and what came of each request that was added.
 func TestTransferDemoFigures(t *testing.T) {
-	lab.FullTier(t, "the demonstrations of transfers")
+	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
-	lab.Need(t, "namespaces")
+	labtest.Need(t, "namespaces")
 	mine := put(t, t.TempDir(), "mine.yaml", `
 name: mine
 at_once: 8
@@ -164,7 +165,7 @@ func TestTransferScenariosAreAll(t *testing.T) {
 // Requests of any coordinator become a run directory, whose bytes are those of the
 // files.
 func TestTransferRecord(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	files := trial.Files("/store/run1", 20, 1_000_000)
@@ -214,9 +215,9 @@ func TestTransferRecord(t *testing.T) {
 // Where links have different rates, files come from the source that is predicted to be fastest, and are there sooner than if
 // sources are chosen by chance.
 func TestRoutingByPrediction(t *testing.T) {
-	lab.FullTier(t, "the demonstrations of transfers")
+	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
-	lab.Need(t, "namespaces")
+	labtest.Need(t, "namespaces")
 	play := func(name string) (seconds float64, fast int) {
 		code, said := started(t, "transfer", "demo", name, "--json", "--quiet").ended()
 		var got struct{ Cases []trial.Row }

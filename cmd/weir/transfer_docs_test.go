@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // A newcomer follows a page: with a home of his own, and nothing in it.
@@ -119,9 +121,9 @@ func commands(text string) (all []string) {
 // Every command of docs/transfer.md works as it stands there, in its order, but for ports and the
 // names of machines. Those about databases have a test of their own.
 func TestTransferPage(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
-	lab.Need(t, "curl")
+	labtest.Need(t, "curl")
 	n := newNewcomer(t)
 	for _, f := range []string{"a/store/run1/day1/f2", "a/incoming/run2/f1", "s/store/run3/f1", "s/store/run5/f1"} {
 		n.write(f, f)
@@ -155,7 +157,7 @@ func TestTransferPage(t *testing.T) {
 
 // The chapter on many machines, all of which are this one.
 func TestTransferPageManyMachines(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	n := newNewcomer(t)
 	for _, dir := range []string{"b", "c"} {
@@ -206,9 +208,9 @@ func (n *newcomer) rest(url string) {
 // The password of a database comes from the environment or from ~/.pgpass, and nobody sees it
 // in the list of processes. What was in a file moves there.
 func TestTransferPagePostgreSQL(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
-	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
+	p := labtest.Start(t, lab.PostgreSQLConfig{Careless: true})
 	account, where, _ := strings.Cut(strings.TrimPrefix(p.URL, "postgres://"), "@")
 	user, password, _ := strings.Cut(account, ":")
 	host, _, _ := strings.Cut(where, "/")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/trial"
@@ -25,7 +25,7 @@ import (
 // it into a file, has no more than a few of them in memory; and what it wrote is
 // one whole document.
 func TestManifestsAreNotKeptInMemory(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Idle: true})
 	require.NoError(t, errors.Join(r.Coordinator().Start(t.Context()), r.Ready(t.Context())))

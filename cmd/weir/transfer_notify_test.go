@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/notify"
 	"weir/transfer/trial"
@@ -64,14 +66,14 @@ func (h *hook) repair() {
 // Requests that end as partial, failed, cancelled and rejected are notified; those that are completed are to the
 // target that wants them. What could not be delivered before a kill -9 is delivered after it.
 func TestNotifications(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
 			o := trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "C"}}}
 			if database == "PostgreSQL" {
-				o.DB = lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true}).URL
+				o.DB = labtest.Start(t, lab.PostgreSQLConfig{Careless: true}).URL
 			}
 			h, dir := newHook(t), t.TempDir()
 			put(t, dir, "hook.secret", "a secret of the webhook")
@@ -149,7 +151,7 @@ notify:
 
 // A test says of each target whether it works. Without targets, that there are none.
 func TestNotifyTest(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	file := put(t, t.TempDir(), "c.yaml", "notify:\n  - {name: broken, command: [\"false\"]}\n  - {name: good, command: [\"true\"]}\n")
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}, Coordinator: []string{"--config", file}})

@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/trial"
@@ -162,7 +164,7 @@ func (r *moving) attempts(id int64) []transfer.Attempt {
 
 // A dataset is added, found, asked for, watched and told of, all by commands.
 func TestTransferByHand(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{})
 	files := trial.Files("/store/run1", 10, 300_000)
@@ -252,7 +254,7 @@ func TestDatasetAdd(t *testing.T) {
 // Two servers that know nothing of weir copy to each other, when the coordinator
 // tells one of them to; agents pull from and push to such servers.
 func TestTransferByThirdParties(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
 	files := trial.Files("/store/run1", 5, 100_000)
@@ -310,7 +312,7 @@ func (r *moving) serves(dir string, more ...string) string {
 
 // What cannot be asked for is refused with a sentence that says what can.
 func TestTransferMistakes(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
 	r.fills("A", "/store/run1", trial.Files("/store/run1", 1, 10)...)
@@ -336,7 +338,7 @@ func TestTransferMistakes(t *testing.T) {
 
 // Files that are gone at the source are named with reasons; the others arrive.
 func TestTransferPartial(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "C"}}})
 	files := trial.Files("/store/run1", 10, 1000)
@@ -354,10 +356,10 @@ func TestTransferPartial(t *testing.T) {
 // The same on PostgreSQL, whose connection is cut while files move: nothing is lost,
 // and the coordinator goes on.
 func TestTransferOnPostgreSQL(t *testing.T) {
-	lab.FullTier(t, "PostgreSQL")
+	tier.Full(t, "PostgreSQL")
 	t.Parallel()
-	lab.Need(t, "psql")
-	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
+	labtest.Need(t, "psql")
+	p := labtest.Start(t, lab.PostgreSQLConfig{Careless: true})
 	r := rooms(t, trial.Options{DB: p.URL})
 	if seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.Coordinator().Pid())); err != nil ||
 		strings.Contains(string(seen), "postgres:") {
@@ -414,7 +416,7 @@ const gibibyte = 1 << 30
 // An agent that is killed in the middle of a large file goes on with it when it is
 // started again.
 func TestAgentKilledInTheMiddle(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
@@ -433,7 +435,7 @@ func TestAgentKilledInTheMiddle(t *testing.T) {
 // While the coordinator is away a copy goes on to its end, and is known when it is
 // back.
 func TestCoordinatorKilledInTheMiddle(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}
@@ -453,7 +455,7 @@ func TestCoordinatorKilledInTheMiddle(t *testing.T) {
 
 // A cancellation reaches the running copy, and what had arrived is removed.
 func TestCancelReachesTheCopy(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
 	f := trial.File{Name: "/store/large/file", Size: gibibyte}

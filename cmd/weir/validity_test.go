@@ -3,7 +3,9 @@ package main
 import (
 	"testing"
 
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 )
 
@@ -11,10 +13,10 @@ import (
 // disturb, whatever clients do, and however much of it is checked: what checks
 // read back, and what the server reads for checksums, is known traffic.
 func TestHealthyServersRaiseNoAlarm(t *testing.T) {
-	lab.Quiet(t, "the verdict on servers with a known limit")
+	tier.Quiet(t, "the verdict on servers with a known limit")
 	t.Parallel()
-	nginx := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
-	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
+	nginx := labtest.Start(t, lab.NginxConfig{Workers: 2})
+	xrootd := labtest.Start(t, lab.XRootDConfig{})
 	writes := []string{"workload={kind: write, size: 1MiB, verify: 100%}"}
 	parts := []string{"files.make={count: 5, size: 1MiB}", "workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}"}
 	mix := []string{"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: " +
@@ -47,7 +49,7 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 
 // Six operations are too few to rely on.
 func TestSixOperationsAreNotValid(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--duration", "3s", "--set", "load.ramp=0s",
 		"--set", "load.warmup=0s")

@@ -15,8 +15,9 @@ import (
 
 	"weir/internal/pause"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/browser"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 	"weir/web"
@@ -86,7 +87,7 @@ func TestWatchInBrowser(t *testing.T) {
 		t.Skip(web.Missing)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	address := lab.Address(t)
+	address := labtest.Address(t)
 	w := watch(t, "run", "--watch="+address, "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out", dir)
 	p := browser.Open(t, w.url, 1600, 1000)
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 3 && document.querySelector("[role=progressbar]").ariaValueNow > 0`)
@@ -131,7 +132,7 @@ func TestWatchWaits(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "later")
 	w := watch(t, "watch", dir, "--listen", "127.0.0.1:0")
-	if text := lab.Get(t, w.url+"plain"); !strings.Contains(text, "Waiting for the run to begin") {
+	if text := labtest.Get(t, w.url+"plain"); !strings.Contains(text, "Waiting for the run to begin") {
 		t.Error(text)
 	}
 	if code, said := w.end(t, true); code != exitFine || !strings.Contains(said, "does not exist yet") {
@@ -141,7 +142,7 @@ func TestWatchWaits(t *testing.T) {
 
 // The page of a campaign has all its runs; that of a search shows it.
 func TestWatchCampaignAndSearch(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "campaign")
 	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--duration", "1s",
@@ -151,7 +152,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 	}
 	w = watch(t, "watch", dir, "--listen", "0")
 	for n := 0; n != 2; {
-		n = strings.Count(lab.Get(t, w.url+"plain"), "/plain?run=")
+		n = strings.Count(labtest.Get(t, w.url+"plain"), "/plain?run=")
 	}
 	w.end(t, true)
 	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--duration", "300ms", "--time", "3s", "--out",
@@ -163,7 +164,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 
 // A page that is open does not keep a run from ending, and an interrupt ends both.
 func TestWatchIsInterrupted(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--duration", "10m", "--out",
 		filepath.Join(t.TempDir(), "run"))
@@ -226,7 +227,7 @@ func TestWatchUsage(t *testing.T) {
 // The commands of docs/seeing.md about the live page work as they stand there,
 // but for the port.
 func TestWatchPageOfDocs(t *testing.T) {
-	lab.FullTier(t, "the page, line by line")
+	tier.Full(t, "the page, line by line")
 	t.Parallel()
 	text := section(t, "seeing.md", "### The live page")
 	dir := t.TempDir()
@@ -258,7 +259,7 @@ func TestWatchPageOfDocs(t *testing.T) {
 // On a terminal a run with a page that is open waits, when it is over, until the
 // page was closed.
 func TestWatchWaitsForPages(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("script, of the package bsdutils, is not installed")

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/storage"
 )
@@ -20,10 +22,10 @@ import (
 func onEachXRootD(t *testing.T, test func(t *testing.T, s *lab.System)) {
 	t.Helper()
 	t.Parallel()
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run("version "+version, func(t *testing.T) {
 			t.Parallel()
-			test(t, lab.StartXRootD(t, lab.XRootDConfig{Version: version}))
+			test(t, labtest.Start(t, lab.XRootDConfig{Version: version}))
 		})
 	}
 }
@@ -44,7 +46,7 @@ func TestChecksumsOfXRootDOverHTTP(t *testing.T) {
 
 // An answer to a removal that is lost is told, costs half a minute and leaves nothing.
 func TestRemovalAnswerOfXRootDIsLost(t *testing.T) {
-	lab.FullTier(t, "half a minute of waiting for XRootD")
+	tier.Full(t, "half a minute of waiting for XRootD")
 	onEachXRootD(t, func(t *testing.T, s *lab.System) {
 		address, lost := forgetful(t, s.URLs["http"], http.MethodDelete)
 		p := started(t, "run", "--out", filepath.Join(t.TempDir(), "run"), "--target", address, "--clients", "4", "--duration", "2s",

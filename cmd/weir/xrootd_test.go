@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 	"weir/monitor"
@@ -168,9 +170,9 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 // Eight clients log in at four servers, at one, and one client at one, in each way; the
 // cost of a login for the server is told.
 func TestXRootDLoginsByServers(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
+	tier.Full(t, "the scenarios on the services that they are for")
 	for _, auth := range []string{"krb5", "gsi", "unix"} {
-		s := lab.StartXRootD(t, lab.XRootDConfig{Auth: auth, Servers: 4})
+		s := labtest.Start(t, lab.XRootDConfig{Auth: auth, Servers: 4})
 		for _, c := range []struct {
 			clients, target string
 			servers         int
@@ -192,7 +194,7 @@ func TestXRootDLoginsByServers(t *testing.T) {
 			}
 		}
 	}
-	single := lab.StartXRootD(t, lab.XRootDConfig{})
+	single := labtest.Start(t, lab.XRootDConfig{})
 	if list := single.TargetList(); list != "" {
 		t.Errorf("a single server has the list %s", list)
 	}
@@ -200,10 +202,10 @@ func TestXRootDLoginsByServers(t *testing.T) {
 
 // The tests of 2008 against a redirector with three data servers.
 func TestXRootDScenarios(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
-	for _, version := range lab.TestedXRootDs() {
+	tier.Full(t, "the scenarios on the services that they are for")
+	for _, version := range labtest.XRootDs() {
 		t.Run("version "+version, func(t *testing.T) {
-			scenarios2008(t, lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: 3}))
+			scenarios2008(t, labtest.Start(t, lab.XRootDConfig{Version: version, Servers: 3}))
 		})
 	}
 }
@@ -404,13 +406,13 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 
 // Logins and small files with each authentication, at a redirector and two data servers that all ask for it.
 func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
-	lab.FullTier(t, "the scenarios on the services that they are for")
+	tier.Full(t, "the scenarios on the services that they are for")
 	for _, auth := range lab.XRootDAuths() {
 		if auth == "none" {
 			continue // see TestXRootDScenarios
 		}
 		t.Run(auth, func(t *testing.T) {
-			s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2, Auth: auth})
+			s := labtest.Start(t, lab.XRootDConfig{Servers: 2, Auth: auth})
 			loginAndCopy(t, s)
 			emptyServers(t, s)
 		})
@@ -419,7 +421,7 @@ func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
 
 // Over HTTP only redirects tell where data servers are: their processes are the service's, as those of the redirector.
 func TestDataServersOfRedirectsAreMonitored(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	s := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
 	code, said := weir(t, "run", "--quiet", "--out", dir, "../../scenarios/first-light.yaml", "--target", s.URLs["http"], "--clients", "4",
 		"--set", "files.make={count: 20, size: 1MB}", "--duration", "5s")

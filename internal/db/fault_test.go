@@ -20,8 +20,10 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 )
 
 // child is the variable that makes the test binary one that writes to a database
@@ -60,7 +62,7 @@ func writeForEver(url string) error {
 
 // What was acknowledged is there after kill -9 at any moment.
 func TestKilled(t *testing.T) {
-	lab.Slow(t, "kills processes")
+	tier.Slow(t, "kills processes")
 	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
 		t.Run(name, func(t *testing.T) {
 			url := url(t)
@@ -124,7 +126,7 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 // each was told is true. It comes back without anything being opened again.
 func TestServerLost(t *testing.T) {
 	// A server that would forget what it has acknowledged, if it was not told to keep it.
-	s := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
+	s := labtest.Start(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
 	d, err := db.Open(t.Context(), s.URL, db.Options{})
 	require.NoError(t, err)
 	defer d.Close()

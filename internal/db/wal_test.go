@@ -10,12 +10,12 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // The log does not grow for ever, though there is always somebody who reads.
 func TestLogStaysSmall(t *testing.T) {
-	lab.Slow(t, "writes for seconds")
+	tier.Slow(t, "writes for seconds")
 	path := filepath.Join(t.TempDir(), "x.db")
 	d, err := db.Open(t.Context(), path, db.Options{})
 	require.NoError(t, err)

@@ -17,12 +17,12 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Names of files are what OpenSSL says, for all kinds of texts.
 func TestHashes(t *testing.T) {
-	lab.Need(t, "openssl")
+	labtest.Need(t, "openssl")
 	text := func(tag int, s string) asn1.RawValue { return asn1.RawValue{Tag: tag, Bytes: []byte(s)} }
 	attribute := func(oid asn1.ObjectIdentifier, v asn1.RawValue) []byte {
 		return must(asn1.Marshal(struct {

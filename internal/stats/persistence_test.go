@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // correlated draws n numbers around 0 with a variance of 1 and a correlation of
@@ -23,7 +23,7 @@ func correlated(r *rand.Rand, n int, rho float64) []float64 {
 // Intervals of means of short series hold the true mean, 0, about as often as they
 // say, whether neighbors depend on each other or not.
 func TestWideningOfIntervals(t *testing.T) {
-	lab.Slow(t, "repeats an experiment many times")
+	tier.Slow(t, "repeats an experiment many times")
 	r := rand.New(rand.NewPCG(21, 22))
 	const runs, steps = 1500, 8
 	for _, c := range []struct {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // Student's sleep data (Biometrika 6, 1908) by R's t.test: t = -1.8608, 17.776 degrees of
@@ -55,7 +55,7 @@ func TestWelchOfLittle(t *testing.T) {
 // Groups of the same mean are called different in about 5% of cases at most, also where
 // the smaller one spreads much more (Permutation alone: up to 28%); and p and interval agree.
 func TestCautiousKeepsItsLevel(t *testing.T) {
-	lab.Slow(t, "repeats an experiment many times")
+	tier.Slow(t, "repeats an experiment many times")
 	r := rand.New(rand.NewPCG(5, 5))
 	const times = 1500
 	for _, c := range []struct {

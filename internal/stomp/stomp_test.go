@@ -16,10 +16,11 @@ import (
 	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
-func at(b *lab.System) Broker {
-	return Broker{Address: b.BrokerAddress("stomp"), Host: "/", User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword]}
+func at(b *lab.Broker) Broker {
+	return Broker{Address: b.Address("stomp"), Host: "/", User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword]}
 }
 
 func dial(t *testing.T, b Broker) *Conn {
@@ -42,9 +43,9 @@ func numbered(destination string, from, to int) (all []Message) {
 // included. Persistent ones survive the broker.
 func TestBroker(t *testing.T) {
 	t.Parallel()
-	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{Config: lab.Config{TLS: true}})
+	b := labtest.Start(t, lab.RabbitMQConfig{Config: lab.Config{TLS: true}})
 	const queue = "/queue/it"
-	s := lab.Subscribe(t, b, queue)
+	s := labtest.Subscribe(t, b, queue)
 	c := dial(t, at(b))
 	for i := range 3 { // a connection has many batches
 		if n, err := c.Send(t.Context(), numbered(queue, 500*i, 500*(i+1))); n != 500 || err != nil {
@@ -69,7 +70,7 @@ func TestBroker(t *testing.T) {
 		t.Error("no broker, and no error")
 	}
 	require.NoError(t, b.Restart(t.Context()))
-	s = lab.Subscribe(t, b, other)
+	s = labtest.Subscribe(t, b, other)
 	for i := range 10 {
 		if m := s.Next(); m.Body != fmt.Sprintf("message %d\x00\n", i) {
 			t.Fatalf("message %d: %+v", i, m)
@@ -94,7 +95,7 @@ func TestBroker(t *testing.T) {
 	pool, err := trust.Authorities(b.CAFile)
 	require.NoError(t, err)
 	secure := at(b)
-	secure.Address, secure.TLS = b.BrokerAddress("stomp+ssl"), &tls.Config{RootCAs: pool}
+	secure.Address, secure.TLS = b.Address("stomp+ssl"), &tls.Config{RootCAs: pool}
 	if n, err := dial(t, secure).Send(t.Context(), numbered(queue, 0, 1)); n != 1 || err != nil {
 		t.Error(n, err)
 	}

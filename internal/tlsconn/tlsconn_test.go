@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(tier.Main(m)) }
 
 func content(n int) []byte {
 	b := make([]byte, n)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/trust"
-	"weir/lab"
 )
 
 // peer is an endpoint that behaves as a test says.
@@ -228,7 +228,7 @@ func TestStalledCopies(t *testing.T) {
 
 // Progress keeps a copy alive that is longer than the stall timer.
 func TestSlowCopies(t *testing.T) {
-	lab.Slow(t, "copies for seconds")
+	tier.Slow(t, "copies for seconds")
 	at := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		for n := range 6 {

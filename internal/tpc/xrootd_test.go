@@ -14,6 +14,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // trusting is a client that trusts a system's authority.
@@ -26,7 +27,7 @@ func trusting(t *testing.T, s *lab.System) *Client {
 
 // each runs a test on the XRootD of this system and on later ones.
 func each(t *testing.T, f func(t *testing.T, version string)) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) { f(t, version) })
 	}
 }
@@ -35,8 +36,8 @@ func each(t *testing.T, f func(t *testing.T, version string)) {
 // with TLS and without.
 func TestXRootDCopiesToXRootD(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		a := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
-		b := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Authority: a})
+		a := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
+		b := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Authority: a})
 		c := trusting(t, a)
 		data := bytes.Repeat([]byte("0123456789abcde\n"), 300_000)
 		sum := fmt.Sprintf("%08x", adler32.Checksum(data))
@@ -97,8 +98,8 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 // Behind a redirector, COPY goes on to the data server that has the file, or gets it.
 func TestXRootDRedirectors(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		a := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Servers: 2})
-		b := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Servers: 2, Authority: a})
+		a := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Servers: 2})
+		b := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Servers: 2, Authority: a})
 		c := trusting(t, a)
 		data := bytes.Repeat([]byte("0123456789abcde\n"), 10_000)
 		for _, s := range a.Servers[1:] {
@@ -132,7 +133,7 @@ func TestXRootDRedirectors(t *testing.T) {
 // What XRootD says when it cannot.
 func TestXRootDFailures(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
-		a := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+		a := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
 		c := trusting(t, a)
 		for name, tt := range map[string]struct {
 			source string
@@ -160,7 +161,7 @@ func TestXRootDFailures(t *testing.T) {
 func TestXRootDMacaroons(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		for rules, want := range map[string]Kind{"u nobody / a": Unsupported, "u * / a": ""} {
-			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Macaroons: rules})
+			x := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Macaroons: rules})
 			text, err := trusting(t, x).Macaroon(t.Context(), Target{URL: x.URLs["https"] + "/", Token: "a token"}, MayRead, time.Minute)
 			if KindOf(err) != want || (err == nil) != (text != "") {
 				t.Errorf("%q: %q, %v", rules, text, err)

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/token"
 	"weir/internal/trust"
-	"weir/lab"
 )
 
 type word struct {
@@ -100,7 +100,7 @@ func TestIdentitiesAreKept(t *testing.T) {
 // Whoever says nothing, or anything but a question with the token, is thrown out
 // and keeps nobody from asking.
 func TestUnauthenticatedDoNotBlockOthers(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, id, url := serve(t)
 	var silent []net.Conn

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // patience is how long anything may take. It only ends what hangs: machines that run tests are busy.
@@ -63,11 +63,11 @@ func media(kind, scheme string) Option {
 }
 
 // Open shows the page at url (file:///... or http://127.0.0.1:...) in a window of that many CSS pixels, as on a phone
-// if it is narrow, and returns when it was loaded. It needs the program chromium (see lab.Need); the browser ends
+// if it is narrow, and returns when it was loaded. It needs the program chromium (see labtest.Need); the browser ends
 // with the test.
 func Open(t testing.TB, url string, width, height int, options ...Option) *Page {
 	t.Helper()
-	lab.Need(t, "chromium")
+	labtest.Need(t, "chromium")
 	set := append([]chromedp.ExecAllocatorOption(nil), chromedp.DefaultExecAllocatorOptions[:]...)
 	set = append(set, chromedp.DisableGPU, chromedp.ExecPath("chromium"),
 		chromedp.Flag("no-proxy-server", true), // what a machine is set to must not matter

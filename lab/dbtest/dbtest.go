@@ -17,6 +17,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Each runs f as two subtests, "SQLite" and "PostgreSQL". The database is empty
@@ -47,7 +48,7 @@ func File(t testing.TB) string {
 // is none.
 func Server(t testing.TB) string {
 	t.Helper()
-	lab.Need(t, "postgres", "initdb", "pg_isready")
+	labtest.Need(t, "postgres", "initdb", "pg_isready")
 	s, err := server()
 	require.NoError(t, err)
 	name := fmt.Sprintf("test%d", made.Add(1))

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/link"
 )
 
@@ -30,7 +30,7 @@ func forwarded(t *testing.T, s *Site, address string) *net.TCPConn {
 // Processes that are not at a site reach services over its link and trunk, with their rate and round trip time, in
 // every way. The same service has one port, and only addresses that were named get through.
 func TestForward(t *testing.T) {
-	lab.Slow(t, "rates are measured for seconds")
+	tier.Slow(t, "rates are measured for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestForward(t *testing.T) {
 
 // Who was not named is refused, and what was sent is not far ahead of what the link carried.
 func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 1e6, Congestion: "cubic"})

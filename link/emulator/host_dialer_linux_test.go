@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // doors returns both sides of a door of this process.
@@ -103,7 +103,7 @@ func TestIsolatedAsWeAre(t *testing.T) {
 	require.NoError(t, err)
 	p, err := probeIsolated(t.Context(), []string{"env", asProbe + "=1", exe})
 	if err != nil || p.Tbf != "" {
-		lab.Without(t, "links", fmt.Sprintf("no links without privileges here: %v %s", err, p.Tbf))
+		tier.Without(t, "links", fmt.Sprintf("no links without privileges here: %v %s", err, p.Tbf))
 	}
 	for _, end := range []string{"close", "kill", "terminate"} {
 		t.Run(end, func(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/link"
 )
 
@@ -213,7 +214,7 @@ func TestIsolated(t *testing.T) {
 	device := filepath.Join(dir, "tun") // as it is on most systems: for everybody
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), syscall.Mknod(device, syscall.S_IFCHR|0o666, 10<<8|200),
 		os.Chmod(device, 0o666)); err != nil {
-		lab.Without(t, "links", fmt.Sprintf("no device file for this test: %v", err))
+		tier.Without(t, "links", fmt.Sprintf("no device file for this test: %v", err))
 	}
 	exe, err := os.Executable()
 	require.NoError(t, err)
@@ -221,7 +222,7 @@ func TestIsolated(t *testing.T) {
 	if b, err := os.ReadFile(exe); err != nil || os.WriteFile(program, b, 0o755) != nil {
 		t.Fatal(err)
 	}
-	lab.Need(t, "curl")
+	labtest.Need(t, "curl")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("from outside")) }))
 	defer server.Close()
 	before := interfaces(t)

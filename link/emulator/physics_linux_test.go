@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/link"
 )
 
@@ -39,7 +39,7 @@ func within(what string, got, want, tolerance float64) error {
 
 // TCP gets a link's rate, whatever makes the link.
 func TestRate(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, c := range []struct {
 		way  Way
 		rate unit.Bitrate
@@ -67,7 +67,7 @@ func TestRate(t *testing.T) {
 
 // Up is the other way's rate.
 func TestRateUp(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestPages(t *testing.T) {
 
 // Connections share a link, and several links do not.
 func TestShare(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +172,7 @@ func TestShare(t *testing.T) {
 // Loss slows TCP down as Mathis, Semke, Mahdavi and Ott found: to
 // MSS/RTT * sqrt(3/2)/sqrt(p).
 func TestLoss(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, p := range []float64{0.003, 0.02} {
 		t.Run(unit.Percent(p), func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestLoss(t *testing.T) {
 
 // What waits longer than the queue is long is dropped.
 func TestQueue(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	n, r := up(t, Userspace, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
 	conn := dial(t, n.Sites[0], serve(t, n, pour))
 	again(t, 6, func() error {
@@ -229,7 +229,7 @@ func TestQueue(t *testing.T) {
 
 // A second's sample tells what the link carried, whatever made it.
 func TestSamples(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +262,7 @@ func TestSamples(t *testing.T) {
 // TCP outlives a link that is down for a while, and the rate may be changed
 // under way.
 func TestOutageAndChange(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +286,7 @@ func TestOutageAndChange(t *testing.T) {
 
 // Jitter spreads the delay and never puts packets out of order.
 func TestJitter(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	n, _ := up(t, Userspace, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(n.Service)})
 	require.NoError(t, err)
@@ -349,7 +349,7 @@ func (r packetReader) Read(b []byte) (int, error) {
 // What arrives over a lossy link with super-packets, of which parts are cut
 // out, is what was sent.
 func TestBytesSurvive(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, mtu := range []unit.Size{0, 576, 9000} {
 		t.Run(mtu.String(), func(t *testing.T) { bytesSurvive(t, mtu) })
 	}

@@ -18,14 +18,15 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/link"
 )
 
 // A program at a site reaches a service of this machine that listens on its
 // loopback only, through a gate, and nothing beyond this machine.
 func TestReach(t *testing.T) {
-	lab.Need(t, "curl")
+	labtest.Need(t, "curl")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 20e6})
@@ -107,7 +108,7 @@ func TestGateEnds(t *testing.T) {
 
 // A network closes at once, whatever is under way, and only once.
 func TestCloseUnderLoad(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			spec := link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms}

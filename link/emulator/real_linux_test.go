@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/link"
 )
 
@@ -29,7 +29,7 @@ func needSpaces(t testing.TB, way Way) {
 		why = p.Tbf
 	}
 	if why != "" {
-		lab.Without(t, "links", fmt.Sprintf("no links of way %s here: %s", way, why))
+		tier.Without(t, "links", fmt.Sprintf("no links of way %s here: %s", way, why))
 	}
 }
 

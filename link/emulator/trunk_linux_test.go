@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/link"
 )
 
@@ -26,7 +26,7 @@ func overTrunk(trunk link.Spec, specs ...link.Spec) []link.Named {
 // The links over a trunk get its rate together and not more, one alone gets its own rate, and a link beside the trunk
 // is not affected.
 func TestTrunkRate(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestTrunkRTT(t *testing.T) {
 // On a trunk that is full, TCP gives more to the nearer site, as it does on real lines: with a short queue reno's rates
 // are about as the round trip times with the queue's wait are.
 func TestTrunkFairness(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	n, _ := upLinks(t, Userspace, overTrunk(link.Spec{Rate: 10e6, Queue: 30 * ms}, link.Spec{RTT: 10 * ms, Congestion: "reno"},
 		link.Spec{RTT: 100 * ms, Congestion: "reno"}))
 	address := serve(t, n, pour)
@@ -101,7 +101,7 @@ func TestTrunkFairness(t *testing.T) {
 
 // A trunk that is down cuts all links over it and no other, and all TCP connections outlive it.
 func TestTrunkOutage(t *testing.T) {
-	lab.Slow(t, "measures links for seconds")
+	tier.Slow(t, "measures links for seconds")
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()

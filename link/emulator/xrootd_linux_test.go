@@ -12,16 +12,17 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/link"
 )
 
 // A real client reads from a real server over a link: it takes the time that
 // the link needs for the bytes, and not much more.
 func TestXRootDOverLinks(t *testing.T) {
-	lab.Need(t, "xrdcp")
+	labtest.Need(t, "xrdcp")
 	needSpaces(t, Userspace)
 	const size = 5 << 20
-	server := lab.StartXRootD(t, lab.XRootDConfig{})
+	server := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, server.WriteFile("f", make([]byte, size)))
 	u, err := url.Parse(server.URL)
 	require.NoError(t, err)

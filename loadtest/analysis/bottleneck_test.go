@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -106,7 +106,7 @@ func limit(sample func(x *monitor.Sample, n, rate float64)) station {
 }
 
 func TestBottleneck(t *testing.T) {
-	lab.Slow(t, "analyzes dozens of runs")
+	tier.Slow(t, "analyzes dozens of runs")
 	const most = 400.0
 	for name, c := range map[string]struct {
 		station

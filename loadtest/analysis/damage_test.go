@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
 )
@@ -48,7 +48,7 @@ func content(t *testing.T, run *results.Run, name string) []byte {
 // Wherever a file is cut off, there is an error that names it, or findings
 // whose data check says so.
 func TestCutOffAnywhere(t *testing.T) {
-	lab.Slow(t, "analyzes a run many times")
+	tier.Slow(t, "analyzes a run many times")
 	run := written(t, small())
 	for _, name := range []string{results.AboutFile, results.PlanFile, results.IntervalsFile, results.HostsFile, results.EventsFile} {
 		whole := content(t, run, name)
@@ -73,7 +73,7 @@ func noted(f *Findings, check string) bool {
 
 // damaged gives the lines of a file with something wrong about them.
 func TestDamageIsTold(t *testing.T) {
-	lab.Slow(t, "analyzes dozens of runs")
+	tier.Slow(t, "analyzes dozens of runs")
 	join := func(lines [][]byte) []byte { return bytes.Join(lines, []byte{'\n'}) }
 	replace := func(old, new string, from int) func([][]byte) []byte {
 		return func(lines [][]byte) []byte {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 	"weir/storage"
@@ -167,7 +167,7 @@ func TestGateWaitsForOperations(t *testing.T) {
 // TestGateRarelyStopsForNothing has services just good enough: their true
 // figure meets the threshold by a little, while each second is noisy.
 func TestGateRarelyStopsForNothing(t *testing.T) {
-	lab.Slow(t, "repeats a gate many times")
+	tier.Slow(t, "repeats a gate many times")
 	r := rand.New(rand.NewPCG(1, 2))
 	stopped := 0
 	const runs = 200

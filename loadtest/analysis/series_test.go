@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/loadtest/scenario"
@@ -83,7 +83,7 @@ func TestHeatRows(t *testing.T) {
 
 // What was read of a run adds up to its sums, in time and by server and class.
 func TestSeriesAddUp(t *testing.T) {
-	lab.Slow(t, "analyzes minutes of a run second by second")
+	tier.Slow(t, "analyzes minutes of a run second by second")
 	s := resultstest.Typical()
 	s.Clients, s.Duration = []int{4, 64, 256}, 200
 	s.Interval = func(iv *measure.Interval) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -78,7 +78,7 @@ func heldBytes(d *data, samples []*monitor.Sample) (there, clients, seconds floa
 }
 
 func TestStreamingGivesWhatMemoryGave(t *testing.T) {
-	lab.Slow(t, "analyzes long runs twice")
+	tier.Slow(t, "analyzes long runs twice")
 	for name, change := range map[string]func(*resultstest.Service){
 		"typical": func(*resultstest.Service) {},
 		"samples begin anywhere": func(s *resultstest.Service) {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -157,7 +157,7 @@ func TestWorkersAddUp(t *testing.T) {
 }
 
 func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	conf, n := plan(stepOf(4, 2), stepOf(4, 2)), &notes{}
 	conf.Sink = n

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -35,7 +35,7 @@ func long() bool { return os.Getenv("WEIR_LONG") != "" }
 
 // A batch system kills a worker every few seconds, and starts another one.
 func TestWorkersAreKilled(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	patience, every, workers, kills, span := 3*time.Second, 1500*time.Millisecond, 4, 6, 4.0
 	if long() { // more workers than are killed in a step, which would end with its last one
@@ -106,7 +106,7 @@ func TestWorkersAreKilled(t *testing.T) {
 
 // A network that is cut for two thirds of what makes a worker lost loses nothing.
 func TestTheNetworkIsCut(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	patience, first, second := 6*time.Second, 4.0, 7.0
 	if long() {
@@ -147,7 +147,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 
 // Who was not heard of for too long is given up, and comes in as another worker.
 func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	const patience = 3 * time.Second
 	d := open(t, ServerOptions{})
@@ -192,7 +192,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 
 // The workers' clocks are 90 s off: all is told by the controller's.
 func TestClocksAreOff(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
 	d := open(t, ServerOptions{clock: ahead})
@@ -302,7 +302,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 // A pool with fewer slots than workers: the run begins with those that are
 // there, says so, and takes in who comes later at the next step.
 func TestFewerWorkersThanWanted(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
@@ -346,7 +346,7 @@ func (p *afterAll) Next(ctx context.Context) (scenario.Step, error) {
 
 // Stop rules are those of all workers together.
 func TestTheRunStopsForAll(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}

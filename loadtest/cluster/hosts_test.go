@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/workload"
@@ -49,7 +49,7 @@ func (l *looks) of(workers int) (n int) {
 // A machine that workers are on is watched by one of them, for both, and by the
 // other one when that is gone.
 func TestTheWorkersMachineIsWatched(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	const patience = 3 * time.Second
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
@@ -106,7 +106,7 @@ func (l *ledgers) Removed(string) error {
 // What workers write is in the manifest of the run before it is written, also by
 // clients that took the place of those of a worker that was killed.
 func TestWorkersTellWhatTheyMake(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	const patience = 3 * time.Second
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -35,7 +35,7 @@ func jobs(clients ...int) engine.Config {
 // A step ends with the last job of the last process: until then the others hold
 // it as well, and no second belongs to two phases.
 func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	conf, n := jobs(7, 2), &notes{} // the third process has nothing to do in the second step
 	conf.Sink = n
@@ -83,7 +83,7 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 // What jobs do is told apart by the site that they are at, and is in the sums,
 // too.
 func TestJobsOfSeveralSites(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	for i, site := range []string{"padova", "cern", "padova"} {
 		workers[i].Site = site
@@ -110,7 +110,7 @@ func TestJobsOfSeveralSites(t *testing.T) {
 
 // Who was lost is not waited for.
 func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	conf, n := jobs(4, 1), &notes{}
 	conf.Plan.Work.Job.Compute = workload.Span{Fixed: unit.Duration(1200 * time.Millisecond)}

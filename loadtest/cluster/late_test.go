@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -153,7 +153,7 @@ func TestSamplesAreWrittenOnce(t *testing.T) {
 
 // Workers of a run that goes on at another server have names of their own.
 func TestNamesAreGivenOnce(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	d := open(t, ServerOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
 	worker := enter(t, d.Pass(), JoinOptions{})

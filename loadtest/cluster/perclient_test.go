@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 )
@@ -14,7 +14,7 @@ import (
 // A pool of 6 slots and two submissions of 10 and 4 jobs of one client each:
 // ramp, hold and drain follow from what the pool lets run.
 func TestClientsAreJobs(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	slots := make(chan struct{}, 6)

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/storage"
 	"weir/storage/local"
 	"weir/storage/simulated"
@@ -187,7 +187,7 @@ func (n *notes) done() (sum int64) {
 // Four processes that come in over the network tell all that they did, and as
 // much as four that are driven over pipes.
 func TestFourProcessesOverTheNetwork(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	var jobs []*job

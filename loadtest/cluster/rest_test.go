@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 )
@@ -48,7 +48,7 @@ func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
 // hold of a step before it names the next, what it thinks is rest, and seconds
 // of all processes add up, also while clients leave at different moments.
 func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	one, two := stepOf(7, 1.3), stepOf(3, 1)
 	one.Number, two.Number = 1, 2

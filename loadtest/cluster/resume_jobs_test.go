@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 )
 
@@ -25,7 +25,7 @@ func (n *notes) heldFor(step int) (s float64) {
 // Clients are jobs, and the controller is killed: one comes while there is no
 // controller, one later. None is forgotten, and each counts for as long as it was there.
 func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	dir, env, calm := t.TempDir(), jobsEnv+"=yes", watchCalm(t)
 	run := filepath.Join(dir, "run")
@@ -51,7 +51,7 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 // All jobs end while there is no controller: what they keep is taken in, and they
 // are told that the run is over.
 func TestJobsThatEndWithoutAController(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	dir, env, calm := t.TempDir(), jobsEnv+"=yes", watchCalm(t)
 	run := filepath.Join(dir, "run")
@@ -103,7 +103,7 @@ func ofJobs(t *testing.T, n *notes, jobs []*job, want float64, timely bool) {
 // The controller is killed when the last step has been held: what workers still
 // have to tell is written, and they are told that the run is over.
 func TestAControllerKilledInTheLastDrain(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")

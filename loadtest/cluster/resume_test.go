@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -130,7 +130,7 @@ func read(t *testing.T, run string) *notes {
 }
 
 func TestAKilledControllerIsFoundAgain(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	t.Parallel()
 	dir := t.TempDir()
 	run, calm := filepath.Join(dir, "run"), watchCalm(t)

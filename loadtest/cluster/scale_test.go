@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -34,7 +35,7 @@ func beCrowd(path string, n int) error {
 
 // A step change reaches all workers before the step begins, or nearly so.
 func TestAStepReachesAllWorkersTogether(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	const workers = 100
 	d := open(t, ServerOptions{})

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/trust"
-	"weir/lab"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/storage"
@@ -56,7 +56,7 @@ func control(t *testing.T, d *Server, conf engine.Config, o WorkerOptions) error
 }
 
 func TestWorkersComeInOverTheNetwork(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	t.Parallel()
 	d := open(t, ServerOptions{})
 	var workers []<-chan error

@@ -9,7 +9,7 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
@@ -33,7 +33,7 @@ func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, c
 // What counts as computed is CPU time, whatever else the machine has to do, and
 // more jobs than cores take turns: together they get what there is.
 func TestBurningIsCPUTime(t *testing.T) {
-	lab.Slow(t, "keeps cores busy")
+	tier.Slow(t, "keeps cores busy")
 	was := runtime.GOMAXPROCS(0)
 	for _, clients := range []int{1, 3 * was} {
 		v, efficiency, cpu := burnt(t, clients)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
@@ -35,7 +35,7 @@ func (c busyClient) Do(_ context.Context, _ *storage.Op, p storage.Progress) (st
 // A step of thousands of clients that never wait is measured at its time: what frees the memory of their start waits in the
 // scheduler's queue for each piece of the heap.
 func TestStepOfBusyClientsIsMeasured(t *testing.T) {
-	lab.Slow(t, "keeps cores busy")
+	tier.Slow(t, "keeps cores busy")
 	if raceEnabled {
 		t.Skip("the race detector's scheduler differs")
 	}

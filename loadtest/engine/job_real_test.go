@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
@@ -46,7 +47,7 @@ func (d *director) Interval(v *measure.Interval) error {
 // that wait for too long have crashed, those whose connection breaks have
 // failed, and their clients go on with the next ones.
 func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	s := labtest.Start(t, lab.XRootDConfig{})
 	u, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	service, err := xrootd.Driver().Open(t.Context(), storage.Target{URL: u})

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
 	"weir/storage"
@@ -75,15 +76,15 @@ func TestListingsForBrowsers(t *testing.T) {
 			t.Errorf("a missing folder as the target: %v", err)
 		}
 	}
-	for _, server := range lab.ListingServers() {
+	for _, server := range labtest.ListingServers() {
 		t.Run(server, func(t *testing.T) {
-			s := lab.StartListing(t, server)
+			s := labtest.Start(t, lab.FolderConfig{Server: server})
 			found(t, s.Data, s.URL, server == "lighttpd")
 		})
 	}
 	for _, format := range []string{"json", "html"} {
 		t.Run("nginx "+format, func(t *testing.T) {
-			s := lab.StartNginx(t, lab.NginxConfig{Extra: "location /data/x { autoindex on; autoindex_exact_size off; autoindex_format " +
+			s := labtest.Start(t, lab.NginxConfig{Extra: "location /data/x { autoindex on; autoindex_exact_size off; autoindex_format " +
 				format + "; }"})
 			found(t, filepath.Join(s.Data, "x"), s.URL+"/x", true)
 		})
@@ -92,7 +93,7 @@ func TestListingsForBrowsers(t *testing.T) {
 
 // What is no listing is named as such, whatever the server says.
 func TestNoListings(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{Extra: `
+	s := labtest.Start(t, lab.NginxConfig{Extra: `
 		location /data/off { autoindex off; }
 		location /data/page/ { default_type text/html; return 200 '<a href="login">log in</a>'; }
 		location /data/page/login { return 404; }

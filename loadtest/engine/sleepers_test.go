@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
@@ -23,10 +25,10 @@ func TestMemoryOfSleepers(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")
 	}
-	lab.Slow(t, "thousands of clients")
+	tier.Slow(t, "thousands of clients")
 	n := storagetest.CrowdSize(2000)
-	plain := lab.StartNginx(t, lab.NginxConfig{Workers: 3, Connections: 9900})
-	secure := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 3, Connections: 9900,
+	plain := labtest.Start(t, lab.NginxConfig{Workers: 3, Connections: 9900})
+	secure := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 3, Connections: 9900,
 		Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
 	for _, data := range []string{plain.Data, secure.Data} {
 		if err := os.WriteFile(filepath.Join(data, "f"), make([]byte, 64<<10), 0o644); err != nil {

@@ -18,7 +18,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/export"
 	"weir/loadtest/export/exporttest"
@@ -109,7 +111,7 @@ func TestReceiversThatRecover(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+			prom := labtest.Start(t, lab.PrometheusConfig{})
 			front := newFlaky(t, prom.URLs["write"], answer)
 			dir := made(t)
 			begin := time.Now()
@@ -130,7 +132,7 @@ func TestReceiversThatRecover(t *testing.T) {
 
 // A receiver that is not there when the run begins gets what has gathered.
 func TestReceiverThatComesLater(t *testing.T) {
-	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	prom := labtest.Start(t, lab.PrometheusConfig{})
 	prom.Kill()
 	dir := made(t)
 	s, err := export.Send(t.Context(), dir, remoteTo(t, prom.URLs["write"]), export.Options{})
@@ -144,7 +146,7 @@ func TestReceiverThatComesLater(t *testing.T) {
 
 // Whatever a receiver sends, little of it is told, and as text.
 func TestReceiverOfManyWords(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	junk := strings.Repeat("\x1b[31m<b>\u202e", 500)
 	for name, raw := range map[string]string{
 		"no HTTP":          junk,
@@ -211,7 +213,7 @@ func TestReceiversThatAreLeftAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+			prom := labtest.Start(t, lab.PrometheusConfig{})
 			front := newFlaky(t, prom.URLs["write"], func(n int, w http.ResponseWriter, r *http.Request) bool { return n > 1 && answer(w, r) })
 			dir := made(t)
 			s, err := export.Send(t.Context(), dir, remoteTo(t, front.URL+"/api/v1/write"), export.Options{})

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/export"
 	"weir/loadtest/export/exporttest"
@@ -201,7 +202,7 @@ func TestDashboardInPackages(t *testing.T) {
 
 // A run that goes on is fetched and sent as far as it came; the rest follows.
 func TestRunThatGoesOn(t *testing.T) {
-	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	prom := labtest.Start(t, lab.PrometheusConfig{})
 	whole, dir := made(t), filepath.Join(t.TempDir(), "run")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	for _, name := range []string{results.AboutFile, results.PlanFile} {

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/export"
 	"weir/loadtest/export/exporttest"
@@ -60,7 +61,7 @@ func remoteTo(t testing.TB, address string) export.Receiver {
 }
 
 func TestRemoteWriteToPrometheus(t *testing.T) {
-	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	prom := labtest.Start(t, lab.PrometheusConfig{})
 	dir := made(t)
 	r := finished(t, dir, remoteTo(t, prom.URLs["write"]), export.Options{})
 	if r.Refused+r.Left > 0 || r.Sent == 0 || r.Err != nil {
@@ -85,7 +86,7 @@ func TestRemoteWriteToPrometheus(t *testing.T) {
 }
 
 func TestBlocksOfPrometheus(t *testing.T) {
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	dir := made(t)
 	text := filepath.Join(t.TempDir(), "run.om")
 	out, err := os.Create(text)
@@ -96,12 +97,12 @@ func TestBlocksOfPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	prom := lab.StartPrometheus(t, lab.PrometheusConfig{Blocks: data})
+	prom := labtest.Start(t, lab.PrometheusConfig{Blocks: data})
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
 }
 
 func TestInfluxDB(t *testing.T) {
-	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
+	db := labtest.Start(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	receiver, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
 	require.NoError(t, err)

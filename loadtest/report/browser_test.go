@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/lab/browser"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
@@ -314,7 +314,7 @@ func TestStandingStill(t *testing.T) {
 // The report of an hour of fifty hosts is small and opens at once. The bound
 // in time is for busy machines: it takes a fifth of a second on an idle one.
 func TestReportOfAnHour(t *testing.T) {
-	lab.Slow(t, "an hour of fifty hosts is 580 MB")
+	tier.Slow(t, "an hour of fifty hosts is 580 MB")
 	needScript(t)
 	long := resultstest.Hour()
 	long.Cores = 2 // what the report leaves out takes most of the time

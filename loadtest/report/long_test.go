@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
@@ -17,7 +17,7 @@ import (
 // The page of a long run of many hosts stays small, and says what it leaves
 // out. The same run is made each time.
 func TestPageOfALongRun(t *testing.T) {
-	lab.Slow(t, "analyzes minutes of 50 hosts")
+	tier.Slow(t, "analyzes minutes of 50 hosts")
 	long := resultstest.Hour()
 	long.Seconds, long.Steps, long.Stores, long.Writes = 720, 4, 2, 1
 	var pages [2]bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/monitor"
 	"weir/storage"
@@ -211,7 +211,7 @@ func agree(t *testing.T, d *decoder, iv *measure.Interval, h *host, b []byte) {
 }
 
 func TestBothWaysOfDecodingAgree(t *testing.T) {
-	lab.Slow(t, "decodes thousands of lines")
+	tier.Slow(t, "decodes thousands of lines")
 	d, iv, h := new(decoder), new(measure.Interval), new(host)
 	for _, text := range unusual() {
 		agree(t, d, iv, h, []byte(text))

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/measure"
 	"weir/monitor"
 )
@@ -108,7 +108,7 @@ func appendTo(t testing.TB, dir, name, text string) {
 // Whatever pieces the files grow by, and however often somebody looks, each
 // line is handed on once and in its order. Files come one after the other.
 func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
-	lab.Slow(t, "reads thousands of pieces")
+	tier.Slow(t, "reads thousands of pieces")
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		texts := map[string]string{}
@@ -181,7 +181,7 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 
 // The same with processes: one writes and is killed at whatever instant.
 func TestFollowerOfAnotherProcess(t *testing.T) {
-	lab.Slow(t, "starts a process")
+	tier.Slow(t, "starts a process")
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=kill", asChild+"_DIR="+dir)
@@ -218,7 +218,7 @@ func TestFollowerOfAnotherProcess(t *testing.T) {
 
 // What has gathered comes in pieces, in bounded memory.
 func TestFollowerTakesABacklogInPieces(t *testing.T) {
-	lab.Slow(t, "reads a large run")
+	tier.Slow(t, "reads a large run")
 	dir := bare(t)
 	appendTo(t, dir, IntervalsFile, strings.Repeat(numbered(40_000), 4))
 	appendTo(t, dir, EventsFile, strings.Repeat(" \n", perPoll)) // nothing in them, but no end either

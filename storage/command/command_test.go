@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/command"
 	"weir/storage/storagetest"
@@ -26,7 +28,7 @@ func of(t *testing.T, preset string) storage.Driver {
 	d := command.Driver()
 	for _, p := range command.Presets() {
 		if p.Name == preset {
-			lab.Need(t, p.Programs...)
+			labtest.Need(t, p.Programs...)
 			d.Kinds = slices.DeleteFunc(d.Kinds, func(k storage.Kind) bool { return p.Commands[k] == nil })
 			return d
 		}
@@ -38,9 +40,9 @@ func of(t *testing.T, preset string) storage.Driver {
 func TestConformance(t *testing.T) {
 	// xrdcp asks name servers; one that does not answer costs 5 s each time.
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1")
-	nginx := lab.StartNginx(t, lab.NginxConfig{})
-	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
-	gridftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	nginx := labtest.Start(t, lab.NginxConfig{})
+	xrootd := labtest.Start(t, lab.XRootDConfig{})
+	gridftp := labtest.Start(t, lab.GridFTPConfig{})
 	always := []storagetest.Lack{storagetest.SeveralRanges, storagetest.KeptSessions, storagetest.EarlyProgress}
 	for _, c := range []struct {
 		preset, name, url string
@@ -58,7 +60,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.preset+" "+c.name, func(t *testing.T) {
 			if c.preset == "gfal-copy" { // a Python program: 25 s of CPU time each
-				lab.FullTier(t, "gfal-copy in the suite")
+				tier.Full(t, "gfal-copy in the suite")
 			}
 			d := of(t, c.preset)
 			d.Schemes = nil

@@ -9,6 +9,7 @@ import (
 	"weir/internal/content"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -16,7 +17,7 @@ import (
 // server that asks for a proxy; without one they are refused.
 func TestGridProxies(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi"})
+	g := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi"})
 	cred, err := storage.Auth{Method: "x509", ProxyFile: g.Proxy, CADir: g.CADir}.Read()
 	require.NoError(t, err)
 	const seed, size = 11, 300_000

@@ -12,7 +12,8 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -162,7 +163,7 @@ func TestJobWithoutScratch(t *testing.T) {
 
 // What a job used is what it says itself, with what its children used.
 func TestJobsCPU(t *testing.T) {
-	lab.Slow(t, "runs programs for seconds")
+	tier.Slow(t, "runs programs for seconds")
 	cpu := func(argv ...string) time.Duration {
 		res, err := job(t, argv...)
 		require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestJobsCPU(t *testing.T) {
 
 // Memory is the program's, also where this process is the larger one.
 func TestJobsMemory(t *testing.T) {
-	lab.Slow(t, "runs programs that use hundreds of MB")
+	tier.Slow(t, "runs programs that use hundreds of MB")
 	used := func(argv ...string) float64 {
 		res, err := job(t, argv...)
 		require.NoError(t, err)
@@ -225,7 +226,7 @@ func TestJobsTimeout(t *testing.T) {
 
 // Programs get credentials where they look for them.
 func TestJobsCredentials(t *testing.T) {
-	lab.Need(t, "sh")
+	labtest.Need(t, "sh")
 	dir := t.TempDir()
 	proxy, token := filepath.Join(dir, "proxy"), filepath.Join(dir, "token")
 	out := filepath.Join(dir, "out")

@@ -14,6 +14,7 @@ import (
 	"weir/internal/content"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/command"
 )
@@ -25,9 +26,9 @@ func start(t *testing.T) services {
 	t.Helper()
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	return services{
-		lab.StartNginx(t, lab.NginxConfig{}),
-		lab.StartXRootD(t, lab.XRootDConfig{}),
-		lab.StartGridFTP(t, lab.GridFTPConfig{}),
+		labtest.Start(t, lab.NginxConfig{}),
+		labtest.Start(t, lab.XRootDConfig{}),
+		labtest.Start(t, lab.GridFTPConfig{}),
 	}
 }
 
@@ -194,7 +195,7 @@ func TestHTTPStatus(t *testing.T) {
 func TestProgressOfCurl(t *testing.T) {
 	of(t, "curl")
 	const size, rate = 6 << 20, 2 << 20
-	n := lab.StartNginx(t, lab.NginxConfig{SlowRate: rate})
+	n := labtest.Start(t, lab.NginxConfig{SlowRate: rate})
 	require.NoError(t, n.WriteFile("f", file(3, size)))
 	for _, op := range []storage.Op{{Size: size}, {Size: -1}, {Size: size, Sum: "crc32c"}} {
 		op.Kind, op.Path, op.Timeout = storage.Read, "f", time.Minute
@@ -211,7 +212,7 @@ func TestProgressOfCurl(t *testing.T) {
 func TestProgressOfAnUpload(t *testing.T) {
 	of(t, "curl")
 	const size = 64 << 20
-	n := lab.StartNginx(t, lab.NginxConfig{})
+	n := labtest.Start(t, lab.NginxConfig{})
 	require.NoError(t, n.Signal(syscall.SIGSTOP))
 	var h heard
 	early := int64(0)
@@ -239,7 +240,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 func TestCredentialsAreKept(t *testing.T) {
 	of(t, "curl")
 	const password = `s3cret "word\`
-	n := lab.StartNginx(t, lab.NginxConfig{User: "ada", Password: password, SlowRate: 100_000})
+	n := labtest.Start(t, lab.NginxConfig{User: "ada", Password: password, SlowRate: 100_000})
 	require.NoError(t, n.WriteFile("f", file(3, 150_000)))
 	cred := storage.Credentials{Method: "basic", User: "ada", Password: password}
 	c := clientOf(t, storage.Target{URL: parse(t, n.URLs["slow"]), Command: []string{"curl"}, Cred: cred})
@@ -293,7 +294,7 @@ func onACommandLine(word string) bool {
 // TLS with an authority of our own, as the tools of the field name it.
 func TestTLS(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
-	x := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	x := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, x.WriteFile("f", file(3, 5000)))
 	for preset, scheme := range map[string]string{"curl": "https", "gfal-copy": "https", "xrdcp": "roots"} {
 		of(t, preset)

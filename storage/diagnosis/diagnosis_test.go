@@ -17,11 +17,13 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(tier.Main(m)) }
 
 func parsed(t *testing.T, target string) *url.URL {
 	t.Helper()
@@ -129,7 +131,7 @@ func TestProbes(t *testing.T) {
 		t.Run(tt.target[:strings.Index(tt.target, ":")]+" "+string(tt.kind)+tt.speaks, func(t *testing.T) {
 			t.Parallel()
 			if tt.kind == Silent || tt.speaks == "http" && strings.HasPrefix(tt.target, "roots:") { // it waits for the end of a line
-				lab.Slow(t, "a look at a port that says nothing takes three seconds")
+				tier.Slow(t, "a look at a port that says nothing takes three seconds")
 			}
 			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), storage.Auth{}, os.ErrDeadlineExceeded, Caller{}, true)
 			said := tt.kind != ""
@@ -142,7 +144,7 @@ func TestProbes(t *testing.T) {
 
 // TestBusyXRootD: an XRootD server that also speaks http on its port, and has an operation take too long, speaks the right protocol.
 func TestBusyXRootD(t *testing.T) {
-	server := lab.StartXRootD(t, lab.XRootDConfig{})
+	server := labtest.Start(t, lab.XRootDConfig{})
 	for _, err := range []error{os.ErrDeadlineExceeded, syscall.ECONNRESET, io.ErrUnexpectedEOF} {
 		if d, ok := Of(t.Context(), parsed(t, server.URL), storage.Auth{}, err, Caller{}, true); ok {
 			t.Errorf("%v: %s", err, d.Text())

@@ -11,7 +11,8 @@ import (
 	"github.com/vishvananda/netns"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 	"weir/storage/webdav"
@@ -21,13 +22,13 @@ import (
 // apart has the goroutine of t, and the programs that it starts, in a network of their own until t ends. shell sets the network up.
 func apart(t *testing.T, shell string) {
 	t.Helper()
-	lab.Need(t, "ip", "iptables")
+	labtest.Need(t, "ip", "iptables")
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 	if _, err := netns.New(); err != nil {
-		lab.Without(t, "netns", "making a network of its own: "+err.Error())
+		tier.Without(t, "netns", "making a network of its own: "+err.Error())
 	}
 	if out, err := exec.CommandContext(t.Context(), "sh", "-ec", shell).CombinedOutput(); err != nil {
-		lab.Without(t, "netns", "setting up a network: "+string(out)+err.Error())
+		tier.Without(t, "netns", "setting up a network: "+string(out)+err.Error())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -13,7 +14,7 @@ import (
 // the payload comes from each one's own data address.
 func TestBalancedServers(t *testing.T) {
 	for _, loopback := range []bool{true, false} {
-		g := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3, Loopback: loopback})
+		g := labtest.Start(t, lab.GridFTPConfig{Servers: 3, Loopback: loopback})
 		place(t, g, "f", 1, 300_000)
 		var addresses []string
 		for _, s := range g.Servers {

@@ -4,14 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
 // Parts are read at a Pure-FTPd, which ends a transfer that was broken off with the code of a transfer that begins.
 func TestPartsAtPureFTPd(t *testing.T) {
-	lab.FullTier(t, "Pure-FTPd")
-	s := lab.StartFTP(t, "pure-ftpd")
+	tier.Full(t, "Pure-FTPd")
+	s := labtest.Start(t, lab.FTPConfig{Server: "pure-ftpd"})
 	place(t, s, "f", 1, 50_000_000) // more than sockets hold
 	c := serviceAt(t, s.URL, secret(s)).Client()
 	defer c.Close()

@@ -3,7 +3,7 @@ package ftp
 import (
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -14,6 +14,6 @@ func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")
 	}
-	lab.Slow(t, "thousands of clients")
+	tier.Slow(t, "thousands of clients")
 	storagetest.Crowd(t, serviceAt(t, "ftp://"+startSink(t), storage.Credentials{}), "65536", 2000, 5<<10)
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -13,7 +15,7 @@ import (
 // gridTarget returns a GridFTP server that admits proxies, and the credentials for it.
 func gridTarget(t testing.TB, change func(*storage.Auth)) (*lab.System, storage.Credentials) {
 	t.Helper()
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{Auth: "gsi"})
+	g := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi"})
 	return g, gridCred(t, g, change)
 }
 
@@ -37,7 +39,7 @@ func TestGSIPassesTheSuite(t *testing.T) {
 			target := storagetest.TargetOf(t, g.URL, cred)
 			bringsFile(t, target)
 			if data != storage.ClearData {
-				lab.FullTier(t, "the suite over secured data connections")
+				tier.Full(t, "the suite over secured data connections")
 			}
 			storagetest.Run(t, Driver(), target, storagetest.Options{
 				Network: true, Few: data != storage.ClearData, Clients: 20, Lacks: []storagetest.Lack{storagetest.ForeignNames},

@@ -7,6 +7,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tcp"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -17,7 +18,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "f", 1, 300_000)
 	u := storagetest.TargetOf(t, g.URL, storage.Credentials{}).URL
 	c := serviceAt(t, g.URL, storage.Credentials{}).Client()

@@ -15,6 +15,7 @@ import (
 	"weir/internal/content"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -53,7 +54,7 @@ func must(t testing.TB, c storage.Client, op storage.Op) (storage.Result, *quiet
 
 // TestPlainFTP works with the facts that today's plain FTP servers tell.
 func TestPlainFTP(t *testing.T) {
-	f := lab.StartProFTPD(t, lab.ProFTPDConfig{})
+	f := labtest.Start(t, lab.ProFTPDConfig{})
 	c := serviceAt(t, f.URL, secret(f)).Client()
 	defer c.Close()
 	must(t, c, storage.Op{Kind: storage.Mkdir, Path: "d"})
@@ -77,7 +78,7 @@ func TestPlainFTP(t *testing.T) {
 
 // TestWrongPassword is denied, without telling it.
 func TestWrongPassword(t *testing.T) {
-	f := lab.StartProFTPD(t, lab.ProFTPDConfig{})
+	f := labtest.Start(t, lab.ProFTPDConfig{})
 	cred := secret(f)
 	cred.Password = "not this one"
 	c := serviceAt(t, f.URL, cred).Client()
@@ -91,7 +92,7 @@ func TestWrongPassword(t *testing.T) {
 // TestUnfinishedWrite is written again, but only by who left it. How large the file
 // is then is the server's affair: it may still be at what it got of the first one.
 func TestUnfinishedWrite(t *testing.T) {
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	s := serviceAt(t, g.URL, storage.Credentials{})
 	c, other := s.Client(), s.Client()
 	defer c.Close()
@@ -120,7 +121,7 @@ func (ending) ServedBy(string)       {}
 
 // TestForeignNames are refused where another file would be meant.
 func TestForeignNames(t *testing.T) {
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "n", 1, 100)
 	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
 	defer c.Close()
@@ -135,7 +136,7 @@ func TestForeignNames(t *testing.T) {
 
 // TestDataAddress is told as the server of a transfer.
 func TestDataAddress(t *testing.T) {
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "f", 1, 100)
 	c := serviceAt(t, strings.Replace(g.URL, "127.0.0.1", "localhost", 1), storage.Credentials{}).Client()
 	defer c.Close()

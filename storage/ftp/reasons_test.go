@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -80,7 +81,7 @@ func withoutReasons(t *testing.T, server string) string {
 
 // A refusal without a reason is no evidence that nothing is there: folders are removed, and what stays is not called missing.
 func TestRefusalsWithoutReasons(t *testing.T) {
-	f := lab.StartProFTPD(t, lab.ProFTPDConfig{})
+	f := labtest.Start(t, lab.ProFTPDConfig{})
 	c := serviceAt(t, withoutReasons(t, f.URL), secret(f)).Client()
 	defer c.Close()
 	do := func(op storage.Op) (storage.Result, error) { return c.Do(t.Context(), &op, &quiet{}) }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
 // TestStreams reads over several data connections and over one in turns, with
 // other operations in between.
 func TestStreams(t *testing.T) {
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	const size = 5_000_000
 	place(t, g, "f", 3, size)
 	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
@@ -49,7 +50,7 @@ func TestStreams(t *testing.T) {
 
 // TestLostStreams are made anew.
 func TestLostStreams(t *testing.T) {
-	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "f", 3, 2_000_000)
 	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
 	defer c.Close()
@@ -62,7 +63,7 @@ func TestLostStreams(t *testing.T) {
 
 // TestStreamsElsewhere are one where the server knows no more.
 func TestStreamsElsewhere(t *testing.T) {
-	f := lab.StartProFTPD(t, lab.ProFTPDConfig{})
+	f := labtest.Start(t, lab.ProFTPDConfig{})
 	place(t, f, "f", 3, 100_000)
 	c := serviceAt(t, f.URL, secret(f)).Client()
 	defer c.Close()

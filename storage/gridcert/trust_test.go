@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
 )
@@ -118,7 +118,7 @@ func TestRevoked(t *testing.T) {
 // oldList has OpenSSL make a list as it does by default.
 func oldList(t *testing.T, ca, revoked gridcerttest.Pair) []byte {
 	t.Helper()
-	lab.Need(t, "openssl")
+	labtest.Need(t, "openssl")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	gridcerttest.WriteFile(t, 0o600, at("key"), ca.KeyPEM())

@@ -17,7 +17,7 @@ import (
 
 	"weir/internal/dn"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage/gridcert/gridcerttest"
 )
 
@@ -31,7 +31,7 @@ type vomsRig struct {
 }
 
 func newVOMSRig(t *testing.T) *vomsRig {
-	lab.Need(t, "voms-proxy-fake")
+	labtest.Need(t, "voms-proxy-fake")
 	r := &vomsRig{t: t, dir: t.TempDir(), roots: x509.NewCertPool()}
 	r.ca = gridcerttest.NewCA(t, "VOMS Test")
 	id := func(name string, usage x509.KeyUsage) *x509.Certificate {

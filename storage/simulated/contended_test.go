@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/storage"
 )
 
@@ -18,7 +18,7 @@ import (
 // many operations are there with the exact solution, on both sides of the
 // maximum.
 func TestContendedLoopFollowsTheory(t *testing.T) {
-	lab.Slow(t, "simulates hours of many clients")
+	tier.Slow(t, "simulates hours of many clients")
 	const ms = time.Millisecond
 	for query, th := range map[string]Theory{
 		"service=10ms&sigma=0.05&kappa=0.002":   {Service: 10 * ms, Sigma: 0.05, Kappa: 0.002},

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/storage"
 )
 
@@ -75,7 +75,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 // TestLoopFollowsTheory compares the service with the exact solution below,
 // at and above the knee.
 func TestLoopFollowsTheory(t *testing.T) {
-	lab.Slow(t, "simulates hours of many clients")
+	tier.Slow(t, "simulates hours of many clients")
 	for _, th := range []Theory{
 		{Servers: 1, Service: 10 * time.Millisecond, Think: 90 * time.Millisecond},
 		{Servers: 4, Service: 20 * time.Millisecond, Think: 100 * time.Millisecond},
@@ -102,7 +102,7 @@ func TestLoopFollowsTheory(t *testing.T) {
 
 // TestFiveThousandClients runs ten minutes of 5,000 clients in no time.
 func TestFiveThousandClients(t *testing.T) {
-	lab.Slow(t, "simulates hours of many clients")
+	tier.Slow(t, "simulates hours of many clients")
 	th := Theory{Servers: 4, Service: 10 * time.Millisecond, Think: 10 * time.Second}
 	rate, _, _ := loop(t, "simulated://x?servers=4&service=10ms&files=10x1kB", 5000, th.Think, 30*time.Second, 570*time.Second)
 	within(t, "rate", rate, th.Rate(5000), 0.02)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/storage"
 	"weir/storage/simulated"
 	"weir/storage/storagetest"
@@ -39,7 +39,7 @@ func TestSuiteFinds(t *testing.T) {
 		run(t, defects()[i])
 		return
 	}
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteFinds$/"+only(d.part))

@@ -18,6 +18,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -33,7 +34,7 @@ const (
 
 func benchNginx(b *testing.B) *lab.System {
 	b.Helper()
-	ng := lab.StartNginx(b, lab.NginxConfig{})
+	ng := labtest.Start(b, lab.NginxConfig{})
 	for name, size := range map[string]int64{"bulk": bulkSize, "small": smallSize} {
 		path := filepath.Join(ng.Data, name)
 		require.NoError(b, os.WriteFile(path, nil, 0o644))
@@ -101,7 +102,7 @@ func curl(b *testing.B, args ...string) {
 }
 
 func BenchmarkDownload(b *testing.B) {
-	lab.Need(b, "nginx", "curl")
+	labtest.Need(b, "nginx", "curl")
 	ng := benchNginx(b)
 	s := serviceAt(b, ng.URL, storage.Credentials{})
 	op := &storage.Op{Kind: storage.Read, Path: "bulk", Size: bulkSize, Timeout: time.Minute}
@@ -114,7 +115,7 @@ func BenchmarkDownload(b *testing.B) {
 }
 
 func BenchmarkUpload(b *testing.B) {
-	lab.Need(b, "curl")
+	labtest.Need(b, "curl")
 	url := startSink(b)
 	s := serviceAt(b, url, storage.Credentials{})
 	file := filepath.Join(b.TempDir(), "up")
@@ -140,7 +141,7 @@ func BenchmarkUpload(b *testing.B) {
 // verifies and computes its checksum. It reports the ratio of their CPU times.
 func BenchmarkDecrypted(b *testing.B) {
 	const size = 64 << 20
-	ng := lab.StartNginx(b, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
+	ng := labtest.Start(b, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
 	place(b, ng.Data, "file", 1, size)
 	for _, suite := range tlsconntest.Suites() {
 		b.Run(suite.Name, func(b *testing.B) {
@@ -203,7 +204,7 @@ func bareGet(c *tls.Conn, request string, size int, buf []byte) error {
 // BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which
 // runs by time, has run as long.
 func BenchmarkSmall(b *testing.B) {
-	lab.Need(b, "nginx", "wrk")
+	labtest.Need(b, "nginx", "wrk")
 	ng := benchNginx(b)
 	s := serviceAt(b, ng.URL, storage.Credentials{})
 	op := &storage.Op{Kind: storage.Read, Path: "small", Size: smallSize, Timeout: time.Minute}

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/burn"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -55,7 +55,7 @@ func bareCopy(address, path, dest string) error {
 
 // BenchmarkCopy brings a file to memory of this machine.
 func BenchmarkCopy(b *testing.B) {
-	lab.Need(b, "nginx", "curl")
+	labtest.Need(b, "nginx", "curl")
 	ng := benchNginx(b)
 	s := serviceAt(b, ng.URL, storage.Credentials{})
 	dest := filepath.Join(memory(b), "copy")

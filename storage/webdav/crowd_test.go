@@ -4,7 +4,9 @@ import (
 	"crypto/tls"
 	"testing"
 
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -14,16 +16,16 @@ func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")
 	}
-	lab.Slow(t, "thousands of clients")
+	tier.Slow(t, "thousands of clients")
 	const usual = 2000
-	plain := lab.StartNginx(t, lab.NginxConfig{Workers: 3, Connections: 9900})
+	plain := labtest.Start(t, lab.NginxConfig{Workers: 3, Connections: 9900})
 	place(t, plain.Data, "f", 1, 64<<10)
 	t.Run("http", func(t *testing.T) {
 		s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, plain.URL, storage.Credentials{}))
 		storagetest.Crowd(t, s, "f", usual, 3<<10)
 	})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		secure := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 3, Connections: 9900,
+		secure := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Workers: 3, Connections: 9900,
 			Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
 		place(t, secure.Data, "f", 1, 64<<10)
 		conf := trust(t, secure.CAFile)

@@ -12,6 +12,7 @@ import (
 	"weir/internal/content"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -55,7 +56,7 @@ func place(t testing.TB, dir, name string, seed uint64, size int64) {
 }
 
 func TestReadWhole(t *testing.T) {
-	ng := lab.StartNginx(t, lab.NginxConfig{})
+	ng := labtest.Start(t, lab.NginxConfig{})
 	const size = 3<<20 + 17
 	place(t, ng.Data, "a file", 7, size)
 	c := clientAt(t, ng.URL, storage.Credentials{})
@@ -81,7 +82,7 @@ func TestReadAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes pools forget")
 	}
-	ng := lab.StartNginx(t, lab.NginxConfig{})
+	ng := labtest.Start(t, lab.NginxConfig{})
 	for name, size := range map[string]int64{"small": 4096, "large": 1 << 20} {
 		place(t, ng.Data, name, 1, size)
 		c := clientAt(t, ng.URL, storage.Credentials{})

@@ -18,7 +18,9 @@ import (
 
 	"weir/internal/content"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -216,7 +218,7 @@ func TestServersWithoutContinue(t *testing.T) {
 
 // A server that redirects after the body is first taken for one that is slow to redirect.
 func TestServerRedirectsAfterBody(t *testing.T) {
-	lab.FullTier(t, "two waits for 100 Continue, of 11 s")
+	tier.Full(t, "two waits for 100 Continue, of 11 s")
 	if asked := uploadWithoutContinue(t, false, 4); asked != 2 {
 		t.Errorf("%d uploads asked, want 2", asked)
 	}
@@ -440,10 +442,10 @@ func (h hearing) ServedBy(string)       {}
 // Real redirectors take two seconds here to find a place for a new file: each byte that
 // is told is one that a data server has kept.
 func TestUploadsBehindRealRedirectors(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run("version "+version, func(t *testing.T) {
 			t.Parallel()
-			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: 2, Lookup: 2})
+			xr := labtest.Start(t, lab.XRootDConfig{Version: version, Servers: 2, Lookup: 2})
 			c := clientAt(t, xr.URLs["http"], storage.Credentials{})
 			for i := range 3 {
 				var e events

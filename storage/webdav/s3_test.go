@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -26,7 +27,7 @@ import (
 // s3Target is a folder of a bucket of a real service.
 func s3Target(t *testing.T, server, folder string) (*lab.System, storage.Target) {
 	t.Helper()
-	s := lab.StartS3(t, lab.S3Config{Server: server})
+	s := labtest.Start(t, lab.S3Config{Server: server})
 	cred := storage.Credentials{Method: storage.S3Auth, User: s.Settings[lab.S3Key], Password: s.Settings[lab.S3Secret]}
 	return s, storagetest.TargetOf(t, s.URL+folder, cred)
 }
@@ -34,7 +35,7 @@ func s3Target(t *testing.T, server, folder string) (*lab.System, storage.Target)
 func TestS3PassesTheSuite(t *testing.T) {
 	d := Driver()
 	d.Kinds = slices.DeleteFunc(d.Kinds, func(k storage.Kind) bool { return k == storage.Move }) // S3 has none
-	for _, server := range lab.S3Servers() {
+	for _, server := range labtest.S3Servers() {
 		t.Run(server, func(t *testing.T) {
 			_, target := s3Target(t, server, "/a folder")
 			storagetest.Run(t, d, target, storagetest.Options{Network: true, Sum: "md5"})

@@ -7,20 +7,21 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 	"weir/storage/xrootd"
 )
 
 func TestNginxPassesTheSuite(t *testing.T) {
-	ng := lab.StartNginx(t, lab.NginxConfig{})
+	ng := labtest.Start(t, lab.NginxConfig{})
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, ng.URL, storage.Credentials{}), storagetest.Options{
 		Network: true, Lacks: []storagetest.Lack{storagetest.ServerSums},
 	})
 }
 
 func TestNginxWithTLSAndPasswordPassesTheSuite(t *testing.T) {
-	ng := lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, User: "ada", Password: "secret"})
+	ng := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, User: "ada", Password: "secret"})
 	cred, err := storage.Auth{Method: "basic", User: "ada", CAFile: ng.CAFile}.Read()
 	cred.Password = "secret"
 	if cred.TLS == nil {
@@ -34,7 +35,7 @@ func TestNginxWithTLSAndPasswordPassesTheSuite(t *testing.T) {
 }
 
 func TestXRootDPassesTheSuite(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	for _, sum := range []string{"adler32", "md5", "crc32c"} {
 		t.Run(sum, func(t *testing.T) {
 			o := storagetest.Options{Network: true, Sum: sum, Few: sum != "adler32", Lacks: []storagetest.Lack{storagetest.SafeMove}}

@@ -14,6 +14,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/storage"
@@ -37,12 +38,12 @@ func tlsServers(t *testing.T) map[string]tlsServer {
 		all[name] = tlsServer{s.URLs["https"], trust(t, s.CAFile)}
 	}
 	nginx := func(more string) *lab.System {
-		return lab.StartNginx(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: both + more})
+		return labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: both + more})
 	}
 	add("nginx", nginx(""))
 	add("nginx, small records", nginx("ssl_buffer_size 6k;"))
-	add("Apache", lab.StartWebDAV(t, "apache2"))
-	add("XRootD", lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}))
+	add("Apache", labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true}))
+	add("XRootD", labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}))
 
 	dir := t.TempDir()
 	place(t, dir, "file", 1, undecryptedSize)

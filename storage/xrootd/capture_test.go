@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -131,7 +132,7 @@ func TestCaptures(t *testing.T) {
 }
 
 func recordAll(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	for _, name := range []string{"x", "old", "remove"} {
 		require.NoError(t, xr.WriteFile(name, made(captured)))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -22,7 +23,7 @@ func TestChecksumsOfSeveralKindsAtOnce(t *testing.T) {
 	for name, version := range versions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version})
+			xr := labtest.Start(t, lab.XRootDConfig{Version: version})
 			target := storagetest.TargetOf(t, xr.URL, credentials(t, storage.Auth{}))
 			for i := range 4 {
 				path := fmt.Sprintf("f%d", i)

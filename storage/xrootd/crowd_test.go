@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -14,10 +16,10 @@ func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")
 	}
-	lab.Slow(t, "a thousand clients")
+	tier.Slow(t, "a thousand clients")
 	for _, scheme := range []string{"root", "roots"} {
 		t.Run(scheme, func(t *testing.T) {
-			xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: scheme == "roots"}})
+			xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: scheme == "roots"}})
 			require.NoError(t, xr.WriteFile("f", made(64<<10)))
 			url, cred := xr.URL, storage.Credentials{}
 			if scheme == "roots" {

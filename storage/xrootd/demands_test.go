@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -16,7 +17,7 @@ import (
 // versions are the tested XRootDs, by their names: this system's ("") is "system".
 func versions() map[string]string {
 	all := map[string]string{}
-	for _, v := range lab.TestedXRootDs() {
+	for _, v := range labtest.XRootDs() {
 		all[cmp.Or(v, "system")] = v
 	}
 	return all
@@ -34,7 +35,7 @@ func TestTLSThatServersDemand(t *testing.T) {
 			{"data", 2}} {
 			t.Run(name+"/"+c.demand+map[int]string{2: "/cluster"}[c.servers], func(t *testing.T) {
 				t.Parallel()
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " +
+				xr := labtest.Start(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " +
 					c.demand + "\n"})
 				for _, shared := range []bool{false, true} {
 					target := storagetest.TargetOf(t, xr.URL, credentials(t, storage.Auth{CAFile: xr.CAFile}))
@@ -81,7 +82,7 @@ func TestRequestsThatServersWantSigned(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%s/%s/%d", name, c.auth, c.level, c.servers), func(t *testing.T) {
 				t.Parallel()
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: c.auth, Servers: c.servers, Extra: "sec.level all " + c.level + "\n"})
+				xr := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: c.auth, Servers: c.servers, Extra: "sec.level all " + c.level + "\n"})
 				for _, shared := range []bool{false, true} {
 					target := storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr)))
 					target.Shared = shared
@@ -99,7 +100,7 @@ func TestSignedSuite(t *testing.T) {
 	for name, version := range versions() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: "unix", Extra: "sec.level all pedantic force\n"})
+			xr := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: "unix", Extra: "sec.level all pedantic force\n"})
 			target := storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr)))
 			storagetest.Run(t, Driver(), target, storagetest.Options{Few: true, Lacks: lacks()})
 			target.Shared = true

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -32,7 +33,7 @@ func (k *killer) Moved(n int) {
 // and starts it again.
 func TestServerIsKilled(t *testing.T) {
 	const size = 64 << 20
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("big", made(size)))
 	c := clientAt(t, xr.URL, storage.Credentials{})
 	ops := reads(size)
@@ -68,7 +69,7 @@ func TestServerIsKilled(t *testing.T) {
 // TestServerStartsAgainBetweenReads has a kept session and a file that stays
 // open outlive their server.
 func TestServerStartsAgainBetweenReads(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	c := clientAt(t, xr.URL, storage.Credentials{})
 	for _, keep := range []bool{true, false} {
@@ -85,7 +86,7 @@ func TestServerStartsAgainBetweenReads(t *testing.T) {
 
 // TestServerIsStopped has a server that is there and does nothing.
 func TestServerIsStopped(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	kept, fresh := clientAt(t, xr.URL, storage.Credentials{}), clientAt(t, xr.URL, storage.Credentials{})
 	wellAgain(t, kept)
@@ -117,7 +118,7 @@ func TestServerIsStopped(t *testing.T) {
 // TestOperationsAllocateNothing looks at what a client needs for one more
 // operation on a session that is there.
 func TestOperationsAllocateNothing(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(1<<20)))
 	page := func(op storage.Op) storage.Op {
 		op.Kind, op.Size, op.Keep, op.Ranges = storage.Read, -1, true, []storage.Range{{Offset: 8192, Length: 4096}}
@@ -158,7 +159,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 // and make us wait for the one that is dead.
 func TestRealDataServerIsLost(t *testing.T) {
 	const size = 32 << 20
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	xr := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	names := map[string]string{}
 	for _, s := range xr.Servers {
 		if s.Role == lab.DataServer {
@@ -198,7 +199,7 @@ func TestRealDataServerIsLost(t *testing.T) {
 // Names that no path can carry are left out of listings and counted, and the target of a read can be a file.
 func TestListingAndFileAsTarget(t *testing.T) {
 	for _, servers := range []int{0, 1} { // 1: behind a redirector
-		xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: servers})
+		xr := labtest.Start(t, lab.XRootDConfig{Servers: servers})
 		for _, name := range []string{"d/x", "d/what?now", "d/b\\c"} {
 			require.NoError(t, xr.WriteFile(name, made(fileSize)))
 		}

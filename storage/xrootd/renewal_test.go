@@ -7,12 +7,13 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
 // A login whose token is refused reads the file again and logs in with the renewed token, in the same operation.
 func TestRefusedTokenIsReadAgain(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	file, err := s.TokenFor(0, "")
 	require.NoError(t, err)
 	cred, err := storage.Auth{Method: storage.TokenAuth, TokenFile: file, CAFile: s.CAFile}.Read()

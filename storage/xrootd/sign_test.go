@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -59,7 +60,7 @@ func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 		for i, level := range []string{"compatible", "standard", "intense", "pedantic"} {
 			t.Run(name+"/"+level, func(t *testing.T) {
 				t.Parallel()
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: "gsi", Extra: "sec.level all " + level + "\n"})
+				xr := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: "gsi", Extra: "sec.level all " + level + "\n"})
 				s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr))))
 				signing, all := closing(t, s), 0
 				for _, c := range signedBy() {
@@ -169,7 +170,7 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 		for _, auth := range []string{"gsi", "unix"} {
 			t.Run(name+"/"+auth, func(t *testing.T) {
 				t.Parallel()
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: auth, Extra: "sec.level all pedantic force\n"})
+				xr := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: auth, Extra: "sec.level all pedantic force\n"})
 				require.NoError(t, xr.WriteFile("file", []byte("x")))
 				s := storagetest.Open(t, Driver(), storagetest.TargetOf(t, xr.URL, credentials(t, settings(t, xr))))
 				stat := storage.Op{Kind: storage.Stat, Path: "file", Timeout: 30 * time.Second}

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(tier.Main(m)) }
 
 // lacks is what no XRootD server has: a question mark begins what a path
 // carries besides itself, and a move replaces what was there.
@@ -20,7 +22,7 @@ func lacks(more ...storagetest.Lack) []storagetest.Lack {
 }
 
 func TestServerPassesTheSuite(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	xr := labtest.Start(t, lab.XRootDConfig{})
 	for _, sum := range []string{"adler32", "md5", "crc32c"} {
 		t.Run(sum, func(t *testing.T) {
 			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
@@ -36,7 +38,7 @@ func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 	for name, version := range versions() {
 		for _, auth := range lab.XRootDAuths() {
 			t.Run(name+"/"+auth, func(t *testing.T) {
-				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: auth, Config: lab.Config{TLS: auth == "none"}})
+				xr := labtest.Start(t, lab.XRootDConfig{Version: version, Auth: auth, Config: lab.Config{TLS: auth == "none"}})
 				url := xr.URL
 				if auth == "none" {
 					url = xr.URLs["roots"]
@@ -54,10 +56,10 @@ func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 
 // TestLaterServersPassTheSuite is TestServerPassesTheSuite with later versions.
 func TestLaterServersPassTheSuite(t *testing.T) {
-	lab.FullTier(t, "further versions of XRootD")
+	tier.Full(t, "further versions of XRootD")
 	for _, version := range lab.XRootDVersions() {
 		t.Run(version, func(t *testing.T) {
-			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version})
+			xr := labtest.Start(t, lab.XRootDConfig{Version: version})
 			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}),
 				storagetest.Options{Network: true, Sum: "adler32", Lacks: lacks()})
 		})
@@ -67,7 +69,7 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 // TestClusterPassesTheSuite has three data servers behind a redirector. A
 // folder is moved on one of them, whatever lies in it on the others.
 func TestClusterPassesTheSuite(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
+	xr := labtest.Start(t, lab.XRootDConfig{Servers: 3})
 	// The redirector may place a folder and the one in it on different servers: the outer one is empty on its own then, and may go.
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
 		Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove, storagetest.SafeRemove),
@@ -77,7 +79,7 @@ func TestClusterPassesTheSuite(t *testing.T) {
 // TestAsynchronousServerPassesTheSuite has a server that reads and writes
 // asynchronously, and answers as it can.
 func TestAsynchronousServerPassesTheSuite(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrootd.async force minsize 16k segsize 64k\n"})
+	xr := labtest.Start(t, lab.XRootDConfig{Extra: "xrootd.async force minsize 16k segsize 64k\n"})
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}),
 		storagetest.Options{Few: true, Sum: "crc32c", Lacks: lacks()})
 }
@@ -96,7 +98,7 @@ func settings(t testing.TB, s *lab.System) storage.Auth {
 }
 
 func TestSharedSessionsPassTheSuite(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	for _, url := range []string{xr.URL, xr.URLs["roots"]} {
 		target := storagetest.TargetOf(t, url, credentials(t, storage.Auth{CAFile: xr.CAFile}))
 		target.Shared = true

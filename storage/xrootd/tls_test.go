@@ -20,6 +20,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tlsconn/tlsconntest"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/storagetest"
 )
@@ -45,9 +46,9 @@ func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
 
 // TestTLS meets a real server with right and wrong trust.
 func TestTLS(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
-	plain := lab.StartXRootD(t, lab.XRootDConfig{})
+	plain := labtest.Start(t, lab.XRootDConfig{})
 	good := credentials(t, storage.Auth{CAFile: xr.CAFile})
 	_, other := certificate(t)
 	named := good.TLS.Clone()
@@ -91,7 +92,7 @@ func TestTLS(t *testing.T) {
 // dropped without being decrypted, and what is verified on the same session is right.
 func TestDiscardedUndecrypted(t *testing.T) {
 	const size = 24 << 20
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, xr.WriteFile("x", made(size)))
 	for _, suite := range tlsconntest.Suites() {
 		for _, plain := range []bool{false, true} {
@@ -117,7 +118,7 @@ func TestDiscardedUndecrypted(t *testing.T) {
 // TestResumption has each operation in a session of its own: whether XRootD lets the second one resume the TLS session of the
 // first is its choice, but what was asked for has to come in any case, and no session is resumed that was not to be.
 func TestResumption(t *testing.T) {
-	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, mode := range []storage.Resumption{storage.ResumeNone, storage.ResumeOwn} {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/transfer"
 )
 
@@ -54,7 +54,7 @@ func TestPullThroughADoor(t *testing.T) {
 // Somebody sets the coordinator's clock: an agent that knows the time notices it by
 // the next answer, and goes by it from then on. It asks only when it is far off.
 func TestTheCoordinatorsClockIsSet(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	b := newBoss(t)
 	s := b.runs("A", t.TempDir())

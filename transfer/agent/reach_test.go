@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -149,8 +150,8 @@ func publicly() bool { return os.Getenv(inPublic) != "" }
 func TestPublicAgents(t *testing.T) {
 	t.Parallel()
 	if !publicly() {
-		lab.Need(t, "unshare")
-		lab.Need(t, "ip")
+		labtest.Need(t, "unshare")
+		labtest.Need(t, "ip")
 		args := []string{"--net", "--map-root-user", os.Args[0], "-test.run=^TestPublicAgents$", "-test.v"}
 		if os.Geteuid() == 0 {
 			args = append(args[:1], args[2:]...)
@@ -159,7 +160,7 @@ func TestPublicAgents(t *testing.T) {
 		c.Env = append(os.Environ(), inPublic+"=1")
 		out, err := c.CombinedOutput()
 		if strings.Contains(string(out), "unshare failed") || strings.Contains(string(out), "Operation not permitted") {
-			lab.Without(t, "unshare", "a network of its own is not allowed here")
+			tier.Without(t, "unshare", "a network of its own is not allowed here")
 		}
 		if err != nil || !strings.Contains(string(out), "--- PASS") {
 			t.Errorf("%v\n%s", err, out)

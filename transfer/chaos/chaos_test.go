@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tier"
 	"weir/internal/unit"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -19,7 +21,7 @@ import (
 // WEIR_CHAOS_SEED gives the same files, the same flaws of their copies and the same
 // orders of what is broken; when that hits what is up to the machine.
 func TestChaos(t *testing.T) {
-	lab.FullTier(t, "faults at random")
+	tier.Full(t, "faults at random")
 	s := sized(t)
 	clocks := os.Getenv("WEIR_LONG") != ""
 	program := build(t, clocks)
@@ -34,8 +36,8 @@ func TestChaos(t *testing.T) {
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		together(t)
-		lab.Need(t, "postgres", "initdb", "pg_isready")
-		pg := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{})
+		labtest.Need(t, "postgres", "initdb", "pg_isready")
+		pg := labtest.Start(t, lab.PostgreSQLConfig{})
 		campaign(t, s, program, clocks, pg)
 	})
 }

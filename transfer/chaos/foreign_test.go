@@ -20,6 +20,7 @@ import (
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer"
@@ -97,10 +98,10 @@ func (w *world) abroad(t *testing.T) {
 	w.strangers = map[string]*stranger{}
 	add := func(s *stranger) { w.strangers[s.name] = s }
 	for name, s := range map[string]*lab.System{
-		"X": lab.StartXRootD(t, lab.XRootDConfig{Copies: true}),
-		"N": lab.StartNginx(t, lab.NginxConfig{}),
-		"H": lab.StartWebDAV(t, "apache2"),
-		"K": lab.StartWebDAV(t, "rclone"),
+		"X": labtest.Start(t, lab.XRootDConfig{Copies: true}),
+		"N": labtest.Start(t, lab.NginxConfig{}),
+		"H": labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true}),
+		"K": labtest.Start(t, lab.FolderConfig{Server: "rclone", WebDAV: true}),
 	} {
 		add(&stranger{name: name, dir: s.Data, url: s.URLs["http"], server: s})
 	}

@@ -19,7 +19,9 @@ import (
 
 	"weir/internal/content"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
@@ -94,7 +96,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 		if name == "D" {
 			s.NoEndpoint = true
 		} else {
-			door := lab.Address(t)
+			door := labtest.Address(t)
 			w.ways[name] = newWay(t, door, p.seed+uint64(i), &w.n)
 			s.Args = append(s.Args, "--listen", door, "--url", w.ways[name].url())
 		}
@@ -364,7 +366,7 @@ func (w *world) turn(site string, f *file) {
 // build makes the program, with a clock that can be stepped if that is wanted.
 func build(t *testing.T, clocks bool) string {
 	t.Helper()
-	lab.Slow(t, "builds weir")
+	tier.Slow(t, "builds weir")
 	program := filepath.Join(t.TempDir(), "weir")
 	args := []string{"build", "-o", program}
 	if clocks {

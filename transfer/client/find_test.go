@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // What was kept is found, and never mixed with what belongs to another coordinator.
@@ -66,7 +66,7 @@ func TestWhereTokensMayGo(t *testing.T) {
 // A coordinator that is too busy to answer is there: another one does not take its
 // place. One whose port is closed is not.
 func TestBusyCoordinatorStays(t *testing.T) {
-	lab.Slow(t, "it waits for three seconds")
+	tier.Slow(t, "it waits for three seconds")
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and nothing answers
 	require.NoError(t, err)

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // brokerFiles is the number of files of brokerJob.
@@ -16,8 +18,8 @@ const brokerFiles = 40
 // A broker of Artemis, as it is installed and with prefixes in its acceptor, has each message about the files of a job once, in the order
 // of its file, though no client receives them before the broker is killed and starts again.
 func TestArtemis(t *testing.T) {
-	lab.FullTier(t, "ActiveMQ Artemis")
-	lab.Need(t, "promtool")
+	tier.Full(t, "ActiveMQ Artemis")
+	labtest.Need(t, "promtool")
 	for name, c := range map[string]struct {
 		conf    lab.ArtemisConfig
 		headers string // of SUBSCRIBE
@@ -27,12 +29,12 @@ func TestArtemis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := lab.StartArtemis(t, c.conf)
+			b := labtest.Start(t, c.conf)
 			p := startFTS(t, "", func(conf *Config) {
 				conf.Broker = brokerAt(b)
 				conf.Broker.State, conf.Broker.Complete = "/queue/states", "/queue/ends"
 			})
-			starts := lab.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
+			starts := labtest.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
 			first := p.brokerJob("a")
 			until(t, "the broker has all messages", func() bool { return p.scrape().sum("messages_waiting") == 0 })
 			for range brokerFiles {
@@ -49,7 +51,7 @@ func TestArtemis(t *testing.T) {
 			b.Kill()
 			require.NoError(t, b.Restart(t.Context()))
 			second := p.brokerJob("b") // its messages follow those of the first
-			states, ends := lab.Subscribe(t, b, "/queue/states"+c.headers), lab.Subscribe(t, b, "/queue/ends"+c.headers)
+			states, ends := labtest.Subscribe(t, b, "/queue/states"+c.headers), labtest.Subscribe(t, b, "/queue/ends"+c.headers)
 			for _, job := range []string{first, second} {
 				p.artemisMessages(job, states, ends)
 			}
@@ -75,7 +77,7 @@ func (p *ftsPair) brokerJob(folder string) string {
 }
 
 // artemisMessages reads all messages about a job: three states of each file in their order, and one end.
-func (p *ftsPair) artemisMessages(job string, states, ends *lab.Subscriber) {
+func (p *ftsPair) artemisMessages(job string, states, ends *labtest.Subscriber) {
 	p.t.Helper()
 	all := map[int64][]string{}
 	for range 3 * brokerFiles {
@@ -103,10 +105,10 @@ func (p *ftsPair) artemisMessages(job string, states, ends *lab.Subscriber) {
 
 // Messages for a queue that the broker refuses to make, and for one that is full, are kept until it takes them.
 func TestArtemisRefuses(t *testing.T) {
-	lab.FullTier(t, "ActiveMQ Artemis")
-	lab.Need(t, "promtool")
+	tier.Full(t, "ActiveMQ Artemis")
+	labtest.Need(t, "promtool")
 	t.Parallel()
-	b := lab.StartArtemis(t, lab.ArtemisConfig{AddressSettings: `
+	b := labtest.Start(t, lab.ArtemisConfig{AddressSettings: `
 		<address-setting match="/queue/closed.#">
 			<auto-create-addresses>false</auto-create-addresses>
 			<auto-create-queues>false</auto-create-queues>
@@ -117,7 +119,7 @@ func TestArtemisRefuses(t *testing.T) {
 		</address-setting>`})
 	for to, repair := range map[string]func(t *testing.T){
 		"/queue/closed.ends": func(t *testing.T) {
-			require.NoError(t, b.ArtemisRun(t.Context(), "queue", "create", "--silent", "--name", "/queue/closed.ends", "--address",
+			require.NoError(t, b.Run(t.Context(), "queue", "create", "--silent", "--name", "/queue/closed.ends", "--address",
 				"/queue/closed.ends", "--anycast", "--durable", "--auto-create-address", "--preserve-on-no-consumers"))
 		},
 		"/queue/full.ends": func(*testing.T) {}, // the subscription makes room
@@ -134,7 +136,7 @@ func TestArtemisRefuses(t *testing.T) {
 
 // refusedEnds transfers files whose ends a broker refuses, and reads all of these from a queue once that is repaired. A subscription makes
 // room in it.
-func (p *ftsPair) refusedEnds(b *lab.System, from string, repair func()) {
+func (p *ftsPair) refusedEnds(b *lab.Broker, from string, repair func()) {
 	p.t.Helper()
 	job := p.brokerJob("a")
 	until(p.t, "the broker refuses a message", func() bool {
@@ -142,7 +144,7 @@ func (p *ftsPair) refusedEnds(b *lab.System, from string, repair func()) {
 		return s.sum("trouble", "what", "broker") == 1 && s.sum("messages_waiting") > 0
 	})
 	repair()
-	ends := lab.Subscribe(p.t, b, from)
+	ends := labtest.Subscribe(p.t, b, from)
 	ended := map[int64]bool{}
 	for len(ended) < brokerFiles { // some perhaps twice
 		m := read(p.t, ends.Next())

@@ -17,7 +17,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tarfile"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 )
@@ -27,7 +27,7 @@ const passphrase = "a passphrase of a test"
 // A disaster: the machine of the coordinator is lost, and yesterday's backup is restored at the same address. Agents and users
 // keep their tokens. What was moving arrives, no file is replaced, and new requests have new numbers.
 func TestDisaster(t *testing.T) {
-	lab.Slow(t, "starts coordinators again and again")
+	tier.Slow(t, "starts coordinators again and again")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State, conf.Lease = t.TempDir(), 5*time.Second
@@ -122,7 +122,7 @@ func names(dataset string, n int) (all []string) {
 // A backup is not restored over something, with another passphrase, or if it is damaged or made by somebody else; then the folder
 // stays empty. Its content is readable with age alone.
 func TestBackupRefuses(t *testing.T) {
-	lab.Slow(t, "derives keys for seconds")
+	tier.Slow(t, "derives keys for seconds")
 	t.Parallel()
 	h := start(t, Config{})
 	b := Backup{State: h.conf.State, Passphrase: passphrase}

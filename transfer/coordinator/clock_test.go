@@ -10,7 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 )
 
@@ -63,7 +63,7 @@ const setText = "the clock of this machine was set"
 // and said each time, copies that run are not taken for lost, sites not for down, and
 // what was to be tried again after seconds is not tried after hours.
 func TestTheClockIsSet(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	w, said, log := newWall(t)
 	h := start(t, Config{Now: w.now, Log: log})

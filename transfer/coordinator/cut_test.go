@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer"
@@ -27,8 +29,8 @@ import (
 // moves the bytes.
 func TestThirdPartiesPush(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
+	y := labtest.Start(t, lab.XRootDConfig{})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", x.URLs["http"])
 	h.addSite("Y", y.URLs["http"])
@@ -133,7 +135,7 @@ func TestCancelReachesThirdParties(t *testing.T) {
 				fast = &lab.System{Data: h.place("F", true).root}
 				h.up("F")
 			} else {
-				fast = lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+				fast = labtest.Start(t, lab.XRootDConfig{Copies: true})
 				h.addSite("F", fast.URLs["http"])
 			}
 			from, to, dest, bytes := s.System, "F", fast.Data, "weir_serve_payload_sent_bytes_total"
@@ -180,7 +182,7 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	h := start(t, Config{Approve: -1})
 	s := startSlow(t, size/2)
 	h.addSite("S", s.url)
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	h.addSite("X", x.URLs["http"])
 	h.stock("/run1", "X", x, 1, size)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "S", Mode: transfer.Third})
@@ -259,7 +261,7 @@ func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
 // A file that was to be replaced, at an endpoint without checksums, is not taken for the new one of the same size when the answer to the
 // renaming is lost, nor when the coordinator was killed.
 func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
-	lab.Slow(t, "waits for a checksum")
+	tier.Slow(t, "waits for a checksum")
 	t.Parallel()
 	var digest atomic.Bool
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/metrics"
 )
 
@@ -19,13 +20,13 @@ import (
 // understood by a Prometheus that scrapes it; panels of what has happened show it.
 func dashboards(t *testing.T, h *house) {
 	t.Helper()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	raw, err := h.Admin()
 	require.NoError(t, err)
-	prom := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{strings.TrimPrefix(h.URL(), "http://")}, Token: raw})
+	prom := labtest.Start(t, lab.PrometheusConfig{Scrape: []string{strings.TrimPrefix(h.URL(), "http://")}, Token: raw})
 	until(t, "Prometheus has scraped the coordinator", func() bool {
 		query := "count_over_time(weir_transfer_coordinator_info[1m]) >= 4"
-		return strings.Contains(lab.Get(t, prom.URL+"/api/v1/query?query="+url.QueryEscape(query)), `"value"`)
+		return strings.Contains(labtest.Get(t, prom.URL+"/api/v1/query?query="+url.QueryEscape(query)), `"value"`)
 	})
 	rules := "../../deploy/prometheus/weir.yml"
 	if said, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", rules).CombinedOutput(); err != nil {
@@ -53,7 +54,7 @@ func dashboards(t *testing.T, h *house) {
 			Status, Error string
 			Data          struct{ Result []json.RawMessage }
 		}
-		body := lab.Get(t, prom.URL+"/api/v1/query?query="+url.QueryEscape(expr))
+		body := labtest.Get(t, prom.URL+"/api/v1/query?query="+url.QueryEscape(expr))
 		if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Status != "success" {
 			t.Errorf("%s: %v %s: %s", title, err, answer.Error, expr)
 		}

@@ -29,6 +29,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage/gridcert/gridcerttest"
 )
 
@@ -53,9 +54,9 @@ func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Co
 		servers.Macaroons, servers.Extra = "", "\nofs.authorize 1\nacc.authdb "+file
 	}
 	r := &proxyRig{log: &logged{}}
-	x := lab.StartXRootD(t, servers)
+	x := labtest.Start(t, servers)
 	servers.Authority = x
-	y := lab.StartXRootD(t, servers)
+	y := labtest.Start(t, servers)
 	conf := Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback, Names: map[string][]string{labUser: {maySubmit}},
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }}
@@ -156,7 +157,7 @@ func (u *gridUser) delegate(change func(*x509.Certificate)) (int, []byte) {
 // fts runs a command of FTS's client.
 func (r *proxyRig) fts(cert, key, name string, args ...string) (string, error) {
 	r.t.Helper()
-	return r.ftsCommand(lab.FTS(r.t), []string{"--cert", cert, "--key", key}, name, args...)
+	return r.ftsCommand(labtest.FTS(r.t), []string{"--cert", cert, "--key", key}, name, args...)
 }
 
 // pauseRun has a coordinator dispatch nothing until resumeRun; it answers.
@@ -179,7 +180,7 @@ func (r *proxyRig) resumeRun() {
 // FTS's client delegates proxies with a certificate and with a proxy, and the copies of a job use them: real servers copy with them and
 // with macaroons. No key is in the database or in the log.
 func TestDelegatedProxies(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			testDelegatedProxies(t, version)
@@ -522,7 +523,7 @@ func TestNoMacaroons(t *testing.T) {
 // The attributes of a proxy give roles and the virtual organization if a VOMS server has signed them.
 func TestVOMSRoles(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "voms-proxy-fake")
+	labtest.Need(t, "voms-proxy-fake")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	ca := gridcerttest.NewCA(t, "VOMS")

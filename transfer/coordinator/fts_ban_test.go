@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"weir/internal/tpc"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/fts"
 )
@@ -38,7 +38,7 @@ func (h *house) explained() string {
 // FTS's command bans a storage element: files wait, and say why, also after a restart; when the ban is lifted they are copied.
 func TestFTSBanWaits(t *testing.T) {
 	t.Parallel()
-	bin := lab.FTS(t)
+	bin := labtest.FTS(t)
 	p := startFTS(t, "")
 	u, root := p.ftsUser("alice", maySubmit), p.ftsUser("root", mayAdmin)
 	data := bytes.Repeat([]byte("banned\n"), 10_000)

@@ -14,7 +14,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tpc"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/fts"
 	"weir/transfer/queue"
@@ -52,7 +52,7 @@ func TestFTSCancelFiles(t *testing.T) {
 	if status := u.ask("DELETE", at, "", &state); status != http.StatusOK || state != fts.Canceled {
 		t.Errorf("%d %q", status, state)
 	}
-	out, err := p.ftsCommand(lab.FTS(t), []string{"--fts-access-token", u.raw}, "fts-rest-transfer-cancel",
+	out, err := p.ftsCommand(labtest.FTS(t), []string{"--fts-access-token", u.raw}, "fts-rest-transfer-cancel",
 		fmt.Sprintf("%s:%d,%d", id, files[2].ID, 5))
 	if err != nil || !strings.Contains(out, "CANCELED\nFile does not belong to the job") {
 		t.Errorf("%v\n%s", err, out)

@@ -13,6 +13,7 @@ import (
 	"weir/internal/digest"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer/fts"
@@ -41,9 +42,9 @@ func sumsOf(t *testing.T, data []byte) map[string]string {
 // (XRootD sha256, nginx anything) the coordinator sums up.
 func TestFTSChecksums(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}, Authority: x})
-	nginx, own := lab.StartNginx(t, lab.NginxConfig{}), t.TempDir()
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}, Authority: x})
+	nginx, own := labtest.Start(t, lab.NginxConfig{}), t.TempDir()
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
 	u := p.ftsUser("alice", maySubmit)
 	served := sumEnd{servetest.Start(t, serve.Config{Dir: own, Extensions: thirdParty()}), own}

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 )
 
 // FTS's command removes files, each of which is verified to be gone; one that is not there is no failure, and a folder is not removed.
 func TestFTSDelete(t *testing.T) {
 	t.Parallel()
-	bin := lab.FTS(t)
+	bin := labtest.FTS(t)
 	p := startFTS(t, "")
 	u := p.ftsUser("alice", maySubmit)
 	for _, name := range []string{"h/a", "h/b c", "h/d/inside", "h/stays"} {

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 )
 
@@ -20,7 +21,7 @@ import (
 // submits it.
 func TestFTSMultihop(t *testing.T) {
 	t.Parallel()
-	bin := lab.FTS(t)
+	bin := labtest.FTS(t)
 	p := startFTS(t, "")
 	u := p.ftsUser("alice", maySubmit)
 	data := bytes.Repeat([]byte("hop\n"), 20_000)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tier"
 	"weir/internal/tpc"
-	"weir/lab"
 )
 
 // bulk is a submission of n files, as large as those of Rucio.
@@ -35,8 +35,8 @@ func bulk(job, n int) string {
 
 // Jobs of many files are accepted and polled while all of them are open. WEIR_FTS_JOBS=10 has 100,000 files.
 func TestFTSManyFiles(t *testing.T) {
-	lab.FullTier(t, "a hundred thousand files")
-	lab.Slow(t, "submits thousands of files")
+	tier.Full(t, "a hundred thousand files")
+	tier.Slow(t, "submits thousands of files")
 	jobs, files := 1, 2000
 	if n, err := strconv.Atoi(os.Getenv("WEIR_FTS_JOBS")); err == nil {
 		jobs, files = n, 10_000

@@ -19,10 +19,12 @@ import (
 	"time"
 
 	"weir/internal/tape"
+	"weir/internal/tier"
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 	"weir/transfer/queue"
 )
@@ -236,7 +238,7 @@ func (u *ftsUser) states(id string) (states []string) {
 // Files on tape are brought online with one request, copied, and released; also if the coordinator is restarted meanwhile. One that
 // cannot be brought online fails with the tape system's reason.
 func TestFTSStage(t *testing.T) {
-	lab.Slow(t, "waits for a tape system")
+	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x, nil)
@@ -309,7 +311,7 @@ func TestFTSStage(t *testing.T) {
 
 // Files that are cancelled, or not online in time, are no longer brought online; an endpoint without a tape system fails them.
 func TestFTSStageEnds(t *testing.T) {
-	lab.Slow(t, "waits for a tape system")
+	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x, nil)
@@ -370,7 +372,7 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 
 // Files that have arrived end when they are on tape, or fail if that takes too long.
 func TestFTSArchive(t *testing.T) {
-	lab.Slow(t, "waits for a tape system")
+	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.y, nil)
@@ -410,10 +412,10 @@ func TestFTSArchive(t *testing.T) {
 // Tape systems are asked with the tokens of jobs, which an issuer signs with ECDSA, also when these have expired meanwhile. One that
 // refuses the token fails the file when its time is over.
 func TestFTSTapeTokens(t *testing.T) {
-	lab.Slow(t, "waits for tokens to expire")
+	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
 	const life = 4 * time.Second
-	p, iam, out := startIAM(t, lab.IAMConfig{ES256: true, Life: life})
+	p, iam, out := startIAM(t, labtest.IAMConfig{ES256: true, Life: life})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(out.String())

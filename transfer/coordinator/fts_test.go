@@ -21,6 +21,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/fts"
 )
@@ -127,8 +128,8 @@ type ftsPair struct {
 
 func startFTS(t *testing.T, auth string, more ...func(*Config)) *ftsPair {
 	t.Helper()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: auth})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: auth, Authority: x})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Auth: auth})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Auth: auth, Authority: x})
 	conf := Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}
 	for _, set := range more {
 		set(&conf)
@@ -426,9 +427,9 @@ func (h *house) ftsCommand(bin string, identity []string, name string, args ...s
 // FTS's own commands submit, wait for, show, list and cancel jobs.
 func TestFTSClient(t *testing.T) {
 	t.Parallel()
-	bin := lab.FTS(t)
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Users: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Users: true, Authority: x})
+	bin := labtest.FTS(t)
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Users: true})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Users: true, Authority: x})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback,
 		Names: map[string][]string{labUser: {maySubmit}}}), x, y}
 	u := p.ftsUser("alice", maySubmit)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/notify"
 )
@@ -16,7 +16,7 @@ import (
 // Who has lost the database but not the keys is told that the coordinator begins with
 // an empty one; who has just begun is not.
 func TestTheDatabaseIsGone(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	_, said, log := newWall(t)
 	h := start(t, Config{Log: log})

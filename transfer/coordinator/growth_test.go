@@ -13,9 +13,10 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
-	"weir/lab"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/text"
 )
@@ -23,8 +24,8 @@ import (
 // A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
 // shown as fast as new ones. WEIR_GROWTH_FILES=10000000 holds the times and the memory against what is promised.
 func TestGrowth(t *testing.T) {
-	lab.FullTier(t, "a hundred thousand files")
-	lab.Slow(t, "makes a hundred thousand rows")
+	tier.Full(t, "a hundred thousand files")
+	tier.Slow(t, "makes a hundred thousand rows")
 	files, long := 50_000, false
 	if n, err := strconv.Atoi(os.Getenv("WEIR_GROWTH_FILES")); err == nil {
 		files, long = n, true
@@ -49,8 +50,8 @@ func TestGrowth(t *testing.T) {
 		shown := p.look()
 		t.Logf("%d files of %d requests, %.0f bytes a file: a request is shown within %v (median), %v (p99), %v (longest); memory at most %d MB",
 			files, p.requests, float64(p.size())/float64(files), shown[len(shown)/2], shown[len(shown)*99/100], shown[len(shown)-1],
-			lab.PeakMemory(t))
-		if long && (shown[len(shown)*99/100] > 200*time.Millisecond || lab.PeakMemory(t) > 500) {
+			labtest.PeakMemory(t))
+		if long && (shown[len(shown)*99/100] > 200*time.Millisecond || labtest.PeakMemory(t) > 500) {
 			t.Error("a request is not shown within 200 ms, or more than 500 MB of memory are used")
 		}
 		p.prune()

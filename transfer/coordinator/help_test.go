@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
@@ -32,7 +32,7 @@ func start(t *testing.T, conf Config) *house {
 		conf.State = t.TempDir()
 	}
 	if conf.Listen == "" {
-		conf.Listen = lab.Address(t)
+		conf.Listen = labtest.Address(t)
 	}
 	h := &house{t: t, conf: conf}
 	h.begin()

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/transfer"
 )
 
@@ -158,7 +158,7 @@ const stateOfAgent = ".weir-serve-agent"
 
 // Connections that are reset in the middle of a question stop nothing.
 func TestResetConnections(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	h := start(t, Config{Plain: true})
 	address := strings.TrimPrefix(h.URL(), "http://")
@@ -189,7 +189,7 @@ func TestResetConnections(t *testing.T) {
 
 // The rest of a body that a user with a token sends slowly, or not at all, is not waited for after an error.
 func TestUnfinishedBodiesEnd(t *testing.T) {
-	lab.FullTier(t, "the minute that a body may take")
+	tier.Full(t, "the minute that a body may take")
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	u := h.ftsUser("alice", maySubmit)

@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 )
 
@@ -66,7 +68,7 @@ type ftsWho struct {
 // reason, and no part of a token is in the log.
 func TestExternalIssuers(t *testing.T) {
 	t.Parallel()
-	iam := lab.StartIAM(t, lab.IAMConfig{})
+	iam := labtest.StartIAM(t, labtest.IAMConfig{})
 	out := &logged{}
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Log: slog.New(slog.NewTextHandler(out,
 		&slog.HandlerOptions{Level: slog.LevelDebug})), Issuers: []Issuer{{URL: iam.URL, Audience: []string{"https://fts.example.org"},
@@ -167,7 +169,7 @@ func TestExternalIssuers(t *testing.T) {
 // a former key until that is withdrawn. While the issuer does not answer, the keys that are known count for a day.
 func TestIssuerKeys(t *testing.T) {
 	t.Parallel()
-	iam := lab.StartIAM(t, lab.IAMConfig{ES256: true})
+	iam := labtest.StartIAM(t, labtest.IAMConfig{ES256: true})
 	var passed atomic.Int64
 	now := func() time.Time { return time.Now().Round(0).Add(time.Duration(passed.Load())) }
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Now: now, Issuers: []Issuer{{URL: iam.URL}}})
@@ -226,11 +228,11 @@ func noTokenIn(t *testing.T, where, text string, tokens ...string) {
 }
 
 // startIAM starts two data servers that trust an issuer, and a coordinator that renews its tokens.
-func startIAM(t *testing.T, c lab.IAMConfig, more ...func(*Config)) (*ftsPair, *lab.IAM, *logged) {
+func startIAM(t *testing.T, c labtest.IAMConfig, more ...func(*Config)) (*ftsPair, *labtest.IAM, *logged) {
 	t.Helper()
-	iam, out := lab.StartIAM(t, c), &logged{}
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys()})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys(), Authority: x})
+	iam, out := labtest.StartIAM(t, c), &logged{}
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys()})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: iam.URL, Keys: iam.Keys(), Authority: x})
 	both := filepath.Join(t.TempDir(), "ca.pem")
 	var text []byte
 	for _, file := range []string{x.CAFile, iam.CAFile} {
@@ -255,9 +257,9 @@ func startIAM(t *testing.T, c lab.IAMConfig, more ...func(*Config)) (*ftsPair, *
 // Tokens live for three seconds, and files are transferred for many of these lifetimes: no file fails, and the issuer gets one request for
 // each scope and lifetime, whatever the number of tokens, jobs and files. The times stand for 20 minutes and hours.
 func TestTokensOfJobsAreRenewed(t *testing.T) {
-	lab.Quiet(t, "tokens that live for three seconds, renewed for a thousand files")
-	lab.Slow(t, "waits for tokens to expire")
-	for name, c := range map[string]lab.IAMConfig{
+	tier.Quiet(t, "tokens that live for three seconds, renewed for a thousand files")
+	tier.Slow(t, "waits for tokens to expire")
+	for name, c := range map[string]labtest.IAMConfig{
 		"refresh tokens": {Life: 3 * time.Second, Rotate: true},
 		"exchange only":  {Life: 3 * time.Second, Exchange: true},
 	} {
@@ -274,7 +276,7 @@ const (
 	lifetimes    = 4   // at least
 )
 
-func renewed(t *testing.T, c lab.IAMConfig) {
+func renewed(t *testing.T, c labtest.IAMConfig) {
 	p, iam, out := startIAM(t, c, func(c *Config) { c.Rules.Max = 1 })
 	data := bytes.Repeat([]byte("with renewed tokens\n"), 1000)
 	for i := range jobsRenewed * filesRenewed {
@@ -345,7 +347,7 @@ type gate struct {
 // newGate returns a closed gate to the server of an address with a path.
 func newGate(t *testing.T, to string) *gate {
 	t.Helper()
-	_, port, _ := net.SplitHostPort(lab.Address(t))
+	_, port, _ := net.SplitHostPort(labtest.Address(t))
 	to, _, _ = strings.Cut(to, "/")
 	host, _, _ := net.SplitHostPort(to)
 	return &gate{t, net.JoinHostPort(host, port), to}
@@ -394,9 +396,9 @@ func (g *gate) open() {
 // A token that expired while its file waited is renewed at the start, also by a coordinator that was restarted, and while the issuer does
 // not answer the file waits without an attempt. What the issuer refuses to renew fails with its reason.
 func TestTokensOfWaitingJobs(t *testing.T) {
-	lab.Slow(t, "waits for tokens to expire")
+	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
-	p, iam, out := startIAM(t, lab.IAMConfig{Life: 4 * time.Second})
+	p, iam, out := startIAM(t, labtest.IAMConfig{Life: 4 * time.Second})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(out.String())
@@ -456,9 +458,9 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 
 // A refresh token that ends while it is not used is used before, as long as a job waits: also by a coordinator that was restarted.
 func TestRefreshTokensEnd(t *testing.T) {
-	lab.FullTier(t, "refresh tokens that end")
+	tier.Full(t, "refresh tokens that end")
 	t.Parallel()
-	p, iam, out := startIAM(t, lab.IAMConfig{Life: 3 * time.Second, Idle: 12 * time.Second})
+	p, iam, out := startIAM(t, labtest.IAMConfig{Life: 3 * time.Second, Idle: 12 * time.Second})
 	p.put(p.x, "w/f", []byte("late"))
 	gate := newGate(t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
 	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
@@ -487,12 +489,12 @@ func TestRefreshTokensEnd(t *testing.T) {
 // A bearerHouse is a coordinator that renews tokens of an issuer on request of a test.
 type bearerHouse struct {
 	*house
-	iam *lab.IAM
+	iam *labtest.IAM
 }
 
-func startBearers(t *testing.T, c lab.IAMConfig) *bearerHouse {
+func startBearers(t *testing.T, c labtest.IAMConfig) *bearerHouse {
 	t.Helper()
-	iam := lab.StartIAM(t, c)
+	iam := labtest.StartIAM(t, c)
 	return &bearerHouse{start(t, Config{JobArea: tpc.Loopback, SiteCA: iam.CAFile,
 		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}}}), iam}
 }
@@ -517,7 +519,7 @@ func (h *bearerHouse) renew(b *bearer) error {
 // A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.
 func TestDeadRefreshTokens(t *testing.T) {
 	t.Parallel()
-	h := startBearers(t, lab.IAMConfig{})
+	h := startBearers(t, labtest.IAMConfig{})
 	b := h.keep("one", "rucio", nil)
 	b.mu.Lock()
 	b.refresh = "dead"
@@ -536,7 +538,7 @@ func TestTokensAfterRefreshTokensEnd(t *testing.T) {
 	for name, idle := range map[string]time.Duration{"known": time.Second, "unknown": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := startBearers(t, lab.IAMConfig{Idle: idle})
+			h := startBearers(t, labtest.IAMConfig{Idle: idle})
 			b := h.keep("one", "rucio", nil)
 			require.NoError(t, h.renew(b))
 			ended := time.Now().Add(idle)
@@ -568,7 +570,7 @@ func TestTokensAfterRefreshTokensEnd(t *testing.T) {
 // An issuer that gives no refresh token for the token of a client, which has no session, is still asked for that of a user.
 func TestRefreshTokensOfSomeUsers(t *testing.T) {
 	t.Parallel()
-	h := startBearers(t, lab.IAMConfig{Exchange: true})
+	h := startBearers(t, labtest.IAMConfig{Exchange: true})
 	client, user := h.keep("one", "rucio", nil), h.keep("two", "ada", map[string]any{"sid": "1"})
 	for range 2 {
 		if err := h.renew(client); err != nil || client.refresh != "" {

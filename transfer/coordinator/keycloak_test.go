@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
 // A keycloakPair is two servers and a coordinator that trust a real Keycloak.
 type keycloakPair struct {
 	*ftsPair
-	issuer *lab.System
+	issuer *lab.Keycloak
 	out    *logged
 }
 
@@ -27,11 +29,11 @@ const keycloakLife = 30 * time.Second
 func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
 	t.Helper()
 	c.Life = keycloakLife
-	k, out := lab.StartKeycloak(t, c), &logged{}
-	keys, err := k.KeycloakKeys(t.Context())
+	k, out := labtest.Start(t, c), &logged{}
+	keys, err := k.Keys(t.Context())
 	require.NoError(t, err)
-	conf := lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: k.URL, Keys: keys, Authority: k}
-	p := &ftsPair{x: lab.StartXRootD(t, conf), y: lab.StartXRootD(t, conf)}
+	conf := lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: k.URL, Keys: keys, Authority: k.System}
+	p := &ftsPair{x: labtest.Start(t, conf), y: labtest.Start(t, conf)}
 	p.house = start(t, Config{Approve: -1, SiteCA: k.CAFile, JobArea: tpc.Loopback,
 		Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Issuers: []Issuer{{URL: k.URL, Audience: []string{"https://fts.example.org"}, VO: "atlas",
@@ -46,7 +48,7 @@ func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
 
 func (p *keycloakPair) token(who, scope string) string {
 	p.t.Helper()
-	raw, err := p.issuer.KeycloakToken(p.t.Context(), who, scope)
+	raw, err := p.issuer.Token(p.t.Context(), who, scope)
 	require.NoError(p.t, err)
 	return raw
 }
@@ -68,7 +70,7 @@ func (p *keycloakPair) logs(text string) int { return strings.Count(p.out.String
 // their jobs are renewed as long as the jobs wait: those with a session by a refresh token, also after they have expired, those of a client
 // without one by one exchange after the other.
 func TestKeycloak(t *testing.T) {
-	lab.FullTier(t, "Keycloak")
+	tier.Full(t, "Keycloak")
 	t.Parallel()
 	p := startKeycloak(t, lab.KeycloakConfig{})
 	var who ftsWho

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/client"
 )
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(lab.Main(m))
+	os.Exit(tier.Main(m))
 }
 
 // told is what the process is told of its Config.
@@ -126,7 +128,7 @@ func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd
 // listen where it does.
 func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
 	t.Helper()
-	conf.Listen = lab.Address(t)
+	conf.Listen = labtest.Address(t)
 	url, kill := spawn(t, *conf)
 	id, err := wire.Keep(conf.State)
 	require.NoError(t, err)
@@ -155,7 +157,7 @@ func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 // A coordinator that is killed again and again, at any moment, loses nothing and
 // takes nothing twice.
 func TestKilledCoordinators(t *testing.T) {
-	lab.Slow(t, "kills coordinators")
+	tier.Slow(t, "kills coordinators")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State = t.TempDir()
@@ -210,7 +212,7 @@ func (h *house) once(request int64) {
 // on afterwards.
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "postgres", "initdb", "pg_isready")
+	labtest.Need(t, "postgres", "initdb", "pg_isready")
 	pg, err := lab.PostgreSQLConfig{}.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = pg.Stop() })

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -266,7 +266,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 // An agent that was silent is up again when it asks for work, also where it cannot
 // tell its free space.
 func TestSilentAgentComesBack(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})

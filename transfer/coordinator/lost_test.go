@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 	"weir/transfer/queue"
 )
@@ -13,7 +13,7 @@ import (
 // A destination that does not answer is asked again after a while, each time a
 // longer one, up to a bound; not for a lease that is over.
 func TestAskLater(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	synctest.Test(t, func(t *testing.T) {
 		c := &Coordinator{}
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Epoch: 1}}

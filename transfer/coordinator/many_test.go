@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 )
 
 // A hundred requests at once: none meets a lock, all are complete, and none waits
 // for the end of all others.
 func TestAHundredRequestsAtOnce(t *testing.T) {
-	lab.Slow(t, "moves hundreds of files")
+	tier.Slow(t, "moves hundreds of files")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		h := start(t, conf)

@@ -17,6 +17,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 )
@@ -114,8 +115,8 @@ func TestMarksOfJobs(t *testing.T) {
 // The XRootD protocol has the label of flows behind the path.
 func TestSciTagOfRootJobs(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{})
-	y := lab.StartXRootD(t, lab.XRootDConfig{})
+	x := labtest.Start(t, lab.XRootDConfig{})
+	y := labtest.Start(t, lab.XRootDConfig{})
 	source, dest := tap(t, x.URLs["root"]), tap(t, y.URLs["root"]) // they end after the coordinator
 	p := &ftsPair{start(t, Config{Approve: -1, JobArea: tpc.Loopback}), x, y}
 	u := p.ftsUser("rucio", maySubmit)

@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 )
 
 // brokerAt is a broker of the lab for a coordinator.
-func brokerAt(b *lab.System) *Broker {
+func brokerAt(b *lab.Broker) *Broker {
 	return &Broker{URLs: []string{b.URL}, User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword], Host: "/"}
 }
 
@@ -35,7 +37,7 @@ type ftsMessage struct {
 	} `json:"file_metadata"`
 }
 
-func read(t *testing.T, m lab.Received) (got ftsMessage) {
+func read(t *testing.T, m labtest.Received) (got ftsMessage) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(m.Body), &got); err != nil {
 		t.Fatalf("%s: %v", m.Body, err)
@@ -45,7 +47,7 @@ func read(t *testing.T, m lab.Received) (got ftsMessage) {
 
 // states reads messages until the last one of a number of files is that of its end, and returns the states of each file in the order of
 // the messages.
-func states(t *testing.T, s *lab.Subscriber, files int) map[int64][]string {
+func states(t *testing.T, s *labtest.Subscriber, files int) map[int64][]string {
 	t.Helper()
 	all := map[int64][]string{}
 	for ended := map[int64]bool{}; len(ended) < files; {
@@ -68,16 +70,16 @@ func states(t *testing.T, s *lab.Subscriber, files int) map[int64][]string {
 // each. Those of other virtual organizations, and those of datasets, are not sent.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "promtool")
-	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
+	labtest.Need(t, "promtool")
+	b := labtest.Start(t, lab.RabbitMQConfig{})
 	p := startFTS(t, "", func(c *Config) {
 		c.Broker = brokerAt(b)
 		c.Broker.State = "/queue/states"
 		c.Broker.VOs = []string{"weir"}
 	})
-	of := lab.Subscribe(t, b, "/queue/states")
-	ends := lab.Subscribe(t, b, "/topic/transfer.fts_monitoring_complete")
-	starts := lab.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
+	of := labtest.Subscribe(t, b, "/queue/states")
+	ends := labtest.Subscribe(t, b, "/topic/transfer.fts_monitoring_complete")
+	starts := labtest.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
 	data := []byte("content\n")
 	p.put(p.x, "a/f", data)
 	u := p.ftsUser("rucio", maySubmit)
@@ -121,7 +123,7 @@ func TestMessages(t *testing.T) {
 // arrive in their order, some perhaps twice.
 func TestMessagesAreKept(t *testing.T) {
 	t.Parallel()
-	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
+	b := labtest.Start(t, lab.RabbitMQConfig{})
 	either(t, func(t *testing.T, conf Config) {
 		conf.State, conf.JobArea, conf.Broker = t.TempDir(), tpc.Loopback, brokerAt(b)
 		toStates, toEnds := "/queue/states-"+filepath.Base(t.Name()), "/queue/ends-"+filepath.Base(t.Name())
@@ -154,7 +156,7 @@ func TestMessagesAreKept(t *testing.T) {
 			u.ended(id)
 		}
 		require.NoError(t, b.Restart(context.WithoutCancel(t.Context())))
-		of, ends := lab.Subscribe(t, b, toStates), lab.Subscribe(t, b, toEnds)
+		of, ends := labtest.Subscribe(t, b, toStates), labtest.Subscribe(t, b, toEnds)
 		for range 5 {
 			kill()
 			_, kill = spawn(t, conf)
@@ -179,7 +181,7 @@ func TestMessagesAreKept(t *testing.T) {
 // Messages that the broker does not take in time are dropped, and counted; those of a coordinator without a broker are not kept.
 func TestMessagesAreDropped(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, Broker: &Broker{URLs: []string{"stomp://127.0.0.1:9"}, Most: 3}})
 	u := h.ftsUser("rucio", maySubmit)
 	var files []string
@@ -239,11 +241,11 @@ func TestBrokerMistakes(t *testing.T) {
 
 // Messages for a queue of RabbitMQ that is full, and rejects them, are kept until it has room.
 func TestFullQueue(t *testing.T) {
-	lab.FullTier(t, "a full queue of RabbitMQ")
-	lab.Need(t, "promtool")
+	tier.Full(t, "a full queue of RabbitMQ")
+	labtest.Need(t, "promtool")
 	t.Parallel()
-	b := lab.StartRabbitMQ(t, lab.RabbitMQConfig{})
-	require.NoError(t, b.RabbitRun(t.Context(), "set_policy", "full", "^ends$", `{"max-length":10,"overflow":"reject-publish"}`))
+	b := labtest.Start(t, lab.RabbitMQConfig{})
+	require.NoError(t, b.Run(t.Context(), "set_policy", "full", "^ends$", `{"max-length":10,"overflow":"reject-publish"}`))
 	p := startFTS(t, "", func(c *Config) {
 		c.Broker = brokerAt(b)
 		c.Broker.Start, c.Broker.State, c.Broker.Complete = NoMessages, NoMessages, "/queue/ends"

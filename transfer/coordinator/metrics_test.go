@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/export/exporttest"
 	"weir/transfer"
 )
@@ -32,7 +32,7 @@ func (s scrape) sum(name string, labels ...string) float64 {
 // The metrics of a coordinator whose agents have moved files are what its records say.
 func TestMetricsOfTransfers(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
 		h := start(t, conf)
@@ -116,7 +116,7 @@ func TestMetricsOfTransfers(t *testing.T) {
 // A limit that falls because copies fail is in the API with its reason, and counted.
 func TestLimitChanges(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	h := start(t, Config{Plain: true})
 	_, b, _ := h.pair(50)
 	var changes []transfer.LimitChange

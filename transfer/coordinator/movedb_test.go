@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 )
@@ -14,7 +14,7 @@ import (
 // A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
 // on with everything: what is leased stays leased, numbers go on, tokens are good.
 func TestMoveDB(t *testing.T) {
-	lab.Slow(t, "copies databases")
+	tier.Slow(t, "copies databases")
 	t.Parallel()
 	server := dbtest.Server(t)
 	h := start(t, Config{Approve: -1})

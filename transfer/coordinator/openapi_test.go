@@ -20,9 +20,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/internal/wire"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/fts"
 )
@@ -294,9 +295,9 @@ func TestOpenAPI(t *testing.T) {
 	if got := string(h.ask(t, "GET", OpenAPIPath, "", nil, http.StatusOK)); got != string(openAPI) {
 		t.Errorf("%s answers with something else: %.200s", OpenAPIPath, got)
 	}
-	validate := filepath.Join(lab.Python(t), "openapi-spec-validator")
+	validate := filepath.Join(labtest.Python(t), "openapi-spec-validator")
 	if _, err := os.Stat(validate); err != nil {
-		lab.Without(t, "openapi-spec-validator", "the Python packages are older than lab/python.txt: make needs")
+		tier.Without(t, "openapi-spec-validator", "the Python packages are older than lab/python.txt: make needs")
 	}
 	if said, err := exec.CommandContext(t.Context(), validate, path).CombinedOutput(); err != nil {
 		t.Errorf("openapi-spec-validator: %v\n%s", err, said)

@@ -10,14 +10,14 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tpc"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
 // The Python client submits, waits, lists and cancels at a real coordinator with real agents.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
-	lab.Need(t, "python3")
+	labtest.Need(t, "python3")
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
 	a := h.place("A", true)
 	h.place("B", false)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 	realagent "weir/transfer/agent"
@@ -30,7 +30,7 @@ func each(t *testing.T, f func(t *testing.T, conf Config)) {
 func either(t *testing.T, f func(t *testing.T, conf Config)) {
 	t.Run("SQLite", func(t *testing.T) { f(t, Config{Approve: -1}) })
 	t.Run("PostgreSQL", func(t *testing.T) {
-		lab.FullTier(t, "PostgreSQL, for tests that call either")
+		tier.Full(t, "PostgreSQL, for tests that call either")
 		f(t, Config{Approve: -1, DB: dbtest.Server(t)})
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 )
 
 // Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made by a release: later versions
 // restore it, bring its tables up to date and go on with its work. WEIR_RECORD=N makes the file of this version.
 func TestRecordedBackups(t *testing.T) {
-	lab.Slow(t, "derives keys for seconds")
+	tier.Slow(t, "derives keys for seconds")
 	t.Parallel()
 	if name := os.Getenv("WEIR_RECORD"); name != "" {
 		recordBackup(t, "testdata/backup-"+name+".age")

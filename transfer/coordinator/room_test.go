@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/transfer"
 )
 
@@ -12,7 +12,7 @@ import (
 // them than its slots or, of small ones, a batch: so are the goroutines that it
 // has one of for each, and what the coordinator remembers of them.
 func TestRoomIsBounded(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	for _, slots := range []int{1, 16, batch, mostSlots} {
 		for _, each := range []float64{0, 1e-6, 1, 1e6} {

@@ -14,18 +14,19 @@ import (
 
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
 // Files of root URLs are copied from, to and between real servers of every version: verified, with the folders of the destination,
 // replacing nothing unless the job says so. What is missing or corrupt at the source is said so.
 func TestRootJobs(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}})
-			y := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}, Authority: x})
-			nginx := lab.StartNginx(t, lab.NginxConfig{})
+			x := labtest.Start(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}})
+			y := labtest.Start(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}, Authority: x})
+			nginx := labtest.Start(t, lab.NginxConfig{})
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
 			u := p.ftsUser("rucio", maySubmit)
 			data := bytes.Repeat([]byte("by the XRootD protocol\n"), 300_000)
@@ -93,8 +94,8 @@ func TestRootJobs(t *testing.T) {
 // Tokens of files open root URLs: by the login (ztn), which TLS protects, and with each request.
 func TestRootTokens(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
+	x := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
+	y := labtest.Start(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
 	u := p.ftsUser("rucio", maySubmit)
 	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
@@ -118,15 +119,15 @@ func TestRootTokens(t *testing.T) {
 // Servers that forward the token of a login (ofs.tpc fcreds) copy from each other with the token for the destination, if the source accepts
 // that as well. If it does not, the bytes pass through the coordinator with a token for each end.
 func TestRootTokensForwarded(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			const forwards = "ofs.tpc fcreds ztn =BEARER_TOKEN_FILE pgm /usr/bin/xrdcp --server\n"
-			iam := lab.StartIAM(t, lab.IAMConfig{})
+			iam := labtest.StartIAM(t, labtest.IAMConfig{})
 			conf := lab.XRootDConfig{Version: version, Auth: "ztn", Extra: forwards, Issuer: iam.URL, Keys: iam.Keys()}
-			x := lab.StartXRootD(t, conf)
+			x := labtest.Start(t, conf)
 			conf.Authority = x
-			y := lab.StartXRootD(t, conf)
+			y := labtest.Start(t, conf)
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
 			u := p.ftsUser("rucio", maySubmit)
 			data := bytes.Repeat([]byte("with one token\n"), 10_000)
@@ -162,15 +163,15 @@ func TestRootTokensForwarded(t *testing.T) {
 // Servers with certificates admit the coordinator with the proxy of a job. One that forwards delegated proxies (ofs.tpc fcreds)
 // fetches the file itself; for another one the bytes pass through the coordinator.
 func TestRootProxies(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			conf := lab.XRootDConfig{Version: version, Auth: "gsi", Delegation: true}
-			x := lab.StartXRootD(t, conf)
+			x := labtest.Start(t, conf)
 			conf.Authority = x
-			y := lab.StartXRootD(t, conf)
+			y := labtest.Start(t, conf)
 			conf.Delegation = false
-			z := lab.StartXRootD(t, conf)
+			z := labtest.Start(t, conf)
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CADir, CA: x.CADir, JobArea: tpc.Loopback,
 				Names: map[string][]string{labUser: {maySubmit}}}), x, y}
 			u := p.gridUserOf(x.Proxy, x.Proxy)
@@ -215,8 +216,8 @@ func TestRootProxies(t *testing.T) {
 // FTS's own client submits root URLs. A site of one is named and limited, and datasets are copied from and to it.
 func TestRootClient(t *testing.T) {
 	t.Parallel()
-	bin := lab.FTS(t)
-	x, y := lab.StartXRootD(t, lab.XRootDConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	bin := labtest.FTS(t)
+	x, y := labtest.Start(t, lab.XRootDConfig{}), labtest.Start(t, lab.XRootDConfig{})
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
 	p := &ftsPair{h, x, y}
 	u := p.ftsUser("alice", maySubmit)
@@ -252,8 +253,8 @@ func TestRootClient(t *testing.T) {
 func TestRootThirdParty(t *testing.T) {
 	t.Parallel()
 	const copies = "ofs.tpc pgm /usr/bin/xrdcp --server\n"
-	x, y := lab.StartXRootD(t, lab.XRootDConfig{Extra: copies}), lab.StartXRootD(t, lab.XRootDConfig{Extra: copies})
-	plain := lab.StartXRootD(t, lab.XRootDConfig{})
+	x, y := labtest.Start(t, lab.XRootDConfig{Extra: copies}), labtest.Start(t, lab.XRootDConfig{Extra: copies})
+	plain := labtest.Start(t, lab.XRootDConfig{})
 	h := start(t, Config{Approve: -1})
 	for name, s := range map[string]*lab.System{"X": x, "Y": y, "P": plain} {
 		h.addSite(name, s.URLs["root"])

@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
@@ -27,7 +29,7 @@ func (r *rucio) running(part string, in, out any) (kill func(), wait func() erro
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Hour)
 	done := make(chan error, 1)
 	go func() {
-		said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, file)
+		said, err := r.r.Run(ctx, "python3", "-c", rucioPython, part, file)
 		if err == nil {
 			said = strings.TrimSpace(said)
 			err = json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out)
@@ -69,7 +71,7 @@ func arrived(t *testing.T, dir string) (n int) {
 // WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for; they have a hundred contents, and those at the
 // source are hard links.
 func TestRucioKilled(t *testing.T) {
-	lab.FullTier(t, "Rucio")
+	tier.Full(t, "Rucio")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) { rucioKilled(t, conf.DB) })
 }
@@ -175,10 +177,10 @@ func childrenCPU(t *testing.T) time.Duration {
 // A rule that ends cancels its files in weir, also while they are copied, and nothing is left at the destination. A file with two
 // replicas, of which the nearer one is lost, comes from the other. While a destination is full its files wait and say why.
 func TestRucioRules(t *testing.T) {
-	lab.FullTier(t, "Rucio")
+	tier.Full(t, "Rucio")
 	t.Parallel()
 	r := startRucio(t, false)
-	slow := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: r.x,
+	slow := labtest.Start(t, lab.XRootDConfig{Copies: true, Authority: r.x,
 		Extra: "xrootd.fslib ++ throttle\nthrottle.throttle data 1m\n"})
 	small := rseOf(t, "SMALL", r.y)
 	small.Prefix = strings.TrimSuffix(small.Prefix, "store") + "small"

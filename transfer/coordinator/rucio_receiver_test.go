@@ -4,20 +4,22 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 )
 
 // An unmodified Rucio learns from weir's messages how its files ended: rucio-conveyor-receiver and finisher make a rule OK, without a
 // poller. Requests for a lost and a corrupt source fail with weir's reasons, as those that are polled do. weir has PostgreSQL here.
 func TestRucioReceiver(t *testing.T) {
-	lab.FullTier(t, "Rucio")
+	tier.Full(t, "Rucio")
 	t.Parallel()
-	lab.FTS(t)
-	lab.Need(t, "promtool")
-	for name, broker := range map[string]func(*testing.T) *lab.System{
-		"RabbitMQ": func(t *testing.T) *lab.System { return lab.StartRabbitMQ(t, lab.RabbitMQConfig{}) },
-		"Artemis":  func(t *testing.T) *lab.System { return lab.StartArtemis(t, lab.ArtemisConfig{Prefixes: true}) },
+	labtest.FTS(t)
+	labtest.Need(t, "promtool")
+	for name, broker := range map[string]func(*testing.T) *lab.Broker{
+		"RabbitMQ": func(t *testing.T) *lab.Broker { return labtest.Start(t, lab.RabbitMQConfig{}) },
+		"Artemis":  func(t *testing.T) *lab.Broker { return labtest.Start(t, lab.ArtemisConfig{Prefixes: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := broker(t)

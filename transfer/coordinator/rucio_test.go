@@ -26,8 +26,10 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/lab/labtest"
 )
 
 //go:embed testdata/rucio.py
@@ -76,7 +78,7 @@ func clientCertificate(t *testing.T, name string) (file, authority string) {
 // one of its own.
 type rucio struct {
 	*ftsPair
-	r    *lab.System
+	r    *lab.Rucio
 	fts  string
 	kill func()
 	conf Config
@@ -84,10 +86,10 @@ type rucio struct {
 
 func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioConfig)) *rucio {
 	t.Helper()
-	lab.FTS(t)
+	labtest.FTS(t)
 	cert, authority := clientCertificate(t, "rucio")
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Authority: x})
 	r := &rucio{conf: Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
 		Names: map[string][]string{"rucio": {maySubmit}}}}
 	of := lab.RucioConfig{Certificate: cert}
@@ -102,7 +104,7 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 		r.ftsPair = &ftsPair{start(t, r.conf), x, y}
 		r.fts = r.URL() + FTSPath
 	}
-	r.r = lab.StartRucio(t, of)
+	r.r = labtest.Start(t, of)
 	return r
 }
 
@@ -163,7 +165,7 @@ func (r *rucio) do(part string, in, out any) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
 	defer cancel()
-	said, err := r.r.RucioRun(ctx, "python3", "-c", rucioPython, part, r.input(in))
+	said, err := r.r.Run(ctx, "python3", "-c", rucioPython, part, r.input(in))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -178,7 +180,7 @@ func (r *rucio) daemon(name string, args ...string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
-	out, err := r.r.RucioRun(ctx, name, append(args, "--run-once")...)
+	out, err := r.r.Run(ctx, name, append(args, "--run-once")...)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -273,7 +275,7 @@ func (two *twoRules) check(state rucioState) {
 // An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
 // corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious. Rucio labels the flows.
 func TestRucio(t *testing.T) {
-	lab.FullTier(t, "Rucio")
+	tier.Full(t, "Rucio")
 	t.Parallel()
 	register := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"experiments":[{"expName":"lab","expId":2,"activities":[{"activityName":"default","activityId":1},

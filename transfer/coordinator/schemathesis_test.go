@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer/fts"
 )
 
 // Responses to generated requests match the OpenAPI description, and requests that it does not allow are refused: with any parameters,
 // and with those of a request, a job and a dataset that exist.
 func TestSchemathesis(t *testing.T) {
-	lab.FullTier(t, "thousands of generated requests")
-	program := lab.Schemathesis(t)
-	iam := lab.StartIAM(t, lab.IAMConfig{}) // tokens of weir itself would be revoked
+	tier.Full(t, "thousands of generated requests")
+	program := labtest.Schemathesis(t)
+	iam := labtest.StartIAM(t, labtest.IAMConfig{}) // tokens of weir itself would be revoked
 	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile,
 		Issuers: []Issuer{{URL: iam.URL, Roles: map[string][]string{FTSScope: {mayAdmin}}}}})
 	raw := iam.Token("root", FTSScope, nil)

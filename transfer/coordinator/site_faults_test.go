@@ -21,10 +21,12 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer"
@@ -102,7 +104,7 @@ func metricsOf(t *testing.T, h *house) string {
 // with another token. So it is for a source that an agent reads, and for a destination
 // that the coordinator drives.
 func TestExpiredTokenFailsNoFile(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
@@ -162,7 +164,7 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 
 // What one file alone is refused is that file's: others go on.
 func TestOneDeniedFileFailsAlone(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/f7"
@@ -183,7 +185,7 @@ func TestOneDeniedFileFailsAlone(t *testing.T) {
 // Files that are refused for themselves do not keep a site from the others, also if
 // they come first and are as many as make it look like the site.
 func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/bad"
@@ -213,7 +215,7 @@ func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 
 // The token of a site is given to nobody, unless an administrator says so.
 func TestTokensStayWithTheCoordinator(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	x, xkeeps := guarded(t, "secret of X")
@@ -264,7 +266,7 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 
 // A copy between sites of which neither may have the other's token goes through the coordinator, and shows none of them.
 func TestStreamedCopiesKeepTokens(t *testing.T) {
-	lab.Slow(t, "moves files between servers")
+	tier.Slow(t, "moves files between servers")
 	t.Parallel()
 	s, skeeps := guarded(t, "secret of S")
 	x, xkeeps := guarded(t, "secret of X")
@@ -289,7 +291,7 @@ func TestStreamedCopiesKeepTokens(t *testing.T) {
 // it get these, for one folder, and never the token itself.
 func TestMacaroonsAreLent(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Macaroons: "u * / a"})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Macaroons: "u * / a"})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	const secret = "the token of X itself"
 	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["https"], Token: secret}); err != nil {
@@ -333,7 +335,7 @@ func TestMacaroonsAreLent(t *testing.T) {
 // A site with a token has files pushed to an agent's door, and pulled from there, with
 // tokens of that door: nobody but the coordinator knows the site's own.
 func TestSiteDrivesCopiesWithAgents(t *testing.T) {
-	lab.Slow(t, "moves files between servers")
+	tier.Slow(t, "moves files between servers")
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	h := start(t, Config{Approve: -1, Plain: true})
@@ -360,7 +362,7 @@ func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 
 // A copy whose token was replaced in its middle is finished with the new one.
 func TestTokenReplacedInTheMiddle(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	x, keeps := guarded(t, "old")
 	slow := startSlow(t, 2<<20)
@@ -398,7 +400,7 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 // A source that cannot copy does not fail files that another one has, nor those that
 // can come in another way.
 func TestSourceThatCannotCopy(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, _ := guarded(t, "s")
 	plain := &lab.System{Data: t.TempDir()}
@@ -436,7 +438,7 @@ func TestSourceThatCannotCopy(t *testing.T) {
 
 // What a copy leaves where nobody answers when it ends is removed when somebody does.
 func TestLeftoversAreSwept(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
@@ -577,13 +579,13 @@ func proxyTo(t *testing.T, to string, change func(*http.Request)) string {
 // takes that.
 func TestServersWithoutChecksums(t *testing.T) {
 	t.Parallel()
-	for _, server := range append(lab.WebDAVServers(), "nginx") {
+	for _, server := range append(labtest.WebDAVServers(), "nginx") {
 		t.Run(server, func(t *testing.T) {
 			var dav *lab.System
 			if server == "nginx" {
-				dav = lab.StartNginx(t, lab.NginxConfig{})
+				dav = labtest.Start(t, lab.NginxConfig{})
 			} else {
-				dav = lab.StartWebDAV(t, server)
+				dav = labtest.Start(t, lab.FolderConfig{Server: server, WebDAV: true})
 			}
 			h := start(t, Config{Approve: -1, Plain: true})
 			a := h.place("A", false)
@@ -617,7 +619,7 @@ func TestServersWithoutChecksums(t *testing.T) {
 // there all the same: by the agent that reads it, and by a source that tells its own.
 func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	t.Parallel()
-	dav := lab.StartWebDAV(t, "apache2")
+	dav := labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true})
 	s, _ := guarded(t, "s")
 	h := start(t, Config{Approve: -1, Plain: true})
 	a := h.place("A", false)
@@ -648,7 +650,7 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 // while the agent that would go it is away.
 func TestUnableWhileTheAgentIsAway(t *testing.T) {
 	t.Parallel()
-	dav := lab.StartWebDAV(t, "apache2")
+	dav := labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true})
 	h := start(t, Config{Approve: -1, Plain: true})
 	h.place("A", false)
 	h.addSite("N", dav.URLs["http"])
@@ -669,7 +671,7 @@ func TestUnableWhileTheAgentIsAway(t *testing.T) {
 
 // What a copy has left is looked for soon after a clock was put back that had put it off.
 func TestLeftoversAfterAClockWasSet(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
 		s, _ := guarded(t, "s")

@@ -12,9 +12,10 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/wire"
-	"weir/lab"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/client"
 	"weir/transfer/page"
@@ -24,14 +25,14 @@ import (
 // with a copy of the keys, takes over: agents and users find it, files arrive again within 10 s, none is lost and none is
 // moved twice.
 func TestStandbyTakesOver(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t)}, {State: t.TempDir(), Standby: true}}
 	confs[1].DB = confs[0].DB
-	confs[0].Listen = lab.Address(t)
+	confs[0].Listen = labtest.Address(t)
 	url, kill := spawn(t, confs[0])
 	copyKeys(t, confs[0].State, confs[1].State)
-	confs[1].Listen = lab.Address(t)
+	confs[1].Listen = labtest.Address(t)
 	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
 	_, next := startChild(t, confs[1])
 	session := h.browse(h.url, "POST", `{"token":"`+adminToken(t, confs[1].State)+`"}`, nil)
@@ -117,13 +118,13 @@ func (h *house) browse(address, method, body string, cookie *http.Cookie) *http.
 
 // A coordinator is suspended, loses its claim and goes on when the standby works: it ends by itself, and no file is moved twice.
 func TestSuspendedCoordinator(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	confs := [2]Config{{State: t.TempDir(), Standby: true, DB: dbtest.Server(t), Lease: 5 * time.Second}, {State: t.TempDir(), Standby: true}}
 	first, old, _ := startProcess(t, confs[0])
 	url := <-first
 	copyKeys(t, confs[0].State, confs[1].State)
-	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, lab.Address(t), confs[0].Lease
+	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, labtest.Address(t), confs[0].Lease
 	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
 	second, _ := startChild(t, confs[1])
 	a, b := h.place("A", true), h.place("B", true)

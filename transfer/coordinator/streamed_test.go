@@ -15,6 +15,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -73,10 +74,10 @@ func (h *house) metric(name, labels string) (sum float64) {
 // without its plugin reports checksums; nginx, Apache and rclone have none, so what is there is read back.
 func TestStreamedCopies(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
-	servers := map[string]*lab.System{"X": x, "nginx": lab.StartNginx(t, lab.NginxConfig{})}
-	for _, name := range lab.WebDAVServers() {
-		servers[name] = lab.StartWebDAV(t, name)
+	x := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	servers := map[string]*lab.System{"X": x, "nginx": labtest.Start(t, lab.NginxConfig{})}
+	for _, name := range labtest.WebDAVServers() {
+		servers[name] = labtest.Start(t, lab.FolderConfig{Server: name, WebDAV: true})
 	}
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", x.URLs["https"])
@@ -92,7 +93,7 @@ func TestStreamedCopies(t *testing.T) {
 			t.Parallel()
 			from, to, dataset := servers[pair[0]], servers[pair[1]], "/"+pair[0]+"-"+pair[1]
 			if pair[1] == "X2" {
-				to = lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}, Authority: x})
+				to = labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}, Authority: x})
 				h.addSite("X2", to.URLs["https"])
 			}
 			all := h.stock(dataset, pair[0], from, 4, 3_000_000)
@@ -135,9 +136,9 @@ func TestStreamedCopies(t *testing.T) {
 // Jobs of the API of FTS3 are streamed with the tokens of their files, also if neither size nor checksum is known.
 func TestStreamedJobs(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
-	nginx, other := lab.StartNginx(t, lab.NginxConfig{}), lab.StartNginx(t, lab.NginxConfig{})
+	x := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
+	y := labtest.Start(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
+	nginx, other := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.NginxConfig{})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
 	u := p.ftsUser("rucio", maySubmit)
 	data := bytes.Repeat([]byte("streamed with tokens\n"), 50_000)
@@ -174,7 +175,7 @@ func TestStreamedJobs(t *testing.T) {
 // A streamed copy that is cancelled in its middle ends, and leaves nothing. Copies beyond the limit wait.
 func TestStreamedCopiesEnd(t *testing.T) {
 	t.Parallel()
-	slow, nginx := startSlow(t, 2<<20), lab.StartNginx(t, lab.NginxConfig{})
+	slow, nginx := startSlow(t, 2<<20), labtest.Start(t, lab.NginxConfig{})
 	h := start(t, Config{Approve: -1, Streamed: 1})
 	h.addSite("S", slow.url)
 	h.addSite("N", nginx.URL)
@@ -208,7 +209,7 @@ func TestStreamedCopiesEnd(t *testing.T) {
 // Where streamed copies are forbidden, files say why they cannot be copied.
 func TestStreamedCopiesForbidden(t *testing.T) {
 	t.Parallel()
-	a, b := lab.StartNginx(t, lab.NginxConfig{}), lab.StartNginx(t, lab.NginxConfig{})
+	a, b := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.NginxConfig{})
 	h := start(t, Config{Approve: -1, Streamed: -1})
 	h.addSite("A", a.URL)
 	h.addSite("B", b.URL)

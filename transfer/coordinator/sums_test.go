@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -16,7 +18,7 @@ import (
 // servers compute all that they are asked for. The best of up to three pairs counts: other
 // load of the machine may slow down one of a pair.
 func TestChecksumsThatServersHold(t *testing.T) {
-	lab.FullTier(t, "XRootD 6.2, which limits checksums")
+	tier.Full(t, "XRootD 6.2, which limits checksums")
 	files := 600
 	if os.Getenv("WEIR_LONG") != "" {
 		files = 10_000
@@ -37,8 +39,8 @@ func TestChecksumsThatServersHold(t *testing.T) {
 // rateOf copies files between two servers of a configuration and returns how many a second.
 func rateOf(t *testing.T, conf string, files int) float64 {
 	t.Helper()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Version: "6.2", Copies: true, Extra: conf})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Version: "6.2", Copies: true, Extra: conf, Authority: x})
+	x := labtest.Start(t, lab.XRootDConfig{Version: "6.2", Copies: true, Extra: conf})
+	y := labtest.Start(t, lab.XRootDConfig{Version: "6.2", Copies: true, Extra: conf, Authority: x})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", x.URLs["https"])
 	h.addSite("Y", y.URLs["https"])

@@ -14,8 +14,8 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
-	"weir/lab"
 	"weir/serve"
 	"weir/serve/servetest"
 	"weir/transfer"
@@ -81,7 +81,7 @@ func TestFailedCopiesLeaveNoRecords(t *testing.T) {
 
 // A site that does not answer delays the clean-up of no other site.
 func TestSilentSiteDelaysItsOwnOnly(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	var asked atomic.Int64
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
 )
@@ -57,11 +58,11 @@ func (h *house) addSite(name, url string) catalog.Site {
 // Two real XRootD servers copy between each other, without any agent; what cannot
 // be copied is named with its reason.
 func TestXRootDCopiesToXRootD(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
-			y := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Authority: x})
+			x := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
+			y := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Authority: x})
 			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 			for name, s := range map[string]*lab.System{"X": x, "Y": y} {
 				if site := h.addSite(name, s.URLs["https"]); !site.Up {
@@ -118,10 +119,10 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 // An agent pulls from XRootD, and pushes to it, over TLS with an authority that
 // coordinator and agent were told of.
 func TestAgentsAndXRootD(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+			x := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
 			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 			h.addSite("X", x.URLs["https"])
 			a := h.place("A", false)
@@ -150,8 +151,8 @@ func TestAgentsAndXRootD(t *testing.T) {
 // its files come from elsewhere, or wait and say why.
 func TestSitesGoAndComeBack(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
+	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Authority: x})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", "https://127.0.0.1:1/data")
 	h.addSite("Y", y.URLs["https"])
@@ -174,7 +175,7 @@ func TestSitesGoAndComeBack(t *testing.T) {
 // What a copy leaves whose coordinator was killed is removed by the next one.
 func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	slow := startSlow(t, 2<<20)
 	conf := Config{State: t.TempDir(), Lease: 3 * time.Second}
 	h, kill := spawned(t, &conf)
@@ -203,10 +204,10 @@ func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 // What copies leave at a site that was killed in the middle is removed when it is back,
 // whatever has become of their request.
 func TestKilledSiteLeavesNoTemporary(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+			x := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
 			slow := startSlow(t, 2<<20)
 			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 			h.addSite("S", slow.url)

@@ -20,6 +20,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest/requests"
 )
@@ -118,7 +119,7 @@ func TestStreamsFromOthers(t *testing.T) {
 
 // A real XRootD gives parts as well.
 func TestStreamsFromXRootD(t *testing.T) {
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	text := requests.Content(9, 3*streamPart+1)
 	require.NoError(t, os.WriteFile(filepath.Join(x.Data, "f"), []byte(text), 0o644))
 	to := t.TempDir()

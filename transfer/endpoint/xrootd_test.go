@@ -15,6 +15,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest/requests"
 )
@@ -32,7 +33,7 @@ type grid struct {
 func newGrid(t *testing.T, version string) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), issuer: newIssuer(t)}
-	g.xrootd = lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Auth: "ztn", Issuer: g.issuer.URL(), Keys: g.issuer.Keys()})
+	g.xrootd = labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true, Auth: "ztn", Issuer: g.issuer.URL(), Keys: g.issuer.Keys()})
 	var err error
 	g.roots, err = trust.Authorities(g.xrootd.CAFile)
 	require.NoError(t, err)
@@ -67,7 +68,7 @@ func (g *grid) token(t *testing.T, scopes ...string) string {
 // Files go between a door and a real XRootD: pulled and pushed, with either of them as
 // the active party, over http and https, with tokens of one issuer for one path each.
 func TestCopiesWithXRootD(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			g := newGrid(t, version)
 			text := requests.Content(1, 5_000_000)
@@ -121,7 +122,7 @@ func TestCopiesWithXRootD(t *testing.T) {
 
 // What a real XRootD says when its source fails is understood.
 func TestXRootDTellsOfBadSources(t *testing.T) {
-	for _, version := range lab.TestedXRootDs() {
+	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
 			g := newGrid(t, version)
 			dest := tpc.Target{URL: g.xrootd.URLs["http"] + "/x", Token: g.token(t, "storage.modify:/")}

@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/export/exporttest"
 	"weir/transfer"
 	"weir/transfer/queue"
@@ -115,7 +115,7 @@ func TestHistogram(t *testing.T) {
 
 // The alert rules fire when they should, and not for others.
 func TestAlerts(t *testing.T) {
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	if said, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", "testdata/alerts.yml").CombinedOutput(); err != nil {
 		t.Errorf("promtool test rules: %v: %s", err, said)
 	}

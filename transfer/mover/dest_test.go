@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -89,7 +90,7 @@ func TestFolders(t *testing.T) {
 // mount says, and returns the outcomes.
 func inside(t *testing.T, root, mount string, leases ...transfer.Lease) []transfer.Outcome {
 	t.Helper()
-	lab.Need(t, "unshare", "mount")
+	labtest.Need(t, "unshare", "mount")
 	text, err := json.Marshal(job{Root: root, Leases: leases, Together: 1})
 	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), "job")
@@ -98,7 +99,7 @@ func inside(t *testing.T, root, mount string, leases ...transfer.Lease) []transf
 	cmd.Env = append(os.Environ(), childVar+"=move:"+name)
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "unshare failed") {
-		lab.Without(t, "user namespaces", string(out))
+		tier.Without(t, "user namespaces", string(out))
 	}
 	_, lines, _ := strings.Cut(string(out), "begun\n")
 	var all []transfer.Outcome

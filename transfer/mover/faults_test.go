@@ -21,7 +21,7 @@ import (
 	"weir/internal/adler"
 	"weir/internal/content"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -170,7 +170,7 @@ func endless(data []byte) func(net.Conn, string) {
 
 // TestAConnectionThatBreaksAgainAndAgain: as long as something comes, it goes on.
 func TestAConnectionThatBreaksAgainAndAgain(t *testing.T) {
-	lab.Slow(t, "waits for broken connections")
+	tier.Slow(t, "waits for broken connections")
 	const size = 1 << 20
 	data, sum := bytesOf(1, size)
 	var asked atomic.Int64

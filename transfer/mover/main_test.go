@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	case "move":
 		err = childMove(arg)
 	default:
-		os.Exit(lab.Main(m))
+		os.Exit(tier.Main(m))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

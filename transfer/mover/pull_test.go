@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"weir/internal/tier"
 	"weir/internal/trust"
-	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -42,7 +42,7 @@ func TestPull(t *testing.T) {
 
 // Buffers of any size copy what there is, with and without TLS; others are refused.
 func TestBuffers(t *testing.T) {
-	lab.Slow(t, "moves hundreds of MB")
+	tier.Slow(t, "moves hundreds of MB")
 	for _, size := range []int{MinBuffer - 1, MaxBuffer + 1, -1} {
 		if m, err := New(Options{Root: t.TempDir(), Buffer: size}); err == nil {
 			t.Errorf("a buffer of %d bytes is accepted", size)

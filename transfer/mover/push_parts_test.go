@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/serve"
 	"weir/transfer"
 	"weir/transfer/endpoint"
@@ -147,7 +147,7 @@ func (e eyes) Read(p []byte) (int, error) {
 // A connection that breaks again and again only costs what was on the way; what was
 // spoiled on the way is sent again.
 func TestPushOverBadLinks(t *testing.T) {
-	lab.Slow(t, "waits for broken connections")
+	tier.Slow(t, "waits for broken connections")
 	const size = 16 << 20
 	m := newMover(t, Options{})
 	sum := file(t, m.opt.Root, "f", 1, size)

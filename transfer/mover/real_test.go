@@ -9,6 +9,7 @@ import (
 	"weir/internal/adler"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -16,7 +17,7 @@ import (
 // path of a folder there that it may write to.
 func xrootd(t *testing.T, c lab.XRootDConfig) (url, dir string, s *lab.System) {
 	t.Helper()
-	s = lab.StartXRootD(t, c)
+	s = labtest.Start(t, c)
 	return s.URLs["http"], s.Data, s
 }
 
@@ -118,7 +119,7 @@ func placedSum(t *testing.T, name string) string {
 
 // TestNginx: a real one as source and destination; it tells no checksums.
 func TestNginx(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{})
+	s := labtest.Start(t, lab.NginxConfig{})
 	url := s.URL
 	const size = 3 << 20
 	sum := placed(t, s.Data, "f", 1, size)

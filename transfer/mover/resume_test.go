@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/serve"
 	"weir/transfer"
 )
@@ -41,7 +41,7 @@ func noted(root string, item, epoch int64) bool {
 
 // TestResumeAfterKill kills a mover, and has another one go on.
 func TestResumeAfterKill(t *testing.T) {
-	lab.Slow(t, "kills processes")
+	tier.Slow(t, "kills processes")
 	t.Parallel()
 	const size = 64 << 20
 	from := newSite(t, slow)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/browser"
 	"weir/transfer"
 	"weir/transfer/catalog"
@@ -148,6 +148,6 @@ func look(t *testing.T, name string, width int, dark bool) {
 func bundled(t *testing.T) {
 	t.Helper()
 	if _, ok := web.Bundle("transfer.js"); !ok {
-		lab.Without(t, "scripts of the pages", web.Missing)
+		tier.Without(t, "scripts of the pages", web.Missing)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 )
@@ -15,7 +15,7 @@ import (
 // Many small jobs are dispatched nearly as fast as a few large ones with the same files: what a file costs does not depend on how many
 // jobs are open. WEIR_LONG=1 has 20,000 jobs.
 func TestManyJobs(t *testing.T) {
-	lab.Quiet(t, "the cost of a file does not depend on how many jobs are open")
+	tier.Quiet(t, "the cost of a file does not depend on how many jobs are open")
 	dests, jobs := 5, 1000
 	if os.Getenv("WEIR_LONG") == "1" {
 		dests, jobs = 50, 20_000

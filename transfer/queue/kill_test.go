@@ -11,7 +11,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 )
@@ -21,7 +21,7 @@ const childURL = "WEIR_TEST_QUEUE"
 // A process that is killed at any moment has lost nothing of what it was told is
 // written, and what it leaves keeps the invariants; another goes on from there.
 func TestKill(t *testing.T) {
-	lab.Slow(t, "kills processes")
+	tier.Slow(t, "kills processes")
 	t.Parallel()
 	for _, kind := range []struct {
 		name string

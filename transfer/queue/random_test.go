@@ -13,7 +13,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
 )
@@ -32,7 +32,7 @@ func TestRandom(t *testing.T) {
 		t.Run("seed", func(t *testing.T) {
 			t.Parallel()
 			if i < len(seeds)-1 {
-				lab.Slow(t, "one seed will do")
+				tier.Slow(t, "one seed will do")
 			}
 			dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 				p := &play{Rand: rand.New(rand.NewPCG(seed, 0)), items: map[int64]transfer.Item{}, requests: map[int64]transfer.Request{},

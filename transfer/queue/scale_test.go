@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -19,7 +20,7 @@ import (
 // (WEIR_LONG=1) is held against the clock; a small one only shows that the last
 // tenth of the files costs no more than a few times what the first did.
 func TestScale(t *testing.T) {
-	lab.Slow(t, "makes thousands of requests")
+	tier.Slow(t, "makes thousands of requests")
 	long := os.Getenv("WEIR_LONG") == "1"
 	files := 20_000
 	if long {
@@ -35,7 +36,7 @@ func TestScale(t *testing.T) {
 		t.Logf("%d files in %.1f s: submitted in %.2f s, written down after %.1f s, %.0f files/s; first tenth %.2f s, last %.2f s; questions: "+
 			"%s; memory at most %d MB",
 			files, s.total.Seconds(), s.submitted.Seconds(), s.resolved.Seconds(), float64(files)/s.total.Seconds(), s.tenths[0].Seconds(),
-			s.tenths[9].Seconds(), s.asked(), lab.PeakMemory(t))
+			s.tenths[9].Seconds(), s.asked(), labtest.PeakMemory(t))
 		if s.tenths[9] > 5*s.tenths[0] {
 			t.Errorf("the last tenth took %v, the first %v", s.tenths[9], s.tenths[0])
 		}
@@ -46,7 +47,7 @@ func TestScale(t *testing.T) {
 			if p := percentile(s.questions, 99); p > 200*time.Millisecond {
 				t.Errorf("one question in a hundred took longer than %v", p)
 			}
-			if n := lab.PeakMemory(t); n > 500 {
+			if n := labtest.PeakMemory(t); n > 500 {
 				t.Errorf("%d MB of memory are more than 500", n)
 			}
 		}

@@ -13,8 +13,9 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/lab/dbtest"
+	"weir/lab/labtest"
 	"weir/transfer"
 )
 
@@ -22,7 +23,7 @@ import (
 // database as many bytes, at the end of the year as after two months, while an old request stays open. WEIR_YEAR_FILES=10000000 has
 // more files.
 func TestYear(t *testing.T) {
-	lab.Slow(t, "moves the files of a year")
+	tier.Slow(t, "moves the files of a year")
 	t.Parallel()
 	files := 40_000
 	if n, err := strconv.Atoi(os.Getenv("WEIR_YEAR_FILES")); err == nil {
@@ -180,5 +181,5 @@ func (y *year) check(t *testing.T) {
 	slices.Sort(y.removal)
 	t.Logf("%d files in a year, %d rows of files kept, %.0f MB after two months, %.0f MB at the end; a transaction that removes takes %v "+
 		"(median), %v (p99); memory at most %d MB", y.moved, y.rows[0]["item"], float64(y.bytes[0])/1e6, float64(y.bytes[len(y.bytes)-1])/1e6,
-		percentile(y.removal, 50), percentile(y.removal, 99), lab.PeakMemory(t))
+		percentile(y.removal, 50), percentile(y.removal, 99), labtest.PeakMemory(t))
 }

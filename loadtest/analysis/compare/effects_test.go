@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
@@ -83,7 +83,7 @@ func TestPilotPlant(t *testing.T) {
 
 // Ratios: effects multiply, blocks drop out, intervals hold the truth, also where runs are missing.
 func TestEffectsOfMatrix(t *testing.T) {
-	lab.Slow(t, "repeats a comparison many times")
+	tier.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(21, 21))
 	factors := []Factor{{"auth.method", []string{"none", "krb5"}}, {"workload.chunk", []string{"1MiB", "8MiB", "64MiB"}}}
 	truth := map[string]float64{"krb5": 0.8, "8MiB": 1.5, "64MiB": 1}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // A rate is how often groups are called different, in percent.
@@ -109,7 +109,7 @@ func TestRates(t *testing.T) {
 // All steps together: where nothing differs, anything at all is called
 // different in at most 5% of the comparisons, however many steps are looked at.
 func TestFamilyOfSteps(t *testing.T) {
-	lab.Slow(t, "repeats a comparison many times")
+	tier.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(12, 12))
 	const times = 300
 	any := 0

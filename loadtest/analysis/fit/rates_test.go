@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // On curves that only saturate no maximum is claimed: random stations of three
 // kinds, measured with noise of several kinds and at 6 to 20 loads.
 func TestNoMaximumIsMadeUp(t *testing.T) {
-	lab.Slow(t, "fits many curves")
+	tier.Slow(t, "fits many curves")
 	r := rand.New(rand.NewPCG(1, 2))
 	runs, claims, polynomial := 0, 0, 0
 	for range 60 {
@@ -72,7 +72,7 @@ func saturating(r *rand.Rand, most int) (think float64, serve func(int) float64)
 // On curves by the Universal Scalability Law that clearly turn in the tested
 // range, the maximum is found, and its interval has the true one in it.
 func TestTheMaximumIsInItsInterval(t *testing.T) {
-	lab.Slow(t, "fits many curves")
+	tier.Slow(t, "fits many curves")
 	r := rand.New(rand.NewPCG(3, 4))
 	var all tally
 	for _, noise := range []trial{{0, 0.005, 0}, {0, 0.02, 0}, {0.05, 0, 20}, {0.02, 0.02, 20}} {

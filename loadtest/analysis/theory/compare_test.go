@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/analysis/compare"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
@@ -50,7 +50,7 @@ func shuffle(r *rand.Rand, runs []*compare.Run) {
 // of the same plan, and of one whose service is 5% faster, nine times each, with
 // 3% noise from run to run.
 func TestComparisonOfRealRuns(t *testing.T) {
-	lab.Slow(t, "makes 200 runs")
+	tier.Slow(t, "makes 200 runs")
 	const runs, draws = 100, 400
 	slow, fast := repeated(t, "10ms", 1000, runs), repeated(t, "9524us", 3000, runs)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -157,7 +157,7 @@ func (n *headlineTally) count(t *testing.T, c noisyCurve, f *analysis.Findings) 
 // claimed in noise, no maximum where there is none, and no number is above what was
 // measured.
 func TestHeadlinesAreTrue(t *testing.T) {
-	lab.Slow(t, "analyzes hundreds of runs")
+	tier.Slow(t, "analyzes hundreds of runs")
 	runs := map[string]int{flatNoise: 100, growing: 25, plateau: 25, peaked: 25, collapses: 25, twoSteps: 40, oneStep: 10, refused: 5}
 	r := rand.New(rand.NewPCG(15, 4))
 	all := headlineTally{}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/shape"
 	"weir/storage/simulated"
@@ -167,8 +167,8 @@ func within(x, low, high float64) bool { return low <= x && x <= high }
 // findings are right. WEIR_THEORY=200 does so for as many as the page tells of;
 // alone it takes some, so that it needs seconds.
 func TestHeldAgainstTheory(t *testing.T) {
-	lab.Quiet(t, "the engine on random stations with a known curve")
-	lab.Slow(t, "runs the engine for tens of seconds")
+	tier.Quiet(t, "the engine on random stations with a known curve")
+	tier.Slow(t, "runs the engine for tens of seconds")
 	stations, all := 30, false
 	if text := os.Getenv("WEIR_THEORY"); text != "" {
 		n, err := strconv.Atoi(text)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/analysis"
 	"weir/loadtest/results"
 )
@@ -74,7 +74,7 @@ func TruthOf(t testing.TB, dir string) Truth {
 // Get fetches an answer in JSON.
 func Get(t testing.TB, address string, v any) {
 	t.Helper()
-	text := lab.Get(t, address)
+	text := labtest.Get(t, address)
 	if err := json.Unmarshal([]byte(text), v); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/prometheus/common/model"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Families returns the metrics of a page by their names. The page must pass `promtool check metrics`.
 func Families(t testing.TB, page string) map[string]*dto.MetricFamily {
 	t.Helper()
-	lab.Need(t, "promtool")
+	labtest.Need(t, "promtool")
 	check := exec.CommandContext(t.Context(), "promtool", "check", "metrics")
 	check.Stdin = strings.NewReader(page)
 	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {

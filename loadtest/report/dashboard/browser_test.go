@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/lab/browser"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
@@ -106,7 +106,7 @@ func points(chart string, n int) string {
 // at is what the run has there.
 func TestHourInBrowser(t *testing.T) {
 	bundled(t)
-	lab.Slow(t, "follows an hour of a run")
+	tier.Slow(t, "follows an hour of a run")
 	dir := t.TempDir()
 	hour := resultstest.Large{Seconds: 3600, Steps: 20, Servers: 4, Loaders: 2, Stores: 4, Cores: 2}
 	require.NoError(t, hour.Write(dir))
@@ -210,6 +210,6 @@ func TestTokenInBrowser(t *testing.T) {
 func bundled(t *testing.T) {
 	t.Helper()
 	if _, ok := web.Bundle("live.js"); !ok {
-		lab.Without(t, "scripts of the pages", web.Missing)
+		tier.Without(t, "scripts of the pages", web.Missing)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/unit"
-	"weir/lab"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -211,7 +211,7 @@ func marshalLine(iv *measure.Interval) (string, error) {
 // A run may begin later than its page, be killed, go on, end, and give way to
 // another one.
 func TestPageOfARunThatComesAndGoes(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	dir := filepath.Join(t.TempDir(), "runs", "later")
 	s := serving(t, Config{Dir: dir})
 	p := connect(t, s, nil, "")
@@ -266,7 +266,7 @@ func TestDamagedLine(t *testing.T) {
 
 // Of a long run, neighbors are put together: memory and pages stay small.
 func TestLongRun(t *testing.T) {
-	lab.Slow(t, "follows a long run")
+	tier.Slow(t, "follows a long run")
 	h := newHistory()
 	at := resultstest.Start()
 	const n = mostRows + 2000

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"weir/lab"
+	"weir/internal/tier"
 )
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(tier.Main(m)) }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 	"weir/loadtest/analysis/campaign"
 	"weir/loadtest/results/resultstest"
 )
@@ -45,7 +45,7 @@ func TestTooManyPages(t *testing.T) {
 // A page that takes nothing holds up nobody, and does not keep the server from
 // closing.
 func TestStuckPage(t *testing.T) {
-	lab.Slow(t, "waits for time limits")
+	tier.Slow(t, "waits for time limits")
 	dir := t.TempDir()
 	run := begin(t, dir)
 	s := serving(t, Config{Dir: dir})
@@ -65,7 +65,7 @@ func TestStuckPage(t *testing.T) {
 
 // The page of a campaign goes on to the next run by itself, and can look back.
 func TestCampaign(t *testing.T) {
-	lab.Slow(t, "runs for seconds")
+	tier.Slow(t, "runs for seconds")
 	dir := t.TempDir()
 	c := &campaign.Campaign{Name: "logins", Repeat: 1, Factors: []campaign.Factor{{Key: "auth.method", Levels: []string{"none", "krb5"}}},
 		Runs: []campaign.Run{
@@ -119,7 +119,7 @@ func TestFolderOfRuns(t *testing.T) {
 
 // Runs that were looked back at are forgotten, and only so many are followed.
 func TestLookingBack(t *testing.T) {
-	lab.Slow(t, "follows a long run")
+	tier.Slow(t, "follows a long run")
 	dir := t.TempDir()
 	for i := range mostPast + 3 {
 		require.NoError(t, resultstest.Typical().Write(filepath.Join(dir, fmt.Sprint("run-", i))))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/internal/tier"
 )
 
 // A service is a made-up one whose yield is known.
@@ -189,7 +189,7 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 // never in more time than allowed. The page that describes the method has these
 // very numbers.
 func TestSearchFindsTheBest(t *testing.T) {
-	lab.Slow(t, "repeats a search many times")
+	tier.Slow(t, "repeats a search many times")
 	n := many(t, 200, 5, 20*time.Minute, nil)
 	t.Logf("%+v", n)
 	if n.missed3 > 200/20 || n.held < 200*95/100 || n.lost10 > 200/20 || n.share > 1 {
@@ -206,7 +206,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 
 // Other curves and less time: still most of them, and never longer than allowed.
 func TestSearchKeepsToItsLimits(t *testing.T) {
-	lab.Slow(t, "repeats a search many times")
+	tier.Slow(t, "repeats a search many times")
 	for name, c := range map[string]struct {
 		allowed time.Duration
 		change  func(*service, *Limits)

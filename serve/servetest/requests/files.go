@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/content"
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 // Write writes data to the file whose path has these parts, and returns the path.
@@ -57,7 +57,7 @@ func SHA256(text string) string {
 // Run runs a program that is needed and returns what it printed.
 func Run(t testing.TB, program string, args ...string) (string, error) {
 	t.Helper()
-	lab.Need(t, program)
+	labtest.Need(t, program)
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	return string(out), err
 }
@@ -75,6 +75,6 @@ func MustRun(t testing.TB, program string, args ...string) string {
 // Program returns the name of a program that the test needs.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	lab.Need(t, name)
+	labtest.Need(t, name)
 	return name
 }

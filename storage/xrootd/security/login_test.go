@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 )
 
@@ -31,7 +32,7 @@ func wants(t *testing.T, name, hint string, err error, want string) {
 }
 
 func TestLoginUnix(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "unix"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "unix"})
 	for name, test := range map[string]struct {
 		cred storage.Credentials
 		want string
@@ -51,7 +52,7 @@ func TestLoginUnix(t *testing.T) {
 }
 
 func TestLoginKerberos(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
 	expired, err := s.TicketFor(t.Context(), 0)
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
@@ -75,7 +76,7 @@ func TestLoginKerberos(t *testing.T) {
 
 // What the server's replay cache sees of many clients that log in at once.
 func TestLoginsTogether(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
 	m := methods(t, credentials(t, s, nil))
 	const clients, each = 200, 3
 	start := make(chan struct{})
@@ -100,14 +101,14 @@ func TestLoginsTogether(t *testing.T) {
 // A server that is not who the KDC thinks it is refuses, and we can say who
 // we came as.
 func TestLoginForeignTicket(t *testing.T) {
-	one := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
-	two := lab.StartXRootD(t, lab.XRootDConfig{Auth: "krb5"})
+	one := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
+	two := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
 	hint, err := login(t.Context(), two, methods(t, credentials(t, one, nil)))
 	wants(t, "ticket of another KDC", hint, err, "the client was ada@WEIR.TEST with a ticket for xrootd/localhost@WEIR.TEST")
 }
 
 func TestLoginToken(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	file := func(text string, err error) func(*storage.Auth) {
 		t.Helper()
 		require.NoError(t, err)
@@ -134,7 +135,7 @@ func TestLoginToken(t *testing.T) {
 
 // A token file that is replaced during a run is used from then on.
 func TestLoginTokenRefreshed(t *testing.T) {
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "ztn"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	file, err := s.TokenFor(0, "")
 	require.NoError(t, err)
 	m := methods(t, credentials(t, s, func(a *storage.Auth) { a.TokenFile = file }))

@@ -22,6 +22,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/serve"
 	"weir/storage"
 	"weir/storage/all"
@@ -263,7 +264,7 @@ func service(t *testing.T, address string) storage.Service {
 
 // A real XRootD tells sizes and checksums, over both of its protocols.
 func TestListing(t *testing.T) {
-	x := lab.StartXRootD(t, lab.XRootDConfig{})
+	x := labtest.Start(t, lab.XRootDConfig{})
 	names := []string{"d/f1", "d/a/f2", "d/a/deep/f3", "d/with space/ä", "d/.weir/1.1.part", "other/f"}
 	for _, name := range names {
 		require.NoError(t, x.WriteFile(name, []byte(name)))
@@ -288,7 +289,7 @@ func TestListing(t *testing.T) {
 
 // A server that knows no checksums lists all the same.
 func TestListingWithoutSums(t *testing.T) {
-	x := lab.StartNginx(t, lab.NginxConfig{})
+	x := labtest.Start(t, lab.NginxConfig{})
 	require.NoError(t, x.WriteFile("a/f", []byte("hello")))
 	got, err := collect(listingOf(t.Context(), remote{Service: service(t, x.URL), Sums: true}, Options{}))
 	if want := []string{"/a/f block=a size=5   path="}; err != nil || !slices.Equal(got, want) {

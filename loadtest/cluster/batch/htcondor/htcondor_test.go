@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/cluster/batch"
 	"weir/loadtest/cluster/batch/batchtest"
 )
@@ -18,8 +19,8 @@ import (
 func TestMain(m *testing.M) { batchtest.Main(m, New()) }
 
 func TestPool(t *testing.T) {
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 4})
-	pool.Use(t)
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 4})
+	labtest.Use(t, pool)
 	batchtest.Run(t, batchtest.Place{System: New()})
 	t.Run("WithoutOutputs", withoutOutputs)
 }
@@ -47,8 +48,8 @@ func submit(t *testing.T, c batchtest.Case) (batch.Job, *batchtest.Log) {
 
 // A pool with two slots, whose logs have the dates of older versions.
 func TestSmallPool(t *testing.T) {
-	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 2, Extra: "DEFAULT_USERLOG_FORMAT_OPTIONS ="})
-	pool.Use(t)
+	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 2, Extra: "DEFAULT_USERLOG_FORMAT_OPTIONS ="})
+	labtest.Use(t, pool)
 	t.Run("Full", full)
 	t.Run("Held", held)
 	t.Run("Refused", refused)

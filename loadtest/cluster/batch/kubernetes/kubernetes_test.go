@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/tier"
 	"weir/internal/unit"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/cluster/batch"
 	"weir/loadtest/cluster/batch/batchtest"
 	"weir/loadtest/scenario"
@@ -61,9 +63,9 @@ func place(t *testing.T, change func(*scenario.Kubernetes), more ...string) batc
 }
 
 func TestKubernetes(t *testing.T) {
-	lab.FullTier(t, "Kubernetes")
-	cluster := lab.StartKubernetes(t, lab.KubernetesConfig{})
-	cluster.Use(t)
+	tier.Full(t, "Kubernetes")
+	cluster := labtest.Start(t, lab.KubernetesConfig{})
+	labtest.Use(t, cluster)
 	t.Run("Suite", func(t *testing.T) { batchtest.Run(t, place(t, nil)) })
 	nothingLeft(t)
 	batchtest.Await(t, "the node has no folders of pods", func() bool {

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/cluster/batch"
 	"weir/loadtest/cluster/batch/batchtest"
 )
@@ -21,7 +23,7 @@ import (
 func TestMain(m *testing.M) { batchtest.Main(m, Local(), SSH()) }
 
 func TestLocal(t *testing.T) {
-	lab.Slow(t, "starts processes")
+	tier.Slow(t, "starts processes")
 	batchtest.Run(t, batchtest.Place{System: Local(), Dies: true})
 	t.Run("Deaf", deaf)
 }
@@ -42,8 +44,8 @@ func deaf(t *testing.T) {
 }
 
 func TestSSH(t *testing.T) {
-	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
-	nodes.Use(t)
+	nodes := labtest.Start(t, lab.SSHConfig{Nodes: 2})
+	labtest.Use(t, nodes)
 	t.Setenv("TMPDIR", t.TempDir())
 	batchtest.Run(t, batchtest.Place{System: SSH(), Dies: true, Hosts: []string{"node1", "node2"}})
 	t.Run("Unreachable", unreachable)

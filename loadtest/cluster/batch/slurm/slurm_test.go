@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/cluster/batch"
 	"weir/loadtest/cluster/batch/batchtest"
 )
@@ -20,8 +21,8 @@ import (
 func TestMain(m *testing.M) { batchtest.Main(m, New()) }
 
 func TestSlurm(t *testing.T) {
-	system := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 4})
-	system.Use(t)
+	system := labtest.Start(t, lab.SlurmConfig{CPUs: 4})
+	labtest.Use(t, system)
 	t.Run("Shared", func(t *testing.T) { batchtest.Run(t, batchtest.Place{System: New()}) })
 	t.Run("Apart", func(t *testing.T) {
 		folder := t.TempDir()
@@ -55,7 +56,7 @@ func hide(t *testing.T, lab, folder string) {
 
 // A small Slurm: of two processors, with arrays of two tasks.
 func TestSmallSlurm(t *testing.T) {
-	lab.StartSlurm(t, lab.SlurmConfig{CPUs: 2, Extra: "MaxArraySize=3"}).Use(t)
+	labtest.Use(t, labtest.Start(t, lab.SlurmConfig{CPUs: 2, Extra: "MaxArraySize=3"}))
 	t.Run("Full", full)
 	t.Run("Held", held)
 	t.Run("Deaf", deaf)
@@ -68,8 +69,8 @@ func TestTransientSlurm(t *testing.T) {
 	folder, state := t.TempDir(), t.TempDir()
 	prolog := filepath.Join(state, "prolog")
 	writeScript(t, prolog, "rm "+state+"/prolog-fails 2>/dev/null && exit 1\nexit 0")
-	system := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 4, Extra: "Prolog=" + prolog})
-	system.Use(t)
+	system := labtest.Start(t, lab.SlurmConfig{CPUs: 4, Extra: "Prolog=" + prolog})
+	labtest.Use(t, system)
 	t.Run("LaunchFailed", func(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(state, "prolog-fails"), nil, 0o600))
 		_, j, log := submit(t, batchtest.Place{}, 1, "leave")

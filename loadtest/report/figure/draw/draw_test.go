@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 	"weir/loadtest/report/figure"
 )
 
@@ -250,9 +250,9 @@ func TestGrey(t *testing.T) {
 
 // Real readers accept the PDF: its text can be searched, its font is in it.
 func TestPDF(t *testing.T) {
-	lab.Need(t, "pdftotext")
-	lab.Need(t, "pdffonts")
-	lab.Need(t, "pdftoppm")
+	labtest.Need(t, "pdftotext")
+	labtest.Need(t, "pdffonts")
+	labtest.Need(t, "pdftoppm")
 	dir := t.TempDir()
 	for _, f := range []*figure.Figure{curve(), histogram(), heatmap(), hostile()} {
 		path := filepath.Join(dir, "f.pdf")

@@ -13,6 +13,7 @@ import (
 	"weir/internal/burn"
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
@@ -73,9 +74,9 @@ func benchLogin(b *testing.B, m *Method, p *peer) {
 // for one file; xrdcp does the same at a server that asks for nothing as well,
 // so that its login alone is known. The server's CPU is not in it.
 func BenchmarkBesideXrdcp(b *testing.B) {
-	lab.Need(b, "xrdcp")
+	labtest.Need(b, "xrdcp")
 	s := newSite(b)
-	open := lab.StartXRootD(b, lab.XRootDConfig{})
+	open := labtest.Start(b, lab.XRootDConfig{})
 	require.NoError(b, os.WriteFile(open.Data+"/a", []byte("hello\n"), 0o644))
 	m := newMethod(b, s.cred)
 	require.NoError(b, s.works(m, "localhost", nil))

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab"
+	"weir/lab/labtest"
 	"weir/storage"
 	"weir/storage/gridcert/gridcerttest"
 	"weir/storage/xrootd/security"
@@ -30,7 +31,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	s := lab.StartXRootD(t, lab.XRootDConfig{Auth: "gsi"})
+	s := labtest.Start(t, lab.XRootDConfig{Auth: "gsi"})
 	u, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Data, "a"), []byte("hello\n"), 0o644))
@@ -112,7 +113,7 @@ func (s *site) credentials(t *testing.T) {
 // toolProxy has XRootD's own tool make a proxy.
 func toolProxy(t *testing.T, s *site, key string) string {
 	t.Helper()
-	lab.Need(t, "xrdgsiproxy")
+	labtest.Need(t, "xrdgsiproxy")
 	file := filepath.Join(t.TempDir(), "x509up")
 	cmd := exec.CommandContext(t.Context(), "xrdgsiproxy", "init", "-f", file, "-cert", s.UserCert, "-key", key, "-certdir", s.CADir)
 	if out, err := cmd.CombinedOutput(); err != nil {

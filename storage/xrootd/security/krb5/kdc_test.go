@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/require"
-	"weir/lab"
+	"weir/lab/labtest"
 )
 
 const (
@@ -36,7 +36,7 @@ type kdc struct {
 // gets a ticket, and bob, who need not, and with a service in each realm.
 func startKDC(t testing.TB) *kdc {
 	t.Helper()
-	lab.Need(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+	labtest.Need(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 	k := &kdc{t: t, dir: t.TempDir()}
 	address := reserve(t)
 	k.conf = k.write("krb5.conf", k.config(address))

@@ -1,4 +1,4 @@
-package lab
+package labtest
 
 import (
 	"crypto"
@@ -8,7 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,6 +24,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"weir/lab"
 )
 
 // IAMConfig says which issuer is wanted; its zero value is a good one.
@@ -66,7 +68,13 @@ func StartIAM(t testing.TB, c IAMConfig) *IAM {
 		i.c.Life = time.Hour
 	}
 	i.NewKey()
-	id := i.certificate(t)
+	id, authority, err := lab.HostCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(i.CAFile, authority, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,32 +93,6 @@ func StartIAM(t testing.TB, c IAMConfig) *IAM {
 		<-ended
 	})
 	return i
-}
-
-// certificate makes an authority and the certificate of the server.
-func (i *IAM) certificate(t testing.TB) tls.Certificate {
-	t.Helper()
-	a, err := newAuthority(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.cert, err = x509.ParseCertificate(self); err != nil {
-		t.Fatal(err)
-	}
-	host := a.entity("localhost", x509.ExtKeyUsageServerAuth)
-	host.DNSNames = []string{"localhost"}
-	id, err := a.issue(host, a.cert, a.key)
-	if err == nil {
-		err = os.WriteFile(i.CAFile, certPEM(self), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{id.der}, PrivateKey: id.key}
 }
 
 // NewKey has the issuer sign with another key; it publishes the former ones until Withdraw.
@@ -156,7 +138,7 @@ func (i *IAM) Asked() map[string]int {
 func (i *IAM) Keys() []byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	text, err := keySet(i.keys)
+	text, err := lab.KeySet(i.keys)
 	if err != nil {
 		panic(err) // never: strings
 	}
@@ -165,7 +147,7 @@ func (i *IAM) Keys() []byte {
 
 // Token makes a token for a subject. claims are added, or replace others; those that are nil are left out.
 func (i *IAM) Token(sub, scope string, claims map[string]any) string {
-	g := iamGrant{"sub": sub, "scope": scope, "aud": tokenAudience, "wlcg.ver": "1.0", "client_id": "rucio"}
+	g := iamGrant{"sub": sub, "scope": scope, "aud": lab.TokenAudience, "wlcg.ver": "1.0", "client_id": "rucio"}
 	maps.Copy(g, claims)
 	return i.sign(g)
 }
@@ -179,7 +161,7 @@ func (i *IAM) sign(g iamGrant) string {
 	i.mu.Lock()
 	key, kid := i.keys[i.kid], i.kid
 	i.mu.Unlock()
-	text, err := signToken(key, kid, all)
+	text, err := lab.SignToken(key, kid, all)
 	if err != nil {
 		panic(err) // never: a test's claims, and the key is good
 	}
@@ -192,8 +174,8 @@ func (i *IAM) read(raw string) (g iamGrant, err error) {
 	if len(parts) != 3 {
 		return nil, errors.New("invalid access token")
 	}
-	body, bodyErr := unb64(parts[1])
-	signature, err := unb64(parts[2])
+	body, bodyErr := base64.RawURLEncoding.DecodeString(parts[1])
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if bodyErr != nil || err != nil || !i.signed(sum[:], signature) || json.Unmarshal(body, &g) != nil {
 		return nil, errors.New("invalid access token: " + raw)

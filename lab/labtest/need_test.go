@@ -1,4 +1,4 @@
-package lab
+package labtest
 
 import (
 	"fmt"
@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"weir/internal/tier"
 )
 
 // The helper is judged by what `go test` would see of it: skipped or failed.
 func TestNeed(t *testing.T) {
 	if program := os.Getenv("WEIR_LAB_NEED"); program == "links" {
-		Without(t, program, "no links here")
+		tier.Without(t, program, "no links here")
 	} else if program != "" {
 		Need(t, program)
 		return
@@ -37,47 +39,5 @@ func TestNeed(t *testing.T) {
 		if !strings.Contains(string(out), c.want) {
 			t.Errorf("need %s with WEIR_REQUIRE=%q: want %s in\n%s", c.program, c.require, c.want, out)
 		}
-	}
-}
-
-func TestPackages(t *testing.T) {
-	p := Packages()
-	for _, program := range []string{"curl", "nginx", "xrootd", "xrdcp", "gfal-copy", "globus-url-copy", "globus-gridftp-server",
-		"wrk", "iperf3"} {
-		if packageOf(program) == "" {
-			t.Errorf("no package brings %s", program)
-		}
-	}
-	if programs, ok := p["gfal2-plugin-xrootd"]; !ok || len(programs) != 0 {
-		t.Errorf("a package of plugins alone: %v %v", programs, ok)
-	}
-	for name := range p {
-		if strings.ContainsAny(name, "#/ \t") {
-			t.Errorf("%q is no name of a package", name)
-		}
-	}
-}
-
-func TestNoDNS(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "cat", "/etc/nsswitch.conf")
-	if os.Geteuid() != 0 {
-		if err := NoDNS(cmd); err == nil {
-			t.Error("it says that it works without being root")
-		}
-		return
-	}
-	before, err := os.ReadFile("/etc/nsswitch.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := NoDNS(cmd); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "hosts: files\n") {
-		t.Errorf("the program sees %q, %v", out, err)
-	}
-	if after, err := os.ReadFile("/etc/nsswitch.conf"); err != nil || string(after) != string(before) {
-		t.Errorf("it changed for everyone: %v", err)
 	}
 }

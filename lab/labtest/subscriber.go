@@ -1,4 +1,4 @@
-package lab
+package labtest
 
 import (
 	"bufio"
@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"weir/lab"
 )
 
 //go:embed subscribe.py
@@ -30,17 +31,18 @@ type Subscriber struct {
 	early []Received // that came before the last subscription was active
 }
 
-// Subscribe receives the messages of destinations of a broker that Start of RabbitMQConfig or of ArtemisConfig has started, until the
-// test ends or the broker does. A destination may be followed by headers of SUBSCRIBE, as in "/queue/a subscription-type:ANYCAST". It
-// returns when the subscriptions are active.
-func Subscribe(t testing.TB, broker *System, destinations ...string) *Subscriber {
+// Subscribe receives the messages of destinations of a broker until the test ends or the broker does. A destination may
+// be followed by headers of SUBSCRIBE, as in "/queue/a subscription-type:ANYCAST". It returns when the subscriptions are
+// active.
+func Subscribe(t testing.TB, broker *lab.Broker, destinations ...string) *Subscriber {
 	t.Helper()
 	python := filepath.Join(FTS(t), "python3")
 	at, err := url.Parse(broker.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-c", subscribePython, at.Hostname(), at.Port(), broker.Settings[BrokerUser], broker.Settings[BrokerPassword], "/"}
+	login := []string{broker.Settings[lab.BrokerUser], broker.Settings[lab.BrokerPassword]}
+	args := append([]string{"-c", subscribePython, at.Hostname(), at.Port()}, append(login, "/")...)
 	cmd := exec.CommandContext(t.Context(), python, append(args, destinations...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -107,10 +109,4 @@ func (s *Subscriber) receive() Received {
 		s.t.Fatal("no message comes")
 	}
 	return Received{}
-}
-
-// BrokerAddress returns HOST:PORT of a broker's URL by scheme, stomp or stomp+ssl.
-func (s *System) BrokerAddress(scheme string) string {
-	_, address, _ := strings.Cut(s.URLs[scheme], "://")
-	return address
 }
