@@ -72,7 +72,7 @@ func (c XRootDConfig) protect(ctx context.Context, s *System, v *xrootdValues) {
 	}
 	switch c.Auth {
 	case "unix":
-		s.unix(v)
+		admitByName(s, v)
 	case "krb5":
 		c.kerberos(ctx, s, v)
 	case "gsi":
@@ -107,8 +107,8 @@ func (s *System) set(key, value string) {
 	s.Settings[key] = value
 }
 
-// unix lets the user in who started the system, by the name that clients say.
-func (s *System) unix(v *xrootdValues) {
+// admitByName lets the user in who started the system, by the name that clients say.
+func admitByName(s *System, v *xrootdValues) {
 	s.User = s.me().Username
 	s.set("method", "unix")
 	s.set("user", s.User)

@@ -24,7 +24,7 @@ func (s *System) makeDir(dir string) error {
 	if strings.ContainsAny(where, " \t\r\n\"'`\\;{}$#") {
 		return fmt.Errorf("folder %q cannot be named in the servers' configurations: use letters, digits, dots and dashes", where)
 	}
-	if err := s.reaches(where); err != nil {
+	if err := reaches(s, where); err != nil {
 		return err
 	}
 	if dir == "" {
@@ -57,7 +57,7 @@ func (s *System) makeDir(dir string) error {
 }
 
 // reaches reports whether the servers' user can come to dir.
-func (s *System) reaches(dir string) error {
+func reaches(s *System, dir string) error {
 	if s.user < 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s *System) WriteFile(name string, content []byte) error {
 	if !filepath.IsLocal(name) {
 		return fmt.Errorf("lab: %q leaves the data folder", name)
 	}
-	path := filepath.Join(s.dataOf(name), name)
+	path := filepath.Join(dataOf(s, name), name)
 	if err := s.mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *System) WriteFile(name string, content []byte) error {
 }
 
 // dataOf is the folder that a new file called name goes to.
-func (s *System) dataOf(name string) string {
+func dataOf(s *System, name string) string {
 	var folders []string
 	for _, server := range s.Servers {
 		if server.Role == DataServer {

@@ -73,14 +73,14 @@ func (s *System) certificate(rsaKeys bool, of *System) (cert, key string) {
 	if s.err != nil {
 		return "", ""
 	}
-	cert, key, err := s.makeCertificate(rsaKeys, of)
+	cert, key, err := makeCertificate(s, rsaKeys, of)
 	if err != nil {
 		s.fail(fmt.Errorf("lab: %s: certificate: %w", s.Name, err))
 	}
 	return cert, key
 }
 
-func (s *System) makeCertificate(rsaKeys bool, of *System) (cert, key string, err error) {
+func makeCertificate(s *System, rsaKeys bool, of *System) (cert, key string, err error) {
 	if of != nil {
 		s.ca = of.ca
 	} else if s.ca, err = newAuthority(rsaKeys); err != nil {

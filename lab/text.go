@@ -16,13 +16,13 @@ import (
 
 // Command returns a command in the environment of the system's clients, whose program is found in their PATH.
 func (s *System) Command(ctx context.Context, argv []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.programOf(argv[0]), argv[1:]...)
+	cmd := exec.CommandContext(ctx, programOf(s, argv[0]), argv[1:]...)
 	cmd.Env = append(os.Environ(), s.Variables()...)
 	return cmd
 }
 
 // programOf finds a program in the PATH of the system's clients.
-func (s *System) programOf(name string) string {
+func programOf(s *System, name string) string {
 	for _, v := range s.Env {
 		path, ok := strings.CutPrefix(v, "PATH=")
 		if !ok || strings.Contains(name, "/") {

@@ -98,7 +98,7 @@ func unpackedPrograms(s *System, root string, programs ...string) (map[string][]
 	if err := s.mkdir(here); err != nil {
 		return nil, err
 	}
-	if s.reaches(lib) != nil {
+	if reaches(s, lib) != nil {
 		to := filepath.Join(here, "copies")
 		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFile(loader, filepath.Join(to, "loader")))
 		for p, from := range at {
