@@ -43,7 +43,7 @@ type scale struct {
 	told   time.Duration // of a step in which they report
 	loaded time.Duration // that a worker works
 	slots  int           // of a batch system
-	parts  int           // runs that are merged
+	merged int           // runs that are merged
 
 	queued int // files of one request
 	jobs   int // of the API of FTS3, with 5 files each
@@ -57,7 +57,7 @@ func fullScale() scale {
 	return scale{
 		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", pages: 400_000, recorded: 3600,
-		crew: 1000, told: 8 * time.Second, loaded: 5 * time.Second, slots: 200, parts: 50,
+		crew: 1000, told: 8 * time.Second, loaded: 5 * time.Second, slots: 200, merged: 50,
 		queued: 1_000_000, jobs: 20_000, polled: 100_000,
 	}
 }
@@ -66,7 +66,7 @@ func quickScale() scale {
 	return scale{
 		hold: 500 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", pages: 8000, recorded: 60,
-		crew: 20, told: time.Second / 2, loaded: time.Second / 2, slots: 5, parts: 3,
+		crew: 20, told: time.Second / 2, loaded: time.Second / 2, slots: 5, merged: 3,
 		queued: 3000, jobs: 200, polled: 1000,
 	}
 }

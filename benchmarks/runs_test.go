@@ -210,20 +210,20 @@ func readLines[T any](path string) (all []T, err error) {
 	return all, lines.Err()
 }
 
-// merging makes one run of many that were recorded apart.
+// merging makes one run of many that were measured on different machines.
 func merging(s scale) comparison {
 	run := resultstest.Large{Seconds: s.recorded, Steps: 20, Loaders: 1, Stores: 1, Cores: 16}
 	return comparison{
 		name:  "merge",
-		title: "Merge of separately recorded runs",
+		title: "Merge of runs of several machines",
 		about: fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, with an interval and a host sample per second: run, findings, tables, "+
-			"report.html.", s.parts, run.Seconds),
+			"report.html.", s.merged, run.Seconds),
 		metrics: []metric{mergeTime, mergeCPU, memoryUsed, mergeSize},
 		setup: func(r *rig) []side {
-			size := r.apart(run)
+			size := r.separate(run)
 			return []side{{"weir", func() (figures, error) {
 				out := filepath.Join(r.dir, "merged")
-				u, err := runChild(r.Context(), nil, []int{4}, r.weir, "merge", filepath.Join(r.dir, "parts"), "-o", out)
+				u, err := runChild(r.Context(), nil, []int{4}, r.weir, "merge", filepath.Join(r.dir, "runs"), "-o", out)
 				if err != nil {
 					return nil, err
 				}
@@ -234,17 +234,17 @@ func merging(s scale) comparison {
 	}
 }
 
-// apart writes what so many machines have recorded of the same plan, and returns how many bytes. Only the machines
+// separate writes the runs of so many machines of the same plan, and returns how many bytes. Only the machines
 // differ: intervals are one file.
-func (r *rig) apart(run resultstest.Large) int64 {
-	first := filepath.Join(r.dir, "parts", "1")
+func (r *rig) separate(run resultstest.Large) int64 {
+	first := filepath.Join(r.dir, "runs", "1")
 	r.must(run.Write(first))
 	files, err := os.ReadDir(first)
 	r.must(err)
 	size, err := grown(first)
 	r.must(err)
-	for i := 2; i <= r.parts; i++ {
-		dir := filepath.Join(r.dir, "parts", fmt.Sprint(i))
+	for i := 2; i <= r.merged; i++ {
+		dir := filepath.Join(r.dir, "runs", fmt.Sprint(i))
 		r.must(os.Mkdir(dir, 0o755))
 		for _, f := range files {
 			from, to := filepath.Join(first, f.Name()), filepath.Join(dir, f.Name())
@@ -259,5 +259,5 @@ func (r *rig) apart(run resultstest.Large) int64 {
 			r.must(os.WriteFile(to, b, 0o600))
 		}
 	}
-	return size * int64(r.parts)
+	return size * int64(r.merged)
 }

@@ -69,7 +69,7 @@ func argumentsOf(c *cobra.Command) completer {
 		{"transfer cancel, transfer explain", completeRequests(openRequests)},
 		{"transfer retry, transfer show, transfer manifest, transfer record", completeRequests("")},
 		{"transfer demo", cobra.FixedCompletions(plays.Names(), cobra.ShellCompDirectiveDefault)},
-		{"coordinator backup, coordinator restore, part", nil},
+		{"coordinator backup, coordinator restore", nil},
 	} {
 		if slices.Contains(strings.Split(of.commands, ", "), strings.TrimPrefix(c.CommandPath(), "weir ")) {
 			return of.completes

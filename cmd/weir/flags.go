@@ -176,15 +176,9 @@ func listOf(key string, texts []string) []string {
 	return []string{key + "=[" + strings.Join(quoted, ", ") + "]"}
 }
 
-// partFlags choose the part of a plan that this machine carries out.
-type partFlags struct{ part, begin string }
-
-func (f *partFlags) add(c *cobra.Command) { flagVars{"part": &f.part, "begin": &f.begin}.add(c) }
-
 // runFlags are the flags of weir run, and those that weir find shares with it.
 type runFlags struct {
 	scenarioFlags
-	apart       partFlags
 	out, resume string
 	processes   int
 	json        bool

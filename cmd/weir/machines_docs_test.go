@@ -16,7 +16,7 @@ import (
 
 // Every weir command of docs/machines.md works as it stands there, in its order, on a real
 // HTCondor and over ssh, but for the names of machines, and numbers and times, which are smaller.
-// Those of runs recorded apart have a test of their own.
+// Those of several runs as one have a test of their own.
 func TestMachinesPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 6})
@@ -30,7 +30,7 @@ func TestMachinesPage(t *testing.T) {
 		"100ms, duration: 2s}\n", web.URL)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600))
 	b := require.File(t, "../../docs/machines.md")
-	page, _, _ := strings.Cut(string(b), "\n## Runs recorded apart\n")
+	page, _, _ := strings.Cut(string(b), "\n## Several runs as one\n")
 	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s",
 		"node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")
 	ran := 0

@@ -111,7 +111,7 @@ func newRoot(s streams) *cobra.Command {
 		}
 	}
 	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s))
-	for _, c := range []*cobra.Command{manCommand(s), workerCommand(s), partCommand(s), podCommand(s), keeperCommand(s), moverCommand(s),
+	for _, c := range []*cobra.Command{manCommand(s), workerCommand(s), podCommand(s), keeperCommand(s), moverCommand(s),
 		glanceCommand(s)} {
 		c.Hidden = true
 		root.AddCommand(c)

@@ -13,7 +13,7 @@ func mergeCommand(s streams) *cobra.Command {
 	var out string
 	var asJSON bool
 	on := failOnInvalid
-	c := command("merge RUN|RUN.tar.gz|FOLDER ...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
+	c := command("merge RUN|FOLDER ...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
 		runs, err := run.FindRuns(args)
 		if err != nil {
 			return err

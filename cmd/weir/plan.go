@@ -14,7 +14,6 @@ import (
 
 func planCommand(s streams) *cobra.Command {
 	var f scenarioFlags
-	var part partFlags
 	var asJSON bool
 	c := command("plan [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
 		defer s.working("planning").Stop()
@@ -36,7 +35,7 @@ func planCommand(s streams) *cobra.Command {
 			s.warnOfCredentials(plans[p.Variants()[0]], plans.Time(p))
 			return run.WriteQuota(s.out, slices.Collect(maps.Values(plans))...)
 		}
-		p, err := run.PlanPart(scenarios[0], part.part, part.begin)
+		p, err := run.Plan(scenarios[0])
 		if err != nil {
 			return err
 		}
@@ -50,7 +49,6 @@ func planCommand(s streams) *cobra.Command {
 		return run.WriteQuota(s.out, p)
 	})
 	f.add(c)
-	part.add(c)
 	flagVars{"json": &asJSON}.add(c)
 	return c
 }

@@ -117,17 +117,6 @@ func TestRunOnKubernetes(t *testing.T) {
 			"'volumes: [{name: a, hostPath: {path: /lib}}, {name: b, hostPath: {path: /lib64}}, {name: c, hostPath: {path: /usr}}]', " +
 			"'containers: [{volumeMounts: [{name: a, mountPath: /lib}, {name: b, mountPath: /lib64}, {name: c, mountPath: /usr}]}]']"}
 	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "kubernetes", s.URL, on...) })
-	t.Run("apart", func(t *testing.T) {
-		r := newRemote(t)
-		code, said := r.start(t, append([]string{"run", "--on", "kubernetes", "--workers", "2", "--target", s.URL, "--clients", "4",
-			"--duration", "2s", "--set", "workload.think=20ms", "--set", "on.apart=true", "--set", "on.wait=20s", "--out", "run"}, on...)...).ended()
-		if code != exitFine && code != exitInvalid {
-			t.Fatalf("exit code %d\n%s", code, said)
-		}
-		if f := findings(t, r.run()); len(f.Curve) != 1 || f.Curve[0].Clients != 4 {
-			t.Errorf("%+v\n%s", f.Curve, said)
-		}
-	})
 	t.Run("manifest", kubernetesManifest)
 	left, err := batch.Run(t.Context(), nil, "kubectl", "get", "jobs,pods,secrets", "--output=name")
 	if err != nil || left != "" {

@@ -227,67 +227,6 @@ func TestCleanForgetsWorkers(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// measuring is how many workers that measure apart have told of a step's hold.
-func (r *remote) measuring(t *testing.T) (n int) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.run()+".parts", "submission.json"))
-	var s struct{ Places map[string]string }
-	if err != nil || json.Unmarshal(b, &s) != nil {
-		return 0
-	}
-	for _, place := range s.Places {
-		found, _ := filepath.Glob(filepath.Join(place, "*", "run", results.IntervalsFile)) // a good pattern
-		for _, path := range found {
-			if contains(path, `"phase":"measure"`) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// Workers that measure apart bring their parts back, by a common time on the
-// clock; what was brought when it was interrupted is merged as well.
-func TestRunApart(t *testing.T) {
-	t.Parallel()
-	for name, interrupted := range map[string]bool{"whole": false, "interrupted": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRemote(t)
-			s := labtest.Start(t, lab.NginxConfig{})
-			fill(t, s.Data, 9, 64<<10)
-			list, hold := filepath.Join(t.TempDir(), "my list.txt"), "2s"
-			require.NoError(t, os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\n"), 0o600))
-			if interrupted {
-				hold = "10m"
-			}
-			p := r.start(t, "run", "--on", "local", "--workers", "3", "--set", "on.apart=true", "--set", "on.wait=3s", "--target", s.URL,
-				"--clients", "3,7", "--duration", hold,
-				"--set", "workload={kind: read, think: 20ms}", "--set", "files.list="+list, "--set", "thresholds=[rate > 1/s at 7 clients]",
-				"--out", "run")
-			if interrupted {
-				require.Eventually(t, "step 3", func() bool { return r.measuring(t) == 3 })
-				p.send(t, os.Interrupt)
-			}
-			code, said := p.ended()
-			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid ||
-				!contains(filepath.Join(r.run(), results.EventsFile), "merged of 3 runs that began within") {
-				t.Fatalf("exit code %d\n%s", code, said)
-			}
-			f := findings(t, r.run())
-			if len(f.Workers) != 3 || len(f.Thresholds) != 1 {
-				t.Errorf("%+v, %+v", f.Workers, f.Thresholds)
-			}
-			if !interrupted && (len(f.Curve) != 2 || f.Curve[1].Clients != 7 || f.Curve[1].ActiveClients < 5.5 || f.Curve[1].Duration < 1 ||
-				f.Curve[1].Errors > 0) {
-				t.Errorf("%+v\n%s", f.Curve, said)
-			}
-			r.left(t)
-			nobody(t, r.state)
-		})
-	}
-}
-
 // Workers that nobody can start are told, with what the system says of them.
 func TestWorkersThatCannotStart(t *testing.T) {
 	t.Parallel()

@@ -36,9 +36,6 @@ func runCommand(s streams) *cobra.Command {
 			if !campaign.Needed(scenarios) {
 				return runScenario(in, scenarios[0], f, s)
 			}
-			if f.apart.part+f.apart.begin != "" {
-				return usagef("--part and --begin apply to one run, and this is a campaign: start its runs one by one")
-			}
 			p, plans, err := run.PlanCampaign(scenarios)
 			if err != nil {
 				return err
@@ -49,14 +46,13 @@ func runCommand(s streams) *cobra.Command {
 		})
 	})
 	f.add(c)
-	f.apart.add(c)
 	f.addRun(c, &s)
 	return c
 }
 
 // runScenario makes the plan of a scenario and runs it.
 func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
-	plan, err := run.PlanPart(sc, f.apart.part, f.apart.begin)
+	plan, err := run.Plan(sc)
 	if err != nil {
 		return err
 	}
@@ -69,7 +65,7 @@ func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams
 // resumeRun continues a run or a campaign. All settings come from its folder, except the
 // target, whose secrets are not kept there.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
-	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "part", "begin", "include", "exclude", "sample", "set",
+	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "include", "exclude", "sample", "set",
 		"var", "out"); err != nil {
 		return err
 	}

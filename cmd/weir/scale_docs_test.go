@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"weir/internal/require"
 	"weir/internal/tier"
@@ -19,7 +18,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// The commands of docs/scale.md: its scenario is planned as it stands there; its parts are two instead of
+// The commands of docs/scale.md: its scenario is planned as it stands there; its runs are two instead of
 // four, each with a controller and workers of its own, which are processes here; and the benchmarks
 // that it names are there.
 func TestScalePage(t *testing.T) {
@@ -45,13 +44,13 @@ func TestScalePage(t *testing.T) {
 	}
 	s := labtest.Start(t, lab.NginxConfig{})
 	fill(t, s.Data, 9, 64<<10)
-	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, warmup: "+
-		"500ms, duration: 3s}\n", s.URL))
-	begin := time.Now().Add(8 * time.Second).Format(time.RFC3339)
+	scenarioFile = filepath.Join(r.dir, "quarter.yaml")
+	write(fmt.Sprintf("name: quarter\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [3, 6], ramp: 0s, warmup: "+
+		"500ms, duration: 6s}\n", s.URL))
 	var controllers sync.WaitGroup
 	for _, n := range []string{"1", "2"} {
-		command := strings.NewReplacer("--part 1/4", "--part "+n+"/2", "14:30", begin, "part1", "part"+n, "--on htcondor --workers 250",
-			"--on local --workers 2").Replace(commands[1][1])
+		command := strings.NewReplacer("seed=1", "seed="+n, "run1", "run"+n, "--on htcondor --workers 250", "--on local --workers 2").
+			Replace(commands[1][1])
 		controllers.Go(func() {
 			if code, said := r.start(t, strings.Fields(command)...).ended(); code != exitFine && code != exitInvalid {
 				t.Errorf("%s: exit code %d\n%s", command, code, said)
@@ -59,12 +58,12 @@ func TestScalePage(t *testing.T) {
 		})
 	}
 	controllers.Wait()
-	for _, n := range []string{"part1", "part2"} {
+	for _, n := range []string{"run1", "run2"} {
 		if f := findings(t, filepath.Join(r.dir, n)); len(f.Workers) != 2 || len(f.Curve) != 2 || f.Curve[1].Clients != 6 {
 			t.Errorf("%s: %d workers, %+v", n, len(f.Workers), f.Curve)
 		}
 	}
-	merge := strings.NewReplacer(" part3 part4", "").Replace(commands[2][1])
+	merge := strings.NewReplacer(" run3 run4", "").Replace(commands[2][1])
 	if code, said := r.start(t, strings.Fields(merge)...).ended(); code != exitFine && code != exitInvalid {
 		t.Errorf("%s: exit code %d\n%s", merge, code, said)
 	}

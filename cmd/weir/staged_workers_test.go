@@ -45,9 +45,6 @@ func TestStagedJobsOnBatch(t *testing.T) {
 	t.Run("local", func(t *testing.T) {
 		stagedOnBatch(t, want, "", stagedLoad(s.URL, "--on", "local", "--workers", "2", "--set", "on.address=127.0.0.1"))
 	})
-	t.Run("apart", func(t *testing.T) {
-		stagedOnBatch(t, want, "", stagedLoad(s.URL, "--on", "local", "--workers", "2", "--set", "on={apart: true, wait: 4s}"))
-	})
 	t.Run("htcondor", func(t *testing.T) {
 		pool := labtest.Start(t, lab.HTCondorConfig{Slots: 2})
 		labtest.Use(t, pool)
@@ -87,8 +84,8 @@ func stagedOnBatch(t *testing.T, want *analysis.Step, folder string, args []stri
 	}
 	device := ""
 	for _, w := range f.Workers {
-		if w.Scratch == nil { // workers of a run recorded apart say so in their own about.json
-			continue
+		if w.Scratch == nil {
+			t.Fatalf("worker %s reports no folder of its copies", w.Name)
 		}
 		device = w.Scratch.Device
 		if w.Scratch.Folder == "" || !strings.Contains(w.Scratch.Folder, folder) || w.Scratch.Free <= 0 {

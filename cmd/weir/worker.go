@@ -86,16 +86,6 @@ func moverCommand(s streams) *cobra.Command {
 	return c
 }
 
-// partCommand is a worker that measures its part of a run by itself.
-func partCommand(s streams) *cobra.Command {
-	return command("part PLAN.json", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
-		in, release := s.interruptible(c.Context(), s.err)
-		defer release()
-		s.quiet = true
-		return run.Part(run.Config{Version: version(), Console: s.console(), Interrupts: in, View: s.view(in)}, args[0])
-	})
-}
-
 // podCommand is the first process of a pod: it runs weir with its arguments as a worker.
 func podCommand(s streams) *cobra.Command {
 	c := command("pod ARGUMENT...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {

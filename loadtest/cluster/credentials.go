@@ -64,9 +64,9 @@ type Bundle struct {
 	Files []string
 }
 
-// NewBundle prepares what the workers of plan need in folder, which it makes for this user only. If list is true, the
-// plan's list of files travels along; otherwise the controller tells workers their files.
-func NewBundle(plan *scenario.Plan, folder string, list bool) (b Bundle, err error) {
+// newBundle prepares what the workers of plan need in folder, which it makes for this user only. The plan's list of files stays: the
+// controller sends each worker its files.
+func newBundle(plan *scenario.Plan, folder string) (b Bundle, err error) {
 	own := *plan
 	ownCredentials(&own.Auth)
 	there, files, err := own.Portable()
@@ -85,10 +85,8 @@ func NewBundle(plan *scenario.Plan, folder string, list bool) (b Bundle, err err
 		delete(files, "auth_ca_dir")
 		b.Files = append(b.Files, filepath.Join(folder, there.Auth.CAFile))
 	}
-	if !list {
-		there.Files.List = ""
-		delete(files, "files_list")
-	}
+	there.Files.List = ""
+	delete(files, "files_list")
 	for name, from := range files {
 		to := filepath.Join(folder, name)
 		if err := linkReadable(from, to); err != nil {

@@ -62,7 +62,7 @@ func NewRemoteWorkers(o RemoteOptions) *RemoteWorkers {
 // own.
 func (w *RemoteWorkers) Start(ctx context.Context) (err error) {
 	on := w.Plan.On
-	if w.bundle, err = NewBundle(w.Plan, filepath.Join(w.State, "files"), false); err != nil {
+	if w.bundle, err = newBundle(w.Plan, filepath.Join(w.State, "files")); err != nil {
 		return err
 	}
 	if w.server, err = NewServer(ServerOptions{Address: on.Address, State: w.State, Came: w.joined}); err != nil {

@@ -23,7 +23,7 @@ func TestBundle(t *testing.T) {
 	}
 	plan := &scenario.Plan{Target: "https://x/", Auth: storage.Auth{Method: "token", TokenFile: filepath.Join(from, "my token"),
 		CADir: filepath.Join(from, "ca"), CAFile: filepath.Join(from, "own ca.pem")}, Files: scenario.Files{List: "list.txt"}}
-	b, err := NewBundle(plan, to, false)
+	b, err := newBundle(plan, to)
 	require.NoError(t, err)
 	if a := b.Plan.Auth; a.TokenFile != "auth_token_file" || a.CADir != "" || a.CAFile != "auth_ca_file" || b.Plan.Files.List != "" {
 		t.Errorf("%+v", b.Plan)
@@ -45,7 +45,7 @@ func TestBundle(t *testing.T) {
 		"no such file":                   {Method: "token", TokenFile: filepath.Join(from, "none")},
 		"no certificate authority is in": {CADir: t.TempDir()},
 	} {
-		if _, err := NewBundle(&scenario.Plan{Target: "https://x/", Auth: auth}, filepath.Join(t.TempDir(), "state"), false); err == nil ||
+		if _, err := newBundle(&scenario.Plan{Target: "https://x/", Auth: auth}, filepath.Join(t.TempDir(), "state")); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -185,7 +185,7 @@ func TestClosingSessionsIsTold(t *testing.T) {
 	}
 }
 
-// lateSteps names the first step after an hour, as weir run --begin does.
+// lateSteps returns the first step after an hour, as a controller does that waits for workers.
 type lateSteps struct{ StepSource }
 
 func (s lateSteps) Next(ctx context.Context) (scenario.Step, error) {

@@ -24,7 +24,7 @@ func TestDocumentedKeys(t *testing.T) {
 	require.NoError(t, json.Unmarshal(written, &histogram))
 	for section, types := range map[string][]any{
 		"about.json": {About{}, Clock{}, measure.Scratch{}, Links{}},
-		"plan.json": {scenario.Plan{}, scenario.Part{}, monitor.BalancerConfig{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},
+		"plan.json": {scenario.Plan{}, monitor.BalancerConfig{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},
 			link.Outage{}},
 		"intervals.jsonl": {measure.Interval{}, measure.Site{}, histogram},
 		"hosts.jsonl": {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{},

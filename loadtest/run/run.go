@@ -132,9 +132,6 @@ func (r *session) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if r.Plan.On.Apart {
-		return r.runOffline(system)
-	}
 	processes, err := r.processes()
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
-	"time"
 
 	"weir/internal/document"
 	"weir/internal/say"
@@ -93,32 +92,8 @@ func IsScenario(arg string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// PlanPart returns the plan of a scenario. part, such as 3/10, is the part of it that this machine carries out, and begin the time of its
-// first step; "" is all of it, at once. Its errors are UsageErrors.
-func PlanPart(sc *scenario.Scenario, part, begin string) (*scenario.Plan, error) {
+// Plan returns the plan of a scenario. Its errors are UsageErrors.
+func Plan(sc *scenario.Scenario) (*scenario.Plan, error) {
 	p, err := sc.Plan(all.Drivers())
-	if err != nil {
-		return nil, usage(err)
-	}
-	if begin != "" {
-		at, err := parseBegin(begin, time.Now())
-		if err != nil {
-			return nil, usage(fmt.Errorf("--begin %s: %w", begin, err))
-		}
-		p.BeginAt(at)
-	}
-	if part == "" {
-		return p, nil
-	}
-	if p.On.Apart {
-		return nil, usage(errors.New("--part cannot be combined with on.apart: with it each worker has a part already"))
-	}
-	number, of, err := scenario.ParsePart(part)
-	if err == nil {
-		p, err = p.Apart(number, of)
-	}
-	if err != nil {
-		return nil, usage(fmt.Errorf("--part: %w", err))
-	}
-	return p, nil
+	return p, usage(err)
 }

@@ -248,16 +248,8 @@ func (r *session) setSink(watch *monitor.Watch) (release func()) {
 	return stop
 }
 
-// setSteps decides which steps are held, and when: those of the plan, those
-// that are left, or those of the search.
+// setSteps decides which steps are held: those of the plan, those that are left, or those of the search.
 func (r *session) setSteps() error {
-	if Timed(r.Plan) && r.resumed == nil {
-		if err := r.writeEvent(measure.EventRun, "the first step begins at "+r.Plan.Steps[0].Begin.Local().Format("15:04:05")); err != nil {
-			return err
-		}
-		r.engine.Steps = &timedSteps{StepSource: engine.FixedSteps(r.Plan), finish: r.Finish,
-			warn: func(text string) error { return r.warn(text) }}
-	}
 	if r.find != nil {
 		r.engine.Steps = r.find.steps(r)
 	}

@@ -178,7 +178,6 @@ func onKeys() []key {
 		{"on.address", "Name or address, with or without port, at which workers reach this machine. Default: detected."},
 		{"on.submit", "Lines of the submit description (HTCondor), #SBATCH options (Slurm), fields of the pod (Kubernetes) or ssh options."},
 		{"on.wait", "Longest wait for workers before the first step begins without the missing ones."},
-		{"on.apart", "Workers cannot reach this machine: each records its part, to be merged."},
 		{"on.kubernetes", "How the pods of batch: kubernetes are made."},
 		{"on.kubernetes.image", "Image of the workers: the same version of weir, as in registry.example.org/weir:1.2.3."},
 		{"on.kubernetes.context", "Context of the kubeconfig. Default: its current context."},

@@ -97,11 +97,6 @@ func TestTrunk(t *testing.T) {
 		if got := p.Dealt(p.Steps[k].Clients, k); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, want %v", k, got, want)
 		}
-		for i := range 4 {
-			if got := p.Share(i, 4).Steps[k].Clients; got != []int{want[0] / 2, (want[1] + 1) / 2, want[0] / 2, want[1] / 2}[i] {
-				t.Errorf("step %d, part %d: %d clients", k, i, got)
-			}
-		}
 	}
 	var b strings.Builder
 	require.NoError(t, p.WriteText(&b))
@@ -114,37 +109,5 @@ func TestTrunk(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "over link line it takes") {
 		t.Errorf("no job is at the end of a trunk:\n%s", b.String())
-	}
-}
-
-// The clients of a site are the same, whatever many processes share them, and
-// no client is in two.
-func TestSharesOfLinks(t *testing.T) {
-	p := plan(t, "target: built-in\nlink: {a: {share: 3}, b: {rtt: 1ms}, c: {share: 0.5}}\nload: {clients: [1, 5, 9, 40]}")
-	for _, n := range []int{3, 6, 12} {
-		seen := map[int]bool{}
-		for i := range n {
-			part := p.Share(i, n)
-			for c := range part.MostClients() {
-				if seen[part.First+c] {
-					t.Errorf("%d parts: client %d is in two", n, part.First+c)
-				}
-				seen[part.First+c] = true
-			}
-		}
-		if len(seen) != 40 {
-			t.Errorf("%d parts have %d clients", n, len(seen))
-		}
-		for k, step := range p.Steps {
-			want := link.Deal(step.Clients, p.Links)
-			for site := range want {
-				for i := site; i < n; i += len(want) {
-					want[site] -= p.Share(i, n).Steps[k].Clients
-				}
-				if want[site] != 0 {
-					t.Errorf("%d parts, step %d: the parts of site %d do not add up", n, k, site)
-				}
-			}
-		}
 	}
 }

@@ -49,8 +49,6 @@ type On struct {
 	Address string        `json:"address,omitempty"        yaml:"address"`
 	Submit  []string      `json:"submit,omitempty"         yaml:"submit"` // lines for what is submitted, in the batch system's own words
 	Wait    unit.Duration `json:"wait,omitempty"           yaml:"wait"`   // longest that the first step waits for all workers
-	// workers cannot reach this machine: each measures for itself, and brings a run directory back
-	Apart bool `json:"apart,omitempty"          yaml:"apart"`
 	// batch: kubernetes only
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"        yaml:"kubernetes"`
 }
@@ -74,7 +72,7 @@ func (s *Scenario) completeOn() {
 func (c *checker) on() {
 	o := c.On
 	if o.Batch == "" {
-		c.refuse(o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 || !o.Kubernetes.isZero(),
+		c.refuse(o.Workers != 0 || o.JobPerClient || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 || !o.Kubernetes.isZero(),
 			"on.batch", "missing; name what starts the workers, one of %s", strings.Join(Batches(), ", "))
 		return
 	}
@@ -105,15 +103,11 @@ func (c *checker) on() {
 // onlyHere refuses what the machines of a batch system cannot do.
 func (c *checker) onlyHere(o On) {
 	switch {
-	case len(c.Links) > 0 && o.Apart:
-		c.say("on.apart", "cannot be combined with link: the links are on this machine, which workers apart do not reach; omit apart or link")
 	case len(c.Links) > 0 && len(c.Client.Command) > 0 && slices.Contains([]string{"ftp", "gsiftp"}, c.scheme()):
 		c.say("client.command", "with on and link: the data connections that GridFTP servers name to a program would go past the link; omit "+
 			"client, so that weir's own client makes them over it")
 	case len(c.Links) > 0 && !o.JobPerClient && o.Workers < len(c.Links.Sites()):
 		c.say("on.workers", "%d: each worker is at one site; use at least %d, one for each link", o.Workers, len(c.Links.Sites()))
-	case o.JobPerClient && o.Apart:
-		c.say("on.apart", "cannot be combined with job_per_client; omit one of them")
 	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):
 		c.say("on.job_per_client", "each job does one client's work for the measurement time: leave load.rate and load.jobs out")
 	case o.JobPerClient && o.Workers > 0:
@@ -142,10 +136,6 @@ func (o On) Text(most int) string {
 	if o.JobPerClient {
 		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
 	}
-	text := say.Plural(o.Workers, "worker") + " " + with
-	if o.Apart {
-		return text + ", each measuring for itself; merged at the end"
-	}
-	return text + fmt.Sprintf(", up to %s each; the first step waits for them, up to %v",
+	return fmt.Sprintf("%s %s, up to %s each; the first step waits for them, up to %v", say.Plural(o.Workers, "worker"), with,
 		say.Plural((most+o.Workers-1)/max(o.Workers, 1), "client"), o.Wait)
 }

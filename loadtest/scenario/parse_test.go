@@ -132,8 +132,6 @@ func TestMistakes(t *testing.T) {
 			`s.yaml:2:29: on.address: "a/b"; write the name or address of this machine, with a port or without, as in login1.example.org:9999`},
 		{"jobs and workers", target + "on: {batch: htcondor, workers: 2, job_per_client: true}\n",
 			`s.yaml:2:32: on.workers: cannot be combined with job_per_client; omit it`},
-		{"links and workers apart", target + "link: {rtt: 1ms}\non: {batch: slurm, apart: true}\n",
-			`s.yaml:3:27: on.apart: cannot be combined with link: the links are on this machine`},
 		{"fewer workers than sites",
 			target + "link: {a: {rtt: 1ms}, b: {rtt: 2ms, trunk: c}, c: {rate: 1Gbit/s}}\non: {batch: slurm, workers: 1}\n",
 			`s.yaml:3:29: on.workers: 1: each worker is at one site; use at least 2, one for each link`},

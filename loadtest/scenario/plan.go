@@ -42,7 +42,6 @@ type Plan struct {
 	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
 	First        int                    `json:"first_client"`         // number of this share's first client
 	BuiltIn      bool                   `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
-	Part         *Part                  `json:"part,omitempty"`       // nil: it is no part of another plan
 }
 
 // A Model is what the load of a step is set by.
@@ -59,14 +58,6 @@ const (
 	obeyRetryAfter   = "obey"
 	IgnoreRetryAfter = "ignore"
 )
-
-// A Part says of which plan a plan is a part, that a machine carries out by
-// itself; see Apart.
-type Part struct {
-	Number int   `json:"number"` // from 1
-	Of     int   `json:"of"`
-	Whole  *Plan `json:"whole"`
-}
 
 // PlanVersion is the version of the plan's format.
 const PlanVersion = 2

@@ -212,86 +212,6 @@ func TestPlansAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestSharesAreThePlan(t *testing.T) {
-	p := plan(t, "target: built-in\nload: {rate: [100/s, 7/s, 1000/s], max_clients: 5}\nstop: {count: 1000, bytes: 12345678901234B}\n")
-	for k, clients := range []int{5, 1, 3} {
-		p.Steps[k].Clients = clients
-	}
-	p.First = 100
-	for n := 1; n <= 9; n++ {
-		sum := make([]int, len(p.Steps))
-		rate := make([]float64, len(p.Steps))
-		owner := map[int]int{}
-		count, size := int64(0), unit.Size(0)
-		for i := range n {
-			s := p.Share(i, n)
-			own := map[int]bool{}
-			for k, step := range s.Steps {
-				sum[k] += step.Clients
-				rate[k] += float64(step.Rate)
-				if (step.Clients == 0) != (step.Rate == 0) {
-					t.Errorf("part %d of %d: step %d has %d clients for %v", i, n, k, step.Clients, step.Rate)
-				}
-				for c := range step.Clients {
-					own[s.First+c] = true
-				}
-			}
-			for c := range own {
-				if other, twice := owner[c]; twice {
-					t.Errorf("parts %d and %d of %d both have client %d", other, i, n, c)
-				}
-				owner[c] = i
-			}
-			if (len(own) == 0) != (s.Stop.Count == 0) || (len(own) == 0) != (s.Stop.Bytes == 0) {
-				t.Errorf("part %d of %d has %d clients and stops after %d, %v", i, n, len(own), s.Stop.Count, s.Stop.Bytes)
-			}
-			count, size = count+s.Stop.Count, size+s.Stop.Bytes
-		}
-		for k, step := range p.Steps {
-			if sum[k] != step.Clients || math.Abs(rate[k]/float64(step.Rate)-1) > 1e-12 {
-				t.Errorf("%d parts: step %d has %d clients and %v/s in all", n, k, sum[k], rate[k])
-			}
-		}
-		if count != 1000 || size != p.Stop.Bytes || len(owner) != 5 || owner[100] != 0 {
-			t.Errorf("%d parts: stop after %d and %v in all, owners %v", n, count, size, owner)
-		}
-	}
-	few := *p
-	few.Stop.Count = 1
-	for i := range 3 {
-		if got := few.Share(i, 3).Stop.Count; got != 1 {
-			t.Errorf("part %d of 3 stops after %d operations", i, got)
-		}
-	}
-	if d := cmp.Diff(p, p.Share(0, 1), cmpopts.EquateEmpty()); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestLargeSharesDoNotOverlap(t *testing.T) {
-	p := &Plan{Steps: []Step{{Clients: 2}, {Clients: 3}, {Clients: 17}, {Clients: 4999}, {Clients: 6}, {Clients: 5000}}}
-	for _, n := range []int{2, 3, 5, 7, 50, 64} {
-		next := 0
-		for i := range n {
-			s := p.Share(i, n)
-			if s.First != next {
-				t.Errorf("part %d of %d starts at %d, not %d", i, n, s.First, next)
-			}
-			most := 0
-			for _, step := range s.Steps {
-				most = max(most, step.Clients)
-			}
-			if most != s.Steps[5].Clients {
-				t.Errorf("part %d of %d: the largest step is not its largest", i, n)
-			}
-			next += most
-		}
-		if next != 5000 {
-			t.Errorf("%d parts have %d clients", n, next)
-		}
-	}
-}
-
 func TestThresholds(t *testing.T) {
 	q := func(name string) Quantity {
 		got, err := findQuantity(name)
@@ -388,6 +308,5 @@ func FuzzParsePlan(f *testing.F) {
 		}
 		p.Files.List = ""
 		require.NoError(t, p.WriteText(&b))
-		p.Share(1, 3)
 	})
 }

@@ -123,7 +123,7 @@ func (c *checker) checkPopulations() {
 	}), "populations", "workload.keep is true in some and false in others; give it once, in workload")
 	c.refuse(c.given("link"), "link", "cannot be combined with populations yet; omit it")
 	c.refuse(len(c.Client.Command) > 0, "client", "external programs cannot be combined with populations; omit client")
-	c.refuse(c.On.JobPerClient || c.On.Apart, "on", "job_per_client and apart cannot be combined with populations; omit them")
+	c.refuse(c.On.JobPerClient, "on", "job_per_client cannot be combined with populations; omit it")
 	if c.On.Batch != "" {
 		c.refuse(c.On.Workers < len(c.Populations), "on.workers", "%d: each of the %d populations needs a worker of its own at least",
 			c.On.Workers, len(c.Populations))

@@ -54,10 +54,6 @@ func (p *Plan) ValidateRemote() error {
 	case p.On.JobPerClient && p.Work.Job != nil && p.Work.Job.Quota != 0:
 		return errors.New("workload.job.scratch_quota: with on.job_per_client each client is a job of its own, whose disk the batch system " +
 			"limits; omit it, or set the limit with on.submit, as in request_disk = 2GB")
-	case p.On.Apart && p.On.Workers > p.MostClients():
-		return fmt.Errorf("on.workers: %d workers are more than the %d clients; use fewer", p.On.Workers, p.MostClients())
-	case p.Find != nil && p.On.Apart:
-		return errors.New("on.apart: a search needs the combined results of all workers during the run; omit apart")
 	case p.Find != nil && p.On.JobPerClient:
 		return errors.New("on.job_per_client: a search chooses the length of each step itself; omit job_per_client")
 	}
@@ -135,13 +131,6 @@ func (p *Plan) Public() *Plan {
 	c := p.own()
 	for key, text := range c.addresses() {
 		*text = public(key, *text)
-	}
-	if p.Part != nil {
-		part := *p.Part
-		if part.Whole != nil {
-			part.Whole = part.Whole.Public()
-		}
-		c.Part = &part
 	}
 	return c
 }

@@ -102,11 +102,6 @@ func (p *Plan) check() error {
 	if p.First < 0 {
 		return fmt.Errorf("plan: first_client %d: client numbers start at 0", p.First)
 	}
-	if p.Part != nil {
-		if err := p.Part.check(p); err != nil {
-			return err
-		}
-	}
 	return s.check(nil).Err()
 }
 

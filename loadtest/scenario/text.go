@@ -172,16 +172,10 @@ func (p *Plan) clientsText(row func(name, format string, args ...any)) {
 	}
 }
 
-// whereText writes on which machines the clients are, and when they begin.
+// whereText writes on which machines the clients are.
 func (p *Plan) whereText(row func(name, format string, args ...any)) {
-	if part := p.Part; part != nil {
-		row("part", "%d of %d; all together: %s", part.Number, part.Of, part.Whole.loadText())
-	}
 	if on := p.On.Text(p.MostClients()); on != "" {
 		row("clients on", "%s", on)
-	}
-	if len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() {
-		row("begin", "%s", p.Steps[0].Begin.Local().Format(time.RFC3339))
 	}
 }
 

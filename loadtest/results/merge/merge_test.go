@@ -113,13 +113,10 @@ func (r recorded) write(t *testing.T) string {
 	return dir
 }
 
-// parts are all parts of plan() of so many.
-func parts(t *testing.T, of int) (all []recorded) {
-	t.Helper()
-	for i := range of {
-		p, err := plan().Apart(i+1, of)
-		require.NoError(t, err)
-		all = append(all, recorded{plan: p, host: fmt.Sprintf("node%d", i+1), ends: measure.AllDone})
+// machines returns n runs of plan(), each on its own machine.
+func machines(n int) (all []recorded) {
+	for i := range n {
+		all = append(all, recorded{plan: plan(), host: fmt.Sprintf("node%d", i+1), ends: measure.AllDone})
 	}
 	return all
 }
@@ -150,57 +147,57 @@ func merged(t *testing.T, all []recorded) *analysis.Findings {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(b)) }
 
-// Parts add up to the whole: clients, bytes, operations, histograms, hosts.
-func TestPartsAreTheWhole(t *testing.T) {
-	for _, of := range []int{2, 3, 6} {
-		f := merged(t, parts(t, of))
+// Runs add up: clients, bytes, operations, histograms, hosts.
+func TestRunsAddUp(t *testing.T) {
+	for _, n := range []int{2, 3, 6} {
+		f := merged(t, machines(n))
 		if len(f.Curve) != 2 {
-			t.Fatalf("%d parts: %d steps", of, len(f.Curve))
+			t.Fatalf("%d runs: %d steps", n, len(f.Curve))
 		}
-		for i, clients := range []int{6, 9} {
+		for i, clients := range []int{6 * n, 9 * n} {
 			s := &f.Curve[i]
 			if s.Clients != clients || !near(s.ActiveClients, float64(clients)) || !near(s.Throughput, float64(clients)*1e6) ||
 				s.Done != int64(clients)*10 ||
-				!near(s.Duration, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != of || s.Hosts[0].Host != "node1" {
-				t.Errorf("%d parts, step %d: %+v", of, i+1, s)
+				!near(s.Duration, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != n || s.Hosts[0].Host != "node1" {
+				t.Errorf("%d runs, step %d: %+v", n, i+1, s)
 			}
 		}
 		for _, c := range f.Validity.Checks {
 			if c.Name == "data" && c.Status != analysis.OK || c.Name == "clock" && c.Status != analysis.OK {
-				t.Errorf("%d parts: %+v", of, c)
+				t.Errorf("%d runs: %+v", n, c)
 			}
 		}
 	}
 }
 
-// Runs that began apart have a hold where all of them held.
-func TestRunsThatBeganApart(t *testing.T) {
+// Runs that did not begin together have a hold in the seconds in which all of them held.
+func TestRunsThatDidNotBeginTogether(t *testing.T) {
 	for late, hold := range map[time.Duration]float64{
-		0: 10, 20 * time.Millisecond: 10, 3 * time.Second: 7, 2400 * time.Millisecond: 7, 400 * time.Millisecond: 9,
+		0: 10, 20 * time.Millisecond: 9, 3 * time.Second: 7, 2400 * time.Millisecond: 7, 400 * time.Millisecond: 9,
 	} {
-		all := parts(t, 3)
+		all := machines(3)
 		all[1].late = late
 		f := merged(t, all)
 		if len(f.Curve) != 2 {
-			t.Fatalf("%v apart: %d steps", late, len(f.Curve))
+			t.Fatalf("%v late: %d steps", late, len(f.Curve))
 		}
 		for i := range f.Curve {
 			s := &f.Curve[i]
 			if math.Abs(s.Duration-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 ||
 				math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
-				t.Errorf("%v apart: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Duration, hold, s.ActiveClients, s.Throughput)
+				t.Errorf("%v late: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Duration, hold, s.ActiveClients, s.Throughput)
 			}
 		}
 		for _, c := range f.Validity.Checks {
 			if c.Name == "clock" && c.Status != analysis.OK {
-				t.Errorf("%v apart: %+v", late, c)
+				t.Errorf("%v late: %+v", late, c)
 			}
 		}
 	}
-	all := parts(t, 3)
+	all := machines(3)
 	all[2].late = 20 * time.Second
 	if f := merged(t, all); len(f.Curve) != 0 || f.Validity.Status != analysis.Invalid {
-		t.Errorf("20 s apart: %d steps, %s", len(f.Curve), f.Validity.Status)
+		t.Errorf("20 s late: %d steps, %s", len(f.Curve), f.Validity.Status)
 	}
 }
 
@@ -209,40 +206,35 @@ func TestStalledRuns(t *testing.T) {
 	for _, late := range []time.Duration{0, 300 * time.Millisecond} {
 		want := 0.0
 		for _, joined := range [][2]int{{}, {6, 8}, {5, 12}} {
-			all := parts(t, 2)
+			all := machines(2)
 			all[1].late, all[1].joined = late, joined
 			s := &merged(t, all).Curve[0]
 			if want == 0 {
 				want = s.Duration
 			}
-			if math.Abs(s.Duration-want) > 0.4 || math.Abs(s.ActiveClients-6) > 0.1 || math.Abs(s.Throughput/6e6-1) > 0.05 {
-				t.Errorf("%v late, lines %v: %v clients, %v B/s for %v s, want 6 and 6e6 for %v", late, joined, s.ActiveClients, s.Throughput,
+			if math.Abs(s.Duration-want) > 0.4 || math.Abs(s.ActiveClients-12) > 0.2 || math.Abs(s.Throughput/12e6-1) > 0.05 {
+				t.Errorf("%v late, lines %v: %v clients, %v B/s for %v s, want 12 and 12e6 for %v", late, joined, s.ActiveClients, s.Throughput,
 					s.Duration, want)
 			}
 		}
 	}
 }
 
-// What is not there is told, and the loads that it had are not those of the plan.
-func TestMissingPartsAreTold(t *testing.T) {
-	all := parts(t, 3)
-	f := merged(t, all[:2])
-	if f.Curve[1].Clients != 9 || !near(f.Curve[1].ActiveClients, 6) {
-		t.Errorf("%+v", f.Curve[1])
+// A run that was killed is reported, and the loads without its clients are not those of the plan.
+func TestKilledRunsAreReported(t *testing.T) {
+	all := machines(3)
+	all[2].ends, all[2].until = "", 15
+	f := merged(t, all)
+	if !near(f.Curve[0].ActiveClients, 18) || f.Curve[1].Clients != 27 || f.Curve[1].ActiveClients > 20 || !near(f.Curve[1].Duration, 10) {
+		t.Errorf("%+v", f.Curve)
 	}
 	if f.Validity.Status != analysis.Invalid {
 		t.Errorf("a third is missing: %+v", f.Validity)
 	}
-	all[2].ends, all[2].until = "", 15
-	f = merged(t, all)
-	if !near(f.Curve[0].ActiveClients, 6) || f.Curve[1].ActiveClients > 8 || !near(f.Curve[1].Duration, 10) {
-		t.Errorf("one was killed: %+v", f.Curve)
-	}
 }
 
-// Runs of a whole plan on several machines are more clients; kinds that only
-// some of them know do not lose the clients of the others.
-func TestWholeRunsAddUp(t *testing.T) {
+// Kinds of operations that only some runs have do not lose the clients of the others.
+func TestRunsWithDifferentKindsAddUp(t *testing.T) {
 	a, b := recorded{plan: plan(), host: "a", ends: measure.AllDone}, recorded{plan: plan(), host: "b", ends: measure.AllDone,
 		kinds: []storage.Kind{storage.Write}}
 	f := merged(t, []recorded{a, b})
@@ -257,23 +249,18 @@ func TestWholeRunsAddUp(t *testing.T) {
 }
 
 func TestWhatCannotBeMerged(t *testing.T) {
-	all := parts(t, 3)
+	all := machines(3)
 	one, two := all[0].write(t), all[1].write(t)
 	other := plan()
 	other.Seed, other.Target = 7, "http://elsewhere/"
 	search := plan()
 	search.Find, search.Steps = &scenario.Find{Min: 1, Max: 2, Within: 0.1, Time: unit.Duration(time.Minute)}, []scenario.Step{}
-	of4, err := plan().Apart(2, 4)
-	require.NoError(t, err)
 	resumed := all[1]
 	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: measure.EventResume}) }
 	for want, dirs := range map[string][]string{
 		"at least two":              {recorded{plan: plan()}.write(t)},
 		"are the same run":          {one, two, one},
-		"are both part 1 of 3":      {one, recorded{plan: all[0].plan, host: "x", late: time.Second, ends: "x"}.write(t)},
-		"they overlap":              {one, recorded{plan: of4, late: time.Second}.write(t)},
-		"is part of a plan, and":    {one, recorded{plan: plan(), late: time.Second}.write(t)},
-		"seed, target are not the":  {recorded{plan: plan()}.write(t), recorded{plan: other}.write(t)},
+		"target is not the same":    {recorded{plan: plan()}.write(t), recorded{plan: other}.write(t)},
 		"a search cannot be merged": {one, recorded{plan: search}.write(t)},
 		"was resumed":               {one, resumed.write(t)},
 		"was over at":               {one, recorded{plan: all[1].plan, late: time.Hour, ends: "x"}.write(t)},
