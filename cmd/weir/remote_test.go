@@ -19,7 +19,6 @@ import (
 	"weir/loadtest/analysis/compare"
 	"weir/loadtest/cluster"
 	"weir/loadtest/measure"
-	"weir/loadtest/results"
 )
 
 // A remote is weir with clients on other machines, its private state in a folder

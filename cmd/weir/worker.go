@@ -12,7 +12,6 @@ import (
 	"weir/loadtest/cluster/batch/kubernetes"
 	"weir/loadtest/engine"
 	"weir/loadtest/results"
-	"weir/loadtest/run"
 	"weir/monitor"
 	"weir/storage/all"
 )

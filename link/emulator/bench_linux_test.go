@@ -13,42 +13,40 @@ import (
 )
 
 // What a link costs: CPU time of the clients, the service, the kernel's work
-// for both, and the emulation, for each of some rates, side by side.
+// for both, and the emulation, for each of some rates.
 func BenchmarkLink(b *testing.B) {
 	for _, rate := range []unit.Bitrate{100e6, 1e9, 4e9} {
-		for _, way := range []Way{Userspace, Kernel} {
-			b.Run(rate.String()+" "+string(way), func(b *testing.B) {
-				n, r := up(b, way, link.Spec{Rate: rate, Queue: 20 * ms, Congestion: "cubic"})
-				conn := dial(b, n.Sites[0], serve(b, n, pour))
-				if _, err := io.CopyN(io.Discard, conn, 10e6); err != nil {
-					b.Fatal(err)
-				}
-				begin, before := time.Now(), burn.Process()
-				bytes := int64(0)
-				for b.Loop() { // one second each, whatever the machine
-					bytes += passed(b, conn, time.Now().Add(time.Second))
-				}
-				span := time.Since(begin).Seconds()
-				cpu := (burn.Process() - before).Seconds()
-				cost, late, seconds := 0.0, 0.0, 0.0
-				for _, s := range r.samples() {
-					cost += s.Cost
-					seconds += s.Seconds
-					late = max(late, s.ToClients.Late.P99)
-				}
-				share := 0.0
-				if seconds > 0 {
-					share = cost / seconds
-				}
-				gbit := 8 * float64(bytes) / 1e9
-				b.ReportMetric(gbit*1e3/span, "Mbit/s")
-				b.ReportMetric(1e3*(cpu/gbit), "cpu-ms/Gbit")
-				b.ReportMetric(1e3*share*span/gbit, "emulation-cpu-ms/Gbit")
-				b.ReportMetric(100*share, "emulation-%")
-				b.ReportMetric(1e6*late, "late-us-p99")
-				b.ReportMetric(0, "ns/op")
-			})
-		}
+		b.Run(rate.String(), func(b *testing.B) {
+			n, r := up(b, link.Spec{Rate: rate, Queue: 20 * ms, Congestion: "cubic"})
+			conn := dial(b, n.Sites[0], serve(b, n, pour))
+			if _, err := io.CopyN(io.Discard, conn, 10e6); err != nil {
+				b.Fatal(err)
+			}
+			begin, before := time.Now(), burn.Process()
+			bytes := int64(0)
+			for b.Loop() { // one second each, whatever the machine
+				bytes += passed(b, conn, time.Now().Add(time.Second))
+			}
+			span := time.Since(begin).Seconds()
+			cpu := (burn.Process() - before).Seconds()
+			cost, late, seconds := 0.0, 0.0, 0.0
+			for _, s := range r.samples() {
+				cost += s.Cost
+				seconds += s.Seconds
+				late = max(late, s.ToClients.Late.P99)
+			}
+			share := 0.0
+			if seconds > 0 {
+				share = cost / seconds
+			}
+			gbit := 8 * float64(bytes) / 1e9
+			b.ReportMetric(gbit*1e3/span, "Mbit/s")
+			b.ReportMetric(1e3*(cpu/gbit), "cpu-ms/Gbit")
+			b.ReportMetric(1e3*share*span/gbit, "emulation-cpu-ms/Gbit")
+			b.ReportMetric(100*share, "emulation-%")
+			b.ReportMetric(1e6*late, "late-us-p99")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }
 

@@ -1,134 +1,55 @@
 package emulator
 
 import (
-	"slices"
+	"errors"
+	"fmt"
 	"strings"
-
-	"weir/link"
 )
 
-// A Way is how links are made.
-type Way string
+// ErrImpossible is the error of links that cannot be emulated here by this user.
+var ErrImpossible = errors.New("links cannot be emulated here")
 
-// The ways, the best first.
-const (
-	Userspace Way = "userspace" // network namespaces, and a queue in user space
-	Kernel    Way = "kernel"    // network namespaces, and the kernel's queues (netem, tbf)
-	Proxy     Way = "proxy"     // a TCP proxy on the loopback
-)
-
-// A Choice is a way to make links, and why it was taken.
+// A Choice is where links are made.
 type Choice struct {
-	Way Way
-	// Isolated tells that the links are possible only where this program is started once more by Isolate, in a
+	// Isolated reports that the links are possible only where this program is started once more by Isolate, in a
 	// network of its own.
 	Isolated bool
-	// Why says, a sentence each, why what is better is not possible.
-	Why []string
-	// Limitations says, a sentence each, what the links will not show.
+	// Why is the reason for isolation; "" without it.
+	Why string
+	// Limitations are differences from a real link, a sentence each.
 	Limitations []string
 }
 
-// Possible says why something is not possible here; empty is possible.
-type Possible struct {
-	Spaces    string `json:"namespaces"`
-	Userspace string `json:"userspace"`
-	Netem     string `json:"netem"`
-	Tbf       string `json:"tbf"`
-}
-
-// choose returns the best way to make links where here is possible, and isolated in a network of its own; isolated is
-// nil if that is not possible or was not tried.
-func choose(links []link.Named, here Possible, isolated *Possible) Choice {
-	c := Choice{}
-	if c.settle(links, here, false) || isolated != nil && c.settle(links, *isolated, true) {
-		return c
-	}
-	c.Way, c.Limitations = Proxy, proxyLimitations(links)
-	return c
-}
-
-// settle takes the best of what is possible at one place, if links can be made there.
-func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
-	if p.Spaces != "" {
-		if isolated {
-			c.Why = append(c.Why, "nor can this user, for himself: "+p.Spaces)
-		} else {
-			c.Why = append(c.Why, "this process cannot make network namespaces: "+p.Spaces)
-		}
-		return false
-	}
-	if p.Userspace == "" {
-		c.Way = Userspace
-	} else {
-		c.Why = append(c.Why, "packets cannot pass through user space: "+p.Userspace)
-		if why := p.kernel(links); why != "" {
-			c.Why = append(c.Why, why)
-			return false
-		}
-		c.Way, c.Limitations = Kernel, kernelLimitations(links)
-	}
-	if c.Isolated = isolated; isolated {
-		c.Limitations = append(c.Limitations, "the service is outside of that network and is reached through a gate, "+
-			"where the link's TCP connections end")
-	}
-	return true
-}
-
-const noKernelTrunk = "the kernel's own queues are one for each link, and cannot be shared as a trunk is"
-
-// kernel says why the kernel's queues are not enough for links.
-func (p *Possible) kernel(links []link.Named) string {
-	netem := slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.RTT > 0 || l.Spec.Loss > 0 || l.Spec.Jitter > 0 })
+// choose returns where links can be made. here and isolated are the reasons for which they cannot be made by this process and
+// by an isolated one, "" if they can. isolated is nil if that was not tried.
+func choose(here string, isolated *string) (Choice, error) {
 	switch {
-	case len(link.Trunks(links)) > 0:
-		return noKernelTrunk
-	case netem && p.Netem != "":
-		return "the kernel's own queues cannot delay or lose packets: " + p.Netem
-	case !netem && p.Tbf != "":
-		return "the kernel's own queues cannot hold a rate: " + p.Tbf
+	case here == "":
+		return Choice{}, nil
+	case isolated == nil:
+		return Choice{}, impossible(here)
+	case *isolated != "":
+		return Choice{}, impossible(here + "; nor in a network of this user's own: " + *isolated)
 	}
-	return ""
+	return Choice{Isolated: true, Why: "this process cannot make them beside other programs: " + here, Limitations: []string{
+		"the service is outside of that network and is reached through a gate, where the link's TCP connections end"}}, nil
 }
 
-func kernelLimitations(links []link.Named) []string {
-	out := []string{"how long packets waited in queues is not known"}
-	if slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.Jitter > 0 }) {
-		out = append(out, "jitter is drawn for each packet, so that packets may overtake each other, as they seldom do in networks")
-	}
-	return out
+func impossible(why string) error {
+	return fmt.Errorf("%w: %s: run as root, or allow users to make namespaces and open %s (docs/links.md)", ErrImpossible, why, tunPath)
 }
 
-func proxyLimitations(links []link.Named) []string {
-	out := []string{
-		"TCP runs over the loopback: its slow start, windows, and recovery from loss are not those of the link",
-		"a connection is there at once; what it would have waited for comes before its first byte",
-	}
-	if slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.Loss > 0 }) {
-		out = append(out, "nothing is lost, whatever the link's loss is")
-	}
-	return append(out, "a program of others that is redirected to another server gets there past the link")
-}
+// tunPath is the file by which TUN devices are made.
+const tunPath = "/dev/net/tun"
 
-// String says the choice in sentences.
+// String describes the choice in sentences.
 func (c Choice) String() string {
-	var b strings.Builder
-	switch c.Way {
-	case Userspace:
-		b.WriteString("links are emulated in network namespaces, with a queue in user space")
-	case Kernel:
-		b.WriteString("links are emulated in network namespaces, with the kernel's own queues")
-	case Proxy:
-		b.WriteString("links are emulated by a TCP proxy")
-	}
+	text := "links are emulated in network namespaces, with a queue in user space"
 	if c.Isolated {
-		b.WriteString(", in a network of their own")
+		text += ", in a network of their own, since " + c.Why
 	}
-	for i, why := range c.Why {
-		b.WriteString(map[bool]string{true: ", since ", false: "; and "}[i == 0] + why)
+	if len(c.Limitations) > 0 {
+		text += ". This does not show all: " + strings.Join(c.Limitations, "; ")
 	}
-	for i, blind := range c.Limitations {
-		b.WriteString(map[bool]string{true: ". This does not show all: ", false: "; "}[i == 0] + blind)
-	}
-	return b.String()
+	return text
 }

@@ -12,29 +12,26 @@ import (
 
 // What cannot be made is refused with a reason, and nothing of it stays.
 func TestUpFails(t *testing.T) {
-	needSpaces(t, Userspace)
+	needSpaces(t)
 	before := interfaces(t)
 	good := []link.Named{{Spec: link.Spec{Rate: 1e6}}}
 	works := moverOptions(t)
 	for name, c := range map[string]struct {
-		way   Way
 		links []link.Named
 		o     Options
 		want  string
 	}{
-		"no link":              {Userspace, nil, works, "no links are given"},
-		"an impossible link":   {Userspace, []link.Named{{Spec: link.Spec{Loss: 2}}}, works, "link.loss: 200%"},
-		"no way":               {"magic", good, works, `unknown way "magic"`},
-		"no mover":             {Userspace, good, Options{}, "no program was named that carries packets"},
-		"a missing mover":      {Userspace, good, Options{Mover: []string{"/nonexistent/weir"}}, "start the process that carries packets"},
-		"a mover that ends":    {Userspace, good, Options{Mover: []string{"true"}}, "has ended"},
-		"a mover that babbles": {Userspace, good, Options{Mover: []string{"echo", "<html>"}}, "has ended"},
-		"no such congestion":   {Userspace, []link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "congestion control nonesuch"},
-		"the same, by kernel":  {Kernel, []link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "cubic"},
-		"no device file":       {Userspace, good, Options{Mover: works.Mover, device: "/nonexistent/tun"}, "open /nonexistent/tun"},
+		"no link":              {nil, works, "no links are given"},
+		"an impossible link":   {[]link.Named{{Spec: link.Spec{Loss: 2}}}, works, "link.loss: 200%"},
+		"no mover":             {good, Options{}, "no program was named that carries packets"},
+		"a missing mover":      {good, Options{Mover: []string{"/nonexistent/weir"}}, "start the process that carries packets"},
+		"a mover that ends":    {good, Options{Mover: []string{"true"}}, "has ended"},
+		"a mover that babbles": {good, Options{Mover: []string{"echo", "<html>"}}, "has ended"},
+		"no such congestion":   {[]link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "congestion control nonesuch"},
+		"no device file":       {good, Options{Mover: works.Mover, device: "/nonexistent/tun"}, "open /nonexistent/tun"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, err := Up(t.Context(), Choice{Way: c.way}, c.links, c.o)
+			n, err := Up(t.Context(), c.links, c.o)
 			if err == nil {
 				n.Close()
 				t.Fatal("it is said to be up")
@@ -54,10 +51,10 @@ func TestUpFails(t *testing.T) {
 
 // Addresses are of a block that this machine has nothing to do with.
 func TestBlocks(t *testing.T) {
-	needSpaces(t, Userspace)
+	needSpaces(t)
 	spec := link.Spec{Rate: 10e6}
-	a, _ := up(t, Userspace, spec, spec)
-	b, _ := up(t, Kernel, spec)
+	a, _ := up(t, spec, spec)
+	b, _ := up(t, spec)
 	used, err := usedNetworks()
 	require.NoError(t, err)
 	for range 2000 {

@@ -27,87 +27,76 @@ func forwarded(t *testing.T, s *Site, address string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// Processes that are not at a site reach services over its link and trunk, with their rate and round trip time, in
-// every way. The same service has one port, and only addresses that were named get through.
+// Processes that are not at a site reach services over its link and trunk, with their rate and round trip time.
+// The same service has one port, and only addresses that were named get through.
 func TestForward(t *testing.T) {
 	tier.Slow(t, "rates are measured for seconds")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			links := []link.Named{{Name: "a", Spec: link.Spec{Rate: 10e6}}}
-			rtt := time.Duration(0)
-			if way != Kernel {
-				links = append(overTrunk(link.Spec{Rate: 10e6, RTT: 10 * ms}, link.Spec{RTT: 20 * ms}), links...)
-				links[2].Name, rtt = "beside", 30*time.Millisecond
-			}
-			n, r := upLinks(t, way, links)
-			site := n.Site("a")
-			c := forwarded(t, site, serve(t, n, echo))
-			roundTrip(t, c, 1)
-			again(t, 8, func() error {
-				got := roundTrip(t, c, 10)
-				if got < rtt {
-					t.Errorf("%v is faster than the link", got)
-				}
-				if got > rtt+20*time.Millisecond {
-					return fmt.Errorf("%v, want %v", got, rtt)
-				}
-				return nil
-			})
-			address := serve(t, n, pour)
-			again(t, 8, func() error {
-				conn := forwarded(t, site, address)
-				defer conn.Close()
-				got := received(t, time.Second, 2*time.Second, conn)
-				carried := r.latest("a").ToClients
-				t.Logf("%s, the link carried %d bytes in its last second", unit.Bits(got), carried.Bytes)
-				return errors.Join(within("bits/s", 8*got, 10e6*1448/1500, 0.05), within("bytes carried", float64(carried.Bytes), 10e6/8, 0.1))
-			})
-			first, err1 := site.Forward(t.Context(), address, netip.MustParseAddr("192.0.2.1"))
-			second, err2 := site.Forward(t.Context(), address, netip.MustParseAddr("::ffff:127.0.0.1"))
-			if err := errors.Join(err1, err2); err != nil || first != second {
-				t.Errorf("ports %d and %d: %v", first, second, err)
-			}
-		})
+	t.Parallel()
+	links := append(overTrunk(link.Spec{Rate: 10e6, RTT: 10 * ms}, link.Spec{RTT: 20 * ms}),
+		link.Named{Name: "beside", Spec: link.Spec{Rate: 10e6}})
+	const rtt = 30 * time.Millisecond
+	n, r := upLinks(t, links)
+	site := n.Site("a")
+	c := forwarded(t, site, serve(t, n, echo))
+	roundTrip(t, c, 1)
+	again(t, 8, func() error {
+		got := roundTrip(t, c, 10)
+		if got < rtt {
+			t.Errorf("%v is faster than the link", got)
+		}
+		if got > rtt+20*time.Millisecond {
+			return fmt.Errorf("%v, want %v", got, rtt)
+		}
+		return nil
+	})
+	address := serve(t, n, pour)
+	again(t, 8, func() error {
+		conn := forwarded(t, site, address)
+		defer conn.Close()
+		got := received(t, time.Second, 2*time.Second, conn)
+		carried := r.latest("a").ToClients
+		t.Logf("%s, the link carried %d bytes in its last second", unit.Bits(got), carried.Bytes)
+		return errors.Join(within("bits/s", 8*got, 10e6*1448/1500, 0.05), within("bytes carried", float64(carried.Bytes), 10e6/8, 0.1))
+	})
+	first, err1 := site.Forward(t.Context(), address, netip.MustParseAddr("192.0.2.1"))
+	second, err2 := site.Forward(t.Context(), address, netip.MustParseAddr("::ffff:127.0.0.1"))
+	if err := errors.Join(err1, err2); err != nil || first != second {
+		t.Errorf("ports %d and %d: %v", first, second, err)
 	}
 }
 
 // Who was not named is refused, and what was sent is not far ahead of what the link carried.
 func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			n, _ := up(t, way, link.Spec{Rate: 1e6, Congestion: "cubic"})
-			swallow := serve(t, n, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) })
-			port, err := n.Sites[0].Forward(t.Context(), swallow, netip.MustParseAddr("192.0.2.1"))
-			require.NoError(t, err)
-			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-			if err == nil {
-				_ = c.SetDeadline(time.Now().Add(time.Minute))
-				if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("a foreign connection: %v", err)
-				}
-				c.Close()
-			}
-			if _, err := n.Sites[0].Forward(t.Context(), "localhost:0", netip.MustParseAddr("127.0.0.1")); err == nil {
-				t.Error("port 0 is not refused")
-			}
-			mine := forwarded(t, n.Sites[0], swallow)
-			_ = mine.SetWriteBuffer(64 << 10)
-			_ = mine.SetWriteDeadline(time.Now().Add(2 * time.Second))
-			sent, b := 0, make([]byte, 32<<10)
-			for {
-				k, err := mine.Write(b)
-				if sent += k; err != nil {
-					break
-				}
-			}
-			if sent > 2<<20 { // 250 kB are what the link carries meanwhile
-				t.Errorf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
-			}
-			t.Logf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
-		})
+	n, _ := up(t, link.Spec{Rate: 1e6, Congestion: "cubic"})
+	swallow := serve(t, n, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) })
+	port, err := n.Sites[0].Forward(t.Context(), swallow, netip.MustParseAddr("192.0.2.1"))
+	require.NoError(t, err)
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err == nil {
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a foreign connection: %v", err)
+		}
+		c.Close()
 	}
+	if _, err := n.Sites[0].Forward(t.Context(), "localhost:0", netip.MustParseAddr("127.0.0.1")); err == nil {
+		t.Error("port 0 is not refused")
+	}
+	mine := forwarded(t, n.Sites[0], swallow)
+	_ = mine.SetWriteBuffer(64 << 10)
+	_ = mine.SetWriteDeadline(time.Now().Add(2 * time.Second))
+	sent, b := 0, make([]byte, 32<<10)
+	for {
+		k, err := mine.Write(b)
+		if sent += k; err != nil {
+			break
+		}
+	}
+	if sent > 2<<20 { // 250 kB are what the link carries meanwhile
+		t.Errorf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
+	}
+	t.Logf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
 }
 
 // An isolated process listens outside of its network.

@@ -101,14 +101,14 @@ func TestDoor(t *testing.T) {
 func TestIsolatedAsWeAre(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	p, err := probeIsolated(t.Context(), []string{"env", asProbe + "=1", exe})
-	if err != nil || p.Tbf != "" {
-		tier.Without(t, "links", fmt.Sprintf("no links without privileges here: %v %s", err, p.Tbf))
+	why, err := probeIsolated(t.Context(), []string{"env", asProbe + "=1", exe})
+	if err != nil || why != "" {
+		tier.Without(t, "links", fmt.Sprintf("no links without privileges here: %v %s", err, why))
 	}
 	for _, end := range []string{"close", "kill", "terminate"} {
 		t.Run(end, func(t *testing.T) {
 			before := interfaces(t)
-			cmd, in, pid := hosted(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asOuter+"=1") }, Kernel)
+			cmd, in, pid := hosted(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asOuter+"=1") })
 			if now := interfaces(t); !slices.Equal(now, before) {
 				t.Errorf("devices %v of this machine, before %v", now, before)
 			}

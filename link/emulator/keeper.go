@@ -32,7 +32,6 @@ type request struct {
 // beginning says which links are to be made, and what is to run at their sites: input and output of post i are
 // descriptors first+2i and first+2i+1.
 type beginning struct {
-	Way   Way          `json:"way"`
 	Links []link.Named `json:"links"`
 	Seed  uint64       `json:"seed"`
 	Posts []Post       `json:"posts,omitempty"`
@@ -104,7 +103,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 	if k.dialer != nil {
 		o.Outside, o.OutsideListen = k.dialer.Dial, k.dialer.Listen
 	}
-	if k.net, err = Up(ctx, Choice{Way: b.Way}, b.Links, o); err != nil {
+	if k.net, err = Up(ctx, b.Links, o); err != nil {
 		return err
 	}
 	for i, p := range b.Posts {

@@ -31,13 +31,13 @@ type Stay struct {
 
 // KeptOptions say how links are made by a keeper.
 type KeptOptions struct {
-	Keeper []string // a program and its arguments that calls Keep
-	Choice Choice
-	Links  []link.Named
-	Posts  []Post
-	Seed   uint64        // as Options.Seed
-	Take   func(*Sample) // as Options.Take
-	Log    io.Writer     // takes the standard error of keeper, mover and posts; nil: nothing
+	Keeper   []string // a program and its arguments that calls Keep
+	Isolated bool     // as Choice.Isolated
+	Links    []link.Named
+	Posts    []Post
+	Seed     uint64        // as Options.Seed
+	Take     func(*Sample) // as Options.Take
+	Log      io.Writer     // takes the standard error of keeper, mover and posts; nil: nothing
 }
 
 // StartKept makes links in another process and starts the programs at their sites. The caller closes it.
@@ -61,8 +61,8 @@ func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 			return nil, err
 		}
 	}
-	begin := &beginning{Way: o.Choice.Way, Links: o.Links, Seed: o.Seed, Posts: o.Posts}
-	if err := k.start(ctx, o.Choice.Isolated, theirs, request{Begin: begin}); err != nil {
+	begin := &beginning{Links: o.Links, Seed: o.Seed, Posts: o.Posts}
+	if err := k.start(ctx, o.Isolated, theirs, request{Begin: begin}); err != nil {
 		return nil, err
 	}
 	k.Service, k.Pids = k.up.Service, k.up.Pids

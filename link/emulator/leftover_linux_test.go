@@ -30,10 +30,8 @@ import (
 // asHost makes the test program make links and hold them until it is killed.
 const asHost = "WEIR_TEST_HOST"
 
-// hostLinks makes links in the way that its environment names, starts a process
-// at a site, tells both and waits for the end of its input.
+// hostLinks makes links, starts a process at a site, tells both and waits for the end of its input.
 func hostLinks() error {
-	way := Way(os.Getenv(asHost))
 	os.Unsetenv(asHost)
 	os.Setenv(asMover, "1")
 	exe, err := os.Executable()
@@ -53,7 +51,7 @@ func hostLinks() error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	links := []link.Named{{Name: "a", Spec: link.Spec{Rate: 10e6}}, {Name: "b", Spec: link.Spec{Rate: 10e6}}}
-	n, err := Up(context.Background(), Choice{Way: way}, links, o)
+	n, err := Up(context.Background(), links, o)
 	if err != nil {
 		return err
 	}
@@ -115,34 +113,32 @@ func spaceOf(pid int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/%d
 // Whatever ends a run, nothing of its links stays: no device, no route, no
 // namespace, no process.
 func TestNothingStays(t *testing.T) {
-	for _, way := range []Way{Userspace, Kernel} {
-		for _, end := range []string{"close", "kill"} {
-			t.Run(string(way)+" "+end, func(t *testing.T) {
-				needSpaces(t, way)
-				before := interfaces(t)
-				cmd, in, pid := hosted(t, nil, way)
-				site, err := spaceOf(pid)
-				if own, e := spaceOf(os.Getpid()); err != nil || e != nil || own == site {
-					t.Fatalf("namespaces %q and %q, %v, %v", own, site, err, e)
+	for _, end := range []string{"close", "kill"} {
+		t.Run(end, func(t *testing.T) {
+			needSpaces(t)
+			before := interfaces(t)
+			cmd, in, pid := hosted(t, nil)
+			site, err := spaceOf(pid)
+			if own, e := spaceOf(os.Getpid()); err != nil || e != nil || own == site {
+				t.Fatalf("namespaces %q and %q, %v, %v", own, site, err, e)
+			}
+			if now := interfaces(t); len(now) < len(before)+2 {
+				t.Errorf("devices %v before, %v now", before, now)
+			}
+			if end == "kill" {
+				require.NoError(t, cmd.Process.Kill())
+			}
+			in.Close()
+			if err := cmd.Wait(); err != nil && end == "close" {
+				t.Error(err)
+			}
+			eventually(t, func() error {
+				if now := interfaces(t); !slices.Equal(now, before) {
+					return fmt.Errorf("devices %v, before %v", now, before)
 				}
-				if now := interfaces(t); len(now) < len(before)+2 {
-					t.Errorf("devices %v before, %v now", before, now)
-				}
-				if end == "kill" {
-					require.NoError(t, cmd.Process.Kill())
-				}
-				in.Close()
-				if err := cmd.Wait(); err != nil && end == "close" {
-					t.Error(err)
-				}
-				eventually(t, func() error {
-					if now := interfaces(t); !slices.Equal(now, before) {
-						return fmt.Errorf("devices %v, before %v", now, before)
-					}
-					return nobodyIn(site)
-				})
+				return nobodyIn(site)
 			})
-		}
+		})
 	}
 }
 
@@ -177,12 +173,12 @@ func eventually(t *testing.T, f func() error) {
 
 // hosted starts hostLinks as another process, and returns it, its input, and
 // the process at its site.
-func hosted(t *testing.T, prepare func(*exec.Cmd), way Way) (*exec.Cmd, io.Closer, int) {
+func hosted(t *testing.T, prepare func(*exec.Cmd)) (*exec.Cmd, io.Closer, int) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), asHost+"="+string(way))
+	cmd.Env = append(os.Environ(), asHost+"=1")
 	cmd.Stderr = os.Stderr
 	if prepare != nil {
 		prepare(cmd)
@@ -226,27 +222,23 @@ func TestIsolated(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("from outside")) }))
 	defer server.Close()
 	before := interfaces(t)
-	for _, way := range []Way{Userspace, Kernel} {
-		t.Run(string(way), func(t *testing.T) {
-			needSpaces(t, way)
-			var said strings.Builder
-			cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
-				cmd.Path, cmd.Dir = program, dir
-				cmd.Env = append(cmd.Env, "WEIR_TEST_DEVICE="+device, "WEIR_TEST_OUTSIDE="+server.Listener.Addr().String())
-				door, err := Isolate(cmd)
-				require.NoError(t, err)
-				t.Cleanup(func() { door.Close() })
-				nobody(cmd)
-				cmd.Stderr = io.MultiWriter(os.Stderr, &said)
-			}, way)
-			if now := interfaces(t); !slices.Equal(now, before) {
-				t.Errorf("devices %v of this machine, before %v", now, before)
-			}
-			in.Close()
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("%v: %s", err, said.String())
-			}
-		})
+	needSpaces(t)
+	var said strings.Builder
+	cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
+		cmd.Path, cmd.Dir = program, dir
+		cmd.Env = append(cmd.Env, "WEIR_TEST_DEVICE="+device, "WEIR_TEST_OUTSIDE="+server.Listener.Addr().String())
+		door, err := Isolate(cmd)
+		require.NoError(t, err)
+		t.Cleanup(func() { door.Close() })
+		nobody(cmd)
+		cmd.Stderr = io.MultiWriter(os.Stderr, &said)
+	})
+	if now := interfaces(t); !slices.Equal(now, before) {
+		t.Errorf("devices %v of this machine, before %v", now, before)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said.String())
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"weir/link"
 )
 
 // An order is what the maker of links says to the mover, a JSON line. Exactly one field is set.
@@ -136,9 +134,11 @@ func (m *mover) wait() {
 
 // sample turns what the cable has counted into a sample.
 func (s *lineSample) sample() *Sample {
-	out := s.setting.sample(s.name, s.time, time.Duration(s.ns), func(way int) link.Traffic { return s.ways[way].traffic() })
-	out.Cost = s.cost
-	return out
+	spec := s.setting.Spec
+	return &Sample{
+		Time: s.time, Seconds: time.Duration(s.ns).Seconds(), Link: s.name, Rate: spec.Rate, Up: spec.FromClients(), Down: s.setting.Down,
+		ToClients: s.ways[toClients].traffic(), FromClients: s.ways[fromClients].traffic(), Cost: s.cost,
+	}
 }
 
 // userspace makes TUN devices at both ends of all links, and starts the mover that carries packets between them.

@@ -83,8 +83,6 @@ type tun struct {
 	name string
 }
 
-const tunPath = "/dev/net/tun"
-
 // newTun makes a TUN device in the namespace of the calling thread, through the device file at path. The kernel hands
 // super-packets over to it.
 func newTun(path string) (*tun, error) {

@@ -11,7 +11,7 @@ import (
 // Making namespaces never moves the program's first thread, whose network is
 // what /proc/self/net shows.
 func TestTheFirstThreadStays(t *testing.T) {
-	needSpaces(t, Userspace)
+	needSpaces(t)
 	before, err := spaceOf(os.Getpid())
 	require.NoError(t, err)
 	var many sync.WaitGroup

@@ -1,11 +1,9 @@
 // Package emulator makes the links that package link describes, for as long as a run lasts, and takes them away
 // again, also when the run is killed.
 //
-// There are three ways, of which [Best] chooses. The clients of a link live in a network namespace, a site, which has
-// nothing but the link; packets pass through a process that keeps them as long as the link takes (Userspace), or
-// through the kernel's own queues (Kernel). Where the privilege for namespaces is missing a TCP proxy (Proxy) stands
-// between clients and service: it shares a rate and delays, but TCP itself runs over the loopback then, so its slow
-// start, windows and recovery from loss are not those of the link.
+// The clients of a link live in a network namespace, a site, which has nothing but the link. Packets pass through a process
+// that keeps them as long as the link takes, and the kernel's TCP runs at both ends. [Best] finds where that is possible: in
+// this process, in one with a network of its own, or nowhere.
 //
 // Nothing that was there before is changed: no interface, route, setting or queue that this package did not make.
 // Everything it creates is bound to open files of processes that end with the run, so nothing needs to be found and removed
@@ -29,8 +27,7 @@ import (
 
 // Options say how links are made.
 type Options struct {
-	// Mover is a program and its arguments that calls Move: this program, usually. It is needed for the way Userspace
-	// only.
+	// Mover is a program and its arguments that calls Move: this program, usually.
 	Mover []string
 	// Log takes what the mover writes to standard error; nil: nothing.
 	Log io.Writer
@@ -61,7 +58,7 @@ type Network struct {
 	// Trunks are the links that others lead over, in the order of the links.
 	Trunks []*Line
 	// Service is the address of this machine by which all sites reach what listens on all its addresses, over their
-	// links. It is empty with the way Proxy.
+	// links.
 	Service string
 
 	pids  []int           // of the processes that the emulation consists of, but for this
@@ -113,13 +110,13 @@ type Line struct {
 // A Site is where the clients of one link are.
 type Site struct {
 	Line
-	// Address is that of the site, by which this machine reaches over the link what listens there. It is empty with the way Proxy.
+	// Address is that of the site, by which this machine reaches over the link what listens there.
 	Address string
 
 	over emulation
 }
 
-// An emulation is a site, made in one of the ways.
+// An emulation is a site's end of its link.
 type emulation interface {
 	// start starts cmd at the site.
 	start(cmd *exec.Cmd) error
@@ -130,14 +127,13 @@ type emulation interface {
 }
 
 // Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go over its link.
-// Namespaces hold only their network: it sees the same files and processes. With the way Proxy it is started as any
-// other. It must not ask for Pdeathsig, which comes when a thread ends, and here threads do.
+// Namespaces hold only their network: it sees the same files and processes. It must not ask for Pdeathsig, which comes when
+// a thread ends, and here threads do.
 func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 
 // Reach returns the address, as host:port, by which clients at the site reach over their link what this machine
 // reaches as address. It is address itself if that is one of this machine's own, but for those of the loopback;
-// otherwise a gate at the service's end of the link passes connections on, or with the way Proxy the link itself
-// does. Gates stay until Close.
+// otherwise a gate at the service's end of the link passes connections on. Gates stay until Close.
 func (s *Site) Reach(ctx context.Context, address string) (string, error) {
 	if err := checkPort(address); err != nil {
 		return "", err
@@ -204,8 +200,8 @@ func (l *Line) set(how func(*setting)) error {
 	return nil
 }
 
-// Up makes links in the way of a choice. They are up, and were tried, when it returns. The caller closes the Network.
-func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Network, error) {
+// Up makes links. They are up, and were tried, when it returns. The caller closes the Network.
+func Up(ctx context.Context, links []link.Named, o Options) (*Network, error) {
 	if err := link.Check(links); err != nil {
 		return nil, err
 	}
@@ -216,10 +212,7 @@ func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Networ
 	for i := range links {
 		links[i].Spec = links[i].Spec.Complete()
 	}
-	if how.Way == Proxy {
-		return newProxies(links, o)
-	}
-	return newStar(ctx, how.Way, links, o)
+	return newStar(ctx, links, o)
 }
 
 // The two ways of a link.

@@ -8,24 +8,21 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"time"
 
 	"weir/link"
 )
 
 const nowhere = "this system has no network namespaces"
 
-func newStar(context.Context, Way, []link.Named, Options) (*Network, error) {
+func newStar(context.Context, []link.Named, Options) (*Network, error) {
 	return nil, errors.New(nowhere)
 }
 
-// Best chooses the way Proxy, the only one of this system.
-func Best(_ context.Context, links []link.Named, _ []string) Choice {
-	return choose(links, Probe(), nil)
-}
+// Best returns ErrImpossible.
+func Best(context.Context, []string) (Choice, error) { return choose(Probe(), nil) }
 
-// Probe tells that only a proxy is possible.
-func Probe() Possible { return Possible{nowhere, nowhere, nowhere, nowhere} }
+// Probe returns that this system cannot emulate links.
+func Probe() string { return nowhere }
 
 // A HostDialer is not possible on this system.
 type HostDialer struct{}
@@ -52,9 +49,3 @@ func (d *HostDialer) Listen(context.Context) (net.Listener, error) { return nil,
 
 // Move is not possible on this system.
 func Move(context.Context, io.Reader, io.Writer) error { return errors.New(nowhere) }
-
-type sleeper struct{}
-
-func newSleeper() sleeper             { return sleeper{} }
-func (sleeper) sleep(d time.Duration) { time.Sleep(d) }
-func (sleeper) end()                  {}

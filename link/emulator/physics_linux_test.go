@@ -37,21 +37,16 @@ func within(what string, got, want, tolerance float64) error {
 	return nil
 }
 
-// TCP gets a link's rate, whatever makes the link.
+// TCP gets a link's rate.
 func TestRate(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	for _, c := range []struct {
-		way  Way
 		rate unit.Bitrate
 		rtt  unit.Duration
-	}{
-		{Userspace, 2e6, 51 * ms}, {Userspace, 10e6, 10 * ms}, {Userspace, 100e6, 10 * ms},
-		{Kernel, 10e6, 0}, {Kernel, 100e6, 0},
-		{Proxy, 2e6, 51 * ms}, {Proxy, 10e6, 10 * ms}, {Proxy, 100e6, 10 * ms},
-	} {
-		t.Run(string(c.way)+" "+c.rate.String(), func(t *testing.T) {
+	}{{2e6, 51 * ms}, {10e6, 10 * ms}, {100e6, 10 * ms}} {
+		t.Run(c.rate.String(), func(t *testing.T) {
 			t.Parallel()
-			n, _ := up(t, c.way, link.Spec{Rate: c.rate, RTT: c.rtt, Congestion: "cubic"})
+			n, _ := up(t, link.Spec{Rate: c.rate, RTT: c.rtt, Congestion: "cubic"})
 			address := serve(t, n, pour)
 			again(t, 8, func() error {
 				conn := dial(t, n.Sites[0], address)
@@ -68,40 +63,34 @@ func TestRate(t *testing.T) {
 // Up is the other way's rate.
 func TestRateUp(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			n, _ := up(t, way, link.Spec{Rate: 50e6, Up: 5e6, Congestion: "cubic"})
-			sent := make(chan float64, 4)
-			address := serve(t, n, func(c *net.TCPConn) { sent <- 8 * received(t, time.Second, time.Second, c) })
-			again(t, 8, func() error {
-				conn := dial(t, n.Sites[0], address)
-				defer conn.Close()
-				go pour(conn)
-				return within("bits/s", <-sent, 5e6, 0.05)
-			})
-		})
-	}
+	t.Parallel()
+	n, _ := up(t, link.Spec{Rate: 50e6, Up: 5e6, Congestion: "cubic"})
+	sent := make(chan float64, 4)
+	address := serve(t, n, func(c *net.TCPConn) { sent <- 8 * received(t, time.Second, time.Second, c) })
+	again(t, 8, func() error {
+		conn := dial(t, n.Sites[0], address)
+		defer conn.Close()
+		go pour(conn)
+		return within("bits/s", <-sent, 5e6, 0.05)
+	})
 }
 
 // An idle link has its round trip time.
 func TestRTT(t *testing.T) {
-	for _, way := range []Way{Userspace, Proxy} {
-		for _, rtt := range []unit.Duration{51 * ms, 10 * ms} {
-			t.Run(string(way)+" "+rtt.String(), func(t *testing.T) {
-				n, _ := up(t, way, link.Spec{Rate: 100e6, RTT: rtt})
-				c := dial(t, n.Sites[0], serve(t, n, echo))
-				roundTrip(t, c, 1)
-				again(t, 8, func() error {
-					got := roundTrip(t, c, 10)
-					t.Log(rtt, got)
-					if got < time.Duration(rtt) {
-						t.Errorf("%v is faster than the link", got)
-					}
-					return within("round trip in s", got.Seconds(), time.Duration(rtt).Seconds(), 0.1)
-				})
+	for _, rtt := range []unit.Duration{51 * ms, 10 * ms} {
+		t.Run(rtt.String(), func(t *testing.T) {
+			n, _ := up(t, link.Spec{Rate: 100e6, RTT: rtt})
+			c := dial(t, n.Sites[0], serve(t, n, echo))
+			roundTrip(t, c, 1)
+			again(t, 8, func() error {
+				got := roundTrip(t, c, 10)
+				t.Log(rtt, got)
+				if got < time.Duration(rtt) {
+					t.Errorf("%v is faster than the link", got)
+				}
+				return within("round trip in s", got.Seconds(), time.Duration(rtt).Seconds(), 0.1)
 			})
-		}
+		})
 	}
 }
 
@@ -110,7 +99,7 @@ func TestRTT(t *testing.T) {
 // trip.
 func TestPages(t *testing.T) {
 	const pages, size = 20, 8 << 10
-	n, _ := up(t, Userspace, link.Spec{Rate: 100e6, RTT: 51 * ms, Congestion: "cubic"})
+	n, _ := up(t, link.Spec{Rate: 100e6, RTT: 51 * ms, Congestion: "cubic"})
 	conn := dial(t, n.Sites[0], serve(t, n, func(c *net.TCPConn) {
 		b := make([]byte, size)
 		for {
@@ -143,30 +132,26 @@ func TestPages(t *testing.T) {
 // Connections share a link, and several links do not.
 func TestShare(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			spec := link.Spec{Rate: 2e6, RTT: 20 * ms, Congestion: "cubic"}
-			n, _ := up(t, way, spec, link.Spec{Rate: 8e6, RTT: 7 * ms, Congestion: "cubic"})
-			address := serve(t, n, pour)
-			again(t, 8, func() error {
-				var conns []*net.TCPConn
-				for range 10 {
-					conns = append(conns, dial(t, n.Sites[0], address))
-				}
-				other := dial(t, n.Sites[1], address)
-				apart := make(chan float64)
-				go func() { apart <- 8 * received(t, time.Second, 3*time.Second, other) }()
-				got := 8 * received(t, time.Second, 3*time.Second, conns...)
-				beside := <-apart
-				for _, c := range append(conns, other) {
-					c.Close()
-				}
-				t.Logf("%s and %s", unit.Bits(got/8), unit.Bits(beside/8))
-				return errors.Join(within("bits/s of ten", got, 2e6, 0.05), within("bits/s beside them", beside, 8e6, 0.05))
-			})
-		})
-	}
+	t.Parallel()
+	spec := link.Spec{Rate: 2e6, RTT: 20 * ms, Congestion: "cubic"}
+	n, _ := up(t, spec, link.Spec{Rate: 8e6, RTT: 7 * ms, Congestion: "cubic"})
+	address := serve(t, n, pour)
+	again(t, 8, func() error {
+		var conns []*net.TCPConn
+		for range 10 {
+			conns = append(conns, dial(t, n.Sites[0], address))
+		}
+		other := dial(t, n.Sites[1], address)
+		apart := make(chan float64)
+		go func() { apart <- 8 * received(t, time.Second, 3*time.Second, other) }()
+		got := 8 * received(t, time.Second, 3*time.Second, conns...)
+		beside := <-apart
+		for _, c := range append(conns, other) {
+			c.Close()
+		}
+		t.Logf("%s and %s", unit.Bits(got/8), unit.Bits(beside/8))
+		return errors.Join(within("bits/s of ten", got, 2e6, 0.05), within("bits/s beside them", beside, 8e6, 0.05))
+	})
 }
 
 // Loss slows TCP down as Mathis, Semke, Mahdavi and Ott found: to
@@ -177,7 +162,7 @@ func TestLoss(t *testing.T) {
 		t.Run(unit.Percent(p), func(t *testing.T) {
 			t.Parallel()
 			const rtt = 20 * ms
-			n, r := up(t, Userspace, link.Spec{Rate: 200e6, RTT: rtt, Loss: unit.Fraction(p), Congestion: "reno"})
+			n, r := up(t, link.Spec{Rate: 200e6, RTT: rtt, Loss: unit.Fraction(p), Congestion: "reno"})
 			address := serve(t, n, pour)
 			want := 8 * 1448 / time.Duration(rtt).Seconds() * math.Sqrt(1.5/p)
 			again(t, 6, func() error {
@@ -206,7 +191,7 @@ func TestLoss(t *testing.T) {
 // What waits longer than the queue is long is dropped.
 func TestQueue(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	n, r := up(t, Userspace, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
+	n, r := up(t, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
 	conn := dial(t, n.Sites[0], serve(t, n, pour))
 	again(t, 6, func() error {
 		before := len(r.samples())
@@ -227,67 +212,59 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A second's sample tells what the link carried, whatever made it.
+// A second's sample tells what the link carried.
 func TestSamples(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			n, r := up(t, way, link.Spec{Rate: 10e6, Congestion: "cubic"})
-			conn := dial(t, n.Sites[0], serve(t, n, pour))
-			again(t, 8, func() error {
-				before := len(r.samples())
-				got := received(t, time.Second, 2500*time.Millisecond, conn)
-				all := r.samples()[before:]
-				if len(all) < 3 {
-					return errors.New("too few samples")
-				}
-				s := all[len(all)-1]
-				t.Logf("%+v", s)
-				if s.Link != "a" || s.Rate != 10e6 || s.Up != 10e6 || s.Down || s.ToClients.Late.P99 < 0 {
-					t.Errorf("%+v", s)
-				}
-				if s.Time.Sub(s.Time.Round(time.Second)).Abs() > 100*time.Millisecond {
-					return errors.New("the sample does not end at a whole second")
-				}
-				return errors.Join(within("bytes/s received", got, 10e6/8*1448/1500, 0.05), within("span", s.Seconds, 1, 0.05),
-					within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds,
-						10e6/8/1500, 0.05),
-					within("busy", s.ToClients.Busy, 1, 0.05))
-			})
-		})
-	}
+	t.Parallel()
+	n, r := up(t, link.Spec{Rate: 10e6, Congestion: "cubic"})
+	conn := dial(t, n.Sites[0], serve(t, n, pour))
+	again(t, 8, func() error {
+		before := len(r.samples())
+		got := received(t, time.Second, 2500*time.Millisecond, conn)
+		all := r.samples()[before:]
+		if len(all) < 3 {
+			return errors.New("too few samples")
+		}
+		s := all[len(all)-1]
+		t.Logf("%+v", s)
+		if s.Link != "a" || s.Rate != 10e6 || s.Up != 10e6 || s.Down || s.ToClients.Late.P99 < 0 {
+			t.Errorf("%+v", s)
+		}
+		if s.Time.Sub(s.Time.Round(time.Second)).Abs() > 100*time.Millisecond {
+			return errors.New("the sample does not end at a whole second")
+		}
+		return errors.Join(within("bytes/s received", got, 10e6/8*1448/1500, 0.05), within("span", s.Seconds, 1, 0.05),
+			within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds,
+				10e6/8/1500, 0.05),
+			within("busy", s.ToClients.Busy, 1, 0.05))
+	})
 }
 
 // TCP outlives a link that is down for a while, and the rate may be changed
 // under way.
 func TestOutageAndChange(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			n, _ := up(t, way, link.Spec{Rate: 10e6})
-			site := n.Sites[0]
-			conn := dial(t, site, serve(t, n, pour))
-			again(t, 8, func() error {
-				return within("bits/s before", 8*received(t, 200*time.Millisecond, time.Second, conn), 10e6, 0.2)
-			})
-			require.NoError(t, site.SetDown(true))
-			if got := received(t, 500*time.Millisecond, 1500*time.Millisecond, conn); got > 0 {
-				t.Errorf("%s while the link is down", unit.Bits(got))
-			}
-			require.NoError(t, errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)))
-			again(t, 8, func() error {
-				return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1)
-			})
-		})
+	t.Parallel()
+	n, _ := up(t, link.Spec{Rate: 10e6})
+	site := n.Sites[0]
+	conn := dial(t, site, serve(t, n, pour))
+	again(t, 8, func() error {
+		return within("bits/s before", 8*received(t, 200*time.Millisecond, time.Second, conn), 10e6, 0.2)
+	})
+	require.NoError(t, site.SetDown(true))
+	if got := received(t, 500*time.Millisecond, 1500*time.Millisecond, conn); got > 0 {
+		t.Errorf("%s while the link is down", unit.Bits(got))
 	}
+	require.NoError(t, errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)))
+	again(t, 8, func() error {
+		return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1)
+	})
 }
 
 // Jitter spreads the delay and never puts packets out of order.
 func TestJitter(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	n, _ := up(t, Userspace, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
+	n, _ := up(t, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(n.Service)})
 	require.NoError(t, err)
 	defer server.Close()
@@ -356,7 +333,7 @@ func TestBytesSurvive(t *testing.T) {
 }
 
 func bytesSurvive(t *testing.T, mtu unit.Size) {
-	n, _ := up(t, Userspace, link.Spec{Rate: 1e9, RTT: 2 * ms, Loss: 0.001, Queue: ms, MTU: mtu, Congestion: "cubic"})
+	n, _ := up(t, link.Spec{Rate: 1e9, RTT: 2 * ms, Loss: 0.001, Queue: ms, MTU: mtu, Congestion: "cubic"})
 	const total = 20 << 20
 	address := serve(t, n, func(c *net.TCPConn) {
 		b := make([]byte, 1<<16)

@@ -9,29 +9,25 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
-
-	"weir/link"
 )
 
-// Best chooses how to make links here. probe is a program and its arguments that writes what Probe returns to its
-// standard output, as JSON: this program, usually. It tries what is possible without privileges in a network of its
-// own; without it that is not considered. Trying takes some milliseconds and leaves nothing.
-func Best(ctx context.Context, links []link.Named, probe []string) Choice {
+// Best returns where links can be made here, or an error with ErrImpossible. probe is a program and its arguments that writes
+// what Probe returns to its standard output, as JSON: this program, usually. It tries what is possible without privileges in a
+// network of its own; without it that is not considered. Trying takes some milliseconds and leaves nothing.
+func Best(ctx context.Context, probe []string) (Choice, error) {
 	here := Probe()
-	if here.Spaces == "" || len(probe) == 0 {
-		return choose(links, here, nil)
+	if here == "" || len(probe) == 0 {
+		return choose(here, nil)
 	}
 	there, err := probeIsolated(ctx, probe)
 	if err != nil {
-		there = Possible{Spaces: err.Error()}
+		there = err.Error()
 	}
-	return choose(links, here, &there)
+	return choose(here, &there)
 }
 
-func probeIsolated(ctx context.Context, probe []string) (Possible, error) {
+func probeIsolated(ctx context.Context, probe []string) (why string, err error) {
 	cmd := exec.CommandContext(ctx, probe[0], probe[1:]...)
 	var said bytes.Buffer
 	cmd.Args[0], cmd.Stderr = "weir", &said
@@ -41,22 +37,18 @@ func probeIsolated(ctx context.Context, probe []string) (Possible, error) {
 		if text := strings.TrimSpace(said.String()); text != "" {
 			err = fmt.Errorf("%w: %s", err, text)
 		}
-		return Possible{}, err
+		return "", err
 	}
-	var p Possible
-	return p, json.Unmarshal(out, &p)
+	return why, json.Unmarshal(out, &why)
 }
 
-// Probe tries what is possible in this process.
-func Probe() Possible { return probeWith(tunPath) }
+// Probe returns the reason for which this process cannot make links, "" if it can.
+func Probe() string { return probeWith(tunPath) }
 
-func probeWith(device string) Possible {
-	var p Possible
+func probeWith(device string) string {
 	s, err := newSpace()
 	if err != nil {
-		p.Spaces = reason(errors.Unwrap(err), "the capability CAP_SYS_ADMIN, as root has")
-		p.Userspace, p.Netem, p.Tbf = p.Spaces, p.Spaces, p.Spaces
-		return p
+		return reason(err, "the capability CAP_SYS_ADMIN, as root has")
 	}
 	defer s.close()
 	// The service's end is made where we are.
@@ -70,42 +62,14 @@ func probeWith(device string) Possible {
 			return t.file.Close()
 		}))
 	}
-	p.Userspace = reason(err, device+" and the capability CAP_NET_ADMIN")
-	if errors.Is(err, unix.EPERM) {
-		p.Spaces = p.Userspace // nor can there be any other device
-	}
-	h, err := netlink.NewHandleAt(netns.NsHandle(int(s.file.Fd())))
-	if err != nil {
-		p.Netem, p.Tbf = err.Error(), err.Error()
-		return p
-	}
-	defer h.Close()
-	p.Netem = tryQueue(h, link.Spec{Rate: 1e6, RTT: 2e6})
-	p.Tbf = tryQueue(h, link.Spec{Rate: 1e6})
-	return p
-}
-
-// tryQueue gives the loopback of an unused namespace a queue.
-func tryQueue(h *netlink.Handle, s link.Spec) string {
-	lo, err := h.LinkByName("lo")
-	if err != nil {
-		return err.Error()
-	}
-	q := queueFor(lo, setting{Spec: s.Complete()}, s.Rate)
-	err = h.QdiscReplace(q)
-	if errors.Is(err, unix.ENOENT) {
-		return fmt.Sprintf("this kernel has no %s (module sch_%s)", q.Type(), q.Type())
-	}
-	return reason(err, "")
-}
-
-// reason puts an error in words, and what would help.
-func reason(err error, help string) string {
 	if err == nil {
 		return ""
 	}
-	if help == "" {
-		return err.Error()
+	if errors.Is(err, unix.EPERM) { // nor can there be any other device
+		return "network namespaces: " + reason(err, device+" and the capability CAP_NET_ADMIN")
 	}
-	return err.Error() + " (this needs " + help + ")"
+	return "packets cannot pass through user space: " + reason(err, device+" and the capability CAP_NET_ADMIN")
 }
+
+// reason describes an error and the privilege without which it occurs.
+func reason(err error, help string) string { return err.Error() + " (this needs " + help + ")" }

@@ -27,30 +27,23 @@ import (
 // loopback only, through a gate, and nothing beyond this machine.
 func TestReach(t *testing.T) {
 	labtest.Need(t, "curl")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			n, _ := up(t, way, link.Spec{Rate: 20e6})
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = w.Write(make([]byte, 1e6))
-			}))
-			defer server.Close()
-			address, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String())
-			require.NoError(t, err)
-			if again, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String()); err != nil || again != address {
-				t.Errorf("asked again, the address is %s, not %s: %v", again, address, err)
-			}
-			out := curl(t, n.Sites[0], "http://"+address+"/")
-			seconds, err := time.ParseDuration(out + "s")
-			if err != nil || seconds < 400*time.Millisecond*95/100 {
-				t.Errorf("1 MB over 20 Mbit/s took %q", out)
-			}
-			if way == Proxy {
-				return
-			}
-			if out := curl(t, n.Sites[0], "http://192.0.2.200/"); out != "failed" {
-				t.Errorf("a site reaches more than this machine: %q", out)
-			}
-		})
+	n, _ := up(t, link.Spec{Rate: 20e6})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 1e6))
+	}))
+	defer server.Close()
+	address, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String())
+	require.NoError(t, err)
+	if again, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String()); err != nil || again != address {
+		t.Errorf("asked again, the address is %s, not %s: %v", again, address, err)
+	}
+	out := curl(t, n.Sites[0], "http://"+address+"/")
+	seconds, err := time.ParseDuration(out + "s")
+	if err != nil || seconds < 400*time.Millisecond*95/100 {
+		t.Errorf("1 MB over 20 Mbit/s took %q", out)
+	}
+	if out := curl(t, n.Sites[0], "http://192.0.2.200/"); out != "failed" {
+		t.Errorf("a site reaches more than this machine: %q", out)
 	}
 }
 
@@ -109,39 +102,31 @@ func TestGateEnds(t *testing.T) {
 // A network closes at once, whatever is under way, and only once.
 func TestCloseUnderLoad(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
-	for _, way := range []Way{Userspace, Kernel, Proxy} {
-		t.Run(string(way), func(t *testing.T) {
-			spec := link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms}
-			if way == Kernel { // without netem
-				spec.RTT = 0
-			}
-			n, _ := up(t, way, spec)
-			address := serve(t, n, pour)
-			for range 3 {
-				conn := dial(t, n.Sites[0], address)
-				received(t, 0, 200*time.Millisecond, conn)
-			}
-			if err := n.Sites[0].SetDown(true); err != nil {
-				t.Error(err)
-			}
-			begin := time.Now()
-			if err := n.Close(); err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(begin); took > 9*time.Second { // the queue alone is longer
-				t.Errorf("closing took %v", took)
-			}
-			if err := n.Close(); err != nil {
-				t.Errorf("closed again: %v", err)
-			}
-		})
+	n, _ := up(t, link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms})
+	address := serve(t, n, pour)
+	for range 3 {
+		conn := dial(t, n.Sites[0], address)
+		received(t, 0, 200*time.Millisecond, conn)
+	}
+	if err := n.Sites[0].SetDown(true); err != nil {
+		t.Error(err)
+	}
+	begin := time.Now()
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 9*time.Second { // the queue alone is longer
+		t.Errorf("closing took %v", took)
+	}
+	if err := n.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
 	}
 }
 
 // When what carries packets dies, that is told.
 func TestMoverDies(t *testing.T) {
 	before := interfaces(t)
-	n, _ := up(t, Userspace, link.Spec{Rate: 1e6})
+	n, _ := up(t, link.Spec{Rate: 1e6})
 	kill(t, os.Getpid())
 	eventually(t, func() error {
 		if n.Err() == nil {

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,20 +15,11 @@ import (
 	"weir/link"
 )
 
-// needSpaces skips t where the way is not possible, unless it is required.
-func needSpaces(t testing.TB, way Way) {
+// needSpaces skips t where links are not possible, unless they are required.
+func needSpaces(t testing.TB) {
 	t.Helper()
-	p := Probe()
-	why := p.Spaces
-	switch {
-	case why != "":
-	case way == Userspace:
-		why = p.Userspace
-	case way == Kernel:
-		why = p.Tbf
-	}
-	if why != "" {
-		tier.Without(t, "links", fmt.Sprintf("no links of way %s here: %s", way, why))
+	if why := Probe(); why != "" {
+		tier.Without(t, "links", "no links here: "+why)
 	}
 }
 
@@ -68,24 +58,22 @@ func moverOptions(t testing.TB) Options {
 }
 
 // up makes links for a test.
-func up(t testing.TB, way Way, specs ...link.Spec) (*Network, *recorder) {
+func up(t testing.TB, specs ...link.Spec) (*Network, *recorder) {
 	t.Helper()
 	var links []link.Named
 	for i, s := range specs {
 		links = append(links, link.Named{Name: string(rune('a' + i)), Spec: s})
 	}
-	return upLinks(t, way, links)
+	return upLinks(t, links)
 }
 
 // upLinks makes links with names for a test.
-func upLinks(t testing.TB, way Way, links []link.Named) (*Network, *recorder) {
+func upLinks(t testing.TB, links []link.Named) (*Network, *recorder) {
 	t.Helper()
-	if way != Proxy {
-		needSpaces(t, way)
-	}
+	needSpaces(t)
 	o, r := moverOptions(t), &recorder{}
 	o.Take = r.take
-	n, err := Up(t.Context(), Choice{Way: way}, links, o)
+	n, err := Up(t.Context(), links, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {

@@ -20,15 +20,7 @@ type Sample struct {
 	ToClients   link.Traffic `json:"to_clients"`
 	FromClients link.Traffic `json:"from_clients"`
 
-	Cost float64 `json:"cost_cpu_seconds"` // CPU time that the emulation took; 0 where the kernel does it
-}
-
-// sample returns a sample of a span in which the link had the setting s.
-func (s setting) sample(name string, end time.Time, span time.Duration, way func(i int) link.Traffic) *Sample {
-	return &Sample{
-		Time: end, Seconds: span.Seconds(), Link: name, Rate: s.Spec.Rate, Up: s.Spec.FromClients(), Down: s.Down,
-		ToClients: way(toClients), FromClients: way(fromClients),
-	}
+	Cost float64 `json:"cost_cpu_seconds"` // CPU time that the emulation took
 }
 
 // A histogram counts durations in buckets, eight to a power of two.
@@ -111,21 +103,4 @@ func (m *meter) look(now, ns int64) tally {
 	t.Busy = min(1, max(0, (sent-m.sent)/float64(max(ns, 1))))
 	m.sent = sent
 	return t
-}
-
-// eachSecond calls take at each whole second of the wall clock with the time since it did before, until stop is
-// closed.
-func eachSecond(stop <-chan struct{}, take func(now time.Time, span time.Duration)) {
-	last := time.Now()
-	for {
-		now := time.Now()
-		select {
-		case <-stop:
-			return
-		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		}
-		now = time.Now().UTC()
-		take(now, now.Sub(last))
-		last = now
-	}
 }

@@ -64,19 +64,12 @@ func (sp *spoke) path() link.Spec {
 }
 
 // newStar makes the namespaces and what is in them, then the links.
-func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Network, error) {
+func newStar(ctx context.Context, links []link.Named, o Options) (*Network, error) {
 	s := &star{gates: newGates(o.Outside), outside: o.OutsideListen}
 	n := &Network{close: s.close, fail: func() error { return nil }}
 	err := s.prepare(links)
 	if err == nil {
-		switch way {
-		case Userspace:
-			err = s.userspace(ctx, n, o)
-		case Kernel:
-			err = s.kernel(o)
-		default:
-			err = fmt.Errorf("unknown way %q to make links", way)
-		}
+		err = s.userspace(ctx, n, o)
 	}
 	if err == nil {
 		err = s.try(ctx)

@@ -1,12 +1,9 @@
 package emulator
 
 import (
-	"errors"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,20 +35,3 @@ func raisePriority(links int) {
 // mostMemory is how much memory a mover may have for each link before it collects garbage after all: what can be
 // under way takes 800 MB at most.
 const mostMemory = 1 << 30
-
-// A sleeper sleeps to within some ten microseconds; Go's timers wait in whole milliseconds. It has the thread of the
-// goroutine that made it to itself.
-type sleeper struct{}
-
-func newSleeper() sleeper {
-	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) // without it, 50 us worse
-	return sleeper{}
-}
-
-func (sleeper) sleep(d time.Duration) {
-	for rest := unix.NsecToTimespec(int64(d)); errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, &rest), unix.EINTR); {
-	}
-}
-
-func (sleeper) end() { runtime.UnlockOSThread() }

@@ -20,13 +20,13 @@ import (
 // the link needs for the bytes, and not much more.
 func TestXRootDOverLinks(t *testing.T) {
 	labtest.Need(t, "xrdcp")
-	needSpaces(t, Userspace)
+	needSpaces(t)
 	const size = 5 << 20
 	server := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, server.WriteFile("f", make([]byte, size)))
 	u, err := url.Parse(server.URL)
 	require.NoError(t, err)
-	n, _ := up(t, Userspace, link.Spec{Rate: 50e6, RTT: 20 * ms}, link.Spec{Rate: 200e6, RTT: 5 * ms})
+	n, _ := up(t, link.Spec{Rate: 50e6, RTT: 20 * ms}, link.Spec{Rate: 200e6, RTT: 5 * ms})
 	for i, rate := range []float64{50e6, 200e6} {
 		address, err := n.Sites[i].Reach(t.Context(), u.Host)
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestXRootDOverLinks(t *testing.T) {
 
 // Who watches interfaces sees how fast a link is.
 func TestSpeedIsTold(t *testing.T) {
-	n, _ := up(t, Userspace, link.Spec{Rate: 20e6})
+	n, _ := up(t, link.Spec{Rate: 20e6})
 	device := n.Sites[0].over.(*spoke).here.name
 	if got := speed(t, device); got != 20 {
 		t.Errorf("the device tells %d Mbit/s, not 20", got)

@@ -8,7 +8,6 @@ import (
 
 	"weir/internal/unit"
 	"weir/link"
-	"weir/loadtest/results"
 	"weir/monitor"
 )
 
@@ -185,10 +184,6 @@ func (d *data) checkLinks(f *Findings) *Check {
 	if len(past) > 0 {
 		c.Status = Warn
 		notes = append(notes, head(past, 3)...)
-	}
-	if w := d.about.Links; w != nil && w.Way == results.ProxyLinks {
-		c.Status = Warn
-		notes = append(notes, "a TCP proxy emulated the links, with limitations: "+strings.Join(w.Blind, "; "))
 	}
 	c.Detail = strings.Join(notes, "; ")
 	return c

@@ -9,7 +9,6 @@ import (
 	"weir/internal/unit"
 	"weir/link"
 	"weir/loadtest/measure"
-	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
 	"weir/loadtest/scenario"
 	"weir/monitor"
@@ -53,26 +52,22 @@ func TestALinkThatIsFull(t *testing.T) {
 	}
 }
 
-// Packets that come late by the emulation's fault, and links that are none,
-// are doubts.
+// Packets that come late by the emulation's fault are doubts.
 func TestCheckLinks(t *testing.T) {
 	far := link.Named{Name: "far", Spec: link.Spec{RTT: unit.Duration(51 * time.Millisecond)}}
 	for name, c := range map[string]struct {
 		late   float64
-		way    string
 		status string
 		want   string
 	}{
-		"fine": {0.0004, "userspace", OK, "delayed packets by at most 400 us"},
-		"rtt":  {0.002, "userspace", OK, "at most 2 ms (p99)"},
-		"late": {0.010, "userspace", Warn, "packets were 10 ms late on link far (p99); at most 2.55 ms is acceptable; " +
+		"fine": {0.0004, OK, "delayed packets by at most 400 us"},
+		"rtt":  {0.002, OK, "at most 2 ms (p99)"},
+		"late": {0.010, Warn, "packets were 10 ms late on link far (p99); at most 2.55 ms is acceptable; " +
 			"the links were not as specified"},
-		"proxy": {0, "proxy", Warn, "a TCP proxy emulated the links, with limitations: no slow start"},
 	} {
 		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
 		h.add(linked("link far", 1, time.Unix(1, 0), 0.5, c.late), 1)
-		d := &data{plan: &scenario.Plan{Links: scenario.Links{far}},
-			about: results.About{Links: &results.Links{Way: c.way, Blind: []string{"no slow start"}}}}
+		d := &data{plan: &scenario.Plan{Links: scenario.Links{far}}}
 		got := d.checkLinks(&Findings{Curve: []Step{{Step: 1, Clients: 4, Hosts: []HostFigure{h.figure()}}}})
 		if got.Status != c.status || !strings.Contains(got.Detail, c.want) {
 			t.Errorf("%s: %+v", name, got)

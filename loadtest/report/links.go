@@ -20,9 +20,11 @@ func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure
 	}
 	c := chapter{ID: "links", Title: "Links", Charts: drawings(plots)}
 	if about := s.About.Links; about != nil {
-		c.Lead = "The links between clients and service were emulated, by " + wayText(about.Way) + "."
-		for _, text := range append(about.Why, about.Blind...) {
-			c.Points = append(c.Points, say.Plain(text))
+		c.Lead = "The links between clients and service were emulated, by network namespaces with a queue in a process of weir's."
+		for _, text := range append([]string{about.Why}, about.Blind...) {
+			if text != "" {
+				c.Points = append(c.Points, say.Plain(text))
+			}
 		}
 	}
 	c.Points = append(c.Points, "An emulated link has no other traffic but the clients', no other routers, and no faults but those that "+
@@ -30,18 +32,6 @@ func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure
 	c.PageOnly = true
 	c.Parts = filled(linkPlanSection(s), linkSection(f))
 	return c
-}
-
-func wayText(way string) string {
-	switch way {
-	case "userspace":
-		return "network namespaces with a queue in a process of weir's"
-	case "kernel":
-		return "network namespaces with the kernel's queues"
-	case "proxy":
-		return "a proxy, which is no link: TCP runs over the loopback"
-	}
-	return say.Plain(way)
 }
 
 // linkPlanSection is what the links are like.

@@ -30,17 +30,11 @@ type About struct {
 	Environment json.RawMessage  `json:"environment,omitempty"`
 }
 
-// ProxyLinks is the way to make links that does not show all.
-const ProxyLinks = "proxy"
-
-// Links says how emulated links were made: in which way (userspace, kernel or
-// proxy), and a sentence each why what is better was not possible, and what
-// they do not show.
+// Links describes where emulated links were made.
 type Links struct {
-	Way      string   `json:"way"`
 	Isolated bool     `json:"isolated,omitempty"` // in a network of their own
-	Why      []string `json:"why,omitempty"`
-	Blind    []string `json:"blind,omitempty"`
+	Why      string   `json:"why,omitempty"`      // reason for it
+	Blind    []string `json:"blind,omitempty"`    // differences from real links, a sentence each
 }
 
 // Clock holds what is known about the clock that the times were read from.

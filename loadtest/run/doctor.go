@@ -7,11 +7,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/link"
 	"weir/link/emulator"
 	"weir/loadtest/cluster"
 	"weir/loadtest/results"
@@ -105,11 +103,11 @@ func checkLinks(ctx context.Context) HostCheck {
 	if err != nil {
 		probe = nil
 	}
-	far := []link.Named{{Spec: link.Spec{Rate: 1e6, RTT: unit.Duration(time.Millisecond)}}}
-	choice := emulator.Best(ctx, far, probe)
-	how := emulator.Choice{Way: choice.Way, Isolated: choice.Isolated}
-	return hostCheck(choice.Way != emulator.Proxy, "emulated links", strings.TrimPrefix(how.String(), "links are emulated "),
-		strings.Join(choice.Why, "; ")+": run as root, or allow users to make namespaces and open /dev/net/tun (docs/links.md)")
+	choice, err := emulator.Best(ctx, probe)
+	if err != nil {
+		return hostCheck(false, "emulated links", "not possible", err.Error())
+	}
+	return hostCheck(true, "emulated links", strings.TrimPrefix(choice.String(), "links are emulated "), "")
 }
 
 // freshSessions returns the rate of new connections that the ports allow for long: a

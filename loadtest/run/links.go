@@ -60,9 +60,11 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 	if err != nil {
 		return nil, err
 	}
-	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{}), choice: emulator.Best(ctx, p.Links,
-		append(slices.Clone(keeper[:1]), "mover", "--probe"))}
-	o := emulator.KeptOptions{Keeper: keeper, Choice: l.choice, Links: p.Links, Seed: p.Seed, Take: l.take, Log: log}
+	l := &links{plan: p, sites: p.Links.Sites(), begun: make(chan struct{})}
+	if l.choice, err = emulator.Best(ctx, append(slices.Clone(keeper[:1]), "mover", "--probe")); err != nil {
+		return nil, err
+	}
+	o := emulator.KeptOptions{Keeper: keeper, Isolated: l.choice.Isolated, Links: p.Links, Seed: p.Seed, Take: l.take, Log: log}
 	if p.On.Batch != "" {
 		processes = 0 // the workers are elsewhere
 		l.choice.Limitations = append(slices.Clone(l.choice.Limitations), forwardsLimitation)
@@ -89,7 +91,7 @@ func (l *links) forward(ctx context.Context, site int, server string, from netip
 // service is the address at which the built-in server is to listen so that the
 // sites see it themselves; empty is where it likes.
 func (l *links) service() string {
-	if l == nil || l.choice.Isolated || l.kept.Service == "" {
+	if l == nil || l.choice.Isolated {
 		return ""
 	}
 	return l.kept.Service + ":0"
@@ -115,7 +117,7 @@ func (l *links) about() *results.Links {
 	if l == nil {
 		return nil
 	}
-	return &results.Links{Way: string(l.choice.Way), Isolated: l.choice.Isolated, Why: l.choice.Why, Blind: l.choice.Limitations}
+	return &results.Links{Isolated: l.choice.Isolated, Why: l.choice.Why, Blind: l.choice.Limitations}
 }
 
 // peers are the workers at the sites, as the controller sees them.
@@ -227,11 +229,7 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 	if l == nil {
 		return load(ctx)
 	}
-	kind := measure.EventLink
-	if l.choice.Way == emulator.Proxy {
-		kind = measure.EventWarning
-	}
-	if err := r.writeEvent(kind, l.choice.String()); err != nil {
+	if err := r.writeEvent(measure.EventLink, l.choice.String()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

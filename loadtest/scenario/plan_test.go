@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/internal/require"
-	"weir/internal/unit"
 	"weir/storage"
 )
 
