@@ -62,7 +62,8 @@ func deployed() []deployedFolder {
 	return []deployedFolder{
 		{from: "systemd", to: "usr/lib/systemd/system"}, {from: "sysusers.d", to: "usr/lib/sysusers.d"},
 		{from: "tmpfiles.d", to: "usr/lib/tmpfiles.d"}, {from: "sysctl.d", to: "usr/share/doc/weir/sysctl.d"},
-		{from: "grafana", to: "usr/share/weir/grafana"}, {from: "prometheus", to: "usr/share/weir/prometheus"},
+		{from: "grafana", to: "usr/share/weir/grafana"}, {from: "../loadtest/export/grafana", to: "usr/share/weir/grafana"},
+		{from: "prometheus", to: "usr/share/weir/prometheus"},
 		{from: "../client/python", to: "usr/share/weir/python"},
 		{from: "etc", to: "etc/weir", kind: ", type: config|noreplace"},
 	}
