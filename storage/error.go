@@ -196,3 +196,29 @@ func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e
 
 // Unwrap returns ErrRedirected.
 func (*RedirectError) Unwrap() error { return ErrRedirected }
+
+// XRootDError returns the name of an error code of the XRootD protocol and the error that says the same; "" and nil for a number that is
+// none. Source: enum XErrorCode of XProtocol.hh.
+func XRootDError(code int) (name string, is error) {
+	table := [...]struct {
+		name string
+		is   error
+	}{
+		{"kXR_ArgInvalid", fs.ErrInvalid}, {"kXR_ArgMissing", fs.ErrInvalid}, {"kXR_ArgTooLong", syscall.ENAMETOOLONG},
+		{"kXR_FileLocked", ErrBusy}, {"kXR_FileNotOpen", fs.ErrClosed}, {"kXR_FSError", syscall.EIO},
+		{"kXR_InvalidRequest", errors.ErrUnsupported}, {"kXR_IOError", syscall.EIO}, {"kXR_NoMemory", ErrBusy},
+		{"kXR_NoSpace", syscall.ENOSPC}, {"kXR_NotAuthorized", fs.ErrPermission}, {"kXR_NotFound", fs.ErrNotExist},
+		{"kXR_ServerError", syscall.EIO}, {"kXR_Unsupported", errors.ErrUnsupported}, {"kXR_noserver", syscall.EHOSTUNREACH},
+		{"kXR_NotFile", fs.ErrInvalid}, {"kXR_isDirectory", fs.ErrInvalid}, {"kXR_Cancelled", syscall.ECONNABORTED},
+		{"kXR_ItExists", fs.ErrExist}, {"kXR_ChkSumErr", ErrChecksum}, {"kXR_inProgress", ErrBusy},
+		{"kXR_overQuota", syscall.EDQUOT}, {"kXR_SigVerErr", fs.ErrPermission}, {"kXR_DecryptErr", fs.ErrPermission},
+		{"kXR_Overloaded", ErrBusy}, {"kXR_fsReadOnly", fs.ErrPermission}, {"kXR_BadPayload", fs.ErrInvalid},
+		{"kXR_AttrNotFound", fs.ErrNotExist}, {"kXR_TLSRequired", fs.ErrPermission}, {"kXR_noReplicas", syscall.EHOSTUNREACH},
+		{"kXR_AuthFailed", fs.ErrPermission}, {"kXR_Impossible", errors.ErrUnsupported}, {"kXR_Conflict", fs.ErrInvalid},
+		{"kXR_TooManyErrs", ErrChecksum}, {"kXR_ReqTimedOut", os.ErrDeadlineExceeded}, {"kXR_TimerExpired", os.ErrDeadlineExceeded},
+	}
+	if i := code - 3000; i >= 0 && i < len(table) {
+		return table[i].name, table[i].is
+	}
+	return "", nil
+}

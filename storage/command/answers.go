@@ -262,9 +262,6 @@ func gfalFailure(status int, text string) error {
 
 // xrdFailure returns the sentinel error for an error code of the XRootD protocol, which clients print in brackets.
 func xrdFailure(_ int, text string) error {
-	return map[int]error{
-		3010: fs.ErrPermission, 3030: fs.ErrPermission, 3011: fs.ErrNotExist, 3018: fs.ErrExist, 3019: storage.ErrChecksum,
-		3005: syscall.EIO, 3007: syscall.EIO, 3009: syscall.ENOSPC, 3012: syscall.EIO, 3021: syscall.EDQUOT, 3024: storage.ErrBusy,
-		3034: context.DeadlineExceeded, 3035: context.DeadlineExceeded,
-	}[number(xrdCode, text)]
+	_, err := storage.XRootDError(number(xrdCode, text))
+	return err
 }

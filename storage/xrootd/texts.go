@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -227,28 +225,10 @@ func parseError(b []byte) error {
 	return e
 }
 
-// meaning returns an error code's name and the sentinel that says the same. Source: enum XErrorCode of
-// XProtocol.hh.
+// meaning returns an error code's name and the sentinel that says the same.
 func meaning(code int32) (string, error) {
-	table := [...]struct {
-		name string
-		is   error
-	}{
-		{"kXR_ArgInvalid", fs.ErrInvalid}, {"kXR_ArgMissing", fs.ErrInvalid}, {"kXR_ArgTooLong", syscall.ENAMETOOLONG},
-		{"kXR_FileLocked", storage.ErrBusy}, {"kXR_FileNotOpen", fs.ErrClosed}, {"kXR_FSError", syscall.EIO},
-		{"kXR_InvalidRequest", errors.ErrUnsupported}, {"kXR_IOError", syscall.EIO}, {"kXR_NoMemory", storage.ErrBusy},
-		{"kXR_NoSpace", syscall.ENOSPC}, {"kXR_NotAuthorized", fs.ErrPermission}, {"kXR_NotFound", fs.ErrNotExist},
-		{"kXR_ServerError", syscall.EIO}, {"kXR_Unsupported", errors.ErrUnsupported}, {"kXR_noserver", syscall.EHOSTUNREACH},
-		{"kXR_NotFile", fs.ErrInvalid}, {"kXR_isDirectory", fs.ErrInvalid}, {"kXR_Cancelled", syscall.ECONNABORTED},
-		{"kXR_ItExists", fs.ErrExist}, {"kXR_ChkSumErr", storage.ErrChecksum}, {"kXR_inProgress", storage.ErrBusy},
-		{"kXR_overQuota", syscall.EDQUOT}, {"kXR_SigVerErr", fs.ErrPermission}, {"kXR_DecryptErr", fs.ErrPermission},
-		{"kXR_Overloaded", storage.ErrBusy}, {"kXR_fsReadOnly", fs.ErrPermission}, {"kXR_BadPayload", fs.ErrInvalid},
-		{"kXR_AttrNotFound", fs.ErrNotExist}, {"kXR_TLSRequired", fs.ErrPermission}, {"kXR_noReplicas", syscall.EHOSTUNREACH},
-		{"kXR_AuthFailed", fs.ErrPermission}, {"kXR_Impossible", errors.ErrUnsupported}, {"kXR_Conflict", fs.ErrInvalid},
-		{"kXR_TooManyErrs", storage.ErrChecksum}, {"kXR_ReqTimedOut", os.ErrDeadlineExceeded}, {"kXR_TimerExpired", os.ErrDeadlineExceeded},
-	}
-	if i := int(code) - 3000; i >= 0 && i < len(table) {
-		return table[i].name, table[i].is
+	if name, is := storage.XRootDError(int(code)); name != "" {
+		return name, is
 	}
 	return fmt.Sprintf("kXR error %d", code), syscall.EIO
 }
