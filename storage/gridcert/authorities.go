@@ -2,10 +2,8 @@ package gridcert
 
 import (
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"os"
 	"regexp"
 	"strings"
@@ -24,8 +22,8 @@ type Authorities struct {
 
 	mutex   sync.Mutex
 	pool    *x509.CertPool
-	revoked map[string]map[string]time.Time // by the name of the issuer and the serial number
-	until   time.Time                       // zero: for ever
+	revoked revocations
+	until   time.Time // zero: for ever
 }
 
 // NewAuthorities reads a file or a folder. Later errors are logged, and what was read before remains.
@@ -48,7 +46,7 @@ func (a *Authorities) read(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	pool, revoked, n := x509.NewCertPool(), map[string]map[string]time.Time{}, 0
+	pool, revoked, n := x509.NewCertPool(), revocations{}, 0
 	for _, e := range entries {
 		if !hashedName.MatchString(e.Name()) {
 			continue
@@ -61,9 +59,7 @@ func (a *Authorities) read(now time.Time) error {
 		for _, r := range one.certificates {
 			pool.AddCert(r)
 			n++
-			for _, list := range one.revocations {
-				add(revoked, r, list)
-			}
+			revoked.add(r, one.lists)
 		}
 	}
 	if n == 0 {
@@ -73,23 +69,8 @@ func (a *Authorities) read(now time.Time) error {
 	return nil
 }
 
-// add adds what a list of the authority revokes. A list without a valid signature does not count.
-func add(revoked map[string]map[string]time.Time, by *x509.Certificate, list *pkix.CertificateList) {
-	if by.CheckCRLSignature(list) != nil { //nolint:staticcheck // see parseRevocations
-		return
-	}
-	serials := revoked[string(by.RawSubject)]
-	if serials == nil {
-		serials = map[string]time.Time{}
-		revoked[string(by.RawSubject)] = serials
-	}
-	for _, entry := range list.TBSCertList.RevokedCertificates {
-		serials[serial(entry.SerialNumber)] = entry.RevocationTime
-	}
-}
-
 // state returns what is known now.
-func (a *Authorities) state(now time.Time) (*x509.CertPool, map[string]map[string]time.Time) {
+func (a *Authorities) state(now time.Time) (*x509.CertPool, revocations) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if !a.until.IsZero() && now.After(a.until) {
@@ -116,11 +97,9 @@ func (a *Authorities) Verify(chain []*x509.Certificate, now time.Time) (*Holder,
 		return nil, err
 	}
 	for _, c := range chain[len(h.Chain)-1:] {
-		if at, is := revoked[string(c.RawIssuer)][serial(c.SerialNumber)]; is {
-			return nil, fmt.Errorf("the certificate of %s was revoked at %s", dn.Text(c.RawSubject), at.UTC().Format(time.RFC3339))
+		if at, is := revoked.find(c); is {
+			return nil, fmt.Errorf("the certificate of %s was revoked at %s", dn.Text(c.RawSubject), at.Format(time.RFC3339))
 		}
 	}
 	return h, nil
 }
-
-func serial(n *big.Int) string { return string(n.Bytes()) }

@@ -43,7 +43,7 @@ type Trust struct {
 // An authority is what the files of one hash hold.
 type authority struct {
 	certificates []*x509.Certificate
-	revocations  []*pkix.CertificateList
+	lists        []*pkix.CertificateList // of revoked certificates
 	until        time.Time
 }
 
@@ -112,7 +112,7 @@ func (a *authority) read(dir, hash string) error {
 		return err
 	}
 	lists, err := readNumbered(filepath.Join(dir, hash+".r"), parseRevocations)
-	a.certificates, a.revocations = append(a.certificates, certificates...), append(a.revocations, lists...)
+	a.certificates, a.lists = append(a.certificates, certificates...), append(a.lists, lists...)
 	return err
 }
 
@@ -209,7 +209,14 @@ func (t *Trust) chain(cert *x509.Certificate, now time.Time) error {
 	if err != nil {
 		return Refuse("the server's certificate (%s): %v (authorities: %s)", cert.Subject, err, t.places())
 	}
-	return revoked(cert, by.certificates, by.revocations)
+	revoked := revocations{}
+	for _, r := range by.certificates {
+		revoked.add(r, by.lists)
+	}
+	if at, is := revoked.find(cert); is {
+		return Refuse("the server's certificate (%s) was revoked at %s", cert.Subject, at.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // signers returns the authorities that have the name of the certificate's issuer, or all of the file, and their
@@ -233,7 +240,7 @@ func (t *Trust) signers(cert *x509.Certificate, now time.Time) (by authority, er
 		if err != nil {
 			return by, err
 		}
-		by.certificates, by.revocations = append(by.certificates, a.certificates...), append(by.revocations, a.revocations...)
+		by.certificates, by.lists = append(by.certificates, a.certificates...), append(by.lists, a.lists...)
 	}
 	if len(by.certificates) == 0 {
 		return by, Refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
@@ -250,22 +257,4 @@ func (t *Trust) places() string {
 		return strings.Join(append([]string{t.file}, t.dirs...), ",")
 	}
 	return strings.Join(t.dirs, ",")
-}
-
-// revoked returns an error if one of the lists that the authorities signed names the certificate. Lists that have
-// expired still count, as they do for the reference; lists without a valid signature do not.
-func revoked(cert *x509.Certificate, roots []*x509.Certificate, lists []*pkix.CertificateList) error {
-	for _, list := range lists {
-		for _, root := range roots {
-			if root.CheckCRLSignature(list) != nil { //nolint:staticcheck // see parseRevocations
-				continue
-			}
-			for _, entry := range list.TBSCertList.RevokedCertificates {
-				if entry.SerialNumber.Cmp(cert.SerialNumber) == 0 {
-					return Refuse("the server's certificate (%s) was revoked at %s", cert.Subject, entry.RevocationTime.UTC().Format(time.RFC3339))
-				}
-			}
-		}
-	}
-	return nil
 }
