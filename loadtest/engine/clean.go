@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weir/internal/pause"
 	"weir/internal/say"
 	"weir/storage"
 )
@@ -155,22 +154,23 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 
 func (k *cleaner) noteAnswer() { k.lastAnswer.Store(int64(time.Since(k.began))) }
 
-// ask does op. It repeats it once if no answer came in time, and three times, after
-// 0, 1 and 2 s, if the connection broke, the service was busy or the client's program crashed.
-func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
+// ask does op. It repeats it once if no answer came in time, and as repeated does if the connection broke, the service was busy or
+// the client's program crashed.
+func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	op.Timeout = removeTime
-	for attempt := 0; ; attempt++ {
-		res, err = s.Do(ctx, op, noProgress{})
+	lost := func(class storage.Class, err error) bool {
+		return class == storage.Timeout || class == storage.Reset || errors.Is(err, storage.ErrCrashed)
+	}
+	return repeated(ctx, func(error) (storage.Result, error) {
+		res, err := s.Do(ctx, op, noProgress{})
 		class := storage.Classify(err)
-		lost := class == storage.Timeout || class == storage.Reset || errors.Is(err, storage.ErrCrashed)
-		if res.Waits > 0 || !lost && class != storage.Refused && class != storage.Canceled {
+		if res.Waits > 0 || !lost(class, err) && class != storage.Refused && class != storage.Canceled {
 			k.noteAnswer()
 		}
-		if attempt == 3 || !lost && class != storage.Busy || class == storage.Timeout && attempt > 0 ||
-			!pause.For(ctx, time.Duration(attempt)*time.Second) {
-			return res, err
-		}
-	}
+		return res, err
+	}, func(attempt int, class storage.Class, err error) bool {
+		return (lost(class, err) || class == storage.Busy) && (class != storage.Timeout || attempt == 0)
+	})
 }
 
 // byDepth groups folders by their depth, the deepest first.

@@ -82,21 +82,32 @@ type preparer struct {
 	encoding        atomic.Value // the last unrequested content encoding in responses with sizes of files
 }
 
-// ask does op. It repeats it three times, after 0, 1 and 2 s, if the connection broke, the service was busy or the client's program
-// crashed. What such a write has left is removed first: some services do not replace files.
-func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
+// ask does op. It repeats it if the connection broke, the service was busy or the client's program crashed. What such a write has
+// left is removed first: some services do not replace files.
+func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	op.Timeout = prepareTimeout
-	for attempt := 0; ; attempt++ {
-		res, err = p.do(ctx, s, op)
-		class := storage.Classify(err)
-		passing := class == storage.Reset || class == storage.Busy || errors.Is(err, storage.ErrCrashed)
-		if !passing || attempt == 3 || !pause.For(ctx, time.Duration(attempt)*time.Second) {
-			return res, err
+	return repeated(ctx, func(before error) (storage.Result, error) {
+		if before != nil {
+			p.repeats.Add(1)
+			p.fault.Store(before.Error())
+			if op.Kind == storage.Write {
+				_, _ = s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path, Timeout: prepareTimeout}, noProgress{}) // often there is nothing
+			}
 		}
-		p.repeats.Add(1)
-		p.fault.Store(err.Error())
-		if op.Kind == storage.Write {
-			_, _ = s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path, Timeout: prepareTimeout}, noProgress{}) // often there is nothing
+		return p.do(ctx, s, op)
+	}, func(_ int, class storage.Class, err error) bool {
+		return class == storage.Reset || class == storage.Busy || errors.Is(err, storage.ErrCrashed)
+	})
+}
+
+// repeated calls do, and three times more, after 0, 1 and 2 s, while passing reports that the error of the attempt with that number
+// (from 0) may pass. do gets the error of the attempt before.
+func repeated(ctx context.Context, do func(before error) (storage.Result, error),
+	passing func(attempt int, class storage.Class, err error) bool) (res storage.Result, err error) {
+	for attempt := 0; ; attempt++ {
+		res, err = do(err)
+		if attempt == 3 || !passing(attempt, storage.Classify(err), err) || !pause.For(ctx, time.Duration(attempt)*time.Second) {
+			return res, err
 		}
 	}
 }
