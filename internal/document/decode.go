@@ -159,15 +159,16 @@ func Whole(text string) (int64, error) {
 // unknown adds the mistake of a key that does not exist. It never quotes the value, which may be a secret.
 func (d *Decoder) unknown(e Entry, path string, t reflect.Type) {
 	full, known := Join(path, e.Key), FieldNames(t)
+	if d.format.Unknown != nil && d.format.Unknown(d, e, path, &known) {
+		return
+	}
 	for _, from := range []string{"_file", "_variable"} {
-		if slices.Contains(known, e.Key+from) && d.format.Unknown == nil {
+		if slices.Contains(known, e.Key+from) {
 			d.Say(e.At, "%s: a %s must not contain secrets; name where it is kept with %s%s", full, d.format.Noun, e.Key, from)
 			return
 		}
 	}
-	if d.format.Unknown == nil || !d.format.Unknown(d, e, path, &known) {
-		d.Say(e.At, "unknown key %s%s", full, Meant(e.Key, known))
-	}
+	d.Say(e.At, "unknown key %s%s", full, Meant(e.Key, known))
 }
 
 // word checks a value of which only some are known.
