@@ -59,17 +59,6 @@ func IsRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// readable returns an error if a version of something is not the one that this program reads.
-func readable(what string, version, own int) error {
-	switch {
-	case version > own:
-		return fmt.Errorf("%s has version %d, this program reads version %d: use a newer weir", what, version, own)
-	case version < own:
-		return fmt.Errorf("%s has version %d, this program reads version %d: it was written before the first release", what, version, own)
-	}
-	return nil
-}
-
 // Open reads what dir is about. It refuses a folder that is no run directory
 // and one in another version of the format.
 func Open(dir string) (*Run, error) {
@@ -80,13 +69,13 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(dir, AboutFile, &r.About); err != nil {
 		return nil, err
 	}
-	if err := readable("the run directory", r.About.Format, FormatVersion); err != nil {
+	if err := scenario.CheckVersion("the run directory", r.About.Format, FormatVersion); err != nil {
 		return nil, fmt.Errorf("results: %s: %w", dir, err)
 	}
 	if err := readJSON(dir, PlanFile, r.Plan); err != nil {
 		return nil, err
 	}
-	if err := readable("plan.json", r.Plan.Version, scenario.PlanVersion); err != nil {
+	if err := scenario.CheckVersion("plan.json", r.Plan.Version, scenario.PlanVersion); err != nil {
 		return nil, fmt.Errorf("results: %s: %w", dir, err)
 	}
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile} {

@@ -46,13 +46,11 @@ func parsePlan(data []byte) (*Plan, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("this is no plan: %w", err)
 	}
-	switch {
-	case head.Version == nil:
+	if head.Version == nil {
 		return nil, errors.New("this is no plan: it has no version; a scenario is made into a plan with weir plan")
-	case *head.Version > PlanVersion:
-		return nil, fmt.Errorf("plan of version %d: this program reads up to %d: use a newer weir", *head.Version, PlanVersion)
-	case *head.Version < PlanVersion:
-		return nil, fmt.Errorf("plan of version %d: this program reads version %d: make it anew with weir plan", *head.Version, PlanVersion)
+	}
+	if err := CheckVersion("the plan", *head.Version, PlanVersion); err != nil {
+		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -61,6 +59,17 @@ func parsePlan(data []byte) (*Plan, error) {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	return p, p.check()
+}
+
+// CheckVersion returns an error if a version of something is not the one that this program reads.
+func CheckVersion(what string, version, own int) error {
+	switch {
+	case version > own:
+		return fmt.Errorf("%s has version %d, this program reads version %d: use a newer weir", what, version, own)
+	case version < own:
+		return fmt.Errorf("%s has version %d, this program reads version %d: it was written before the first release", what, version, own)
+	}
+	return nil
 }
 
 // check refuses what no Scenario becomes. Steps without clients are fine: a
