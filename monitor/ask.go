@@ -131,7 +131,7 @@ func (a *asked) sample(now *statistics, at moment) *Sample {
 // ask finds the servers of the service and has each asked, until the watch stops. Servers that turn up later are
 // asked from then on.
 func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
-	known := map[string]bool{}
+	warned := false // of too many servers
 	var tries backoff
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -144,7 +144,10 @@ func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 		case <-timer.C:
 		}
 		list, err := w.list(ctx, o)
-		w.enlist(ctx, list, known, o, clock)
+		if full := w.enlist(ctx, list, o, clock); full && !warned {
+			warned = true
+			w.warn(hostPort(o.Target), RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
+		}
 		if err == nil {
 			tries = backoff{}
 			timer.Reset(listAgain)
@@ -173,15 +176,15 @@ func (w *Watch) list(ctx context.Context, o Options) ([]string, error) {
 	return o.Reporter.Servers(ctx)
 }
 
-// enlist starts the probes of servers that are new.
-func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool, o Options, clock func() moment) {
+// enlist starts the probes of servers that are new, and reports whether there are too many.
+func (w *Watch) enlist(ctx context.Context, list []string, o Options, clock func() moment) bool {
 	for i, server := range list {
-		if known[server] || len(known) > mostServers {
-			continue
+		isNew, full := o.servers.isNew(server, true)
+		if full {
+			return true
 		}
-		if known[server] = true; len(known) > mostServers {
-			w.warn(hostPort(o.Target), RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
-			return
+		if !isNew {
+			continue
 		}
 		a := &asked{reporter: o.Reporter, server: server, kind: DataServer, servers: o.servers, clock: clock}
 		if i == 0 && len(list) > 1 {
@@ -193,6 +196,7 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 		r := &runner{watch: w, host: server, role: RoleServer, timeout: o.Timeout, probe: a}
 		w.runs.Go(func() { r.run(ctx) })
 	}
+	return false
 }
 
 // warn writes a sample that has only a text.

@@ -146,7 +146,7 @@ func TestReportsOfThousands(t *testing.T) {
 		r.take(packet(fmt.Sprintf("h%d:1", i), 1, 1, 2, 3), from, at(1))
 		r.take([]byte("nonsense"), from, at(1))
 	}
-	if len(r.last) != mostReports || len(r.servers.known) > mostReports {
+	if len(r.last) != mostReports || len(r.servers.reports) > mostReports {
 		t.Errorf("%d servers are kept", len(r.last))
 	}
 	if _, errs, _ := k.services(); len(errs) != firstFaults || !strings.Contains(errs[0], "a packet from 203.0.113.5") {

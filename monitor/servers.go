@@ -14,8 +14,9 @@ import (
 type servers struct {
 	mu     sync.Mutex
 	places []*place
-	known  map[identity]*report
-	named  map[string]bool // by clients, as those that served them
+	// host:port of servers that clients named and of those that the service lists. Its value is true for servers that are asked.
+	known   map[string]bool
+	reports map[identity]*report
 }
 
 // A place is an address on this machine where a server listens.
@@ -49,18 +50,23 @@ func (s *servers) place(addr netip.AddrPort) *place {
 	return p
 }
 
-// isNew notes a server that clients named, and reports whether it is the first time.
-func (s *servers) isNew(server string) bool {
+// isNew notes a server, and reports whether it is the first time that it is named or, with asked, is to be asked. full reports
+// that there are too many.
+func (s *servers) isNew(server string, asked bool) (isNew, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.named[server] || len(s.named) == mostServers {
-		return false
+	was, known := s.known[server]
+	if known && (was || !asked) {
+		return false, false
 	}
-	if s.named == nil {
-		s.named = map[string]bool{}
+	if !known && len(s.known) == mostServers {
+		return false, true
 	}
-	s.named[server] = true
-	return true
+	if s.known == nil {
+		s.known = map[string]bool{}
+	}
+	s.known[server] = asked
+	return true, false
 }
 
 // here returns the places known so far.
@@ -81,13 +87,13 @@ type report struct {
 const mostReports = 4096
 
 func (s *servers) report(id identity) *report {
-	r := s.known[id]
-	if r == nil && len(s.known) < mostReports {
-		if s.known == nil {
-			s.known = map[identity]*report{}
+	r := s.reports[id]
+	if r == nil && len(s.reports) < mostReports {
+		if s.reports == nil {
+			s.reports = map[identity]*report{}
 		}
 		r = &report{}
-		s.known[id] = r
+		s.reports[id] = r
 	}
 	return r
 }
@@ -121,7 +127,7 @@ func (s *servers) ask(id identity) (*statistics, moment) {
 func (s *servers) leave(id identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.known[id]; r != nil {
+	if r := s.reports[id]; r != nil {
 		r.asked = false
 	}
 }

@@ -134,7 +134,7 @@ func Start(ctx context.Context, hosts []Host, o Options, sink Sink) (*Watch, err
 // finder returns what finds a server on this machine that clients name.
 func (w *Watch) finder(ctx context.Context, s *servers) func(server string) {
 	return func(server string) {
-		if !s.isNew(server) {
+		if isNew, _ := s.isNew(server, false); !isNew {
 			return
 		}
 		w.runs.Go(func() { // a name may take seconds
