@@ -4,7 +4,6 @@ package adler
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash"
 	"strconv"
@@ -59,8 +58,7 @@ func Parse(text string) (uint32, error) {
 // one goroutine.
 type Digest struct{ sum uint32 }
 
-// New returns a Digest of nothing. It is a hash.Hash32, and its state can be marshaled and read back, by this
-// package and by hash/adler32.
+// New returns a Digest of nothing. It is a hash.Hash32.
 func New() *Digest { return &Digest{sum: 1} }
 
 var _ hash.Hash32 = (*Digest)(nil)
@@ -85,26 +83,6 @@ func (d *Digest) Size() int { return Size }
 
 // BlockSize returns 4, as that of hash/adler32 does.
 func (d *Digest) BlockSize() int { return 4 }
-
-// magic begins a marshaled state, here and in hash/adler32.
-const magic = "adl\x01"
-
-// AppendBinary implements encoding.BinaryAppender.
-func (d *Digest) AppendBinary(p []byte) ([]byte, error) {
-	return binary.BigEndian.AppendUint32(append(p, magic...), d.sum), nil
-}
-
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (d *Digest) MarshalBinary() ([]byte, error) { return d.AppendBinary(nil) }
-
-// UnmarshalBinary implements encoding.BinaryUnmarshaler.
-func (d *Digest) UnmarshalBinary(p []byte) error {
-	if len(p) != len(magic)+Size || string(p[:len(magic)]) != magic {
-		return errors.New("adler: not the state of a checksum")
-	}
-	d.sum = binary.BigEndian.Uint32(p[len(magic):])
-	return nil
-}
 
 // most is how many bytes the high half can take before 32 bits overflow (NMAX in zlib): 255*n*(n+1)/2 +
 // (n+1)*(mod-1) < 2^32.

@@ -109,28 +109,6 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-func TestStateIsThatOfTheStandardLibrary(t *testing.T) {
-	p := random(11, 10_000)
-	d, std := New(), adler32.New()
-	d.Write(p)
-	std.Write(p)
-	mine, err := d.MarshalBinary()
-	require.NoError(t, err)
-	theirs, err := std.(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil || !bytes.Equal(mine, theirs) {
-		t.Fatalf("%x, %v; hash/adler32 has %x", mine, err, theirs)
-	}
-	again := New()
-	if err := again.UnmarshalBinary(theirs); err != nil || again.Sum32() != d.Sum32() {
-		t.Errorf("%08x, %v", again.Sum32(), err)
-	}
-	for _, bad := range [][]byte{nil, mine[:7], append(mine, 0), []byte("adl\x02aaaa")} {
-		if err := again.UnmarshalBinary(bad); err == nil {
-			t.Errorf("%x was taken for a state", bad)
-		}
-	}
-}
-
 func TestText(t *testing.T) {
 	for text, want := range map[string]uint32{"0002001f": 0x2001f, "2001F": 0x2001f, " 0x972bffa7": 0x972bffa7, "ffffffff": 0xffffffff} {
 		if got, err := Parse(text); err != nil || got != want {

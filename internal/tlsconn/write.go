@@ -65,6 +65,3 @@ func (c *Conn) Close() error {
 	c.err = net.ErrClosed
 	return c.conn.Close()
 }
-
-// Undecrypted reports whether Discard can drop records without decrypting them.
-func (c *Conn) Undecrypted() bool { return c.through == nil }
