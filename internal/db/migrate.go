@@ -15,8 +15,8 @@ import (
 // of the files *.sql of the file system's top folder that have not been run
 // before, by name, each in a transaction: 001_first.sql, 002_more.sql. Files
 // are in the SQL of this package, statements end with a semicolon at the end of
-// a line, and comments are lines that begin with --. A file that has been run
-// is never changed: that is an error, as is a database that has more files than
+// a line, and comments are lines that begin with --. A file of a release
+// is never changed: a database that ran another file of this place is refused, as is one that has more files than
 // this program. It may be called by several processes at once.
 func (d *DB) Migrate(ctx context.Context, name string, files fs.FS) error {
 	names, err := fs.Glob(files, "*.sql")
@@ -78,7 +78,8 @@ func migrate(t *Tx, name string, place int, file, text string) error {
 	err := t.Row("SELECT file, sha256 FROM schema_files WHERE package = ? AND place = ?", name, place).Scan(&had, &known)
 	switch {
 	case err == nil && (had != file || known != want):
-		return fmt.Errorf("it is not what the database was made with (%s): put changes into a new file", had)
+		return fmt.Errorf("the database has other tables (%s), of a version before the first release, which are not read: use a new "+
+			"database, or that version", had)
 	case err == nil:
 		return nil
 	case !errors.Is(err, ErrNone):

@@ -120,9 +120,10 @@ func (p *past) write() {
 					CASE WHEN i % 3 = 0 THEN '' ELSE 'job' || CAST(i + CAST(? AS BIGINT) AS TEXT) END, 10, 10000000, 0, 0, 0,
 					CASE WHEN i % 10 = 0 THEN 9 ELSE 10 END, 0, CASE WHEN i % 10 = 0 THEN 1 ELSE 0 END, 0, 10000000, 10 FROM n`,
 					[]any{n, before, before, each, at, each, at, each, at, before}},
-				{"INSERT INTO job (id, made_by, made, params) SELECT job, made_by, made, " +
-					`'{"vo_name":"atlas","user_dn":"CN=ada","source_se":"https://a.example.org","dest_se":"https://b.example.org"}' ` +
-					"FROM request WHERE id > ? AND job <> ''", []any{before}},
+				{"INSERT INTO job (id, made_by, made, params, vo, state, ended, user_name, credential, source, dest) SELECT job, made_by, made, " +
+					`'{"vo_name":"atlas","user_dn":"CN=ada","source_se":"https://a.example.org","dest_se":"https://b.example.org"}', ` +
+					"'atlas', CASE WHEN failed_n > 0 THEN 'FINISHEDDIRTY' ELSE 'FINISHED' END, ended, 'CN=ada', '', 'https://a.example.org', " +
+					"'https://b.example.org' FROM request WHERE id > ? AND job <> ''", []any{before}},
 				{"INSERT INTO lane (request, sites, ready) SELECT id, 'A', 0 FROM request WHERE id > ?", []any{before}},
 				{count + `INSERT INTO item (id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended,
 					moved, trail, again) SELECT r.id * 100000000 + n.i, -(r.id * 10 + n.i),

@@ -180,31 +180,3 @@ func (e *edit) saveJobs() error {
 	}))
 	return err
 }
-
-// addKeys adds the keys of jobs that were written before there were keys.
-func (q *Queue) addKeys(ctx context.Context) error {
-	for more := q.o.Keys != nil; more; {
-		err := q.db.Write(ctx, func(tx *db.Tx) error {
-			ids, err := db.Column[string](tx, "SELECT id FROM job WHERE state = '?' LIMIT 1000 {{lock}}")
-			more = len(ids) > 0
-			for some := range slices.Chunk(ids, 100) {
-				var all []*JobState
-				if err == nil {
-					all, err = jobsOf(tx, "id {{in}}", some)
-				}
-				if err == nil {
-					_, err = tx.Many("UPDATE job SET state = ?, ended = ?, user_name = ?, vo = ?, credential = ?, source = ?, dest = ? WHERE id = ?",
-						db.Each(all, func(j *JobState) []any {
-							k, ended := q.keysOf(j)
-							return []any{k.State, db.Nanos(ended), k.User, k.VO, k.Credential, k.Source, k.Dest, j.ID}
-						}))
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

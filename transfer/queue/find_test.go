@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/db"
 	"weir/transfer"
 )
 
@@ -141,30 +140,5 @@ func TestJobIsReopened(t *testing.T) {
 		check(true)
 		w.report(failure(w.lease("B", 1)[0], transfer.Permanent, "no such file"))
 		check(false)
-	})
-}
-
-// Jobs of a database without keys get them when it is opened.
-func TestJobsGetKeys(t *testing.T) {
-	each(t, Options{}, func(w *world) {
-		k := JobKeys{User: "/DC=ada", VO: "cms", Credential: "x", Source: "https://a", Dest: "https://b"}
-		w.submitted("over", "ada", k, "B")
-		w.report(success(w.lease("B", 1)[0]))
-		w.submitted("open", "ada", k, "B")
-		w.must(w.db.Write(w.ctx, func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE job SET state = '?', ended = 0, vo = ''")
-			return err
-		}))
-		again, err := Open(w.ctx, w.db, Options{Now: w.clock, Keys: keysOfTest})
-		w.must(err)
-		w.Queue = again
-		f := JobFilter{User: "/DC=ada", VO: "cms", Credential: "x", Source: "https://a", Dest: "https://b", Open: true}
-		if got := w.found(f); !slices.Equal(got, []string{"open"}) {
-			t.Error(got)
-		}
-		f.Open, f.Ended, f.Since = false, []string{string(transfer.Completed)}, w.clock()
-		if got := w.found(f); !slices.Equal(got, []string{"over"}) {
-			t.Error(got)
-		}
 	})
 }

@@ -87,7 +87,7 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if err := q.rewind(ctx); err != nil {
 		return nil, err
 	}
-	return q, q.addKeys(ctx)
+	return q, nil
 }
 
 // SetShares sets the weights of shares, by name; the default is 1. The caller does not change the map afterwards.

@@ -1,6 +1,7 @@
 -- Requests, their files, who moves them now, and the attempts at them. Times are
 -- nanoseconds since 1970, 0 is never. States of files are those of machine.go:
--- 1 ready, 2 resting, 3 leased, 4 done, 5 skipped, 6 failed, 7 dropped.
+-- 1 ready, 2 resting, 3 leased, 4 done, 5 skipped, 6 failed, 7 dropped; 8 and 9
+-- wait for a tape system, 10 for another file of the job.
 
 -- What was asked for, and its counters. Whoever changes a file of a request, or
 -- anything that hangs on it, locks the request's row first.
@@ -43,11 +44,34 @@ CREATE TABLE request (
   failed_n BIGINT NOT NULL,
   dropped_n BIGINT NOT NULL,
   there_bytes BIGINT NOT NULL,  -- of files done and skipped
-  attempts_n BIGINT NOT NULL
+  attempts_n BIGINT NOT NULL,
+  upto BIGINT NOT NULL DEFAULT 0,              -- the first number of the catalog's files that are newer than the request
+  job {{text}} NOT NULL DEFAULT '',
+  replaces BOOLEAN NOT NULL DEFAULT FALSE,
+  orderly BOOLEAN NOT NULL DEFAULT FALSE,
+  timeout BIGINT NOT NULL DEFAULT 0,
+  streams BIGINT NOT NULL DEFAULT 0,
+  terms {{text}} NOT NULL DEFAULT '',          -- of a job, JSON
+  deletes BOOLEAN NOT NULL DEFAULT FALSE,      -- as terms say
+  staging_n BIGINT NOT NULL DEFAULT 0,
+  archiving_n BIGINT NOT NULL DEFAULT 0,
+  held_n BIGINT NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX request_key ON request (made_by, key) WHERE key <> '';
 CREATE INDEX request_live ON request (dest) WHERE ended = 0;
 CREATE INDEX request_work ON request (id) WHERE work <> '';
+CREATE INDEX request_job ON request (job) WHERE job <> '';
+-- Finds the requests of a destination that have ready files, however many others are open.
+CREATE INDEX request_ready ON request (dest) WHERE ended = 0 AND stop = '' AND ready_n > 0;
+-- Requests are many after a year, and few of them are open. Each list, and each look of the clock, has an index.
+CREATE INDEX request_open ON request (id) WHERE ended = 0;
+CREATE INDEX request_expires ON request (expires) WHERE ended = 0 AND expires > 0;
+CREATE INDEX request_ended ON request (ended) WHERE ended > 0;
+CREATE INDEX request_dataset ON request (dataset, id);
+CREATE INDEX request_by ON request (made_by, id);
+-- Of an expression: SQLite would take one of the column for the open requests of a destination as well.
+CREATE INDEX request_to ON request ((dest || ''), id);
+CREATE INDEX request_status ON request (status, id);
 
 -- The names of the files that a request asks for; none: all of the dataset or block.
 CREATE TABLE wanted (
@@ -110,6 +134,7 @@ CREATE TABLE lease (
   missing BOOLEAN NOT NULL,     -- it ran out; the destination is asked
   stage {{text}} NOT NULL,
   moved BIGINT NOT NULL,
+  stop {{text}} NOT NULL DEFAULT '',           -- why the file was cancelled by itself: its mover is to abort it
   UNIQUE (dest, file)
 );
 CREATE INDEX lease_until ON lease (until);
@@ -160,3 +185,72 @@ CREATE TABLE event (
 );
 CREATE TABLE event_last (one {{key}}, id BIGINT NOT NULL);
 INSERT INTO event_last (one, id) VALUES (1, 0);
+
+-- Jobs of URL pairs. The files of a job are in its requests, one for each destination and activity. pair has what
+-- the catalog has of other files; file of such an item is negative, a hash of its destination. Jobs are found by the
+-- columns from vo on: state is the state with which a job has ended, as its API names it, and empty while it is open;
+-- user_name is another name of the user, and empty if there is none; source and dest are storage elements, and empty
+-- if there are several.
+CREATE TABLE job (
+  id {{text}} PRIMARY KEY,
+  made_by {{text}} NOT NULL,
+  made BIGINT NOT NULL,
+  params {{text}} NOT NULL,     -- JSON of the API that it came by
+  vo {{text}} NOT NULL,
+  state {{text}} NOT NULL,
+  ended BIGINT NOT NULL DEFAULT 0,
+  user_name {{text}} NOT NULL,
+  credential {{text}} NOT NULL,
+  source {{text}} NOT NULL,
+  dest {{text}} NOT NULL
+);
+CREATE INDEX job_state ON job (state, made);
+CREATE INDEX job_ended ON job (state, ended);
+CREATE INDEX job_by ON job (made_by, state, made, ended);
+CREATE INDEX job_user ON job (user_name, state, made, ended) WHERE user_name <> '';
+CREATE INDEX job_vo ON job (vo, state, made, ended);
+CREATE INDEX job_from ON job (source, state, made, ended);
+CREATE INDEX job_to ON job (dest, state, made, ended);
+CREATE TABLE pair (
+  item {{key}},
+  number BIGINT NOT NULL,       -- of the file in its job
+  sources {{text}} NOT NULL,    -- JSON, in the order of the submission
+  dest {{text}} NOT NULL,       -- URL
+  params {{text}} NOT NULL,     -- JSON of the API that it came by
+  secret {{blob}}               -- encrypted by who stores it
+);
+
+-- Files that wait for a tape system, or whose disk copies it keeps for them.
+CREATE TABLE tape (
+  item BIGINT NOT NULL,
+  kind BIGINT NOT NULL,         -- 1: its source is brought online, 2: its destination is archived
+  step BIGINT NOT NULL,         -- of tape.go
+  site {{text}} NOT NULL,
+  path {{text}} NOT NULL,       -- below the site's root
+  metadata {{text}} NOT NULL,   -- for the tape system, JSON
+  request {{text}} NOT NULL,    -- id that the tape system gave; empty: it was not asked yet
+  began BIGINT NOT NULL,
+  ended BIGINT NOT NULL,
+  until BIGINT NOT NULL,        -- when the file fails
+  due BIGINT NOT NULL,          -- when the tape system is asked next; 0: not
+  PRIMARY KEY (item, kind)
+) {{keyed}};
+CREATE INDEX tape_due ON tape (due) WHERE due > 0;
+
+-- Files of jobs with several hops that wait for another file of the job to end.
+CREATE TABLE hop (
+  item {{key}},
+  after BIGINT NOT NULL,        -- the item that it waits for
+  made BIGINT NOT NULL          -- the item whose copy it removes; 0: it is a hop, and goes if the one before has arrived
+);
+
+-- Changes of files of jobs that are to be published, those of a file in their order.
+CREATE TABLE file_change (
+  id {{id}},
+  at BIGINT NOT NULL,
+  item BIGINT NOT NULL,
+  epoch BIGINT NOT NULL,        -- of its latest lease
+  was BIGINT NOT NULL,          -- state before; 0: it was added
+  state BIGINT NOT NULL,
+  source {{text}} NOT NULL      -- site of that lease; empty: it had none
+);

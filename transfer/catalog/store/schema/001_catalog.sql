@@ -9,7 +9,8 @@ CREATE TABLE site (
   seen BIGINT NOT NULL,
   up BOOLEAN NOT NULL,
   problem {{text}} NOT NULL,
-  secret {{blob}}               -- encrypted by who stores it
+  secret {{blob}},              -- encrypted by who stores it
+  root {{text}} NOT NULL DEFAULT '' -- by what the root of an agent's site is known; '': by nothing yet
 );
 
 -- Sums are kept with what they sum up, so that showing a dataset reads its rows
@@ -38,7 +39,9 @@ CREATE TABLE file (
   block BIGINT NOT NULL,
   size BIGINT NOT NULL,
   adler {{text}} NOT NULL,      -- 8 hex digits; '': not known
-  more {{text}} NOT NULL        -- other checksums
+  more {{text}} NOT NULL,       -- other checksums
+  -- who first read the checksum of a file that was registered without one; '': it was registered
+  adler_by {{text}} NOT NULL DEFAULT ''
 );
 -- Pages of a dataset, and of its blocks, by name.
 CREATE INDEX file_dataset ON file (dataset, name, block);
