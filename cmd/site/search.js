@@ -1,7 +1,8 @@
-// The search: all words of the query in a heading or the text below it, headings first.
+// The search: all words of the query in a heading or the text below it, headings first. The menu of narrow screens.
 "use strict";
 const query = document.getElementById("query");
 const found = document.getElementById("found");
+const menu = document.getElementById("menu");
 
 function score(entry, words) {
 	const heading = (entry.heading + " " + entry.title).toLowerCase(), text = entry.text.toLowerCase();
@@ -46,5 +47,8 @@ document.addEventListener("keydown", (event) => {
 		query.focus();
 	} else if (event.key === "Escape") {
 		found.hidden = true;
+		menu.setAttribute("aria-expanded", "false");
 	}
 });
+menu.setAttribute("aria-expanded", "false");
+menu.addEventListener("click", () => menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") === "false")));

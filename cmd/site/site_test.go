@@ -91,12 +91,36 @@ func TestSiteInABrowser(t *testing.T) {
 	if len(hits) != 1 || hits[0] != "Nothing found" {
 		t.Errorf("found %q", hits)
 	}
+	var shown []string
+	const pages = `[getComputedStyle(document.querySelector("nav")).display, getComputedStyle(menu).display]`
+	if p.Eval(pages, &shown); shown[0] == "none" || shown[1] != "none" {
+		t.Errorf("on a wide screen the pages are %s, the menu's button %s", shown[0], shown[1])
+	}
 	p.Silent()
 	for _, name := range []string{"index.html", "scenario.html", "operating.html", "truth.html"} {
 		p := browser.Open(t, server.URL+"/"+name, 390, 844)
 		p.Fits(390)
+		if p.Eval(pages, &shown); shown[0] != "none" || shown[1] == "none" {
+			t.Errorf("%s: on a phone the pages are %s, the menu's button %s", name, shown[0], shown[1])
+		}
+		if p.Eval("menu.click(), "+pages, &shown); shown[0] == "none" {
+			t.Errorf("%s: the menu does not open", name)
+		}
+		p.Fits(390)
+		p.Eval("menu.click(), "+pages, &shown)
 		p.Picture("site-phone-" + strings.TrimSuffix(name, ".html"))
 		p.Silent()
+	}
+}
+
+// Code and tables, which may be wider than the screen, can be scrolled with the keyboard.
+func TestWidePartsHaveFocus(t *testing.T) {
+	text := string(require.File(t, filepath.Join(made(t), "scenario.html")))
+	for _, tag := range []string{"<pre", `<div class="wide"`} {
+		all, reached := strings.Count(text, tag), strings.Count(text, tag+` tabindex="0" role="group" aria-label=`)
+		if all < 3 || reached != all {
+			t.Errorf("%d of %d %s are reached by keyboard", reached, all, tag)
+		}
 	}
 }
 
