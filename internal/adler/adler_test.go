@@ -60,7 +60,7 @@ func TestAllOnes(t *testing.T) {
 	}
 	want := adler32.New()
 	sum := uint32(65520<<16 | 65520) // the largest state
-	state := binary.BigEndian.AppendUint32([]byte(magic), sum)
+	state := binary.BigEndian.AppendUint32([]byte("adl\x01"), sum)
 	require.NoError(t, want.(encoding.BinaryUnmarshaler).UnmarshalBinary(state))
 	want.Write(p)
 	if got := Update(sum, p); got != want.Sum32() {

@@ -33,7 +33,6 @@ type Work struct {
 	// paths of files that travel beside it, to the worker's working folder; secrets may be among them, and are never copied into
 	// Dir
 	Files   []string
-	Brings  []string // names of files that a worker may leave in its working folder, for Dir/out/N/
 	Count   int
 	Options []string // lines for the submission, in the system's own words
 	Hosts   []string // machines, where the system does not choose them itself; workers are dealt in turn

@@ -27,7 +27,6 @@ type Submission struct {
 	Step   int               `json:"step,omitempty"`   // workers in each of IDs, but for the last
 	Hosts  []string          `json:"hosts,omitempty"`  // machines to look on
 	Places map[string]string `json:"places,omitempty"` // folders that were made, by machine
-	Brings []string          `json:"brings,omitempty"`
 	// Options are those of the Work: to get to a machine again may need them.
 	Options []string `json:"options,omitempty"`
 	Over    bool     `json:"over,omitempty"` // nothing is left but what is in Dir
@@ -44,7 +43,7 @@ func Begin(system string, w *Work) (*Submission, error) {
 	}
 	s := &Submission{
 		System: system, Tag: "weir-" + strings.ToLower(rand.Text()[:13]), Begin: time.Now(),
-		Count: w.Count, Hosts: w.Hosts, Brings: w.Brings, Options: w.Options, Places: map[string]string{}, dir: w.Dir,
+		Count: w.Count, Hosts: w.Hosts, Options: w.Options, Places: map[string]string{}, dir: w.Dir,
 	}
 	if old, err := ReadSubmission(w.Dir, system); err == nil && !old.Over {
 		return nil, fmt.Errorf("%s has a submission already, which has not been removed", w.Dir)
@@ -146,17 +145,12 @@ func (w *Work) names() error {
 		}
 	}
 	w.Files = files
-	for _, f := range append(append([]string{}, w.Files...), w.Brings...) {
+	for _, f := range w.Files {
 		name := filepath.Base(f)
 		if used[name] || !plain.MatchString(name) {
 			return fmt.Errorf("%s cannot be the name of a file of the workers", strconv.Quote(name))
 		}
 		used[name] = true
-	}
-	for _, b := range w.Brings {
-		if b != filepath.Base(b) {
-			return fmt.Errorf("%s: what workers leave has a name without folders", strconv.Quote(b))
-		}
 	}
 	return nil
 }

@@ -70,8 +70,7 @@ func (p Place) Work(t *testing.T, count int, words ...string) Case {
 	}
 	c.Work = batch.Work{
 		Name: "a test", Dir: filepath.Join(dir, "the batch"), Program: self, Args: append([]string{"work", c.Traces}, words...),
-		Files:  []string{file},
-		Brings: []string{"result.txt"}, Count: count, Options: p.Options, Hosts: p.Hosts,
+		Files: []string{file}, Count: count, Options: p.Options, Hosts: p.Hosts,
 	}
 	return c
 }
@@ -254,7 +253,9 @@ func ends(t *testing.T, p Place) {
 		}
 		c.has(t, n, "stdout", fmt.Sprintf("worker %d was here\n", n))
 		c.has(t, n, "stderr", fmt.Sprintf("worker %d ends as requested\n", n))
-		c.has(t, n, "result.txt", fmt.Sprintf("of %d", n))
+		if _, err := os.Stat(filepath.Join(c.Dir, "out", strconv.Itoa(n), "result.txt")); err == nil {
+			t.Errorf("worker %d: a file that it has left was brought back", n)
+		}
 	}
 	if got := j.Counts(); got.Ended != 1 || got.Failed != 2 || got.Left() != 0 || len(got.Away) == 0 {
 		t.Errorf("counts: %+v", got)
@@ -377,12 +378,10 @@ func wrong(t *testing.T, p Place) {
 		t.Errorf("found where nothing was submitted: %v", err)
 	}
 	for what, change := range map[string]func(*batch.Work){
-		"no workers":  func(w *batch.Work) { w.Count = 0 },
-		"no program":  func(w *batch.Work) { w.Program = filepath.Join(w.Dir, "none") },
-		"not a file":  func(w *batch.Work) { w.Files = []string{t.TempDir()} },
-		"file twice":  func(w *batch.Work) { w.Files = append(w.Files, w.Files[0]) },
-		"odd name":    func(w *batch.Work) { w.Brings = []string{"a b"} },
-		"with folder": func(w *batch.Work) { w.Brings = []string{"a/b"} },
+		"no workers": func(w *batch.Work) { w.Count = 0 },
+		"no program": func(w *batch.Work) { w.Program = filepath.Join(w.Dir, "none") },
+		"not a file": func(w *batch.Work) { w.Files = []string{t.TempDir()} },
+		"file twice": func(w *batch.Work) { w.Files = append(w.Files, w.Files[0]) },
 	} {
 		c := p.Work(t, 1, "leave")
 		change(&c.Work)

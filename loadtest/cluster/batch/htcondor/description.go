@@ -22,14 +22,6 @@ func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 			return "", fmt.Errorf("%q: HTCondor accepts no path with commas, quotes, or leading or trailing spaces", path)
 		}
 	}
-	bring := "" // nothing
-	if len(w.Brings) > 0 {
-		// Files that are named and missing would hold the job. Without names all that the worker has made comes back,
-		// and what was not asked for is dropped here.
-		bring = "# transfer_output_files: all that a worker leaves\n"
-	} else {
-		bring = "transfer_output_files = \"\"\n"
-	}
 	return fmt.Sprintf(`# Written by weir, and submitted with condor_submit.
 universe = vanilla
 batch_name = %s
@@ -44,7 +36,8 @@ environment = "%sWEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)"
 should_transfer_files = YES
 when_to_transfer_output = ON_EXIT
 transfer_input_files = %s
-%sinitialdir = %s/out/$(Process)
+transfer_output_files = ""
+initialdir = %s/out/$(Process)
 output = stdout
 error = stderr
 stream_output = False
@@ -55,7 +48,7 @@ log_xml = False
 queue %d
 `, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, environment(w.Options),
 		literal(strings.Join(w.Files, ",")),
-		bring, literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
+		literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
 }
 
 // literal keeps HTCondor from taking a part of s for a macro.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,26 +78,10 @@ func (j *job) read() (news bool, err error) {
 		if !ok || len(j.sub.IDs) == 0 || strconv.Itoa(events[i].Cluster) != j.sub.IDs[0] {
 			continue
 		}
-		if c.State.Over() {
-			j.tidy(c.Worker)
-		}
 		j.Note(c)
 		news = true
 	}
 	return news, err
-}
-
-// tidy drops unexpected outputs of a job.
-func (j *job) tidy(worker int) {
-	if worker >= j.sub.Count {
-		return
-	}
-	entries, _ := os.ReadDir(j.sub.Out(worker))
-	for _, e := range entries {
-		if name := e.Name(); name != "stdout" && name != "stderr" && !slices.Contains(j.sub.Brings, name) {
-			_ = os.RemoveAll(filepath.Join(j.sub.Out(worker), name))
-		}
-	}
 }
 
 // ask asks HTCondor why jobs are queued, and whether it still has those that the log says nothing of. An answer that

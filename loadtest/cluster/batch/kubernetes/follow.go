@@ -135,7 +135,7 @@ func (j *job) fetch(ctx context.Context, n int, pod string) error {
 	if err != nil {
 		return err
 	}
-	return readOutputs([]byte(log), j.sub.Out(n), j.sub.Brings)
+	return readOutputs([]byte(log), j.sub.Out(n))
 }
 
 // complete reports whether an error of fetch says that there is nothing more to come.

@@ -110,7 +110,6 @@ func (j *job) theContainer(w *batch.Work) fields {
 		"name": "weir", "image": j.on.Image, "args": args,
 		"env": []any{
 			fields{"name": "TMPDIR", "value": workDir}, fields{"name": submissionVariable, "value": j.sub.Tag},
-			fields{"name": outputsVariable, "value": strings.Join(w.Brings, " ")},
 		},
 		"volumeMounts": []any{
 			fields{"name": "weir-files", "mountPath": filesDir, "readOnly": true}, fields{"name": "weir-work", "mountPath": workDir},

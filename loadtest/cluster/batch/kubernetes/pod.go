@@ -25,7 +25,6 @@ import (
 // Variables by which a pod knows what it is for, beside JOB_COMPLETION_INDEX, which Kubernetes sets.
 const (
 	submissionVariable = "WEIR_SUBMISSION"
-	outputsVariable    = "WEIR_OUTPUTS" // names of files that the worker may leave
 	indexVariable      = "JOB_COMPLETION_INDEX"
 )
 
@@ -114,15 +113,15 @@ func work(dir string, args []string, heard <-chan os.Signal, stderr io.Writer) (
 	return status.ExitStatus(), nil
 }
 
-// outputNames are the files that a worker may leave.
-func outputNames(brings []string) []string { return append([]string{"stdout", "stderr"}, brings...) }
+// outputNames returns the names of the outputs of a worker.
+func outputNames() []string { return []string{"stdout", "stderr"} }
 
 // writeOutputs writes what the worker has left in dir.
 func writeOutputs(dir string, out io.Writer) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	t := tar.NewWriter(z)
-	for _, name := range outputNames(strings.Fields(os.Getenv(outputsVariable))) {
+	for _, name := range outputNames() {
 		err := tarfile.AddFile(t, filepath.Join(dir, name), tar.Header{Name: name, Mode: 0o644})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -142,8 +141,8 @@ const mostOutput = 1 << 30
 
 var errNotWhole = errors.New("its outputs are not whole in the log of its pod (the node keeps containerLogMaxSize, 10 MiB by default)")
 
-// readOutputs writes the files in the log of a pod to dir: those of these names, and no others.
-func readOutputs(log []byte, dir string, brings []string) error {
+// readOutputs writes the outputs in the log of a pod to dir, and no other files.
+func readOutputs(log []byte, dir string) error {
 	var block *pem.Block
 	for block, log = pem.Decode(log); block != nil && block.Type != blockType; {
 		block, log = pem.Decode(log)
@@ -155,7 +154,6 @@ func readOutputs(log []byte, dir string, brings []string) error {
 	if err != nil {
 		return err
 	}
-	names := outputNames(brings)
 	for t := tar.NewReader(z); ; {
 		h, err := t.Next()
 		switch {
@@ -163,7 +161,7 @@ func readOutputs(log []byte, dir string, brings []string) error {
 			return nil
 		case err != nil:
 			return err
-		case !slices.Contains(names, h.Name) || h.Typeflag != tar.TypeReg || h.Size > mostOutput:
+		case !slices.Contains(outputNames(), h.Name) || h.Typeflag != tar.TypeReg || h.Size > mostOutput:
 			return fmt.Errorf("the log of its pod has a file %q that it was not asked for", h.Name)
 		}
 		text, err := io.ReadAll(t)

@@ -44,7 +44,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	var packed error
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		packed = pack(to, w, j.sub)
+		packed = pack(to, w)
 		_ = to.CloseWithError(packed)
 	})
 	var said bytes.Buffer

@@ -113,13 +113,11 @@ exit $c
 `
 }
 
-// outputs are the names of what is brought back of each worker.
-func outputs(sub *batch.Submission) []string {
-	return append([]string{"stdout", "stderr"}, sub.Brings...)
-}
+// outputs returns the names of the files that are brought back of each worker.
+func outputs() []string { return []string{"stdout", "stderr"} }
 
 // pack writes all that travels to a machine as an archive.
-func pack(out io.Writer, w *batch.Work, sub *batch.Submission) error {
+func pack(out io.Writer, w *batch.Work) error {
 	t := tar.NewWriter(out)
 	if err := tarfile.AddFile(t, w.Program, tar.Header{Name: "weir", Mode: 0o700}); err != nil {
 		return err
@@ -132,7 +130,7 @@ func pack(out io.Writer, w *batch.Work, sub *batch.Submission) error {
 			return err
 		}
 	}
-	for name, text := range map[string]string{".run": runScript(w.Args), ".bring": bringScript(outputs(sub))} {
+	for name, text := range map[string]string{".run": runScript(w.Args), ".bring": bringScript(outputs())} {
 		if err := tarfile.AddText(t, name, []byte(text)); err != nil {
 			return err
 		}
@@ -143,7 +141,7 @@ func pack(out io.Writer, w *batch.Work, sub *batch.Submission) error {
 // unpack takes what workers have left from an archive into the folders for it, and nothing else: names from elsewhere
 // are not trusted.
 func unpack(in io.Reader, sub *batch.Submission, workers []int) error {
-	names := outputs(sub)
+	names := outputs()
 	for t := tar.NewReader(in); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {

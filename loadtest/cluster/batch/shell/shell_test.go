@@ -104,10 +104,11 @@ func nodeLost(t *testing.T, nodes *lab.System) {
 
 // Outputs go where they belong, whatever an archive says.
 func TestUnpack(t *testing.T) {
-	w := batch.Work{Dir: t.TempDir(), Program: os.Args[0], Count: 2, Brings: []string{"r.json"}}
+	w := batch.Work{Dir: t.TempDir(), Program: os.Args[0], Count: 2}
 	sub, err := batch.Begin("local", &w)
 	require.NoError(t, err)
-	for name, good := range map[string]bool{"0/stdout": true, "./1/r.json": true, "2/stdout": false, "../stdout": false, "0/../../x": false,
+	for name, good := range map[string]bool{"0/stdout": true, "./1/stderr": true, "1/r.json": false, "2/stdout": false,
+		"../stdout": false, "0/../../x": false,
 		"/etc/stdout": false, "0/other": false, "stdout": false, "-1/stdout": false} {
 		var b bytes.Buffer
 		tw := tar.NewWriter(&b)
