@@ -78,8 +78,8 @@ func migrate(t *Tx, name string, place int, file, text string) error {
 	err := t.Row("SELECT file, sha256 FROM schema_files WHERE package = ? AND place = ?", name, place).Scan(&had, &known)
 	switch {
 	case err == nil && (had != file || known != want):
-		return fmt.Errorf("the database has other tables (%s), of a version before the first release, which are not read: use a new "+
-			"database, or that version", had)
+		return fmt.Errorf("the database has the tables (%s) of a version before the first release, which this program does not read: "+
+			"use a new database", had)
 	case err == nil:
 		return nil
 	case !errors.Is(err, ErrNone):
