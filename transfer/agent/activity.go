@@ -86,12 +86,12 @@ func (h *activity) end(r *run, o transfer.Outcome) {
 	if h.last[r.lease.Item] == r {
 		delete(h.last, r.lease.Item)
 	}
-	h.add(o)
+	h.addLocked(o)
 	poke(h.urgent)
 }
 
-// add adds an outcome to what is to be reported. h is locked.
-func (h *activity) add(o transfer.Outcome) {
+// addLocked adds an outcome to those that are to be reported.
+func (h *activity) addLocked(o transfer.Outcome) {
 	h.done = append(h.done, o)
 	h.ended[transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}] = true
 }
@@ -100,7 +100,7 @@ func (h *activity) add(o transfer.Outcome) {
 func (h *activity) keep(o transfer.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.add(o)
+	h.addLocked(o)
 }
 
 // has reports whether an attempt at a file runs here.

@@ -106,7 +106,7 @@ func (a *Agent) register(ctx context.Context) error {
 func (a *Agent) answered(err error) (refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.refused(err) {
+	if a.refusedLocked(err) {
 		return true // who ends for it says why
 	}
 	switch status := wire.Status(err); {
@@ -129,9 +129,9 @@ func (a *Agent) answered(err error) (refused bool) {
 	return false
 }
 
-// refused reports whether it is of no use to ask again: the coordinator has never
-// taken us, and says why. a is locked.
-func (a *Agent) refused(err error) bool {
+// refusedLocked reports whether it is of no use to ask again: the coordinator has never
+// taken us, and says why.
+func (a *Agent) refusedLocked(err error) bool {
 	status := wire.Status(err)
 	return !a.heard && (errors.Is(err, trust.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests &&
 		status != http.StatusGone)

@@ -60,11 +60,11 @@ func (c *Coordinator) register(q *call, in *transfer.Register) (none transfer.Re
 	}
 	a := &agent{Register: *in, area: areaOf(q.Request), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
 	r.agents[in.Site] = a
-	c.resetBreakers(in.Site)
+	c.resetBreakersLocked(in.Site)
 	if old != nil {
 		old.wake() // its poll is answered
 	}
-	lost := c.takeOver(a, same)
+	lost := c.takeOverLocked(a, same)
 	r.mu.Unlock()
 	c.log.Info("agent registered", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
 	c.addOrphans(lost)
@@ -149,10 +149,10 @@ func (c *Coordinator) checkReplaced(in *transfer.Register) error {
 		cmp.Or(a.Host, "another machine"))
 }
 
-// takeOver compares the leases that an agent holds with those that it was given. Leases that no
+// takeOverLocked compares the leases that an agent holds with those that it was given. Leases that no
 // process ever had, or that this one did not receive, are given to it; those that another process may
-// have are returned. The registry is locked.
-func (c *Coordinator) takeOver(a *agent, same bool) (lost []*activeLease) {
+// have are returned.
+func (c *Coordinator) takeOverLocked(a *agent, same bool) (lost []*activeLease) {
 	holds := epochs(a.Holding)
 	for _, l := range c.registry.leases {
 		if l.mover != a.Site {
@@ -187,8 +187,8 @@ func epochs(list []transfer.LeaseID) map[int64]int64 {
 	return m
 }
 
-// known returns the agent of a session. The registry is locked.
-func (c *Coordinator) known(site, session string) (*agent, error) {
+// knownLocked returns the agent of a session.
+func (c *Coordinator) knownLocked(site, session string) (*agent, error) {
 	a := c.registry.agents[site]
 	if a == nil || a.Session != session {
 		return nil, wire.Refuse(http.StatusGone, "the agent of site %s is not registered", site)
@@ -208,7 +208,7 @@ func (c *Coordinator) deregister(q *call, in *transfer.Deregister) (none struct{
 	}
 	holds := epochs(in.Holding)
 	c.registry.mu.Lock()
-	a, err := c.known(in.Site, in.Session)
+	a, err := c.knownLocked(in.Site, in.Session)
 	if err != nil {
 		c.registry.mu.Unlock()
 		return none, err
@@ -218,7 +218,7 @@ func (c *Coordinator) deregister(q *call, in *transfer.Deregister) (none struct{
 	var left []transfer.Outcome
 	for _, l := range c.registry.leases {
 		if l.mover == in.Site && !l.lost && holds[l.Item] != l.Epoch {
-			left = append(left, c.failed(l, transfer.MoverStopped, "the agent of site "+in.Site+" was stopped"))
+			left = append(left, c.failedLocked(l, transfer.MoverStopped, "the agent of site "+in.Site+" was stopped"))
 		}
 	}
 	c.registry.mu.Unlock()
@@ -272,7 +272,7 @@ func (c *Coordinator) poll(q *call, in *transfer.PollRequest) (none transfer.Wor
 func (c *Coordinator) beginPoll(in *transfer.PollRequest) (_ *agent, poll int, never []transfer.Outcome, err error) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	a, err := c.known(in.Site, in.Session)
+	a, err := c.knownLocked(in.Site, in.Session)
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -284,7 +284,7 @@ func (c *Coordinator) beginPoll(in *transfer.PollRequest) (_ *agent, poll int, n
 		switch {
 		case l.mover != in.Site || !l.dispatched || l.lost || holds[l.Item] == l.Epoch:
 		case l.cancelled:
-			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
+			never = append(never, c.failedLocked(l, transfer.RequestCancelled, errCancelled.Error()))
 		default:
 			l.dispatched = false
 			a.ready = append(a.ready, l)
@@ -313,7 +313,7 @@ func (c *Coordinator) takeWork(a *agent, poll int) (w transfer.Work, over bool) 
 		a.wake() // for the other poll
 		return w, true
 	}
-	w.Cancel, w.Lost = a.takeAborts()
+	w.Cancel, w.Lost = a.takeAbortsLocked()
 	for _, l := range a.ready {
 		if c.registry.leases[l.Item] == l && !l.cancelled {
 			l.dispatched, l.heard = true, c.now()
@@ -321,12 +321,12 @@ func (c *Coordinator) takeWork(a *agent, poll int) (w transfer.Work, over bool) 
 		}
 	}
 	a.ready = nil
-	w.Scans, w.Drop = c.scansOf(a)
+	w.Scans, w.Drop = c.scansOfLocked(a)
 	return w, false
 }
 
-// takeAborts returns the leases that the agent has to abort, once. The registry is locked.
-func (a *agent) takeAborts() (cancel, lost []transfer.LeaseID) {
+// takeAbortsLocked returns the leases that the agent has to abort, once.
+func (a *agent) takeAbortsLocked() (cancel, lost []transfer.LeaseID) {
 	cancel, lost = a.cancel, a.lost
 	a.cancel, a.lost = nil, nil
 	return cancel, lost
@@ -338,7 +338,7 @@ func (c *Coordinator) report(q *call, in *transfer.Report) (ack transfer.Ack, er
 		return ack, err
 	}
 	c.registry.mu.Lock()
-	a, err := c.known(in.Site, in.Session)
+	a, err := c.knownLocked(in.Site, in.Session)
 	c.registry.mu.Unlock()
 	if err != nil {
 		return ack, err
@@ -420,15 +420,15 @@ func (c *Coordinator) applyChanges(from string, changes []queue.Change, outcomes
 	}
 	c.registry.mu.Lock()
 	for _, ch := range changes {
-		l := c.registry.lease(transfer.LeaseID{Item: ch.Item, Epoch: ch.Epoch})
+		l := c.registry.leaseLocked(transfer.LeaseID{Item: ch.Item, Epoch: ch.Epoch})
 		if l == nil || from != "" && from != l.mover {
 			continue
 		}
 		if o := by[l.ID()]; o != nil && !ch.Stale {
-			c.countMoved(l, o.Moved-l.moved, o.End)
+			c.countMovedLocked(l, o.Moved-l.moved, o.End)
 			c.registry.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: *o})
 		}
-		c.removeLease(l)
+		c.removeLeaseLocked(l)
 	}
 	c.registry.mu.Unlock()
 	c.wake.broadcast()
@@ -446,38 +446,38 @@ func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 	ack := transfer.Ack{Now: now, Until: now.Add(c.conf.Lease)}
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	ack.Cancel, ack.Lost = a.takeAborts()
+	ack.Cancel, ack.Lost = a.takeAbortsLocked()
 	for _, p := range all[:min(len(all), mostPerReport)] {
 		id := transfer.LeaseID{Item: p.Item, Epoch: p.Epoch}
-		l := c.registry.lease(id)
+		l := c.registry.leaseLocked(id)
 		switch {
 		case l == nil || l.mover != a.Site:
 			ack.Lost = append(ack.Lost, id)
 		case l.cancelled:
 			ack.Cancel = append(ack.Cancel, id)
 		default:
-			c.advance(l, p.Stage, p.Moved)
+			c.advanceLocked(l, p.Stage, p.Moved)
 		}
 	}
 	ack.Cancel, ack.Lost = unique(ack.Cancel), unique(ack.Lost)
 	return ack
 }
 
-// countMoved counts payload that a transfer has moved since the last report. The registry is locked.
-func (c *Coordinator) countMoved(l *activeLease, bytes int64, at time.Time) {
+// countMovedLocked counts payload that a transfer has moved since the last report.
+func (c *Coordinator) countMovedLocked(l *activeLease, bytes int64, at time.Time) {
 	bytes = max(0, bytes)
 	c.registry.net.Moved(l.Source.Site, l.Dest.Site, bytes, at)
 	c.counters.Moved(l.Source.Site, l.Dest.Site, bytes)
 }
 
-// advance records the progress of a transfer. The registry is locked.
-func (c *Coordinator) advance(l *activeLease, stage transfer.Stage, moved int64) {
+// advanceLocked records the progress of a transfer.
+func (c *Coordinator) advanceLocked(l *activeLease, stage transfer.Stage, moved int64) {
 	now := c.now()
 	moved = max(moved, l.moved)
 	if l.Size >= 0 {
 		moved = min(moved, max(2*l.Size, l.moved))
 	}
-	c.countMoved(l, moved-l.moved, now)
+	c.countMovedLocked(l, moved-l.moved, now)
 	if l.began.IsZero() && moved > 0 {
 		l.began = now
 	}
@@ -509,29 +509,29 @@ func (c *Coordinator) renew(ctx context.Context) error {
 	var never []transfer.Outcome
 	c.registry.mu.Lock()
 	for _, p := range all {
-		if l := c.registry.lease(transfer.LeaseID{Item: p.Item, Epoch: p.Epoch}); l != nil {
+		if l := c.registry.leaseLocked(transfer.LeaseID{Item: p.Item, Epoch: p.Epoch}); l != nil {
 			l.renewed = now
 		}
 	}
 	for _, id := range gone {
-		if l := c.registry.lease(id); l != nil && c.abort(l) {
-			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
+		if l := c.registry.leaseLocked(id); l != nil && c.abortLocked(l) {
+			never = append(never, c.failedLocked(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
 	c.registry.mu.Unlock()
 	return c.applyOutcomes(ctx, "", never)
 }
 
-// failed returns the outcome of a lease whose mover does not report it. The registry is locked.
-func (c *Coordinator) failed(l *activeLease, fault transfer.ErrorClass, why string) transfer.Outcome {
+// failedLocked returns the outcome of a lease whose mover does not report it.
+func (c *Coordinator) failedLocked(l *activeLease, fault transfer.ErrorClass, why string) transfer.Outcome {
 	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: fault, Reason: why, Moved: l.moved, Begin: l.given, End: c.now()}
 }
 
-// abort aborts a lease whose request was cancelled. never means that its mover has not received it
-// and will not report it. The registry is locked.
-func (c *Coordinator) abort(l *activeLease) (never bool) {
+// abortLocked aborts a lease whose request was cancelled. never means that its mover has not received it
+// and will not report it.
+func (c *Coordinator) abortLocked(l *activeLease) (never bool) {
 	l.cancelled = true
-	a := c.registry.moverAgent(l.mover)
+	a := c.registry.moverAgentLocked(l.mover)
 	switch {
 	case l.stop != nil:
 		l.stop(errCancelled)

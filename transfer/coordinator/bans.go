@@ -77,12 +77,12 @@ func (c *Coordinator) liftBan(ctx context.Context, kind, name string) error {
 	return err
 }
 
-// bannedAs returns the ban of a site: by its name, or by the storage element of its endpoint. The registry is locked.
-func (r *registry) bannedAs(s catalog.Site) (ban, bool) {
+// bannedAsLocked returns the ban of a site: by its name, or by the storage element of its endpoint.
+func (r *registry) bannedAsLocked(s catalog.Site) (ban, bool) {
 	if len(r.bans) == 0 {
 		return ban{}, false
 	}
-	se := r.element(s.Name)
+	se := r.elementLocked(s.Name)
 	for _, b := range r.bans {
 		if b.Kind == banSE && (b.Name == s.Name || b.Name == se) {
 			return b, true
@@ -100,7 +100,7 @@ func (r *registry) bannedSites() map[string]ban {
 	}
 	all := map[string]ban{}
 	for _, s := range r.sites {
-		if b, banned := r.bannedAs(s); banned {
+		if b, banned := r.bannedAsLocked(s); banned {
 			all[s.Name] = b
 		}
 	}
@@ -247,8 +247,8 @@ func (c *Coordinator) ftsBanSE(q *call) (int, any, error) {
 	return http.StatusOK, orEmpty(jobs), err
 }
 
-// element returns the storage element of a site: its name if it has no endpoint. The registry is locked.
-func (r *registry) element(site string) string {
+// elementLocked returns the storage element of a site: its name if it has no endpoint.
+func (r *registry) elementLocked(site string) string {
 	u, err := url.Parse(r.sites[site].URL)
 	if err != nil || u.Host == "" {
 		return site

@@ -121,7 +121,7 @@ func (c *Coordinator) keepBearers(ctx context.Context, job string, all map[strin
 		if b == add || add.expires.After(b.expires) || b.failed != nil { // also beside a refresh token, which may be dead
 			b.access, b.expires, b.life, b.tries, b.failed, b.next = add.access, add.expires, add.life, 0, nil, time.Time{}
 		}
-		err = c.saveBearer(ctx, b)
+		err = c.saveBearerLocked(ctx, b)
 		b.mu.Unlock()
 		if err == nil {
 			err = c.db.Exec(ctx, "INSERT INTO bearer_job (bearer, job) VALUES (?, ?) ON CONFLICT (bearer, job) DO NOTHING", b.id, job)
@@ -134,8 +134,8 @@ func (c *Coordinator) keepBearers(ctx context.Context, job string, all map[strin
 	return nil
 }
 
-// saveBearer writes a token to the database. b is locked.
-func (c *Coordinator) saveBearer(ctx context.Context, b *bearer) error {
+// saveBearerLocked writes a token to the database. b is locked.
+func (c *Coordinator) saveBearerLocked(ctx context.Context, b *bearer) error {
 	secret := bearerSecret{Access: b.access, Refresh: b.refresh}
 	if !b.until.IsZero() {
 		secret.Until = b.until.UnixNano()
@@ -222,7 +222,7 @@ func (c *Coordinator) fresh(ctx context.Context, id string) (string, error) {
 	if b.usable(c.now()) || b.refresh == "" && c.now().Before(b.due()) {
 		return b.access, nil
 	}
-	err = c.renewBearer(ctx, b)
+	err = c.renewBearerLocked(ctx, b)
 	if now := c.now(); err == nil || now.Before(b.expires) {
 		return b.access, nil
 	}
@@ -239,8 +239,8 @@ func hopeless(err error) bool {
 	return errors.Is(err, errTooLate) || errors.As(err, &refused) && refused.Final()
 }
 
-// renewBearer renews a token, unless that failed not long ago. b is locked.
-func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
+// renewBearerLocked renews a token, unless that failed not long ago. b is locked.
+func (c *Coordinator) renewBearerLocked(ctx context.Context, b *bearer) error {
 	client := c.bearers.clients[b.issuer]
 	now := c.now()
 	switch {
@@ -268,7 +268,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 		var refused *token.ClientError
 		if b.refresh != "" && errors.As(err, &refused) && refused.Code == "invalid_grant" { // it is dead: the token itself is exchanged
 			b.refresh, b.until = "", time.Time{}
-			c.health.database(c.saveBearer(context.WithoutCancel(ctx), b))
+			c.health.database(c.saveBearerLocked(context.WithoutCancel(ctx), b))
 		} else if hopeless(err) {
 			pause = refusedPause
 		}
@@ -286,7 +286,7 @@ func (c *Coordinator) renewBearer(ctx context.Context, b *bearer) error {
 	b.plain, b.until, b.idle = got.Plain, got.Until, got.Until.Sub(now)
 	c.log.Debug("token of jobs renewed", "issuer", b.issuer, "how", how, "expires", b.expires)
 	// It is used all the same if it cannot be saved. An end of the coordinator must not lose it: the next one could not renew the token.
-	if err := c.saveBearer(context.WithoutCancel(ctx), b); err != nil {
+	if err := c.saveBearerLocked(context.WithoutCancel(ctx), b); err != nil {
 		c.health.database(err)
 	}
 	return nil
@@ -337,7 +337,7 @@ func (c *Coordinator) exchange(ctx context.Context, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at := b.due(); !at.IsZero() && !c.now().Before(at) {
-		_ = c.renewBearer(ctx, b) // it is logged, and tried again until the token has expired
+		_ = c.renewBearerLocked(ctx, b) // it is logged, and tried again until the token has expired
 	}
 }
 

@@ -43,8 +43,8 @@ type breaker struct {
 	skipped int   // files since then, in favor of one that has not failed
 }
 
-// breaker returns the open breaker of a site, nil if it is closed. The registry is locked.
-func (r *registry) breaker(site, mover string) *breaker {
+// breakerLocked returns the open breaker of a site, nil if it is closed.
+func (r *registry) breakerLocked(site, mover string) *breaker {
 	if b := r.breakers[viewer{site, mover}]; b != nil && !b.since.IsZero() {
 		return b
 	}
@@ -59,22 +59,22 @@ func (c *Coordinator) classify(from string, all []transfer.Outcome) []transfer.O
 	defer c.registry.mu.Unlock()
 	for i := range all {
 		o := &all[i]
-		l := c.registry.lease(o.ID())
+		l := c.registry.leaseLocked(o.ID())
 		switch {
 		case l == nil || from != "" && from != l.mover:
 		case o.Fault == transfer.ModeUnsupported:
-			c.classifyMode(l, o)
+			c.classifyModeLocked(l, o)
 		case o.Fault == "":
-			c.closeBreakers(l)
+			c.closeBreakersLocked(l)
 		case o.At != "" && (o.At == l.Source.Site || o.At == l.Dest.Site):
-			c.classifyFailure(l, o)
+			c.classifyFailureLocked(l, o)
 		}
 	}
 	return all
 }
 
-// classifyFailure decides whether a failure is the site's. The registry is locked.
-func (c *Coordinator) classifyFailure(l *activeLease, o *transfer.Outcome) {
+// classifyFailureLocked decides whether a failure is the site's.
+func (c *Coordinator) classifyFailureLocked(l *activeLease, o *transfer.Outcome) {
 	certain, row := false, failedInRow
 	switch {
 	case o.Fault == transfer.Denied && l.Job != "": // each job has credentials of its own
@@ -110,10 +110,10 @@ func (c *Coordinator) classifyFailure(l *activeLease, o *transfer.Outcome) {
 	}
 }
 
-// closeBreakers notes that both ends of a transfer work. The registry is locked.
-func (c *Coordinator) closeBreakers(l *activeLease) {
+// closeBreakersLocked notes that both ends of a transfer work.
+func (c *Coordinator) closeBreakersLocked(l *activeLease) {
 	for _, site := range []string{l.Source.Site, l.Dest.Site} {
-		if c.registry.breaker(site, l.mover) != nil {
+		if c.registry.breakerLocked(site, l.mover) != nil {
 			c.log.Info("site accepts requests again", "site", site, "mover", l.mover)
 			c.wake.broadcast()
 		}
@@ -121,8 +121,8 @@ func (c *Coordinator) closeBreakers(l *activeLease) {
 	}
 }
 
-// resetBreakers has a site tried at once, because its credentials have changed. The registry is locked.
-func (c *Coordinator) resetBreakers(site string) {
+// resetBreakersLocked has a site tried at once, because its credentials have changed.
+func (c *Coordinator) resetBreakersLocked(site string) {
 	for k := range c.registry.breakers {
 		if k.site == site {
 			delete(c.registry.breakers, k)
@@ -135,21 +135,21 @@ func (c *Coordinator) resetBreakers(site string) {
 	}
 }
 
-// blocked says why a mover may not use the sites now, "" if it may. The registry is locked.
-func (c *Coordinator) blocked(mover string, sites ...string) string {
+// blockedLocked says why a mover may not use the sites now, "" if it may.
+func (c *Coordinator) blockedLocked(mover string, sites ...string) string {
 	for _, site := range sites {
-		if b := c.registry.breaker(site, mover); b != nil && c.now().Before(b.next) {
+		if b := c.registry.breakerLocked(site, mover); b != nil && c.now().Before(b.next) {
 			return fmt.Sprintf("%s has refused all files since %s (%s); it is tried again at %s", site, clockTime(b.since), b.why, clockTime(b.next))
 		}
 	}
 	return ""
 }
 
-// skip reports whether a file is not the one to try a site that refuses requests: it has failed
-// there, and another one may not have. The registry is locked.
-func (c *Coordinator) skip(item int64, mover string, sites ...string) bool {
+// skipLocked reports whether a file is not the one to try a site that refuses requests: it has failed
+// there, and another one may not have.
+func (c *Coordinator) skipLocked(item int64, mover string, sites ...string) bool {
 	for _, site := range sites {
-		if b := c.registry.breaker(site, mover); b != nil && b.failed[item] && b.skipped < mostSkipped {
+		if b := c.registry.breakerLocked(site, mover); b != nil && b.failed[item] && b.skipped < mostSkipped {
 			b.skipped++
 			return true
 		}
@@ -157,18 +157,18 @@ func (c *Coordinator) skip(item int64, mover string, sites ...string) bool {
 	return false
 }
 
-// beginTrial notes that a file is dispatched: for a site that refuses requests it is the only one
-// until its outcome is known. The registry is locked.
-func (c *Coordinator) beginTrial(item int64, mover string, sites ...string) {
+// beginTrialLocked notes that a file is dispatched: for a site that refuses requests it is the only one
+// until its outcome is known.
+func (c *Coordinator) beginTrialLocked(item int64, mover string, sites ...string) {
 	for _, site := range sites {
-		if b := c.registry.breaker(site, mover); b != nil {
+		if b := c.registry.breakerLocked(site, mover); b != nil {
 			b.next, b.trial, b.skipped = c.now().Add(b.wait), item, 0
 		}
 	}
 }
 
-// refusals returns the sites that refuse requests, with a sentence. The registry is locked.
-func (c *Coordinator) refusals() map[string]string {
+// refusalsLocked returns the sites that refuse requests, with a sentence.
+func (c *Coordinator) refusalsLocked() map[string]string {
 	all := map[string]string{}
 	for k, b := range c.registry.breakers {
 		if b.since.IsZero() {
@@ -199,26 +199,26 @@ type inability struct {
 // retryUnsupported is the time after which a mode that two sites did not support is tried again.
 const retryUnsupported = 10 * time.Minute
 
-// classifyMode notes that the ends of a lease do not support its mode. If there is another mode the
-// file is tried in that one. The registry is locked.
-func (c *Coordinator) classifyMode(l *activeLease, o *transfer.Outcome) {
-	c.noteUnsupported(&l.Lease, o.Reason)
+// classifyModeLocked notes that the ends of a lease do not support its mode. If there is another mode the
+// file is tried in that one.
+func (c *Coordinator) classifyModeLocked(l *activeLease, o *transfer.Outcome) {
+	c.noteUnsupportedLocked(&l.Lease, o.Reason)
 	from, to := c.registry.sites[l.Source.Site], c.registry.sites[l.Dest.Site]
 	if l.want == "" && slices.ContainsFunc(allModes(), func(m transfer.Mode) bool {
-		_, problem := c.eligible(m, from, to)
-		return problem == "" && c.unsupported(m, from, to) == ""
+		_, problem := c.eligibleLocked(m, from, to)
+		return problem == "" && c.unsupportedLocked(m, from, to) == ""
 	}) {
 		o.Fault = transfer.MoverStopped
 	}
 }
 
-// noteUnsupported notes that the ends of a lease do not support its mode. The registry is locked.
-func (c *Coordinator) noteUnsupported(l *transfer.Lease, why string) {
+// noteUnsupportedLocked notes that the ends of a lease do not support its mode.
+func (c *Coordinator) noteUnsupportedLocked(l *transfer.Lease, why string) {
 	c.registry.unable[pair{l.Source.Site, l.Dest.Site, l.Mode}] = inability{why, c.now().Add(retryUnsupported)}
 }
 
-// unsupported says why two sites do not support a mode, "" if they may. The registry is locked.
-func (c *Coordinator) unsupported(m transfer.Mode, from, to catalog.Site) string {
+// unsupportedLocked says why two sites do not support a mode, "" if they may.
+func (c *Coordinator) unsupportedLocked(m transfer.Mode, from, to catalog.Site) string {
 	if x := c.registry.unable[pair{from.Name, to.Name, m}]; c.now().Before(x.until) {
 		return x.why
 	}

@@ -48,9 +48,9 @@ func (c *Coordinator) addCredentials(ctx context.Context, leases []transfer.Leas
 	for i := range leases {
 		switch l := &leases[i]; l.Mode {
 		case transfer.Pull:
-			c.resolve(&l.Source)
+			c.resolveLocked(&l.Source)
 		case transfer.Push:
-			c.resolve(&l.Dest)
+			c.resolveLocked(&l.Dest)
 		}
 	}
 	c.registry.mu.Unlock()
@@ -116,9 +116,8 @@ func writeScopes(final, temp string) []string {
 	return []string{token.Path("read", final), token.Path("create", final), token.Path("modify", temp), token.Path("read", temp)}
 }
 
-// resolve fills in the URL and pin of an end, and reports whether the coordinator issues its tokens.
-// The registry is locked.
-func (c *Coordinator) resolve(e *transfer.End) bool {
+// resolveLocked fills in the URL and pin of an end, and reports whether the coordinator issues its tokens.
+func (c *Coordinator) resolveLocked(e *transfer.End) bool {
 	s := c.registry.sites[e.Site]
 	if s.URL == "" {
 		return false
@@ -164,7 +163,7 @@ func (c *Coordinator) issue(l *transfer.Lease, site string, life time.Duration, 
 // file's size may be stored with its token.
 func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string) tpc.Target {
 	c.registry.mu.Lock()
-	ours, guard := c.resolve(&e), c.guard(e.Site)
+	ours, guard := c.resolveLocked(&e), c.guardLocked(e.Site)
 	switch {
 	case l.Job != "": // lent has filled in its own token
 		ours = false
@@ -180,11 +179,10 @@ func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string)
 	return tpc.Target{URL: e.URL, Token: e.Token, Cert: e.Cert, Pin: e.Pin, Servers: e.Servers, Guard: guard}
 }
 
-// guard limits where the coordinator connects to reach the endpoint of an agent, by where that agent
+// guardLocked limits where the coordinator connects to reach the endpoint of an agent, by where that agent
 // connects from: an agent in the public internet cannot have it contact a private network, or itself.
-// An endpoint from the URLs of a job has the limit of Config.JobArea. nil is no limit: an administrator has added the site. The registry
-// is locked.
-func (c *Coordinator) guard(site string) *tpc.Guard {
+// An endpoint from the URLs of a job has the limit of Config.JobArea. nil is no limit: an administrator has added the site.
+func (c *Coordinator) guardLocked(site string) *tpc.Guard {
 	switch c.registry.sites[site].Kind {
 	case httpKind:
 		return nil
@@ -238,8 +236,8 @@ type endpoint struct {
 	asked     time.Time
 }
 
-// delegates reports whether others can be given credentials for a site. The registry is locked.
-func (c *Coordinator) delegates(site catalog.Site) bool {
+// delegatesLocked reports whether others can be given credentials for a site.
+func (c *Coordinator) delegatesLocked(site catalog.Site) bool {
 	if site.Kind != httpKind {
 		return true // the coordinator issues them, or jobs have them
 	}
@@ -258,7 +256,7 @@ func keepsToken(site string) string {
 func (c *Coordinator) delegate(ctx context.Context, l *transfer.Lease, e transfer.End, activities string) (string, error) {
 	c.registry.mu.Lock()
 	d, site := c.registry.secrets[e.Site], c.registry.sites[e.Site]
-	delegates := c.delegates(site)
+	delegates := c.delegatesLocked(site)
 	c.registry.mu.Unlock()
 	switch {
 	case d.Token == "" || d.Lend:
@@ -343,7 +341,7 @@ func (c *Coordinator) proxyMacaroon(ctx context.Context, l *transfer.Lease, e tr
 // siteTarget returns a path at a site without an agent.
 func (c *Coordinator) siteTarget(site catalog.Site, d secrets, path string) tpc.Target {
 	c.registry.mu.Lock()
-	guard := c.guard(site.Name)
+	guard := c.guardLocked(site.Name)
 	c.registry.mu.Unlock()
 	return tpc.Target{URL: fileURL(site.URL, path), Token: d.Token, Pin: d.Pin, Servers: d.Servers, Guard: guard}
 }

@@ -156,9 +156,8 @@ func (c *Coordinator) showScan(q *call, _ *struct{}) (transfer.ScanState, error)
 	return list[0].ScanState, nil
 }
 
-// scansOf returns the scans that an agent does not know yet, and those that it has to abort. The
-// registry is locked.
-func (c *Coordinator) scansOf(a *agent) (begin []transfer.Scan, drop []int64) {
+// scansOfLocked returns the scans that an agent does not know yet, and those that it has to abort.
+func (c *Coordinator) scansOfLocked(a *agent) (begin []transfer.Scan, drop []int64) {
 	for _, s := range c.registry.scans {
 		if s.site == a.Site && !slices.Contains(a.scans, s.ID) {
 			begin = append(begin, transfer.Scan{ID: s.ID, Path: s.path})

@@ -116,12 +116,14 @@ func (c *Coordinator) recall(ctx context.Context) error {
 		return err
 	}
 	var back []transfer.Outcome
+	c.registry.mu.Lock()
 	for _, l := range leases {
 		if !known[l.ID()] {
-			back = append(back, c.failed(&activeLease{Lease: l, given: c.now()}, transfer.MoverStopped,
+			back = append(back, c.failedLocked(&activeLease{Lease: l, given: c.now()}, transfer.MoverStopped,
 				"the connection to the database was lost while it was given out"))
 		}
 	}
+	c.registry.mu.Unlock()
 	err = c.applyOutcomes(ctx, "", back)
 	c.uncertain.Store(err != nil)
 	return err
@@ -141,7 +143,7 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 	}
 	others := 0
 	for _, a := range r.agents {
-		switch room := a.room(r.net.Rules().Ahead); {
+		switch room := a.roomLocked(r.net.Rules().Ahead); {
 		case a.Site == dest:
 			n += room
 		case site.URL != "": // these may push
@@ -154,9 +156,9 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 	return min(n+others, batch)
 }
 
-// room returns how many leases an agent can take now: as many as it has free slots, and of small
+// roomLocked returns how many leases an agent can take now: as many as it has free slots, and of small
 // files so many that it is busy for a while.
-func (a *agent) room(ahead time.Duration) int {
+func (a *agent) roomLocked(ahead time.Duration) int {
 	if !a.waiting || a.slots < 0 {
 		return 0
 	}
@@ -182,36 +184,36 @@ type plan struct {
 func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices []queue.Choice, plans map[int64]*plan, full []string) {
 	now, r := c.now(), &c.registry
 	plans = map[int64]*plan{}
-	add := func(cand *queue.Candidate, source string, size int64, m method, p *plan) {
+	addLocked := func(cand *queue.Candidate, source string, size int64, m method, p *plan) {
 		p.Item, p.Request, p.Size, p.Mode, p.mover, p.Source.Site, p.Dest.Site = cand.ID, cand.Request, size, m.mode, m.mover, source, dest
 		choices = append(choices, queue.Choice{Item: cand.ID, Source: source, Mode: m.mode})
 		plans[cand.ID] = p
-		c.beginTrial(cand.ID, m.mover, source, dest)
-		r.begin(&p.activeLease, now)
+		c.beginTrialLocked(cand.ID, m.mover, source, dest)
+		r.beginLocked(&p.activeLease, now)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	most := r.siteLimits()
+	most := r.siteLimitsLocked()
 	for _, cand := range candidates {
 		if cand.Check {
-			if mover, ok := c.checkerOf(dest); ok && c.blocked(mover, dest) == "" {
+			if mover, ok := c.checkerOfLocked(dest); ok && c.blockedLocked(mover, dest) == "" {
 				p := &plan{activeLease{seconds: float64(cand.Size) / checkRate}, checks}
-				add(&cand, dest, cand.Size, method{transfer.Check, mover}, p)
+				addLocked(&cand, dest, cand.Size, method{transfer.Check, mover}, p)
 			} else {
 				full = append(full, dest)
 			}
 			continue
 		}
 		if cand.Delete {
-			if r.deleting[dest] < deletes && c.blocked("", dest) == "" {
-				add(&cand, dest, 0, method{mode: transfer.Delete}, &plan{})
+			if r.deleting[dest] < deletes && c.blockedLocked("", dest) == "" {
+				addLocked(&cand, dest, 0, method{mode: transfer.Delete}, &plan{})
 			} else {
 				full = append(full, dest)
 			}
 			continue
 		}
-		ways := c.methods(dest, cand)
-		ways.sources = slices.DeleteFunc(ways.sources, func(s string) bool { return c.skip(cand.ID, ways.by[s].mover, s, dest) })
+		ways := c.methodsLocked(dest, cand)
+		ways.sources = slices.DeleteFunc(ways.sources, func(s string) bool { return c.skipLocked(cand.ID, ways.by[s].mover, s, dest) })
 		full = append(full, ways.none...)
 		ch := r.net.Choose(schedule.File{Bytes: max(cand.Size, 0), Dest: dest, Sources: ways.sources, Failures: cand.Failures, Max: most}, now)
 		if ch.Source == "" {
@@ -221,7 +223,7 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 			continue
 		}
 		rank := ch.Rank()
-		add(&cand, ch.Source, cand.Size, ways.by[ch.Source], &plan{activeLease{want: cand.Want, seconds: rank.Copy}, rank.Limit})
+		addLocked(&cand, ch.Source, cand.Size, ways.by[ch.Source], &plan{activeLease{want: cand.Want, seconds: rank.Copy}, rank.Limit})
 	}
 	r.pushed[dest], r.plans = false, plans
 	for _, p := range plans {
@@ -233,8 +235,8 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 	return choices, plans, slices.Compact(full)
 }
 
-// siteLimits returns the largest number of concurrent transfers of each site. The registry is locked.
-func (r *registry) siteLimits() map[string]int {
+// siteLimitsLocked returns the largest number of concurrent transfers of each site.
+func (r *registry) siteLimitsLocked() map[string]int {
 	most := map[string]int{}
 	for _, s := range r.sites {
 		most[s.Name] = s.Max
@@ -242,14 +244,14 @@ func (r *registry) siteLimits() map[string]int {
 	return most
 }
 
-// checkerOf returns who can verify a file at a site: its agent or, for a site without one, the
-// coordinator (""). The registry is locked.
-func (c *Coordinator) checkerOf(site string) (mover string, ok bool) {
+// checkerOfLocked returns who can verify a file at a site: its agent or, for a site without one, the
+// coordinator ("").
+func (c *Coordinator) checkerOfLocked(site string) (mover string, ok bool) {
 	if c.registry.sites[site].Kind != agentKind {
 		return "", true
 	}
 	a := c.registry.agents[site]
-	return site, a != nil && a.room(c.registry.net.Rules().Ahead) > 0
+	return site, a != nil && a.roomLocked(c.registry.net.Rules().Ahead) > 0
 }
 
 // handOver gives leases to their movers in place of the plans. gone are the outcomes of those that were cancelled or whose movers have
@@ -259,26 +261,26 @@ func (c *Coordinator) handOver(ctx context.Context, leases []transfer.Lease, pla
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	for _, p := range plans {
-		c.registry.end(&p.activeLease, now)
+		c.registry.endLocked(&p.activeLease, now)
 	}
 	c.registry.plans = nil
 	for _, l := range leases {
 		p := plans[l.Item]
 		l.AtOnce = p.limit
 		h := &activeLease{Lease: l, mover: p.mover, want: p.want, seconds: p.seconds, given: now, heard: now, renewed: now}
-		c.addLease(h)
+		c.addLeaseLocked(h)
 		a := c.registry.agents[h.mover]
 		switch {
 		case p.cancelled:
 			h.cancelled = true
-			gone = append(gone, c.failed(h, transfer.RequestCancelled, errCancelled.Error()))
+			gone = append(gone, c.failedLocked(h, transfer.RequestCancelled, errCancelled.Error()))
 		case h.mover == "":
-			c.beginThird(ctx, h)
+			c.beginThirdLocked(ctx, h)
 		case a != nil:
 			a.ready = append(a.ready, h)
 			a.wake()
 		default:
-			gone = append(gone, c.failed(h, transfer.MoverStopped, "the agent of site "+h.mover+" has gone"))
+			gone = append(gone, c.failedLocked(h, transfer.MoverStopped, "the agent of site "+h.mover+" has gone"))
 		}
 	}
 	return gone

@@ -154,12 +154,12 @@ func (x *explainer) item(it transfer.Item, replicas []catalog.Replica, files int
 	defer x.c.registry.mu.Unlock()
 	switch it.State {
 	case transfer.Leased:
-		x.leased(it, files)
+		x.leasedLocked(it, files)
 	case transfer.NoSource:
-		key, text := x.noSource(replicas)
+		key, text := x.noSourceLocked(replicas)
 		x.add(key, it.Name, files, "%s", text)
 	case transfer.Queued:
-		key, text := x.queued(it, replicas)
+		key, text := x.queuedLocked(it, replicas)
 		x.add(key, it.Name, files, "%s", text)
 	case transfer.FileFailed:
 		x.add("failed "+it.Reason, it.Name, files, "It failed: %s.", it.Reason)
@@ -168,8 +168,8 @@ func (x *explainer) item(it transfer.Item, replicas []catalog.Replica, files int
 	}
 }
 
-// leased explains a file that has a mover. The registry is locked.
-func (x *explainer) leased(it transfer.Item, files int64) {
+// leasedLocked explains a file that has a mover.
+func (x *explainer) leasedLocked(it transfer.Item, files int64) {
 	l := x.c.registry.leases[it.ID]
 	if l == nil {
 		x.add("leased", it.Name, files, "It is being copied from %s.", it.Source)
@@ -204,8 +204,8 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	}
 }
 
-// noSource explains a file that no available site has. The registry is locked.
-func (x *explainer) noSource(replicas []catalog.Replica) (key, text string) {
+// noSourceLocked explains a file that no available site has.
+func (x *explainer) noSourceLocked(replicas []catalog.Replica) (key, text string) {
 	if len(replicas) == 0 {
 		return "nowhere", "No site has it."
 	}
@@ -247,11 +247,11 @@ func (x *explainer) allows(site string) bool {
 	return len(x.q.From) == 0 || slices.Contains(x.q.From, site)
 }
 
-// bannedSources removes the replicas at banned sites. It returns the bans if no other is left. The registry is locked.
-func (x *explainer) bannedSources(replicas *[]catalog.Replica) string {
+// bannedSourcesLocked removes the replicas at banned sites. It returns the bans if no other is left.
+func (x *explainer) bannedSourcesLocked(replicas *[]catalog.Replica) string {
 	var why []string
 	*replicas = slices.DeleteFunc(*replicas, func(p catalog.Replica) bool {
-		b, banned := x.c.registry.bannedAs(x.c.registry.sites[p.Site])
+		b, banned := x.c.registry.bannedAsLocked(x.c.registry.sites[p.Site])
 		if banned && !slices.Contains(why, b.why()) {
 			why = append(why, b.why())
 		}
@@ -263,14 +263,14 @@ func (x *explainer) bannedSources(replicas *[]catalog.Replica) string {
 	return "No source may be used: " + strings.Join(why, "; ") + "."
 }
 
-// queued explains a file that waits. The registry is locked.
-func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, text string) {
+// queuedLocked explains a file that waits.
+func (x *explainer) queuedLocked(it transfer.Item, replicas []catalog.Replica) (key, text string) {
 	r := &x.c.registry
 	to := r.sites[x.q.To]
 	if it.Held {
 		return "held " + it.Reason, say.Capital(it.Reason) + "."
 	}
-	if b, banned := r.bannedAs(to); banned {
+	if b, banned := r.bannedAsLocked(to); banned {
 		return "ban", "Its destination: " + b.why() + "."
 	}
 	switch {
@@ -289,10 +289,10 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 	replicas = slices.DeleteFunc(slices.Clone(replicas), func(p catalog.Replica) bool {
 		return p.Bad != "" || p.Site == x.q.To && x.q.Job == "" || !r.sites[p.Site].Up || !x.allows(p.Site)
 	})
-	if text := x.bannedSources(&replicas); text != "" {
+	if text := x.bannedSourcesLocked(&replicas); text != "" {
 		return "ban " + text, text
 	}
-	w := x.c.methods(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Job: x.q.Job, Replicas: replicas})
+	w := x.c.methodsLocked(x.q.To, queue.Candidate{Item: it, Dest: x.q.To, Want: x.q.Mode, Job: x.q.Job, Replicas: replicas})
 	if len(w.sources) == 0 {
 		var all []string
 		for _, s := range w.none {
@@ -303,7 +303,7 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica) (key, t
 		text = cmp.Or(strings.Join(all, "; "), "no source is available")
 		return "methods " + text, "It cannot be transferred now: " + text + "."
 	}
-	ch := r.net.Consider(schedule.File{Bytes: max(it.Size, 0), Dest: x.q.To, Sources: w.sources, Max: r.siteLimits()}, x.now)
+	ch := r.net.Consider(schedule.File{Bytes: max(it.Size, 0), Dest: x.q.To, Sources: w.sources, Max: r.siteLimitsLocked()}, x.now)
 	if ch.Source == "" {
 		return "full " + ch.Why, say.Capital(ch.Why) + "."
 	}

@@ -479,7 +479,7 @@ func (s *urlSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 // banned refuses files of a banned storage element, as FTS does.
 func (s *urlSites) banned(site string) error {
 	s.c.registry.mu.Lock()
-	b, is := s.c.registry.bannedAs(s.c.registry.sites[site])
+	b, is := s.c.registry.bannedAsLocked(s.c.registry.sites[site])
 	s.c.registry.mu.Unlock()
 	if is && b.Status != banAccepts {
 		return fts.Refuse(http.StatusForbidden, "%s", b.why())

@@ -42,9 +42,9 @@ func (c *Coordinator) optimizerTable() []ftsRoute {
 	}
 }
 
-// chosenLink reports whether a link is among those that the caller asks for. The registry is locked.
-func (c *Coordinator) chosenLink(q *call, a *fts.OptimizerAnswer, source, dest string) bool {
-	a.Source, a.Dest = c.registry.element(source), c.registry.element(dest)
+// chosenLinkLocked reports whether a link is among those that the caller asks for.
+func (c *Coordinator) chosenLinkLocked(q *call, a *fts.OptimizerAnswer, source, dest string) bool {
+	a.Source, a.Dest = c.registry.elementLocked(source), c.registry.elementLocked(dest)
 	return chosen(q.param("source_se"), a.Source, source) && chosen(q.param("dest_se"), a.Dest, dest)
 }
 
@@ -62,7 +62,7 @@ func (c *Coordinator) ftsOptimizer(q *call) (int, any, error) {
 	for _, l := range c.registry.net.Links() {
 		one := fts.OptimizerAnswer{Time: now, Active: l.Limit, Now: l.Active, EMA: l.Rate, Throughput: l.Rate,
 			Success: 100 * l.Success, Why: l.Why}
-		if c.chosenLink(q, &one, l.Source, l.Dest) {
+		if c.chosenLinkLocked(q, &one, l.Source, l.Dest) {
 			list = append(list, one)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Coordinator) ftsEvolution(q *call) (int, any, error) {
 	}
 	for _, l := range slices.Backward(changes) {
 		one := evolution(l)
-		if c.chosenLink(q, &one, l.Source, l.Dest) && len(list) < mostEvolution {
+		if c.chosenLinkLocked(q, &one, l.Source, l.Dest) && len(list) < mostEvolution {
 			one.Now = active[[2]string{l.Source, l.Dest}]
 			list = append(list, one)
 		}

@@ -513,7 +513,7 @@ func (h *bearerHouse) keep(job, sub string, claims map[string]any) *bearer {
 func (h *bearerHouse) renew(b *bearer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return h.renewBearer(h.t.Context(), b)
+	return h.renewBearerLocked(h.t.Context(), b)
 }
 
 // A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.

@@ -52,7 +52,7 @@ func TestMissingLeasesAreCounted(t *testing.T) {
 	h.registry.mu.Lock()
 	defer h.registry.mu.Unlock()
 	if active := h.registry.leases[1]; active != nil {
-		h.removeLease(active)
+		h.removeLeaseLocked(active)
 	}
 	if n := h.registry.agents["A"].count; n != 0 {
 		t.Errorf("the agent has %d leases", n)

@@ -27,11 +27,11 @@ type methods struct {
 	why     map[string]string // why not
 }
 
-// methods finds a method for each source of a file. The registry is locked.
-func (c *Coordinator) methods(dest string, f queue.Candidate) methods {
+// methodsLocked finds a method for each source of a file.
+func (c *Coordinator) methodsLocked(dest string, f queue.Candidate) methods {
 	w := methods{by: map[string]method{}, why: map[string]string{}}
 	for _, r := range f.Replicas {
-		one, why := c.method(c.registry.sites[r.Site], c.registry.sites[dest], f)
+		one, why := c.methodLocked(c.registry.sites[r.Site], c.registry.sites[dest], f)
 		if why != "" {
 			w.none = append(w.none, r.Site)
 			w.why[r.Site] = why
@@ -43,10 +43,10 @@ func (c *Coordinator) methods(dest string, f queue.Candidate) methods {
 	return w
 }
 
-// method decides who transfers a file between two sites: the destination's agent if it has one, else
+// methodLocked decides who transfers a file between two sites: the destination's agent if it has one, else
 // the source's, else the sites themselves by a third-party copy. A file whose last attempt failed is
 // also tried in the other mode: a firewall may let only one of them through.
-func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, string) {
+func (c *Coordinator) methodLocked(from, to catalog.Site, f queue.Candidate) (method, string) {
 	modes := allModes()
 	if f.Job != "" { // it has credentials of its own
 		from.Kind, to.Kind = urlKind, urlKind
@@ -59,8 +59,8 @@ func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, 
 	}
 	why := ""
 	for _, m := range modes {
-		mover, problem := c.available(m, from, to)
-		if a := c.registry.moverAgent(mover); problem == "" && a != nil && a.room(c.registry.net.Rules().Ahead) == 0 {
+		mover, problem := c.availableLocked(m, from, to)
+		if a := c.registry.moverAgentLocked(mover); problem == "" && a != nil && a.roomLocked(c.registry.net.Rules().Ahead) == 0 {
 			why = fmt.Sprintf("the agent of site %s, which has to %s, is busy with %d of %d concurrent transfers", mover, m, a.count, a.Slots)
 			if m == transfer.Push && modes[0] == m && len(modes) > 1 {
 				continue // it may have ended: the usual mode is left
@@ -77,9 +77,9 @@ func (c *Coordinator) method(from, to catalog.Site, f queue.Candidate) (method, 
 	return method{}, why
 }
 
-// available returns who transfers files in a mode now ("": a third-party copy), or why none does.
-func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
-	mover, problem = c.eligible(m, from, to)
+// availableLocked returns who transfers files in a mode now ("": a third-party copy), or why none does.
+func (c *Coordinator) availableLocked(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+	mover, problem = c.eligibleLocked(m, from, to)
 	needs := []catalog.Site{from, to} // the endpoints of a third-party copy
 	switch m {
 	case transfer.Pull:
@@ -95,10 +95,10 @@ func (c *Coordinator) available(m transfer.Mode, from, to catalog.Site) (mover, 
 	if problem != "" {
 		return "", problem
 	}
-	if why := c.unsupported(m, from, to); why != "" && (m != transfer.Third || !c.streams()) {
+	if why := c.unsupportedLocked(m, from, to); why != "" && (m != transfer.Third || !c.streams()) {
 		return "", fmt.Sprintf("sites %s and %s cannot %s (%s)", from.Name, to.Name, verb(m), why)
 	}
-	if why := c.blocked(mover, from.Name, to.Name); why != "" {
+	if why := c.blockedLocked(mover, from.Name, to.Name); why != "" {
 		return "", why
 	}
 	return mover, ""
@@ -111,8 +111,8 @@ func verb(m transfer.Mode) string {
 	return string(m)
 }
 
-// eligible is available if all agents are registered.
-func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+// eligibleLocked returns who would transfer files in a mode if all agents were registered, or why no one would.
+func (c *Coordinator) eligibleLocked(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	at, other := to, from
 	switch m {
 	case transfer.Push:
@@ -126,7 +126,7 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 		if c.streams() {
 			return "", ""
 		}
-		return "", c.mustStream(from, to)
+		return "", c.mustStreamLocked(from, to)
 	}
 	switch {
 	case at.Kind != agentKind:
@@ -135,7 +135,7 @@ func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, p
 		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no endpoint that others can reach", at.Name, m, other.Name)
 	case remote.IsRoot(other.URL):
 		return "", fmt.Sprintf("the agent of site %s cannot %s: it does not know the XRootD protocol of site %s", at.Name, m, other.Name)
-	case !c.delegates(other):
+	case !c.delegatesLocked(other):
 		return "", keepsToken(other.Name)
 	}
 	return at.Name, ""
@@ -147,9 +147,9 @@ func fileURL(base, path string) string {
 	return strings.TrimSuffix(base, "/") + u.EscapedPath()
 }
 
-// unknownPin reports whether a site without an agent cannot verify the endpoint of another one, whose
-// certificate is self-signed: only weir's own servers know pins. The registry is locked.
-func (c *Coordinator) unknownPin(site, other catalog.Site) bool {
+// unknownPinLocked reports whether a site without an agent cannot verify the endpoint of another one, whose
+// certificate is self-signed: only weir's own servers know pins.
+func (c *Coordinator) unknownPinLocked(site, other catalog.Site) bool {
 	a := c.registry.agents[other.Name]
 	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") &&
 		!strings.HasPrefix(c.registry.endpoints[site.Name].Server, "weir")

@@ -96,7 +96,7 @@ func (c *Coordinator) siteMetrics(p *metrics.Page) {
 	slices.SortFunc(sites, func(a, b catalog.Site) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) // those of URLs are last
 	})
-	refusals := c.refusals()
+	refusals := c.refusalsLocked()
 	for _, s := range sites[:min(len(sites), metrics.MaxSites)] {
 		p.AddBool(metrics.SiteUp, s.Up, s.Name, string(s.Kind))
 		p.AddBool(metrics.SiteRefuses, refusals[s.Name] != "", s.Name)

@@ -59,10 +59,10 @@ func (c *Coordinator) addMissing(list []queue.ExpiredLease) {
 		c.lost.next = map[int64]time.Time{}
 	}
 	for _, m := range list {
-		l := c.registry.lease(m.ID())
+		l := c.registry.leaseLocked(m.ID())
 		if l == nil {
 			l = &activeLease{Lease: m.Lease, mover: moverOf(m.Lease), dispatched: true, heard: m.Heard}
-			c.addLease(l)
+			c.addLeaseLocked(l)
 		}
 		if l.stop != nil || l.retry > 0 || now.Before(c.lost.next[m.Item]) {
 			continue // it runs here, or is being looked for
@@ -140,7 +140,7 @@ func (c *Coordinator) verifyOrphan(ctx context.Context, l *activeLease) (o trans
 	c.registry.mu.Lock()
 	current := c.registry.leases[l.Item] == l
 	address := c.registry.sites[l.Dest.Site].URL
-	o = c.failed(l, transfer.LeaseLost, fmt.Sprintf("its mover has stopped or has not reported since %s", clockTime(l.heard)))
+	o = c.failedLocked(l, transfer.LeaseLost, fmt.Sprintf("its mover has stopped or has not reported since %s", clockTime(l.heard)))
 	c.registry.mu.Unlock()
 	if !current {
 		return o, false

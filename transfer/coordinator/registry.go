@@ -22,7 +22,8 @@ const (
 )
 
 // A registry is the state in memory: agents, leases, sites and the network. All of it can be rebuilt
-// from the database and from what agents say when they register.
+// from the database and from what agents say when they register. Functions named ...Locked need mu,
+// which their callers hold.
 type registry struct {
 	mu       sync.Mutex
 	agents   map[string]*agent      // by site
@@ -76,8 +77,8 @@ type agent struct {
 	latest  transfer.Sample
 }
 
-// timeout returns how long the agent may be silent before its site counts as down.
-func (a *agent) timeout() time.Duration {
+// timeoutLocked returns how long the agent may be silent before its site counts as down.
+func (a *agent) timeoutLocked() time.Duration {
 	if a.broken {
 		return brokenTimeout
 	}
@@ -131,7 +132,9 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 			kept = append(kept, k)
 		}
 	}
+	c.registry.mu.Lock()
 	c.registry.net.Load(kept, c.now())
+	c.registry.mu.Unlock()
 	for _, read := range []func(context.Context) error{c.openBans, c.readSites, c.openSettings} {
 		if err := read(ctx); err != nil {
 			return err
@@ -141,15 +144,17 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range scans {
-		c.registry.scans[s.ID] = s
-	}
 	leases, err := c.queue.Leases(ctx)
 	if err != nil {
 		return err
 	}
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	for _, s := range scans {
+		c.registry.scans[s.ID] = s
+	}
 	for _, l := range leases {
-		c.addLease(&activeLease{Lease: l, mover: moverOf(l), dispatched: true, heard: c.begun, given: c.begun})
+		c.addLeaseLocked(&activeLease{Lease: l, mover: moverOf(l), dispatched: true, heard: c.begun, given: c.begun})
 	}
 	return nil
 }
@@ -157,8 +162,8 @@ func (c *Coordinator) openRegistry(ctx context.Context) error {
 // moverOf returns the site whose agent executes a lease, "" for third-party copies.
 func moverOf(l transfer.Lease) string { return l.Mode.Mover(l.Source.Site, l.Dest.Site) }
 
-// moverAgent returns the agent of a mover, nil if it has none. The registry is locked.
-func (r *registry) moverAgent(mover string) *agent {
+// moverAgentLocked returns the agent of a mover, nil if it has none.
+func (r *registry) moverAgentLocked(mover string) *agent {
 	if mover == "" {
 		return nil
 	}
@@ -173,46 +178,46 @@ func (r *registry) site(name string) (catalog.Site, bool) {
 	return s, known
 }
 
-// lease returns the lease of an item and epoch, nil if it is not active. The registry is locked.
-func (r *registry) lease(id transfer.LeaseID) *activeLease {
+// leaseLocked returns the lease of an item and epoch, nil if it is not active.
+func (r *registry) leaseLocked(id transfer.LeaseID) *activeLease {
 	if l := r.leases[id.Item]; l != nil && l.Epoch == id.Epoch {
 		return l
 	}
 	return nil
 }
 
-// begin counts a transfer. The registry is locked.
-func (r *registry) begin(l *activeLease, now time.Time) {
+// beginLocked counts a transfer.
+func (r *registry) beginLocked(l *activeLease, now time.Time) {
 	if l.Mode == transfer.Delete {
 		r.deleting[l.Dest.Site]++
 	}
 	r.net.Began(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
-	if a := r.moverAgent(l.mover); a != nil {
+	if a := r.moverAgentLocked(l.mover); a != nil {
 		a.count++
 		a.seconds += l.seconds
 	}
 }
 
-// end undoes begin. The registry is locked.
-func (r *registry) end(l *activeLease, now time.Time) {
+// endLocked undoes beginLocked.
+func (r *registry) endLocked(l *activeLease, now time.Time) {
 	if l.Mode == transfer.Delete {
 		r.deleting[l.Dest.Site]--
 	}
 	r.net.Left(l.Source.Site, l.Dest.Site, max(l.Size, 0), now)
-	if a := r.moverAgent(l.mover); a != nil {
+	if a := r.moverAgentLocked(l.mover); a != nil {
 		a.count--
 		a.seconds = max(0, a.seconds-l.seconds)
 	}
 }
 
-// addLease adds a lease. The registry is locked, or new.
-func (c *Coordinator) addLease(l *activeLease) {
+// addLeaseLocked adds a lease.
+func (c *Coordinator) addLeaseLocked(l *activeLease) {
 	c.registry.leases[l.Item] = l
-	c.registry.begin(l, c.now())
+	c.registry.beginLocked(l, c.now())
 }
 
-// removeLease removes a lease. The registry is locked.
-func (c *Coordinator) removeLease(l *activeLease) {
+// removeLeaseLocked removes a lease.
+func (c *Coordinator) removeLeaseLocked(l *activeLease) {
 	if c.registry.leases[l.Item] != l {
 		return
 	}
@@ -221,7 +226,7 @@ func (c *Coordinator) removeLease(l *activeLease) {
 	if c.registry.sites[l.Source.Site].Max > 0 { // so have others
 		clear(c.registry.backoff)
 	}
-	c.registry.end(l, c.now())
+	c.registry.endLocked(l, c.now())
 	if l.stop != nil {
 		l.stop(errEnded)
 	}

@@ -133,8 +133,8 @@ func (c *Coordinator) abortAll(ctx context.Context, chosen func(*activeLease) bo
 	var never []transfer.Outcome
 	c.registry.mu.Lock()
 	for _, l := range c.registry.leases {
-		if !l.cancelled && chosen(l) && c.abort(l) {
-			never = append(never, c.failed(l, transfer.RequestCancelled, errCancelled.Error()))
+		if !l.cancelled && chosen(l) && c.abortLocked(l) {
+			never = append(never, c.failedLocked(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
 	for _, p := range c.registry.plans {

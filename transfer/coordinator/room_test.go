@@ -18,7 +18,7 @@ func TestRoomIsBounded(t *testing.T) {
 		for _, each := range []float64{0, 1e-6, 1, 1e6} {
 			a := &agent{Register: transfer.Register{Slots: slots}, waiting: true}
 			for given := 1; given > 0; {
-				if given = a.room(10 * time.Second); given > 1 {
+				if given = a.roomLocked(10 * time.Second); given > 1 {
 					given = (given + 1) / 2 // not all at a time
 				}
 				a.count += given

@@ -55,7 +55,7 @@ func (c *Coordinator) openSettings(ctx context.Context) error {
 	}
 	c.registry.mu.Lock()
 	c.registry.settings = s
-	c.applyLimits()
+	c.applyLimitsLocked()
 	c.registry.mu.Unlock()
 	weights := c.conf.Shares
 	for _, name := range slices.Sorted(maps.Keys(s.shares)) { // there is one
@@ -99,13 +99,13 @@ func (c *Coordinator) removeSetting(ctx context.Context, kind, name string) erro
 	return c.openSettings(ctx)
 }
 
-// applyLimits gives the limits of storage elements and links to the scheduler. The registry is locked.
-func (c *Coordinator) applyLimits() {
+// applyLimitsLocked gives the limits of storage elements and links to the scheduler.
+func (c *Coordinator) applyLimitsLocked() {
 	r := &c.registry
 	limits := schedule.Limits{In: map[string]int{}, Out: map[string]int{}}
 	elements := map[string]string{}
 	for _, s := range r.sites {
-		elements[s.Name] = r.element(s.Name)
+		elements[s.Name] = r.elementLocked(s.Name)
 		for _, name := range []string{s.Name, elements[s.Name]} {
 			if one, set := r.settings.se[name]; set {
 				limits.In[s.Name], limits.Out[s.Name] = one.In, one.Out

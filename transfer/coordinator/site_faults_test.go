@@ -663,7 +663,7 @@ func TestUnableWhileTheAgentIsAway(t *testing.T) {
 		c.registry.sites["A"] = a
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Source: transfer.End{Site: "A"}, Dest: transfer.End{Site: "N"}, Mode: transfer.Third}}
 		o := transfer.Outcome{Item: 1, Fault: transfer.ModeUnsupported}
-		if c.classifyMode(l, &o); o.Fault != transfer.MoverStopped {
+		if c.classifyModeLocked(l, &o); o.Fault != transfer.MoverStopped {
 			t.Errorf("the agent is there: %v: %+v", up, o)
 		}
 	}

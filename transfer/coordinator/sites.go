@@ -59,7 +59,7 @@ func (c *Coordinator) readSites(ctx context.Context) error {
 	}
 	c.registry.mu.Lock()
 	c.registry.sites, c.registry.secrets = sites, all
-	c.applyLimits()
+	c.applyLimitsLocked()
 	c.registry.mu.Unlock()
 	return nil
 }
@@ -138,7 +138,7 @@ func (c *Coordinator) watchSites(ctx context.Context) error {
 	for name, s := range c.registry.sites {
 		heard, timeout, a := c.begun, agentTimeout, c.registry.agents[name]
 		if a != nil {
-			heard, timeout = a.heard, a.timeout()
+			heard, timeout = a.heard, a.timeoutLocked()
 		}
 		if s.Kind == agentKind && s.Up && (a == nil || !a.waiting) && now.Sub(heard) >= timeout {
 			silent[name] = heard
@@ -187,7 +187,7 @@ func (c *Coordinator) addSite(q *call, in *transfer.NewSite) (none catalog.Site,
 	}
 	c.log.Info("site added", "site", in.Name, "by", q.name)
 	c.registry.mu.Lock()
-	c.resetBreakers(in.Name)
+	c.resetBreakersLocked(in.Name)
 	delete(c.registry.endpoints, in.Name)
 	c.registry.mu.Unlock()
 	c.forgetDelegations(in.Name)
@@ -254,7 +254,7 @@ func (c *Coordinator) listSites(q *call, _ *struct{}) ([]catalog.Site, error) {
 	sites, err := c.catalog.Sites(q.Context())
 	problems := c.queue.BrokenSources()
 	c.registry.mu.Lock()
-	maps.Copy(problems, c.refusals())
+	maps.Copy(problems, c.refusalsLocked())
 	c.registry.mu.Unlock()
 	banned := c.registry.bannedSites()
 	for i, s := range sites {

@@ -29,18 +29,18 @@ var errStalled = tpc.Stall()
 // streams reports whether the coordinator may copy the bytes itself.
 func (c *Coordinator) streams() bool { return cap(c.streamed) > 0 }
 
-// mustStream returns why two sites cannot copy from each other, "" if they may be able to. The registry is locked.
-func (c *Coordinator) mustStream(from, to catalog.Site) string {
+// mustStreamLocked returns why two sites cannot copy from each other, "" if they may be able to.
+func (c *Coordinator) mustStreamLocked(from, to catalog.Site) string {
 	switch root := remote.IsRoot(from.URL); {
 	case root != remote.IsRoot(to.URL):
 		return fmt.Sprintf("sites %s and %s have different protocols", from.Name, to.Name)
 	case root: // the destination needs no credentials at the source
-		return c.unsupported(transfer.Third, from, to)
+		return c.unsupportedLocked(transfer.Third, from, to)
 	}
-	if !c.delegates(from) && (!c.delegates(to) || c.unknownPin(from, to)) {
+	if !c.delegatesLocked(from) && (!c.delegatesLocked(to) || c.unknownPinLocked(from, to)) {
 		return keepsToken(from.Name)
 	}
-	return c.unsupported(transfer.Third, from, to)
+	return c.unsupportedLocked(transfer.Third, from, to)
 }
 
 // streamsFile reports whether the bytes of the file pass through here.
@@ -50,11 +50,11 @@ func (k *thirdCopy) streamsFile() bool {
 	}
 	k.c.registry.mu.Lock()
 	defer k.c.registry.mu.Unlock()
-	return k.c.mustStream(k.site(k.l.Source), k.site(k.l.Dest)) != ""
+	return k.c.mustStreamLocked(k.siteLocked(k.l.Source), k.siteLocked(k.l.Dest)) != ""
 }
 
-// site returns the site of an end, as its credentials have it. The registry is locked.
-func (k *thirdCopy) site(e transfer.End) catalog.Site {
+// siteLocked returns the site of an end, as its credentials have it.
+func (k *thirdCopy) siteLocked(e transfer.End) catalog.Site {
 	s := k.c.registry.sites[e.Site]
 	if k.l.Job != "" {
 		s.Kind = urlKind

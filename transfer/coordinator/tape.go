@@ -143,7 +143,7 @@ func (c *Coordinator) tapeEnd(ctx context.Context, f queue.TapeFile) (transfer.E
 // tapeAPI returns the API of a site's tape system.
 func (c *Coordinator) tapeAPI(ctx context.Context, k *keptAPI, site string, end transfer.End) (tape.API, error) {
 	c.registry.mu.Lock()
-	at, guard := c.registry.sites[site].URL, c.guard(site)
+	at, guard := c.registry.sites[site].URL, c.guardLocked(site)
 	c.registry.mu.Unlock()
 	if c.now().After(k.until) {
 		api, err := tape.Discover(ctx, c.tpc.Client, tpc.Target{URL: at, Guard: guard})

@@ -29,9 +29,9 @@ type temporary struct {
 	gone        bool
 }
 
-// temporaryOf returns the temporary file of a lease. ok is false if there is none, or if the site's
-// agent removes it. The registry is locked.
-func (c *Coordinator) temporaryOf(l *transfer.Lease) (one temporary, ok bool) {
+// temporaryOfLocked returns the temporary file of a lease. ok is false if there is none, or if the site's
+// agent removes it.
+func (c *Coordinator) temporaryOfLocked(l *transfer.Lease) (one temporary, ok bool) {
 	if l.Mode == transfer.Check || l.Mode == transfer.Delete || c.registry.sites[l.Dest.Site].Kind == agentKind {
 		return one, false
 	}
@@ -47,7 +47,7 @@ func (c *Coordinator) recordTemporaries(ctx context.Context, leases []transfer.L
 	var all []temporary
 	c.registry.mu.Lock()
 	for i := range leases {
-		if one, ok := c.temporaryOf(&leases[i]); ok {
+		if one, ok := c.temporaryOfLocked(&leases[i]); ok {
 			all = append(all, one)
 		}
 	}
@@ -69,9 +69,9 @@ func (c *Coordinator) forgetTemporaries(ctx context.Context, mover string, all [
 	c.registry.mu.Lock()
 	for i := range all {
 		o := &all[i]
-		l := c.registry.lease(o.ID())
+		l := c.registry.leaseLocked(o.ID())
 		if l != nil && (l.mover == mover && (o.Unwritten || o.Fault == "" && !o.Existed) || mover == "" && !l.dispatched) {
-			if _, ok := c.temporaryOf(&l.Lease); ok {
+			if _, ok := c.temporaryOfLocked(&l.Lease); ok {
 				done = append(done, o.ID())
 			}
 		}
@@ -118,7 +118,7 @@ func (c *Coordinator) sweepAll(ctx context.Context) {
 func (c *Coordinator) sweepSite(ctx context.Context, name string) error {
 	c.registry.mu.Lock()
 	site, known := c.registry.sites[name]
-	refused := c.blocked("", name)
+	refused := c.blockedLocked("", name)
 	c.registry.mu.Unlock()
 	now := c.now()
 	switch {
@@ -172,7 +172,7 @@ func retrySweep(tries int) time.Duration { return min(sweepEvery<<min(tries, 10)
 func (c *Coordinator) sweepOne(ctx context.Context, t temporary) (failure, err error) {
 	lease := transfer.Lease{Item: t.item, Epoch: t.epoch}
 	c.registry.mu.Lock()
-	running := c.registry.lease(lease.ID()) != nil
+	running := c.registry.leaseLocked(lease.ID()) != nil
 	c.registry.mu.Unlock()
 	again := func(after time.Duration, tries int, gone bool) error {
 		return c.db.Exec(ctx, "UPDATE leftover SET due = ?, tries = ?, gone = ? WHERE site = ? AND path = ?", c.now().Add(after), tries, gone,

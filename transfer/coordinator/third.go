@@ -53,8 +53,8 @@ func (c *Coordinator) newThird(l transfer.Lease) *thirdCopy {
 	return &thirdCopy{c: c, l: l, out: transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: c.now()}}
 }
 
-// beginThird starts a third-party copy. The registry is locked.
-func (c *Coordinator) beginThird(ctx context.Context, h *activeLease) {
+// beginThirdLocked starts a third-party copy.
+func (c *Coordinator) beginThirdLocked(ctx context.Context, h *activeLease) {
 	run := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	h.stop = stop
@@ -487,7 +487,7 @@ func (k *thirdCopy) transport(ctx context.Context) error {
 	}
 	if !noMacaroon { // other jobs may have tokens
 		k.c.registry.mu.Lock()
-		k.c.noteUnsupported(&k.l, sentence(err.Error()))
+		k.c.noteUnsupportedLocked(&k.l, sentence(err.Error()))
 		k.c.registry.mu.Unlock()
 	}
 	return k.stream(ctx)
@@ -504,7 +504,7 @@ func (k *thirdCopy) tell(moved int64) {
 	k.out.Moved = max(k.out.Moved, moved)
 	k.c.registry.mu.Lock()
 	defer k.c.registry.mu.Unlock()
-	k.c.advance(k.active, transfer.Moving, moved)
+	k.c.advanceLocked(k.active, transfer.Moving, moved)
 }
 
 // drive has the destination pull, or the source push if the destination cannot.
@@ -570,7 +570,7 @@ func (k *thirdCopy) pushes(ctx context.Context, source tpc.Target) error {
 func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target, activities string) (_ tpc.Target, err error) {
 	k.c.registry.mu.Lock()
 	site := k.c.registry.sites[e.Site]
-	delegates := k.c.delegates(site)
+	delegates := k.c.delegatesLocked(site)
 	k.c.registry.mu.Unlock()
 	switch {
 	case remote.IsRoot(t.URL): // its credentials are sent to it only

@@ -37,7 +37,7 @@ func (c *Coordinator) removeUnused(ctx context.Context) error {
 	var unused []string
 	c.registry.mu.Lock()
 	for name, s := range c.registry.sites {
-		if s.Kind == urlKind && !slices.Contains(used, name) && !c.registry.ofInterest(s) && !c.recentlyNamed(name) {
+		if s.Kind == urlKind && !slices.Contains(used, name) && !c.registry.ofInterestLocked(s) && !c.recentlyNamedLocked(name) {
 			unused = append(unused, name)
 		}
 	}
@@ -77,20 +77,20 @@ func (c *Coordinator) sitesInUse(ctx context.Context) ([]string, error) {
 	return slices.Concat(used, cleaned, holders), err
 }
 
-// ofInterest reports whether an administrator has set something about a site. The registry is locked.
-func (r *registry) ofInterest(s catalog.Site) bool {
-	names := []string{s.Name, r.element(s.Name)}
+// ofInterestLocked reports whether an administrator has set something about a site.
+func (r *registry) ofInterestLocked(s catalog.Site) bool {
+	names := []string{s.Name, r.elementLocked(s.Name)}
 	for _, l := range r.settings.links {
 		if slices.Contains(names, l.Source) || slices.Contains(names, l.Dest) {
 			return true
 		}
 	}
-	_, banned := r.bannedAs(s)
+	_, banned := r.bannedAsLocked(s)
 	return banned || s.Max > 0 || slices.ContainsFunc(names, func(name string) bool { _, is := r.settings.se[name]; return is })
 }
 
-// recentlyNamed reports whether a submission has named a site a short time ago. The registry is locked.
-func (c *Coordinator) recentlyNamed(site string) bool {
+// recentlyNamedLocked reports whether a submission has named a site a short time ago.
+func (c *Coordinator) recentlyNamedLocked(site string) bool {
 	at, named := c.registry.named[site]
 	return named && c.now().Sub(at) < unusedEvery
 }
@@ -100,7 +100,7 @@ func (c *Coordinator) removeURLSite(ctx context.Context, name string) error {
 	c.urlSites.Lock()
 	defer c.urlSites.Unlock()
 	c.registry.mu.Lock()
-	busy := c.recentlyNamed(name) || c.registry.net.Active(name) > 0 || c.registry.sites[name].Kind != urlKind
+	busy := c.recentlyNamedLocked(name) || c.registry.net.Active(name) > 0 || c.registry.sites[name].Kind != urlKind
 	if !busy {
 		c.registry.leaving = name
 	}
@@ -124,7 +124,7 @@ func (c *Coordinator) removeURLSite(ctx context.Context, name string) error {
 // siteRemoved forgets what is known of a site that the catalog does not have any more.
 func (c *Coordinator) siteRemoved(ctx context.Context, name string) error {
 	c.registry.mu.Lock()
-	c.resetBreakers(name)
+	c.resetBreakersLocked(name)
 	c.registry.net.Forget(name)
 	delete(c.registry.endpoints, name)
 	delete(c.registry.named, name)

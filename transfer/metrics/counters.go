@@ -65,13 +65,13 @@ func NewCounters(now func() time.Time) *Counters {
 	return &Counters{now: now, pairs: map[pair]*series{}, activities: NewNames(MaxActivities), dests: NewNames(MaxSites)}
 }
 
-// of returns the series of a pair that was active now. A pair beyond the limit takes the place of one that was idle for an hour; if
-// there is none it counts with the others. c is locked.
-func (c *Counters) of(source, dest string) *series {
+// ofLocked returns the series of a pair that was active now. A pair beyond the limit takes the place of one that was idle for an hour; if
+// there is none it counts with the others.
+func (c *Counters) ofLocked(source, dest string) *series {
 	at, now := pair{source, dest}, c.now()
 	s := c.pairs[at]
 	if s == nil {
-		if len(c.pairs) >= MaxPairs && !c.forgetIdle(now) {
+		if len(c.pairs) >= MaxPairs && !c.forgetIdleLocked(now) {
 			return &c.rest
 		}
 		s = newSeries()
@@ -90,8 +90,8 @@ func newSeries() *series {
 	return s
 }
 
-// forgetIdle removes the pair that was idle for the longest time, if that is long.
-func (c *Counters) forgetIdle(now time.Time) bool {
+// forgetIdleLocked removes the pair that was idle for the longest time, if that is long.
+func (c *Counters) forgetIdleLocked(now time.Time) bool {
 	var idle pair
 	since := now.Add(-idlePair)
 	if c.rest.last.After(now.Add(-time.Second)) {
@@ -113,7 +113,7 @@ func (c *Counters) Ended(end queue.Ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range end.Attempts {
-		c.attempt(&a)
+		c.attemptLocked(&a)
 	}
 	for f, n := range end.Files {
 		c.common.add(float64(n), FilesEnded, c.dests.Of(f.Dest), string(f.State))
@@ -123,8 +123,8 @@ func (c *Counters) Ended(end queue.Ended) {
 	}
 }
 
-func (c *Counters) attempt(a *queue.EndedAttempt) {
-	s, activity := c.of(a.Source, a.Dest), c.activities.Of(a.Activity)
+func (c *Counters) attemptLocked(a *queue.EndedAttempt) {
+	s, activity := c.ofLocked(a.Source, a.Dest), c.activities.Of(a.Activity)
 	outcome, class := outcomeOf(&a.Attempt)
 	s.add(1, Attempts, outcome, class)
 	c.common.add(1, ActivityAttempts, activity, outcome, class)
@@ -165,7 +165,7 @@ func (c *Counters) Moved(source, dest string, bytes int64) {
 	if bytes > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.of(source, dest).add(float64(bytes), MovedBytes)
+		c.ofLocked(source, dest).add(float64(bytes), MovedBytes)
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *Counters) Changed(change transfer.LimitChange) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of(change.Source, change.Dest).add(1, LimitChanges, direction, string(change.Cause))
+	c.ofLocked(change.Source, change.Dest).add(1, LimitChanges, direction, string(change.Cause))
 }
 
 // Messages counts messages to the broker, or for [MessagesDropped] changes of files. kind is that of the messages, "" for metrics without.
@@ -206,7 +206,7 @@ func (c *Counters) Write(p *Page, links []transfer.Link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range links {
-		c.link(p, l)
+		c.linkLocked(p, l)
 	}
 	for at, s := range c.pairs {
 		s.write(p, at.source, at.dest)
@@ -215,11 +215,11 @@ func (c *Counters) Write(p *Page, links []transfer.Link) {
 	c.common.write(p)
 }
 
-// link adds the gauges of a link. Of those beyond the limit only what adds up is known.
-func (c *Counters) link(p *Page, l transfer.Link) {
+// linkLocked adds the gauges of a link. Of those beyond the limit only what adds up is known.
+func (c *Counters) linkLocked(p *Page, l transfer.Link) {
 	at := pair{l.Source, l.Dest}
 	if l.Active > 0 {
-		c.of(l.Source, l.Dest)
+		c.ofLocked(l.Source, l.Dest)
 	} else if c.pairs[at] == nil && len(c.pairs) < MaxPairs {
 		c.pairs[at] = newSeries()
 		c.pairs[at].last = c.now()
