@@ -16,11 +16,11 @@ import (
 // after names were resolved. Other dialers are in the table, with the reason why nobody else can name their addresses.
 func TestDialers(t *testing.T) {
 	others := map[string]string{
-		"internal/tpc/guard.go":           "tpc.Dialer itself",
-		"internal/stomp/stomp.go":         "a broker, from the settings",
-		"internal/wire/client.go":         "the coordinator, from the settings of its clients",
-		"transfer/coordinator/issuers.go": "issuers, from the settings",
-		"transfer/mover/pool.go":          "it has a guard of its own, which follows the coordinator's address (Options.Guard)",
+		"internal/tpc/guard.go":      "tpc.Dialer itself",
+		"internal/stomp/stomp.go":    "a broker, from the settings",
+		"internal/wire/client.go":    "the coordinator, from the settings of its clients",
+		"transfer/access/issuers.go": "issuers, from the settings",
+		"transfer/mover/pool.go":     "it has a guard of its own, which follows the coordinator's address (Options.Guard)",
 	}
 	found := map[string]bool{}
 	for _, name := range sources(t) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"path"
 	"time"
 )
 
@@ -23,6 +24,12 @@ const Hidden = ".weir"
 
 // PartName returns the name of a file while an agent writes it, below the root of its destination.
 func PartName(item, epoch int64) string { return fmt.Sprintf("%s/%d.%d.part", Hidden, item, epoch) }
+
+// TempPath returns the name of a file while a site without an agent writes it. It is in the folder of
+// the file: on the same file system, and where the token for the file allows it.
+func (l *Lease) TempPath() string {
+	return path.Join(path.Dir(l.Dest.Path), fmt.Sprintf(".weir-%d.%d.part", l.Item, l.Epoch))
+}
 
 // ParsePartName reads a name that PartName returns, and no other.
 func ParsePartName(name string) (h LeaseID, ok bool) {

@@ -22,8 +22,10 @@ import (
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/transfer/access"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
+	"weir/transfer/messages"
 	"weir/transfer/settings"
 )
 
@@ -135,7 +137,7 @@ func rolesInto(to map[string][]string, prefix, example string) each {
 
 // addIssuer reads a value of --user-issuer.
 func (f *coordinatorFlags) addIssuer(address string) error {
-	i := coordinator.Issuer{URL: address}
+	i := access.Issuer{URL: address}
 	f.conf.Issuers = append(f.conf.Issuers, i)
 	return i.Check()
 }
@@ -143,7 +145,7 @@ func (f *coordinatorFlags) addIssuer(address string) error {
 // addBroker reads a value of --broker.
 func (f *coordinatorFlags) addBroker(address string) error {
 	if f.conf.Broker == nil {
-		f.conf.Broker = &coordinator.Broker{}
+		f.conf.Broker = &messages.Broker{}
 	}
 	f.conf.Broker.URLs = append(f.conf.Broker.URLs, address)
 	return f.conf.Broker.Check()

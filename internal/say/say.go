@@ -4,6 +4,7 @@ package say
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -69,6 +70,9 @@ func Wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
+// UTC returns a time as people read it.
+func UTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
 // Plain replaces what could move a terminal's cursor or turn text around.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -80,4 +84,20 @@ func Plain(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// longest is the number of bytes of a text from outside that is shown.
+const longest = 1000
+
+// Bounded makes a text from outside fit to be shown: plain, and not too long.
+func Bounded(s string) string {
+	s = Plain(s)
+	if len(s) <= longest {
+		return s
+	}
+	cut := longest
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "..."
 }

@@ -17,6 +17,7 @@ package tpc
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -66,6 +67,12 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return ""
+}
+
+// UnknownHost reports whether the name of an endpoint does not exist, according to DNS.
+func UnknownHost(err error) bool {
+	var name *net.DNSError
+	return errors.As(err, &name) && name.IsNotFound && !name.IsTemporary
 }
 
 func kindOfStatus(code int) Kind {

@@ -17,6 +17,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/client"
 )
 
@@ -62,7 +63,7 @@ func TestRoles(t *testing.T) {
 		"storage.read:/": "",
 	}
 	for role, may := range allowed {
-		raw, _, err := h.issueRole(ctx, "ann", []string{role}, time.Hour, "the test")
+		raw, _, err := h.access.Issue(ctx, "ann", []string{role}, time.Hour, "the test")
 		if role == "" {
 			raw, err = "", nil
 		}
@@ -198,7 +199,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	h.end()
-	for _, file := range []string{secretBoxFile, issuerFile, adminFile, pageFile, "identity.pem"} {
+	for _, file := range []string{access.SecretsFile, access.IssuerFile, access.AdminFile, pageFile, "identity.pem"} {
 		if info, err := os.Stat(filepath.Join(h.conf.State, file)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
@@ -211,10 +212,10 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 	}
 	h.begin()
-	if d := h.registry.secrets["X"]; d.Token != secret {
+	if d := h.sites.Secrets("X"); d.Token != secret {
 		t.Errorf("after a restart: %q", d.Token)
 	}
-	if _, err := h.box.open(h.box.close(secret, "X"), "Y"); err == nil {
+	if _, err := h.box.Open(h.box.Seal(secret, "X"), "Y"); err == nil {
 		t.Error("a secret of X opens for Y")
 	}
 }

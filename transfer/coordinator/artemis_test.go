@@ -10,6 +10,8 @@ import (
 	"weir/internal/tier"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
+	"weir/transfer/messages"
 )
 
 // brokerFiles is the number of files of brokerJob.
@@ -68,7 +70,7 @@ func (p *ftsPair) brokerJob(folder string) string {
 		p.put(p.x, name, []byte(name))
 		files = append(files, p.pair(name, ""))
 	}
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	id := u.submit(`{"files":[` + strings.Join(files, ",") + `]}`)
 	if j := u.ended(id); j.State != "FINISHED" {
 		p.t.Errorf("%+v", j)
@@ -127,7 +129,7 @@ func TestArtemisRefuses(t *testing.T) {
 		t.Run(to, func(t *testing.T) {
 			p := startFTS(t, "", func(conf *Config) {
 				conf.Broker = brokerAt(b)
-				conf.Broker.Start, conf.Broker.State, conf.Broker.Complete = NoMessages, NoMessages, to
+				conf.Broker.Start, conf.Broker.State, conf.Broker.Complete = messages.NoMessages, messages.NoMessages, to
 			})
 			p.refusedEnds(b, to+" subscription-type:ANYCAST", func() { repair(t) })
 		})

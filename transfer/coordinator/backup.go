@@ -21,6 +21,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/durable"
 	"weir/internal/tarfile"
+	"weir/transfer/access"
 	"weir/transfer/queue"
 )
 
@@ -160,7 +161,7 @@ func (b *Backup) addKeys(archive *tar.Writer) error {
 		if err := tarfile.AddText(archive, e.Name(), text); err != nil {
 			return err
 		}
-		if slices.Contains([]string{secretBoxFile, issuerFile, adminFile}, e.Name()) {
+		if slices.Contains([]string{access.SecretsFile, access.IssuerFile, access.AdminFile}, e.Name()) {
 			found++
 		}
 	}
@@ -239,7 +240,7 @@ func (b *Backup) unpack(in io.Reader) (about Saved, err error) {
 			return about, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
-	for _, name := range []string{secretBoxFile, issuerFile, adminFile, tableFile} {
+	for _, name := range []string{access.SecretsFile, access.IssuerFile, access.AdminFile, tableFile} {
 		if _, err := os.Stat(filepath.Join(b.State, name)); err != nil {
 			return about, fmt.Errorf("the backup is incomplete: %w", err)
 		}

@@ -12,20 +12,22 @@ import (
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
 )
 
 // A body whose announced length is too large is refused before it comes.
 func TestAnnouncedBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
-	u := h.ftsUser("ada", maySubmit)
-	for _, path := range []string{FTSPath + "/jobs", "/api/v1/requests"} {
+	u := h.ftsUser("ada", access.MaySubmit)
+	for _, path := range []string{rest.Path + "/jobs", "/api/v1/requests"} {
 		c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", h.server.Addr().String())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 99999999999999\r\n\r\n", path, u.raw)
 		require.NoError(t, err)
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(bodyTime/2))) // when the body would have to be there it is late
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute/2))) // when the body would have to be there it is late
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -41,13 +43,13 @@ func TestAnnouncedBodiesAreRefused(t *testing.T) {
 func TestBodiesOfAUserAreLimited(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, bodies: wire.Bodies{Most: 8 << 20, User: 2 << 20}})
-	ada, bob := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit)
+	ada, bob := h.ftsUser("ada", access.MaySubmit), h.ftsUser("bob", access.MaySubmit)
 	const size = 3 << 19
 	c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", h.server.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_, err = fmt.Fprintf(c, "POST %s/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n{\"x\":\"%s",
-		FTSPath, ada.raw, size+1, bytes.Repeat([]byte("x"), size-6))
+		rest.Path, ada.raw, size+1, bytes.Repeat([]byte("x"), size-6))
 	require.NoError(t, err)
 	large := fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.1:1/f"],"destinations":["https://127.0.0.1:2/f"]}],
 		"params":{"job_metadata":"%s"}}`, bytes.Repeat([]byte("x"), 5<<20))

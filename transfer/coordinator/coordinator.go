@@ -23,25 +23,34 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"weir/internal/db"
 	"weir/internal/lock"
-	"weir/internal/token"
+	"weir/internal/pause"
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/api"
 	"weir/transfer/catalog/store"
+	"weir/transfer/dispatch"
 	"weir/transfer/fts"
+	"weir/transfer/fts/rest"
+	"weir/transfer/health"
+	"weir/transfer/messages"
 	"weir/transfer/metrics"
 	"weir/transfer/notify"
 	"weir/transfer/page"
 	"weir/transfer/queue"
 	"weir/transfer/remote"
+	"weir/transfer/requests"
+	"weir/transfer/samples"
 	"weir/transfer/schedule"
+	"weir/transfer/sites"
+	"weir/transfer/thirdparty"
 )
 
 // A Config configures a coordinator. State is required.
@@ -62,21 +71,21 @@ type Config struct {
 	Approve       int64               // requests of up to this many bytes need no approval; negative: none does
 	Lease         time.Duration       // how long a mover may be silent; 0 is a minute
 	VO            string              // of users of the API of FTS3; "" is weir
-	Issuers       []Issuer            // external issuers of users' tokens
+	Issuers       []access.Issuer     // external issuers of users' tokens
 	VOMSDir       string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
 	VOMSRoles     map[string][]string // roles by attribute (FQAN)
 	Streamed      int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: none
-	UserQuota     Quota               // of each user
-	VOQuota       Quota               // of the users of each virtual organization together: open files of jobs, and submissions
+	UserQuota     requests.Quota      // of each user
+	VOQuota       requests.Quota      // of the users of each virtual organization together: open files of jobs, and submissions
 	JobArea       tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	KnownSites    bool                // jobs may only use sites that an administrator has added
 	KeepEndpoints time.Duration       // how long other sites of jobs are kept when no job uses them; 0: for ever
 	Patience      time.Duration       // how long files wait while no site that has them is up; 0 is a day
 	Keep          time.Duration       // how long ended requests are kept; 0: for ever
 	Sites         []transfer.NewSite  // sites without an agent, which are added or changed at the start
-	Tokens        []TokenFile         // tokens that are written at the start
+	Tokens        []access.TokenFile  // tokens that are written at the start
 	Notify        []notify.Target     // who is notified of requests that have ended
-	Broker        *Broker             // gets messages about files of jobs; nil: none does
+	Broker        *messages.Broker    // gets messages about files of jobs; nil: none does
 	Version       string
 	Log           *slog.Logger     // nil: nothing is logged
 	Now           func() time.Time // nil is time.Now
@@ -95,47 +104,42 @@ type Coordinator struct {
 	now     func() time.Time
 	db      *db.DB
 	claim   *db.Claim
-	quotas  quotas
 	catalog *store.Store
 	queue   *queue.Queue
-	box     *secretBox
-	issuer  *token.Issuer
-	checker *token.Checker
+	box     *access.Box
+	access  *access.Control
 	page    *page.Page
 	server  *wire.Server
 	tpc     *remote.Client
-	guards  map[tpc.Area]*tpc.Guard // of agents' endpoints, by where the agents connect from
 	pin     string
 	url     string
 	locked  *os.File
 	begun   time.Time
 
-	registry      registry
-	urlSites      sync.Mutex // held while a site of jobs is added or removed
-	wake          signal     // files may be dispatched
-	work          signal     // requests wait for Queue.Work
-	eventsChanged signal
-	health        health
-	alive         *liveness      // of the database
-	third         sync.WaitGroup // third-party copies
-	outcomes      outcomeBatch   // of third-party copies
-	streamed      chan struct{}  // holds a value for each streamed copy
-	lost          orphans
-	delegations   delegations
-	uncertain     atomic.Bool // the database may have leases that are not in the registry
-	revoked       revoked
-	issuers       map[string]*Issuer // external ones, by URL
-	issuerHTTP    *http.Transport
-	bearers       bearers
-	certificates  *clientCertificates // nil: only tokens are accepted
-	proxies       proxies
-	listening     atomic.Int64 // followers of events
-	senders       []*notify.Sender
+	agents        *dispatch.Agents
+	leases        *dispatch.Leases
+	sites         *dispatch.Sites
+	endpoints     *access.Endpoints
+	copier        *thirdparty.Copier
+	registry      *sites.Registry
+	wake          pause.Signal // files may be dispatched
+	work          pause.Signal // requests wait for Queue.Work
+	eventsChanged pause.Signal
+	health        *health.Health
+	alive         *health.Liveness // of the database
+	uncertain     atomic.Bool      // the database may have leases that are not in the registry
+	listening     atomic.Int64     // followers of events
+	notifications *notify.Deliveries
+	samples       *samples.Store
 	counters      *metrics.Counters
-	changes       limitChanges
-	operations    []operation // all routes
-	notified      signal      // notifications are to be delivered
-	filesChanged  signal      // messages are to be sent
+	changes       dispatch.LimitChanges
+	requests      *requests.Service
+	configuration *rest.Configuration
+	fts           *rest.API
+	refuser       *api.Refuser
+	operations    []api.Operation     // all routes
+	filesChanged  pause.Signal        // messages are to be sent
+	publisher     *messages.Publisher // nil: there is no broker
 }
 
 // Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. With
@@ -152,13 +156,13 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 		c.conf.Lease = time.Minute
 	}
 	if c.conf.Streamed == 0 {
-		c.conf.Streamed = streamedCopies
+		c.conf.Streamed = thirdparty.StreamedCopies
 	}
-	c.streamed = make(chan struct{}, max(0, c.conf.Streamed))
 	c.begun = c.now()
 	c.counters = metrics.NewCounters(c.now)
-	c.health.log = c.log
-	c.alive = newLiveness(func(ctx context.Context) error {
+	c.health = health.New(c.log)
+	c.refuser = &api.Refuser{Health: c.health, Log: c.log}
+	c.alive = health.NewLiveness(func(ctx context.Context) error {
 		_, err := c.queue.Destinations(ctx)
 		return err
 	})
@@ -172,13 +176,9 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 
 // Files in the state folder, readable by this user only.
 const (
-	secretBoxFile = "secrets.key"  // encrypts the secrets in the database
-	issuerFile    = "issuer.key"   // signs tokens
-	nameFile      = "issuer.name"  // the issuer in tokens
-	adminFile     = "admin.token"  // the administrator's token
-	lockFile      = "lock"         // held by the coordinator that uses the folder
-	pageFile      = "sessions.key" // encrypts the sessions of browsers
-	tableFile     = "weir.db"      // the database, unless another is configured
+	lockFile  = "lock"         // held by the coordinator that uses the folder
+	pageFile  = "sessions.key" // encrypts the sessions of browsers
+	tableFile = "weir.db"      // the database, unless another is configured
 )
 
 // openState locks the state folder and reads its key.
@@ -190,7 +190,7 @@ func (c *Coordinator) openState(context.Context) (err error) {
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err = os.Stat(filepath.Join(dir, secretBoxFile))
+	_, err = os.Stat(filepath.Join(dir, access.SecretsFile))
 	_, missing := os.Stat(filepath.Join(dir, tableFile))
 	if err == nil && errors.Is(missing, fs.ErrNotExist) && c.conf.DB == "" {
 		c.log.Warn("the state folder has keys but no database: creating an empty one", "file", filepath.Join(dir, tableFile))
@@ -201,7 +201,7 @@ func (c *Coordinator) openState(context.Context) (err error) {
 	if err = lock.Alone(c.locked); errors.Is(err, lock.ErrTaken) {
 		return fmt.Errorf("%s is in use by another coordinator", dir)
 	}
-	c.box, err = newSecretBox(filepath.Join(dir, secretBoxFile))
+	c.box, err = access.NewBox(filepath.Join(dir, access.SecretsFile))
 	return err
 }
 
@@ -222,22 +222,48 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if c.catalog, c.queue, err = migrate(ctx, c.db, o); err != nil {
 		return err
 	}
-	if err = c.openRevoked(ctx); err != nil {
+	c.access, err = access.New(ctx, access.Config{State: c.conf.State, URL: c.conf.URL, CA: c.conf.CA, VOMSDir: c.conf.VOMSDir,
+		Names: c.conf.Names, VOMSRoles: c.conf.VOMSRoles, VO: c.conf.VO, Issuers: c.conf.Issuers, DB: c.db, Box: c.box, Queue: c.queue,
+		Health: c.health, Log: c.log, Now: c.now})
+	if err != nil {
 		return err
 	}
-	if err = c.openNotify(ctx); err != nil {
+	c.samples = &samples.Store{DB: c.db, Health: c.health, Now: c.now}
+	c.notifications, err = notify.Open(ctx, notify.Config{Targets: c.conf.Notify, DB: c.db, Queue: c.queue, Health: c.health, Log: c.log,
+		Now: c.now, Events: &c.eventsChanged})
+	if err != nil {
 		return err
 	}
 	if err = c.openMessages(ctx); err != nil {
 		return err
 	}
-	return c.openRegistry(ctx)
+	if err = c.compose(); err != nil {
+		return err
+	}
+	return c.readState(ctx)
+}
+
+// openMessages prepares the messages to the broker. Without one the changes that wait are dropped.
+func (c *Coordinator) openMessages(ctx context.Context) (err error) {
+	if c.conf.Broker == nil {
+		return c.db.Exec(ctx, "DELETE FROM file_change")
+	}
+	c.publisher, err = messages.New(messages.Config{Broker: c.conf.Broker, Queue: c.queue, Health: c.health, Log: c.log, Now: c.now,
+		Counters: c.counters, Changed: &c.filesChanged})
+	return err
+}
+
+// publishAll sends messages to the broker, if there is one, until ctx ends.
+func (c *Coordinator) publishAll(ctx context.Context) {
+	if c.publisher != nil {
+		c.publisher.Run(ctx, c.url)
+	}
 }
 
 // ended is called after each transaction of the queue that changed files.
 func (c *Coordinator) ended(e queue.Ended) {
 	c.counters.Ended(e)
-	c.filesChanged.broadcast()
+	c.filesChanged.Broadcast()
 }
 
 //go:embed schema/*.sql
@@ -286,8 +312,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if c.server, err = wire.Serve(ctx, address, wire.Config{TLS: secure, Check: c.authenticate,
 		Bodies: cmp.Or(c.conf.bodies, wire.Bodies{Most: mostBodies, User: mostBodies / 4}),
 		User: func(ctx context.Context) string {
-			who, _ := ctx.Value(callerKey{}).(caller)
-			return who.name
+			return access.CallerOf(ctx).Name
 		},
 	}); err != nil {
 		return err
@@ -303,13 +328,8 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.openTokens(ctx, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}); err != nil {
+	if err := c.access.OpenTokens(ctx, c.url, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}); err != nil {
 		return err
-	}
-	c.tpc = remote.New("weir", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
-	c.guards = map[tpc.Area]*tpc.Guard{} // shared: connections are kept by guard
-	for _, area := range []tpc.Area{tpc.Public, tpc.Network, tpc.Loopback} {
-		c.guards[area] = &tpc.Guard{Hosts: []string{"*"}, Upto: area}
 	}
 	if err := c.openPage(); err != nil {
 		return err
@@ -364,53 +384,26 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 		}
 		secure.Certificates, c.pin = []tls.Certificate{id.Cert}, id.Pin
 	}
-	return secure, c.openCertificates(secure)
-}
-
-// openTokens prepares the issuer and the checker of tokens, and the administrator's token. The
-// issuer is the configured URL, or else the URL of the first start.
-func (c *Coordinator) openTokens(ctx context.Context, toIssuers *tls.Config) error {
-	dir, name := c.conf.State, c.conf.URL
-	if name == "" {
-		text, err := keepFile(filepath.Join(dir, nameFile), func() ([]byte, error) { return []byte(c.url + "\n"), nil })
-		if err != nil {
-			return err
-		}
-		name = strings.TrimSpace(string(text))
-	}
-	var err error
-	if c.issuer, err = token.Keep(filepath.Join(dir, issuerFile), name, c.now); err != nil {
-		return err
-	}
-	external, client, err := c.openIssuers(toIssuers)
-	if err != nil {
-		return err
-	}
-	c.checker, err = token.NewChecker(token.Options{Trust: append(external, c.issuer.Trust()), Audience: []string{name}, Now: c.now,
-		Client: client})
-	if err != nil {
-		return err
-	}
-	return c.openAdmin(ctx)
+	return secure, c.access.RequestCertificates(secure)
 }
 
 func (c *Coordinator) openPage() error {
-	key, err := keepFile(filepath.Join(c.conf.State, pageFile), newKey)
+	key, err := access.KeepFile(filepath.Join(c.conf.State, pageFile), access.NewKey)
 	if err != nil {
 		return err
 	}
-	who := func(w caller) page.Who { return page.Who{Name: w.name, Roles: w.roles, Until: w.until} }
+	who := func(w access.Caller) page.Who { return page.Who{Name: w.Name, Roles: w.Roles, Until: w.Until} }
 	c.page, err = page.New(page.Config{
-		Key: key, Now: c.now, Loopback: isLoopbackURL(c.url),
+		Key: key, Now: c.now, Loopback: sites.IsLoopback(c.url),
 		Known: func(r *http.Request) (page.Who, bool) {
-			if !c.hasCertificate(r) {
+			if !c.access.HasCertificate(r) {
 				return page.Who{}, false
 			}
-			w, err := c.certificateHolder(r)
-			return who(w), err == nil && len(w.roles) > 0
+			w, err := c.access.CertificateHolder(r)
+			return who(w), err == nil && len(w.Roles) > 0
 		},
 		Check: func(ctx context.Context, raw string) (page.Who, error) {
-			w, err := c.tokenHolder(ctx, raw)
+			w, err := c.access.TokenHolder(ctx, raw)
 			return who(w), err
 		},
 	})
@@ -425,7 +418,7 @@ func (c *Coordinator) Pin() string { return c.pin }
 
 // Admin returns the token of the administrator, a secret.
 func (c *Coordinator) Admin() (string, error) {
-	text, err := os.ReadFile(filepath.Join(c.conf.State, adminFile))
+	text, err := os.ReadFile(filepath.Join(c.conf.State, access.AdminFile))
 	return strings.TrimSpace(string(text)), err
 }
 
@@ -438,15 +431,15 @@ func (c *Coordinator) Link(raw string) string { return c.url + "/#code=" + c.pag
 func (c *Coordinator) Close() error {
 	var errs []error
 	if c.server != nil {
-		c.registry.close()
-		c.eventsChanged.broadcast() // followers of events leave: the server waits for open answers
+		c.agents.Close()
+		c.eventsChanged.Broadcast() // followers of events leave: the server waits for open answers
 		errs = append(errs, c.server.Close())
 	}
 	if c.tpc != nil {
 		c.tpc.Close()
 	}
-	if c.issuerHTTP != nil {
-		c.issuerHTTP.CloseIdleConnections()
+	if c.access != nil {
+		c.access.Close()
 	}
 	if c.claim != nil {
 		errs = append(errs, c.claim.Close())

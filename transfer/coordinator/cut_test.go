@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/require"
-	"weir/internal/tier"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/lab/labtest"
@@ -256,44 +253,4 @@ func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
 	if err != nil || len(attempts) != 2 || attempts[0].Fault != transfer.MoverStopped {
 		t.Errorf("%+v, %v", attempts, err)
 	}
-}
-
-// A file that was to be replaced, at an endpoint without checksums, is not taken for the new one of the same size when the answer to the
-// renaming is lost, nor when the coordinator was killed.
-func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
-	tier.Slow(t, "waits for a checksum")
-	t.Parallel()
-	var digest atomic.Bool
-	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "MOVE" {
-			panic(http.ErrAbortHandler)
-		}
-		if r.Header.Get("Want-Digest") != "" && digest.Load() {
-			w.Header().Set("Digest", "adler32=1")
-		}
-		w.Header().Set("Content-Length", "5")
-	}))
-	defer there.Close()
-	h := start(t, Config{})
-	h.addSite("D", there.URL)
-	l := transfer.Lease{Item: 1, Epoch: 1, Mode: transfer.Third, Size: 5, Replace: true, Unchecked: true,
-		Dest: transfer.End{Site: "D", Path: "f"}}
-	if err := h.newThird(l).rename(t.Context()); err == nil {
-		t.Error("the answer was lost, and the temporary file is still there")
-	}
-	active := &activeLease{Lease: l}
-	h.registry.mu.Lock()
-	h.registry.leases[l.Item] = active
-	h.registry.mu.Unlock()
-	if o, known := h.verifyOrphan(t.Context(), active); !known || o.Fault != transfer.LeaseLost {
-		t.Errorf("after a kill: %+v, %v", o, known)
-	}
-	digest.Store(true)
-	active.Job, active.Adler = "a job", "00000001"
-	if o, known := h.verifyOrphan(t.Context(), active); !known || o.Fault != "" || !o.Existed {
-		t.Errorf("a file that may have been there before: %+v, %v", o, known)
-	}
-	h.registry.mu.Lock()
-	delete(h.registry.leases, l.Item)
-	h.registry.mu.Unlock()
 }

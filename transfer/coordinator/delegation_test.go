@@ -31,6 +31,8 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/storage/gridcert/gridcerttest"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
 )
 
 // A proxyRig is a coordinator whose users have certificates of the authority of two real servers, which admit the lab's user with a
@@ -57,7 +59,7 @@ func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Co
 	x := labtest.Start(t, servers)
 	servers.Authority = x
 	y := labtest.Start(t, servers)
-	conf := Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback, Names: map[string][]string{labUser: {maySubmit}},
+	conf := Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback, Names: map[string][]string{labUser: {access.MaySubmit}},
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }}
 	for _, set := range more {
@@ -93,7 +95,7 @@ func (h *house) gridUserOf(certFile, keyFile string) *gridUser {
 
 func (u *gridUser) ask(method, path string, body []byte) (int, []byte) {
 	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+FTSPath+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, bytes.NewReader(body))
 	if err != nil {
 		u.h.t.Fatal(err)
 	}
@@ -151,7 +153,7 @@ func (u *gridUser) delegate(change func(*x509.Certificate)) (int, []byte) {
 	id := u.whoami().Delegation
 	chain, signer := u.chain(), u.cert.PrivateKey.(crypto.Signer)
 	proxy := gridcerttest.SignProxy(u.h.t, chain[0], signer, u.request(id), change)
-	return u.ask("PUT", "/delegation/"+id+"/credential", pemOf(append([]*x509.Certificate{proxy}, chain...)))
+	return u.ask("PUT", "/delegation/"+id+"/credential", access.PEM(append([]*x509.Certificate{proxy}, chain...)))
 }
 
 // fts runs a command of FTS's client.
@@ -226,7 +228,7 @@ func testDelegatedProxies(t *testing.T, version string) {
 	if left := time.Until(ends); status != http.StatusOK || err != nil || left < 4*time.Hour || left > 6*time.Hour {
 		t.Errorf("%d %s, %v", status, text, err)
 	}
-	if status, text := u.ask("GET", "/whoami/certificate", nil); status != http.StatusOK || !bytes.Equal(text, pemOf(u.chain())) {
+	if status, text := u.ask("GET", "/whoami/certificate", nil); status != http.StatusOK || !bytes.Equal(text, access.PEM(u.chain())) {
 		t.Errorf("%d %s", status, text)
 	}
 
@@ -312,7 +314,7 @@ func TestRevokedUser(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Revoked")
 	dir := gridcerttest.CADir(t, ca)
 	var ahead atomic.Int64
-	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, CA: dir, Names: map[string][]string{"Ada Tester": {maySubmit}},
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, CA: dir, Names: map[string][]string{"Ada Tester": {access.MaySubmit}},
 		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	user := ca.User(t)
 	u := h.gridUser(tls.Certificate{Certificate: [][]byte{user.Cert.Raw}, PrivateKey: user.Key})
@@ -329,7 +331,7 @@ func TestDelegationRefusals(t *testing.T) {
 	t.Parallel()
 	ca, foreign := gridcerttest.NewCA(t, "Delegation"), gridcerttest.NewCA(t, "Foreign")
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, CA: gridcerttest.WriteFile(t, 0o644, "ca.pem", ca.CertPEM()),
-		Names: map[string][]string{"Ada Tester": {maySubmit}, "Bob": {maySubmit}}})
+		Names: map[string][]string{"Ada Tester": {access.MaySubmit}, "Bob": {access.MaySubmit}}})
 	user := ca.User(t)
 	pairOf := func(p gridcerttest.Pair) tls.Certificate {
 		return tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key}
@@ -349,7 +351,7 @@ func TestDelegationRefusals(t *testing.T) {
 	status, text := u.ask("PUT", credential, []byte("x"))
 	refused("without a request", status, text, http.StatusBadRequest, "No credential cache found")
 	key := u.request(id)
-	if bits := key.(*rsa.PublicKey).N.BitLen(); bits != leastKeyBits {
+	if bits := key.(*rsa.PublicKey).N.BitLen(); bits != 2048 {
 		t.Errorf("the key has %d bits", bits)
 	}
 	if !u.request(id).(*rsa.PublicKey).Equal(key) {
@@ -399,7 +401,7 @@ func TestDelegationRefusals(t *testing.T) {
 			"more than 20"},
 		"monster": {append([]*x509.Certificate{sign(user, key, nil), user.Cert}, slices.Repeat([]*x509.Certificate{ca.Cert}, 300)...), "bytes"},
 	} {
-		status, text := u.ask("PUT", credential, pemOf(c.chain))
+		status, text := u.ask("PUT", credential, access.PEM(c.chain))
 		refused(what, status, text, http.StatusBadRequest, "Could not process the proxy: ")
 		refused(what, status, text, http.StatusBadRequest, c.reason)
 	}
@@ -410,13 +412,13 @@ func TestDelegationRefusals(t *testing.T) {
 	if status, text := u.ask("GET", "/delegation/"+id, nil); status != http.StatusOK || string(text) != "null" {
 		t.Errorf("a proxy that was refused is there: %d %s", status, text)
 	}
-	good := pemOf([]*x509.Certificate{sign(user, key, nil), user.Cert})
+	good := access.PEM([]*x509.Certificate{sign(user, key, nil), user.Cert})
 	status, text = bob.ask("PUT", credential, good)
 	refused("put by another user", status, text, http.StatusForbidden, "do not match")
 	if status, text := u.ask("POST", credential, good); status != http.StatusCreated || len(text) > 0 {
 		t.Errorf("%d %s", status, text)
 	}
-	byToken := h.ftsUser("alice", maySubmit)
+	byToken := h.ftsUser("alice", access.MaySubmit)
 	var who ftsWho
 	byToken.ask("GET", "/whoami", "", &who)
 	var said struct{ Message string }
@@ -475,7 +477,7 @@ func TestExpiredProxies(t *testing.T) {
 		j := u.job(id)
 		return j.Ended == "" && strings.Contains(j.Files[0].Reason, "expired at")
 	})
-	if status, text := u.ask("POST", "/jobs", []byte(`{"files":[`+r.pair("a/f", "")+`]}`)); status != statusNeedDelegation ||
+	if status, text := u.ask("POST", "/jobs", []byte(`{"files":[`+r.pair("a/f", "")+`]}`)); status != 419 ||
 		!strings.Contains(string(text), "The delegated credentials expired") || !strings.Contains(string(text), "419 ") {
 		t.Errorf("%d %s", status, text)
 	}
@@ -483,15 +485,15 @@ func TestExpiredProxies(t *testing.T) {
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
 	}
-	r.ahead.Store(int64(2*time.Hour + 2*proxyPause))
+	r.ahead.Store(int64(2*time.Hour + 2*time.Minute))
 	if j := u.ended(id); j.State != "FINISHED" {
 		t.Errorf("%+v", j)
 	}
 	if got, err := os.ReadFile(filepath.Join(r.y.Data, "a/f")); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	r.ahead.Store(int64(10*time.Hour + proxyKept + time.Hour))
-	require.NoError(t, r.pruneProxies(t.Context()))
+	r.ahead.Store(int64((10 + 24 + 1) * time.Hour))
+	r.access.Prune(t.Context())
 	if status, text := u.ask("GET", "/delegation/"+u.whoami().Delegation, nil); status != http.StatusOK || string(text) != "null" {
 		t.Errorf("an expired proxy is kept: %d %s", status, text)
 	}
@@ -539,7 +541,7 @@ func TestVOMSRoles(t *testing.T) {
 	require.NoError(t, os.MkdirAll(at("vomsdir/atlas"), 0o700))
 	gridcerttest.WriteFile(t, 0o600, at("vomsdir/atlas/voms.example.org.lsc"), []byte("/CN=voms.example.org\n/O=Weir  Test/CN=VOMS\n"))
 	h := start(t, Config{Approve: -1, CA: at("ca.pem"), VOMSDir: at("vomsdir"),
-		VOMSRoles: map[string][]string{"/atlas": {mayRead}, "/atlas/Role=production": {maySubmit}}})
+		VOMSRoles: map[string][]string{"/atlas": {access.MayRead}, "/atlas/Role=production": {access.MaySubmit}}})
 	proxy := func(host string, fqans ...string) *gridUser {
 		args := []string{"-rfc", "-cert", at("user.pem"), "-key", at("user.key"), "-certdir", gridcerttest.CADir(t, ca), "-hostcert",
 			at("server.pem"), "-hostkey", at("server.key"), "-out", at("proxy.pem"), "-voms", "atlas", "-uri", host + ":15001", "-hours", "1"}
@@ -554,15 +556,16 @@ func TestVOMSRoles(t *testing.T) {
 		return h.gridUser(cert)
 	}
 	plain := h.gridUserOf(at("user.pem"), at("user.key")).whoami()
-	if len(plain.Roles) > 0 || !slices.Equal(plain.VOs, []string{defaultVO}) {
+	if len(plain.Roles) > 0 || !slices.Equal(plain.VOs, []string{"weir"}) {
 		t.Errorf("%+v", plain)
 	}
 	who := proxy("voms.example.org", "/atlas/Role=production", "/atlas").whoami()
-	if !slices.Equal(who.Roles, []string{maySubmit, mayRead}) || !slices.Equal(who.VOs, []string{"atlas"}) || who.User != "/CN=Ada" ||
+	if !slices.Equal(who.Roles, []string{access.MaySubmit, access.MayRead}) || !slices.Equal(who.VOs, []string{"atlas"}) ||
+		who.User != "/CN=Ada" ||
 		!slices.Equal(who.Scopes, []string{"/atlas/Role=production", "/atlas"}) || who.Delegation == plain.Delegation {
 		t.Errorf("%+v", who)
 	}
-	if who := proxy("voms.example.org", "/atlas/Role=NULL/Capability=NULL").whoami(); !slices.Equal(who.Roles, []string{mayRead}) {
+	if who := proxy("voms.example.org", "/atlas/Role=NULL/Capability=NULL").whoami(); !slices.Equal(who.Roles, []string{access.MayRead}) {
 		t.Errorf("%+v", who)
 	}
 	if who := proxy("evil.example.org", "/atlas/Role=production").whoami(); len(who.Roles) > 0 || len(who.Scopes) > 0 ||

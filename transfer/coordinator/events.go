@@ -10,6 +10,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/pause"
 	"weir/internal/wire"
+	"weir/transfer/api"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // events sends events as server-sent events (WHATWG HTML, 9.2), beginning after the id in the query
 // or in Last-Event-ID. Nothing is buffered: missed events are read from the database.
-func (c *Coordinator) events(q *call, w http.ResponseWriter) error {
+func (c *Coordinator) events(q *api.Call, w http.ResponseWriter) error {
 	after, err := c.firstEvent(q)
 	if err != nil {
 		return err
@@ -42,13 +43,13 @@ func (c *Coordinator) events(q *call, w http.ResponseWriter) error {
 	}
 	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", c.now().UTC().Format(time.RFC3339Nano))) {
 		for late := time.After(keepAliveEvery); late != nil; {
-			next := c.eventsChanged.next()
-			if c.registry.isClosed() || c.revoked.has(q.token) {
+			next := c.eventsChanged.Next()
+			if c.agents.Closed() || c.access.Revoked(q.Token) {
 				return nil
 			}
 			list, err := c.queue.Events(q.Context(), after, eventPage)
 			if q.Context().Err() == nil {
-				c.health.database(err)
+				c.health.Database(err)
 			}
 			for _, e := range list {
 				text, err := json.Marshal(e)
@@ -74,10 +75,10 @@ func (c *Coordinator) events(q *call, w http.ResponseWriter) error {
 }
 
 // firstEvent returns the id after which a follower wants events.
-func (c *Coordinator) firstEvent(q *call) (int64, error) {
-	after := q.integer("after", 0, -1, 1<<62)
-	if q.invalid != nil {
-		return 0, q.invalid
+func (c *Coordinator) firstEvent(q *api.Call) (int64, error) {
+	after := q.Integer("after", 0, -1, 1<<62)
+	if q.Invalid != nil {
+		return 0, q.Invalid
 	}
 	if id, err := strconv.ParseInt(q.Header.Get("Last-Event-ID"), 10, 64); err == nil && id > after {
 		after = id

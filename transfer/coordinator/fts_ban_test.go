@@ -14,6 +14,8 @@ import (
 	"weir/internal/tpc"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/dispatch"
 	"weir/transfer/fts"
 )
 
@@ -40,7 +42,7 @@ func TestFTSBanWaits(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
 	p := startFTS(t, "")
-	u, root := p.ftsUser("alice", maySubmit), p.ftsUser("root", mayAdmin)
+	u, root := p.ftsUser("alice", access.MaySubmit), p.ftsUser("root", access.MayAdmin)
 	data := bytes.Repeat([]byte("banned\n"), 10_000)
 	p.put(p.x, "e/f", data)
 	at, err := url.Parse(p.y.URLs["https"])
@@ -71,7 +73,7 @@ func TestFTSBanWaits(t *testing.T) {
 	u.http.CloseIdleConnections()
 	var bans []fts.BanAnswer
 	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 1 || bans[0].SE != se ||
-		bans[0].Status != banAccepts || bans[0].By != "root" || bans[0].Timeout != 3600 {
+		bans[0].Status != dispatch.BanAccepts || bans[0].By != "root" || bans[0].Timeout != 3600 {
 		t.Errorf("%d %+v", status, bans)
 	}
 	until(t, "the ban is the reason", func() bool { return strings.Contains(p.explained(), se+" is banned by root since") })
@@ -100,7 +102,7 @@ func TestFTSBanWaits(t *testing.T) {
 func TestFTSBanCancels(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	u, root := h.ftsUser("alice", access.MaySubmit), h.ftsUser("root", access.MayAdmin)
 	job := func(source, dest string) string {
 		return fmt.Sprintf(`{"files":[{"sources":[%s],"destinations":["http://127.0.0.1:9/%s"]}]}`, source, dest)
 	}
@@ -159,7 +161,7 @@ func TestFTSBanCancels(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	var bans []fts.BanAnswer
-	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 2 || bans[0].Status != banCancels {
+	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 2 || bans[0].Status != dispatch.BanCancels {
 		t.Errorf("%d %+v", status, bans)
 	}
 }
@@ -169,7 +171,7 @@ func TestFTSBanCancels(t *testing.T) {
 func TestFTSBanNames(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	u, root := h.ftsUser("alice", access.MaySubmit), h.ftsUser("root", access.MayAdmin)
 	for _, c := range []struct{ banned, source, listed string }{
 		{"root://127.0.0.1", "xroot://127.0.0.1:9/f", "root://127.0.0.1"},
 		{"xroot://127.0.0.1:1094//", "root://127.0.0.1:9//f", "root://127.0.0.1"},
@@ -215,7 +217,7 @@ func TestFTSBanNames(t *testing.T) {
 func TestFTSBanUser(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	u, root := h.ftsUser("alice", access.MaySubmit), h.ftsUser("root", access.MayAdmin)
 	id := u.submit(`{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}]}`)
 	var no struct{ Status, Message string }
 	if status := root.ask("POST", "/ban/dn", `{"user_dn":"root"}`, &no); status != http.StatusConflict {

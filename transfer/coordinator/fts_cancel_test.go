@@ -16,15 +16,17 @@ import (
 	"weir/internal/tpc"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 	"weir/transfer/queue"
+	"weir/transfer/sites"
 )
 
 // Files of a job are cancelled one by one, also while they are being copied; the others arrive.
 func TestFTSCancelFiles(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
-	u, other := p.ftsUser("alice", maySubmit), p.ftsUser("bob", maySubmit)
+	u, other := p.ftsUser("alice", access.MaySubmit), p.ftsUser("bob", access.MaySubmit)
 	data := bytes.Repeat([]byte("file\n"), 50_000)
 	for _, name := range []string{"f0", "f1"} {
 		p.put(p.x, "d/"+name, data)
@@ -79,11 +81,9 @@ func TestFTSCancelFiles(t *testing.T) {
 func TestCancelledWhileTaken(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u := h.ftsUser("alice", maySubmit)
-	dest := siteName(&url.URL{Scheme: "http", Host: "127.0.0.1:9"})
-	h.registry.mu.Lock()
-	h.registry.closed = true // the test dispatches
-	h.registry.mu.Unlock()
+	u := h.ftsUser("alice", access.MaySubmit)
+	dest := sites.NameOf(&url.URL{Scheme: "http", Host: "127.0.0.1:9"})
+	h.agents.Close() // the test dispatches
 	id := u.submit(`{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}]}`)
 	var candidates []queue.Candidate
 	until(t, "the file waits", func() (ok bool) {
@@ -92,7 +92,7 @@ func TestCancelledWhileTaken(t *testing.T) {
 		require.NoError(t, err)
 		return len(candidates) == 1
 	})
-	choices, plans, _ := h.choose(dest, candidates)
+	choices, plans, _ := h.leases.Choose(dest, candidates)
 	leases, err := h.queue.Take(t.Context(), choices)
 	require.NoError(t, err)
 	if len(leases) != 1 {
@@ -103,7 +103,7 @@ func TestCancelledWhileTaken(t *testing.T) {
 	if status := u.ask("DELETE", file, "", &state); status != http.StatusOK || state != fts.Canceled {
 		t.Errorf("%d %q", status, state)
 	}
-	gone := h.handOver(t.Context(), leases, plans)
+	_, gone := h.leases.HandOver(t.Context(), leases, plans)
 	if len(gone) != 1 || gone[0].Fault != transfer.RequestCancelled {
 		t.Errorf("%+v", gone)
 	}
@@ -117,7 +117,7 @@ func TestCancelledWhileTaken(t *testing.T) {
 func TestFTSCancelVO(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin, maySubmit)
+	u, root := h.ftsUser("alice", access.MaySubmit), h.ftsUser("root", access.MayAdmin, access.MaySubmit)
 	job := func(n int) string {
 		return fmt.Sprintf(`{"files":[{"sources":["http://127.0.0.1:9/a%d"],"destinations":["http://127.0.0.1:9/b%d"]}]}`, n, n)
 	}

@@ -16,6 +16,7 @@ import (
 	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -46,7 +47,7 @@ func TestFTSChecksums(t *testing.T) {
 	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}, Authority: x})
 	nginx, own := labtest.Start(t, lab.NginxConfig{}), t.TempDir()
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	served := sumEnd{servetest.Start(t, serve.Config{Dir: own, Extensions: thirdParty()}), own}
 	web := sumEnd{nginx.URL, nginx.Data}
 	data := []byte(strings.Repeat("four checksums\n", 1000))

@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"weir/internal/tpc"
+	"weir/transfer/access"
 	"weir/transfer/fts"
+	"weir/transfer/fts/rest"
 )
 
 // A link that an administrator limits has no more copies at once, also after a restart.
 func TestFTSConfigLink(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
-	u, root := p.ftsUser("alice", maySubmit), p.ftsUser("root", mayAdmin)
+	u, root := p.ftsUser("alice", access.MaySubmit), p.ftsUser("root", access.MayAdmin)
 	var files []string
 	for i := range 5 {
 		name := fmt.Sprintf("g/f%d", i)
@@ -85,7 +87,7 @@ func TestFTSConfigLink(t *testing.T) {
 // gone asks for something whose answer is status 204.
 func (u *ftsUser) gone(method, path string) {
 	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+FTSPath+path, http.NoBody)
+	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, http.NoBody)
 	if err != nil {
 		u.h.t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func (u *ftsUser) gone(method, path string) {
 func TestFTSConfig(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, Shares: map[string]float64{"Production": 3}})
-	u, root := h.ftsUser("alice", maySubmit), h.ftsUser("root", mayAdmin)
+	u, root := h.ftsUser("alice", access.MaySubmit), h.ftsUser("root", access.MayAdmin)
 	var no struct{ Message string }
 	for _, c := range []struct{ method, path, body, word string }{
 		{"POST", "/config/se", `{`, "Malformed"}, {"POST", "/config/se", `{}`, "Malformed"},

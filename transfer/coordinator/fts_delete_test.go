@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/require"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -20,7 +21,7 @@ func TestFTSDelete(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
 	p := startFTS(t, "")
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	for _, name := range []string{"h/a", "h/b c", "h/d/inside", "h/stays"} {
 		p.put(p.x, name, []byte(name))
 	}
@@ -88,7 +89,7 @@ func TestFTSDelete(t *testing.T) {
 func TestFTSDeleteToken(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "ztn")
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	p.put(p.x, "i/a", []byte("a"))
 	p.put(p.x, "i/b", []byte("b"))
 	raw, err := p.x.Token(time.Hour, "storage.modify:/ storage.read:/")
@@ -110,7 +111,7 @@ func TestFTSDeleteToken(t *testing.T) {
 func TestFTSStrictCopyAndRetryDelay(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	data := []byte(strings.Repeat("strict\n", 1000))
 	p.put(p.x, "k/a", data)
 	p.put(p.y, "k/other", []byte("another file"))

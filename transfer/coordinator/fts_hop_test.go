@@ -14,6 +14,7 @@ import (
 	"weir/internal/require"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -23,7 +24,7 @@ func TestFTSMultihop(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
 	p := startFTS(t, "")
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	data := bytes.Repeat([]byte("hop\n"), 20_000)
 	p.put(p.x, "q/f", data)
 	x, y := p.x.URLs["https"], p.y.URLs["https"]

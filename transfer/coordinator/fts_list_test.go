@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tpc"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -33,7 +34,7 @@ func TestFTSListsEndedJobs(t *testing.T) {
 	either(t, func(t *testing.T, conf Config) {
 		conf.JobArea, conf.Approve = tpc.Loopback, -1
 		h := start(t, conf)
-		ada, bob, admin := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit), h.ftsUser("admin", mayAdmin)
+		ada, bob, admin := h.ftsUser("ada", access.MaySubmit), h.ftsUser("bob", access.MaySubmit), h.ftsUser("admin", access.MayAdmin)
 		submit := func(u *ftsUser, n int) string {
 			return u.submit(fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.1:1/f"],"filesize":5,
 				"destinations":["https://127.0.0.2:2/%d"]}],"params":{"retry":20}}`, n))

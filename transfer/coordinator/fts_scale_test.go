@@ -14,6 +14,7 @@ import (
 
 	"weir/internal/tier"
 	"weir/internal/tpc"
+	"weir/transfer/access"
 )
 
 // bulk is a submission of n files, as large as those of Rucio.
@@ -42,7 +43,7 @@ func TestFTSManyFiles(t *testing.T) {
 		jobs, files = n, 10_000
 	}
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u := h.ftsUser("rucio", maySubmit)
+	u := h.ftsUser("rucio", access.MaySubmit)
 	var ids []string
 	var took time.Duration
 	for i := range jobs {
@@ -74,7 +75,7 @@ func TestFTSManyFiles(t *testing.T) {
 	runtime.ReadMemStats(&m)
 	t.Logf("%d jobs of %d files: %.0f files/s accepted; a poll without files took %v (median) and %v (p99), one with all files of a job %v; "+
 		"%d MB of heap", jobs, files, float64(jobs*files)/took.Seconds(), polls[len(polls)/2], polls[len(polls)*99/100], all, m.HeapSys>>20)
-	if status := h.ftsUser("admin", mayAdmin).ask("DELETE", "/jobs/all", "", &map[string]int{}); status != http.StatusOK {
+	if status := h.ftsUser("admin", access.MayAdmin).ask("DELETE", "/jobs/all", "", &map[string]int{}); status != http.StatusOK {
 		t.Errorf("cancelled: %d", status)
 	}
 	if j := u.ended(ids[0]); j.State != "CANCELED" {

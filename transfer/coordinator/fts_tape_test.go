@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,8 +24,8 @@ import (
 	"weir/internal/trust"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
-	"weir/transfer/queue"
 )
 
 // A tapeServer is a storage endpoint with a tape system: a real server, and the WLCG Tape REST API, version 1, before it. Files are
@@ -242,7 +241,7 @@ func TestFTSStage(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x, nil)
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	data := strings.Repeat("tape\n", 10_000)
 	var files []string
 	for _, name := range []string{"a", "b", "bad"} {
@@ -315,7 +314,7 @@ func TestFTSStageEnds(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.x, nil)
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	job := func(source, name string, params string) string {
 		return fmt.Sprintf(`{"files":[{"sources":["%s/n/%s"],"destinations":["%s/n/%s"]}],"params":{%s}}`, source, name, p.y.URLs["https"], name,
 			params)
@@ -356,27 +355,13 @@ func TestFTSStageEnds(t *testing.T) {
 	}
 }
 
-// What a file has on disk is to be released: a tape system that does not answer is asked for a day, however long the file took.
-func TestReleaseIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	h := start(t, Config{})
-	for since, want := range map[time.Duration]queue.TapeStep{time.Hour: queue.TapeRelease, 25 * time.Hour: queue.TapeOver} {
-		f := queue.TapeFile{Kind: queue.Stage, Step: queue.TapeRelease, Began: h.now().Add(-100 * time.Hour), Until: h.now().Add(-since)}
-		down := &tpc.Error{Kind: tpc.Unreachable, Err: syscall.ECONNREFUSED}
-		news := h.tapeFailed(t.Context(), &tapeBulk{step: f.Step, files: []queue.TapeFile{f}}, down)
-		if len(news) != 1 || news[0].Step != want || !news[0].Due.After(h.now()) {
-			t.Errorf("after %v: %+v", since, news)
-		}
-	}
-}
-
 // Files that have arrived end when they are on tape, or fail if that takes too long.
 func TestFTSArchive(t *testing.T) {
 	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
 	p := startFTS(t, "")
 	s := startTape(t, p.y, nil)
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	submit := func(timeout int, names ...string) string {
 		t.Helper()
 		var files []string
@@ -434,7 +419,7 @@ func TestFTSTapeTokens(t *testing.T) {
 		return err
 	})
 	hour := map[string]any{"exp": time.Now().Add(time.Hour).Unix()}
-	u := p.bearing(iam.Token("rucio", FTSScope, hour))
+	u := p.bearing(iam.Token("rucio", access.FTSScope, hour))
 	data := []byte("with tokens, from and to tape\n")
 	p.put(p.x, "m/a", data)
 	p.put(p.y, "m/b", data)
@@ -505,7 +490,7 @@ func TestTapeSystemsDoNotWaitForEachOther(t *testing.T) {
 		}
 	}))
 	defer b.Close()
-	u := start(t, Config{Approve: -1, JobArea: tpc.Loopback}).ftsUser("rucio", maySubmit)
+	u := start(t, Config{Approve: -1, JobArea: tpc.Loopback}).ftsUser("rucio", access.MaySubmit)
 	submit := func(from string) {
 		t.Helper()
 		u.submit(fmt.Sprintf(`{"files":[{"sources":["%s/f"],"destinations":["http://127.0.0.1:9/%s"],"filesize":1}],

@@ -23,7 +23,9 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/fts"
+	"weir/transfer/fts/rest"
 )
 
 // A ftsUser asks a coordinator in the words of FTS.
@@ -47,7 +49,7 @@ func (h *house) ftsUser(name string, roles ...string) *ftsUser {
 // ask returns the status and decodes the body.
 func (u *ftsUser) ask(method, path, body string, out any) int {
 	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+FTSPath+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, strings.NewReader(body))
 	if err != nil {
 		u.h.t.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func davs(url string) string { return "davs" + strings.TrimPrefix(url, "https") 
 func TestFTSJob(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	data := map[string][]byte{}
 	for _, name := range []string{"f0", "unsized", "corrupt", "taken", "replaced", "second"} {
 		data[name] = bytes.Repeat([]byte(name+"\n"), 20_000)
@@ -264,7 +266,7 @@ func TestFTSJob(t *testing.T) {
 func TestFTSWaitingJob(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	u, other := h.ftsUser("rucio", maySubmit), h.ftsUser("somebody", maySubmit)
+	u, other := h.ftsUser("rucio", access.MaySubmit), h.ftsUser("somebody", access.MaySubmit)
 	closed := "http://127.0.0.1:9" // discard: nothing listens there
 	body := fmt.Sprintf(`{"files":[{"sources":["%s/a"],"destinations":["%s/b"],"filesize":10}],
 		"params":{"id_generator":"deterministic","sid":"s1"}}`,
@@ -323,7 +325,7 @@ func TestFTSWaitingJob(t *testing.T) {
 func TestFTSRefusals(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Public})
-	u := h.ftsUser("rucio", maySubmit)
+	u := h.ftsUser("rucio", access.MaySubmit)
 	file := `{"sources":["https://a.example.org/f"],"destinations":["https://b.example.org/f"]%s}`
 	pair := func(s, d string) string { return fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q]}]}`, s, d) }
 	params := func(p string) string { return `{"files":[` + fmt.Sprintf(file, "") + `],"params":{` + p + `}}` }
@@ -366,7 +368,7 @@ func TestFTSRefusals(t *testing.T) {
 		}
 	}
 	var out struct{ Message string }
-	if status := h.ftsUser("reader", mayRead).ask("POST", "/jobs", params(""), &out); status != http.StatusForbidden {
+	if status := h.ftsUser("reader", access.MayRead).ask("POST", "/jobs", params(""), &out); status != http.StatusForbidden {
 		t.Errorf("%d %+v", status, out)
 	}
 	if status := u.ask("GET", "/nothing", "", &out); status != http.StatusNotFound || out.Message == "" {
@@ -379,7 +381,7 @@ func TestFTSRefusals(t *testing.T) {
 func TestFTSTokens(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "ztn")
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
 	p.put(p.x, "c/f", data)
 	p.put(p.x, "c/g", data)
@@ -417,7 +419,7 @@ func (h *house) ftsCommand(bin string, identity []string, name string, args ...s
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", h.URL() + FTSPath,
+	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", h.URL() + rest.Path,
 		"--insecure"}, identity, args)...)
 	c.Env = append(os.Environ(), "HOME="+h.t.TempDir(), "PYTHONWARNINGS=ignore")
 	out, err := c.CombinedOutput()
@@ -431,8 +433,8 @@ func TestFTSClient(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Users: true})
 	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Users: true, Authority: x})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, CA: x.CAFile, JobArea: tpc.Loopback,
-		Names: map[string][]string{labUser: {maySubmit}}}), x, y}
-	u := p.ftsUser("alice", maySubmit)
+		Names: map[string][]string{labUser: {access.MaySubmit}}}), x, y}
+	u := p.ftsUser("alice", access.MaySubmit)
 	byToken := []string{"--fts-access-token", u.raw}
 	run := func(name string, args ...string) (string, error) { return p.ftsCommand(bin, byToken, name, args...) }
 	data := bytes.Repeat([]byte("fts client\n"), 10_000)
@@ -496,14 +498,14 @@ func TestFTSSites(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
 	h.addSite("cern", "http://127.0.0.1:9/eos")
-	sites := h.newURLSites()
+	sites := h.registry.URLs()
 	of := func(text, wantSite, wantPath string) {
 		t.Helper()
 		u, err := url.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, path, err := sites.of(t.Context(), u)
+		site, path, err := sites.Of(t.Context(), u)
 		if err != nil || site != wantSite || path != wantPath {
 			t.Errorf("%s: %q at %q, %v", text, path, site, err)
 		}
@@ -514,21 +516,10 @@ func TestFTSSites(t *testing.T) {
 	of("http://[::1]:80/z", "1-80", "z")
 	of("http://[::1]/z", "1-80", "z")
 	h.addSite("mine", "http://[::1]")
-	sites = h.newURLSites()
+	sites = h.registry.URLs()
 	of("http://[::1]:80/z", "mine", "z")
 	all, err := h.admin.Sites(t.Context())
 	if err != nil || len(all) != 4 {
 		t.Errorf("%+v, %v", all, err)
-	}
-}
-
-// Sizes whose sum is no number any more are not small.
-func TestApprovalOfEndlessJobs(t *testing.T) {
-	t.Parallel()
-	c := &Coordinator{conf: Config{Approve: 1 << 40}}
-	q := &call{caller: caller{roles: []string{maySubmit}}}
-	s := &fts.Submission{Files: []fts.File{{Size: 1 << 50}, {Size: 1 << 62}, {Size: 1 << 62}}}
-	if err := c.needsApproval(q, s); err == nil {
-		t.Error("a job with more than 8 EiB needs no approval")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/db"
 	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/internal/wire"
@@ -83,7 +84,9 @@ func TestForgottenRequestsAreNotNotified(t *testing.T) {
 	h.ended(q.ID)
 	require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM request WHERE id = ?", q.ID))
 	require.NoError(t, h.db.Exec(t.Context(), "UPDATE notified SET event = 0"))
-	if _, err := h.notifyEnded(t.Context()); err != nil {
-		t.Error(err)
-	}
+	until(t, "the events have been read", func() bool {
+		last, err := db.Select(t.Context(), h.db, db.Value[int64], "SELECT event FROM notified")
+		require.NoError(t, err)
+		return last[0] > 0
+	})
 }

@@ -18,6 +18,8 @@ import (
 	"weir/lab/dbtest"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/notify"
 	"weir/transfer/text"
 )
 
@@ -42,7 +44,7 @@ func TestGrowth(t *testing.T) {
 		h.end()
 		h.conf.seen = plans.Add
 		h.begin()
-		a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B")
+		a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B")
 		a.session, b.session = "two", "two"
 		a.register("https://127.0.0.1:1/")
 		b.register("")
@@ -141,7 +143,7 @@ func (p *past) write() {
 				{`INSERT INTO notification (target, id, request, status, body, made, due, tries, problem, ended)
 					SELECT 'mail', CAST(id AS TEXT), id, status, '{}', made, made, 1, '', made FROM request WHERE id > ? AND failed_n > 0`, []any{before}},
 				{"INSERT INTO bearer_job (bearer, job) SELECT 'rights', job FROM request WHERE id > ? AND job <> '' AND ended > ?",
-					[]any{before, time.Now().Add(-2 * jobBearers)}},
+					[]any{before, time.Now().Add(-48 * time.Hour)}},
 			} {
 				if _, err := tx.Exec(q.text, q.args...); err != nil {
 					return err
@@ -156,15 +158,15 @@ func (p *past) write() {
 			p.h.t.Fatal(err)
 		}
 	}
-	for _, age := range []time.Duration{sampleLife - time.Hour, 30 * time.Hour, time.Hour} { // to be removed, to be thinned, to stay
+	for _, age := range []time.Duration{30*24*time.Hour - time.Hour, 30 * time.Hour, time.Hour} { // to be removed, to be thinned, to stay
 		for _, site := range []string{"A", "B"} {
-			for i := 0; i < pastSamples; i += mostSamples {
+			for i := 0; i < pastSamples; i += 1000 {
 				var all []transfer.Sample
-				for k := range mostSamples {
+				for k := range 1000 {
 					at := time.Now().Add(time.Duration(i+k)*time.Second - age)
 					all = append(all, transfer.Sample{Time: at, Seconds: 1, Cores: 2, CPU: 0.25 + 0.5*float64(k%2), OwnCPU: 0.5, MovedBytes: 1e6})
 				}
-				if _, err := p.h.keepSamples(p.h.t.Context(), site, all); err != nil {
+				if err := p.h.samples.Keep(p.h.t.Context(), site, all); err != nil {
 					p.h.t.Fatal(err)
 				}
 			}
@@ -210,9 +212,9 @@ func (p *past) work(a, b *robot) {
 	if _, err := b.report(); err != nil {
 		t.Fatal(err)
 	}
-	u := h.ftsUser("rucio", maySubmit)
+	u := h.ftsUser("rucio", access.MaySubmit)
 	id := u.submit(bulk(1, 5))
-	admin := h.ftsUser("admin", mayAdmin)
+	admin := h.ftsUser("admin", access.MayAdmin)
 	for _, by := range []string{"", "&user_dn=user7", "&user_dn=CN=ada", "&vo_name=atlas", "&source_se=https://a.example.org",
 		"&dest_se=https://b.example.org", "&dest_se=https://b.example.org&source_se=https://a.example.org&vo_name=cms"} {
 		for _, path := range []string{"state_in=FINISHED,FAILED&limit=10", "state_in=FINISHED&time_window=2", "state_in=ACTIVE,FAILED"} {
@@ -310,11 +312,11 @@ func (p *past) prune() {
 			h.t.Fatal(err)
 		}
 		notes, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM notification WHERE made < ?",
-			time.Now().Add(-notifyKept))
+			time.Now().Add(-notify.Kept))
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		return samples(pastYear, sampleLife) == 0 && samples(40*time.Hour, 25*time.Hour) <= 51 && requests[0] == 0 && notes[0] == 0
+		return samples(pastYear, 30*24*time.Hour) == 0 && samples(40*time.Hour, 25*time.Hour) <= 51 && requests[0] == 0 && notes[0] == 0
 	})
 	all, err := h.admin.Samples(h.t.Context(), "A", time.Now().Add(-40*time.Hour), 100)
 	if err != nil || len(all) != 100 {

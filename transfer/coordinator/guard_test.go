@@ -14,7 +14,9 @@ import (
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/fts"
+	"weir/transfer/fts/rest"
 )
 
 // Where an agent has come from is how near its door is looked for.
@@ -54,15 +56,13 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		"INSIDE": {tpc.Public, "http://10.0.0.1:1", false},
 	} {
 		h.robot(site).register(tt.door)
-		h.registry.mu.Lock()
-		if site == "HERE" && h.registry.agents[site].area != tpc.Loopback {
-			t.Errorf("it has come from %v", h.registry.agents[site].area)
-		}
-		h.registry.agents[site].area = tt.area
-		h.registry.mu.Unlock()
-		before := asked.Load()
 		l := transfer.Lease{Item: 1, Epoch: 1, Size: 1, Dest: transfer.End{Site: site, Path: "f"}}
-		_, err := h.tpc.Stat(t.Context(), h.target(l, l.Dest, "storage.read:/f"))
+		if site == "HERE" && h.sites.Guard(site).Upto != tpc.Loopback {
+			t.Error("it has not come from this machine")
+		}
+		h.agents.Register(&transfer.Register{Site: site, Session: "two", URL: tt.door}, tt.area)
+		before := asked.Load()
+		_, err := h.tpc.Stat(t.Context(), h.endpoints.Target(l, l.Dest, "storage.read:/f"))
 		if tt.good != (err == nil) || !tt.good && (tpc.KindOf(err) != tpc.Denied || !strings.Contains(err.Error(), "private network")) ||
 			!tt.good && asked.Load() != before {
 			t.Errorf("%s: %v, asked %d times", site, err, asked.Load()-before)
@@ -87,7 +87,7 @@ func TestProbesAreGuarded(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	h := start(t, Config{Approve: -1}) // the default: public endpoints
-	u := h.ftsUser("mallory", maySubmit)
+	u := h.ftsUser("mallory", access.MaySubmit)
 	for _, scheme := range []string{"http", "https"} {
 		j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":["%s://localhost:%s/latest/meta-data"],"destinations":["https://localhost:%s/y"],
 			"filesize":5}],"params":{"retry":-1}}`, scheme, port, port)))
@@ -101,7 +101,7 @@ func TestProbesAreGuarded(t *testing.T) {
 		t.Fatal("the job has no sites")
 	}
 	for _, s := range sites {
-		h.probe(t.Context(), s.Name)
+		h.registry.Probe(t.Context(), s.Name)
 	}
 	sites, err = h.admin.Sites(t.Context())
 	require.NoError(t, err)
@@ -119,10 +119,10 @@ func TestProbesAreGuarded(t *testing.T) {
 func TestHeadersOfUsers(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
-	u := h.ftsUser("alice", mayRead)
+	u := h.ftsUser("alice", access.MayRead)
 	status := func(path, authorization string) (int, string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+FTSPath+path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+rest.Path+path, nil)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", authorization)
 		res, err := u.http.Do(req)

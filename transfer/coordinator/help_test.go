@@ -10,6 +10,7 @@ import (
 	"weir/internal/require"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/catalog"
 	"weir/transfer/client"
 )
@@ -125,7 +126,7 @@ type robot struct {
 
 func (h *house) robot(site string) *robot {
 	h.t.Helper()
-	return &robot{t: h.t, ask: h.as("agent "+site, agentOf+site), site: site, session: "one", holding: map[int64]transfer.Lease{}}
+	return &robot{t: h.t, ask: h.as("agent "+site, access.AgentOf+site), site: site, session: "one", holding: map[int64]transfer.Lease{}}
 }
 
 func (r *robot) register(url string) transfer.Registration {

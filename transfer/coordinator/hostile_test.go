@@ -18,6 +18,8 @@ import (
 	"weir/internal/tier"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
 )
 
 // A liar is a robot that uses its good tokens for what they are not for.
@@ -192,8 +194,8 @@ func TestUnfinishedBodiesEnd(t *testing.T) {
 	tier.Full(t, "the minute that a body may take")
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
-	u := h.ftsUser("alice", maySubmit)
-	for _, at := range []string{FTSPath + "/jobs", "/api/v1/requests"} {
+	u := h.ftsUser("alice", access.MaySubmit)
+	for _, at := range []string{rest.Path + "/jobs", "/api/v1/requests"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", strings.TrimPrefix(h.URL(), "https://"))

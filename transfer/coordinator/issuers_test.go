@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -71,8 +71,8 @@ func TestExternalIssuers(t *testing.T) {
 	iam := labtest.StartIAM(t, labtest.IAMConfig{})
 	out := &logged{}
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Log: slog.New(slog.NewTextHandler(out,
-		&slog.HandlerOptions{Level: slog.LevelDebug})), Issuers: []Issuer{{URL: iam.URL, Audience: []string{"https://fts.example.org"},
-		Roles: map[string][]string{FTSScope: {maySubmit}, "/atlas/admin": {mayAdmin}}}}})
+		&slog.HandlerOptions{Level: slog.LevelDebug})), Issuers: []access.Issuer{{URL: iam.URL, Audience: []string{"https://fts.example.org"},
+		Roles: map[string][]string{access.FTSScope: {access.MaySubmit}, "/atlas/admin": {access.MayAdmin}}}}})
 	var tokens []string
 	ask := func(sub, scope string, claims map[string]any) (int, ftsWho) {
 		raw := iam.Token(sub, scope, claims)
@@ -83,13 +83,14 @@ func TestExternalIssuers(t *testing.T) {
 	}
 	host := strings.TrimSuffix(strings.TrimPrefix(iam.URL, "https://"), "/")
 	groups := map[string]any{"wlcg.groups": []string{"/atlas", "/atlas/admin"}, "aud": "https://fts.example.org"}
-	status, who := ask("f3a1", FTSScope+" offline_access storage.read:/x", groups)
+	status, who := ask("f3a1", access.FTSScope+" offline_access storage.read:/x", groups)
 	if status != http.StatusOK || who.User != "f3a1" || who.DN[0] != "f3a1" || who.VOs[0] != "atlas" || who.VOIDs[0] != fts.VOID("atlas") ||
-		!who.Root || !slices.Equal(who.Scopes, []string{FTSScope, "offline_access"}) || who.Method != "oauth2" || len(who.Delegation) != 16 {
+		!who.Root || !slices.Equal(who.Scopes, []string{access.FTSScope, "offline_access"}) || who.Method != "oauth2" ||
+		len(who.Delegation) != 16 {
 		t.Errorf("%d %+v", status, who)
 	}
-	status, who = ask("f3a1", FTSScope, map[string]any{"wlcg.ver": nil, "jti": nil})
-	if status != http.StatusOK || who.Root || !slices.Equal(who.Roles, []string{maySubmit}) || who.VOs[0] != "localhost" ||
+	status, who = ask("f3a1", access.FTSScope, map[string]any{"wlcg.ver": nil, "jti": nil})
+	if status != http.StatusOK || who.Root || !slices.Equal(who.Roles, []string{access.MaySubmit}) || who.VOs[0] != "localhost" ||
 		who.Method != "oauth2" {
 		t.Errorf("%d %+v", status, who)
 	}
@@ -106,12 +107,12 @@ func TestExternalIssuers(t *testing.T) {
 		"whose it is":                    {"sub": nil},
 		"has the wrong type, or is said": {"scope": 5},
 	} {
-		status, who := ask("f3a1", FTSScope, claims)
+		status, who := ask("f3a1", access.FTSScope, claims)
 		if status != http.StatusUnauthorized || !strings.Contains(who.Message, name) {
 			t.Errorf("%s: %d %+v", name, status, who)
 		}
 	}
-	good := iam.Token("f3a1", FTSScope, nil)
+	good := iam.Token("f3a1", access.FTSScope, nil)
 	parts := strings.Split(good, ".")
 	for name, raw := range map[string]string{
 		"another signature": parts[0] + "." + parts[1] + "." + strings.Split(tokens[0], ".")[2],
@@ -153,7 +154,7 @@ func TestExternalIssuers(t *testing.T) {
 		t.Errorf("%d %+v", status, list)
 	}
 	var one ftsJob
-	if status := h.ftsUser("f3a1", maySubmit).ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusForbidden {
+	if status := h.ftsUser("f3a1", access.MaySubmit).ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusForbidden {
 		t.Errorf("%d %+v", status, one)
 	}
 	if status := mine.ask("DELETE", "/jobs/"+id, "", &one); status != http.StatusOK {
@@ -172,9 +173,9 @@ func TestIssuerKeys(t *testing.T) {
 	iam := labtest.StartIAM(t, labtest.IAMConfig{ES256: true})
 	var passed atomic.Int64
 	now := func() time.Time { return time.Now().Round(0).Add(time.Duration(passed.Load())) }
-	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Now: now, Issuers: []Issuer{{URL: iam.URL}}})
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile, Now: now, Issuers: []access.Issuer{{URL: iam.URL}}})
 	holder := func() *ftsUser {
-		return h.bearing(iam.Token("ada", FTSScope, map[string]any{"exp": time.Now().Add(100 * time.Hour).Unix()}))
+		return h.bearing(iam.Token("ada", access.FTSScope, map[string]any{"exp": time.Now().Add(100 * time.Hour).Unix()}))
 	}
 	check := func(what string, u *ftsUser, want int) {
 		t.Helper()
@@ -246,7 +247,7 @@ func startIAM(t *testing.T, c labtest.IAMConfig, more ...func(*Config)) (*ftsPai
 		t.Fatal(err)
 	}
 	conf := Config{Approve: -1, SiteCA: both, JobArea: tpc.Loopback,
-		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}},
+		Issuers: []access.Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}},
 		Log:     slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, set := range more {
 		set(&conf)
@@ -283,7 +284,7 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 		p.put(p.x, fmt.Sprintf("r/f%d", i), data)
 	}
 	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
-	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	u := p.bearing(iam.Token("rucio", access.FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
 	begin := time.Now()
 	var ids, tokens []string
 	for j := range jobsRenewed { // each job has tokens of its own
@@ -406,7 +407,7 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	})
 	data := []byte("late")
 	p.put(p.x, "w/f", data)
-	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	u := p.bearing(iam.Token("rucio", access.FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
 	first, second := iam.Token("rucio", "storage.read:/", nil), iam.Token("rucio", "storage.modify:/ storage.read:/", nil)
 	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, first, second)
 	gate := newGate(t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
@@ -466,7 +467,7 @@ func TestRefreshTokensEnd(t *testing.T) {
 	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
 	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, iam.Token("rucio", read, nil),
 		iam.Token("rucio", write, nil))
-	u := p.bearing(iam.Token("rucio", FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
+	u := p.bearing(iam.Token("rucio", access.FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
 	id := u.submit(`{"files":[` + strings.ReplaceAll(p.pair("w/f", tokens), gate.to, gate.address) + `],"params":{"verify_checksum":"none"}}`)
 	refreshed := func(n int) func() bool {
 		return func() bool { a := iam.Asked(); return a["refresh_token "+read] >= n && a["refresh_token "+write] >= n }
@@ -483,108 +484,5 @@ func TestRefreshTokensEnd(t *testing.T) {
 		if n := iam.Asked()["token-exchange "+scope]; n != 1 {
 			t.Errorf("%s was exchanged %d times", scope, n)
 		}
-	}
-}
-
-// A bearerHouse is a coordinator that renews tokens of an issuer on request of a test.
-type bearerHouse struct {
-	*house
-	iam *labtest.IAM
-}
-
-func startBearers(t *testing.T, c labtest.IAMConfig) *bearerHouse {
-	t.Helper()
-	iam := labtest.StartIAM(t, c)
-	return &bearerHouse{start(t, Config{JobArea: tpc.Loopback, SiteCA: iam.CAFile,
-		Issuers: []Issuer{{URL: iam.URL, ClientID: "weir", ClientSecret: iam.Secret}}}), iam}
-}
-
-// keep returns the token of a job.
-func (h *bearerHouse) keep(job, sub string, claims map[string]any) *bearer {
-	h.t.Helper()
-	id, add, err := h.inspectBearer(h.t.Context(), h.iam.Token(sub, "storage.read:/", claims))
-	require.NoError(h.t, err)
-	require.NoError(h.t, h.keepBearers(h.t.Context(), job, map[string]*bearer{id: add}))
-	b, err := h.bearer(h.t.Context(), id)
-	require.NoError(h.t, err)
-	return b
-}
-
-func (h *bearerHouse) renew(b *bearer) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return h.renewBearerLocked(h.t.Context(), b)
-}
-
-// A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.
-func TestDeadRefreshTokens(t *testing.T) {
-	t.Parallel()
-	h := startBearers(t, labtest.IAMConfig{})
-	b := h.keep("one", "rucio", nil)
-	b.mu.Lock()
-	b.refresh = "dead"
-	b.mu.Unlock()
-	if err := h.renew(b); err == nil {
-		t.Fatal("the issuer took it")
-	}
-	if err := h.renew(h.keep("two", "rucio", nil)); err != nil || b.refresh == "dead" {
-		t.Errorf("the token of the next job: %v", err)
-	}
-}
-
-// A job brings a new token when the refresh token of an earlier job, with the same rights, has ended or is not taken any more.
-func TestTokensAfterRefreshTokensEnd(t *testing.T) {
-	t.Parallel()
-	for name, idle := range map[string]time.Duration{"known": time.Second, "unknown": 0} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := startBearers(t, labtest.IAMConfig{Idle: idle})
-			b := h.keep("one", "rucio", nil)
-			require.NoError(t, h.renew(b))
-			ended := time.Now().Add(idle)
-			until(t, "the refresh token ends", func() bool { return time.Now().After(ended) })
-			b.mu.Lock()
-			if b.expires = time.Now().Add(-time.Hour); idle == 0 {
-				b.refresh = "dead"
-			}
-			b.mu.Unlock()
-			h.keep("two", "rucio", nil)
-			if _, err := h.fresh(t.Context(), b.id); err != nil {
-				t.Error(err)
-			}
-			for range 2 { // a dead one is found to be dead
-				if err := h.renew(b); err != nil && idle > 0 {
-					t.Error(err)
-				}
-				b.mu.Lock()
-				b.next = time.Time{}
-				b.mu.Unlock()
-			}
-			if b.refresh == "" || b.refresh == "dead" {
-				t.Errorf("refresh token %q", b.refresh)
-			}
-		})
-	}
-}
-
-// An issuer that gives no refresh token for the token of a client, which has no session, is still asked for that of a user.
-func TestRefreshTokensOfSomeUsers(t *testing.T) {
-	t.Parallel()
-	h := startBearers(t, labtest.IAMConfig{Exchange: true})
-	client, user := h.keep("one", "rucio", nil), h.keep("two", "ada", map[string]any{"sid": "1"})
-	for range 2 {
-		if err := h.renew(client); err != nil || client.refresh != "" {
-			t.Errorf("the token of a client: %v", err)
-		}
-	}
-	if err := h.renew(user); err != nil || user.refresh == "" {
-		t.Errorf("the token of a user has no refresh token: %v", err)
-	}
-	asked := 0
-	for _, n := range h.iam.Asked() {
-		asked += n
-	}
-	if asked > 5 { // two of those for the client were refused
-		t.Errorf("%d requests", asked)
 	}
 }

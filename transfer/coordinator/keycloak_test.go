@@ -14,6 +14,7 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 )
 
 // A keycloakPair is two servers and a coordinator that trust a real Keycloak.
@@ -36,7 +37,7 @@ func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
 	p := &ftsPair{x: labtest.Start(t, conf), y: labtest.Start(t, conf)}
 	p.house = start(t, Config{Approve: -1, SiteCA: k.CAFile, JobArea: tpc.Loopback,
 		Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Issuers: []Issuer{{URL: k.URL, Audience: []string{"https://fts.example.org"}, VO: "atlas",
+		Issuers: []access.Issuer{{URL: k.URL, Audience: []string{"https://fts.example.org"}, VO: "atlas",
 			ClientID: k.Settings[lab.KeycloakClient], ClientSecret: k.Settings[lab.KeycloakSecret]}}})
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -60,7 +61,7 @@ func (p *keycloakPair) waiting(who, name string) (id string, g *gate) {
 	g = newGate(p.t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
 	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, p.token(who, "storage.read:/"),
 		p.token(who, "storage.modify:/ storage.read:/"))
-	return p.bearing(p.token(who, FTSScope)).submit(`{"files":[` + strings.ReplaceAll(p.pair(name, tokens), g.to, g.address) +
+	return p.bearing(p.token(who, access.FTSScope)).submit(`{"files":[` + strings.ReplaceAll(p.pair(name, tokens), g.to, g.address) +
 		`],"params":{"verify_checksum":"none"}}`), g
 }
 
@@ -74,8 +75,8 @@ func TestKeycloak(t *testing.T) {
 	t.Parallel()
 	p := startKeycloak(t, lab.KeycloakConfig{})
 	var who ftsWho
-	if status := p.bearing(p.token("ada", FTSScope)).ask("GET", "/whoami", "", &who); status != http.StatusOK || len(who.VOs) != 1 ||
-		who.VOs[0] != "atlas" || who.Method != "oauth2" || len(who.Roles) != 1 || who.Roles[0] != maySubmit {
+	if status := p.bearing(p.token("ada", access.FTSScope)).ask("GET", "/whoami", "", &who); status != http.StatusOK || len(who.VOs) != 1 ||
+		who.VOs[0] != "atlas" || who.Method != "oauth2" || len(who.Roles) != 1 || who.Roles[0] != access.MaySubmit {
 		t.Errorf("%d %+v", status, who)
 	}
 	var no struct{ Message string }
@@ -89,7 +90,7 @@ func TestKeycloak(t *testing.T) {
 	p.addSite("X", "https://127.0.0.1:9/x")
 	p.fill("/run1", "X", 1, 10)
 	p.addSite("Y", "https://127.0.0.1:9/y")
-	ada := p.client(p.token("ada", FTSScope))
+	ada := p.client(p.token("ada", access.FTSScope))
 	q, err := ada.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
 	if err != nil || q.By != who.User+"@"+strings.TrimPrefix(p.issuer.URL, "https://") {
 		t.Errorf("%+v, %v", q, err)
@@ -98,7 +99,7 @@ func TestKeycloak(t *testing.T) {
 		t.Error("a token for storage is accepted")
 	}
 
-	watcher := p.ftsUser("watcher", maySubmit)
+	watcher := p.ftsUser("watcher", access.MaySubmit)
 	finished := func(id string) {
 		t.Helper()
 		if j := watcher.ended(id); j.State != "FINISHED" {

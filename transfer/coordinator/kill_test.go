@@ -21,7 +21,9 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/client"
+	"weir/transfer/messages"
 )
 
 const childKey = "WEIR_TEST_COORDINATOR"
@@ -46,7 +48,7 @@ type told struct {
 	SiteCA, CA        string
 	JobArea           tpc.Area
 	Names             map[string][]string
-	Broker            *Broker
+	Broker            *messages.Broker
 }
 
 func child(text string) error {
@@ -132,7 +134,7 @@ func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
 	url, kill := spawn(t, *conf)
 	id, err := wire.Keep(conf.State)
 	require.NoError(t, err)
-	raw, err := os.ReadFile(conf.State + "/" + adminFile)
+	raw, err := os.ReadFile(conf.State + "/" + access.AdminFile)
 	require.NoError(t, err)
 	admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"weir/internal/tier"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/queue"
 )
 
@@ -94,7 +95,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 	}
 	h.end()
 	h.begin()
-	a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B")
+	a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B")
 	if _, err := b.report(); wire.Status(err) != http.StatusGone {
 		t.Fatalf("an agent that is not known: %v", err)
 	}
@@ -253,7 +254,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	if err := comes(); wire.Status(err) != http.StatusConflict {
 		t.Error(err)
 	}
-	later.Add(int64(agentTimeout + time.Second))
+	later.Add(int64(16 * time.Second))
 	if err := comes(); err != nil {
 		t.Error(err)
 	}
@@ -280,8 +281,8 @@ func TestSilentAgentComesBack(t *testing.T) {
 		require.NoError(t, err)
 		return s.Up
 	}
-	later.Add(int64(agentTimeout + time.Second))
-	if err := h.watchSites(t.Context()); err != nil || up() {
+	later.Add(int64(16 * time.Second))
+	if err := h.registry.Watch(t.Context()); err != nil || up() {
 		t.Fatalf("a silent agent is up: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,6 +20,7 @@ import (
 	"weir/lab/labtest"
 	"weir/serve"
 	"weir/serve/servetest"
+	"weir/transfer/access"
 )
 
 // A headerLog notes the headers of requests to a server.
@@ -69,7 +70,7 @@ func TestMarksOfJobs(t *testing.T) {
 	plain, other := logHeaders(t, at), logHeaders(t, at) // two names of a server without COPY
 	require.NoError(t, os.WriteFile(filepath.Join(from, "f"), []byte("hello"), 0o644))
 	h := start(t, Config{Approve: -1, Plain: true, JobArea: tpc.Loopback})
-	u := h.ftsUser("rucio", maySubmit)
+	u := h.ftsUser("rucio", access.MaySubmit)
 	archive := base64.StdEncoding.EncodeToString([]byte(`{"scheduling_hints":{"priority":"100"}}`))
 	for _, c := range []struct {
 		name, source string
@@ -119,7 +120,7 @@ func TestSciTagOfRootJobs(t *testing.T) {
 	y := labtest.Start(t, lab.XRootDConfig{})
 	source, dest := tap(t, x.URLs["root"]), tap(t, y.URLs["root"]) // they end after the coordinator
 	p := &ftsPair{start(t, Config{Approve: -1, JobArea: tpc.Loopback}), x, y}
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	p.put(x, "m/f", []byte("hello"))
 	j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":["%s/m/f"],"destinations":["%s/m/g"],"scitag":129}]}`, source.url, dest.url)))
 	if j.State != "FINISHED" {

@@ -16,12 +16,14 @@ import (
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
+	"weir/transfer/messages"
 )
 
 // brokerAt is a broker of the lab for a coordinator.
-func brokerAt(b *lab.Broker) *Broker {
-	return &Broker{URLs: []string{b.URL}, User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword], Host: "/"}
+func brokerAt(b *lab.Broker) *messages.Broker {
+	return &messages.Broker{URLs: []string{b.URL}, User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword], Host: "/"}
 }
 
 // An ftsMessage is what tests read of a message about a file.
@@ -82,7 +84,7 @@ func TestMessages(t *testing.T) {
 	starts := labtest.Subscribe(t, b, "/topic/transfer.fts_monitoring_start")
 	data := []byte("content\n")
 	p.put(p.x, "a/f", data)
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	more := fmt.Sprintf(`,"filesize":%d,"checksum":"ADLER32:%s","metadata":{"request_id":"r1"}`, len(data), adlerOf(data))
 	id := u.submit(`{"files":[` + p.pair("a/f", more) + `,` + p.pair("a/missing", more) + `],"params":{"job_metadata":{"issuer":"rucio"}}}`)
 	j := u.ended(id)
@@ -127,10 +129,10 @@ func TestMessagesAreKept(t *testing.T) {
 	either(t, func(t *testing.T, conf Config) {
 		conf.State, conf.JobArea, conf.Broker = t.TempDir(), tpc.Loopback, brokerAt(b)
 		toStates, toEnds := "/queue/states-"+filepath.Base(t.Name()), "/queue/ends-"+filepath.Base(t.Name())
-		conf.Broker.State, conf.Broker.Start, conf.Broker.Complete = toStates, NoMessages, toEnds
+		conf.Broker.State, conf.Broker.Start, conf.Broker.Complete = toStates, messages.NoMessages, toEnds
 		b.Kill()
 		h, kill := spawned(t, &conf)
-		u := h.ftsUser("rucio", maySubmit)
+		u := h.ftsUser("rucio", access.MaySubmit)
 		const jobs, each = 5, 40
 		var ids []string
 		submit := func() {
@@ -182,15 +184,15 @@ func TestMessagesAreKept(t *testing.T) {
 func TestMessagesAreDropped(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "promtool")
-	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, Broker: &Broker{URLs: []string{"stomp://127.0.0.1:9"}, Most: 3}})
-	u := h.ftsUser("rucio", maySubmit)
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, Broker: &messages.Broker{URLs: []string{"stomp://127.0.0.1:9"}, Most: 3}})
+	u := h.ftsUser("rucio", access.MaySubmit)
 	var files []string
 	for i := range 10 {
 		files = append(files, fmt.Sprintf(`{"sources":["http://127.0.0.1:9/%d"],"destinations":["http://127.0.0.1:9/to/%d"],"filesize":10}`,
 			i, i))
 	}
 	u.submit(`{"files":[` + strings.Join(files, ",") + `]}`)
-	h.dropMessages(t.Context())
+	h.publisher.Drop(t.Context())
 	s := h.scrape()
 	if s.sum("messages_waiting") > 20 || s.sum("messages_dropped_total") < 7 {
 		t.Errorf("%v wait, %v were dropped", s.sum("messages_waiting"), s.sum("messages_dropped_total"))
@@ -210,17 +212,19 @@ func TestMessagesAreDropped(t *testing.T) {
 // A broker that cannot be used is refused when the coordinator starts, without its password.
 func TestBrokerMistakes(t *testing.T) {
 	t.Parallel()
-	good := Broker{URLs: []string{"stomp+ssl://b.example:61612"}, User: "weir", Password: "hush"}
+	good := messages.Broker{URLs: []string{"stomp+ssl://b.example:61612"}, User: "weir", Password: "hush"}
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	for name, change := range map[string]func(*Broker){
-		"no URL": func(b *Broker) { b.URLs = nil }, "no port": func(b *Broker) { b.URLs = []string{"stomp://b.example"} },
-		"no scheme": func(b *Broker) { b.URLs = []string{"b.example:61613"} }, "no user": func(b *Broker) { b.User = "" },
-		"secret": func(b *Broker) { b.URLs = []string{"stomp://weir:hush@b.example:61613"} },
-		"break":  func(b *Broker) { b.User = "weir\nhost:/" },
-		"no key": func(b *Broker) { b.Cert = "x.pem" }, "time": func(b *Broker) { b.Keep = -1 },
-		"nothing": func(b *Broker) { b.Start, b.Complete, b.State = NoMessages, NoMessages, NoMessages },
+	for name, change := range map[string]func(*messages.Broker){
+		"no URL": func(b *messages.Broker) { b.URLs = nil }, "no port": func(b *messages.Broker) { b.URLs = []string{"stomp://b.example"} },
+		"no scheme": func(b *messages.Broker) { b.URLs = []string{"b.example:61613"} }, "no user": func(b *messages.Broker) { b.User = "" },
+		"secret": func(b *messages.Broker) { b.URLs = []string{"stomp://weir:hush@b.example:61613"} },
+		"break":  func(b *messages.Broker) { b.User = "weir\nhost:/" },
+		"no key": func(b *messages.Broker) { b.Cert = "x.pem" }, "time": func(b *messages.Broker) { b.Keep = -1 },
+		"nothing": func(b *messages.Broker) {
+			b.Start, b.Complete, b.State = messages.NoMessages, messages.NoMessages, messages.NoMessages
+		},
 	} {
 		bad := good
 		change(&bad)
@@ -248,7 +252,7 @@ func TestFullQueue(t *testing.T) {
 	require.NoError(t, b.Run(t.Context(), "set_policy", "full", "^ends$", `{"max-length":10,"overflow":"reject-publish"}`))
 	p := startFTS(t, "", func(c *Config) {
 		c.Broker = brokerAt(b)
-		c.Broker.Start, c.Broker.State, c.Broker.Complete = NoMessages, NoMessages, "/queue/ends"
+		c.Broker.Start, c.Broker.State, c.Broker.Complete = messages.NoMessages, messages.NoMessages, "/queue/ends"
 	})
 	p.refusedEnds(b, "/queue/ends", func() {})
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"weir/transfer"
-	"weir/transfer/catalog"
+	"weir/transfer/api"
+	"weir/transfer/dispatch"
 	"weir/transfer/metrics"
 	"weir/transfer/queue"
 )
 
 // metrics answers Prometheus.
-func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
+func (c *Coordinator) metrics(q *api.Call, w http.ResponseWriter) error {
 	open, err := c.queue.Pending(q.Context())
 	if err != nil {
 		return err
@@ -22,7 +23,7 @@ func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
 	p := metrics.NewPage()
 	p.Add(metrics.Info, 1, cmp.Or(c.conf.Version, "unknown"))
 	p.Add(metrics.StartTime, float64(c.begun.Unix()))
-	for what := range c.health.list() {
+	for what := range c.health.List() {
 		p.Add(metrics.Trouble, 1, what)
 	}
 	if err := c.messageMetrics(q.Context(), p); err != nil {
@@ -30,10 +31,7 @@ func (c *Coordinator) metrics(q *call, w http.ResponseWriter) error {
 	}
 	c.queueMetrics(p, open)
 	c.siteMetrics(p)
-	c.registry.mu.Lock()
-	links := c.registry.net.Links()
-	c.registry.mu.Unlock()
-	c.counters.Write(p, links)
+	c.counters.Write(p, c.leases.Links())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected asks again
 	return nil
@@ -82,33 +80,29 @@ func (c *Coordinator) queueMetrics(p *metrics.Page, open []queue.Pending) {
 
 // siteMetrics adds the sites: all are counted, and the first ones by kind and name have metrics of their own.
 func (c *Coordinator) siteMetrics(p *metrics.Page) {
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	sites := make([]catalog.Site, 0, len(c.registry.sites))
-	for _, s := range c.registry.sites {
-		sites = append(sites, s)
+	sites := c.sites.States()
+	for _, s := range sites {
 		state := "down"
 		if s.Up {
 			state = "up"
 		}
 		p.Add(metrics.Sites, 1, string(s.Kind), state)
 	}
-	slices.SortFunc(sites, func(a, b catalog.Site) int {
+	slices.SortFunc(sites, func(a, b dispatch.SiteState) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) // those of URLs are last
 	})
-	refusals := c.refusalsLocked()
 	for _, s := range sites[:min(len(sites), metrics.MaxSites)] {
 		p.AddBool(metrics.SiteUp, s.Up, s.Name, string(s.Kind))
-		p.AddBool(metrics.SiteRefuses, refusals[s.Name] != "", s.Name)
+		p.AddBool(metrics.SiteRefuses, s.Refuses, s.Name)
 		if s.Free >= 0 {
 			p.Add(metrics.SiteFree, float64(s.Free), s.Name)
 		}
-		p.Add(metrics.SiteCopies, float64(c.registry.net.Active(s.Name)), s.Name)
+		p.Add(metrics.SiteCopies, float64(s.Copies), s.Name)
 		if s.Max > 0 {
 			p.Add(metrics.SiteLimit, float64(s.Max), s.Name)
 		}
-		if a := c.registry.agents[s.Name]; a != nil {
-			p.Add(metrics.SiteSlots, float64(a.Slots), s.Name)
+		if s.Agent {
+			p.Add(metrics.SiteSlots, float64(s.Slots), s.Name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
+	"weir/transfer/access"
 )
 
 // A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
@@ -54,16 +55,14 @@ func TestMoveDB(t *testing.T) {
 		}
 		h.conf.DB = to
 		h.begin()
-		a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B") // it listens elsewhere
+		a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B") // it listens elsewhere
 		after, err := h.admin.Manifest(t.Context(), q.ID)
 		if err != nil || after.Digest != before.Digest || after.Request.Count != before.Request.Count {
 			t.Errorf("%+v is now %+v, %v", before.Request, after.Request, err)
 		}
 		a.register("https://127.0.0.1:1/")
 		b.register("")
-		h.registry.mu.Lock()
-		secret := h.registry.secrets["X"].Token
-		h.registry.mu.Unlock()
+		secret := h.sites.Secrets("X").Token
 		if secret != "hush" {
 			t.Errorf("the secret of a site is %q", secret)
 		}

@@ -16,6 +16,7 @@ import (
 	"weir/internal/tpc"
 	"weir/serve"
 	"weir/serve/servetest"
+	"weir/transfer/access"
 )
 
 // nameServer has all names of this process resolved by a server that fails for names with broken in them, and knows no others. Its
@@ -64,7 +65,7 @@ func TestHostsThatDoNotExist(t *testing.T) {
 	at := servetest.Start(t, serve.Config{Dir: dir, Extensions: thirdParty()})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("hello"), 0o644))
 	h := start(t, Config{Approve: -1, Plain: true, JobArea: tpc.Loopback})
-	u := h.ftsUser("ada", maySubmit)
+	u := h.ftsUser("ada", access.MaySubmit)
 	submit := func(from, to string) string {
 		return u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q],"filesize":5}],"params":{"retry":-1}}`, from, to))
 	}
@@ -81,7 +82,7 @@ func TestHostsThatDoNotExist(t *testing.T) {
 		sites, err := h.admin.Sites(t.Context())
 		require.NoError(t, err)
 		for _, s := range sites {
-			h.probe(t.Context(), s.Name)
+			h.registry.Probe(t.Context(), s.Name)
 		}
 	}
 	id := submit(at+"/f", "http://broken.example.org/f")

@@ -25,7 +25,10 @@ import (
 	"weir/internal/wire"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/api"
 	"weir/transfer/fts"
+	"weir/transfer/fts/rest"
 )
 
 type object = map[string]any
@@ -86,9 +89,9 @@ func plain(t *testing.T, s *reflector.Schema) (out any) {
 }
 
 // parameters describes the parameters of the query and of the path.
-func parameters(op operation) []any {
+func parameters(op api.Operation) []any {
 	list := []any{}
-	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.pattern, -1) {
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.Pattern, -1) {
 		kind := object{"type": "string"}
 		if m[1] == "number" {
 			kind = object{"type": "integer", "minimum": 1}
@@ -111,12 +114,12 @@ func parameters(op operation) []any {
 		"vo_name":     "name of the virtual organization", "dlg_id": "id of the user's credentials",
 		"source_se": "storage element of the sources", "dest_se": "storage element of the destinations",
 	}
-	for _, name := range op.about.params {
+	for _, name := range op.About.Params {
 		one := object{"name": name, "in": "query", "schema": object{"type": "string"}}
-		switch byName := strings.Contains(op.pattern, "/dataset"); {
+		switch byName := strings.Contains(op.Pattern, "/dataset"); {
 		case name == "n":
 			one["schema"] = object{"type": "integer", "minimum": 1}
-		case name == "after" && strings.HasSuffix(op.pattern, "/events"):
+		case name == "after" && strings.HasSuffix(op.Pattern, "/events"):
 			one["schema"] = object{"type": "integer", "minimum": -1}
 			text[name] = "id of the last event that is known; -1: none, 0: the latest"
 		case name == "before", name == "item", name == "epoch", name == "limit", name == "after" && !byName:
@@ -134,61 +137,61 @@ func parameters(op operation) []any {
 }
 
 // operation describes one route.
-func (w *apiWriter) operation(op operation) object {
-	method, path, _ := strings.Cut(op.pattern, " ")
-	media := op.media
+func (w *apiWriter) operation(op api.Operation) object {
+	method, path, _ := strings.Cut(op.Pattern, " ")
+	media := op.Media
 	if media == "" {
 		media = "application/json"
 	}
 	id := strings.ToLower(method) + regexp.MustCompile(`\W+`).ReplaceAllString(strings.TrimPrefix(path, "/api/v1"), "_")
 	answer, failed := object{}, reflect.TypeFor[wire.ErrorBody]()
-	if strings.HasPrefix(path, FTSPath) {
+	if strings.HasPrefix(path, rest.Path) {
 		failed = reflect.TypeFor[fts.Refusal]()
 	}
-	if op.out != nil {
-		answer = object{"schema": w.schema(op.out)}
+	if op.Out != nil {
+		answer = object{"schema": w.schema(op.Out)}
 		if media == "text/event-stream" { // of an event
 			answer["schema"] = object{"type": "object", "required": []any{"data"}, "properties": object{"data": object{"type": "string",
 				"contentMediaType": "application/json", "contentSchema": answer["schema"]}}}
 		}
-		if op.many {
+		if op.Many {
 			answer["schema"] = object{"oneOf": []any{answer["schema"], object{"type": "array", "items": answer["schema"]}}}
 		}
 	}
 	refused := w.schema(failed)
-	if op.many { // of one job, or of a list of which some are refused (207)
+	if op.Many { // of one job, or of a list of which some are refused (207)
 		refused = object{"anyOf": []any{refused, w.schema(reflect.TypeFor[fts.JobRefusal]()), object{"type": "array"}}}
 	}
 	status, success := "200", object{"description": "success", "content": object{media: answer}}
-	if op.out == nil && method == http.MethodDelete && strings.HasPrefix(path, FTSPath) {
+	if op.Out == nil && method == http.MethodDelete && strings.HasPrefix(path, rest.Path) {
 		status, success = "204", object{"description": "success, without a body"}
 	}
 	out := object{
-		"operationId": strings.TrimRight(id, "_"), "summary": op.about.summary, "tags": []any{tagOf(path)}, "parameters": parameters(op),
+		"operationId": strings.TrimRight(id, "_"), "summary": op.About.Summary, "tags": []any{tagOf(path)}, "parameters": parameters(op),
 		"responses": object{
 			status:    success,
 			"default": object{"description": "refused or failed", "content": object{"application/json": object{"schema": refused}}},
 		},
 	}
-	if op.in != nil || method == http.MethodPost {
+	if op.In != nil || method == http.MethodPost {
 		in := any(object{"type": "object"})
-		if op.in != nil {
-			in = w.schema(op.in)
+		if op.In != nil {
+			in = w.schema(op.In)
 		}
 		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": in}}}
 	}
-	if op.public {
+	if op.Public {
 		out["security"] = []any{}
 	}
-	if op.role != "" {
-		out["x-role"] = op.role
+	if op.Role != "" {
+		out["x-role"] = op.Role
 	}
 	return out
 }
 
 func tagOf(path string) string {
 	switch {
-	case strings.HasPrefix(path, FTSPath):
+	case strings.HasPrefix(path, rest.Path):
 		return "fts"
 	case strings.HasPrefix(path, "/api/v1/agent/"):
 		return "agents"
@@ -220,16 +223,16 @@ func (w *apiWriter) reachable(part any, all map[string]bool) {
 }
 
 // allowNull describes that null is as an absent property, in the schemas that only bodies of requests to /api have.
-func (w *apiWriter) allowNull(all []operation) {
+func (w *apiWriter) allowNull(all []api.Operation) {
 	in, others := map[string]bool{}, map[string]bool{}
 	for _, op := range all {
-		if op.in != nil && strings.Contains(op.pattern, " /api/") {
-			w.reachable(w.schema(op.in), in)
-		} else if op.in != nil {
-			w.reachable(w.schema(op.in), others)
+		if op.In != nil && strings.Contains(op.Pattern, " /api/") {
+			w.reachable(w.schema(op.In), in)
+		} else if op.In != nil {
+			w.reachable(w.schema(op.In), others)
 		}
-		if op.out != nil {
-			w.reachable(w.schema(op.out), others)
+		if op.Out != nil {
+			w.reachable(w.schema(op.Out), others)
 		}
 	}
 	for name := range in {
@@ -251,17 +254,17 @@ func (w *apiWriter) allowNull(all []operation) {
 }
 
 // writeAPI returns the OpenAPI description of operations.
-func writeAPI(t *testing.T, all []operation) []byte {
+func writeAPI(t *testing.T, all []api.Operation) []byte {
 	t.Helper()
 	w, paths := newAPIWriter(t), object{}
 	for _, op := range all {
-		method, path, _ := strings.Cut(op.pattern, " ")
+		method, path, _ := strings.Cut(op.Pattern, " ")
 		if paths[path] == nil {
 			paths[path] = object{}
 		}
 		at := paths[path].(object)
 		if at[strings.ToLower(method)] != nil {
-			t.Errorf("%s is registered twice", op.pattern)
+			t.Errorf("%s is registered twice", op.Pattern)
 		}
 		at[strings.ToLower(method)] = w.operation(op)
 	}
@@ -398,14 +401,15 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	fits("POST", "/fts/jobs", "/fts/jobs", text)
 	var made fts.SubmittedJob
 	require.NoError(t, json.Unmarshal(text, &made))
-	text = h.ask(t, "POST", "/api/v1/tokens", raw, transfer.NewToken{Subject: "x", Roles: []string{mayRead}, LifeSeconds: 60}, http.StatusOK)
+	text = h.ask(t, "POST", "/api/v1/tokens", raw, transfer.NewToken{Subject: "x", Roles: []string{access.MayRead}, LifeSeconds: 60},
+		http.StatusOK)
 	fits("POST", "/api/v1/tokens", "/api/v1/tokens", text)
 	fill := strings.NewReplacer("{number}", fmt.Sprint(q.ID), "{ids}", made.ID, "{id}", fts.DelegationID("admin"))
 	asked := 0
 	for _, op := range h.operations {
-		method, described, _ := strings.Cut(op.pattern, " ")
+		method, described, _ := strings.Cut(op.Pattern, " ")
 		path := fill.Replace(described)
-		if method != http.MethodGet || op.media != "" || op.out == nil || strings.Contains(path, "{") || strings.Contains(path, "/scans/") ||
+		if method != http.MethodGet || op.Media != "" || op.Out == nil || strings.Contains(path, "{") || strings.Contains(path, "/scans/") ||
 			strings.Contains(path, "/delegation/") || strings.Contains(path, "/archive/") {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"weir/internal/tpc"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 )
 
 // The Python client submits, waits, lists and cancels at a real coordinator with real agents.
@@ -25,7 +26,7 @@ func TestPythonClient(t *testing.T) {
 	c.stop()
 	a.write("/store/run1", 5, 10_000)
 	h.scan("/store/run1", "A")
-	raw, err := h.admin.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{maySubmit}, Life: time.Hour})
+	raw, err := h.admin.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{access.MaySubmit}, Life: time.Hour})
 	require.NoError(t, err)
 	folder, err := filepath.Abs("../../client/python")
 	require.NoError(t, err)

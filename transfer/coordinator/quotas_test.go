@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
+	"weir/transfer/requests"
 )
 
 // manyFiles is a submission of n files, which wait.
@@ -26,9 +30,9 @@ func TestQuotas(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
 		conf.JobArea = tpc.Loopback
-		conf.UserQuota, conf.VOQuota = Quota{Files: 5}, Quota{Files: 8}
+		conf.UserQuota, conf.VOQuota = requests.Quota{Files: 5}, requests.Quota{Files: 8}
 		h := start(t, conf)
-		ada, bob := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit)
+		ada, bob := h.ftsUser("ada", access.MaySubmit), h.ftsUser("bob", access.MaySubmit)
 		first := ada.submit(manyFiles("a", 4))
 		refused := func(u *ftsUser, body, want string) {
 			t.Helper()
@@ -47,7 +51,7 @@ func TestQuotas(t *testing.T) {
 		h.robot("A").register("")
 		h.fill("/run1", "A", 5, 10)
 		h.addSite("B", "https://127.0.0.1:1/b")
-		if _, err := h.as("ada", maySubmit).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"}); err != nil {
+		if _, err := h.as("ada", access.MaySubmit).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"}); err != nil {
 			t.Error(err)
 		}
 		refused(ada, manyFiles("e", 1), "you have 6 files")
@@ -57,11 +61,13 @@ func TestQuotas(t *testing.T) {
 // Submissions beyond those of a minute are answered with the time to the next one.
 func TestSubmissionsOfAMinute(t *testing.T) {
 	t.Parallel()
-	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, UserQuota: Quota{Submissions: 2}})
-	ada, bob := h.ftsUser("ada", maySubmit), h.ftsUser("bob", maySubmit)
+	var ahead atomic.Int64
+	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, UserQuota: requests.Quota{Submissions: 2},
+		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	ada, bob := h.ftsUser("ada", access.MaySubmit), h.ftsUser("bob", access.MaySubmit)
 	ada.submit(manyFiles("a", 1))
 	ada.submit(manyFiles("b", 1))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+FTSPath+"/jobs", strings.NewReader(manyFiles("c", 1)))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+rest.Path+"/jobs", strings.NewReader(manyFiles("c", 1)))
 	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer "+ada.raw)
 	res, err := ada.http.Do(req)
@@ -71,8 +77,6 @@ func TestSubmissionsOfAMinute(t *testing.T) {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 	bob.submit(manyFiles("c", 1))
-	h.quotas.mu.Lock()
-	h.quotas.minute = h.quotas.minute.Add(-time.Minute)
-	h.quotas.mu.Unlock()
+	ahead.Store(int64(time.Minute))
 	ada.submit(manyFiles("d", 1))
 }

@@ -16,6 +16,7 @@ import (
 	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	realagent "weir/transfer/agent"
 	"weir/transfer/client"
 )
@@ -71,7 +72,8 @@ func (h *house) enter(p *place, site string, door bool) {
 // enterBy starts an agent for what is there, and waits until the coordinator knows it.
 func (h *house) enterBy(p *place, site string, door *realagent.EndpointOptions) {
 	h.t.Helper()
-	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: "agent " + site, Roles: []string{agentOf + site}, Life: time.Hour})
+	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: "agent " + site, Roles: []string{access.AgentOf + site},
+		Life: time.Hour})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -234,16 +236,16 @@ func TestFilesInTheRoot(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	a, b := h.place("A", true), h.place("B", false)
-	a.write("", 3*folderFiles, 1000)
+	a.write("", 3*8, 1000)
 	h.up("A")
 	h.scanAt("/store/run1", "A", "")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*folderFiles {
+	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*8 {
 		t.Errorf("%+v", q)
 		h.tell(q.ID)
 	}
-	for i := range 3 * folderFiles {
+	for i := range 3 * 8 {
 		x, err := os.ReadFile(filepath.Join(b.root, fmt.Sprintf("store/run1/f%d", i)))
 		if y, err2 := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("f%d", i))); err != nil || err2 != nil || !bytes.Equal(x, y) {
 			t.Errorf("f%d: %v, %v", i, err, err2)

@@ -77,7 +77,7 @@ func checkRecorded(t *testing.T, h *house) {
 	if sites, err := h.admin.Sites(t.Context()); err != nil || len(sites) != 3 || sites[2].Name != "far" {
 		t.Errorf("sites %+v, %v", sites, err)
 	}
-	if got := h.secretsOf("far").Token; got != "a token of a test" {
+	if got := h.sites.Secrets("far").Token; got != "a token of a test" {
 		t.Errorf("the token of the site is %q", got)
 	}
 	all, err := h.admin.Requests(t.Context(), transfer.Filter{})

@@ -16,6 +16,8 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
 )
 
 // Files of root URLs are copied from, to and between real servers of every version: verified, with the folders of the destination,
@@ -28,7 +30,7 @@ func TestRootJobs(t *testing.T) {
 			y := labtest.Start(t, lab.XRootDConfig{Version: version, Config: lab.Config{TLS: true}, Authority: x})
 			nginx := labtest.Start(t, lab.NginxConfig{})
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
-			u := p.ftsUser("rucio", maySubmit)
+			u := p.ftsUser("rucio", access.MaySubmit)
 			data := bytes.Repeat([]byte("by the XRootD protocol\n"), 300_000)
 			for _, s := range []*lab.System{x, nginx} {
 				for name, content := range map[string][]byte{"f": data, "g": data, "empty": {}, "corrupt": make([]byte, len(data)), "taken": data} {
@@ -97,7 +99,7 @@ func TestRootTokens(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	y := labtest.Start(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	data := bytes.Repeat([]byte("with tokens\n"), 10_000)
 	p.put(x, "c/f", data)
 	p.put(x, "c/g", data)
@@ -129,7 +131,7 @@ func TestRootTokensForwarded(t *testing.T) {
 			conf.Authority = x
 			y := labtest.Start(t, conf)
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
-			u := p.ftsUser("rucio", maySubmit)
+			u := p.ftsUser("rucio", access.MaySubmit)
 			data := bytes.Repeat([]byte("with one token\n"), 10_000)
 			p.put(x, "c/f", data)
 			read := iam.Token("rucio", "storage.read:/", nil)
@@ -173,7 +175,7 @@ func TestRootProxies(t *testing.T) {
 			conf.Delegation = false
 			z := labtest.Start(t, conf)
 			p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CADir, CA: x.CADir, JobArea: tpc.Loopback,
-				Names: map[string][]string{labUser: {maySubmit}}}), x, y}
+				Names: map[string][]string{labUser: {access.MaySubmit}}}), x, y}
 			u := p.gridUserOf(x.Proxy, x.Proxy)
 			if status, text := u.delegate(nil); status != http.StatusCreated {
 				t.Fatalf("%d %s", status, text)
@@ -220,12 +222,12 @@ func TestRootClient(t *testing.T) {
 	x, y := labtest.Start(t, lab.XRootDConfig{}), labtest.Start(t, lab.XRootDConfig{})
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
 	p := &ftsPair{h, x, y}
-	u := p.ftsUser("alice", maySubmit)
+	u := p.ftsUser("alice", access.MaySubmit)
 	data := bytes.Repeat([]byte("fts client\n"), 10_000)
 	p.put(x, "b/f", data)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), filepath.Join(bin, "fts-rest-transfer-submit"), "-s", p.URL()+FTSPath,
+	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), filepath.Join(bin, "fts-rest-transfer-submit"), "-s", p.URL()+rest.Path,
 		"--insecure", "--fts-access-token", u.raw, "--src-access-token", "unused", "--dst-access-token", "unused", "-b", "-i", "1",
 		"--compare-checksum", x.URLs["root"]+"/b/f", y.URLs["root"]+"/b/f", "ADLER32:"+adlerOf(data))
 	c.Env = append(os.Environ(), "HOME="+t.TempDir(), "PYTHONWARNINGS=ignore")

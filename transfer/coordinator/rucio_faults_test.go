@@ -20,6 +20,7 @@ import (
 	"weir/internal/tier"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 )
 
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
@@ -199,7 +200,7 @@ func TestRucioRules(t *testing.T) {
 	})
 	r.do("end", map[string]string{"rule": ended.Rule}, &struct{}{})
 	r.daemon("rucio-judge-cleaner")
-	admin := r.ftsUser("admin", mayAdmin)
+	admin := r.ftsUser("admin", access.MayAdmin)
 	var jobs []ftsJob
 	until(t, "only the other job is open, if any", func() bool {
 		if status := admin.ask("GET", "/jobs", "", &jobs); status != 200 {

@@ -30,6 +30,8 @@ import (
 	"weir/internal/tpc"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/transfer/access"
+	"weir/transfer/fts/rest"
 )
 
 //go:embed testdata/rucio.py
@@ -91,7 +93,7 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	y := labtest.Start(t, lab.XRootDConfig{Copies: true, Authority: x})
 	r := &rucio{conf: Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback, CA: authority,
-		Names: map[string][]string{"rucio": {maySubmit}}}}
+		Names: map[string][]string{"rucio": {access.MaySubmit}}}}
 	of := lab.RucioConfig{Certificate: cert}
 	for _, set := range more {
 		set(&r.conf, &of)
@@ -102,7 +104,7 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 		r.respawn()
 	} else {
 		r.ftsPair = &ftsPair{start(t, r.conf), x, y}
-		r.fts = r.URL() + FTSPath
+		r.fts = r.URL() + rest.Path
 	}
 	r.r = labtest.Start(t, of)
 	return r
@@ -112,7 +114,7 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 func (r *rucio) respawn() {
 	r.t.Helper()
 	url, kill := spawn(r.t, r.conf)
-	r.kill, r.fts, r.conf.Listen = kill, url+FTSPath, strings.TrimPrefix(url, "https://")
+	r.kill, r.fts, r.conf.Listen = kill, url+rest.Path, strings.TrimPrefix(url, "https://")
 }
 
 // setup adds the RSEs X and Y, and others.

@@ -15,6 +15,7 @@ import (
 	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/lab/labtest"
+	"weir/transfer/access"
 	"weir/transfer/fts"
 )
 
@@ -25,8 +26,8 @@ func TestSchemathesis(t *testing.T) {
 	program := labtest.Schemathesis(t)
 	iam := labtest.StartIAM(t, labtest.IAMConfig{}) // tokens of weir itself would be revoked
 	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile,
-		Issuers: []Issuer{{URL: iam.URL, Roles: map[string][]string{FTSScope: {mayAdmin}}}}})
-	raw := iam.Token("root", FTSScope, nil)
+		Issuers: []access.Issuer{{URL: iam.URL, Roles: map[string][]string{access.FTSScope: {access.MayAdmin}}}}})
+	raw := iam.Token("root", access.FTSScope, nil)
 	_, b, q := h.pair(3)
 	leases := b.some()
 	_, err := b.report(did(leases[0]), did(leases[1]))

@@ -477,7 +477,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		due := func() {
 			t.Helper()
 			require.NoError(t, h.db.Exec(ctx, "UPDATE leftover SET due = 0"))
-			require.NoError(t, h.sweepSite(ctx, "X"))
+			require.NoError(t, h.copier.SweepSite(ctx, "X"))
 		}
 		keeps.good.Store("another")
 		due()
@@ -522,7 +522,7 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 		t.Fatalf("%+v", q)
 	}
 	require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"))
-	require.NoError(t, h.sweepSite(t.Context(), "X"))
+	require.NoError(t, h.copier.SweepSite(t.Context(), "X"))
 	if _, err := os.Stat(part); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what the killed agent left stays: %v", err)
 	}
@@ -646,29 +646,6 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	}
 }
 
-// A way that two sites cannot go does not fail a file for which there is another one, also
-// while the agent that would go it is away.
-func TestUnableWhileTheAgentIsAway(t *testing.T) {
-	t.Parallel()
-	dav := labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true})
-	h := start(t, Config{Approve: -1, Plain: true})
-	h.place("A", false)
-	h.addSite("N", dav.URLs["http"])
-	c := h.Coordinator
-	c.registry.mu.Lock()
-	defer c.registry.mu.Unlock()
-	for _, up := range []bool{true, false} {
-		a := c.registry.sites["A"]
-		a.Up = up
-		c.registry.sites["A"] = a
-		l := &activeLease{Lease: transfer.Lease{Item: 1, Source: transfer.End{Site: "A"}, Dest: transfer.End{Site: "N"}, Mode: transfer.Third}}
-		o := transfer.Outcome{Item: 1, Fault: transfer.ModeUnsupported}
-		if c.classifyModeLocked(l, &o); o.Fault != transfer.MoverStopped {
-			t.Errorf("the agent is there: %v: %+v", up, o)
-		}
-	}
-}
-
 // What a copy has left is looked for soon after a clock was put back that had put it off.
 func TestLeftoversAfterAClockWasSet(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
@@ -681,12 +658,12 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: "S", Path: "f"}}
-		require.NoError(t, h.recordTemporaries(t.Context(), []transfer.Lease{l}))
+		require.NoError(t, h.copier.RecordTemporaries(t.Context(), []transfer.Lease{l}))
 		require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = ?", h.now().Add(3*time.Hour)))
-		require.NoError(t, h.sweepSoon(t.Context()))
+		require.NoError(t, h.copier.SweepSoon(t.Context()))
 		var due time.Time
 		require.NoError(t, h.db.Read(t.Context(), func(tx *db.Tx) error { return tx.Row("SELECT due FROM leftover").Scan(db.When(&due)) }))
-		if due.After(h.now().Add(sweepAgain)) {
+		if due.After(h.now().Add(2 * time.Minute)) {
 			t.Errorf("it is looked for at %v", due)
 		}
 	})

@@ -21,6 +21,8 @@ import (
 	"weir/internal/tpc"
 	"weir/serve"
 	"weir/serve/servetest"
+	"weir/transfer/access"
+	"weir/transfer/sites"
 )
 
 // A tokenServer serves a folder to whoever has a token, and refuses some tokens. A copy to it brings five bytes from anywhere. Its tape
@@ -124,7 +126,7 @@ func TestSpentTokensFailAtOnce(t *testing.T) {
 			d.refuse(of[c.refused]...)
 			d.onCopy = func() { d.refuse(of[c.after]...) }
 			h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: s.pem})
-			u := h.ftsUser("ada", maySubmit)
+			u := h.ftsUser("ada", access.MaySubmit)
 			j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q],"filesize":5,"source_tokens":[%q],
 				"destination_tokens":[%q]}],"params":{"unmanaged_tokens":true,"overwrite":true}}`, s.url+"/f", d.url+"/g", read, write)))
 			if j.State != "FAILED" || !strings.Contains(j.Files[0].Reason, "the token of https://iam.example.org/ expired") {
@@ -149,7 +151,7 @@ func TestSpentTokensFailAtOnce(t *testing.T) {
 			}
 			d.refuse()
 			require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"))
-			require.NoError(t, h.sweepSite(t.Context(), siteOfURL(t, d.url)))
+			require.NoError(t, h.copier.SweepSite(t.Context(), siteOfURL(t, d.url)))
 			if parts() != 0 {
 				t.Error("the temporary file is there")
 			}
@@ -173,7 +175,7 @@ func TestSpentTokensOfTape(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(s.dir, "f"), []byte("hello"), 0o600))
 			d := startTokenServer(t)
 			h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: s.pem})
-			u := h.ftsUser("ada", maySubmit)
+			u := h.ftsUser("ada", access.MaySubmit)
 			j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q],"filesize":5,"source_tokens":[%q],
 				"destination_tokens":[%q]}],"params":{"unmanaged_tokens":true,%s}}`, s.url+"/f", d.url+"/g", expiring("r", c.read), expiring("w", c.write),
 				params)))
@@ -189,7 +191,7 @@ func siteOfURL(t *testing.T, text string) string {
 	t.Helper()
 	u, err := url.Parse(text)
 	require.NoError(t, err)
-	return siteName(u)
+	return sites.NameOf(u)
 }
 
 // A source whose token has expired is passed over for one whose token is good.
@@ -202,7 +204,7 @@ func TestSpentTokenOfOneSource(t *testing.T) {
 	spent := expiring("r", -time.Hour)
 	a.refuse(spent)
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, SiteCA: a.pem})
-	u := h.ftsUser("ada", maySubmit)
+	u := h.ftsUser("ada", access.MaySubmit)
 	j := u.ended(u.submit(fmt.Sprintf(`{"files":[{"sources":[%q,%q],"destinations":[%q],"filesize":5,"source_tokens":[%q,"good"],
 		"destination_tokens":["w"],"selection_strategy":"orderly"}],"params":{"unmanaged_tokens":true,"retry_delay":1}}`, a.url+"/f",
 		b.url+"/f", d.url+"/g", spent)))

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"weir/internal/db"
+	"weir/transfer/access"
 )
 
 // claimName is what a coordinator claims in its database.
@@ -48,7 +49,7 @@ func (c *Coordinator) takeClaim(ctx context.Context) (err error) {
 // the administrator that is beside the keys. A standby with keys of its own would refuse the tokens of agents and users, and
 // could not read the secrets of sites.
 func (c *Coordinator) checkKeys(ctx context.Context) error {
-	text, err := os.ReadFile(filepath.Join(c.conf.State, adminFile))
+	text, err := os.ReadFile(filepath.Join(c.conf.State, access.AdminFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

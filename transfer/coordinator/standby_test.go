@@ -17,6 +17,7 @@ import (
 	"weir/lab/dbtest"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/client"
 	"weir/transfer/page"
 )
@@ -89,7 +90,7 @@ func standbyHouse(t *testing.T, state, url, also string) *house {
 // adminToken returns the token of the administrator in a state folder.
 func adminToken(t *testing.T, state string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(state, adminFile))
+	raw, err := os.ReadFile(filepath.Join(state, access.AdminFile))
 	require.NoError(t, err)
 	return strings.TrimSpace(string(raw))
 }

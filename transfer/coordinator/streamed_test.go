@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/require"
 	"weir/internal/tpc"
@@ -17,6 +18,7 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer"
+	"weir/transfer/access"
 )
 
 // modes returns the modes in which files of a request were transferred.
@@ -140,7 +142,7 @@ func TestStreamedJobs(t *testing.T) {
 	y := labtest.Start(t, lab.XRootDConfig{Auth: "ztn", Authority: x})
 	nginx, other := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.NginxConfig{})
 	p := &ftsPair{start(t, Config{Approve: -1, SiteCA: x.CAFile, JobArea: tpc.Loopback}), x, y}
-	u := p.ftsUser("rucio", maySubmit)
+	u := p.ftsUser("rucio", access.MaySubmit)
 	data := bytes.Repeat([]byte("streamed with tokens\n"), 50_000)
 	p.put(x, "c/f", data)
 	p.put(x, "c/g", data)
@@ -183,14 +185,12 @@ func TestStreamedCopiesEnd(t *testing.T) {
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/long", To: "N"})
 	require.NoError(t, err)
 	until(t, "one is on its way", func() bool { return h.metric("weir_transfer_moved_bytes_total", `source="S"`) > 1<<20 })
-	h.registry.mu.Lock()
 	moving := 0
-	for _, l := range h.registry.leases {
-		if l.moved > 0 {
+	for _, p := range h.leases.Unrenewed(h.now().Add(time.Hour)) {
+		if p.Moved > 0 {
 			moving++
 		}
 	}
-	h.registry.mu.Unlock()
 	if moving != 1 {
 		t.Errorf("%d copies at once", moving)
 	}

@@ -33,7 +33,7 @@ func (h *house) addLeftovers(site string, items ...int64) {
 	h.t.Helper()
 	for _, item := range items {
 		l := transfer.Lease{Item: item, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: site, Path: "f"}}
-		require.NoError(h.t, h.recordTemporaries(h.t.Context(), []transfer.Lease{l}))
+		require.NoError(h.t, h.copier.RecordTemporaries(h.t.Context(), []transfer.Lease{l}))
 		require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE leftover SET due = ? WHERE item = ?", item, item))
 	}
 }
@@ -116,7 +116,7 @@ func TestSweepsOfAnAbsentSiteEnd(t *testing.T) {
 	h := start(t, Config{Approve: -1, Plain: true, Log: slog.New(slog.NewTextHandler(log, nil))})
 	h.addSite("D", "http://"+closedPort(t))
 	h.addLeftovers("D", 1, 2, 3)
-	require.NoError(t, h.sweepSite(t.Context(), "D"))
+	require.NoError(t, h.copier.SweepSite(t.Context(), "D"))
 	if n, lines := h.leftovers(), log.count("temporary file"); n != 3 || lines != 1 {
 		t.Errorf("%d files are looked for, %d lines in the log", n, lines)
 	}
@@ -127,13 +127,13 @@ func TestSweepsOfAnAbsentSiteEnd(t *testing.T) {
 	if due != 3 {
 		t.Errorf("%d files wait", due)
 	}
-	h.age(sweepLife - time.Hour)
-	require.NoError(t, h.sweepSite(t.Context(), "D"))
+	h.age((7*24 - 1) * time.Hour)
+	require.NoError(t, h.copier.SweepSite(t.Context(), "D"))
 	if n := h.leftovers(); n != 3 {
 		t.Errorf("%d files are looked for after less than a week", n)
 	}
 	h.age(2 * time.Hour)
-	require.NoError(t, h.sweepSite(t.Context(), "D"))
+	require.NoError(t, h.copier.SweepSite(t.Context(), "D"))
 	if n := h.leftovers(); n != 0 {
 		t.Errorf("%d files are looked for after a week", n)
 	}

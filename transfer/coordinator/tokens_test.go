@@ -9,6 +9,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/access"
 )
 
 // Tokens are listed with who made them, and taken back one by one: whoever shows one
@@ -19,9 +20,10 @@ func TestTokensAreRevoked(t *testing.T) {
 		conf.State = t.TempDir()
 		h := start(t, conf)
 		ctx := t.Context()
-		raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{mayRead, maySubmit}, Life: time.Hour})
+		raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{access.MayRead, access.MaySubmit},
+			Life: time.Hour})
 		require.NoError(t, err)
-		ann, bob := h.client(raw), h.as("bob", mayRead)
+		ann, bob := h.client(raw), h.as("bob", access.MayRead)
 		all, err := h.admin.Tokens(ctx)
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%+v, %v", all, err)
@@ -89,7 +91,8 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	ctx := t.Context()
-	raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{agentOf + "A", mayRead}, Life: time.Hour})
+	raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{access.AgentOf + "A",
+		access.MayRead}, Life: time.Hour})
 	require.NoError(t, err)
 	a, b := h.robot("A"), h.robot("B")
 	a.ask = h.client(raw)
@@ -108,11 +111,7 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 		_ = a.ask.Events(ctx, 0, func(transfer.Event) error { follows <- struct{}{}; return nil })
 	}()
 	<-follows
-	until(t, "both wait", func() bool {
-		h.registry.mu.Lock()
-		defer h.registry.mu.Unlock()
-		return h.registry.agents["A"].waiting && h.registry.agents["B"].waiting
-	})
+	until(t, "both wait", func() bool { return h.leases.RoomAt("A") > 0 && h.leases.RoomAt("B") > 0 })
 	if _, err := h.admin.RevokeToken(ctx, id); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/require"
 	"weir/internal/tpc"
+	"weir/transfer/access"
+	"weir/transfer/dispatch"
 	"weir/transfer/fts"
 )
 
@@ -31,15 +34,13 @@ func (h *house) siteNames() []string {
 }
 
 // unusedFor has time pass since sites were last in use, and removes those that are unused.
-func (h *house) unusedFor(d time.Duration) {
+func (h *house) unusedFor(ahead *atomic.Int64, d time.Duration) {
 	h.t.Helper()
-	require.NoError(h.t, h.removeUnused(h.t.Context()))
-	h.registry.mu.Lock()
-	clear(h.registry.named)
-	h.registry.mu.Unlock()
-	require.NoError(h.t, h.removeUnused(h.t.Context()))
+	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
+	ahead.Add(int64(dispatch.UnusedEvery))
+	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
 	require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE unused SET since = since - ?", int64(d)))
-	require.NoError(h.t, h.removeUnused(h.t.Context()))
+	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
 }
 
 // Endpoints of jobs are sites as long as a job uses them, and some time after that. Those about which an administrator has set something
@@ -48,8 +49,10 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
 		conf.JobArea, conf.Approve, conf.KeepEndpoints = tpc.Loopback, -1, 24*time.Hour
+		var ahead atomic.Int64
+		conf.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		h := start(t, conf)
-		u, admin := h.ftsUser("ada", maySubmit), h.ftsUser("admin", mayAdmin)
+		u, admin := h.ftsUser("ada", access.MaySubmit), h.ftsUser("admin", access.MayAdmin)
 		h.addSite("named", "https://127.0.0.9:1/")
 		for _, path := range []string{"/config/se", "/config/links", "/ban/se"} {
 			body := map[string]string{"/config/se": `{"https://127.0.0.3":{"se_info":{"inbound_max_active":2}}}`,
@@ -79,15 +82,12 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 			"named"}
 		check(all...)
 		require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM leftover"))
-		h.unusedFor(23 * time.Hour)
+		h.unusedFor(&ahead, 23*time.Hour)
 		check(all...)
 		h.addLeftovers("127.0.0.6-1", 77)
-		h.unusedFor(25 * time.Hour)
+		h.unusedFor(&ahead, 25*time.Hour)
 		check("127.0.0.1-1", "127.0.0.2-1", "127.0.0.3-1", "127.0.0.4-1", "127.0.0.5-1", "127.0.0.6-1", "named")
-		h.registry.mu.Lock()
-		links := h.registry.net.Links()
-		h.registry.mu.Unlock()
-		for _, l := range links {
+		for _, l := range h.leases.Links() {
 			if l.Source == "127.0.0.8-1" || l.Dest == "127.0.0.7-1" {
 				t.Errorf("a link of a site that is removed: %+v", l)
 			}
@@ -102,7 +102,7 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 		u.ask("DELETE", "/jobs/"+open, "", nil)
 		u.ended(open)
 		require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM leftover"))
-		h.unusedFor(25 * time.Hour)
+		h.unusedFor(&ahead, 25*time.Hour)
 		check("127.0.0.1-1", "127.0.0.3-1", "127.0.0.4-1", "127.0.0.5-1", "127.0.0.7-1", "127.0.0.8-1", "named")
 	})
 }
@@ -119,16 +119,14 @@ func (h *house) requestOf(job string) int64 {
 func TestEndpointIsNamedWhileItIsRemoved(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{JobArea: tpc.Loopback, Approve: -1, KeepEndpoints: time.Hour})
-	u := h.ftsUser("ada", maySubmit)
+	u := h.ftsUser("ada", access.MaySubmit)
 	for range 30 {
-		h.registry.mu.Lock()
-		clear(h.registry.named)
-		h.registry.mu.Unlock()
+		h.sites.Forget("127.0.0.2-1") // that it was named
 		removed := make(chan error, 1)
-		go func() { removed <- h.removeURLSite(h.t.Context(), "127.0.0.2-1") }()
+		go func() { removed <- h.registry.RemoveURLSite(h.t.Context(), "127.0.0.2-1") }()
 		id := u.submit(jobBetween(1, 2))
 		require.NoError(t, <-removed)
-		if _, known := h.registry.site("127.0.0.2-1"); !known || !slices.Contains(h.siteNames(), "127.0.0.2-1") {
+		if _, known := h.sites.Get("127.0.0.2-1"); !known || !slices.Contains(h.siteNames(), "127.0.0.2-1") {
 			t.Fatalf("sites %v", h.siteNames())
 		}
 		u.ask("DELETE", "/jobs/"+id, "", nil)
@@ -141,7 +139,7 @@ func TestOnlyKnownSites(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{KnownSites: true, Approve: -1})
 	h.addSite("B", "https://127.0.0.2:1/data")
-	u := h.ftsUser("ada", maySubmit)
+	u := h.ftsUser("ada", access.MaySubmit)
 	inside := strings.Replace(jobBetween(1, 2), ".2:1/f", ".2:1/data/f", 1)
 	refused := func(body, endpoint string) {
 		t.Helper()

@@ -15,8 +15,11 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/transfer"
+	"weir/transfer/access"
 	"weir/transfer/coordinator"
+	"weir/transfer/messages"
 	"weir/transfer/notify"
+	"weir/transfer/sites"
 )
 
 // Keys are the keys of a coordinator's file that are no flags.
@@ -175,15 +178,15 @@ func (k *siteKeys) site(f *flagfile.File, at string) transfer.NewSite {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		f.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER", at))
 	default:
-		if err := coordinator.CheckSite(&s); err != nil {
+		if err := sites.Check(&s); err != nil {
 			f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 		}
 	}
 	return s
 }
 
-func (k *issuerKeys) issuer(f *flagfile.File, at string) coordinator.Issuer {
-	i := coordinator.Issuer{URL: k.URL, Audience: k.Audience, VO: k.VO, ClientID: k.ClientID}
+func (k *issuerKeys) issuer(f *flagfile.File, at string) access.Issuer {
+	i := access.Issuer{URL: k.URL, Audience: k.Audience, VO: k.VO, ClientID: k.ClientID}
 	i.ClientSecret = f.Secret(at+".client_secret", k.SecretFile, k.SecretVariable)
 	for from, roles := range k.Roles {
 		if i.Roles == nil {
@@ -199,7 +202,7 @@ func (k *issuerKeys) issuer(f *flagfile.File, at string) coordinator.Issuer {
 	return i
 }
 
-func (k *tokenKeys) token(f *flagfile.File, at string) coordinator.TokenFile {
+func (k *tokenKeys) token(f *flagfile.File, at string) access.TokenFile {
 	if k.Life == 0 {
 		k.Life = unit.Duration(365 * 24 * time.Hour)
 	}
@@ -216,7 +219,7 @@ func (k *tokenKeys) token(f *flagfile.File, at string) coordinator.TokenFile {
 	if err != nil {
 		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
-	return coordinator.TokenFile{Token: t, File: f.Resolve(k.File)}
+	return access.TokenFile{Token: t, File: f.Resolve(k.File)}
 }
 
 func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
@@ -235,8 +238,8 @@ func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
 }
 
 // broker returns the broker of the file; the URLs of flags stay.
-func (k *brokerKeys) broker(f *flagfile.File, flags *coordinator.Broker) *coordinator.Broker {
-	b := &coordinator.Broker{
+func (k *brokerKeys) broker(f *flagfile.File, flags *messages.Broker) *messages.Broker {
+	b := &messages.Broker{
 		URLs: k.URLs, User: k.User, Host: k.Host, CA: f.Resolve(k.CAFile), Cert: f.Resolve(k.Cert), Key: f.Resolve(k.Key), VOs: k.VOs,
 		Users: k.Users, Start: k.Start, Complete: k.Complete, State: k.State, Life: time.Duration(k.Life), Keep: time.Duration(k.Keep),
 		Most: k.Most,

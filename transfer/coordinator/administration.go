@@ -1,0 +1,73 @@
+package coordinator
+
+import (
+	"time"
+
+	"weir/transfer"
+	"weir/transfer/api"
+)
+
+// newToken issues a token.
+func (c *Coordinator) newToken(q *api.Call, in *transfer.NewToken) (transfer.IssuedToken, error) {
+	return c.access.NewToken(q.Context(), in, q.Name)
+}
+
+// tokens lists tokens that have not expired, or not long ago, the newest first.
+func (c *Coordinator) tokens(q *api.Call, _ *struct{}) ([]transfer.Token, error) {
+	all, err := c.access.Tokens(q.Context())
+	return api.OrEmpty(all), err
+}
+
+// revoke revokes a token. It is refused from then on, also for a waiting poll of an agent.
+func (c *Coordinator) revoke(q *api.Call, _ *struct{}) (transfer.Token, error) {
+	t, err := c.access.Revoke(q.Context(), q.PathValue("id"), q.Name)
+	if err != nil {
+		return t, err
+	}
+	c.agents.Wake()
+	c.eventsChanged.Broadcast() // and followers of events theirs
+	return t, nil
+}
+
+// listNotifications answers with notifications, the latest first.
+func (c *Coordinator) listNotifications(q *api.Call, _ *struct{}) ([]transfer.Notification, error) {
+	all, err := c.notifications.List(q.Context())
+	return api.OrEmpty(all), err
+}
+
+// testNotify sends a test to a target, or to all, and answers with the results.
+func (c *Coordinator) testNotify(q *api.Call, in *transfer.NotifyTest) ([]transfer.NotifyResult, error) {
+	return c.notifications.Test(q.Context(), in.Target, q.Name, c.url)
+}
+
+// history answers with past attempts and the load of their sources when they began. after and next
+// are times in nanoseconds since 1970.
+func (c *Coordinator) history(q *api.Call, _ *struct{}) (answer transfer.History, err error) {
+	n := q.Rows()
+	list, err := c.queue.Since(q.Context(), time.Unix(0, q.After()), n)
+	if err != nil {
+		return answer, err
+	}
+	answer.Tries, err = c.samples.AddLoads(q.Context(), list)
+	if len(list) >= n {
+		answer.Next = list[len(list)-1].End.UnixNano()
+	}
+	return answer, err
+}
+
+// listSamples answers with the samples of a site's host after a time, in nanoseconds since 1970.
+func (c *Coordinator) listSamples(q *api.Call, _ *struct{}) ([]transfer.Sample, error) {
+	return c.samples.List(q.Context(), q.Param("site"), q.After(), q.Rows())
+}
+
+// listLimitChanges answers with changes of limits, the oldest first.
+func (c *Coordinator) listLimitChanges(q *api.Call, _ *struct{}) ([]transfer.LimitChange, error) {
+	source, dest, after, n := q.Param("source"), q.Param("dest"), q.After(), q.Rows()
+	list := []transfer.LimitChange{}
+	for _, one := range c.changes.List() {
+		if one.ID > after && (source == "" || one.Source == source) && (dest == "" || one.Dest == dest) && len(list) < n {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,20 @@
+package coordinator
+
+import (
+	_ "embed" // for the description
+	"net/http"
+)
+
+// OpenAPIPath is where the coordinator describes its API, without authentication.
+const OpenAPIPath = "/api/v1/openapi.json"
+
+// openAPI is made from the operations by TestOpenAPI.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// describeAPI answers with the OpenAPI description.
+func describeAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI) // a client that has disconnected asks again
+}
