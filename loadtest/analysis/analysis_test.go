@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
@@ -243,7 +244,7 @@ func TestChecksSeeFaults(t *testing.T) {
 		"only the loopback, other traffic": {sample(func(s *monitor.Sample) {
 			s.Procs = nil
 			for i := range s.Nets {
-				s.Nets[i].Name = loopback
+				s.Nets[i].Name = hosts.Loopback
 				s.Nets[i].Sent *= 2
 			}
 		}), "both ends agree", Skipped, Valid, "+105"},
@@ -277,7 +278,7 @@ func TestChecksSeeFaults(t *testing.T) {
 		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid,
 			"no monitored interface"},
 		"generator eats the CPU": {sample(func(s *monitor.Sample) {
-			if s.Role == client {
+			if s.Role == hosts.Client {
 				s.Procs[0].User = 3.9
 			}
 		}), "generator", Fail, Invalid, "of the CPU"},

@@ -1,6 +1,8 @@
 package analysis
 
-import "weir/loadtest/analysis/fit"
+import (
+	"weir/loadtest/analysis/fit"
+)
 
 // The models fitted to the curve, as in findings.json.
 type (
@@ -91,97 +93,9 @@ type Boundary struct {
 	Detail    string   `json:"detail"`
 }
 
-// A ResourceUsage is how much one resource was used in one step.
-type ResourceUsage struct {
-	Resource  string   `json:"resource"` // ResourceCPU and the like
-	Host      string   `json:"host"`
-	Side      string   `json:"side"`      // server, client, both, other
-	Share     *float64 `json:"use_ratio"` // 1 is all there is of it; nil: its size is not known
-	Low       *float64 `json:"use_low"`   // 95% interval of Share over the step's samples; nil with Share
-	High      *float64 `json:"use_high"`
-	Saturated bool     `json:"saturated"` // it is used up at this load and at heavier ones
-	Undecided bool     `json:"undecided"` // unknown whether it is used up: its interval reaches from one bound to the other
-	Detail    string   `json:"detail"`    // in numbers, with units
-
-	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
-	near, clear    bool    // used up by the mean; not used up, by the upper end
-	foreign        float64 // part of the use that is known to be neither side's
-	own            float64 // part that may be: the time of interrupts belongs to no watched process
-	depth          float64 // of a disk: its queue
-	group          float64 // mean share of the disks that share its work, 0: there is no other one
-}
-
-// A Bottleneck is what limits the curve from some load on.
-type Bottleneck struct {
-	Resource string  `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
-	Host     string  `json:"host"`
-	Side     string  `json:"side"`
-	Step     int     `json:"step"`                    // the lightest at which it is saturated
-	From     int     `json:"from_clients"`            // of that step
-	Shared   bool    `json:"shared"`                  // clients and service use it together
-	Threads  int     `json:"threads,omitempty"`       // of a core that is the built-in server's: threads that serve its pages
-	Foreign  float64 `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
-	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
-	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
-	Candidates []Candidate `json:"candidates,omitempty"`
-	Excluded   []string    `json:"excluded,omitempty"` // of LimitInside: kinds of resources that are clearly not the limit
-	Evidence   []string    `json:"evidence"`           // sentences with numbers
-}
-
-// Values of Bottleneck.Reason.
-const (
-	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
-	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to tell
-	ReasonGrowth    = "growth"         // the noise hides whether the curve still grows
-	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used what was left
-)
-
-// A Candidate is a resource that may be what limits a curve.
-type Candidate struct {
-	Resource string   `json:"resource"`
-	Host     string   `json:"host"`
-	Side     string   `json:"side"`
-	Step     int      `json:"step"`              // whose use is stated
-	Threads  int      `json:"threads,omitempty"` // as of a Bottleneck
-	Share    *float64 `json:"use_ratio"`         // nil: its size is not known, or it was not watched
-	Low      *float64 `json:"use_low"`
-	High     *float64 `json:"use_high"`
-	Detail   string   `json:"detail"`
-}
-
-// A Subinterval is one of four equal parts of a step, from its first second to its last: jobs come, are all active,
-// are all active, leave.
-type Subinterval struct {
-	Step       int     `json:"step"`
-	Number     int     `json:"number"` // 1 to 4
-	Name       string  `json:"name"`   // ramp up, steady, cool down
-	Seconds    float64 `json:"seconds"`
-	Clients    float64 `json:"clients"` // mean
-	Throughput float64 `json:"throughput_bytes_per_second"`
-	PerClient  float64 `json:"per_client_bytes_per_second"`
-	Operations float64 `json:"operations_per_second"`
-}
-
 // PartFits are fourth-order functions through the four parts of all steps: what all active clients got, and what each
 // of them got, against how many there were.
 type PartFits struct {
 	Total *Fit `json:"total"` // nil: too few parts
 	Each  *Fit `json:"each"`
-}
-
-// A Window is what a step gave over some part of its time.
-type Window struct {
-	Seconds    float64 `json:"seconds"`
-	Clients    float64 `json:"clients"` // mean
-	Throughput float64 `json:"throughput_bytes_per_second"`
-	Operations float64 `json:"operations_per_second"`
-}
-
-// A SteadyPart is the part of a step's hold that is left when its beginning is cut off where it was still warming up.
-type SteadyPart struct {
-	Window
-	From    float64  `json:"from_seconds"` // cut off from the hold's start
-	Low     *float64 `json:"throughput_low"`
-	High    *float64 `json:"throughput_high"`
-	Batches int      `json:"batches"`
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/stats"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/storage"
@@ -61,7 +62,7 @@ func TestOutageExcludesItsStep(t *testing.T) {
 		if !o.From.Equal(from) || o.Seconds < 2.29 || o.Seconds > 2.31 || o.Step != 3 || o.Kind != kind || o.Class != class || !o.Ended {
 			t.Errorf("class %v: %+v", class, o)
 		}
-		if f.Curve[2].Excluded == "" || len(f.excluded()) != 1 || f.Curve[2].Unavailable < 2.29 {
+		if f.Curve[2].Excluded == "" || len(f.curve().Excluded()) != 1 || f.Curve[2].Unavailable < 2.29 {
 			t.Errorf("class %v: step 3 counts: %+v", class, f.Curve[2])
 		}
 		if f.Validity.Status == Valid || find(t, f, "availability").Status != Warn {
@@ -77,8 +78,8 @@ func TestServiceLostForGoodLeavesNoCapacity(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 1).Add(time.Second), time.Hour, storage.Refused)
 	f := of(t, s)
-	if len(f.Outages) != 1 || f.Outages[0].Ended || len(f.excluded()) != 3 {
-		t.Errorf("%+v, %d steps excluded", f.Outages, len(f.excluded()))
+	if len(f.Outages) != 1 || f.Outages[0].Ended || len(f.curve().Excluded()) != 3 {
+		t.Errorf("%+v, %d steps excluded", f.Outages, len(f.curve().Excluded()))
 	}
 	if f.Optimum != nil || f.Knee != nil || f.Fits != nil || len(f.Bottleneck) > 0 {
 		t.Errorf("one step is left, and yet optimum %+v, knee %+v, bottleneck %+v", f.Optimum, f.Knee, f.Bottleneck)
@@ -107,8 +108,9 @@ func TestServiceLostInTheLastSecond(t *testing.T) {
 			}
 		}
 		f := of(t, s)
-		if len(f.Outages) != c.steps || len(f.excluded()) != c.steps || c.steps > 0 && (f.Outages[0].Ended || f.Validity.Status != c.status) {
-			t.Errorf("%v, %d times: %+v, %d steps excluded, %s", c.class, c.failures, f.Outages, len(f.excluded()), f.Validity.Status)
+		if len(f.Outages) != c.steps || len(f.curve().Excluded()) != c.steps || c.steps > 0 && (f.Outages[0].Ended ||
+			f.Validity.Status != c.status) {
+			t.Errorf("%v, %d times: %+v, %d steps excluded, %s", c.class, c.failures, f.Outages, len(f.curve().Excluded()), f.Validity.Status)
 		}
 	}
 }
@@ -122,8 +124,8 @@ func TestRefusedStepsDoNotCount(t *testing.T) {
 		}
 	}
 	f := of(t, s)
-	if len(f.excluded()) != 1 || f.Curve[4].Excluded == "" || f.Optimum == nil || f.Validity.Status == Valid {
-		t.Errorf("%d excluded, optimum %+v, %s", len(f.excluded()), f.Optimum, f.Validity.Status)
+	if len(f.curve().Excluded()) != 1 || f.Curve[4].Excluded == "" || f.Optimum == nil || f.Validity.Status == Valid {
+		t.Errorf("%d excluded, optimum %+v, %s", len(f.curve().Excluded()), f.Optimum, f.Validity.Status)
 	}
 }
 
@@ -134,8 +136,8 @@ func TestRecurringStallsAreTheService(t *testing.T) {
 		away(stepAt(&s, iv.Step-1).Add(1500*time.Millisecond), 1500*time.Millisecond, storage.None)(iv)
 	}
 	f := of(t, s)
-	if len(f.Outages) != 4 || len(f.excluded()) != 0 || f.Optimum == nil {
-		t.Errorf("%d stalls, %d excluded, optimum %+v", len(f.Outages), len(f.excluded()), f.Optimum)
+	if len(f.Outages) != 4 || len(f.curve().Excluded()) != 0 || f.Optimum == nil {
+		t.Errorf("%d stalls, %d excluded, optimum %+v", len(f.Outages), len(f.curve().Excluded()), f.Optimum)
 	}
 }
 
@@ -192,7 +194,7 @@ func TestHealthyRunsHaveNoOutage(t *testing.T) {
 	errors.Interval = func(iv *measure.Interval) { iv.Failed = map[storage.Class]int64{storage.Busy: iv.Done / 20} }
 	plain.Interval = away(time.Time{}, 0, storage.None)
 	for name, s := range map[string]*resultstest.Service{"slow": &slow, "errors": &errors, "plain": &plain} {
-		if f := of(t, *s); len(f.Outages) != 0 || len(f.excluded()) != 0 {
+		if f := of(t, *s); len(f.Outages) != 0 || len(f.curve().Excluded()) != 0 {
 			t.Errorf("%s: %+v", name, f.Outages)
 		}
 	}
@@ -255,12 +257,12 @@ func TestWrongPayloadsDoNotCount(t *testing.T) {
 			wrong(iv)
 		}
 		f := of(t, s)
-		if len(f.excluded()) != 4 || f.Optimum != nil || f.Validity.Status != Invalid {
-			t.Errorf("%s: %d steps excluded, optimum %+v, %s", name, len(f.excluded()), f.Optimum, f.Validity.Status)
+		if len(f.curve().Excluded()) != 4 || f.Optimum != nil || f.Validity.Status != Invalid {
+			t.Errorf("%s: %d steps excluded, optimum %+v, %s", name, len(f.curve().Excluded()), f.Optimum, f.Validity.Status)
 		}
 		for i := range f.Curve {
 			c := &f.Curve[i]
-			if want := ratio(float64(c.Errors+c.Wrong), float64(c.Done+c.Errors)); c.ErrorRatio != want || c.Bad() == 0 ||
+			if want := stats.Ratio(float64(c.Errors+c.Wrong), float64(c.Done+c.Errors)); c.ErrorRatio != want || c.Bad() == 0 ||
 				c.BadBy()[storage.Checksummed] != c.Bad() || (c.Wrong > 0) != (name == "later") ||
 				!strings.Contains(c.Excluded, "payloads were wrong") {
 				t.Errorf("%s: %d done, %d of them wrong, %d errors, error ratio %v: %s", name, c.Done, c.Wrong, c.Errors, c.ErrorRatio, c.Excluded)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/basics"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -33,8 +34,8 @@ func TestBalance(t *testing.T) {
 				}
 				near(t, name, *v, *x.Throughput, 0.001)
 			}
-			near(t, "sessions", value(x.Sessions), math.Round(float64(s.Clients)*shares[k]), 0.001)
-			near(t, "transfers", value(x.Transfers), float64(s.Clients)*shares[k], 0.001)
+			near(t, "sessions", basics.Value(x.Sessions), math.Round(float64(s.Clients)*shares[k]), 0.001)
+			near(t, "transfers", basics.Value(x.Transfers), float64(s.Clients)*shares[k], 0.001)
 			if x.Service != nil || x.Limit != 1000 || x.Status != "UP" || x.CPU == nil || x.Network == nil || *x.Balancer > 2000 {
 				t.Errorf("%+v", x)
 			}

@@ -6,17 +6,19 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/stats"
 	"weir/loadtest/analysis/shape"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
 )
 
 // boundaries seeks the loads at which each condition holds; the default ones where none is asked for, as far as they
 // were measured.
-func (f *Findings) boundaries(conditions []string) []Boundary {
+func (f *conclusion) boundaries(conditions []string) []Boundary {
 	out := []Boundary{}
 	asked := len(conditions) > 0
 	if !asked {
-		conditions = scenario.DefaultBoundaries(f.OfJobs())
+		conditions = scenario.DefaultBoundaries(f.c.OfJobs())
 	}
 	for _, text := range conditions {
 		b := Boundary{Condition: text}
@@ -32,19 +34,19 @@ func (f *Findings) boundaries(conditions []string) []Boundary {
 }
 
 // seek fills in b; known is false if no step tells the measure.
-func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
+func (f *conclusion) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	var loads, values []float64
 	lightest, estimated := -1, false
-	for i := range f.Curve {
+	for i := range f.c.Steps {
 		if c.Measure.Name == jobMean {
-			_, guess, _ := f.Curve[i].MeanJob()
+			_, guess, _ := f.c.Steps[i].MeanJob()
 			estimated = estimated || guess
 		}
-		v, ok := f.boundaryValue(&f.Curve[i], c.Measure.Name)
+		v, ok := f.boundaryValue(f.c.Steps[i], c.Measure.Name)
 		if !ok {
 			v = math.NaN()
 		}
-		loads, values = append(loads, f.load(&f.Curve[i])), append(values, v)
+		loads, values = append(loads, f.c.LoadOf(f.c.Steps[i])), append(values, v)
 		if ok && (lightest < 0 || loads[i] < loads[lightest]) {
 			lightest = i
 		}
@@ -56,9 +58,9 @@ func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	b.Limit = c.Value
 	limit := ""
 	if c.Single {
-		b.Limit = finite(c.Value * values[lightest])
+		b.Limit = stats.OrZero(c.Value * values[lightest])
 		limit = fmt.Sprintf("; the limit is %s, %s x %s at %s", c.Measure.Format(b.Limit),
-			strconv.FormatFloat(c.Value, 'g', -1, 64), c.Measure.Format(values[lightest]), f.at(&f.Curve[lightest]))
+			strconv.FormatFloat(c.Value, 'g', -1, 64), c.Measure.Format(values[lightest]), f.c.At(f.c.Steps[lightest]))
 	}
 	r := shape.Within(loads, values, shape.Limit{Sign: c.Sign, Value: b.Limit})
 	b.From, b.To, b.Next, b.Crossing = r.From, r.To, r.Broken, r.Crossing
@@ -73,34 +75,34 @@ func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 const jobMean = "job_mean"
 
 // boundaryValue is what a step gave of a measure.
-func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known bool) {
+func (f *conclusion) boundaryValue(s *steps.Working, measure string) (value float64, known bool) {
 	switch {
-	case s.fromTable && measure == "error_ratio":
-		return s.ErrorRatio, s.errorRatioGiven
-	case s.fromTable && measure == "latency_mean" && s.Latency != nil:
+	case f.c.Table && measure == "error_ratio":
+		return s.ErrorRatio, s.ErrorRatioGiven
+	case f.c.Table && measure == "latency_mean" && s.Latency != nil:
 		return s.Latency.Mean, true
-	case s.fromTable && strings.Contains(measure, "_p") || s.fromTable && strings.HasSuffix(measure, "_max"): // a table has means only
+	case f.c.Table && strings.Contains(measure, "_p") || f.c.Table && strings.HasSuffix(measure, "_max"): // a table has means only
 		return 0, false
 	case measure == jobMean: // estimated where no job ended: there it matters most
 		v, _, ok := s.MeanJob()
 		return v, ok
 	case measure != scenario.Efficiency:
-		v := s.figure(measure)
+		v := figureOf(s, measure)
 		return v.value, v.known
 	}
-	each := func(s *Step) float64 {
-		mean, _, _ := f.yield(s)
-		return ratio(mean, s.ActiveClients)
+	each := func(s *steps.Working) float64 {
+		mean, _, _ := f.c.Yield(s)
+		return stats.Ratio(mean, s.ActiveClients)
 	}
-	lightest := f.lightest()
-	if one := each(&f.Curve[lightest]); one > 0 && s.ActiveClients > 0 {
+	lightest := f.c.Lightest()
+	if one := each(f.c.Steps[lightest]); one > 0 && s.ActiveClients > 0 {
 		return each(s) / one, true
 	}
 	return 0, false
 }
 
 // rangeText says at which loads a condition holds.
-func (f *Findings) rangeText(r *shape.Range, first string, lightest float64) string {
+func (f *conclusion) rangeText(r *shape.Range, first string, lightest float64) string {
 	if r.To == nil {
 		return fmt.Sprintf("not acceptable at any tested load: already %s at %s", first, f.loadText(lightest))
 	}
@@ -125,14 +127,14 @@ func (f *Findings) rangeText(r *shape.Range, first string, lightest float64) str
 }
 
 // loadText names a load as at names a step.
-func (f *Findings) loadText(load float64) string {
+func (f *conclusion) loadText(load float64) string {
 	switch {
-	case f.Open():
+	case f.c.Open():
 		return bare(load) + " arrivals/s"
 	case load == 1:
-		return f.count(1)
+		return f.c.Count(1)
 	}
-	return bare(load) + " " + f.Load()
+	return bare(load) + " " + f.c.Load()
 }
 
 // bare writes a load with at most four digits behind which nothing is sure, and whole numbers as they are.

@@ -87,7 +87,7 @@ func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	if o := f.Optimum; o == nil || o.Clients != 16 || !o.Inside || f.Fits == nil || len(f.Curve) != 8 {
 		t.Errorf("%+v of %d steps, fits %+v", o, len(f.Curve), f.Fits)
 	}
-	if r := f.returned(); r == nil || r.Change > -0.85 || !strings.Contains(f.Verdict, "On the way down") {
+	if r := concluding(f).returned(); r == nil || r.Change > -0.85 || !strings.Contains(f.Verdict, "On the way down") {
 		t.Errorf("%+v\n%s", f.Hysteresis, f.Verdict)
 	}
 }
@@ -126,8 +126,8 @@ func TestOutageOutsideOfMeasurements(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 2).Add(-2*time.Second), 2*time.Second, storage.Refused)
 	f := of(t, s)
-	if c := find(t, f, "availability"); len(f.excluded()) != 0 || c.Status != Warn || strings.Contains(c.Text(), "excluded") {
-		t.Errorf("%d steps excluded: %+v", len(f.excluded()), c)
+	if c := find(t, f, "availability"); len(f.curve().Excluded()) != 0 || c.Status != Warn || strings.Contains(c.Text(), "excluded") {
+		t.Errorf("%d steps excluded: %+v", len(f.curve().Excluded()), c)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestALongStallAmongShortOnes(t *testing.T) {
 		}
 	}
 	f := of(t, s)
-	if len(f.Outages) != 4 || len(f.excluded()) != 1 || f.Curve[2].Excluded == "" {
-		t.Errorf("%d stalls, %d steps excluded", len(f.Outages), len(f.excluded()))
+	if len(f.Outages) != 4 || len(f.curve().Excluded()) != 1 || f.Curve[2].Excluded == "" {
+		t.Errorf("%d stalls, %d steps excluded", len(f.Outages), len(f.curve().Excluded()))
 	}
 }

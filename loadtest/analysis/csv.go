@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/stats"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/results"
 )
 
@@ -142,17 +145,17 @@ output_seconds writing_share job_estimate_seconds
 job_mean_seconds job_p50_seconds job_p90_seconds job_p99_seconds job_p999_seconds job_max_seconds
 imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
 
-// cells returns the cells of a step in the order of curveNames, without the last.
-func (s *Step) cells() []any {
+// stepCells returns the cells of a step in the order of curveNames, without the last.
+func stepCells(s *steps.Figures) []any {
 	cells := []any{s.Step, s.Clients, s.Rate, s.Duration, s.ActiveClients,
 		s.Throughput, s.ThroughputLow, s.ThroughputHigh,
 		s.Operations, s.OperationsLow, s.OperationsHigh,
 		s.Done, s.Errors, s.Wrong, s.ErrorRatio, s.PerClient, s.SessionRate, s.Tasks, s.TaskSeconds, s.LateP99,
 		s.ServerCPU, s.ServerCores, s.ServerEach, s.ClientCPU, s.ClientCores, s.ExternalCores}
-	for _, q := range []*Quantiles{s.Latency, s.FirstByte, s.Connect, s.Handshake} {
-		cells = append(cells, q.cells()...)
+	for _, q := range []*steps.Quantiles{s.Latency, s.FirstByte, s.Connect, s.Handshake} {
+		cells = append(cells, quantileCells(q)...)
 	}
-	cells = append(append(cells, s.Handshakes, s.Resumed), s.Redirect.cells()...)
+	cells = append(append(cells, s.Handshakes, s.Resumed), quantileCells(s.Redirect)...)
 	cells = append(cells, s.Waits, s.Waited, s.Reopened, s.Signed)
 	if j := s.Jobs; j != nil {
 		cells = append(cells, s.RunningJobs, j.Begun, j.Done, j.Failed, j.Crashed)
@@ -167,14 +170,14 @@ func (s *Step) cells() []any {
 	} else {
 		cells = append(cells, nil, s.EventRateLow, s.EventRateHigh, s.Moved, nil, nil, nil, nil)
 	}
-	cells = append(append(cells, s.OutputSeconds, s.OutputShare, s.JobSecondsEstimate), s.JobSeconds.cells()...)
+	cells = append(append(cells, s.OutputSeconds, s.OutputShare, s.JobSecondsEstimate), quantileCells(s.JobSeconds)...)
 	if b := s.Balance; b != nil {
 		return append(cells, b.Imbalance, b.ByChance, b.Mostly)
 	}
 	return append(cells, nil, nil, nil)
 }
 
-func (q *Quantiles) cells() []any {
+func quantileCells(q *steps.Quantiles) []any {
 	if q == nil {
 		return make([]any, 6)
 	}
@@ -185,8 +188,8 @@ func (q *Quantiles) cells() []any {
 func CurveCSV(w io.Writer, f *Findings) error {
 	t := &csvTable{out: csv.NewWriter(w)}
 	t.names(curveNames)
-	for s := range each(f.Curve) {
-		t.line(append(s.cells(), f.Validity.Status)...)
+	for s := range basics.Each(f.Curve) {
+		t.line(append(stepCells(s), f.Validity.Status)...)
 	}
 	return t.end()
 }
@@ -204,13 +207,13 @@ func BackendsCSV(w io.Writer, s *Series) error {
 	}
 	for i := range s.Backends[0].Points {
 		sum := 0.0
-		for b := range each(s.Backends) {
+		for b := range basics.Each(s.Backends) {
 			sum += b.Points[i].Throughput
 		}
-		for b := range each(s.Backends) {
+		for b := range basics.Each(s.Backends) {
 			p := &b.Points[i]
-			t.line(s.Start.Add(duration(p.At-p.Seconds/2)).UTC().Format(time.RFC3339Nano), p.Seconds, p.Clients, b.Name,
-				unlessNegative(p.Throughput), unlessNegative(p.Sessions), unlessNegative(sum), unlessNegative(ratio(sum, p.Clients)))
+			t.line(s.Start.Add(basics.Duration(p.At-p.Seconds/2)).UTC().Format(time.RFC3339Nano), p.Seconds, p.Clients, b.Name,
+				unlessNegative(p.Throughput), unlessNegative(p.Sessions), unlessNegative(sum), unlessNegative(stats.Ratio(sum, p.Clients)))
 		}
 	}
 	return t.end()

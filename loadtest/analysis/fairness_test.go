@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/loadtest/analysis/basics"
 	"weir/loadtest/measure"
 )
 
@@ -38,7 +39,7 @@ func TestFairness(t *testing.T) {
 				}
 			}}
 			f := of(t, s.service())
-			if got := value(f.Curve[1].Fairness); math.Abs(got-c.want) > 0.01 {
+			if got := basics.Value(f.Curve[1].Fairness); math.Abs(got-c.want) > 0.01 {
 				t.Errorf("fairness %.3f, want %.2f", got, c.want)
 			}
 			if f.Curve[0].Fairness != nil {

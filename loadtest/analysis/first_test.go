@@ -10,9 +10,6 @@ import (
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
-	"weir/loadtest/scenario"
-	"weir/loadtest/workload"
-	"weir/monitor"
 	"weir/storage"
 )
 
@@ -40,18 +37,6 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 				t.Errorf("%+v, want %s, %q", got, c.state, c.want)
 			}
 		})
-	}
-}
-
-// What other programs send has nothing to do with files of this machine.
-func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
-	p := resultstest.Typical().Plan()
-	p.Driver = "local"
-	d := &data{plan: p, down: 1 << 30}
-	d.watching()
-	d.watch(&monitor.Sample{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}})
-	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "not cross a network") {
-		t.Errorf("%+v", c)
 	}
 }
 
@@ -83,71 +68,16 @@ func TestFirstErrorsAreTold(t *testing.T) {
 }
 
 func TestALevelCurveDoesNotGrow(t *testing.T) {
-	f := &Findings{Measure: Throughput, Curve: []Step{{Step: 3, Clients: 1, Throughput: 1.41e10}, {Step: 7, Clients: 10, Throughput: 1.42e10}}}
+	f := concluding(&Findings{Measure: Throughput, Curve: []Step{{Step: 3, Clients: 1, Throughput: 1.41e10},
+		{Step: 7, Clients: 10, Throughput: 1.42e10}}})
 	f.understand()
-	if got := placed(f); got != (turned{clients: 1, low: 1, high: 10}) {
+	if got := placed(f.Findings); got != (turned{clients: 1, low: 1, high: 10}) {
 		t.Errorf("%+v", got)
 	}
-	f.Curve[0].Throughput = 1e10
+	f.c.Steps[0].Throughput = 1e10
 	f.understand()
-	if got := placed(f); got != (turned{clients: 10, low: 10, high: 10}) {
+	if got := placed(f.Findings); got != (turned{clients: 10, low: 10, high: 10}) {
 		t.Errorf("%+v", got)
-	}
-}
-
-// Arrivals that wait because all clients wait for the service are not late by
-// the generator's fault.
-func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
-	late, cpu := 1.2, 0.1
-	s := Step{Rate: 20000, Clients: 1000, ActiveClients: 999.9, Done: 16000, Missed: 5000, LateP99: &late, timedStarts: 16000, ClientCPU: &cpu}
-	if status, reasons := judge(&s); status != Warn || len(reasons) != 1 || !strings.Contains(reasons[0], "max_clients") {
-		t.Errorf("%s, %q", status, reasons)
-	}
-	s.ActiveClients = 500
-	if status, _ := judge(&s); status != Fail {
-		t.Errorf("%s with idle clients, want fail", status)
-	}
-	if at := (&Findings{Model: "open"}).at(&s); at != "20000 arrivals/s" {
-		t.Error(at)
-	}
-}
-
-// A payload that could not be judged is no evidence against the others, also
-// where all should have been checked.
-func TestUnverifiablePayloadsAreNoted(t *testing.T) {
-	make100 := &scenario.Make{Count: 100}
-	for name, c := range map[string]struct {
-		kind   storage.Kind
-		make   *scenario.Make
-		part   *workload.Part
-		remedy string
-	}{
-		"existing files": {storage.Read, nil, nil, "files.make"},
-		"parts of them":  {storage.Read, nil, &workload.Part{Size: 10}, "files.make"},
-		"made files":     {storage.Read, make100, nil, "workload.verify"},
-		"writes":         {storage.Write, nil, nil, "workload.verify"},
-	} {
-		p := resultstest.Typical().Plan()
-		p.Work.Verify, p.Work.Part, p.Files.Make = 1, c.part, c.make
-		d := &data{plan: p, moved: 1, kinds: map[string]*total{c.kind.String(): {Sum: measure.Sum{Done: 50, Unverifiable: 10}}}}
-		got := d.checkVerification(&Findings{Curve: []Step{{Done: 50, Verified: 40, Unverified: 10}}})
-		if got.Status != OK || len(got.notes) != 1 || !strings.Contains(got.notes[0].Remedy, c.remedy) {
-			t.Errorf("%s: %+v", name, got)
-		}
-		got = d.checkVerification(&Findings{Curve: []Step{{Done: 50, Unverified: 50}}})
-		if got.Status != Skipped || len(got.notes) != 1 {
-			t.Errorf("%s, none checked: %+v", name, got)
-		}
-	}
-}
-
-// Operations without payload are none that should have been checked.
-func TestOnlyPayloadsAreToBeChecked(t *testing.T) {
-	d := &data{plan: resultstest.Typical().Plan(), moved: 71, kinds: map[string]*total{"read": {Sum: measure.Sum{Done: 2}},
-		"stat": {Sum: measure.Sum{Done: 4882}}}}
-	c := d.checkVerification(&Findings{Curve: []Step{{Done: 4884}}})
-	if c.Status != Skipped || !strings.Contains(c.Detail, "none of 2 ") {
-		t.Errorf("%+v", c)
 	}
 }
 
@@ -162,45 +92,6 @@ func TestMeasureOfSmallPayload(t *testing.T) {
 		require.NoError(t, err)
 		if _, measure, err := Curve(run); f.Measure != want || measure != want || err != nil {
 			t.Errorf("files of %d bytes: by %s and %s (%v), want %s", size, f.Measure, measure, err, want)
-		}
-	}
-}
-
-// Closing sessions is a part of the clients' time: of 8 clients for 5 s, 15% here.
-func TestLittlesLawKnowsClosingSessions(t *testing.T) {
-	d := &data{plan: &scenario.Plan{}}
-	s := &Step{Duration: 5, ActiveClients: 8, Done: 10_000, busySeconds: 34, closingSeconds: 6}
-	if n := d.little(s); n == nil || *n != 1 {
-		t.Errorf("%v of the clients' time is explained, want all", n)
-	}
-}
-
-func TestLittlesLawJudges(t *testing.T) {
-	for little, want := range map[float64]struct{ status, why string }{
-		1.04: {OK, ""}, 1.1: {Warn, "overlapped"}, 1.2: {Fail, "overlapped"},
-		0.96: {OK, ""}, 0.9: {Warn, "delayed them"}, 0.8: {Fail, "delayed them"},
-	} {
-		if status, why := judgeLittle(&Step{Little: &little}); status != want.status || !strings.Contains(why, want.why) {
-			t.Errorf("%g: %s, %q; want %s, %q", little, status, why, want.status, want.why)
-		}
-	}
-}
-
-// What an operation takes counts while it takes it: few that last long are as good as many. Pauses count where they begin.
-func TestLittlesLawNeedsManyPauses(t *testing.T) {
-	d := &data{plan: &scenario.Plan{}}
-	for name, c := range map[string]struct {
-		s      Step
-		judged bool
-	}{
-		"one long operation each": {Step{Duration: 5, ActiveClients: 8, Done: 8, busySeconds: 40}, true},
-		"none ended":              {Step{Duration: 5, ActiveClients: 8, busySeconds: 40}, true},
-		"few pauses":              {Step{Duration: 5, ActiveClients: 8, Done: 8, busySeconds: 20, thinkSeconds: 20}, false},
-		"many pauses":             {Step{Duration: 5, ActiveClients: 8, Done: 160, busySeconds: 20, thinkSeconds: 20}, true},
-		"not recorded":            {Step{Duration: 5, ActiveClients: 8, Done: 160, latencySeconds: 40}, false},
-	} {
-		if n := d.little(&c.s); (n != nil) != c.judged || n != nil && *n != 1 {
-			t.Errorf("%s: %v, judged: want %v", name, n, c.judged)
 		}
 	}
 }

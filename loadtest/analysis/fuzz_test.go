@@ -10,6 +10,8 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
@@ -91,14 +93,14 @@ func FuzzNumbers(f *testing.F) {
 					Missed: moved,
 				},
 			}
-			iv.Latency.Record(duration(seconds))
-			s := &monitor.Sample{Time: at.Add(duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores,
-				CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu}, Nets: []monitor.Net{{Name: loopback, Sent: moved, PacketsOut: done}},
-				Procs: []monitor.Proc{{Role: server, User: cpu, Written: moved, Sent: done}, {Role: client, System: cpu}}}
+			iv.Latency.Record(basics.Duration(seconds))
+			s := &monitor.Sample{Time: at.Add(basics.Duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores,
+				CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu}, Nets: []monitor.Net{{Name: hosts.Loopback, Sent: moved, PacketsOut: done}},
+				Procs: []monitor.Proc{{Role: hosts.Server, User: cpu, Written: moved, Sent: done}, {Role: hosts.Client, System: cpu}}}
 			if w.Interval(iv) != nil || w.Sample(s) != nil {
 				break
 			}
-			at = at.Add(duration(math.Mod(seconds, 3)))
+			at = at.Add(basics.Duration(math.Mod(seconds, 3)))
 		}
 		require.NoError(t, w.Close())
 		run, err := results.Open(dir)

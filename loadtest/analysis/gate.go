@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/stats"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 )
@@ -55,10 +57,10 @@ type Violation struct {
 // of one second come one after the other; what a second shows is judged when the next begins.
 func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 	switch {
-	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Measured):
+	case g.sum.Number > 0 && (v.Step != g.sum.Number || v.Phase != measure.Measured):
 		broken = g.End()
-	case !v.Start.Equal(g.sum.at) && g.sum.span >= g.sum.next && g.sum.ended() >= gateLeast:
-		g.sum.next = g.sum.span + gateEvery.Seconds()
+	case !v.Start.Equal(g.sum.at) && g.sum.Span >= g.sum.next && g.sum.ended() >= gateLeast:
+		g.sum.next = g.sum.Span + gateEvery.Seconds()
 		broken = g.judge(func(t scenario.Threshold) figure { return g.sum.surely(t) })
 	}
 	if v.Phase == measure.Measured && v.Step > g.ended {
@@ -69,44 +71,44 @@ func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 
 // End says that the hold of the current step is over, if there is one, and returns as Saw does.
 func (g *Gate) End() *Violation {
-	if g.sum.number == 0 {
+	if g.sum.Number == 0 {
 		return nil
 	}
-	s := g.sum.step()
-	broken := g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
-	g.ended, g.sum = max(g.ended, g.sum.number), soFar{}
+	s := g.sum.Step()
+	broken := g.judge(func(t scenario.Threshold) figure { return figureOf(s, t.Measure.Name) })
+	g.ended, g.sum = max(g.ended, g.sum.Number), soFar{}
 	return broken
 }
 
 // judge returns the first threshold that the current step does not meet. What was not measured does not stop a run.
 func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
-	now, step := g.sum.step(), g.steps[g.sum.number]
+	now, step := g.sum.Step(), g.steps[g.sum.Number]
 	clients := step.Clients
 	if step.Number == 0 { // no step of the plan
 		clients = int(math.Round(now.ActiveClients))
 	}
-	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
+	load := plannedLoad(clients, float64(step.Rate))
 	for i, t := range g.thresholds {
 		if v := value(t); t.Holds(clients, float64(step.Rate)) && v.known && !t.Met(v.value) {
 			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i],
-				g.sum.number, g.sum.span, t.Measure.Format(now.figure(t.Measure.Name).value), load)}
+				g.sum.Number, g.sum.Span, t.Measure.Format(figureOf(now, t.Measure.Name).value), load)}
 		}
 	}
 	return nil
 }
 
-// load is what a step was planned to be, in words.
-func (s Step) load() string {
-	model := scenario.ClosedModel
-	if s.Rate > 0 {
-		model = scenario.OpenModel
+// plannedLoad names the load that a step was planned to have.
+func plannedLoad(clients int, rate float64) string {
+	c := &steps.Curve{Model: scenario.ClosedModel}
+	if rate > 0 {
+		c.Model = scenario.OpenModel
 	}
-	return (&Findings{Model: model}).at(&s)
+	return c.At(&steps.Working{Figures: &steps.Figures{Clients: clients, Rate: rate}})
 }
 
 // soFar is what was measured of a step's hold. The zero value is that of none.
 type soFar struct {
-	total
+	steps.Total
 	at   time.Time // start of the newest second
 	next float64   // seconds of hold after which it is judged next
 }
@@ -114,15 +116,15 @@ type soFar struct {
 func (s *soFar) ended() int64 { return s.Done + s.Errors() }
 
 func (s *soFar) take(v *measure.Interval) {
-	if s.number == 0 {
-		*s = soFar{total: total{number: v.Step}, next: gateEvery.Seconds()}
+	if s.Number == 0 {
+		*s = soFar{Total: steps.Total{Number: v.Step}, next: gateEvery.Seconds()}
 	}
-	if !v.Start.Equal(s.at) || len(s.seconds) == 0 {
+	if !v.Start.Equal(s.at) || len(s.Seconds) == 0 {
 		s.at = v.Start
-		s.span += v.Seconds
-		s.seconds = append(s.seconds, second{start: v.Start})
+		s.Span += v.Seconds
+		s.Seconds = append(s.Seconds, steps.Second{Start: v.Start})
 	}
-	s.seconds[len(s.seconds)-1].add(v)
+	s.Seconds[len(s.Seconds)-1].Add(v)
 	s.Add(&v.Sum)
 }
 
@@ -141,14 +143,14 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		return wilson(s.Missed, s.ended()+s.Missed, upper)
 	case "wait_ratio": // an operation can be told to wait many times: a count of Poisson's
 		n, k := float64(s.ended()), float64(s.Waits)
-		return figure{value: ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
+		return figure{value: stats.Ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
 	case "job_failure_ratio":
 		return wilson(s.JobsFailed, s.Ended+s.Lost(), upper)
 	case "crash_ratio":
 		return wilson(s.Crashed, s.Ended+s.Lost(), upper)
 	case "throughput", "per_client", "rate", "per_client_rate", "cpu_efficiency", "cluster_throughput", "events_rate":
-		step := s.step()
-		v := step.figure(name)
+		step := s.Step()
+		v := figureOf(step, name)
 		if v.low == nil || v.high == nil {
 			return figure{}
 		}

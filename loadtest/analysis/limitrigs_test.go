@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/link"
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -169,12 +170,12 @@ func (g *limitRig) sample(x *monitor.Sample) {
 	if x.Link != nil || x.Service != nil {
 		return
 	}
-	if g.shared && x.Role == client {
+	if g.shared && x.Role == hosts.Client {
 		*x = monitor.Sample{Time: x.Time, Seconds: 1, Host: "load.example.org", Role: "other", Step: x.Step}
 		return
 	}
 	x.Cores = g.cores
-	if x.Role == client {
+	if x.Role == hosts.Client {
 		g.clients(x)
 		return
 	}
@@ -232,7 +233,7 @@ func (g *limitRig) server(x *monitor.Sample) {
 		load := min(own/2, g.use[ResourceGenerator]*g.now)
 		p.User = (own - load) * cores
 		p.BusiestThread = min(p.BusiestThread, p.User)
-		x.Procs = append(x.Procs, monitor.Proc{Name: "weir", Role: client, Count: 1, Threads: 8, User: load * cores})
+		x.Procs = append(x.Procs, monitor.Proc{Name: "weir", Role: hosts.Client, Count: 1, Threads: 8, User: load * cores})
 		p = &x.Procs[0]
 		if g.kind == "one thread" || g.kind == "one core, by affinity" { // the clients come on top
 			p.User, x.Procs[1].User = own*cores, load*cores

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/results"
 )
 
@@ -27,13 +29,12 @@ func loaded(t *testing.T, dir string) *data {
 func judgedLimits(t *testing.T, dir string) []Bottleneck {
 	t.Helper()
 	d := loaded(t, dir)
-	f := &Findings{Model: d.plan.Model, Measure: Throughput}
-	for _, s := range d.held() {
-		f.Curve = append(f.Curve, d.step(s))
+	curve := steps.CurveOf(nil, Throughput, d.run.Plan.Model, false)
+	for _, s := range d.run.Held() {
+		curve.Steps = append(curve.Steps, d.step(s))
 	}
-	widen(f.Curve)
-	d.resources(f)
-	return d.bottleneck(f, 0)
+	steps.Widen(curve.Steps)
+	return limits.Bottlenecks(curve, limits.ResourcesOf(d.run, curve), 0)
 }
 
 // A tally counts what was said of rigs of one kind.

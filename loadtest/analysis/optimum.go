@@ -4,28 +4,31 @@ import (
 	"fmt"
 	"math"
 
+	"weir/internal/stats"
 	"weir/internal/unit"
 	"weir/loadtest/analysis/fit"
 	"weir/loadtest/analysis/shape"
+	"weir/loadtest/analysis/steps"
 )
 
 const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the " +
+
 	"95% interval of the difference, corrected for multiple comparisons"
 
 // optimum turns that of the points into what findings.json holds.
-func (f *Findings) optimum(o shape.Optimum) *Optimum {
-	s := &f.Curve[o.Least]
-	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.Curve[o.Low()].Clients, ClientsHigh: f.Curve[o.High()].Clients,
+func (f *conclusion) optimum(o shape.Optimum) *Optimum {
+	s := f.c.Steps[o.Least]
+	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.c.Steps[o.Low()].Clients, ClientsHigh: f.c.Steps[o.High()].Clients,
 		Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Inside: o.Inside, Method: optimumHow}
 	for _, i := range o.Equals {
-		out.Equals = append(out.Equals, f.Curve[i].Step)
+		out.Equals = append(out.Equals, f.c.Steps[i].Step)
 	}
 	return out
 }
 
 // peak is where the model that describes the curve is highest, nil if that is not sure, or the measured steps have
 // their maximum elsewhere.
-func (f *Findings) peak(fits *fit.Fits) *Estimate {
+func (f *conclusion) peak(fits *fit.Fits) *Estimate {
 	if !f.Optimum.Inside || !describes(fits) {
 		return nil
 	}
@@ -34,8 +37,8 @@ func (f *Findings) peak(fits *fit.Fits) *Estimate {
 		return nil
 	}
 	top := 0.0
-	for i := range f.Curve {
-		_, high := f.bounds(&f.Curve[i])
+	for _, s := range f.c.Steps {
+		_, high := f.c.Bounds(s)
 		top = max(top, high)
 	}
 	if m.Max.Yield.Value > (1+disagree)*top {
@@ -54,8 +57,8 @@ func describes(fits *fit.Fits) bool {
 
 // knee is where the model that describes the curve bends, or the tested step at which the curve does; nil where it
 // does not, or no model describes it.
-func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
-	lightest := f.load(&f.Curve[f.lightest()])
+func (f *conclusion) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
+	lightest := f.c.LoadOf(f.c.Steps[f.c.Lightest()])
 	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
 		return nil // the lightest load may give the best already, or what bends is noise
 	}
@@ -67,17 +70,17 @@ func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *
 	near := f.nearest(k.Load)
 	out.Step, out.Tested = near.Step, near.Clients
 	out.Throughput, out.Operations = f.measured(k.Load)
-	if f.Open() {
+	if f.c.Open() {
 		out.Clients = near.Clients
 		return out
 	}
-	if x := shape.Saturation(points, o.Level); x <= f.load(&f.Curve[f.heaviest()]) {
+	if x := shape.Saturation(points, o.Level); x <= f.c.LoadOf(f.c.Steps[f.c.Heaviest()]) {
 		out.Saturation = x
 	}
 	return out
 }
 
-func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
+func (f *conclusion) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
 	// with so few points that a line has no rival, the best model is no reason to call the curve straight
 	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
@@ -98,59 +101,59 @@ func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, ho
 
 // measured returns what was measured at a load: of the steps of that load, or on the straight line between the next
 // lighter and the next heavier ones.
-func (f *Findings) measured(load float64) (throughput, operations float64) {
+func (f *conclusion) measured(load float64) (throughput, operations float64) {
 	left, right := math.Inf(-1), math.Inf(1)
-	for i := range f.Curve {
-		if x := f.load(&f.Curve[i]); x <= load {
+	for i := range f.c.Steps {
+		if x := f.c.LoadOf(f.c.Steps[i]); x <= load {
 			left = max(left, x)
 		}
-		if x := f.load(&f.Curve[i]); x >= load {
+		if x := f.c.LoadOf(f.c.Steps[i]); x >= load {
 			right = min(right, x)
 		}
 	}
-	mean := func(at float64, of func(*Step) float64) float64 {
+	mean := func(at float64, of func(*steps.Working) float64) float64 {
 		sum, n := 0.0, 0.0
-		for i := range f.Curve {
-			if f.load(&f.Curve[i]) == at {
-				sum, n = sum+of(&f.Curve[i]), n+1
+		for i := range f.c.Steps {
+			if f.c.LoadOf(f.c.Steps[i]) == at {
+				sum, n = sum+of(f.c.Steps[i]), n+1
 			}
 		}
-		return ratio(sum, n)
+		return stats.Ratio(sum, n)
 	}
-	at := func(of func(*Step) float64) float64 {
+	at := func(of func(*steps.Working) float64) float64 {
 		switch {
 		case math.IsInf(left, 0):
 			return mean(right, of)
 		case math.IsInf(right, 0):
 			return mean(left, of)
 		}
-		return mean(left, of) + ratio(load-left, right-left)*(mean(right, of)-mean(left, of))
+		return mean(left, of) + stats.Ratio(load-left, right-left)*(mean(right, of)-mean(left, of))
 	}
-	return at(func(s *Step) float64 { return s.Throughput }), at(func(s *Step) float64 { return s.Operations })
+	return at(func(s *steps.Working) float64 { return s.Throughput }), at(func(s *steps.Working) float64 { return s.Operations })
 }
 
 // nearest returns the step whose load is nearest to x, by ratio.
-func (f *Findings) nearest(x float64) *Step {
+func (f *conclusion) nearest(x float64) *steps.Working {
 	best, least := 0, math.Inf(1)
-	for i := range f.Curve {
-		if d := math.Abs(math.Log(max(x, 1e-9) / max(f.load(&f.Curve[i]), 1e-9))); d < least {
+	for i := range f.c.Steps {
+		if d := math.Abs(math.Log(max(x, 1e-9) / max(f.c.LoadOf(f.c.Steps[i]), 1e-9))); d < least {
 			best, least = i, d
 		}
 	}
-	return &f.Curve[best]
+	return f.c.Steps[best]
 }
 
 // collapse tells where throughput broke down beyond the best step.
-func (f *Findings) collapse(points []shape.Point, best int) *Collapse {
+func (f *conclusion) collapse(points []shape.Point, best int) *Collapse {
 	b := shape.Collapse(points, best)
 	if b == nil {
 		return nil
 	}
-	s := &f.Curve[b.Point]
-	top, _, _ := f.yield(&f.Curve[best])
-	mean, _, _ := f.yield(s)
+	s := f.c.Steps[b.Point]
+	top, _, _ := f.c.Yield(f.c.Steps[best])
+	mean, _, _ := f.c.Yield(s)
 	c := &Collapse{Step: s.Step, Clients: s.Clients, Left: b.Left,
-		Detail: fmt.Sprintf("at %s only %s is left of %s: %s", f.at(s), f.show(mean), f.show(top), unit.Percent(b.Left))}
+		Detail: fmt.Sprintf("at %s only %s is left of %s: %s", f.c.At(s), f.c.Show(mean), f.c.Show(top), unit.Percent(b.Left))}
 	if b.Stalled {
 		c.Detail += "; the service nearly stopped"
 	}
@@ -158,27 +161,7 @@ func (f *Findings) collapse(points []shape.Point, best int) *Collapse {
 		c.Detail += "; without confidence intervals this is only likely"
 	}
 	if b.Recovered >= 0 {
-		c.Detail += fmt.Sprintf("; at %s it recovered", f.at(&f.Curve[b.Recovered]))
+		c.Detail += fmt.Sprintf("; at %s it recovered", f.c.At(f.c.Steps[b.Recovered]))
 	}
 	return c
-}
-
-// returned is the load that certainly differs most between the way up and the way down, nil if none does.
-func (f *Findings) returned() *Hysteresis {
-	var most *Hysteresis
-	for h := range each(f.Hysteresis) {
-		if h.Certain && (most == nil || math.Abs(h.Change) > math.Abs(most.Change)) {
-			most = h
-		}
-	}
-	return most
-}
-
-func (f *Findings) hysteresis(points []shape.Point) []Hysteresis {
-	all := []Hysteresis{}
-	for _, r := range shape.Hysteresis(points) {
-		up, down := &f.Curve[r.Up], &f.Curve[r.Down]
-		all = append(all, Hysteresis{Clients: up.Clients, Up: up.Step, Down: down.Step, Change: r.Change, Certain: r.Certain})
-	}
-	return all
 }

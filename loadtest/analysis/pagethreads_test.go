@@ -14,7 +14,7 @@ func TestPageThreadsAreNamed(t *testing.T) {
 	require.NoError(t, newLimitRig("one thread", ResourceCore, 7).service().Write(dir))
 	for threads, want := range map[int]string{0: "one core of ", 1: "the server's CPU (1 thread) on ", 2: "the server's CPU (2 threads) on "} {
 		d := loaded(t, dir)
-		d.plan.BuiltIn, d.plan.Server.Threads = true, threads
+		d.run.Plan.BuiltIn, d.run.Plan.Server.Threads = true, threads
 		got := d.findings().Bottleneck
 		if len(got) == 0 || got[0].Resource != ResourceCore || got[0].Threads != threads {
 			t.Fatalf("%d threads: %+v", threads, got)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/monitor"
 	"weir/storage"
@@ -149,7 +150,7 @@ func hostTable(w io.Writer) (render func([]byte, *monitor.Sample) []byte, write 
 }
 
 func hostRow(out []byte, s *monitor.Sample) []byte {
-	r, k := (*record)(&out), lookAt(s)
+	r, k := (*record)(&out), hosts.LookAt(s)
 	user, system := math.NaN(), math.NaN()
 	if s.CPU != nil {
 		user, system = s.CPU.User, s.CPU.System
@@ -159,16 +160,16 @@ func hostRow(out []byte, s *monitor.Sample) []byte {
 	r.text(s.Host)
 	r.text(string(s.Role))
 	r.int(int64(s.Cores))
-	for _, x := range [...]float64{k.cpu, user, system, k.iowait, k.steal, k.core, s.Load} {
+	for _, x := range [...]float64{k.Cpu, user, system, k.Iowait, k.Steal, k.Core, s.Load} {
 		r.float(x)
 	}
-	r.int(k.available)
-	r.float(k.serverCores)
-	r.float(k.clientCores)
-	r.int(k.serverRSS)
-	r.int(k.clientRSS)
-	for _, x := range [...]float64{k.diskBusy, k.diskRead, k.diskWrite, max(k.received, k.back), max(k.sent, k.looped),
-		k.retransmits, s.Cost} {
+	r.int(k.Available)
+	r.float(k.ServerCores)
+	r.float(k.ClientCores)
+	r.int(k.ServerRSS)
+	r.int(k.ClientRSS)
+	for _, x := range [...]float64{k.DiskBusy, k.DiskRead, k.DiskWrite, max(k.Received, k.Back), max(k.Sent, k.Looped),
+		k.Retransmits, s.Cost} {
 		r.float(x)
 	}
 	r.text(s.Error)

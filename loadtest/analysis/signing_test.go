@@ -3,6 +3,7 @@ package analysis
 import (
 	"testing"
 
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
 	"weir/storage"
 )
@@ -24,10 +25,10 @@ func TestWorkSaysWhetherRequestsAreSigned(t *testing.T) {
 		"another protocol":  {storage.WebDAV, storage.TokenAuth, 0, 100, ""},
 		"no operation ends": {storage.XRootD, storage.X509Auth, 0, 0, ""},
 	} {
-		d := &data{plan: &scenario.Plan{Driver: c.driver, Auth: storage.Auth{Method: c.auth}}}
+		d := &steps.Run{Plan: &scenario.Plan{Driver: c.driver, Auth: storage.Auth{Method: c.auth}}}
 		f := &Findings{Work: "read", Curve: []Step{{Done: c.ended - c.ended/4, Errors: c.ended / 4, Signed: c.signed / 2},
 			{Signed: c.signed - c.signed/2}}}
-		d.signing(f)
+		signing(d, f, f.curve())
 		if f.Work != "read"+c.appends {
 			t.Errorf("%s: %q, want %q added", name, f.Work, c.appends)
 		}

@@ -76,12 +76,3 @@ func TestASiteThatIsIdleForAWhile(t *testing.T) {
 		t.Errorf("%+v", near)
 	}
 }
-
-// A plan cannot keep the analysis busy.
-func TestSitesOfAHugeStep(t *testing.T) {
-	d := &data{plan: farAndNear().Plan()}
-	sum := &total{sites: map[string]*total{"far": {}}}
-	if got := d.sites(&Step{Clients: math.MaxInt}, sum); len(got) != 1 || got[0].Clients != 0 {
-		t.Errorf("%+v", got)
-	}
-}

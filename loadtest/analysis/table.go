@@ -6,7 +6,12 @@ import (
 	"strings"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/steps"
 	given "weir/loadtest/analysis/table"
+	"weir/loadtest/analysis/validity"
 )
 
 // FromTable is the Source of findings that were made from a table.
@@ -32,27 +37,30 @@ const mostTablePoints = 2000
 // does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
 func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
-		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{},
-		Outages: []Outage{}, Phases: []Phase{},
-		Kinds: []Part{}, Servers: []Part{}, Thresholds: []Judgment{},
-		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: steps.Throughput, Warnings: []string{},
+		Outages: []validity.Outage{}, Phases: []steps.Phase{},
+		Kinds: []steps.Part{}, Servers: []steps.Part{}, Thresholds: []Judgment{},
+		Subintervals: []steps.Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []limits.Bottleneck{},
 	}
 	r := reader{Table: t}
 	if !t.Has(given.Throughput) {
-		f.Measure = Rate
+		f.Measure = steps.Rate
 	}
 	if r.seconds = r.spans(); r.seconds != nil {
 		f.Subintervals = r.subintervals()
 	}
-	if err := r.curve(f, o.Points); err != nil {
+	c, err := r.curve(f, o.Points)
+	if err != nil {
 		return nil, err
 	}
-	f.understand()
-	f.Boundaries = f.boundaries(o.Boundaries)
-	f.Validity = r.validity(f)
+	g := &conclusion{Findings: f, c: c}
+	g.understand()
+	f.Boundaries = g.boundaries(o.Boundaries)
+	f.Validity = r.validity(c)
 	f.Warnings = append(f.Warnings, r.notes(f)...)
-	f.Headline = f.headline()
-	f.Verdict = f.verdict()
+	f.Headline = g.headline()
+	f.Verdict = g.verdict()
+	f.Curve = steps.Document(c.Steps)
 	return f, nil
 }
 
@@ -62,8 +70,9 @@ type reader struct {
 	seconds []float64 // that each row represents; nil: the table has no times
 }
 
-// curve fills in the points.
-func (r *reader) curve(f *Findings, points string) error {
+// curve returns the points.
+func (r *reader) curve(f *Findings, points string) (*steps.Curve, error) {
+	c := &steps.Curve{Measure: f.Measure, Model: f.Model, Table: true}
 	if points == "" {
 		points = PointsOfRows
 		if r.seconds != nil && r.Has(given.Step) {
@@ -73,21 +82,21 @@ func (r *reader) curve(f *Findings, points string) error {
 	switch points {
 	case PointsOfRows:
 		for i, rows := range r.repetitions() {
-			f.Curve = append(f.Curve, r.point(i+1, rows))
+			c.Steps = append(c.Steps, r.point(i+1, rows))
 		}
 	case PointsOfSteps, PointsOfSubintervals:
 		if r.seconds == nil {
-			return fmt.Errorf("%s: points of %s need a column of times, and a column of steps if there is more than one step", r.Name, points)
+			return nil, fmt.Errorf("%s: points of %s need a column of times, and a column of steps if there is more than one step", r.Name, points)
 		}
-		f.Curve = r.quarters(f.Subintervals, points)
+		c.Steps = r.quarters(f.Subintervals, points)
 	default:
-		return fmt.Errorf("points of %q: use %s, %s or %s", points, PointsOfRows, PointsOfSteps, PointsOfSubintervals)
+		return nil, fmt.Errorf("points of %q: use %s, %s or %s", points, PointsOfRows, PointsOfSteps, PointsOfSubintervals)
 	}
-	if len(f.Curve) > mostTablePoints {
-		return fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name,
-			len(f.Curve), mostTablePoints)
+	if len(c.Steps) > mostTablePoints {
+		return nil, fmt.Errorf("%s: %d points are too many for a curve, at most %d: name the column of steps and a column of times", r.Name,
+			len(c.Steps), mostTablePoints)
 	}
-	return nil
+	return c, nil
 }
 
 // repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are separate
@@ -129,33 +138,34 @@ func (r *reader) repetitions() [][]int {
 }
 
 // point joins rows to one point of the curve.
-func (r *reader) point(number int, rows []int) Step {
-	s := Step{Step: number, fromTable: true, ActiveClients: r.mean(given.Clients, rows), Hosts: []HostFigure{}, Resources: []ResourceUsage{}}
+func (r *reader) point(number int, rows []int) *steps.Working {
+	s := &steps.Working{Figures: &steps.Figures{Step: number, ActiveClients: r.mean(given.Clients, rows),
+		Hosts: []hosts.HostFigure{}, Resources: []steps.ResourceUsage{}}}
 	s.Clients = int(math.Round(s.ActiveClients))
 	if r.Has(given.Throughput) {
 		s.Throughput = r.mean(given.Throughput, rows)
-		s.PerClient = ratio(s.Throughput, s.ActiveClients)
+		s.PerClient = stats.Ratio(s.Throughput, s.ActiveClients)
 	}
 	latency := r.mean(given.Latency, rows)
 	if latency > 0 {
-		s.Latency = &Quantiles{Count: int64(len(rows)), Mean: latency}
+		s.Latency = &steps.Quantiles{Count: int64(len(rows)), Mean: latency}
 	}
 	yields := r.yields(rows)
 	if s.Operations = r.mean(given.Rate, rows); !r.Has(given.Rate) && latency > 0 {
 		s.Operations = s.ActiveClients / latency
 	}
-	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
+	s.PerClientRate = stats.Ratio(s.Operations, s.ActiveClients)
 	if r.Has(given.Rate) && latency > 0 && s.ActiveClients > 0 {
 		law := s.Operations * latency / s.ActiveClients
 		s.Little = &law
 	}
-	r.errors(&s, rows)
+	r.errors(s, rows)
 	for _, i := range rows {
 		if r.seconds != nil {
 			s.Duration += r.seconds[i]
 		}
 	}
-	r.spread(&s, yields)
+	r.spread(s, yields)
 	return s
 }
 
@@ -179,16 +189,16 @@ func (r *reader) yields(rows []int) []float64 {
 
 // spread makes the interval of a point of its rows' yields: of a series those are joined to batches first, as the
 // seconds of a hold are.
-func (r *reader) spread(s *Step, yields []float64) {
+func (r *reader) spread(s *steps.Working, yields []float64) {
 	if r.seconds != nil {
-		yields = joined(yields, mostBatches)
+		yields = joined(yields, steps.MostBatches)
 	}
 	s.Batches = len(yields)
 	v, ok := stats.MeanInterval(yields)
 	if !ok || len(yields) < stats.LeastBatches {
 		return
 	}
-	s.means = yields
+	s.Means = yields
 	low, high := max(0, v.Low), v.High
 	if r.Has(given.Throughput) {
 		s.ThroughputLow, s.ThroughputHigh = &low, &high
@@ -221,11 +231,11 @@ func (r *reader) mean(k given.Kind, rows []int) float64 {
 			sum, weight = sum+w*v.X, weight+w
 		}
 	}
-	return ratio(sum, weight)
+	return stats.Ratio(sum, weight)
 }
 
 // errors fills in what failed.
-func (r *reader) errors(s *Step, rows []int) {
+func (r *reader) errors(s *steps.Working, rows []int) {
 	counted := func(k given.Kind) (n int64) {
 		for _, i := range rows {
 			if v := r.Value(k, i); v.Known && v.X < 1<<53 {
@@ -237,9 +247,9 @@ func (r *reader) errors(s *Step, rows []int) {
 	s.Errors, s.Done = counted(given.Errors), counted(given.Done)
 	switch {
 	case r.Has(given.ErrorRatio):
-		s.ErrorRatio, s.errorRatioGiven = r.mean(given.ErrorRatio, rows), true
+		s.ErrorRatio, s.ErrorRatioGiven = r.mean(given.ErrorRatio, rows), true
 	case r.Has(given.Errors) && s.Done+s.Errors > 0 && r.Has(given.Done):
-		s.ErrorRatio, s.errorRatioGiven = ratio(float64(s.Errors), float64(s.Done+s.Errors)), true
+		s.ErrorRatio, s.ErrorRatioGiven = stats.Ratio(float64(s.Errors), float64(s.Done+s.Errors)), true
 	}
 }
 
@@ -247,7 +257,7 @@ func (r *reader) errors(s *Step, rows []int) {
 func (r *reader) notes(f *Findings) []string {
 	all := append([]string{}, r.Notes...)
 	if len(r.Spare) > 0 {
-		all = append(all, "not used: "+strings.Join(head(r.Spare, 8), ", "))
+		all = append(all, "not used: "+strings.Join(basics.Head(r.Spare, 8), ", "))
 	}
 	if !r.Has(given.Throughput) && !r.Has(given.Rate) {
 		all = append(all, "the rate is clients / latency (Little's law), which assumes that clients never paused")

@@ -8,9 +8,13 @@ import (
 	"strings"
 
 	"weir/internal/say"
+	"weir/internal/stats"
 	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
 	"weir/loadtest/analysis/shape"
+	"weir/loadtest/analysis/steps"
 	given "weir/loadtest/analysis/table"
+	"weir/loadtest/analysis/validity"
 )
 
 // steps returns the rows of each step; of the whole table without such a column.
@@ -49,32 +53,32 @@ func (r *reader) spans() []float64 {
 }
 
 // pieces are where rows of one step lie in it.
-func (r *reader) pieces(rows []int) []piece {
+func (r *reader) pieces(rows []int) []steps.Piece {
 	lengths := make([]float64, len(rows))
 	for j, i := range rows {
 		lengths[j] = r.seconds[i]
 	}
-	return pieces(lengths)
+	return steps.Pieces(lengths)
 }
 
 // subintervals cuts each step into four parts of equal length. A row that two of them share counts for both, each
 // with its part.
-func (r *reader) subintervals() []Subinterval {
-	all := []Subinterval{}
+func (r *reader) subintervals() []steps.Subinterval {
+	all := []steps.Subinterval{}
 	for n, rows := range r.steps() {
-		var w [quarters]window
+		var w [steps.Quarters]steps.Stretch
 		for j, p := range r.pieces(rows) {
 			i := rows[j]
-			p.shares(func(q int, share float64) {
+			p.Shares(func(q int, share float64) {
 				seconds := r.seconds[i] * share
-				w[q].seconds += seconds
-				w[q].clients += seconds * r.Value(given.Clients, i).X
-				w[q].moved += seconds * known0(r.Value(given.Throughput, i))
-				w[q].done += seconds * known0(r.Value(given.Rate, i))
+				w[q].Seconds += seconds
+				w[q].Clients += seconds * r.Value(given.Clients, i).X
+				w[q].Moved += seconds * known0(r.Value(given.Throughput, i))
+				w[q].Done += seconds * known0(r.Value(given.Rate, i))
 			})
 		}
 		for q := range w {
-			all = append(all, w[q].subinterval(n+1, q))
+			all = append(all, w[q].Subinterval(n+1, q))
 		}
 	}
 	return all
@@ -89,32 +93,32 @@ func known0(v given.Value) float64 {
 
 // quarters makes the points of steps, of their two middle quarters or of each quarter for itself. The spread is that
 // of the rows whose middle lies in it.
-func (r *reader) quarters(subs []Subinterval, points string) []Step {
-	all := []Step{}
+func (r *reader) quarters(subs []steps.Subinterval, points string) []*steps.Working {
+	var all []*steps.Working
 	for n, rows := range r.steps() {
 		cut := r.pieces(rows)
 		within := func(from, to float64) (in []int) {
 			for j, p := range cut {
-				if middle := (p.from + p.to) / 2; middle >= from && middle < to {
+				if middle := (p.From + p.To) / 2; middle >= from && middle < to {
 					in = append(in, rows[j])
 				}
 			}
 			return in
 		}
-		mine := subs[quarters*n : quarters*n+quarters]
+		mine := subs[steps.Quarters*n : steps.Quarters*n+steps.Quarters]
 		if points == PointsOfSteps {
 			all = append(all, r.pointOf(n+1, within(1, 3), mine[1:3]))
 			continue
 		}
-		for q := range quarters {
-			all = append(all, r.pointOf(quarters*n+q+1, within(float64(q), float64(q+1)), mine[q:q+1]))
+		for q := range steps.Quarters {
+			all = append(all, r.pointOf(steps.Quarters*n+q+1, within(float64(q), float64(q+1)), mine[q:q+1]))
 		}
 	}
 	return all
 }
 
 // pointOf makes a point of some quarters of a step; rows are those in them.
-func (r *reader) pointOf(number int, rows []int, of []Subinterval) Step {
+func (r *reader) pointOf(number int, rows []int, of []steps.Subinterval) *steps.Working {
 	s := r.point(number, rows)
 	s.Duration, s.ActiveClients, s.Throughput = 0, 0, 0
 	operations := 0.0
@@ -124,53 +128,53 @@ func (r *reader) pointOf(number int, rows []int, of []Subinterval) Step {
 		s.Throughput += x.Throughput * x.Seconds
 		operations += x.Operations * x.Seconds
 	}
-	s.ActiveClients, s.Throughput = ratio(s.ActiveClients, s.Duration), ratio(s.Throughput, s.Duration)
+	s.ActiveClients, s.Throughput = stats.Ratio(s.ActiveClients, s.Duration), stats.Ratio(s.Throughput, s.Duration)
 	if r.Has(given.Rate) {
-		s.Operations = ratio(operations, s.Duration)
+		s.Operations = stats.Ratio(operations, s.Duration)
 	}
 	s.Clients = int(math.Round(s.ActiveClients))
-	s.PerClient, s.PerClientRate = ratio(s.Throughput, s.ActiveClients), ratio(s.Operations, s.ActiveClients)
+	s.PerClient, s.PerClientRate = stats.Ratio(s.Throughput, s.ActiveClients), stats.Ratio(s.Operations, s.ActiveClients)
 	return s
 }
 
 // validity checks what a table can be checked for. That is too little to call it valid.
-func (r *reader) validity(f *Findings) Validity {
-	checks := []Check{r.checkRows(f), r.checkErrors(f), r.checkLittle(f)}
+func (r *reader) validity(curve *steps.Curve) validity.Validity {
+	checks := []validity.Check{r.checkRows(curve), r.checkErrors(curve), r.checkLittle(curve)}
 	for _, name := range []string{"clock", "verification", "both ends agree", "generator", "steadiness", "quiet machines", "monitoring"} {
-		checks = append(checks, Check{Name: name, Status: Skipped, Detail: "a table has no data for it"})
+		checks = append(checks, validity.Check{Name: name, Status: validity.Skipped, Detail: "a table has no data for it"})
 	}
-	return judged(Unchecked, checks)
+	return validity.Judged(validity.Unchecked, checks)
 }
 
-func (r *reader) checkRows(f *Findings) Check {
+func (r *reader) checkRows(curve *steps.Curve) validity.Check {
 	var loads []float64
-	for i := range f.Curve {
-		loads = append(loads, f.Curve[i].ActiveClients)
+	for i := range curve.Steps {
+		loads = append(loads, curve.Steps[i].ActiveClients)
 	}
 	slices.SortFunc(loads, cmp.Compare[float64])
 	different := len(slices.Compact(loads))
-	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%s make %s at %s",
-		say.Plural(r.Len(), "row"), say.Plural(len(f.Curve), "point"), say.Plural(different, "different load"))}
+	c := validity.Check{Name: "data", Status: validity.OK, Detail: fmt.Sprintf("%s make %s at %s",
+		say.Plural(r.Len(), "row"), say.Plural(len(curve.Steps), "point"), say.Plural(different, "different load"))}
 	if different < shape.LeastLoads {
-		c.note(fmt.Sprintf("whether the curve has a knee, which needs %d different loads", shape.LeastLoads), "measure more loads")
+		c.Note(fmt.Sprintf("whether the curve has a knee, which needs %d different loads", shape.LeastLoads), "measure more loads")
 	}
 	return c
 }
 
-func (r *reader) checkErrors(f *Findings) Check {
-	c := Check{Name: "errors", Status: OK}
-	var worst *Step
-	for s := range each(f.Curve) {
-		if s.errorRatioGiven && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
+func (r *reader) checkErrors(curve *steps.Curve) validity.Check {
+	c := validity.Check{Name: "errors", Status: validity.OK}
+	var worst *steps.Working
+	for _, s := range curve.Steps {
+		if s.ErrorRatioGiven && (worst == nil || s.ErrorRatio > worst.ErrorRatio) {
 			worst = s
 		}
 	}
 	if worst == nil {
-		return c.skip("the table has no error ratio")
+		return c.Skip("the table has no error ratio")
 	}
-	c.Detail = fmt.Sprintf("at most %s of the operations failed, at %s", unit.Percent(worst.ErrorRatio), f.at(worst))
+	c.Detail = fmt.Sprintf("at most %s of the operations failed, at %s", unit.Percent(worst.ErrorRatio), curve.At(worst))
 	if worst.ErrorRatio > 0.01 {
-		c.Status = Warn
+		c.Status = validity.Warn
 	}
 	return c
 }
@@ -180,24 +184,24 @@ const impossible = 1.05
 
 // checkLittle asks whether operations took more time than the clients had: with pauses they take less, so only that
 // shows a mistake, such as a wrong unit.
-func (r *reader) checkLittle(f *Findings) Check {
-	c := Check{Name: "Little's law", Status: OK}
+func (r *reader) checkLittle(curve *steps.Curve) validity.Check {
+	c := validity.Check{Name: "Little's law", Status: validity.OK}
 	var over []string
 	known := 0
-	for s := range each(f.Curve) {
+	for _, s := range curve.Steps {
 		if s.Little != nil {
 			known++
 			if *s.Little > impossible {
-				over = append(over, fmt.Sprintf("%s %.3g", f.at(s), *s.Little))
+				over = append(over, fmt.Sprintf("%s %.3g", curve.At(s), *s.Little))
 			}
 		}
 	}
 	switch {
 	case known == 0:
-		c.Status, c.Detail = Skipped, "it needs a rate and a latency"
+		c.Status, c.Detail = validity.Skipped, "it needs a rate and a latency"
 	case len(over) > 0:
-		c.Status = Warn
-		c.Detail = "rate x latency exceeds the number of clients: " + strings.Join(head(over, 4), ", ") + "; check the units"
+		c.Status = validity.Warn
+		c.Detail = "rate x latency exceeds the number of clients: " + strings.Join(basics.Head(over, 4), ", ") + "; check the units"
 	default:
 		c.Detail = fmt.Sprintf("rate x latency does not exceed the number of clients at all %d points", known)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 )
@@ -26,7 +28,7 @@ func (f *Findings) Missed() bool {
 
 // judged holds thresholds against the curve. A threshold without a step must be met at every step; one that no step
 // can answer is not met, so that a gate never opens by accident.
-func (f *Findings) judged(thresholds []string) []Judgment {
+func (f *conclusion) judged(thresholds []string) []Judgment {
 	out := []Judgment{}
 	for _, text := range thresholds {
 		t, err := scenario.ParseThreshold(text)
@@ -47,8 +49,8 @@ func (f *Findings) judged(thresholds []string) []Judgment {
 
 // stopped makes sure that a threshold that ended the run counts as broken: the seconds after the decision may have
 // changed the figure again.
-func (d *data) stopped(judged []Judgment) []Judgment {
-	for _, e := range d.events {
+func stopped(d *steps.Run, judged []Judgment) []Judgment {
+	for _, e := range d.Events {
 		if e.Kind == measure.EventThreshold {
 			stoppedBy(judged, e)
 		}
@@ -57,7 +59,7 @@ func (d *data) stopped(judged []Judgment) []Judgment {
 }
 
 func stoppedBy(judged []Judgment, e *measure.Event) {
-	for j := range each(judged) {
+	for j := range basics.Each(judged) {
 		if e.Reason == j.Threshold {
 			j.Met, j.Detail = false, strings.TrimPrefix(e.Text, j.Threshold+": ")
 		}
@@ -65,15 +67,15 @@ func stoppedBy(judged []Judgment, e *measure.Event) {
 }
 
 // stepsOf returns the steps that a threshold is for.
-func (f *Findings) stepsOf(t scenario.Threshold) []*Step {
+func (f *conclusion) stepsOf(t scenario.Threshold) []*steps.Working {
 	if t.Optimum {
 		if best := f.best(); best >= 0 {
-			return []*Step{&f.Curve[best]}
+			return []*steps.Working{f.c.Steps[best]}
 		}
 		return nil
 	}
-	var out []*Step
-	for s := range each(f.Curve) {
+	var out []*steps.Working
+	for _, s := range f.c.Steps {
 		if t.Holds(s.Clients, s.Rate) {
 			out = append(out, s)
 		}
@@ -81,16 +83,16 @@ func (f *Findings) stepsOf(t scenario.Threshold) []*Step {
 	return out
 }
 
-func (f *Findings) judgeSteps(t scenario.Threshold) Judgment {
+func (f *conclusion) judgeSteps(t scenario.Threshold) Judgment {
 	j := Judgment{Met: true}
 	steps := f.stepsOf(t)
 	for _, s := range steps {
-		v := s.figure(t.Measure.Name)
+		v := figureOf(s, t.Measure.Name)
 		if !v.known {
-			return Judgment{Detail: fmt.Sprintf("%s was not measured at %s", t.Measure.Name, f.at(s))}
+			return Judgment{Detail: fmt.Sprintf("%s was not measured at %s", t.Measure.Name, f.c.At(s))}
 		}
 		met, certain, doubt := v.judge(t)
-		detail := t.Measure.Format(v.value) + " at " + f.at(s) + doubt
+		detail := t.Measure.Format(v.value) + " at " + f.c.At(s) + doubt
 		if !met {
 			return Judgment{Certain: certain, Detail: detail}
 		}
@@ -122,101 +124,17 @@ func noStep(t scenario.Threshold) string {
 	return "no step was measured"
 }
 
-// A figure is a value and, if there is one, its 95% interval.
-type figure struct {
-	value     float64
-	low, high *float64
-	known     bool
-}
-
-func known(x float64) figure { return figure{value: x, known: true} }
-
-// judge holds v against t. Where another run may be judged the other way, doubt says so.
-func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt string) {
-	met = t.Met(v.value)
-	if v.low == nil || v.high == nil {
-		return met, nil, ""
-	}
-	sure := t.Met(*v.low) == met && t.Met(*v.high) == met
-	if !sure {
-		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: measure longer, or repeat", t.Measure.Format(*v.low),
-			t.Measure.Format(*v.high))
-	}
-	return met, &sure, doubt
-}
-
-// figure returns what a step gave of one of scenario.Quantities, in base units.
-func (s *Step) figure(name string) figure {
-	share := func(x *float64) figure { return figure{value: value(x), known: x != nil} }
-	ended := float64(s.Done + s.Errors)
-	each := func(x float64) figure { return figure{value: ratio(x, ended), known: ended > 0} }
-	switch name {
-	case "throughput":
-		return figure{s.Throughput, s.ThroughputLow, s.ThroughputHigh, true}
-	case "per_client":
-		return figure{s.PerClient, over(s.ThroughputLow, s.ActiveClients), over(s.ThroughputHigh, s.ActiveClients), true}
-	case "rate":
-		return figure{s.Operations, s.OperationsLow, s.OperationsHigh, true}
-	case "per_client_rate":
-		return figure{s.PerClientRate, over(s.OperationsLow, s.ActiveClients), over(s.OperationsHigh, s.ActiveClients), true}
-	case "error_ratio":
-		return each(min(float64(s.Bad()), ended))
-	case "missed_ratio":
-		all := ended + float64(s.Missed)
-		return figure{value: ratio(float64(s.Missed), all), known: all > 0}
-	case "wait_ratio":
-		return each(float64(s.Waits))
-	case "cpu_efficiency":
-		return figure{value(s.CPUEfficiency), s.CPUEfficiencyLow, s.CPUEfficiencyHigh, s.CPUEfficiency != nil}
-	case "cluster_throughput":
-		return figure{value(s.ClusterThroughput), s.ClusterThroughputLow, s.ClusterThroughputHigh, s.ClusterThroughput != nil}
-	case "events_rate":
-		return figure{s.EventRate, s.EventRateLow, s.EventRateHigh, s.Jobs != nil && !s.programs}
-	case "job_failure_ratio":
-		return share(s.JobFailureRatio)
-	case "crash_ratio":
-		return share(s.CrashRatio)
-	case "server_cpu":
-		return share(s.ServerCPU)
-	case "client_cpu":
-		return share(s.ClientCPU)
-	case "imbalance":
-		if s.Balance == nil {
-			return figure{}
-		}
-		return known(s.Balance.Imbalance)
-	}
-	return s.quantile(name)
-}
-
-// quantile returns a figure of a duration, such as latency_p99.
-func (s *Step) quantile(name string) figure {
-	i := strings.LastIndexByte(name, '_')
-	if i < 0 {
-		return figure{}
-	}
-	q := map[string]*Quantiles{
-		"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "tls_handshake": s.Handshake, "login": s.Login,
-		"redirect": s.Redirect, "job": s.JobSeconds,
-	}[name[:i]]
-	if q == nil || q.Count == 0 {
-		return figure{}
-	}
-	value, ok := map[string]float64{"mean": q.Mean, "p50": q.P50, "p90": q.P90, "p99": q.P99, "p999": q.P999, "max": q.Max}[name[i+1:]]
-	return figure{value: value, known: ok}
-}
-
 // judgeWhole judges a threshold on where the curve turns: optimum.clients, knee.throughput and the like.
 //
 // A run whose range ended before that tells only that it is not below the heaviest step. That meets a threshold that
 // asks for more than something, if the heaviest step does, and no other.
-func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
+func (f *conclusion) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
 	case f.best() < 0:
 		return Judgment{Detail: "no operation succeeded, so there is no " + called(what)}
 	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside &&
-		f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
+		f.c.LoadOf(f.c.Steps[f.best()]) == f.c.LoadOf(f.c.Steps[f.c.Heaviest()]):
 		return f.beyond(t, what, name)
 	}
 	v := f.place(what, name)
@@ -232,15 +150,15 @@ func called(what string) string {
 }
 
 // beyond judges where the run shows that the place lies beyond its range.
-func (f *Findings) beyond(t scenario.Threshold, what, name string) Judgment {
-	heaviest := f.heaviest()
-	s := &f.Curve[heaviest]
+func (f *conclusion) beyond(t scenario.Threshold, what, name string) Judgment {
+	heaviest := f.c.Heaviest()
+	s := f.c.Steps[heaviest]
 	v := known(float64(s.Clients))
 	switch name {
 	case "throughput":
-		v = s.figure("throughput")
+		v = figureOf(s, "throughput")
 	case "rate":
-		v = s.figure("rate")
+		v = figureOf(s, "rate")
 	}
 	met, certain, doubt := v.judge(t)
 	shown := t.Measure.Format(v.value)
@@ -258,7 +176,7 @@ func (f *Findings) beyond(t scenario.Threshold, what, name string) Judgment {
 }
 
 // place returns where on the curve something is, or what it gives there.
-func (f *Findings) place(what, name string) figure {
+func (f *conclusion) place(what, name string) figure {
 	pick := func(clients figure, throughput, rate float64) figure {
 		switch name {
 		case "throughput":

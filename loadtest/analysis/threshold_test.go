@@ -4,9 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
 )
+
+// concluding returns the conclusion of a document.
+func concluding(f *Findings) *conclusion { return &conclusion{Findings: f, c: f.curve()} }
 
 func ref[T any](x T) *T { return &x }
 
@@ -15,7 +19,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	of := func(x float64) *Quantiles {
 		return &Quantiles{Count: 1, Mean: x, P50: x + 1, P90: x + 2, P99: x + 3, P999: x + 4, Max: x + 5}
 	}
-	f := &Findings{Measure: Throughput, Curve: []Step{{
+	f := concluding(&Findings{Measure: Throughput, Curve: []Step{{
 		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20,
 		Missed: 25, Waits: 30,
 		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), Handshake: of(70),
@@ -23,7 +27,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		Balance: &StepBalance{Imbalance: 1.25},
 		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7,
 			JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
-	}}}
+	}}})
 	f.Optimum = &Optimum{Equals: []int{0}, Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
 	f.Knee = &Knee{Clients: 3, Throughput: 3500, Operations: 35}
 	f.Power = &Operating{Clients: 1, Throughput: 1000, Operations: 10}
@@ -40,7 +44,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 			want[of+"_"+p] = float64(10*(i+1) + k)
 		}
 	}
-	empty := &Findings{Measure: Throughput, Curve: []Step{{Clients: 4, Done: 1}}}
+	empty := concluding(&Findings{Measure: Throughput, Curve: []Step{{Clients: 4, Done: 1}}})
 	for _, q := range scenario.Quantities() {
 		x, ok := want[q.Name]
 		if !ok {
@@ -101,7 +105,7 @@ func TestThresholdsOfTheWholeRun(t *testing.T) {
 		{&Findings{}, "knee.clients >= 0", false, nil, "no operation succeeded"},
 		{&Findings{}, "throughput >= 0bit/s at the optimum", false, nil, "no operation succeeded"},
 	} {
-		got := c.f.judged([]string{c.text})[0]
+		got := concluding(c.f).judged([]string{c.text})[0]
 		same := (got.Certain == nil) == (c.certain == nil) && (got.Certain == nil || *got.Certain == *c.certain)
 		if got.Met != c.met || !same || !strings.Contains(got.Detail, c.detail) {
 			t.Errorf("%s: %+v (certain %v), want met %v, %q", c.text, got, got.Certain, c.met, c.detail)
@@ -121,7 +125,7 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 		"throughput < 4.5 Gbit/s at 8 clients": {true, false},
 		"throughput < 5 Gbit/s at 8 clients":   {true, true},
 	} {
-		got := f.judged([]string{text})[0]
+		got := concluding(f).judged([]string{text})[0]
 		if got.Met != want.met || got.Certain == nil || *got.Certain != want.certain ||
 			strings.Contains(got.Detail, "not certain") == want.certain {
 			t.Errorf("%s: %+v, want %v", text, got, want)
@@ -131,9 +135,9 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 
 // What ended a run stays broken, whatever the last seconds did.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
-	d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"},
+	d := &steps.Run{Events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"},
 		{Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped", Reason: "p99 < 1s or stop"}}}
-	got := d.stopped([]Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
+	got := stopped(d, []Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
 	if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
 		t.Errorf("%+v", got)
 	}
@@ -164,15 +168,15 @@ func TestThresholds(t *testing.T) {
 		"p50 < 15ms at 1 client":                {true, "10 ms at 1 client"},
 		"nonsense":                              {false, "nonsense"},
 	} {
-		got := f.judged([]string{text})[0]
+		got := concluding(f).judged([]string{text})[0]
 		if got.Met != want.met || !strings.Contains(got.Detail, want.detail) {
 			t.Errorf("%s: met %v, %q; want %v, %q", text, got.Met, got.Detail, want.met, want.detail)
 		}
 	}
-	if got := (&Findings{}).judged([]string{"throughput > 0bit/s"}); got[0].Met {
+	if got := concluding(&Findings{}).judged([]string{"throughput > 0bit/s"}); got[0].Met {
 		t.Errorf("a threshold is met by nothing: %+v", got)
 	}
-	if f.Thresholds = f.judged([]string{"rate < 500/s"}); !f.Missed() {
+	if f.Thresholds = concluding(f).judged([]string{"rate < 500/s"}); !f.Missed() {
 		t.Error("a missed threshold is not missed")
 	}
 }

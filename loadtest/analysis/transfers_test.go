@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/basics"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
@@ -23,7 +23,7 @@ import (
 func transferred(t *testing.T, lost int64) *Findings {
 	t.Helper()
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	at := func(seconds float64) time.Time { return begin.Add(duration(seconds)) }
+	at := func(seconds float64) time.Time { return begin.Add(basics.Duration(seconds)) }
 	dir := filepath.Join(t.TempDir(), "run")
 	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "t", Target: "sites A to C", Driver: "transfer", Model: "closed",
 		Steps: []scenario.Step{{Number: 1, Clients: 2, Duration: 2e9}}}
@@ -108,25 +108,5 @@ func TestTransferEnds(t *testing.T) {
 				t.Errorf("%d bytes less: %s, want %s: %s", lost, c.Status, want, c.Detail)
 			}
 		}
-	}
-}
-
-// Files that had been at their destination were looked at: they arrived, but nothing
-// was brought, so that they make nothing fast.
-func TestFilesThatHadBeenThere(t *testing.T) {
-	s := transferSums{tries: map[string]int{}, ends: map[siteCase]*endSum{}}
-	begin := time.Now()
-	for i, mode := range []string{"check", "check", "pull"} {
-		s.add(&results.Transfer{Step: 1, Case: "one", File: fmt.Sprint(i), Size: 1e9, Source: "A", Dest: "B", Mode: mode, Begin: begin,
-			End: begin.Add(time.Duration(i) * time.Second), Done: true, Last: true})
-	}
-	s.finish(&data{})
-	c := s.figures.Cases[0]
-	if c.Arrived != 3 || c.There != 2 || c.Bytes != 3e9 || c.Throughput != 5e8 {
-		t.Errorf("%+v", c)
-	}
-	if text := s.figures.Text(); !strings.Contains(text, "3 of 3 files arrived (3.00 GB) in 3 attempts; 1 case. "+
-		"2 of the files already existed at the destination.") {
-		t.Error(text)
 	}
 }

@@ -2,30 +2,41 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/basics"
 	"weir/loadtest/analysis/fit"
+	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/shape"
+	"weir/loadtest/analysis/steps"
 )
+
+// A conclusion holds the findings that follow from a curve while they are made.
+type conclusion struct {
+	*Findings
+	c         *steps.Curve
+	resources limits.Resources
+}
 
 // understand fills in what the curve says: the optimum, the models, the knee and the loads that are singled out.
 // Without a step at which anything went well there are none. Where loads certainly give another result on the way down,
 // the way up alone says what the service gives.
-func (f *Findings) understand() {
-	points := f.points()
+func (f *conclusion) understand() {
+	points := f.c.Points()
 	f.Hysteresis = f.hysteresis(points)
 	if f.returned() != nil {
-		whole := f.Curve
-		defer func() { f.Curve = whole }()
+		whole := f.c
+		defer func() { f.c = whole }()
 		points = points[:shape.Rise(points)]
-		f.Curve = f.Curve[:len(points)]
+		f.c = f.c.With(f.c.Steps[:len(points)])
 	}
 	o, ok := shape.OptimumOf(points)
 	if !ok {
 		return
 	}
 	f.Optimum = f.optimum(o)
-	f.Optimum.Unclear = f.unclear(f.numbered(f.Optimum.Step))
+	f.Optimum.Unclear = f.unclear(f.c.Numbered(f.Optimum.Step))
 	fits := f.fit(points)
 	if fits != nil {
 		f.Fits = fits
@@ -39,39 +50,25 @@ func (f *Findings) understand() {
 	f.Collapse = f.collapse(points, o.Best)
 }
 
-// points are the steps as package shape sees them.
-func (f *Findings) points() []shape.Point {
-	all := make([]shape.Point, len(f.Curve))
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		mean, low, high := f.yield(s)
-		all[i] = shape.Point{Load: f.load(s), Yield: mean, Low: low, High: high, Batches: s.Batches, Errors: s.unwell()}
-		if s.Latency != nil {
-			all[i].Latency = s.Latency.Mean
-		}
-	}
-	return all
-}
-
 // fit lays the models through the steps with few errors; nil in the open model, where throughput is what was asked
 // for until the service is full, and where there is nothing to fit.
-func (f *Findings) fit(of []shape.Point) *fit.Fits {
-	if f.Open() {
+func (f *conclusion) fit(of []shape.Point) *fit.Fits {
+	if f.c.Open() {
 		return nil
 	}
 	var points []fit.Point
 	few := shape.FewErrors(of)
-	for s := range each(f.Curve) {
-		mean, _, _ := f.yield(s)
-		if s.unwell() > few || s.ActiveClients <= 0 || mean <= 0 {
+	for _, s := range f.c.Steps {
+		mean, _, _ := f.c.Yield(s)
+		if s.Unwell() > few || s.ActiveClients <= 0 || mean <= 0 {
 			continue
 		}
-		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}
-		if _, high := f.bounds(s); f.Correlation > 0 {
-			p.Error = ratio(high-mean, stats.Student(float64(s.Batches-1)))
+		p := fit.Point{Clients: f.c.ClientsAt(s), Yield: mean, Batches: s.Means}
+		if _, high := f.c.Bounds(s); f.Correlation > 0 {
+			p.Error = stats.Ratio(high-mean, stats.Student(float64(s.Batches-1)))
 		}
-		if s.thinkSeconds > 0 {
-			p.Busy = min(p.Clients, ratio(s.busySeconds, s.Duration))
+		if s.ThinkSeconds > 0 {
+			p.Busy = min(p.Clients, stats.Ratio(s.BusySeconds, s.Duration))
 		}
 		points = append(points, p)
 	}
@@ -83,31 +80,81 @@ func (f *Findings) fit(of []shape.Point) *fit.Fits {
 		f.Warnings = append(f.Warnings, "no model was fitted to the curve: "+err.Error())
 		return nil
 	}
-	if left := len(f.Curve) - len(points); left > 0 {
-		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.OfJobs()] +
+	if left := len(f.c.Steps) - len(points); left > 0 {
+		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.c.OfJobs()] +
 			" were left out"
 	}
 	return fits
 }
 
-// at is the number of clients that a step represents on a curve: the planned one, or what a table says, which need
-// not be whole.
-func (s *Step) at() float64 {
-	if !s.fromTable && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
-		return float64(s.Clients)
+// best returns the place in the curve of the optimum's step; -1 if there is none.
+func (f *conclusion) best() int {
+	if f.Optimum == nil {
+		return -1
 	}
-	return s.ActiveClients
+	return slices.IndexFunc(f.c.Steps, func(s *steps.Working) bool { return s.Step == f.Optimum.Step })
 }
 
 // operating singles out step i; nil if there is none.
-func (f *Findings) operating(i int, how string) *Operating {
+func (f *conclusion) operating(i int, how string) *Operating {
 	if i < 0 {
 		return nil
 	}
-	s := &f.Curve[i]
+	s := f.c.Steps[i]
 	o := &Operating{Step: s.Step, Clients: s.Clients, Throughput: s.Throughput, Operations: s.Operations, Method: how}
 	if s.Latency != nil {
 		o.Latency = s.Latency.Mean
 	}
 	return o
+}
+
+// returned is the load that certainly differs most between the way up and the way down, nil if none does.
+func (f *conclusion) returned() *Hysteresis {
+	var most *Hysteresis
+	for h := range basics.Each(f.Hysteresis) {
+		if h.Certain && (most == nil || math.Abs(h.Change) > math.Abs(most.Change)) {
+			most = h
+		}
+	}
+	return most
+}
+
+func (f *conclusion) hysteresis(points []shape.Point) []Hysteresis {
+	all := []Hysteresis{}
+	for _, r := range shape.Hysteresis(points) {
+		up, down := f.c.Steps[r.Up], f.c.Steps[r.Down]
+		all = append(all, Hysteresis{Clients: up.Clients, Up: up.Step, Down: down.Step, Change: r.Change, Certain: r.Certain})
+	}
+	return all
+}
+
+// partFits lays fourth-order functions through the parts of all steps: yield against the clients that were active,
+// and that of each client. nil where there are too few parts.
+func (f *Findings) partFits() *PartFits {
+	of := func(each bool) *Fit {
+		var points []fit.Point
+		for _, p := range f.Subintervals {
+			y := p.Throughput
+			if f.Measure == steps.Rate {
+				y = p.Operations
+			}
+			if p.Clients <= 0 || y <= 0 {
+				continue
+			}
+			if each {
+				y /= p.Clients
+			}
+			points = append(points, fit.Point{Clients: p.Clients, Yield: y})
+		}
+		fits, err := fit.Of(points, fit.Options{})
+		if err != nil || fits.Poly4 == nil {
+			return nil
+		}
+		fits.Poly4.Band = nil // it need not be the best model here
+		return fits.Poly4
+	}
+	if p := (&PartFits{Total: of(false), Each: of(true)}); p.Total != nil || p.Each != nil {
+		return p
+	}
+	return nil
 }

@@ -2,11 +2,13 @@ package analysis
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -26,7 +28,7 @@ func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 	d, err := load(written(t, s))
 	require.NoError(t, err)
 	for i := range events {
-		d.events = append(d.events, &events[i])
+		d.run.Events = append(d.run.Events, &events[i])
 	}
 	return d.findings()
 }
@@ -114,16 +116,16 @@ func TestGeneratorIsThrottled(t *testing.T) {
 		s := resultstest.Typical()
 		s.Clients = s.Clients[len(s.Clients)-1:]
 		s.Sample = func(m *monitor.Sample) {
-			if m.Role == server {
+			if m.Role == hosts.Server {
 				m.Procs = nil
 				return
 			}
 			m.Quota = &monitor.Quota{Cores: c.quota, Group: "/job", Periods: 10, Throttled: c.throttled}
 			m.CPU = &monitor.CPU{User: (c.clients + c.servers) / 4, Idle: 1 - (c.clients+c.servers)/4}
-			m.Procs = []monitor.Proc{{Name: "weir", Role: client, Count: 1, Threads: 5, User: c.clients}}
+			m.Procs = []monitor.Proc{{Name: "weir", Role: hosts.Client, Count: 1, Threads: 5, User: c.clients}}
 			if c.servers > 0 {
 				m.Role = "both"
-				m.Procs = append(m.Procs, monitor.Proc{Name: "stored", Role: server, Count: 1, Threads: 5, User: c.servers})
+				m.Procs = append(m.Procs, monitor.Proc{Name: "stored", Role: hosts.Server, Count: 1, Threads: 5, User: c.servers})
 			}
 		}
 		f := of(t, s)
@@ -138,19 +140,16 @@ func TestGeneratorIsThrottled(t *testing.T) {
 
 // A generator that may use one core of four is full at one core.
 func TestGeneratorWithAQuota(t *testing.T) {
-	s := limit(nil)
+	s := limit(func(x *monitor.Sample, _, _ float64) {
+		if x.Role == hosts.Client {
+			x.Procs[0].User, x.Procs[0].Files = 0.97, 300
+		}
+	})
 	r := s.service()
 	d, err := load(written(t, r))
 	require.NoError(t, err)
-	d.about.Environment = json.RawMessage(`{"cores":4,"cores_used":1,"open_files_soft":1024,"ephemeral_port_low":32768,"ephemeral_port_high":60999}`)
-	for _, hosts := range d.watched.steps {
-		for _, h := range hosts {
-			if h.Role == client {
-				h.clientCPU = mean{0.97, 1}
-				h.ClientFiles = 300
-			}
-		}
-	}
+	d.run.About.Environment = json.RawMessage(`{"cores":4,"cores_used":1,"open_files_soft":1024,"ephemeral_port_low":32768,` +
+		`"ephemeral_port_high":60999}`)
 	f := d.findings()
 	if c := find(t, f, "generator"); c.Status != Fail || !strings.Contains(c.Detail, "used 0.97 of the 1 cores it may use") {
 		t.Errorf("%+v", c)
@@ -161,7 +160,7 @@ func TestGeneratorWithAQuota(t *testing.T) {
 			!u.Saturated {
 			files++
 		}
-		if u.Resource == ResourceGenerator && (!u.Saturated || *u.Share != 0.97) {
+		if u.Resource == ResourceGenerator && (!u.Saturated || math.Abs(*u.Share-0.97) > 1e-9) {
 			t.Errorf("%+v", u)
 		}
 	}

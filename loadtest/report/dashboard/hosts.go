@@ -3,7 +3,7 @@ package dashboard
 import (
 	"math"
 
-	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/monitor"
 )
@@ -99,7 +99,7 @@ func (h *history) host(s *monitor.Sample) {
 	if start.IsZero() {
 		start = s.Time
 	}
-	p := analysis.NewHostPoint(s, start)
+	p := hosts.NewHostPoint(s, start)
 	cores := max(1, float64(x.cores))
 	for c, v := range [...]float64{p.CPU, p.IOWait, p.ServerCores / cores, p.ClientCores / cores, p.DiskBusy, p.DiskRead, p.DiskWrite,
 		p.Received, p.Sent} {
@@ -123,7 +123,7 @@ func (h *history) host(s *monitor.Sample) {
 }
 
 // side adds what processes of a host use to the second that the sample is of.
-func (h *history) side(p *analysis.HostPoint, cores float64) {
+func (h *history) side(p *hosts.HostPoint, cores float64) {
 	i := h.sides.add(math.Floor(p.At))
 	if i < 0 { // a host that tells late: of the second before at most
 		if i = len(h.sides.at) - 2; i < 0 || h.sides.at[i] != math.Floor(p.At) {

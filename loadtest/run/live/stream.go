@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/screen"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 )
 
@@ -92,7 +93,7 @@ func (s *Stream) Close(err error) error {
 func stepOf(w *measure.Window, failures *measure.Failures, cpu *cpuUsage) *Step {
 	s := &Step{
 		Step: w.Step, Duration: w.Seconds, Clients: w.Clients, Throughput: w.Throughput(), Operations: w.Rate(),
-		Moved: w.Moved, Done: w.Done, Errors: w.Errors(), Wrong: w.Wrong, Failed: failures.Count(), Latency: analysis.QuantilesOf(&w.Latency),
+		Moved: w.Moved, Done: w.Done, Errors: w.Errors(), Wrong: w.Wrong, Failed: failures.Count(), Latency: steps.QuantilesOf(&w.Latency),
 		Server: known(cpu.share(serverSide)), Client: known(cpu.share(clientSide)),
 	}
 	if w.JobSeconds > 0 || w.Started > 0 {

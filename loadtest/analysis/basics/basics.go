@@ -1,0 +1,87 @@
+// Package basics has what all stages of the analysis use: pointers to elements and optional values, spans of time, and short lists.
+package basics
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"weir/internal/stats"
+)
+
+// Each yields a pointer to each element of s, in order.
+func Each[T any](s []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range s {
+			if !yield(&s[i]) {
+				return
+			}
+		}
+	}
+}
+
+// EntryOf returns the value of m at key, which it makes if there is none.
+func EntryOf[K comparable, T any](m *map[K]*T, key K) *T {
+	if *m == nil {
+		*m = map[K]*T{}
+	}
+	v := (*m)[key]
+	if v == nil {
+		v = new(T)
+		(*m)[key] = v
+	}
+	return v
+}
+
+// Ratio returns a/b, and 0 where that is no finite number.
+func Ratio(a, b float64) float64 { return stats.Ratio(a, b) }
+
+// Part returns a pointer to ratio(a, b).
+func Part(a, b float64) *float64 { return new(Ratio(a, b)) }
+
+// Finite returns x, and 0 if JSON has no text for it.
+func Finite(x float64) float64 { return stats.OrZero(x) }
+
+// Value returns *p, and 0 if p is nil.
+func Value(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// Over returns x/n, and nil if that is unknown.
+func Over(x *float64, n float64) *float64 {
+	if x == nil || !(n > 0) {
+		return nil
+	}
+	return new(*x / n)
+}
+
+// Duration returns a number of seconds as a time.Duration.
+func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// Common returns the part of from to to that lies between begin and end; its length is negative if there is none.
+func Common(from, to, begin, end time.Time) (time.Time, time.Time) {
+	if begin.After(from) {
+		from = begin
+	}
+	if end.Before(to) {
+		to = end
+	}
+	return from, to
+}
+
+// SecondsShared returns how many seconds the two spans have in common.
+func SecondsShared(from, to, begin, end time.Time) float64 {
+	from, to = Common(from, to, begin, end)
+	return max(0, to.Sub(from).Seconds())
+}
+
+// Head returns the first n texts, and how many more there are.
+func Head(texts []string, n int) []string {
+	if len(texts) > n {
+		return append(texts[:n:n], fmt.Sprintf("and %d more", len(texts)-n))
+	}
+	return texts
+}

@@ -1,0 +1,174 @@
+package limits
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/steps"
+	"weir/loadtest/measure"
+	"weir/monitor"
+)
+
+// Backends is what the samples report on the servers that share the load. Each is known by its place in names: first
+// those that the plan names, then others in the order in which they are seen.
+type Backends struct {
+	run      *steps.Run
+	holds    hosts.Holds
+	names    []string
+	declared int                             // so many the plan names
+	hosts    []monitor.Host                  // of the plan, by place
+	known    map[string]int                  // place by what a server was called
+	self     string                          // host that this machine's samples are of; "": any that the plan does not name
+	steps    map[int]map[int]*backendSum     // by step and place; step 0 is the whole run
+	whole    hosts.Holds                     // from the first interval to the last
+	series   steps.Binned[int, backendCount] // by place
+	balancer string                          // its kind; "": none was sampled
+	lacks    map[sourceOf]bool               // sources of which seconds are left out
+}
+
+// A sourceOf is one source of a backend's bytes.
+type sourceOf struct {
+	source string
+	place  int
+}
+
+// A backendSum gathers one backend in one step, or in the whole run. Bytes are of payload, as far as that can be
+// told.
+type backendSum struct {
+	logged, wire, passed, reported       float64    // by its log, its interface, the balancer, and itself
+	running, sessions, queue, own, busy  hosts.Mean // own: cores of its processes; busy: of the fuller direction of its interface
+	connected                            float64
+	limit, weight                        int
+	status                               string
+	late                                 float64 // of the whole run: passed by the balancer, what it counted later included
+	untimely, hasLog, hasWire, hasReport bool
+}
+
+// A backendCount is what samples report on one backend in one stretch of time.
+type backendCount struct {
+	bytes    map[string]float64 // by source
+	sessions hosts.Mean
+}
+
+func (c *backendCount) add(source string, bytes float64) {
+	if c.bytes == nil {
+		c.bytes = map[string]float64{}
+	}
+	c.bytes[source] += bytes
+}
+
+func (c *backendCount) join(from *backendCount) {
+	for source, bytes := range from.bytes {
+		c.add(source, bytes)
+	}
+	c.sessions.Sum, c.sessions.Weight = c.sessions.Sum+from.sessions.Sum, c.sessions.Weight+from.sessions.Weight
+}
+
+const (
+	// instant is the time that a number of sessions counts for: it was read at the end of a sample's span, which may
+	// lie in another step than the rest.
+	instant = time.Millisecond
+	// lateBytes is how long after the run bytes of sessions that ended with it are waited for: HAProxy counts the
+	// bytes of a session when it ends.
+	lateBytes = 5 * time.Second
+)
+
+// NewBackends returns the backends of a run whose samples follow.
+func NewBackends(d *steps.Run) *Backends {
+	b := &Backends{run: d, holds: d.HoldTimes(), known: map[string]int{}, steps: map[int]map[int]*backendSum{},
+		series: steps.NewBinned[int](steps.MostServerPoints, (*backendCount).join)}
+	for _, h := range d.Plan.Hosts {
+		switch {
+		case h.Backend():
+			b.names = append(b.names, h.Name)
+			b.hosts = append(b.hosts, h)
+		case h.NodeExporter+h.XRootDReport == "" && b.self == "":
+			b.self = h.Name
+		}
+	}
+	b.declared = len(b.names)
+	for name, counts := range d.Service.Of {
+		if name != "" && name != measure.Others && len(counts) > 0 {
+			b.place(name)
+		}
+	}
+	if n := len(d.Seconds); n > 0 {
+		last := d.Seconds[n-1].End()
+		b.whole = hosts.Holds{{From: d.Seconds[0].Start, To: last, Last: last}}
+	}
+	return b
+}
+
+// place returns which backend a server is that is called so by clients, or by itself: the one with such an address,
+// or with such a name. One that is new becomes a backend with that name.
+func (bs *Backends) place(server string) int {
+	if at, ok := bs.known[server]; ok {
+		return at
+	}
+	at := bs.find(server)
+	if at < 0 {
+		at = len(bs.names)
+		bs.names = append(bs.names, server)
+	}
+	bs.known[server] = at
+	return at
+}
+
+// find returns the place of the backend with an address or name, -1 if there is none.
+func (bs *Backends) find(server string) int {
+	host, port := hostPort(server)
+	for i := range bs.hosts {
+		h := &bs.hosts[i]
+		if slices.ContainsFunc(h.Address, func(a string) bool {
+			ownHost, ownPort := hostPort(a)
+			return ownHost == host && (ownPort == "" || ownPort == port)
+		}) {
+			return i
+		}
+	}
+	return slices.IndexFunc(bs.names, func(name string) bool { return name == server || name == host })
+}
+
+// hostPort takes HOST:PORT apart; addresses are written in one way.
+func hostPort(s string) (host, port string) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		host, port = strings.Trim(s, "[]"), ""
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = a.Unmap().String()
+	}
+	return host, port
+}
+
+// behind returns the place of a server that a balancer reports on.
+func (bs *Backends) behind(s *monitor.Balanced) int {
+	if at := slices.Index(bs.names, s.Name); at >= 0 {
+		return at
+	}
+	if s.Address != "" {
+		if at := bs.find(s.Address); at >= 0 {
+			return at
+		}
+	}
+	return bs.place(s.Name)
+}
+
+func (bs *Backends) sum(step, place int) *backendSum {
+	all := bs.steps[step]
+	sum := basics.EntryOf(&all, place)
+	bs.steps[step] = all
+	return sum
+}
+
+// during calls f with the sums of a backend for all steps that were held between two moments, and for the run,
+// with the seconds that fall to each.
+func (bs *Backends) during(place int, from, to time.Time, f func(s *backendSum, seconds float64)) {
+	bs.holds.During(from, to, func(step int, seconds float64) { f(bs.sum(step, place), seconds) })
+	bs.whole.During(from, to, func(_ int, seconds float64) { f(bs.sum(0, place), seconds) })
+}

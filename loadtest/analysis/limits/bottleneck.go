@@ -1,0 +1,263 @@
+// Package limits finds the limit of a curve: the use of each resource in each step, the load from which on it is saturated, and how
+// several servers shared the load.
+package limits
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/steps"
+)
+
+// A Bottleneck is what limits the curve from some load on.
+type Bottleneck struct {
+	Resource string  `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
+	Host     string  `json:"host"`
+	Side     string  `json:"side"`
+	Step     int     `json:"step"`                    // the lightest at which it is saturated
+	From     int     `json:"from_clients"`            // of that step
+	Shared   bool    `json:"shared"`                  // clients and service use it together
+	Threads  int     `json:"threads,omitempty"`       // of a core that is the built-in server's: threads that serve its pages
+	Foreign  float64 `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
+	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
+	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
+	Candidates []Candidate `json:"candidates,omitempty"`
+	Excluded   []string    `json:"excluded,omitempty"` // of LimitInside: kinds of resources that are clearly not the limit
+	Evidence   []string    `json:"evidence"`           // sentences with numbers
+}
+
+// Values of Bottleneck.Reason.
+const (
+	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
+	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to tell
+	ReasonGrowth    = "growth"         // the noise hides whether the curve still grows
+	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used what was left
+)
+
+// A Candidate is a resource that may be what limits a curve.
+type Candidate struct {
+	Resource string   `json:"resource"`
+	Host     string   `json:"host"`
+	Side     string   `json:"side"`
+	Step     int      `json:"step"`              // whose use is stated
+	Threads  int      `json:"threads,omitempty"` // as of a Bottleneck
+	Share    *float64 `json:"use_ratio"`         // nil: its size is not known, or it was not watched
+	Low      *float64 `json:"use_low"`
+	High     *float64 `json:"use_high"`
+	Detail   string   `json:"detail"`
+}
+
+// Values of Bottleneck.Resource beside those of ResourceUsage.Resource.
+const (
+	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
+	LimitInside  = "inside the server" // all that was watched is clearly not full, and throughput does not grow
+	LimitUnknown = "unknown"           // see Bottleneck.Reason and Candidates
+	LimitNone    = "none"              // no limit was reached in the tested range
+)
+
+// proportional is the share of the lightest step's yield of each client that the heaviest must keep for the curve to
+// be called straight.
+const proportional = 0.8
+
+// Bottlenecks says what limits the curve: first what was saturated first as the load grew, where the curve levels off,
+// then what was saturated later. It marks what is saturated, and what is undecided, in the steps. Where the
+// evidence does not decide, the answer is LimitUnknown.
+func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
+	l := newLadder(curve, res)
+	if best < 0 || len(l.steps) == 0 {
+		return []Bottleneck{}
+	}
+	all := l.Saturated()
+	l.markUndecided()
+	switch {
+	case l.narrow():
+		return l.atOneLoad(all)
+	case l.level < 0:
+		return l.growing(all)
+	}
+	v := l.sort(all)
+	if len(v.causes) == 0 {
+		return append([]Bottleneck{l.hidden(&v)}, l.following(v.later, -1)...)
+	}
+	return l.limited(v.causes, v.later, v.before)
+}
+
+// A sorted is what is saturated, by what it has to do with the curve.
+type sorted struct {
+	causes []full   // may be what limits; the first is named
+	later  []full   // is saturated beyond the place where the curve levels off only
+	doubts []full   // is saturated, but the curve grew too much since: it may burn what it has
+	before []string // sentences about what is saturated and does not limit
+}
+
+// sort finds what of all that is saturated can limit the curve. What others crowd counts where nothing else is left.
+func (l *ladder) sort(all []full) sorted {
+	var v sorted
+	var crowded []full
+	for _, x := range all {
+		grown := l.grown(&x)
+		switch {
+		case x.idle():
+			v.before = append(v.before, l.usedByOthersText(&x))
+			v.doubts = append(v.doubts, x)
+		case x.sharedCPU():
+			v.causes = append(v.causes, l.grownUp(x))
+		case !l.early(&x):
+			v.later = append(v.later, x)
+		case grown <= 1:
+			v.causes = append(v.causes, x)
+		case x.usedByOthers():
+			crowded = append(crowded, x)
+			v.before = append(v.before, l.usedByOthersText(&x))
+		case grown <= efficiency && (x.resource == hosts.ResourceCPU || x.resource == hosts.ResourceCore ||
+			x.resource == hosts.ResourceGenerator):
+			v.causes = append(v.causes, l.grownUp(x))
+		default:
+			v.before = append(v.before, l.beforeText(&x))
+			v.doubts = append(v.doubts, x)
+		}
+	}
+	if len(v.causes) == 0 && len(crowded) > 0 {
+		v.causes, v.before = crowded[:1], nil // what is left for the service follows from what others do
+	}
+	slices.SortStableFunc(v.causes, func(a, b full) int { return cmp.Compare(a.precedence(v.causes), b.precedence(v.causes)) })
+	return v
+}
+
+// precedence orders causes so that the answer does not depend on which of two related causes was seen first: a
+// wire that is full is full whoever uses the CPU; of a machine that clients and service share the CPU is the limit,
+// whichever of its parts is full with it; and a client machine's CPU, or a core of it, is full because of the
+// generator.
+func (x *full) precedence(all []full) int {
+	generates := func(o full) bool { return o.resource == hosts.ResourceGenerator && o.host == x.host }
+	switch {
+	case x.resource == hosts.ResourceNetwork:
+		return 0
+	case x.sharedCPU():
+		return 1
+	case (x.resource == hosts.ResourceCPU || x.resource == hosts.ResourceCore) && slices.ContainsFunc(all, generates):
+		return 3
+	}
+	return 2
+}
+
+// limited makes the answer of causes that are certain.
+func (l *ladder) limited(causes, later []full, before []string) []Bottleneck {
+	x := &causes[0]
+	first := l.named(x)
+	first.Evidence = append(first.Evidence, l.growthText(x.onset))
+	first.Evidence = append(first.Evidence, l.letText(x)...)
+	first.Evidence = append(first.Evidence, l.context(causes)...)
+	first.Evidence = append(first.Evidence, before...)
+	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), x.onset)...)
+}
+
+// named makes the Bottleneck of a full resource, with the first sentence.
+func (l *ladder) named(x *full) Bottleneck {
+	s := l.steps[x.onset]
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Threads: x.threads,
+		Shared: x.use.Side == "both"}
+	if x.usedByOthers() {
+		b.Foreign = x.use.foreign
+	}
+	b.Evidence = []string{fmt.Sprintf("At %s %s is saturated: %s.", l.curve.At(s), b.name()+b.of(), x.use.Detail)}
+	if x.onset > 0 {
+		for _, u := range l.steps[x.onset-1].Resources {
+			if u.Resource == x.resource && u.Host == x.host && u.Share != nil && !u.Saturated {
+				b.Evidence = append(b.Evidence, fmt.Sprintf("At %s it was used to %s.", l.curve.At(l.steps[x.onset-1]), unit.Percent(*u.Share)))
+			}
+		}
+	}
+	return b
+}
+
+// letText reports on a heavier load at which less of x was used.
+func (l *ladder) letText(x *full) []string {
+	if x.let < 0 {
+		return nil
+	}
+	for _, u := range l.steps[x.let].Resources {
+		if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
+			return []string{fmt.Sprintf("At %s, where %s has fallen, only %s of it is used: something else, such as a lock, takes the time.",
+				l.curve.At(l.steps[x.let]), l.curve.Noun(), unit.Percent(*u.Share))}
+		}
+	}
+	return nil
+}
+
+// context is what else has to be known of the first of causes.
+func (l *ladder) context(causes []full) []string {
+	x := &causes[0]
+	s := l.steps[x.onset]
+	var all []string
+	switch x.use.Side {
+	case "both":
+		all = append(all, "Clients and service share this machine: what one of them uses is not available to the other, "+
+			"and the curve is that of both together.")
+	case hosts.Client:
+		what := "This limit is on the client side: the service may be able to give more than the curve shows."
+		if x.resource == hosts.ResourceCPU && (s.Burned > 0 || s.Programs) {
+			what = "The jobs themselves compute with it: more or faster machines would do more, and the service may be able to give more than " +
+				"the curve shows."
+		}
+		all = append(all, what)
+	}
+	if x.usedByOthers() {
+		all = append(all, l.usedByOthersText(x))
+	}
+	var others []string
+	for i := range causes[1:] {
+		o := &causes[1+i]
+		if o.onset == x.onset {
+			others = append(others, o.text())
+		}
+	}
+	if len(others) > 0 {
+		all = append(all, fmt.Sprintf("Also saturated from %s on: %s.", l.curve.At(s), strings.Join(basics.Head(others, 4), ", ")))
+	}
+	return all
+}
+
+// following lists what is saturated beside the first bottleneck. Of the same resource of many hosts the first stands
+// for all.
+func (l *ladder) following(later []full, shown int) []Bottleneck {
+	all := []Bottleneck{}
+	hosts := map[[2]string]int{}
+	for x := range basics.Each(later) {
+		id := [2]string{x.resource, x.use.Side}
+		at, ok := hosts[id]
+		if ok {
+			if n := len(all[at].Evidence); n < 4 {
+				all[at].Evidence = append(all[at].Evidence, fmt.Sprintf("On %s it is saturated from %s on.", x.host, l.curve.At(l.steps[x.onset])))
+			}
+			continue
+		}
+		hosts[id] = len(all)
+		b := l.named(x)
+		if x.onset > shown && shown >= 0 {
+			b.Evidence = append(b.Evidence, "Another resource was saturated before.")
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// usedByOthers reports whether programs other than the clients and the service used much of it.
+func (x *full) usedByOthers() bool { return x.use.foreign >= othersWarn }
+
+// sharedCPU reports whether x is the CPU of a machine that clients and service share.
+func (x *full) sharedCPU() bool {
+	return x.resource == hosts.ResourceCPU && x.use.Side == "both" && !x.idle()
+}
+
+// leastOwn is the part of a resource that clients and service use at least if it can be what they wait for: of a CPU
+// each program that wants it gets a part.
+const leastOwn = 0.1
+
+// idle reports whether others use x up, and clients and service hardly any of it.
+func (x *full) idle() bool { return x.usedByOthers() && x.own < leastOwn }

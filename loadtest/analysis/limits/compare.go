@@ -1,0 +1,155 @@
+package limits
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/measure"
+)
+
+// Bounds of the check that the sources of the backends' figures agree.
+const (
+	backendsOK   = 0.02 // of the bytes of all backends together
+	backendsEach = 0.05 // of those of each
+)
+
+// clientBytes returns what clients saw of each backend, by its place and the stretch of time.
+func (bs *Backends) clientBytes() map[int]map[int64]float64 {
+	moved := map[int]map[int64]float64{}
+	for name, counts := range bs.run.Service.Of {
+		if name == "" || name == measure.Others {
+			continue
+		}
+		place := bs.place(name)
+		if moved[place] == nil {
+			moved[place] = map[int64]float64{}
+		}
+		for k, c := range counts {
+			moved[place][k] += float64(c.Moved)
+		}
+	}
+	return moved
+}
+
+// Unnamed warns of data servers that the plan does not name as backends although it names others.
+func (bs *Backends) Unnamed(b *Balance) []string {
+	if b == nil || bs.declared == 0 {
+		return nil
+	}
+	var names []string
+	for _, x := range b.Backends[bs.declared:] {
+		names = append(names, x.Name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of the servers that share the load %s not a host of the scenario by name or address: %s",
+		say.Capital(fmt.Sprint(len(names))), map[bool]string{true: "is", false: "are"}[len(names) == 1],
+		strings.Join(basics.Head(names, 4), ", "))}
+}
+
+// ofRun returns the bytes of a backend over the whole run by a source; false if the source has none, or not all of them.
+func (bs *Backends) ofRun(source string, place int) (float64, bool) {
+	s := bs.steps[0][place]
+	if bs.lacks[sourceOf{source, place}] {
+		return 0, false
+	}
+	if s == nil {
+		return 0, source == ByLog && place < bs.declared && bs.hosts[place].TransferLog != ""
+	}
+	switch source {
+	case ByLog:
+		return s.logged, s.hasLog || place < bs.declared && bs.hosts[place].TransferLog != ""
+	case ByInterface:
+		return s.wire, s.hasWire
+	case ByItself:
+		return s.reported, s.hasReport
+	}
+	return s.late, bs.balancer != "" && s.sessions.Weight > 0
+}
+
+// Compare compares what the clients saw of each backend with its log, its interface, its own report and the balancer, over the whole run:
+// a note for each source that reports on bytes. agree is false if one does not agree.
+func (bs *Backends) Compare(b *Balance) (notes []string, agree bool) {
+	clients := map[int]float64{}
+	for place, counts := range bs.clientBytes() {
+		for _, bytes := range counts {
+			clients[place] += bytes
+		}
+	}
+	agree = true
+	for _, source := range []string{ByLog, ByInterface, ByItself, ByBalancer} {
+		if note, agrees := bs.compare(b, source, clients); note != "" {
+			notes, agree = append(notes, note), agree && agrees
+		}
+	}
+	return notes, agree
+}
+
+// compare holds a source against the clients: backend by backend where these tell data servers apart, else
+// all together.
+func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) (note string, agrees bool) {
+	var there, seen, all float64
+	worst, who, reported := 0.0, "", 0
+	for _, n := range clients {
+		all += n
+	}
+	apart := all >= leastReported*float64(bs.run.Moved)
+	for i := range b.Backends {
+		n, ok := bs.ofRun(source, b.Backends[i].place)
+		if !ok {
+			continue
+		}
+		reported++
+		there += n
+		own := clients[b.Backends[i].place]
+		seen += own
+		if off := stats.Ratio(n-own, own); apart && own >= hosts.LeastSeen && math.Abs(off) > math.Abs(worst) {
+			worst, who = off, b.Backends[i].Name
+		}
+	}
+	if !apart {
+		seen = float64(bs.run.Moved)
+	}
+	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "server reports",
+		ByBalancer: "the balancer"}[source]
+	switch {
+	case reported == 0 || seen < hosts.LeastSeen || there == 0 && source != ByLog || !apart && reported < len(b.Backends):
+		return "", true
+	case source != ByLog && there < leastReported*seen && source != ByInterface:
+		return fmt.Sprintf("%s saw %s of %s: the files took another path", name, unit.Bytes(there), unit.Bytes(seen)), true
+	}
+	off := stats.Ratio(there-seen, seen)
+	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, reported, unit.Bytes(there), 100*off)
+	if who != "" {
+		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
+	}
+	if bs.agrees(source, off, backendsOK) && bs.agrees(source, worst, backendsEach) {
+		return note, true
+	}
+	return note + others(off), false
+}
+
+// agrees reports whether a source may differ so much: all but the log count headers and what clients ask as well, and count until a look
+// that may be late, which matters in short runs.
+func (bs *Backends) agrees(source string, off, bound float64) bool {
+	if source == ByLog {
+		return math.Abs(off) <= bound
+	}
+	held := bs.whole[0]
+	bound = 2*bound + stats.Ratio(hosts.MostLateLook/2, held.To.Sub(held.From).Seconds())
+	return off >= -bound && off <= bound+bs.run.Overhead()-1
+}
+
+func others(off float64) string {
+	if off > 0 {
+		return "; other clients may use the backends"
+	}
+	return "; other servers may have served the clients"
+}

@@ -1,0 +1,110 @@
+package limits
+
+import (
+	"fmt"
+
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/steps"
+)
+
+// Values of BackendLimit.Resource beside those of ResourceUsage.Resource.
+const (
+	LimitSessions = "sessions" // as many as it may have, or some wait for it
+	LimitYield    = "yield"    // it gives hardly more at any heavier load
+)
+
+// Bounds from which on the sessions of a backend are what limits it.
+const (
+	fullSessions    = 0.95 // of its limit
+	waitingSessions = 0.5  // mean number that wait for it
+	hardlyMore      = 1.1  // factor of what it gives that is no more worth a word
+)
+
+// limits finds from which load on each backend is full, by a resource of its machine, by its sessions, or because it
+// gives no more; and which is first. What is seen to be full counts before what only gives no more; and that all give
+// no more from the same load on reports on none of them.
+func (b *Balance) limits(curve *steps.Curve) {
+	l := newLadder(curve, nil)
+	first, level := map[bool]int{}, map[bool]int{} // by whether it was seen
+	byKind := map[bool]*BackendLimit{}
+	for k := range b.Backends {
+		at, limit := l.backend(k)
+		if limit == nil {
+			continue
+		}
+		b.Backends[k].Saturated = limit
+		limit.Backend = b.Backends[k].Name
+		seen := limit.Resource != LimitYield
+		switch {
+		case byKind[seen] == nil || at < first[seen]:
+			byKind[seen], first[seen], level[seen] = limit, at, 1
+		case at == first[seen]:
+			level[seen]++
+		}
+	}
+	switch {
+	case byKind[true] != nil:
+		b.First = byKind[true]
+	case byKind[false] != nil && level[false] < len(b.Backends):
+		b.First = byKind[false]
+	}
+}
+
+// backend returns the place in the ladder from which on backend k is full, and by what.
+func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
+	for i, s := range l.steps {
+		if k >= len(s.Backends) {
+			return -1, nil
+		}
+		if resource, detail := fullBackend(s, &s.Backends[k]); resource != "" {
+			return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: resource, Detail: detail}
+		}
+	}
+	for i, s := range l.steps {
+		if l.load(l.last()) < leastRange*l.load(i) {
+			break
+		}
+		x := &s.Backends[k]
+		if amountOf(x) <= 0 || !l.flat(i, k) {
+			continue
+		}
+		detail := fmt.Sprintf("throughput is %s, and hardly more at any heavier load", unit.Bits(amountOf(x)))
+		if x.Throughput == nil {
+			detail = fmt.Sprintf("it has %s sessions, and hardly more at any heavier load", unit.Count(amountOf(x)))
+		}
+		return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: LimitYield, Detail: detail}
+	}
+	return -1, nil
+}
+
+// flat reports whether backend k gives hardly more at any load beyond i.
+func (l *ladder) flat(i, k int) bool {
+	from := amountOf(&l.steps[i].Backends[k])
+	for j := i + 1; j < len(l.steps); j++ {
+		if amountOf(&l.steps[j].Backends[k]) > from*hardlyMore {
+			return false
+		}
+	}
+	return true
+}
+
+// fullBackend says what of a backend is full in a step.
+func fullBackend(s *steps.Working, x *steps.BackendFigure) (resource, detail string) {
+	for u := range basics.Each(s.Resources) {
+		if u.Host == x.Name && u.Saturated {
+			return u.Resource, u.Detail
+		}
+	}
+	switch {
+	case x.Network != nil && *x.Network >= boundOf(hosts.ResourceNetwork).reached:
+		return hosts.ResourceNetwork, fmt.Sprintf("its network interface is used to %s of its speed, headers included", unit.Percent(*x.Network))
+	case basics.Value(x.Queue) >= waitingSessions:
+		return LimitSessions, fmt.Sprintf("on average %s sessions wait for it, in addition to its %s sessions", unit.Count(*x.Queue),
+			unit.Count(basics.Value(x.Sessions)))
+	case x.Limit > 0 && basics.Value(x.Sessions) >= fullSessions*float64(x.Limit):
+		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
+	}
+	return "", ""
+}

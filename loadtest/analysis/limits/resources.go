@@ -1,0 +1,289 @@
+package limits
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/steps"
+	"weir/monitor"
+)
+
+// A bound says from which share on a resource counts as used up, what share heavier steps must have for it to stay
+// so, and below which share, by the upper end of its interval, it is certainly not what limits. In between it cannot
+// be told.
+type bound struct{ reached, holds, clear float64 }
+
+// doubtful is by how much the lower end of the interval of a share may be below the bound that the share reaches.
+const doubtful = 0.05
+
+// bounds of the shares. Interfaces count neither preambles nor the gaps between frames, and some not the headers of
+// the frames that they cut large packets into: 95% of the speed is all that can be seen of it.
+func boundOf(resource string) bound {
+	switch resource {
+	case hosts.ResourceCPU, hosts.ResourceCore, hosts.ResourceDisk, hosts.ResourceScratch, hosts.ResourceReceived,
+		hosts.ResourceSent, hosts.ResourceNetwork:
+		return bound{0.90, 0.80, 0.80}
+	case hosts.ResourceGenerator:
+		return bound{generatorFail, generatorWarn, generatorWarn}
+	case hosts.ResourceFiles, hosts.ResourcePorts:
+		return bound{0.98, 0.95, 0.95}
+	}
+	return bound{2, 2, 2} // never by its share alone
+}
+
+// Bounds that are no shares.
+const (
+	leastQueue   = 1.5   // requests at a disk: with fewer a second one would hardly have waited
+	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves at a time
+	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
+	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for one
+	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
+	leastMemory  = 0.03  // share of the memory that is available
+	swapGrew     = 0.005 // of the memory, in one step
+	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
+	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow one takes a few hundred times as long as memory
+	leastTraffic = 1e5   // bytes per second that are worth a line
+	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
+)
+
+// A usage is the use of a resource in one step, with how it was judged.
+type usage struct {
+	*steps.ResourceUsage
+	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
+	near, clear    bool    // used up by the mean; not used up, by the upper end
+	foreign        float64 // part of the use that is known to be neither side's
+	own            float64 // part that may be: the time of interrupts belongs to no watched process
+	depth          float64 // of a disk: its queue
+	group          float64 // mean share of the disks that share its work, 0: there is no other one
+}
+
+// Resources are the resources that were seen in each step, the most used first, those of unknown size last.
+type Resources map[*steps.Working][]usage
+
+// ResourcesOf fills in the use of every resource that was seen in each step.
+func ResourcesOf(d *steps.Run, curve *steps.Curve) Resources {
+	all := Resources{}
+	for _, s := range curve.Steps {
+		var uses []usage
+		for h := range basics.Each(s.Machines) {
+			here := hostUses(h, s)
+			ruleOut(d, here, h, s)
+			uses = append(append(uses, here...), serviceUses(h)...)
+		}
+		uses = append(uses, generatorUses(d, s, uses)...)
+		slices.SortStableFunc(uses, func(a, b usage) int {
+			return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Host, b.Host))
+		})
+		s.Resources = make([]steps.ResourceUsage, len(uses))
+		for i := range uses {
+			s.Resources[i] = *uses[i].ResourceUsage
+			uses[i].ResourceUsage = &s.Resources[i]
+		}
+		all[s] = uses
+	}
+	return all
+}
+
+// ruleOut rules the host's disk out that works for others: in the direction of the load it moves less than leastOnDisk of the
+// payload, which then comes from a cache, or from other disks.
+func ruleOut(d *steps.Run, uses []usage, h *hosts.Host, s *steps.Working) {
+	moves := 0.0
+	if d.Down > 0 {
+		moves += h.DiskRead
+	}
+	if d.Up > 0 {
+		moves += h.DiskWrite
+	}
+	for u := range basics.Each(uses) {
+		if u.Resource == hosts.ResourceDisk && moves < leastOnDisk*s.Throughput {
+			u.reached, u.near, u.clear = false, false, true
+			u.Detail += ": hardly any of it for this load"
+		}
+	}
+}
+
+// shareOf is p's value, and less than any share where it is nil.
+func shareOf(p *float64) float64 {
+	if p == nil {
+		return -1
+	}
+	return *p
+}
+
+// use makes the usage of a share, and judges it by its interval and the resource's bounds.
+func use(resource string, h *hosts.Host, v hosts.Ranged, format string, args ...any) usage {
+	share, low, high := max(0, stats.OrZero(v.Mean)), max(0, stats.OrZero(v.Low())), max(0, stats.OrZero(v.High()))
+	b := boundOf(resource)
+	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Share: &share, Low: &low, High: &high,
+		Detail: fmt.Sprintf(format, args...)},
+		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
+}
+
+// amount makes the usage of what has no limit that is known.
+func amount(resource string, h *hosts.Host, format string, args ...any) usage {
+	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Detail: fmt.Sprintf(format, args...)},
+		clear: true}
+}
+
+func hostUses(h *hosts.Host, s *steps.Working) []usage {
+	all := cpuUses(h, s)
+	if h.IOWait != nil && *h.IOWait >= 0.005 {
+		u := use(hosts.ResourceIOWait, h, hosts.Ranged{Mean: *h.IOWait}, "cores were idle for %s of the time while waiting for a disk",
+			unit.Percent(*h.IOWait))
+		u.clear = *h.IOWait*float64(h.Cores) < partOfCore || !h.Serves()
+		all = append(all, u)
+	}
+	if h.MemoryTotal > 0 && h.MemoryAvailable > 0 {
+		all = append(all, memoryUse(h))
+	}
+	apart := h.Scratch != nil && h.Scratch.Busy != nil && !h.Serves()
+	if apart && *h.Scratch.Busy >= 0.005 {
+		all = append(all, scratchUse(h))
+	}
+	if h.DiskBusy != nil && *h.DiskBusy >= 0.005 && (!apart || h.Scratch.Disk != h.Disk) {
+		all = append(all, diskUse(h))
+	}
+	all = append(all, netUses(h)...)
+	if h.ListenDrops > 0 {
+		all = append(all, amount(hosts.ResourceListen, h, "a full listen queue dropped %s connections/s", unit.Count(h.ListenDrops)))
+	}
+	if h.Retransmits >= 0.5 {
+		all = append(all, amount(hosts.ResourceRetransmits, h, "%s TCP segments/s were retransmitted", unit.Count(h.Retransmits)))
+	}
+	return all
+}
+
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// memoryUse is reached where almost none is left and pages are swapped out.
+func memoryUse(h *hosts.Host) usage {
+	left := stats.Ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
+	u := use(hosts.ResourceMemory, h, hosts.Ranged{Mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)),
+		unit.Bytes(float64(h.MemoryTotal)))
+	if h.Swapped > 0 {
+		u.Detail += fmt.Sprintf(", %s swapped out", unit.Bytes(float64(h.Swapped)))
+	}
+	u.reached = left < leastMemory && float64(h.SwapGrowth) > swapGrew*float64(h.MemoryTotal)
+	u.near, u.holds = u.reached, left < 2*leastMemory
+	u.clear = left >= 2*leastMemory || h.SwapGrowth <= 0
+	return u
+}
+
+// diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
+func diskUse(h *hosts.Host) usage {
+	u := oneDisk(hosts.ResourceDisk, h, &hosts.DiskFigure{Disk: h.Disk, Busy: h.DiskBusy, Read: h.DiskRead, Write: h.DiskWrite,
+		Queue: h.DiskQueue})
+	if h.DisksInUse > 1 {
+		u.group = *h.DisksBusy
+		u.Detail += fmt.Sprintf("; it is the busiest of %d disks in use, which are %s busy on average, %d of them at least 90%%",
+			h.DisksInUse, unit.Percent(u.group), h.DisksFull)
+	}
+	if h.Scratch != nil && h.Scratch.Disk == h.Disk {
+		u.Detail += "; the copies of staged jobs lie on it as well"
+	}
+	return u
+}
+
+// scratchUse is that of the disk that copies of files lie on.
+func scratchUse(h *hosts.Host) usage { return oneDisk(hosts.ResourceScratch, h, h.Scratch) }
+
+func oneDisk(resource string, h *hosts.Host, d *hosts.DiskFigure) usage {
+	v := h.Share(resource, *d.Busy)
+	u := use(resource, h, v, "%s is %s busy, reads %s/s, writes %s/s", d.Disk, unit.Percent(v.Mean), unit.Bytes(d.Read), unit.Bytes(d.Write))
+	if d.Queue != nil {
+		u.depth = *d.Queue
+		u.Detail += fmt.Sprintf(", with %.3g requests in service or waiting", u.depth)
+	}
+	u.reached, u.near = u.reached && u.depth >= leastQueue, u.near && u.depth >= leastQueue
+	u.clear = u.clear || d.Queue != nil && u.depth < leastQueue/2
+	return u
+}
+
+func netUses(h *hosts.Host) []usage {
+	if h.Link != nil {
+		return linkUses(h)
+	}
+	var all []usage
+	for _, way := range []struct {
+		resource, verb string
+		share          *float64
+	}{{hosts.ResourceReceived, "received", h.ReceivedShare}, {hosts.ResourceSent, "sent", h.SentShare}} {
+		if way.share != nil && *way.share >= 0.001 {
+			v := h.Share(way.resource, *way.share)
+			all = append(all, use(way.resource, h, v, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(v.Mean*h.NetSpeed/8),
+				unit.Bits(h.NetSpeed/8)))
+		}
+	}
+	if h.UnknownTraffic >= leastTraffic {
+		u := amount(hosts.ResourceNetwork, h, "%s carried %s in one direction; its speed is unknown", h.UnknownName, unit.Bits(h.UnknownTraffic))
+		u.clear = h.UnknownTraffic < slowest
+		all = append(all, u)
+	}
+	return all
+}
+
+// linkUses are the two ways of an emulated link.
+func linkUses(h *hosts.Host) []usage {
+	var all []usage
+	for i, w := range []*hosts.WayFigure{&h.Link.ToClients, &h.Link.FromClients} {
+		way := []string{monitor.ToClients, monitor.FromClients}[i]
+		switch {
+		case w.Busy != nil && *w.Busy >= 0.001:
+			u := use(hosts.ResourceNetwork, h, w.Share(), "the %s %s was sending for %s of the time: %s, headers included, of %s",
+				h.Link.What(), way,
+				unit.Percent(w.Share().Mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+			if w.Dropped > 0 {
+				u.Detail += fmt.Sprintf("; %s packets/s were dropped at its full queue", unit.Count(w.Dropped))
+				// it is idle between bursts, or before and after the load, but not enough
+				u.reached = *u.Low >= boundOf(hosts.ResourceNetwork).holds-doubtful && u.holds
+			}
+			all = append(all, u)
+		case w.Busy == nil && w.Carried >= leastTraffic:
+			all = append(all, amount(hosts.ResourceNetwork, h, "it carried %s %s; it has no rate limit", unit.Bits(w.Carried), way))
+		}
+	}
+	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way represents the link
+		all[0] = all[1]
+	}
+	return all[:min(len(all), 1)]
+}
+
+// serviceUses is what a server reports on itself.
+func serviceUses(h *hosts.Host) []usage {
+	v := h.Service
+	if v == nil {
+		return nil
+	}
+	name := cmp.Or(v.Kind, "server")
+	var all []usage
+	if v.Threads > 0 {
+		u := use(hosts.ResourceThreads, h, hosts.Ranged{Mean: stats.Ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, "+
+			"%.3g jobs waited for a thread (at most %d)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
+		if v.Limited > 0 {
+			u.Detail += fmt.Sprintf("; it reached its thread limit %s times/s", unit.Count(v.Limited))
+		}
+		waiting := v.QueueMean >= waitingJobs || v.Limited > 0
+		u.reached = *u.Share >= busyThreads && waiting
+		u.near, u.holds = u.reached, waiting || *u.Share >= busyThreads
+		u.clear = v.QueueMean < fewWaiting && v.Limited == 0
+		all = append(all, u)
+	}
+	if v.Connections > 0 {
+		all = append(all, amount(hosts.ResourceConnections, h, "this %s had %s connections", name, unit.Count(math.Round(v.Connections))))
+	}
+	if h.CPU == nil && v.Cores >= 0.005 {
+		all = append(all, amount(hosts.ResourceCPU, h, "this %s used %.3g cores; the number of cores of its machine is unknown", name, v.Cores))
+	}
+	return all
+}

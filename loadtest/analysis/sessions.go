@@ -1,0 +1,66 @@
+package analysis
+
+import (
+	"fmt"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/steps"
+	"weir/loadtest/workload"
+	"weir/storage"
+)
+
+// From so many sessions per operation on a session that was to be kept was kept in part only, or not at all.
+const (
+	sessionsInPart = 0.05
+	sessionsNone   = 0.5
+)
+
+// sessions counts the sessions that clients made for each operation, and says so where they were to keep theirs: a
+// service may close each connection.
+func sessions(d *steps.Run, f *Findings, c *steps.Curve) {
+	made, ended, done := 0.0, 0.0, int64(0)
+	for _, s := range c.Steps {
+		made += s.SessionRate * s.Duration
+		ended += float64(s.Done + s.Errors)
+		done += s.Done
+	}
+	if ended == 0 {
+		return
+	}
+	each := made / ended
+	f.Sessions = &each
+	how := "kept in part"
+	switch {
+	case len(d.Plan.Populations) > 0 || d.Plan.Work.Session != workload.KeptSession || d.Plan.Work.Kind == workload.LoginWork:
+		return
+	case done == 0:
+		f.Work = d.Plan.WorkTextWith("session to be kept")
+		return
+	case each >= sessionsNone:
+		how = "not kept"
+	case each < sessionsInPart:
+		return
+	}
+	f.Work = d.Plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
+}
+
+// signing says whether the service had requests signed, where clients of the XRootD protocol proved who they are, and how often
+// credentials were renewed.
+func signing(d *steps.Run, f *Findings, c *steps.Curve) {
+	signed, ended := 0.0, 0.0
+	for _, s := range c.Steps {
+		signed += float64(s.Signed)
+		ended += float64(s.Done + s.Errors)
+	}
+	switch {
+	case ended == 0:
+	case signed > 0:
+		f.Work += fmt.Sprintf(", requests signed (%s per operation)", unit.Significant(signed/ended))
+	case d.Plan.Driver == storage.XRootD && d.Plan.Auth.Method != "" && d.Plan.Auth.Method != storage.NoAuth:
+		f.Work += ", requests not signed"
+	}
+	if f.Renewed = d.Renewed; f.Renewed > 0 {
+		f.Work += ", credentials renewed " + say.Times(f.Renewed)
+	}
+}

@@ -1,0 +1,49 @@
+package steps
+
+import (
+	"weir/internal/stats"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/scenario"
+	"weir/loadtest/workload"
+)
+
+// Bounds of Little's law.
+const (
+	LeastCycles  = 20 // operations a client that pauses: fewer, and the pauses cut at the edges of the measurement weigh too much
+	littleEnough = 1e-9
+)
+
+// little returns the share of the clients' time that recorded operations and pauses explain: N = X*(R+Z) with N the
+// mean number of active clients, X*R the operations in progress (and sessions being closed after them) and X*Z the
+// clients in pauses, which end late on a busy machine: how late is recorded, and the generator's check judges it.
+// It is nil where that says nothing: in the open model, with few pauses a client, and in runs of versions that did
+// not record the time of operations that a measurement cuts.
+//
+// Pauses, and the computing of jobs, count whole where they begin and end: in a steady state what the start of the
+// measurement cuts and what its end cuts cancel but for about one part in the operations a client.
+func (d *Run) little(s *Working) *float64 {
+	if d.Plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough {
+		return nil
+	}
+	pauses := s.ThinkSeconds + s.Paused + s.RetryAfter + s.closingSeconds
+	if s.Jobs != nil && !s.OneByOne {
+		return basics.Part(s.RunningJobs*s.Duration+pauses, s.Duration*s.ActiveClients)
+	}
+	cycles := stats.Ratio(float64(s.Done+s.Errors), s.ActiveClients)
+	if s.BusySeconds == 0 || s.ThinkSeconds+s.ComputeSeconds > 0 && cycles < LeastCycles {
+		return nil
+	}
+	sum := s.BusySeconds + pauses + s.ComputeSeconds
+	if s.Jobs == nil {
+		sum += s.lateSeconds
+	}
+	return basics.Part(sum, s.Duration*s.ActiveClients)
+}
+
+// inRequests reports whether a job's time is the sum of what its requests took and what it computed. It is not where it
+// asks for the next events while it computes, reads from a copy, burns a CPU that it may have to share, or is a
+// program: of these jobs as a whole are held against the clients' time.
+func (d *Run) inRequests() bool {
+	j := d.Plan.Work.Job
+	return d.Plan.Work.Kind == workload.JobWork && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
+}

@@ -1,0 +1,106 @@
+// Package transfers sums up records of transfers: their cases, their files, and the sites at both ends.
+package transfers
+
+import (
+	"fmt"
+	"time"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+)
+
+// mostFiles is how many files findings list one by one, and mostReasons how many of those that have not arrived.
+const (
+	mostFiles   = 1000
+	mostReasons = 200
+)
+
+// longEnough is for how much of a second a case must have gone on for that second to tell how busy an agent was.
+const longEnough = 0.25
+
+// TransferFigures is what a record of transfers shows beside the curve.
+type TransferFigures struct {
+	Cases   []TransferCase `json:"cases"`             // one a step
+	Files   []TransferFile `json:"files"`             // the first thousand that ended
+	Left    int            `json:"files_left_out"`    // of that list
+	Missing []TransferFile `json:"files_not_arrived"` // the first two hundred
+}
+
+// A TransferCase is what one step of a record of transfers gave.
+type TransferCase struct {
+	Step       int           `json:"step"`
+	Case       string        `json:"case"` // in words
+	Files      int           `json:"files"`
+	Arrived    int           `json:"arrived"`
+	There      int           `json:"had_been_there"` // of these: they were looked at only
+	Smallest   int64         `json:"smallest_bytes"`
+	Largest    int64         `json:"largest_bytes"`
+	Bytes      int64         `json:"arrived_bytes"`
+	Attempts   int           `json:"attempts"`
+	Failures   int           `json:"failed_attempts"`
+	AtOnce     int           `json:"at_once"` // copies, at most
+	Begin      time.Time     `json:"begin"`   // from the first submission
+	End        time.Time     `json:"end"`     // to the last end
+	Seconds    float64       `json:"duration_seconds"`
+	Throughput float64       `json:"throughput_bytes_per_second"`   // of what was brought
+	SumOfFiles float64       `json:"sum_of_files_bytes_per_second"` // of each file's own throughput
+	Spread     float64       `json:"spread_seconds"`                // from the first file's arrival to the last one's
+	Ends       []TransferEnd `json:"ends"`
+
+	brought int64 // of Bytes, what had not been there
+}
+
+// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they may exceed 1; nil: its host reported
+// nothing.
+type TransferEnd struct {
+	Site     string   `json:"site"`
+	Role     string   `json:"role"`           // source, destination or both
+	Moved    int64    `json:"moved_bytes"`    // that it gave and took
+	Endpoint *int64   `json:"endpoint_bytes"` // of these through its endpoint, as that counts them
+	CPUMax   *float64 `json:"cpu_max"`        // of its agent, busiest second
+	CPUMean  *float64 `json:"cpu_mean"`       // over the case
+	CPU      *float64 `json:"cpu_seconds"`    // of its agent
+	Memory   *float64 `json:"memory_share"`   // of its agent, of the machine's
+	Resident *int64   `json:"resident_bytes"`
+}
+
+// A TransferFile is the outcome of a file.
+type TransferFile struct {
+	Step       int       `json:"step"`
+	File       string    `json:"file"`
+	Size       int64     `json:"size_bytes"`
+	Source     string    `json:"source"`
+	Dest       string    `json:"destination"`
+	Mode       string    `json:"mode,omitempty"`
+	Tries      int       `json:"tries"`
+	Done       bool      `json:"done"`
+	Begin      time.Time `json:"begin,omitzero"` // of the attempt that decided
+	End        time.Time `json:"end"`
+	Seconds    float64   `json:"duration_seconds"`
+	Throughput float64   `json:"throughput_bytes_per_second"` // of that attempt
+	CPU        float64   `json:"mover_cpu_seconds,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+}
+
+// Text says in a sentence what arrived.
+func (t *TransferFigures) Text() string {
+	var all TransferCase
+	for c := range basics.Each(t.Cases) {
+		all.Files, all.Arrived, all.There, all.Bytes = all.Files+c.Files, all.Arrived+c.Arrived, all.There+c.There, all.Bytes+c.Bytes
+		all.Attempts, all.Failures = all.Attempts+c.Attempts, all.Failures+c.Failures
+	}
+	text := fmt.Sprintf("%d of %s arrived (%s) in %s", all.Arrived, say.Plural(all.Files, "file"), unit.Bytes(float64(all.Bytes)),
+		say.Plural(all.Attempts, "attempt"))
+	if all.Failures > 0 {
+		text += fmt.Sprintf(", %d of which failed", all.Failures)
+	}
+	text += fmt.Sprintf("; %s.", say.Plural(len(t.Cases), "case"))
+	if all.There > 0 {
+		text += fmt.Sprintf(" %d of the files already existed at the destination.", all.There)
+	}
+	if n := all.Files - all.Arrived; n > 0 {
+		text += fmt.Sprintf(" %s did not arrive; the reasons are listed.", say.Plural(n, "file"))
+	}
+	return text
+}

@@ -1,0 +1,57 @@
+package validity
+
+import (
+	"fmt"
+	"math"
+
+	"weir/internal/stats"
+	"weir/loadtest/analysis/shape"
+	"weir/loadtest/analysis/steps"
+)
+
+// How much faster clients must be in a heavier step for a remark: as a factor beyond the intervals of both steps, and in seconds of each
+// operation. What clients cost each other slows them down; what they gain from cores that others keep awake is less.
+const (
+	superlinearGrowth = 1.5
+	superlinearGain   = 1e-3
+)
+
+// superlinear returns the first step whose throughput is too small for that of a heavier one that was measured later; nil if there is none.
+func superlinear(curve *steps.Curve) (lighter, heavier *steps.Working) {
+	if curve.Open() || curve.OfJobs() || curve.Mixed {
+		return nil, nil
+	}
+	for _, a := range curve.Steps {
+		for _, b := range curve.Steps {
+			if a.Excluded == "" && b.Excluded == "" && b.Step > a.Step && b.ActiveClients > a.ActiveClients && outgrows(curve, a, b) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+func outgrows(curve *steps.Curve, a, b *steps.Working) bool {
+	x, _, highest := curve.Yield(a)
+	y, lowest, _ := curve.Yield(b)
+	if highest == nil || lowest == nil || b.Operations <= 0 || a.Errors+a.Retried+a.Waits > a.Done/100 || a.Unavailable > 0 ||
+		stats.Ratio(a.ActiveClients, a.Operations)-stats.Ratio(b.ActiveClients, b.Operations) < superlinearGain {
+		return false
+	}
+	expected := superlinearGrowth * b.ActiveClients / a.ActiveClients
+	return y-expected*x > math.Hypot(y-*lowest, expected*(*highest-x))
+}
+
+// changed lists the loads that certainly gave another result when they were held again, unless that is hysteresis.
+func changed(curve *steps.Curve) (all []string) {
+	if len(shape.Hysteresis(curve.Points())) > 0 {
+		return nil
+	}
+	for _, r := range shape.Repeated(curve.Points()) {
+		if r.Certain && math.Abs(r.Change) >= steps.Unsteady {
+			all = append(all, fmt.Sprintf("%s %+.0f%% in step %d after step %d", curve.At(curve.Steps[r.Up]), 100*r.Change, curve.Steps[r.Down].Step,
+				curve.Steps[r.Up].Step))
+		}
+	}
+	return all
+}

@@ -1,0 +1,15 @@
+package validity
+
+import (
+	"strings"
+	"testing"
+
+	"weir/loadtest/analysis/steps"
+)
+
+// A step that ends with its last job is not measured for longer.
+func TestMoreJobsAreAdvised(t *testing.T) {
+	if advice := longer(&steps.Working{Figures: &steps.Figures{}, Bounded: true}); !strings.Contains(advice, "load.jobs") {
+		t.Error(advice)
+	}
+}

@@ -1,0 +1,237 @@
+package validity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/steps"
+	"weir/loadtest/measure"
+	"weir/loadtest/workload"
+	"weir/storage"
+)
+
+// Bounds of outages.
+const (
+	leastOutage      = 1.0  // s without a success
+	leastExpected    = 20.0 // successes that the rate of the other seconds promises in that time: by chance none of them happens once in 10^8
+	fewestExpected   = 5.0  // the same where operations failed in that time
+	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
+	repeatedStalls   = 3    // so many stalls without failures that last alike are how the service works, and exclude no step
+	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
+	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
+	leastBursts      = 3    // seconds to judge by
+	outageShare      = 0.01 // of a step's measurement time: a step that lost more does not count
+	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
+	leastWrong       = 5    // wrong payloads: fewer say little of all
+	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
+)
+
+// Values of Outage.Kind.
+const (
+	OutageFailed    = "failed"    // operations failed, none succeeded
+	OutageStalled   = "stalled"   // operations waited, none failed and none succeeded
+	OutageGenerator = "generator" // the load generator itself did not run, or had no ports or files left
+)
+
+// An Outage is a time in which clients tried and no operation succeeded.
+type Outage struct {
+	Kind    string        `json:"kind"` // OutageFailed, OutageStalled or OutageGenerator
+	Step    int           `json:"step"` // in which it began
+	From    time.Time     `json:"from"` // the last success before it
+	To      time.Time     `json:"to"`   // the first success after it, or the end of the load
+	Seconds float64       `json:"seconds"`
+	Class   storage.Class `json:"class,omitzero"` // of most failures
+	Error   string        `json:"error,omitempty"`
+	Failed  int64         `json:"failed"` // operations that failed in the seconds that it touches
+	Ended   bool          `json:"ended"`  // a success followed
+
+	lost bool // no success followed in the whole run: the service was lost
+}
+
+// A pace sums what a step, or the run, got done.
+type pace struct{ done, moved, clientSeconds, seconds float64 }
+
+func (p *pace) add(s *steps.Second) {
+	p.done, p.moved = p.done+float64(s.Done), p.moved+float64(s.Moved)
+	p.clientSeconds, p.seconds = p.clientSeconds+s.Clients*s.Seconds, p.seconds+s.Seconds
+}
+
+// without returns the operations per second, and the seconds that one client takes for one of them, outside of so
+// long a time with so many clients.
+func (p *pace) without(length, clients float64) (rate, cycle float64) {
+	return stats.Ratio(p.done, max(0, p.seconds-length)), stats.Ratio(max(0, p.clientSeconds-length*clients), p.done)
+}
+
+// outages returns all of the run, by time.
+func outages(d *steps.Run) []Outage {
+	all, byStep := pace{}, map[int]*pace{}
+	for s := range basics.Each(d.Seconds) {
+		if byStep[s.Step] == nil {
+			byStep[s.Step] = &pace{}
+		}
+		all.add(s)
+		byStep[s.Step].add(s)
+	}
+	var found []Outage
+	last, first := time.Time{}, 0 // the last sign of progress, and the place of its second
+	for i := range d.Seconds {
+		s := &d.Seconds[i]
+		if s.Phase == measure.GracefulStop || s.Clients <= 0 && s.Done+s.Errors == 0 {
+			last = time.Time{}
+			continue
+		}
+		if last.IsZero() || s.Start.Sub(d.Seconds[i-1].End()).Seconds() > gap {
+			last, first = s.Start, i
+		}
+		judge := func(end time.Time, ended bool) {
+			if o := outage(d, first, i, last, end, ended, byStep[d.Seconds[first].Step], &all); o != nil {
+				found = append(found, *o)
+			}
+		}
+		from, to, any := progress(s, d.Plan.Work.Kind, byStep[s.Step])
+		if any {
+			if from.After(last) {
+				judge(from, true)
+			}
+			last, first = to, i
+		}
+		if i+1 == len(d.Seconds) || d.Seconds[i+1].Phase == measure.GracefulStop {
+			judge(s.End(), false)
+		}
+	}
+	return found
+}
+
+// progress returns the span of a second in which the service got something done. step is the pace of its step.
+// Programs of the user's may run for longer than any step.
+func progress(s *steps.Second, kind workload.Kind, step *pace) (from, to time.Time, any bool) {
+	flows := float64(s.Moved) > leastFlow*stats.Ratio(step.moved, step.seconds)*s.Seconds
+	switch {
+	case s.Done > 0 && !s.LastDone.IsZero():
+		return s.FirstDone, s.LastDone, true
+	case s.Done > 0, flows && s.Errors == 0, s.Work > 0, s.Events > 0, kind == "command-job" && s.Running > 0 && s.Errors == 0:
+		return s.Start, s.End(), true
+	}
+	return s.Start, s.Start, false
+}
+
+// outage judges the time from begin to end without a success, which lies in the seconds first to last; nil if it is
+// none.
+func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, step, all *pace) *Outage {
+	length := end.Sub(begin).Seconds()
+	lost, waited := false, 0.0
+	if !ended {
+		lost, waited = lostAfter(d, last)
+	}
+	if length < leastOutage && !lost {
+		return nil
+	}
+	o := Outage{Kind: OutageStalled, Step: d.Seconds[first].Step, From: begin, To: end, Seconds: length, Ended: ended, lost: lost}
+	var failed [storage.Classes]int64
+	clients, stalled := 0.0, 0.0
+	for i := first; i <= last; i++ {
+		s := &d.Seconds[i]
+		clients += s.Clients
+		if s.Seconds > generatorStalled {
+			stalled += s.Seconds
+		}
+		for class, n := range s.Failed {
+			failed[class] += n
+			o.Failed += n
+		}
+	}
+	clients /= float64(last - first + 1)
+	rate, cycle := step.without(length, clients)
+	if rate == 0 { // nothing else was done in this step
+		rate, cycle = all.without(length, clients)
+	}
+	if cycle > 0 { // fewer clients than in the rest get less done
+		rate = min(rate, clients/cycle)
+	}
+	switch {
+	case stalled >= length/2 && length >= leastOutage:
+		o.Kind = OutageGenerator
+		return &o
+	case o.Failed > 0:
+		o.Kind, o.Class = OutageFailed, storage.Class(slices.Index(failed[:], slices.Max(failed[:])))
+		o.Error = errorWithin(d, o.Class, begin, end)
+		if rate*length < fewestExpected && float64(o.Failed) < fewestExpected {
+			return nil
+		}
+		if length < leastOutage && (!unreachable(o.Class) || float64(o.Failed) < fewestExpected || rate*length < leastExpected) {
+			return nil
+		}
+		if limits.RanOut(o.Error) != "" {
+			o.Kind = OutageGenerator
+		}
+	case rate*length < leastExpected || length < leastCyclesAway*cycle || length+waited < leastOutage:
+		return nil
+	}
+	o.lost = lost && o.Kind != OutageGenerator
+	return &o
+}
+
+// lostAfter reports whether no operation succeeded after a second until the run was over, and for how long clients waited for the last
+// operations.
+func lostAfter(d *steps.Run, last int) (lost bool, waited float64) {
+	for s := range basics.Each(d.Seconds[last+1:]) {
+		if s.Done > 0 || s.Phase != measure.GracefulStop {
+			return false, 0
+		}
+		if s.Clients > 0 {
+			waited += s.Seconds
+		}
+	}
+	return !d.GoesOn, waited
+}
+
+// unreachable reports whether failures of a class are those of a service that does not respond.
+func unreachable(c storage.Class) bool {
+	return c == storage.Refused || c == storage.Timeout || c == storage.Reset
+}
+
+// errorWithin returns the first error of a class that was recorded between from and to, "" if none was.
+func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) string {
+	for _, e := range d.Events {
+		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// Text says when the service was away, and why.
+func (o *Outage) Text() string {
+	span := fmt.Sprintf("from %s to %s", o.From.UTC().Format("15:04:05"), o.To.UTC().Format("15:04:05"))
+	if !o.Ended {
+		span = fmt.Sprintf("from %s on", o.From.UTC().Format("15:04:05"))
+	}
+	length := unit.Seconds(o.Seconds)
+	switch o.Kind {
+	case OutageGenerator:
+		if what := limits.RanOut(o.Error); what != "" {
+			return fmt.Sprintf("the load generator had no %s left %s UTC (%s)", what, span, length)
+		}
+		return fmt.Sprintf("the load generator did not run %s UTC (%s)", span, length)
+	case OutageStalled:
+		return fmt.Sprintf("no operation was completed %s UTC (%s; none failed)", span, length)
+	}
+	if unreachable(o.Class) || o.Class == storage.Busy {
+		return fmt.Sprintf("the service did not respond %s UTC (%s; %s)", span, length, classText(o.Class))
+	}
+	return fmt.Sprintf("all operations failed %s UTC (%s; %s)", span, length, classText(o.Class))
+}
+
+// classText says what failures of a class are, for a sentence.
+func classText(c storage.Class) string {
+	return cmp.Or(map[storage.Class]string{
+		storage.Refused: "connection refused", storage.Timeout: "timeout", storage.Reset: "connection broken",
+		storage.Busy: "service busy", storage.Other: "errors",
+	}[c], c.String())
+}

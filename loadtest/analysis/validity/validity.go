@@ -1,0 +1,244 @@
+// Package validity judges whether the numbers of a run can be relied on. Each check looks for one kind of evidence against them; outages
+// exclude steps from the curve.
+package validity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/hosts"
+	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/steps"
+	"weir/loadtest/analysis/transfers"
+	"weir/loadtest/measure"
+	"weir/storage"
+)
+
+// Evidence holds the values by which the checks judge a run.
+type Evidence struct {
+	Run       *steps.Run
+	Hosts     *hosts.Watched
+	Backends  *limits.Backends
+	Bytes     *ByteSums
+	Transfers *transfers.Sums // nil: it is no record of transfers
+	Curve     *steps.Curve
+	Outages   []Outage
+	Phases    []steps.Phase
+	Workers   []WorkerFigure
+	Balance   *limits.Balance // nil: fewer than two servers shared the load
+	Best      int             // place in the curve of the step that is the result; -1: there is none
+	Left      int             // steps that count
+	Unclear   bool            // no peak can be named
+}
+
+// Validity runs all checks. One that fails makes the result invalid, one that warns suspect.
+func (d *Evidence) Validity() Validity {
+	curve, best, counting := d.Curve, d.Best, d.Curve.Counting()
+	checks := []Check{
+		d.checkData(curve), d.checkClock(), d.checkAvailability(curve), d.checkEnough(curve, best), d.checkErrors(curve, best),
+		d.checkErrorPauses(curve),
+		d.checkVerification(curve), d.checkBytes(),
+		d.checkGenerator(curve, best), d.checkLittle(counting), checkSteady(counting), checkQuiet(curve), d.checkCost(),
+	}
+	for _, c := range []*Check{checkJobs(curve, best), d.checkWorkers(curve), d.checkLinks(curve), d.checkBackends()} {
+		if c != nil {
+			checks = append(checks, *c)
+		}
+	}
+	return Judged(Valid, checks)
+}
+
+// checkBackends asks whether the sources that report on the backends agree. It returns nil where fewer than two report on bytes.
+func (d *Evidence) checkBackends() *Check {
+	if d.Balance == nil {
+		return nil
+	}
+	notes, agree := d.Backends.Compare(d.Balance)
+	if len(notes) == 0 {
+		return nil
+	}
+	c := &Check{Name: "backends agree", Status: OK, Detail: strings.Join(notes, "; ")}
+	if !agree {
+		c.Status = Warn
+	}
+	return c
+}
+
+// mostErrors is the step of which the largest share failed.
+func mostErrors(curve *steps.Curve) *steps.Working {
+	most := curve.Steps[0]
+	for i := range curve.Steps {
+		if curve.Steps[i].ErrorRatio > most.ErrorRatio {
+			most = curve.Steps[i]
+		}
+	}
+	return most
+}
+
+// mostFailed is the share of failed operations at the best step from which on that step is no measure of the service.
+const mostFailed = 0.25
+
+// checkErrors judges the share of failed operations at the best step and over all.
+func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
+	c := Check{Name: "errors", Status: OK}
+	right, bad, by := curve.Counts()
+	ended := right + bad
+	if ended == 0 {
+		c.Status, c.Detail = Fail, "no operation was completed during the measurement: measure longer, or use smaller files"
+		for i := range curve.Steps {
+			if curve.Steps[i].Moved > 0 {
+				c.Status = Warn // large files: bytes moved, none was whole
+			}
+		}
+		return c
+	}
+	share := stats.Ratio(float64(bad), float64(ended))
+	c.Detail = fmt.Sprintf("%d of %d operations failed (%s)", bad, ended, unit.Percent(share))
+	if text := steps.Classes(by); text != "" {
+		c.Detail += ": " + text
+	}
+	if best >= 0 {
+		at := curve.Steps[best].ErrorRatio
+		c.Detail += fmt.Sprintf("; %s at the best step", unit.Percent(at))
+		if at > 0.01 {
+			c.Status = Warn
+		}
+	}
+	if share > 0.01 {
+		c.Status = worse(c.Status, Warn)
+	}
+	if s := mostErrors(curve); s.ErrorRatio > 0.5 {
+		c.Detail += fmt.Sprintf("; %s at %s", unit.Percent(s.ErrorRatio), curve.At(s))
+		c.Status = worse(c.Status, Warn)
+	}
+	if s, n := d.failedLate(curve); s != nil {
+		stuck := min(1, stats.Ratio(float64(n), s.ActiveClients))
+		c.Detail += fmt.Sprintf("; %d operations at %s failed only in the graceful stop: up to %s of the clients may have waited for them "+
+			"during the measurement", n, curve.At(s), unit.Percent(stuck))
+		c.Status = worse(c.Status, Warn)
+	}
+	if right == 0 || best >= 0 && curve.Steps[best].ErrorRatio > mostFailed && !d.Run.Record {
+		c.Status = Fail
+	}
+	return c
+}
+
+// failedLate returns the step with the most operations that failed in its graceful stop, and how many: all had begun before. nil if they
+// are nowhere more than the errors of the measurement explain.
+func (d *Evidence) failedLate(curve *steps.Curve) (step *steps.Working, n int64) {
+	for _, p := range d.Phases {
+		i := curve.IndexOf(p.Step)
+		if p.Phase != measure.GracefulStop || p.Errors <= max(n, 2) || i < 0 {
+			continue
+		}
+		if s := curve.Steps[i]; float64(p.Errors) > (0.01+2*s.ErrorRatio)*s.ActiveClients {
+			step, n = s, p.Errors
+		}
+	}
+	return step, n
+}
+
+// mostLeftOut is how many devices with left out seconds are named.
+const mostLeftOut = 4
+
+// checkCost asks what looking at the hosts cost.
+func (d *Evidence) checkCost() Check {
+	c := Check{Name: "monitoring", Status: OK}
+	w := d.Hosts
+	if w.Count == 0 {
+		return c.unchecked("no host was monitored", "")
+	}
+	share := stats.Ratio(w.Cost, w.Span)
+	c.Detail = fmt.Sprintf("%d samples used %s of one core", w.Count, unit.Percent(share))
+	if share > 0.05 {
+		c.Status = Warn
+	}
+	if w.Broken > 0 {
+		c.Note(fmt.Sprintf("the missing parts of %d of %d incomplete samples", w.Broken, w.Count),
+			"allow weir to read the counters of these hosts; the field error of the samples names what failed")
+	}
+	for _, what := range basics.Head(slices.SortedFunc(maps.Keys(w.LeftOut), func(a, b string) int {
+		return cmp.Or(cmp.Compare(w.LeftOut[b], w.LeftOut[a]), cmp.Compare(a, b))
+	}), mostLeftOut) {
+		c.Note(fmt.Sprintf("%s: %s, in which a counter fell, rose by more than it can, or was not a number", what,
+			say.Plural(w.LeftOut[what], "second")), "use another exporter or driver, and keep host and service running during the test")
+	}
+	return c
+}
+
+// checkVerification asks whether payloads were what they should be. One that was wrong is evidence; those that could
+// not be judged are not.
+func (d *Evidence) checkVerification(curve *steps.Curve) Check {
+	c := Check{Name: "verification", Status: OK}
+	_, _, by := curve.Counts()
+	var checked, encoded int64
+	for _, s := range curve.Steps {
+		checked, encoded = checked+s.Verified, encoded+s.Encoded
+	}
+	payloads, share := d.payloads(), float64(d.Run.Plan.Work.Verify)
+	c.Detail = fmt.Sprintf("%d of %d payloads were checked and correct", checked, payloads)
+	d.noteUnverified(&c)
+	switch wrong := by[storage.Checksummed]; {
+	case wrong > 0:
+		c.Detail = fmt.Sprintf("%d payloads were wrong, %d correct", wrong, checked)
+		c.worsen(Fail, "bytes that are not the content of the files count as payload")
+	case d.Run.Moved == 0:
+		c.Status, c.Detail = Skipped, "no payload was transferred"
+	case checked > 0:
+	case len(c.notes) > 0:
+		c.Status, c.Detail = Skipped, c.notes[0].Unchecked
+	case share <= 0:
+		c.unchecked("payloads: workload.verify is 0", "set workload.verify")
+	default:
+		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, although %s should have been", payloads, unit.Percent(share)),
+			"measure longer, or raise workload.verify")
+	}
+	if encoded > 0 {
+		c.addDetail("%d reads of files of unknown size were answered in a content encoding that was not requested", encoded)
+		c.worsen(Warn, "the throughput may be that of compressed content, not of the files")
+	}
+	return c
+}
+
+// payloads returns how many operations of the measurement times moved payloads or reported their checksums.
+func (d *Evidence) payloads() (n int64) {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
+		if t := d.Run.Kinds[kind.String()]; t != nil {
+			n += t.Done
+		}
+	}
+	return n
+}
+
+// noteUnverified reports on payloads that were to be checked and could not be.
+func (d *Evidence) noteUnverified(c *Check) {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write} {
+		t := d.Run.Kinds[kind.String()]
+		if t == nil || t.Unverifiable == 0 {
+			continue
+		}
+		why, remedy := "the service returned no checksum for them, or not in time", "let the run create its files (files.make), "+
+			"or enable checksums in the service"
+		switch {
+		case kind == storage.Write:
+			why = "the service returned checksums more slowly than files were written, not before the run ended, or not at all"
+			remedy = "lower workload.verify, or let the clients read what they write"
+		case d.inParts():
+			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file",
+				"let the run create its files (files.make): then the content of each part is known"
+		case d.Run.Plan.Files.Make != nil:
+			remedy = "lower workload.verify"
+		}
+		c.Note(fmt.Sprintf("%d of %d payloads (%s): %s", t.Unverifiable, t.Done, kind, why), remedy)
+	}
+}
+
+// inParts reports whether clients read parts of files.
+func (d *Evidence) inParts() bool { return d.Run.Plan.Work.Part != nil || d.Run.Plan.Work.Job != nil }

@@ -1,0 +1,233 @@
+package validity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/stats"
+	"weir/internal/unit"
+	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/steps"
+	"weir/loadtest/measure"
+)
+
+// missingFail is the share of a step's planned clients that may be missing before its place on the curve is wrong.
+const missingFail = 0.1
+
+// A WorkerFigure is the outcome of one worker of a run on many machines. Times are seconds since the load began.
+type WorkerFigure struct {
+	Name     string   `json:"worker"`
+	State    string   `json:"state"` // as in the events; came: it was there to the end
+	Host     string   `json:"host,omitempty"`
+	Job      string   `json:"job,omitempty"`    // as its batch system calls it
+	Clients  int      `json:"clients"`          // that it was last, or the most that it could be
+	Came     *float64 `json:"came_seconds"`     // nil: it never came; below 0: before the load began
+	Gone     *float64 `json:"gone_seconds"`     // nil: it did not leave before the run ended
+	Offset   *float64 `json:"offset_seconds"`   // how far its clock was ahead; nil: not compared
+	Doubt    *float64 `json:"doubt_seconds"`    // the most by which that is wrong
+	Reported int      `json:"reported_seconds"` // seconds of the run that it has reported
+	Why      string   `json:"why,omitempty"`    // of all but came and left
+
+	Scratch *measure.Scratch `json:"scratch,omitempty"` // where its jobs put their copies of files; nil: nowhere
+}
+
+// Workers returns the outcome of each worker, in the order of the first events about them; nil for a run of none.
+func Workers(d *steps.Run) []WorkerFigure {
+	var all []WorkerFigure
+	place := map[string]int{}
+	begin := d.LoadBegan()
+	for _, e := range d.Events {
+		w := e.Worker
+		if w == nil {
+			continue
+		}
+		i, known := place[w.Name]
+		if !known {
+			i = slices.IndexFunc(all, func(f WorkerFigure) bool { return f.Came == nil && w.Job != "" && f.Job == w.Job })
+			if i < 0 { // else there was an event about its job before it came
+				i = len(all)
+				all = append(all, WorkerFigure{})
+			}
+			place[w.Name], all[i].Name = i, w.Name
+		}
+		f := &all[i]
+		if w.State == measure.Stages {
+			f.Scratch = w.Scratch
+			continue
+		}
+		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, e.Text
+		f.Clients, f.Reported = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Reported)
+		at := e.Time.Sub(begin).Seconds() - w.Silent
+		switch w.State {
+		case measure.Came:
+			f.Came, f.Why = &at, ""
+			if w.Doubt > 0 {
+				f.Offset, f.Doubt = &w.Offset, &w.Doubt
+			}
+		case measure.Left:
+			f.Gone, f.Why = &at, ""
+		case measure.Lost:
+			f.Gone = &at
+		}
+	}
+	return all
+}
+
+// MissingWorkers notes for each step how many workers and clients were missing. Where each client is a job of its
+// own, the controller says how many did not begin.
+func MissingWorkers(d *steps.Run, curve *steps.Curve, workers []WorkerFigure) {
+	begun := map[int]int{}
+	for _, e := range d.Events {
+		begun[e.Step] += e.Missing
+	}
+	ends := d.HoldEnds()
+	for _, s := range curve.Steps {
+		if s.WorkersMissing = begun[s.Step]; !d.Plan.On.JobPerClient {
+			end := ends[s.Step].Sub(d.LoadBegan()).Seconds()
+			for w := range workers {
+				if came, gone := workers[w].Came, workers[w].Gone; came == nil || *came > end || gone != nil &&
+					workers[w].State == measure.Lost && *gone < end {
+					s.WorkersMissing++
+				}
+			}
+		}
+		if s.WorkersMissing > 0 && !curve.Open() {
+			s.ClientsMissing = max(0, float64(cmp.Or(s.Planned, s.Clients))-s.ActiveClients)
+		}
+	}
+}
+
+// checkWorkers asks whether all workers of a run of many came, and stayed to its end: the clients of one that is not
+// there are missing, though the curve is drawn over the planned ones. It returns nil for a run of one process.
+func (d *Evidence) checkWorkers(curve *steps.Curve) *Check {
+	c := &Check{Name: "workers", Status: OK}
+	lost, first := d.lost()
+	var never []string
+	for w := range basics.Each(d.Workers) {
+		if w.Came == nil {
+			never = append(never, w.Why)
+		}
+	}
+	if began := d.Run.LoadBegan(); len(never) > 0 && (first.IsZero() || began.Before(first)) {
+		first = began
+	}
+	n := max(d.Run.Processes(), len(d.Workers))
+	if n < 2 && len(lost)+len(never) == 0 {
+		return nil
+	}
+	if len(lost) > 0 {
+		c.addDetail("lost %s", strings.Join(basics.Head(lost, 3), ", "))
+	}
+	if len(never) > 0 {
+		c.addDetail("%d of %d never started: %s", len(never), n, strings.Join(basics.Head(never, 3), "; "))
+	}
+	if len(lost)+len(never) > 0 {
+		c.Status = Warn
+		if text, fail := d.missed(curve, first); text != "" {
+			c.Detail += ": " + text
+			if fail {
+				c.Status = Fail
+			}
+		}
+	} else {
+		c.addDetail("all %d stayed until the end", n)
+	}
+	if d.Run.Plan.On.JobPerClient {
+		d.slots(curve, c)
+	} else {
+		late(d.Workers, c)
+	}
+	clocks(curve, d.Workers, c)
+	return c
+}
+
+// lost names the workers that were lost, and when the first one was.
+func (d *Evidence) lost() (who []string, first time.Time) {
+	for _, e := range d.Run.Events {
+		if e.Worker == nil || e.Worker.State != measure.Lost {
+			continue
+		}
+		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // the event came when it was given up
+		if len(who) == 0 || at.Before(first) {
+			first = at
+		}
+		who = append(who, "worker "+e.Worker.Name+d.when(at))
+	}
+	return who, first
+}
+
+// missed says how many clients were missing from t on, "" if that is not known, and whether the curve is wrong
+// because of it. Where each client is a job the curve is drawn over those that were there.
+func (d *Evidence) missed(curve *steps.Curve, t time.Time) (text string, fail bool) {
+	missing, s := d.missing(curve, t)
+	if s == nil || curve.Open() {
+		return "", false
+	}
+	text = fmt.Sprintf("on average %.1f of the %s were active, %s were missing", s.ActiveClients, curve.Count(cmp.Or(s.Planned, s.Clients)),
+		unit.Percent(missing))
+	if missing < missingFail || d.Run.Plan.On.JobPerClient {
+		return text, false
+	}
+	return text + ": the curve is wrong from there on", true
+}
+
+// slots reports on the first step whose clients were never all there at once.
+func (d *Evidence) slots(curve *steps.Curve, c *Check) {
+	most := map[int]float64{} // by step
+	for x := range basics.Each(d.Run.Seconds) {
+		most[x.Step] = max(most[x.Step], x.Clients)
+	}
+	for _, s := range curve.Steps {
+		if most[s.Step] < steps.AllThere*float64(s.Planned) {
+			c.addDetail("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended",
+				curve.Count(s.Planned), s.Step, most[s.Step])
+			return
+		}
+	}
+}
+
+// late reports on workers that came when the load had begun.
+func late(workers []WorkerFigure, c *Check) {
+	n, last := 0, 0.0
+	for w := range basics.Each(workers) {
+		if w.Came != nil && *w.Came > 0.5 {
+			n, last = n+1, max(last, *w.Came)
+		}
+	}
+	if n > 0 {
+		c.addDetail("%d started late, the last one %s after the load began", n, unit.Seconds(last))
+	}
+}
+
+// when says in which phase of which step t lies.
+func (d *Evidence) when(t time.Time) string {
+	for s := range basics.Each(d.Run.Seconds) {
+		if t.Before(s.Start) || !t.Before(s.End()) {
+			continue
+		}
+		if s.Phase == measure.Measured {
+			return fmt.Sprintf(" during the measurement of step %d", s.Step)
+		}
+		return fmt.Sprintf(" before or after the measurement of step %d", s.Step)
+	}
+	return " outside of all steps"
+}
+
+// missing returns the largest share of planned clients that were not there in the hold of a step that ended after t,
+// and that step; nil if there is none.
+func (d *Evidence) missing(curve *steps.Curve, t time.Time) (share float64, worst *steps.Working) {
+	ends := d.Run.HoldEnds()
+	for _, s := range curve.Steps {
+		planned := cmp.Or(s.Planned, s.Clients)
+		if planned <= 0 || !ends[s.Step].After(t) {
+			continue
+		}
+		if x := 1 - stats.Ratio(s.ActiveClients, float64(planned)); worst == nil || x > share {
+			share, worst = x, s
+		}
+	}
+	return max(0, share), worst
+}
