@@ -53,7 +53,7 @@ const userName = "ada"
 // protect makes what the authentication of c needs and fills in v what the servers' configurations say about it.
 func (c XRootDConfig) protect(ctx context.Context, s *System, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
-	s.private("client")
+	makePrivate(s, "client")
 	if c.TLS || c.Auth == "gsi" {
 		s.hostCert, s.hostKey = s.certificate(c.Auth == "gsi" || c.Users, c.Authority)
 		if v.Names = c.Servers > 0; v.Names {
@@ -116,8 +116,8 @@ func admitByName(s *System, v *xrootdValues) {
 	v.Authorization = "ofs.authorize\nacc.authdb " + s.file("authdb", []byte("u "+s.User+" /data a\n")) + "\n"
 }
 
-// private makes a folder of Dir that is ours: for what only clients read.
-func (s *System) private(name string) {
+// makePrivate makes a folder of Dir that is ours: for what only clients read.
+func makePrivate(s *System, name string) {
 	if err := os.Mkdir(filepath.Join(s.Dir, name), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		s.fail(err)
 	}

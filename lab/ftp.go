@@ -103,7 +103,7 @@ func (c GridFTPConfig) args(s *System, server Server) []string {
 func gridUsers(s *System) {
 	// The server is not root, so it can only map clients to its own user.
 	s.Auth, s.User = "gsi", s.account().Username
-	s.private("client")
+	makePrivate(s, "client")
 	cert, key := s.certificate(true, nil)
 	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
 	s.set("ca_dir", s.CADir)

@@ -133,14 +133,14 @@ func (s *System) processes(of ...string) []*process {
 	}
 	var found []*process
 	for _, p := range s.parts {
-		if slices.Contains(of, p.server) || slices.Contains(of, s.role(p.server)) {
+		if slices.Contains(of, p.server) || slices.Contains(of, roleOf(s, p.server)) {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-func (s *System) role(name string) string {
+func roleOf(s *System, name string) string {
 	server, _ := s.Server(name)
 	return server.Role
 }
