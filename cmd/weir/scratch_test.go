@@ -83,7 +83,8 @@ func TestFullScratchDisk(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	c := findings(t, dir).Curve[0]
-	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Jobs.Failed || c.Errors != c.Jobs.Failed {
+	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Errors ||
+		max(c.Errors, c.Jobs.Failed) > min(c.Errors, c.Jobs.Failed)+4 { // an error before the step begins, its job ends after: one of each client
 		t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
 	}
 	for _, w := range []string{"no space left", disk + ": 4 clients with a copy of up to 410 kB each need 1.64 MB, and there are ",
