@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 //go:embed rucio.cfg
@@ -54,7 +56,8 @@ type rucioValues struct {
 // whose user is ddmlab. Env is the environment of its clients and daemons, with their folder in PATH; the daemons run when they are
 // started (--run-once).
 func (c RucioConfig) Start(ctx context.Context) (*Rucio, error) {
-	c.ours = true // the daemons write to the database as well
+	c.ours = true                            // the daemons write to the database as well
+	c.Ready = cmp.Or(c.Ready, 3*time.Minute) // 10 s, more on a busy machine
 	s, err := c.launch(ctx, "rucio", "", func(s *System, _ string) { c.build(ctx, s) }, "etc", "log/trace", "run")
 	if err != nil {
 		return nil, err

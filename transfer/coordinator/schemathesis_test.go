@@ -50,7 +50,7 @@ func TestSchemathesis(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(one.config), 0o600))
-		ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		c := exec.CommandContext(ctx, program, append([]string{"run", h.URL() + OpenAPIPath, "--no-color", "-H", "Authorization:Bearer " + raw,
 			"--checks", "not_a_server_error,response_schema_conformance,status_code_conformance,content_type_conformance,negative_data_rejection",
